@@ -1,0 +1,228 @@
+//! A TOML file with the overrides laid over it.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use super::{ConfigError, Override};
+
+/// A TOML document, where it came from, and which of its values the command line replaced.
+#[derive(Clone, Debug)]
+pub struct Document {
+    name: String,
+    table: toml::Table,
+    overrides: Vec<Override>,
+}
+
+impl Document {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// If it is missing, a directory, not text, or not TOML; the last with line and column.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| {
+            let what = match error.kind() {
+                std::io::ErrorKind::NotFound => "no such file".to_owned(),
+                std::io::ErrorKind::IsADirectory => "is a directory, expected a file".to_owned(),
+                _ => error.to_string(),
+            };
+            ConfigError::new(format!("{name}: {what}"))
+        })?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| ConfigError::new(format!("{name}: not a text file, expected TOML in UTF-8")))?;
+        Self::parse(&name, &text)
+    }
+
+    /// Reads `text`; `name` stands for the file in messages.
+    ///
+    /// # Errors
+    /// If it is not TOML.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
+        let table = text.parse::<toml::Table>().map_err(|error| {
+            let (line, column) = error.span().map_or((1, 1), |span| line_and_column(text, span.start));
+            ConfigError::new(format!("{name}:{line}:{column}: not TOML: {}", error.message().replace('\n', ", ")))
+        })?;
+        Ok(Document { name: name.to_owned(), table, overrides: Vec::new() })
+    }
+
+    /// The file's name in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The merged content.
+    pub fn table(&self) -> &toml::Table {
+        &self.table
+    }
+
+    /// Removes and returns a top-level key, for a reader of its own; errors about it still name this file.
+    pub fn take(&mut self, key: &str) -> Option<toml::Value> {
+        self.table.remove(key)
+    }
+
+    /// Puts the value of `over` at `key` (the part of its key that lies in this document), making tables on the way.
+    ///
+    /// # Errors
+    /// If a part of the way is a value that is no table.
+    pub fn set(&mut self, key: &[String], over: &Override) -> Result<(), ConfigError> {
+        let (last, way) = key.split_last().expect("an override has a key");
+        let mut table = &mut self.table;
+        for (depth, part) in way.iter().enumerate() {
+            let entry = table.entry(part.clone()).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+            table = entry.as_table_mut().ok_or_else(|| {
+                let so_far = key[..=depth].join(".");
+                ConfigError::new(format!("--set {}: \"{so_far}\" of {} is no table of keys", over.text, self.name))
+            })?;
+        }
+        table.insert(last.clone(), over.value.clone());
+        self.overrides.push(Override { key: key.to_vec(), ..over.clone() });
+        Ok(())
+    }
+
+    /// Where the value at the dotted `path` comes from: `inter_node.latency of a.toml`, or `--set platform.…=…`.
+    pub fn place(&self, path: &str) -> String {
+        let by_user = self.overrides.iter().rev().find(|over| {
+            let key = over.key.join(".");
+            path == key || path.strip_prefix(&key).is_some_and(|rest| rest.starts_with(['.', '[']))
+        });
+        match by_user {
+            Some(over) => format!("--set {}", over.text),
+            None if path.is_empty() => self.name.clone(),
+            None => format!("{path} of {}", self.name),
+        }
+    }
+
+    /// The error for a value at `path`: `expected EXPECTED in PATH of FILE; found FOUND`.
+    pub fn expected(&self, path: &str, expected: impl std::fmt::Display, found: impl std::fmt::Display) -> ConfigError {
+        ConfigError::new(format!("expected {expected} in {}; found {found}", self.place(path)))
+    }
+
+    /// Reads the whole document as a `T`.
+    ///
+    /// # Errors
+    /// An unknown or missing key, or a value of a wrong type or form, with its place.
+    pub fn deserialize<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
+        self.deserialize_value("", toml::Value::Table(self.table.clone()))
+    }
+
+    /// Reads `value`, which stands at the dotted `path` of this document, as a `T`.
+    ///
+    /// # Errors
+    /// As [`Document::deserialize`].
+    pub fn deserialize_value<T: DeserializeOwned>(&self, path: &str, value: toml::Value) -> Result<T, ConfigError> {
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let inner = error.path().to_string();
+            let full = match (path, inner.as_str()) {
+                ("", ".") => String::new(),
+                ("", inner) => inner.to_owned(),
+                (path, ".") => path.to_owned(),
+                (path, inner) if inner.starts_with('[') => format!("{path}{inner}"),
+                (path, inner) => format!("{path}.{inner}"),
+            };
+            self.explain(&full, error.inner().message())
+        })
+    }
+
+    /// Turns serde's wording into ours.
+    fn explain(&self, path: &str, message: &str) -> ConfigError {
+        let message = message.trim().replace('`', "\"");
+        let found = message.strip_prefix("invalid value: ").or_else(|| message.strip_prefix("invalid type: "));
+        if let Some((found, expected)) = found.and_then(|rest| rest.rsplit_once(", expected ")) {
+            return self.expected(path, expected, found_value(found));
+        }
+        if let Some((variant, expected)) =
+            message.strip_prefix("unknown variant ").and_then(|rest| rest.rsplit_once(", expected "))
+        {
+            return self.expected(path, expected, variant);
+        }
+        ConfigError::new(format!("{message} in {}", self.place(path)))
+    }
+}
+
+/// "string \"7 GB\"" → "\"7 GB\"", "integer \"7\"" → "7".
+fn found_value(found: &str) -> String {
+    match found.split_once(' ') {
+        Some(("string", text)) => text.to_owned(),
+        Some(("integer" | "boolean", number)) => number.trim_matches('"').to_owned(),
+        Some(("floating", rest)) => rest.trim_start_matches("point ").trim_matches('"').to_owned(),
+        _ => match found {
+            "map" => "a table".to_owned(),
+            "sequence" => "an array".to_owned(),
+            other => other.to_owned(),
+        },
+    }
+}
+
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..offset.min(text.len())];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+    (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::units::SimSpan;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct File {
+        level: Option<LevelFile>,
+        rows: Option<Vec<LevelFile>>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct LevelFile {
+        latency: SimSpan,
+    }
+
+    fn error(text: &str) -> String {
+        Document::parse("a.toml", text).and_then(|document| document.deserialize::<File>()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn errors_name_the_place_the_value_and_what_was_expected() {
+        let time = "a time such as \"1.2 us\"";
+        assert_eq!(error("level.latency = 7"), format!("expected {time} in level.latency of a.toml; found 7"));
+        assert_eq!(
+            error("level.latency = \"7 GB\""),
+            format!("expected {time} in level.latency of a.toml; found \"7 GB\"")
+        );
+        assert_eq!(
+            error("[[rows]]\nlatency = \"1 us\"\n[[rows]]\nlatency = 1.5"),
+            format!("expected {time} in rows[1].latency of a.toml; found 1.5")
+        );
+        assert_eq!(error("levl = 1"), "unknown field \"levl\", expected \"level\" or \"rows\" in levl of a.toml");
+        assert_eq!(error("level = {}"), "missing field \"latency\" in level of a.toml");
+        assert_eq!(error("level = "), "a.toml:1:9: not TOML: string values must be quoted, expected literal string");
+    }
+
+    #[test]
+    fn an_override_is_named_as_the_source_of_its_value() {
+        let mut document = Document::parse("a.toml", "level.latency = \"1 us\"").unwrap();
+        let over = Override::parse("platform.level.latency=7").unwrap();
+        document.set(&over.key[1..], &over).unwrap();
+        assert_eq!(
+            document.deserialize::<File>().unwrap_err().to_string(),
+            "expected a time such as \"1.2 us\" in --set platform.level.latency=7; found 7"
+        );
+    }
+
+    #[test]
+    fn missing_and_binary_files_are_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.toml");
+        let text = |path: &Path| Document::read(path).unwrap_err().to_string();
+        assert_eq!(text(&path), format!("{}: no such file", path.display()));
+        std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
+        assert_eq!(text(&path), format!("{}: not a text file, expected TOML in UTF-8", path.display()));
+        assert!(text(directory.path()).ends_with("is a directory, expected a file"));
+    }
+}

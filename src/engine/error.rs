@@ -1,0 +1,157 @@
+//! Why a run ended without a prediction.
+
+use std::fmt;
+
+use crate::rank::{ProgramError, Rank};
+use crate::units::{Bytes, SimTime};
+
+/// Why a run ended without a prediction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// A rank's program could not go on.
+    Program {
+        /// The rank.
+        rank: Rank,
+        /// Its clock.
+        clock: SimTime,
+        /// What happened.
+        error: ProgramError,
+    },
+    /// A message was longer than the receive that took it (MPI_ERR_TRUNCATE).
+    Truncated {
+        /// The receiver.
+        rank: Rank,
+        /// The sender.
+        source: Rank,
+        /// The message's size.
+        size: Bytes,
+        /// What the receive had room for.
+        capacity: Bytes,
+        /// When the message arrived.
+        clock: SimTime,
+        /// Where the receiver's program was.
+        position: Option<String>,
+    },
+    /// Nobody can go on.
+    Deadlock(Deadlock),
+    /// A rank's clock passed the limit of `--max-time`.
+    MaxTime {
+        /// The rank.
+        rank: Rank,
+        /// The limit.
+        limit: SimTime,
+        /// Where its program was.
+        position: Option<String>,
+    },
+    /// The run passed the limit of `--max-events`.
+    MaxEvents {
+        /// The limit.
+        limit: u64,
+        /// The virtual time reached.
+        clock: SimTime,
+    },
+    /// A clock passed the greatest instant, 213 days.
+    ClockOverflow {
+        /// The rank.
+        rank: Rank,
+        /// Where its program was.
+        position: Option<String>,
+    },
+    /// The user interrupted the run.
+    Interrupted {
+        /// The virtual time reached.
+        clock: SimTime,
+    },
+}
+
+/// Who waits for whom when nobody can go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadlock {
+    /// Unfinished ranks in increasing order.
+    pub waiting: Vec<Waiting>,
+    /// Ranks that have finished.
+    pub finished: u32,
+}
+
+/// A rank that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The rank.
+    pub rank: Rank,
+    /// In which call: "recv", "waitall", "allreduce".
+    pub call: &'static str,
+    /// For whom and what, one text an unfinished part: "a message from rank 3, tag 0", "any message".
+    pub awaits: Vec<String>,
+    /// The ranks among these, for finding cycles; empty for wildcards.
+    pub peers: Vec<Rank>,
+    /// Since when.
+    pub since: SimTime,
+    /// Where its program is.
+    pub position: Option<String>,
+}
+
+impl Deadlock {
+    /// A shortest found cycle of ranks each waiting only for the next, the first repeated at the end; empty if there is none.
+    pub fn cycle(&self) -> Vec<Rank> {
+        let next: std::collections::BTreeMap<Rank, Rank> =
+            self.waiting.iter().filter_map(|waiting| Some((waiting.rank, *waiting.peers.first()?))).collect();
+        let mut shortest: Vec<Rank> = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for &start in next.keys() {
+            let mut path = Vec::new();
+            let mut at = start;
+            while seen.insert(at) {
+                path.push(at);
+                match next.get(&at) {
+                    Some(&peer) => at = peer,
+                    None => break,
+                }
+            }
+            if let Some(from) = path.iter().position(|&rank| rank == at)
+                && next.contains_key(&at)
+            {
+                let mut cycle = path.split_off(from);
+                cycle.push(at);
+                if shortest.is_empty() || cycle.len() < shortest.len() {
+                    shortest = cycle;
+                }
+            }
+        }
+        shortest
+    }
+}
+
+impl fmt::Display for RunError {
+    /// One line; a deadlock's table is the report's business.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |position: &Option<String>| position.as_ref().map_or(String::new(), |place| format!(" at {place}"));
+        match self {
+            RunError::Program { rank, clock, error } => write!(f, "rank {rank} at virtual time {clock}: {error}"),
+            RunError::Truncated { rank, source, size, capacity, clock, position } => write!(
+                f,
+                "rank {rank}{} at virtual time {clock}: message truncated: {} bytes from rank {source}, room for {}",
+                at(position),
+                size.get(),
+                capacity.get()
+            ),
+            RunError::Deadlock(deadlock) => write!(
+                f,
+                "deadlock: {} ranks wait and nobody can go on ({} finished)",
+                deadlock.waiting.len(),
+                deadlock.finished
+            ),
+            RunError::MaxTime { rank, limit, position } => {
+                write!(f, "rank {rank}{} passed the virtual time of {limit} that --max-time allows", at(position))
+            }
+            RunError::MaxEvents { limit, clock } => {
+                write!(f, "more than {limit} events, as --max-events allows; virtual time {clock} reached")
+            }
+            RunError::ClockOverflow { rank, position } => {
+                write!(f, "rank {rank}{}: the virtual clock passed 213 days, the most it can hold", at(position))
+            }
+            RunError::Interrupted { clock } => write!(f, "interrupted at virtual time {clock}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

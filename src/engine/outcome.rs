@@ -1,0 +1,191 @@
+//! The result of a run: the one thing that is exported, and all that reports read.
+
+use serde::Serialize;
+
+use crate::profile::{Cell, MessageProfile, TimeParts};
+use crate::units::{SimSpan, SimTime};
+
+/// What a run predicts and how it came about. README states the JSON form; times are picoseconds, sizes bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The version of mcpsim.
+    pub mcpsim: String,
+    /// The greatest clock of any rank.
+    #[serde(rename = "predicted_ps")]
+    pub predicted: SimTime,
+    /// The same in seconds.
+    pub predicted_s: f64,
+    /// Nodes, CMPs a node, cores a CMP.
+    pub nct: [u32; 3],
+    /// Target ranks.
+    pub ranks: u32,
+    /// The application's name.
+    pub app: String,
+    /// The platform's name.
+    pub platform: String,
+    /// `mcpsim` or `bigsim`.
+    pub model: String,
+    /// The seed of all random draws.
+    pub seed: u64,
+    /// All point-to-point messages, those of collectives included.
+    pub messages: Totals,
+    /// Sent messages that no receive took.
+    pub unreceived: u64,
+    /// Messages by level.
+    pub levels: LevelTotals,
+    /// Messages by size interval and level.
+    pub profile: Vec<IntervalMessages>,
+    /// Sums over all ranks of where their time went.
+    pub time_parts: TimeParts,
+    /// Each rank's place, clock and parts; left out above 65,536 ranks unless asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub per_rank: Vec<RankTime>,
+    /// Messages between pairs, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<Vec<PairMessages>>,
+    /// Everything the run was given.
+    pub config: serde_json::Value,
+    /// What the run took of the host; all that may differ between equal runs.
+    pub host: HostUse,
+}
+
+/// Count and bytes of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// How many.
+    pub count: u64,
+    /// Their sizes' sum.
+    pub bytes: u64,
+}
+
+/// Count, bytes and transfer time of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Messages {
+    /// How many.
+    pub count: u64,
+    /// Their sizes' sum.
+    pub bytes: u64,
+    /// The sum of their transfer times.
+    #[serde(rename = "time_ps")]
+    pub time: SimSpan,
+}
+
+/// Messages by level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct LevelTotals {
+    pub intra_cmp: Messages,
+    pub inter_cmp: Messages,
+    pub inter_node: Messages,
+}
+
+/// Count and bytes by level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct LevelMessages {
+    pub intra_cmp: Totals,
+    pub inter_cmp: Totals,
+    pub inter_node: Totals,
+}
+
+/// Messages of sizes in `(above, up_to]`, the first interval with size 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct IntervalMessages {
+    /// The greatest size below.
+    pub above: u64,
+    /// The greatest size in it; null in the last.
+    pub up_to: Option<u64>,
+    /// The messages.
+    #[serde(flatten)]
+    pub levels: LevelMessages,
+}
+
+/// A rank's place, clock and parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RankTime {
+    /// The rank.
+    pub rank: u32,
+    /// Its node.
+    pub node: u32,
+    /// Its CMP within the node.
+    pub cmp: u32,
+    /// Its core within the CMP.
+    pub core: u32,
+    /// Its clock at the end.
+    #[serde(rename = "clock_ps")]
+    pub clock: SimTime,
+    /// Where its time went.
+    #[serde(flatten)]
+    pub parts: TimeParts,
+}
+
+/// Messages from one rank to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PairMessages {
+    /// The sender.
+    pub from: u32,
+    /// The receiver.
+    pub to: u32,
+    /// How many.
+    pub count: u64,
+    /// Their sizes' sum.
+    pub bytes: u64,
+}
+
+/// What a run took of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct HostUse {
+    /// Wall-clock seconds of the simulation itself.
+    pub wall_s: f64,
+    /// Simulated messages a second.
+    pub messages_per_s: f64,
+    /// Worker threads in all.
+    pub workers: u32,
+    /// Host processes.
+    pub processes: u32,
+    /// The greatest resident set of the process.
+    pub peak_rss_bytes: u64,
+}
+
+impl From<Cell> for Totals {
+    fn from(cell: Cell) -> Self {
+        Totals { count: cell.count, bytes: cell.bytes }
+    }
+}
+
+impl From<Cell> for Messages {
+    fn from(cell: Cell) -> Self {
+        Messages { count: cell.count, bytes: cell.bytes, time: cell.time }
+    }
+}
+
+impl From<&MessageProfile> for LevelTotals {
+    fn from(profile: &MessageProfile) -> Self {
+        use crate::platform::Level::{InterCmp, InterNode, IntraCmp};
+        LevelTotals {
+            intra_cmp: profile.level(IntraCmp).into(),
+            inter_cmp: profile.level(InterCmp).into(),
+            inter_node: profile.level(InterNode).into(),
+        }
+    }
+}
+
+impl IntervalMessages {
+    /// The rows of `profile`, smallest sizes first.
+    pub fn rows(profile: &MessageProfile) -> Vec<IntervalMessages> {
+        use crate::platform::Level::{InterCmp, InterNode, IntraCmp};
+        let row = |index| {
+            let (above, up_to) = profile.intervals().limits(index);
+            IntervalMessages {
+                above: above.get(),
+                up_to: up_to.map(crate::units::Bytes::get),
+                levels: LevelMessages {
+                    intra_cmp: profile.cell(index, IntraCmp).into(),
+                    inter_cmp: profile.cell(index, InterCmp).into(),
+                    inter_node: profile.cell(index, InterNode).into(),
+                },
+            }
+        };
+        (0..profile.intervals().count()).map(row).collect()
+    }
+}

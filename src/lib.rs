@@ -1,0 +1,24 @@
+//! mcpsim predicts how long an MPI program would take on a multi-core cluster, and why.
+//!
+//! The modules below are listed in the order of their dependence: a module uses only those above it
+//! (`tests/tidy.rs` holds them to it). ARCHITECTURE.md draws the whole.
+
+pub mod units;
+
+pub mod config;
+
+pub mod platform;
+
+pub mod profile;
+
+pub mod rank;
+
+pub mod engine;
+
+pub mod mpi;
+
+pub mod app;
+
+pub mod report;
+
+pub mod cli;

@@ -1,0 +1,68 @@
+//! MPI on top of `rank`: communicators and collectives. Turns what an MPI program asks into point-to-point calls.
+
+mod comm;
+
+pub use comm::{Comm, Group};
+
+use crate::platform::{Algorithm, Collective};
+use crate::rank::{Call, Reply};
+use crate::units::Bytes;
+
+/// A rank's code in terms of MPI: point-to-point calls go straight to the engine, collectives through their schedules.
+pub trait MpiProgram: Send {
+    /// Takes the reply to the last action and gives the next.
+    ///
+    /// A blocking collective is answered by `Done`, a non-blocking one by `Started`.
+    fn next(&mut self, reply: Reply<'_>) -> Action;
+
+    /// Where the program is, see [`crate::rank::Program::position`].
+    fn position(&self) -> Option<String> {
+        None
+    }
+}
+
+/// What an MPI program asks for.
+#[derive(Debug)]
+pub enum Action {
+    /// A call that needs no translation; ranks and contexts are the world's (see [`Comm`]).
+    Call(Call),
+    /// A blocking collective.
+    Collective(CollectiveCall),
+    /// A non-blocking collective; its request goes into the waits of [`Call`].
+    StartCollective(CollectiveCall),
+}
+
+/// One rank's part in a collective.
+#[derive(Clone, Debug)]
+pub struct CollectiveCall {
+    /// Which.
+    pub collective: Collective,
+    /// Among whom.
+    pub comm: Comm,
+    /// The root's rank in `comm`; 0 where there is none.
+    pub root: u32,
+    /// How much data.
+    pub sizes: Sizes,
+    /// The algorithm, if the program insists; otherwise the platform's rules, then the defaults.
+    pub algorithm: Option<Algorithm>,
+}
+
+/// The sizes of a collective's data.
+///
+/// | collective | `Same(s)` | `Each(v)` |
+/// |---|---|---|
+/// | barrier | ignored | – |
+/// | bcast, reduce, allreduce, scan, exscan | the whole buffer | – |
+/// | gather, scatter, allgather | one rank's block | – |
+/// | gatherv | this rank's block | – |
+/// | scatterv | this rank's block | at the root: the block of each rank |
+/// | allgatherv, reduce_scatter | every rank's block | the block of each rank |
+/// | alltoall | what each rank sends each | – |
+/// | alltoallv | what this rank sends each | what this rank sends to each rank |
+#[derive(Clone, Debug)]
+pub enum Sizes {
+    /// The same for all.
+    Same(Bytes),
+    /// One a rank of the communicator.
+    Each(std::sync::Arc<[Bytes]>),
+}

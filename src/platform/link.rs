@@ -1,0 +1,162 @@
+//! What a message costs at one level: size intervals, each with latency, bandwidth and overheads, and how load changes them.
+
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+/// How the number of transfers that share a resource changes what one costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadLaw {
+    /// Not at all.
+    Ideal,
+    /// Each of `k` transfers gets 1/k of the bandwidth.
+    Share,
+    /// One after another: a transfer holds the resource for the longer of its gap and its bytes over the bandwidth (LogGP's g and G).
+    Queue,
+    /// Measured latency and bandwidth per load, see [`Row::columns`].
+    Measured,
+}
+
+/// The costs of sizes in `(above, up_to]`; the first row also holds size 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The greatest size below this row.
+    pub above: Bytes,
+    /// The greatest size of this row; [`Bytes::MAX`] in the last.
+    pub up_to: Bytes,
+    /// From leaving the sender to the head's arrival, alone on the path.
+    pub latency: SimSpan,
+    /// Bytes a second, alone on the path.
+    pub bandwidth: Bandwidth,
+    /// Time the sender's core is busy with a message.
+    pub send_overhead: SimSpan,
+    /// Time the receiver's core is busy with a message.
+    pub recv_overhead: SimSpan,
+    /// Least time between two messages on a resource, under [`LoadLaw::Queue`].
+    pub gap: SimSpan,
+    /// Measured values per load in increasing order of load, under [`LoadLaw::Measured`]; the first is for load 1.
+    pub columns: Vec<LoadColumn>,
+}
+
+/// Latency and bandwidth measured with `load` transfers at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadColumn {
+    /// Transfers sharing the resource.
+    pub load: u32,
+    /// Latency each of them sees.
+    pub latency: SimSpan,
+    /// Bandwidth each of them gets.
+    pub bandwidth: Bandwidth,
+}
+
+/// One level's costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    law: LoadLaw,
+    eager_threshold: Bytes,
+    handshake: SimSpan,
+    rows: Vec<Row>,
+    /// For each bit length of a size, the first row that can hold one: finding a row takes a step or two.
+    first_row: [u16; 65],
+}
+
+impl Link {
+    /// A link of `rows`, which must be contiguous from 0 to [`Bytes::MAX`].
+    ///
+    /// `handshake` is what each of a rendezvous' control messages (request, grant, end) takes.
+    ///
+    /// # Panics
+    /// If the rows leave a gap, overlap, are none or more than 65,535.
+    pub fn new(law: LoadLaw, eager_threshold: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Self {
+        assert!(!rows.is_empty() && rows.len() <= usize::from(u16::MAX), "a link needs 1 to 65535 rows");
+        assert_eq!(rows[0].above, Bytes::ZERO, "the first row starts at 0");
+        assert_eq!(rows[rows.len() - 1].up_to, Bytes::MAX, "the last row has no end");
+        assert!(rows.windows(2).all(|pair| pair[0].up_to == pair[1].above), "rows are contiguous");
+        let mut first_row = [0; 65];
+        for (bits, first) in first_row.iter_mut().enumerate().skip(1) {
+            let least = Bytes::new(1 << (bits - 1));
+            *first = rows.iter().position(|row| least <= row.up_to).expect("the last row has no end") as u16;
+        }
+        Link { law, eager_threshold, handshake, rows, first_row }
+    }
+
+    /// How load changes costs.
+    pub fn law(&self) -> LoadLaw {
+        self.law
+    }
+
+    /// The greatest size sent eagerly.
+    pub fn eager_threshold(&self) -> Bytes {
+        self.eager_threshold
+    }
+
+    /// The time a control message of a rendezvous takes.
+    pub fn handshake(&self) -> SimSpan {
+        self.handshake
+    }
+
+    /// All rows, smallest sizes first.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The row that `size` falls in.
+    #[inline]
+    pub fn row(&self, size: Bytes) -> &Row {
+        let bits = (64 - size.get().leading_zeros()) as usize;
+        let mut index = usize::from(self.first_row[bits]);
+        while size > self.rows[index].up_to {
+            index += 1;
+        }
+        &self.rows[index]
+    }
+
+    /// The least latency of any row, load and control message.
+    pub fn least_latency(&self) -> SimSpan {
+        let rows =
+            self.rows.iter().flat_map(|row| row.columns.iter().map(|column| column.latency).chain([row.latency]));
+        rows.chain([self.handshake]).min().expect("a link has rows")
+    }
+}
+
+impl Row {
+    /// The latency under `load` ≥ 1.
+    ///
+    /// Between measured columns it is interpolated linearly; past the last it stays.
+    #[inline]
+    pub fn latency_under(&self, law: LoadLaw, load: u32) -> SimSpan {
+        match law {
+            LoadLaw::Measured => self.interpolate(load, |column| column.latency.as_ps() as f64, |last, _| last),
+            LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Queue => self.latency,
+        }
+    }
+
+    /// The time the bytes take under `load` ≥ 1, without latency: the paper's second term of eq. 3.
+    ///
+    /// Between measured columns the time is interpolated linearly; past the last the last bandwidth is shared further.
+    #[inline]
+    pub fn bytes_under(&self, law: LoadLaw, load: u32, size: Bytes) -> SimSpan {
+        match law {
+            LoadLaw::Ideal | LoadLaw::Queue => self.bandwidth.span(size, 1),
+            LoadLaw::Share => self.bandwidth.span(size, load),
+            LoadLaw::Measured => self.interpolate(
+                load,
+                |column| column.bandwidth.span(size, 1).as_ps() as f64,
+                |last, ratio| last * ratio,
+            ),
+        }
+    }
+
+    fn interpolate(&self, load: u32, value: impl Fn(&LoadColumn) -> f64, beyond: impl Fn(f64, f64) -> f64) -> SimSpan {
+        let after = self.columns.partition_point(|column| column.load < load);
+        let ps = match (after.checked_sub(1).map(|i| &self.columns[i]), self.columns.get(after)) {
+            (_, Some(exact)) if exact.load == load => value(exact),
+            (Some(low), Some(high)) => {
+                let part = f64::from(load - low.load) / f64::from(high.load - low.load);
+                value(low) + part * (value(high) - value(low))
+            }
+            (Some(last), None) => beyond(value(last), f64::from(load) / f64::from(last.load)),
+            (None, Some(first)) => value(first),
+            (None, None) => unreachable!("a measured link has columns in every row"),
+        };
+        SimSpan::from_ps(ps.round() as u64)
+    }
+}

@@ -1,0 +1,56 @@
+//! What cores compute a second, and what a described block of work costs (roofline).
+
+use crate::units::{Bandwidth, Rate, SimSpan};
+
+/// What a core does a second, and how cores that share a CMP or a node slow each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoreRates {
+    /// Floating-point operations a second.
+    pub flops: Rate,
+    /// Instructions a second.
+    pub instructions: Rate,
+    /// Memory bandwidth a core can use alone.
+    pub memory: Bandwidth,
+    /// Memory bandwidth of a CMP, shared by the ranks placed on it.
+    pub cmp_memory: Bandwidth,
+    /// Memory bandwidth of a node, shared by the ranks placed on it.
+    pub node_memory: Bandwidth,
+    /// Target time over host time of the same real code.
+    pub scale_factor: f64,
+    /// What real code's time is multiplied by when 1, 2, … ranks share the CMP; the last holds beyond.
+    pub slowdown: Vec<f64>,
+}
+
+/// An amount of work of a described block.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Floating-point operations.
+    pub flops: f64,
+    /// Instructions.
+    pub instructions: f64,
+    /// Bytes moved from and to memory.
+    pub bytes: f64,
+}
+
+impl CoreRates {
+    /// The memory bandwidth of one rank where `on_cmp` ranks share its CMP and `on_node` its node, in bytes a second:
+    /// the least of the core's own, an equal part of the CMP's and an equal part of the node's.
+    pub fn memory_share(&self, on_cmp: u32, on_node: u32) -> f64 {
+        let core = self.memory.get() as f64;
+        let cmp = self.cmp_memory.get() as f64 / f64::from(on_cmp.max(1));
+        let node = self.node_memory.get() as f64 / f64::from(on_node.max(1));
+        core.min(cmp).min(node)
+    }
+
+    /// The time `work` takes a rank whose memory bandwidth is `memory` bytes a second (see [`CoreRates::memory_share`]).
+    ///
+    /// Roofline (Williams, Waterman, Patterson 2009): the slowest of arithmetic, instructions and memory.
+    /// `None` if an amount is negative or not a number, or the time is longer than 213 days.
+    pub fn span(&self, work: Work, memory: f64) -> Option<SimSpan> {
+        let parts = [self.flops.seconds(work.flops), self.instructions.seconds(work.instructions), work.bytes / memory];
+        if parts.iter().any(|part| part.is_nan() || *part < 0.0) {
+            return None;
+        }
+        SimSpan::from_seconds(parts.into_iter().fold(0.0, f64::max))
+    }
+}

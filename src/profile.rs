@@ -1,0 +1,46 @@
+//! What is recorded of messages and of ranks' time. Values add up: the profile of a run is the sum of its workers'.
+
+mod messages;
+
+pub use messages::{Cell, Intervals, MessageProfile, Pairs};
+
+use serde::Serialize;
+
+use crate::units::SimSpan;
+
+/// Where a rank's time went. The parts are disjoint; they sum to the rank's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TimeParts {
+    /// Executing local blocks.
+    #[serde(rename = "compute_ps")]
+    pub compute: SimSpan,
+    /// Send overheads, outside collectives.
+    #[serde(rename = "send_ps")]
+    pub send: SimSpan,
+    /// Receive overheads, outside collectives.
+    #[serde(rename = "recv_ps")]
+    pub recv: SimSpan,
+    /// Blocked in point-to-point calls, for a message or for a partner.
+    #[serde(rename = "wait_ps")]
+    pub wait: SimSpan,
+    /// In collectives, overheads and waiting included.
+    #[serde(rename = "collective_ps")]
+    pub collective: SimSpan,
+}
+
+impl TimeParts {
+    /// The sum of the parts.
+    pub fn total(&self) -> SimSpan {
+        self.compute + self.send + self.recv + self.wait + self.collective
+    }
+}
+
+impl std::ops::AddAssign for TimeParts {
+    fn add_assign(&mut self, other: TimeParts) {
+        self.compute += other.compute;
+        self.send += other.send;
+        self.recv += other.recv;
+        self.wait += other.wait;
+        self.collective += other.collective;
+    }
+}

@@ -1,0 +1,189 @@
+//! Counts, bytes and time of messages over levels and size intervals, and between pairs of ranks.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::platform::Level;
+use crate::units::{Bytes, SimSpan};
+
+/// The size intervals of a profile: `[0, b0]`, `(b0, b1]`, …, `(bn, ∞)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intervals {
+    bounds: Vec<Bytes>,
+    /// The first interval a size of each bit length can fall in.
+    first: [u16; 65],
+}
+
+/// Why bounds are not intervals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntervalsError;
+
+impl fmt::Display for IntervalsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected sizes in increasing order, at most 1000, such as \"256 B\", \"4 KiB\", \"64 KiB\"")
+    }
+}
+
+impl std::error::Error for IntervalsError {}
+
+impl Intervals {
+    /// The intervals that `bounds`, in increasing order, separate.
+    ///
+    /// # Errors
+    /// If the bounds are not increasing, or are more than 1000.
+    pub fn new(bounds: Vec<Bytes>) -> Result<Self, IntervalsError> {
+        if bounds.len() > 1000 || bounds.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return Err(IntervalsError);
+        }
+        let mut first = [0; 65];
+        for (bits, first) in first.iter_mut().enumerate().skip(1) {
+            let least = Bytes::new(1 << (bits - 1));
+            *first = bounds.iter().position(|bound| least <= *bound).unwrap_or(bounds.len()) as u16;
+        }
+        Ok(Intervals { bounds, first })
+    }
+
+    /// The number of intervals.
+    pub fn count(&self) -> usize {
+        self.bounds.len() + 1
+    }
+
+    /// The bounds between the intervals.
+    pub fn bounds(&self) -> &[Bytes] {
+        &self.bounds
+    }
+
+    /// The limits `(above, up_to)` of interval `index`; the last has no upper one.
+    pub fn limits(&self, index: usize) -> (Bytes, Option<Bytes>) {
+        let above = index.checked_sub(1).map_or(Bytes::ZERO, |before| self.bounds[before]);
+        (above, self.bounds.get(index).copied())
+    }
+
+    /// The interval `size` falls in.
+    #[inline]
+    pub fn index(&self, size: Bytes) -> usize {
+        let bits = (64 - size.get().leading_zeros()) as usize;
+        let mut index = usize::from(self.first[bits]);
+        while index < self.bounds.len() && size > self.bounds[index] {
+            index += 1;
+        }
+        index
+    }
+}
+
+impl Default for Intervals {
+    /// 64 B to 4 MiB in steps of four.
+    fn default() -> Self {
+        let bounds = (0..9).map(|step| Bytes::new(64 << (2 * step))).collect();
+        Intervals::new(bounds).expect("the default bounds increase")
+    }
+}
+
+/// Messages of one level and interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// How many.
+    pub count: u64,
+    /// Their sizes' sum.
+    pub bytes: u64,
+    /// The sum of their transfer times (the paper's Δt).
+    pub time: SimSpan,
+}
+
+impl std::ops::AddAssign for Cell {
+    fn add_assign(&mut self, other: Cell) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.time += other.time;
+    }
+}
+
+/// Messages over (interval × level).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageProfile {
+    intervals: Intervals,
+    /// Row-major: interval, then level.
+    cells: Vec<[Cell; 3]>,
+}
+
+impl MessageProfile {
+    /// No messages yet.
+    pub fn new(intervals: Intervals) -> Self {
+        let cells = vec![[Cell::default(); 3]; intervals.count()];
+        MessageProfile { intervals, cells }
+    }
+
+    /// Counts a message of `size` that took `time` at `level`.
+    #[inline]
+    pub fn record(&mut self, level: Level, size: Bytes, time: SimSpan) {
+        let index = self.intervals.index(size);
+        self.cells[index][level as usize] += Cell { count: 1, bytes: size.get(), time };
+    }
+
+    /// Adds the messages of `other`.
+    ///
+    /// # Panics
+    /// If the intervals differ.
+    pub fn merge(&mut self, other: &MessageProfile) {
+        assert_eq!(self.intervals, other.intervals, "profiles of one run have the same intervals");
+        for (mine, theirs) in self.cells.iter_mut().flatten().zip(other.cells.iter().flatten()) {
+            *mine += *theirs;
+        }
+    }
+
+    /// The intervals.
+    pub fn intervals(&self) -> &Intervals {
+        &self.intervals
+    }
+
+    /// The cell of an interval and level.
+    pub fn cell(&self, interval: usize, level: Level) -> Cell {
+        self.cells[interval][level as usize]
+    }
+
+    /// All messages of `level`.
+    pub fn level(&self, level: Level) -> Cell {
+        let mut sum = Cell::default();
+        self.cells.iter().for_each(|row| sum += row[level as usize]);
+        sum
+    }
+
+    /// All messages.
+    pub fn total(&self) -> Cell {
+        let mut sum = Cell::default();
+        Level::ALL.into_iter().for_each(|level| sum += self.level(level));
+        sum
+    }
+}
+
+/// Messages between pairs of ranks: only pairs that exchanged any take room.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pairs {
+    cells: HashMap<(u32, u32), (u64, u64)>,
+}
+
+impl Pairs {
+    /// Counts a message of `size` from one rank to another.
+    pub fn record(&mut self, from: u32, to: u32, size: Bytes) {
+        let cell = self.cells.entry((from, to)).or_default();
+        cell.0 += 1;
+        cell.1 += size.get();
+    }
+
+    /// Adds the messages of `other`.
+    pub fn merge(&mut self, other: Pairs) {
+        for (pair, (count, bytes)) in other.cells {
+            let cell = self.cells.entry(pair).or_default();
+            cell.0 += count;
+            cell.1 += bytes;
+        }
+    }
+
+    /// `(from, to, count, bytes)` of every pair, in order of `from`, then `to`.
+    pub fn sorted(&self) -> Vec<(u32, u32, u64, u64)> {
+        let mut rows: Vec<_> =
+            self.cells.iter().map(|(&(from, to), &(count, bytes))| (from, to, count, bytes)).collect();
+        rows.sort_unstable();
+        rows
+    }
+}

@@ -1,0 +1,10 @@
+//! The gate between target code and the simulator: what a rank may ask ([`Call`]), what it gets ([`Reply`]), who asks ([`Program`]).
+//!
+//! Ranks, tags and contexts are world-wide numbers here; communicators are `mpi`'s business.
+
+mod call;
+
+pub use call::{
+    Call, Completion, Context, Message, Pattern, Payload, Program, ProgramError, Rank, Reply, ReplyKind, RequestId,
+    Requests, SendMode, Source, Tag, TagPattern,
+};

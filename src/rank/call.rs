@@ -1,0 +1,214 @@
+//! Calls, replies and programs.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+
+use crate::units::{Bytes, SimSpan, SimTime};
+
+/// A target rank's number in the world.
+pub type Rank = u32;
+
+/// Keeps the messages of one communicator, and of its collectives, apart from all others.
+pub type Context = u32;
+
+/// A message's tag.
+pub type Tag = u32;
+
+/// A rank's name for a request it started; unique among its unfinished ones.
+pub type RequestId = u32;
+
+/// A set of requests, in the order the program gave.
+pub type Requests = SmallVec<[RequestId; 8]>;
+
+/// What a message carries; a described program's messages carry nothing but their size.
+pub type Payload = Option<Box<Vec<u8>>>;
+
+/// How a send may complete (MPI-3.1, section 3.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SendMode {
+    /// Eager up to the link's threshold, rendezvous above.
+    #[default]
+    Standard,
+    /// Always rendezvous: completes only once the receive has been posted.
+    Synchronous,
+    /// Always eager.
+    Buffered,
+}
+
+/// A message to send.
+#[derive(Debug)]
+pub struct Message {
+    /// The receiver.
+    pub to: Rank,
+    /// The context it is matched in.
+    pub context: Context,
+    /// Its tag.
+    pub tag: Tag,
+    /// Its size; a payload, if any, has as many bytes.
+    pub size: Bytes,
+    /// How the send may complete.
+    pub mode: SendMode,
+    /// The data.
+    pub payload: Payload,
+}
+
+/// Whose messages a receive takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Only this rank's.
+    Rank(Rank),
+    /// MPI_ANY_SOURCE.
+    Any,
+}
+
+/// Which tags a receive takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagPattern {
+    /// Only this one.
+    Tag(Tag),
+    /// MPI_ANY_TAG.
+    Any,
+}
+
+/// What a receive or probe takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// The sender.
+    pub from: Source,
+    /// The context.
+    pub context: Context,
+    /// The tag.
+    pub tag: TagPattern,
+    /// The greatest size that fits; a longer message ends the run as truncated (MPI_ERR_TRUNCATE).
+    pub capacity: Bytes,
+}
+
+/// What a rank asks of the simulator. Each call is answered by one [`Reply`] of the kind stated.
+#[derive(Debug)]
+pub enum Call {
+    /// Executes a local block of this length. → `Done`
+    Compute(SimSpan),
+    /// Sends and returns when the buffer may be reused. → `Done`
+    Send(Message),
+    /// Receives. → `Completed` with one entry
+    Recv(Pattern),
+    /// Sends and receives at once (MPI_Sendrecv). → `Completed` with one entry, the receive's
+    Exchange(Message, Pattern),
+    /// Starts a send. → `Started`
+    Isend(Message),
+    /// Posts a receive. → `Started`
+    Irecv(Pattern),
+    /// Waits for all of them; they are then finished. → `Completed`, an entry a request in the order given
+    WaitAll(Requests),
+    /// Waits for the one that completes first (the first in the list among equals). → `Completed` with one entry
+    WaitAny(Requests),
+    /// Completes those that are complete now, if `all` only if all are. → `Completed`, possibly with no entry
+    Test {
+        /// The requests asked about.
+        requests: Requests,
+        /// Complete all or none.
+        all: bool,
+    },
+    /// Waits for a message without receiving it. → `Completed` with one entry without payload
+    Probe(Pattern),
+    /// Looks for a message now. → `Completed` with at most one entry
+    Iprobe(Pattern),
+    /// Starts a strand: calls that proceed by themselves with a clock of their own (a non-blocking collective). → `Started`;
+    /// the request completes when the strand finishes.
+    Start(Box<dyn Program>),
+    /// What follows, until [`Call::Leave`], is inside the collective of this name. → `Done`
+    Enter(&'static str),
+    /// Ends what [`Call::Enter`] began. → `Done`
+    Leave,
+    /// Nothing; lets the engine check its limits and look after other ranks. → `Done`
+    Yield,
+    /// The program has ended. Never answered.
+    Finish,
+    /// The program cannot go on; the run ends with this error. Never answered.
+    Fail(Box<ProgramError>),
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply<'a> {
+    /// The rank's clock.
+    pub clock: SimTime,
+    /// What the call gave.
+    pub kind: ReplyKind<'a>,
+}
+
+/// The kinds of answer.
+#[derive(Debug)]
+pub enum ReplyKind<'a> {
+    /// The very first reply of a program, before any call.
+    Begin,
+    /// Done.
+    Done,
+    /// A request was started.
+    Started(RequestId),
+    /// Receives, sends and strands that completed; payloads may be taken.
+    Completed(&'a mut [Completion]),
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub struct Completion {
+    /// Its position in the list the call gave; 0 for a blocking receive or a probe.
+    pub index: u32,
+    /// The sender of a received message; the rank itself for sends and strands.
+    pub source: Rank,
+    /// The tag of a received message, 0 otherwise.
+    pub tag: Tag,
+    /// The size of a received message, 0 otherwise.
+    pub size: Bytes,
+    /// The data of a received message.
+    pub payload: Payload,
+}
+
+/// A rank's code: a generator of calls.
+///
+/// The engine calls `next` with [`ReplyKind::Begin`] first and then with the reply to each call, until [`Call::Finish`] or
+/// [`Call::Fail`]. Code may run on any thread and far ahead of other ranks; it influences the simulation by its calls only.
+pub trait Program: Send {
+    /// Takes the reply to the last call and gives the next.
+    fn next(&mut self, reply: Reply<'_>) -> Call;
+
+    /// Where the program is, for reports: "exchange[2] in main[0].do[1]".
+    fn position(&self) -> Option<String> {
+        None
+    }
+}
+
+impl fmt::Debug for dyn Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Program")
+    }
+}
+
+impl Program for Box<dyn Program> {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        (**self).next(reply)
+    }
+
+    fn position(&self) -> Option<String> {
+        (**self).position()
+    }
+}
+
+/// Why a program cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramError {
+    /// Where in the program: "main[2].do[0]".
+    pub place: String,
+    /// What is wrong and what was expected.
+    pub what: String,
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+impl std::error::Error for ProgramError {}

@@ -1,0 +1,12 @@
+//! Quantities with units: instants and spans of virtual time, sizes, bandwidths and rates, and their text forms.
+//!
+//! Everything the model adds or compares is an integer, so that a prediction is the same on every host.
+//! Text is read with a unit ("1.2 us", "4 KiB", "12.5 GB/s") and written with the unit that fits.
+
+mod quantity;
+mod text;
+mod time;
+
+pub use quantity::{Bandwidth, Bytes, Rate};
+pub use text::{UnitError, parse_number_with_unit};
+pub use time::{SimSpan, SimTime};

@@ -1,0 +1,209 @@
+//! Reading and writing numbers with units; the one place that knows the unit names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Deserializer, Unexpected, Visitor};
+
+use super::time::PS_PER_SECOND;
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError {
+    expected: &'static str,
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}", self.expected)
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+const TIME_UNITS: &[(&str, f64)] =
+    &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("ps", 1e-12), ("min", 60.0), ("h", 3600.0)];
+
+const SIZE_UNITS: &[(&str, f64)] = &[
+    ("B", 1.0),
+    ("KB", 1e3),
+    ("kB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+    ("TiB", 1_099_511_627_776.0),
+];
+
+/// Splits "1.2 us" into the number and the unit; `None` if it does not begin with a number.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    // The longest prefix that is a number: this keeps the exponent of "1e-3 ns" and leaves the unit of "1e".
+    let end = (1..=text.len()).rev().find(|&end| {
+        text.is_char_boundary(end)
+            && text.as_bytes()[end - 1].is_ascii_digit() | (text.as_bytes()[end - 1] == b'.')
+            && text[..end].parse::<f64>().is_ok()
+    })?;
+    Some((text[..end].parse().ok()?, text[end..].trim_start()))
+}
+
+fn lookup(units: &[(&str, f64)], unit: &str) -> Option<f64> {
+    units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
+}
+
+/// Reads a number followed by a unit of time or size: `("2.5", "us")` gives seconds, `("4", "KiB")` gives bytes.
+///
+/// Returns `None` for a unit that is neither. Expressions use this for literals such as `2.5 us`.
+pub fn parse_number_with_unit(number: f64, unit: &str) -> Option<f64> {
+    lookup(TIME_UNITS, unit).or_else(|| lookup(SIZE_UNITS, unit)).map(|factor| number * factor)
+}
+
+/// Seconds, from 0 to 213 days.
+pub(super) fn parse_seconds(text: &str) -> Result<f64, UnitError> {
+    split(text)
+        .and_then(|(number, unit)| Some(number * lookup(TIME_UNITS, unit)?))
+        .filter(|seconds| (0.0..(u64::MAX / PS_PER_SECOND) as f64).contains(seconds))
+        .ok_or(UnitError { expected: "a time such as \"1.2 us\"" })
+}
+
+pub(super) fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    split(text)
+        .and_then(
+            |(number, unit)| if unit.is_empty() { Some(number) } else { Some(number * lookup(SIZE_UNITS, unit)?) },
+        )
+        .filter(|bytes| bytes.fract() == 0.0 && (0.0..9e18).contains(bytes))
+        .map(|bytes| bytes as u64)
+        .ok_or(UnitError { expected: "a size such as \"64 KiB\" or 65536" })
+}
+
+pub(super) fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
+    split(text)
+        .and_then(|(number, unit)| {
+            let unit = unit.strip_suffix("/s")?;
+            let bits = unit.strip_suffix("bit").and_then(|prefix| decimal_prefix(prefix)).map(|factor| factor / 8.0);
+            Some(number * bits.or_else(|| lookup(SIZE_UNITS, unit))?)
+        })
+        .filter(|rate| (1.0..1e18).contains(rate))
+        .map(|rate| rate.round() as u64)
+        .ok_or(UnitError { expected: "a bandwidth above zero such as \"12.5 GB/s\"" })
+}
+
+pub(super) fn parse_rate(text: &str) -> Result<f64, UnitError> {
+    split(text)
+        .and_then(|(number, unit)| {
+            let unit = unit.strip_suffix("/s")?;
+            let prefix = ["flop", "instr"].iter().find_map(|name| unit.strip_suffix(name)).unwrap_or(unit);
+            Some(number * decimal_prefix(prefix)?)
+        })
+        .filter(|rate| rate.is_finite() && *rate > 0.0)
+        .ok_or(UnitError { expected: "a rate above zero such as \"8 Gflop/s\"" })
+}
+
+fn decimal_prefix(prefix: &str) -> Option<f64> {
+    lookup(&[("", 1.0), ("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)], prefix)
+}
+
+/// `value` with `digits` significant digits, at least those before the point.
+fn write_significant(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
+    let digits = f.precision().unwrap_or(4).max(1);
+    let before = if value >= 1.0 { value.log10().floor() as usize + 1 } else { 1 };
+    let text = format!("{value:.*} {unit}", digits.saturating_sub(before));
+    f.pad_integral(true, "", &text)
+}
+
+/// Picks the unit after rounding, so that 999.96 us prints as "1.000 ms" and not "1000 us".
+fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, units: &[(&str, f64)]) -> fmt::Result {
+    let digits = f.precision().unwrap_or(4).max(1) as i32;
+    let rounding = 1.0 + 0.5 * 10f64.powi(-digits);
+    let (unit, factor) =
+        units.iter().find(|(_, factor)| value * rounding >= *factor).unwrap_or(&units[units.len() - 1]);
+    write_significant(f, value / factor, unit)
+}
+
+pub(super) fn write_time(f: &mut fmt::Formatter<'_>, ps: u64) -> fmt::Result {
+    match ps {
+        0 => f.pad_integral(true, "", "0 s"),
+        1..=999 => f.pad_integral(true, "", &format!("{ps} ps")),
+        _ => write_scaled(f, ps as f64, &[("s", 1e12), ("ms", 1e9), ("us", 1e6), ("ns", 1e3)]),
+    }
+}
+
+pub(super) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: u64) -> fmt::Result {
+    let exact = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)]
+        .into_iter()
+        .find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor))
+        .map(|(unit, factor)| (unit, bytes / factor));
+    match exact {
+        Some((unit, number)) => f.pad_integral(true, "", &format!("{number} {unit}")),
+        None if bytes < 10_000 => f.pad_integral(true, "", &format!("{bytes} B")),
+        None => write_scaled(
+            f,
+            bytes as f64,
+            &[("TiB", 1_099_511_627_776.0), ("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0), ("KiB", 1024.0)],
+        ),
+    }
+}
+
+pub(super) fn write_decimal(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
+    for (prefix, factor) in [("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3)] {
+        if value >= factor {
+            return write_significant(f, value / factor, &format!("{prefix}{unit}"));
+        }
+    }
+    write_significant(f, value, unit)
+}
+
+/// Deserializes from text by [`FromStr`]; what else is found there is reported against `expected`.
+pub(super) fn deserialize_text<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr,
+{
+    deserializer.deserialize_any(TextVisitor { expected, from_integer: None })
+}
+
+/// As [`deserialize_text`], taking a whole number too.
+pub(super) fn deserialize_text_or_integer<'de, D, T>(
+    deserializer: D,
+    expected: &'static str,
+    from_integer: fn(u64) -> T,
+) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr,
+{
+    deserializer.deserialize_any(TextVisitor { expected, from_integer: Some(from_integer) })
+}
+
+struct TextVisitor<T> {
+    expected: &'static str,
+    from_integer: Option<fn(u64) -> T>,
+}
+
+impl<T: FromStr> Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<T, E> {
+        match (self.from_integer, u64::try_from(number)) {
+            (Some(make), Ok(number)) => Ok(make(number)),
+            _ => Err(E::invalid_value(Unexpected::Signed(number), &self)),
+        }
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<T, E> {
+        match self.from_integer {
+            Some(make) => Ok(make(number)),
+            None => Err(E::invalid_value(Unexpected::Unsigned(number), &self)),
+        }
+    }
+}

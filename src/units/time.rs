@@ -1,0 +1,229 @@
+//! Virtual time: an instant ([`SimTime`]) and a length ([`SimSpan`]), both in whole picoseconds.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::text::{self, UnitError};
+
+/// Picoseconds in a second.
+pub(super) const PS_PER_SECOND: u64 = 1_000_000_000_000;
+
+/// An instant of virtual time: picoseconds since the start of the simulated program.
+///
+/// The greatest instant, [`SimTime::NEVER`], stands for "not yet known" and "after everything"; arithmetic saturates there,
+/// which is 213 days, and the engine reports a clock that reaches it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SimTime(u64);
+
+/// A length of virtual time in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SimSpan(u64);
+
+impl SimTime {
+    /// The start of the simulated program.
+    pub const ZERO: SimTime = SimTime(0);
+    /// After every instant that can be reached.
+    pub const NEVER: SimTime = SimTime(u64::MAX);
+
+    /// The instant `ps` picoseconds after the start.
+    pub const fn from_ps(ps: u64) -> Self {
+        SimTime(ps)
+    }
+
+    /// Picoseconds since the start.
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start, rounded to a double.
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / PS_PER_SECOND as f64
+    }
+
+    /// The span from `earlier` to `self`, or zero if `earlier` is the later one.
+    pub const fn since(self, earlier: SimTime) -> SimSpan {
+        SimSpan(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl SimSpan {
+    /// No time.
+    pub const ZERO: SimSpan = SimSpan(0);
+    /// The longest span.
+    pub const MAX: SimSpan = SimSpan(u64::MAX);
+
+    /// A span of `ps` picoseconds.
+    pub const fn from_ps(ps: u64) -> Self {
+        SimSpan(ps)
+    }
+
+    /// A span of `ns` nanoseconds.
+    pub const fn from_ns(ns: u64) -> Self {
+        SimSpan(ns * 1000)
+    }
+
+    /// A span of `us` microseconds.
+    pub const fn from_us(us: u64) -> Self {
+        SimSpan(us * 1_000_000)
+    }
+
+    /// `seconds` rounded to the nearest picosecond; `None` if negative, not a number, or longer than 213 days.
+    pub fn from_seconds(seconds: f64) -> Option<Self> {
+        let ps = (seconds * PS_PER_SECOND as f64).round();
+        // 2^64 is the first double past the range.
+        (ps >= 0.0 && ps < 18_446_744_073_709_551_616.0).then_some(SimSpan(ps as u64))
+    }
+
+    /// The length in picoseconds.
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// The length in seconds, rounded to a double.
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / PS_PER_SECOND as f64
+    }
+
+    /// The part of `self` that goes beyond `other`, or zero.
+    pub const fn saturating_sub(self, other: SimSpan) -> SimSpan {
+        SimSpan(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add<SimSpan> for SimTime {
+    type Output = SimTime;
+    /// Saturates at [`SimTime::NEVER`].
+    fn add(self, span: SimSpan) -> SimTime {
+        SimTime(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<SimSpan> for SimTime {
+    fn add_assign(&mut self, span: SimSpan) {
+        *self = *self + span;
+    }
+}
+
+impl Add for SimSpan {
+    type Output = SimSpan;
+    fn add(self, other: SimSpan) -> SimSpan {
+        SimSpan(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for SimSpan {
+    fn add_assign(&mut self, other: SimSpan) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for SimSpan {
+    type Output = SimSpan;
+    /// # Panics
+    /// In debug builds, if `other` is the longer one.
+    fn sub(self, other: SimSpan) -> SimSpan {
+        debug_assert!(other.0 <= self.0, "a span cannot be negative");
+        self.saturating_sub(other)
+    }
+}
+
+impl Mul<u64> for SimSpan {
+    type Output = SimSpan;
+    fn mul(self, times: u64) -> SimSpan {
+        SimSpan(self.0.saturating_mul(times))
+    }
+}
+
+impl std::iter::Sum for SimSpan {
+    fn sum<I: Iterator<Item = SimSpan>>(spans: I) -> SimSpan {
+        spans.fold(SimSpan::ZERO, Add::add)
+    }
+}
+
+impl std::str::FromStr for SimSpan {
+    type Err = UnitError;
+    /// Reads "1.2 us"; the units are s, ms, us, ns, ps, min and h.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        text::parse_seconds(text).map(|seconds| SimSpan::from_seconds(seconds).expect("parse_seconds checks the range"))
+    }
+}
+
+impl fmt::Display for SimSpan {
+    /// Four significant digits and the largest unit that leaves at least one before the point: "1.250 us".
+    /// The precision, if given, is the number of significant digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::write_time(f, self.0)
+    }
+}
+
+impl fmt::Display for SimTime {
+    /// As a [`SimSpan`] since the start.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::write_time(f, self.0)
+    }
+}
+
+impl Serialize for SimTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
+
+impl Serialize for SimSpan {
+    /// As an integer of picoseconds.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SimSpan {
+    /// From text with a unit only: a bare number would leave the unit to guesswork.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        text::deserialize_text(deserializer, "a time such as \"1.2 us\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_and_print_with_units() {
+        for (text, ps) in [
+            ("1.2 us", 1_200_000),
+            ("0s", 0),
+            ("3ms", 3_000_000_000),
+            ("7 ps", 7),
+            ("2 min", 120 * PS_PER_SECOND),
+            ("1e-3 ns", 1),
+        ] {
+            assert_eq!(text.parse::<SimSpan>(), Ok(SimSpan::from_ps(ps)), "{text}");
+        }
+        for (ps, text) in [
+            (0, "0 s"),
+            (1, "1 ps"),
+            (999, "999 ps"),
+            (1_250_000, "1.250 us"),
+            (12_345_678, "12.35 us"),
+            (999_960_000, "1.000 ms"),
+            (61 * PS_PER_SECOND, "61.00 s"),
+        ] {
+            assert_eq!(SimSpan::from_ps(ps).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_span_without_unit_or_with_a_wrong_one_is_refused() {
+        for text in ["7", "7 GB", "-1 us", "us", "", "nan us", "1 us us", "1e30 s"] {
+            assert!(text.parse::<SimSpan>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn instants_saturate_instead_of_wrapping() {
+        assert_eq!(SimTime::NEVER + SimSpan::from_ps(1), SimTime::NEVER);
+        assert_eq!(SimTime::from_ps(3).since(SimTime::from_ps(5)), SimSpan::ZERO);
+    }
+}
