@@ -16,46 +16,97 @@ use std::collections::BinaryHeap;
 
 use crate::units::SimTime;
 
-use super::event::{Event, EventKey};
+use super::event::{Body, Event, EventKey};
 
 /// A bucket of at most this many events is sorted rather than split.
-const SORTED_AT_ONCE: usize = 512;
+const SORTED_AT_ONCE: usize = 256;
 /// A bucket that held more than this gives its memory back when it empties.
 const KEPT_CAPACITY: usize = 4096;
 
 /// The pending events of a worker, taken in order of their keys.
 #[derive(Debug)]
-pub struct EventQueue {
-    run: Vec<Event>,
-    near: BinaryHeap<Earliest>,
+pub(super) struct EventQueue {
+    run: Vec<Entry>,
+    near: BinaryHeap<Entry>,
     last: u64,
-    buckets: [Vec<Event>; 64],
+    buckets: [Vec<Entry>; 64],
     /// Bit i is set if buckets[i] holds events.
     occupied: u64,
     len: usize,
+    bodies: Slab,
 }
 
-/// Makes the standard heap give the earliest event.
-#[derive(Debug)]
-struct Earliest(Event);
+/// A key and where the event's body is: what is moved and compared is kept small.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: u64,
+    /// Destination, then source.
+    ranks: u64,
+    sequence: u32,
+    slot: u32,
+}
 
-impl PartialEq for Earliest {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.key == other.0.key
+/// The bodies of pending events by slot.
+#[derive(Debug, Default)]
+struct Slab {
+    bodies: Vec<Body>,
+    free: Vec<u32>,
+}
+
+impl Entry {
+    fn key(&self) -> EventKey {
+        EventKey {
+            time: SimTime::from_ps(self.time),
+            to: (self.ranks >> 32) as u32,
+            from: self.ranks as u32,
+            sequence: self.sequence,
+        }
     }
 }
 
-impl Eq for Earliest {}
+impl Ord for Entry {
+    /// The later event is the lesser, so that the standard heap and the end of a sorted run give the earliest.
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (mine, theirs) = ((self.time, self.ranks), (other.time, other.ranks));
+        theirs.cmp(&mine).then_with(|| (other.sequence.wrapping_sub(self.sequence) as i32).cmp(&0))
+    }
+}
 
-impl PartialOrd for Earliest {
+impl PartialOrd for Entry {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Earliest {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.0.key.cmp(&self.0.key)
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Entry {}
+
+impl Slab {
+    #[inline]
+    fn put(&mut self, body: Body) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.bodies[slot as usize] = body;
+                slot
+            }
+            None => {
+                self.bodies.push(body);
+                self.bodies.len() as u32 - 1
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, slot: u32) -> Body {
+        self.free.push(slot);
+        std::mem::replace(&mut self.bodies[slot as usize], Body::Wake { task: 0, turn: 0 })
     }
 }
 
@@ -68,6 +119,7 @@ impl Default for EventQueue {
             buckets: [const { Vec::new() }; 64],
             occupied: 0,
             len: 0,
+            bodies: Slab::default(),
         }
     }
 }
@@ -76,52 +128,61 @@ impl EventQueue {
     /// Adds an event, which must not be earlier than the last one taken.
     #[inline]
     pub fn push(&mut self, event: Event) {
-        self.len += 1;
-        let time = event.key.time.as_ps();
-        if time <= self.last {
-            self.near.push(Earliest(event));
+        let EventKey { time, to, from, sequence } = event.key;
+        let slot = self.bodies.put(event.body);
+        let entry = Entry { time: time.as_ps(), ranks: u64::from(to) << 32 | u64::from(from), sequence, slot };
+        if self.len == 0 {
+            // Alone, it is the whole run.
+            self.last = entry.time;
+            self.run.push(entry);
+        } else if entry.time <= self.last {
+            self.near.push(entry);
         } else {
-            self.put(event, time);
+            self.put(entry);
         }
+        self.len += 1;
     }
 
     #[inline]
-    fn put(&mut self, event: Event, time: u64) {
-        let bucket = 63 - (time ^ self.last).leading_zeros() as usize;
-        self.buckets[bucket].push(event);
+    fn put(&mut self, entry: Entry) {
+        let bucket = 63 - (entry.time ^ self.last).leading_zeros() as usize;
+        self.buckets[bucket].push(entry);
         self.occupied |= 1 << bucket;
     }
 
-    /// The key of the earliest event.
+    /// The time of the earliest event.
     #[inline]
-    pub fn first(&mut self) -> Option<EventKey> {
+    pub fn first_time(&mut self) -> SimTime {
         if self.run.is_empty() && self.near.is_empty() {
             self.refill();
         }
-        match (self.run.last(), self.near.peek()) {
-            (Some(run), Some(near)) => Some(run.key.min(near.0.key)),
-            (Some(event), None) | (None, Some(Earliest(event))) => Some(event.key),
-            (None, None) => None,
-        }
+        let of = |entry: Option<&Entry>| entry.map_or(u64::MAX, |entry| entry.time);
+        SimTime::from_ps(of(self.run.last()).min(of(self.near.peek())))
     }
 
     /// Takes the earliest event if it happens before `end`.
     #[inline]
     pub fn pop_before(&mut self, end: SimTime) -> Option<Event> {
-        let first = self.first()?;
-        if first.time >= end {
-            return None;
+        if self.run.is_empty() && self.near.is_empty() {
+            self.refill();
         }
+        let entry = match (self.run.last(), self.near.peek()) {
+            (None, None) => return None,
+            (Some(run), near) if near.is_none_or(|near| near < run) => {
+                if run.time >= end.as_ps() {
+                    return None;
+                }
+                self.run.pop()?
+            }
+            (_, near) => {
+                if near?.time >= end.as_ps() {
+                    return None;
+                }
+                self.near.pop()?
+            }
+        };
         self.len -= 1;
-        match self.near.peek() {
-            Some(near) if near.0.key == first => self.near.pop().map(|earliest| earliest.0),
-            _ => self.run.pop(),
-        }
-    }
-
-    /// The number of events.
-    pub fn len(&self) -> usize {
-        self.len
+        Some(Event { key: entry.key(), body: self.bodies.take(entry.slot) })
     }
 
     /// Moves the earliest events into the run. Keeps the meaning of the other buckets: `last` changes only in the bits
@@ -130,29 +191,28 @@ impl EventQueue {
         while self.run.is_empty() && self.occupied != 0 {
             let bucket = self.occupied.trailing_zeros() as usize;
             self.occupied &= self.occupied - 1;
-            let mut events = std::mem::take(&mut self.buckets[bucket]);
-            if events.len() <= SORTED_AT_ONCE {
+            let mut entries = std::mem::take(&mut self.buckets[bucket]);
+            if entries.len() <= SORTED_AT_ONCE {
                 // The bucket's whole span is now within the run's: its times have the bits of `last` above `bucket`.
                 let span = (1u64 << bucket) | ((1u64 << bucket) - 1);
                 self.last |= span;
-                std::mem::swap(&mut self.run, &mut events);
+                std::mem::swap(&mut self.run, &mut entries);
             } else {
-                self.last = events.iter().map(|event| event.key.time.as_ps()).min().expect("an occupied bucket");
-                for event in events.drain(..) {
-                    let time = event.key.time.as_ps();
-                    if time == self.last {
-                        self.run.push(event);
+                self.last = entries.iter().map(|entry| entry.time).min().expect("an occupied bucket");
+                for entry in entries.drain(..) {
+                    if entry.time == self.last {
+                        self.run.push(entry);
                     } else {
-                        self.put(event, time);
+                        self.put(entry);
                     }
                 }
             }
-            if events.capacity() <= KEPT_CAPACITY && self.buckets[bucket].capacity() == 0 {
-                events.clear();
-                self.buckets[bucket] = events;
+            if entries.capacity() <= KEPT_CAPACITY && self.buckets[bucket].capacity() == 0 {
+                entries.clear();
+                self.buckets[bucket] = entries;
             }
         }
-        self.run.sort_unstable_by(|a, b| b.key.cmp(&a.key));
+        self.run.sort_unstable();
     }
 }
 
@@ -161,7 +221,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::event::Body;
 
     fn event(time: u64, to: u32, sequence: u32) -> Event {
         let key = EventKey { time: SimTime::from_ps(time), to, from: 0, sequence };
@@ -180,7 +239,7 @@ mod tests {
             for (sequence, (action, bits, noise, to)) in (0..).zip(steps) {
                 if action == 0 {
                     let expected = reference.pop_first().map(|((time, to, sequence), ())| (time, to, sequence));
-                    prop_assert_eq!(queue.first().is_some(), expected.is_some());
+                    prop_assert_eq!(queue.first_time() != SimTime::NEVER, expected.is_some());
                     let taken = queue.pop_before(SimTime::NEVER);
                     let taken = taken.map(|e| (e.key.time.as_ps(), e.key.to, e.key.sequence));
                     prop_assert_eq!(taken, expected);
@@ -190,7 +249,7 @@ mod tests {
                     queue.push(event(time, to, sequence));
                     reference.insert((time, to, sequence), ());
                 }
-                prop_assert_eq!(queue.len(), reference.len());
+                prop_assert_eq!(queue.len, reference.len());
             }
         }
     }
@@ -206,7 +265,7 @@ mod tests {
             assert!(before < Some(event.key));
             before = Some(event.key);
         }
-        assert_eq!(queue.len(), 0);
+        assert_eq!(queue.len, 0);
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl<'a, P: Program> Worker<'a, P> {
         let mut interrupted = false;
         loop {
             let desk = &mut self.desk;
-            let own = desk.queue.first().map_or(SimTime::NEVER, |key| key.time);
+            let own = desk.queue.first_time();
             let bid = Bid { next: own.min(desk.outgoing_next), stop: desk.failure.is_some() || interrupted };
             desk.outgoing_next = SimTime::NEVER;
             let agreement = transport.exchange(bid, &mut desk.outgoing, &mut incoming);
