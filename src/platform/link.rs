@@ -1,9 +1,12 @@
 //! What a message costs at one level: size intervals, each with latency, bandwidth and overheads, and how load changes them.
 
+use serde::Deserialize;
+
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 /// How the number of transfers that share a resource changes what one costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LoadLaw {
     /// Not at all.
     Ideal,
@@ -109,11 +112,12 @@ impl Link {
         &self.rows[index]
     }
 
-    /// The least latency of any row, load and control message.
+    /// The least latency of any row and load, and of a control message if any size needs one.
     pub fn least_latency(&self) -> SimSpan {
         let rows =
             self.rows.iter().flat_map(|row| row.columns.iter().map(|column| column.latency).chain([row.latency]));
-        rows.chain([self.handshake]).min().expect("a link has rows")
+        let control = (self.eager_threshold < Bytes::MAX).then_some(self.handshake);
+        rows.chain(control).min().expect("a link has rows")
     }
 }
 
