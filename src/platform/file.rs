@@ -43,7 +43,8 @@ struct PlatformFile {
     inter_cmp: LinkFile,
     inter_node: LinkFile,
     bigsim: Option<Baseline>,
-    collectives: Option<BTreeMap<Collective, Vec<RuleFile>>>,
+    /// By the name of a [`Collective`]. Not the enum itself: errors below it would not name the key.
+    collectives: Option<BTreeMap<String, Vec<RuleFile>>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -147,7 +148,7 @@ impl PlatformFile {
             shape: self.nct,
             core: self.core_rates(document)?,
             links,
-            collectives: self.collective_rules(),
+            collectives: self.collective_rules(document)?,
             baseline: self.bigsim.unwrap_or_default(),
         })
     }
@@ -177,16 +178,18 @@ impl PlatformFile {
         })
     }
 
-    fn collective_rules(&self) -> CollectiveRules {
+    fn collective_rules(&self, document: &Document) -> Result<CollectiveRules, ConfigError> {
         let mut rules = CollectiveRules::default();
-        for (collective, files) in self.collectives.iter().flatten() {
+        for (name, files) in self.collectives.iter().flatten() {
+            let value = toml::Value::String(name.clone());
+            let collective: Collective = document.deserialize_value(&format!("collectives.{name}"), value)?;
             let rule = |file: &RuleFile| CollectiveRule {
                 up_to_ranks: file.up_to_ranks.unwrap_or(u32::MAX),
                 up_to_bytes: file.up_to_bytes.unwrap_or(Bytes::MAX),
                 algorithm: file.algorithm,
             };
-            rules.set(*collective, files.iter().map(rule).collect());
+            rules.set(collective, files.iter().map(rule).collect());
         }
-        rules
+        Ok(rules)
     }
 }
