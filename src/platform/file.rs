@@ -4,6 +4,8 @@
 
 mod link;
 #[cfg(test)]
+mod measured;
+#[cfg(test)]
 mod tests;
 mod values;
 

@@ -19,23 +19,16 @@ impl Partition {
     pub fn new(nodes: u32, sites: &[Site], workers: u32) -> Self {
         assert!(nodes > 0 && workers > 0, "a machine has nodes and a simulation workers");
         let workers = workers.min(nodes);
-        let mut on_node = vec![0u64; nodes as usize];
-        for site in sites {
-            on_node[site.node as usize] += 1;
-        }
-        let total = sites.len() as u64;
+        // The node of each rank in order: the time and memory this takes depend on the ranks, not on the nodes.
+        let mut node_of: Vec<u32> = sites.iter().map(|site| site.node).collect();
+        node_of.sort_unstable();
         let mut first_node = vec![0];
-        let mut before = 0;
-        for node in 0..nodes {
-            let worker = first_node.len() as u64;
-            let left = nodes - node;
-            let needed = u64::from(workers) - worker;
-            // The next worker starts here once the ones so far have their part, and must where every node left is needed.
-            let full = before * u64::from(workers) >= total * worker && node > first_node[first_node.len() - 1];
-            if needed > 0 && (full || u64::from(left) == needed) && node > 0 {
-                first_node.push(node);
-            }
-            before += on_node[node as usize];
+        for worker in 1..workers {
+            // This worker starts once the ones before it have their part, leaving them and those after it a node each.
+            let part = (sites.len() as u64 * u64::from(worker)).div_ceil(u64::from(workers)) as usize;
+            let full = part.checked_sub(1).map_or(0, |last| node_of[last] + 1);
+            let least = first_node[first_node.len() - 1] + 1;
+            first_node.push(full.clamp(least, nodes - (workers - worker)));
         }
         first_node.push(nodes);
         Partition { first_node }
@@ -80,6 +73,12 @@ mod tests {
         assert_eq!(ranges(&[1, 1, 1, 1, 8], 2), [0..4, 4..5]);
         assert_eq!(ranges(&[4, 4], 8), [0..1, 1..2]);
         assert_eq!(ranges(&[0, 0, 0], 2), [0..1, 1..3]);
+    }
+
+    #[test]
+    fn a_machine_of_very_many_nodes_and_few_ranks_is_divided_at_once() {
+        let partition = Partition::new(u32::MAX, &[Site { node: 7, cmp: 0, core: 0 }; 2], 3);
+        assert_eq!((partition.nodes(0), partition.nodes(1), partition.nodes(2)), (0..8, 8..9, 9..u32::MAX));
     }
 
     proptest! {
