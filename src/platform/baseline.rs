@@ -32,9 +32,9 @@ impl Platform {
     /// BigSim's simple network model (Zheng, Wilmarth, Jagadishbabu, Kalé 2005) charges a message its latency and its bytes
     /// over the bandwidth and nothing else. Hence, at both levels:
     ///
-    /// - latency and bandwidth are those of [`Platform::baseline`] where it states them. Otherwise the latency is that of the
-    ///   link's first interval (small messages) and the bandwidth that of its last (large ones), where the link within a node
-    ///   is the inter-CMP one, or the intra-CMP one in a machine of one CMP a node;
+    /// - latency and bandwidth are those of [`Platform::baseline`] where it states them, whatever the links say. Otherwise the
+    ///   latency is that of the link's first interval (small messages) and the bandwidth that of its last (large ones), where
+    ///   the link within a node is the inter-CMP one, or the intra-CMP one in a machine of one CMP a node;
     /// - there are no size intervals, there is no contention ([`LoadLaw::Ideal`]), and no rendezvous: every size is eager;
     /// - the overheads are those of the link's first interval, for the two models differ in the network and not in the cores.
     ///

@@ -98,7 +98,8 @@ impl PlatformSource {
     /// Lays those of `overrides` that begin with `platform` over `document` and reads the result.
     ///
     /// An override of a level's `latency`, `bandwidth`, `send_overhead`, `recv_overhead`, `gap` or `loads` replaces the value
-    /// of every interval, also of those that state their own.
+    /// of every interval, also of those that state their own. With a level's `latency` its `handshake` is replaced too, unless
+    /// an override of its own says otherwise: control messages cross the same link.
     ///
     /// # Errors
     /// If a key is unknown or missing, or a value is not of the kind or in the range it must be: with its place and what was
@@ -110,7 +111,7 @@ impl PlatformSource {
                 && !key.is_empty()
             {
                 document.set(key, over)?;
-                forget_own_values(document.table_mut(), key);
+                forget_own_values(document.table_mut(), key, overrides);
             }
         }
         let file: PlatformFile = document.deserialize()?;
@@ -126,13 +127,19 @@ impl PlatformSource {
     }
 }
 
-/// After an override of a level's cost, its intervals have none of their own.
-fn forget_own_values(table: &mut toml::Table, key: &[String]) {
+/// After an override of a level's cost, its intervals have none of their own, and after one of its latency no handshake of
+/// the file's remains.
+fn forget_own_values(table: &mut toml::Table, key: &[String], overrides: &[Override]) {
     let [level, cost] = key else { return };
     if !Level::ALL.iter().any(|known| known.name() == level) || !link::COSTS.contains(&cost.as_str()) {
         return;
     }
-    let intervals = table.get_mut(level).and_then(|link| link.get_mut("interval")).and_then(toml::Value::as_array_mut);
+    let Some(link) = table.get_mut(level).and_then(toml::Value::as_table_mut) else { return };
+    let handshake = ["platform", level, "handshake"];
+    if cost == "latency" && !overrides.iter().any(|over| over.key == handshake) {
+        link.remove("handshake");
+    }
+    let intervals = link.get_mut("interval").and_then(toml::Value::as_array_mut);
     for interval in intervals.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
         interval.remove(cost);
     }

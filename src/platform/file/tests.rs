@@ -174,6 +174,20 @@ fn an_override_of_a_level_reaches_every_interval_and_column() {
 }
 
 #[test]
+fn an_override_of_the_latency_holds_for_control_messages_unless_they_have_their_own() {
+    let text = format!("{MACHINE}{NETWORK}eager_threshold = 0\nhandshake = \"500 ns\"");
+    let handshake = |overrides: &[&str]| {
+        load_with(&text, overrides).unwrap().platform.link(Level::InterNode).handshake().as_ps() / 1000
+    };
+    let (latency, own) = ("platform.inter_node.latency=20us", "platform.inter_node.handshake=3us");
+    assert_eq!(handshake(&[]), 500);
+    assert_eq!(handshake(&[latency]), 20_000);
+    assert_eq!(handshake(&[latency, own]), 3000);
+    assert_eq!(handshake(&[own, latency]), 3000);
+    assert_eq!(handshake(&["platform.intra_cmp.latency=20us"]), 500);
+}
+
+#[test]
 fn under_another_law_a_measured_table_has_the_costs_of_one_transfer() {
     let source = load_with(&format!("{MACHINE}{MEASURED}"), &["platform.inter_node.law=share"]).unwrap();
     let link = source.platform.link(Level::InterNode);
