@@ -1,0 +1,31 @@
+//! Reduce-scatter of n bytes in all among p members, with α a message's latency, β a byte's time, γ the time to combine a
+//! byte, and q the greatest power of two up to p. Blocks may vary in size.
+//!
+//! | algorithm | source | time | messages | bytes sent (equal blocks) |
+//! |---|---|---|---|---|
+//! | recursive_halving | Thakur et al. 2005, §4.6 | log2 q α + (q−1)/q n (β + γ); a fold adds 2α + (n + n/p) β + nγ | q log2 q + 2 (p − q) | (q − 1) n + (p − q) (n + n/p) |
+//! | pairwise | Thakur et al. 2005, §4.6 | (p − 1) α + (p−1)/p n (β + γ) | p (p − 1) | (p − 1) n |
+//!
+//! Both are for operators that commute: the first combines distant ranks first, the second in the order of arrival.
+
+use super::phase::Phase;
+use super::step::Space;
+use super::{Parts, Schedule, Seat};
+use crate::platform::Algorithm;
+
+pub(super) fn plan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+    let plan = Schedule::empty(seat, Parts::Ranks);
+    let hold = Space::Temp;
+    Some(match algorithm {
+        Algorithm::RecursiveHalving => plan
+            .then(Phase::CopyAll { from: Space::Input, to: hold })
+            .then(Phase::FoldIn { hold })
+            .then(Phase::HalveFar { hold })
+            .then(Phase::FoldOutOwn { hold })
+            .then_if(seat.folded().is_some(), Phase::CopyOwn { from: hold, to: Space::Output }),
+        Algorithm::Pairwise => {
+            plan.then(Phase::CopyOwn { from: Space::Input, to: Space::Output }).then(Phase::PairwiseReduce)
+        }
+        _ => return None,
+    })
+}
