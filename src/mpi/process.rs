@@ -115,3 +115,6 @@ impl Program for Strand {
         Some(self.name.to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;

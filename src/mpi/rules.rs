@@ -21,7 +21,8 @@ pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String>
     }
     let words: Vec<_> = suitable.iter().map(|&other| algorithm_word(other)).collect();
     let (algorithm, collective) = (algorithm_word(algorithm), collective_word(collective));
-    Err(format!("algorithm \"{algorithm}\" does not suit {collective}: expected one of {}", words.join(", ")))
+    let one_of = if words.len() == 1 { "" } else { "one of " };
+    Err(format!("algorithm \"{algorithm}\" does not suit {collective}: expected {one_of}{}", words.join(", ")))
 }
 
 /// Whether the algorithms that a platform's rules name suit.
@@ -144,4 +145,67 @@ pub(super) mod tests {
         Collective::Exscan,
         Collective::ReduceScatter,
     ];
+
+    #[test]
+    fn defaults_are_those_of_mpich() {
+        use Algorithm::*;
+        let kib = |n: u64| n << 10;
+        for (collective, ranks, size, expected) in [
+            (Collective::Barrier, 1 << 20, 0, Dissemination),
+            (Collective::Bcast, 7, kib(1024), Binomial),
+            (Collective::Bcast, 8, kib(12) - 1, Binomial),
+            (Collective::Bcast, 8, kib(12), ScatterAllgather),
+            (Collective::Reduce, 16, kib(2), Binomial),
+            (Collective::Reduce, 16, kib(2) + 8, Rabenseifner),
+            (Collective::Allreduce, 16, kib(2), RecursiveDoubling),
+            (Collective::Allreduce, 16, kib(2) + 8, Rabenseifner),
+            // 513 elements cannot be divided among 1024 ranks.
+            (Collective::Allreduce, 1024, kib(4) + 8, RecursiveDoubling),
+            // 600 among 1000 can: 512 of these take part.
+            (Collective::Allreduce, 1000, 4800, Rabenseifner),
+            (Collective::Gather, 100, kib(1024), Binomial),
+            (Collective::Scatterv, 100, 0, Linear),
+            (Collective::Allgather, 16, kib(512) - 1, RecursiveDoubling),
+            (Collective::Allgather, 16, kib(512), Ring),
+            (Collective::Allgather, 17, kib(80) - 1, Bruck),
+            (Collective::Allgather, 17, kib(80), Ring),
+            (Collective::Alltoall, 7, 256, Linear),
+            (Collective::Alltoall, 8, 256, Bruck),
+            (Collective::Alltoall, 8, kib(32), Linear),
+            (Collective::Alltoall, 8, kib(32) + 1, Pairwise),
+            (Collective::Alltoallv, 8, 0, Linear),
+            (Collective::Scan, 8, 8, RecursiveDoubling),
+            (Collective::ReduceScatter, 8, kib(512) - 1, RecursiveHalving),
+            (Collective::ReduceScatter, 8, kib(512), Pairwise),
+        ] {
+            assert_eq!(
+                default_algorithm(collective, ranks, Bytes::new(size)),
+                expected,
+                "{collective:?} {ranks} {size}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_default_suits() {
+        for collective in COLLECTIVES {
+            for ranks in [1, 2, 7, 8, 1000, u32::MAX] {
+                for size in [0, 8, 256, 4096, 1 << 16, 1 << 20, u64::MAX] {
+                    assert_eq!(suits(collective, default_algorithm(collective, ranks, Bytes::new(size))), Ok(()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_algorithm_that_does_not_suit_is_answered_with_those_that_do() {
+        assert_eq!(
+            suits(Collective::Bcast, Algorithm::Ring).unwrap_err(),
+            "algorithm \"ring\" does not suit bcast: expected one of binomial, scatter_allgather, linear, chain"
+        );
+        assert_eq!(
+            suits(Collective::Gatherv, Algorithm::Binomial).unwrap_err(),
+            "algorithm \"binomial\" does not suit gatherv: expected linear"
+        );
+    }
 }

@@ -24,7 +24,7 @@ pub(super) fn alltoall(seat: Seat, round: u32) -> Next {
     let Some(distance) = distance(seat, bit) else { return Next::End };
     let blocks = Blocks::Bit(bit);
     let (held, packed) = (Piece { space: Space::Temp, blocks }, Piece { space: Space::Scratch, blocks });
-    if round % 2 == 0 {
+    if round.is_multiple_of(2) {
         return Next::Do(Step::Copy { from: held, to: packed });
     }
     let (to, from) = (seat.ahead(seat.rank, distance), seat.back(seat.rank, distance));

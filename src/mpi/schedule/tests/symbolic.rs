@@ -103,7 +103,7 @@ pub(super) fn run(collective: Collective, algorithm: Algorithm, size: u32, root:
     let mut ready: VecDeque<u32> = (0..size).collect();
     while let Some(rank) = ready.pop_front() {
         let me = rank as usize;
-        while !done[me] && !(waits[me] && open[me] > 0) {
+        while !(done[me] || waits[me] && open[me] > 0) {
             waits[me] = false;
             let step = schedules[me].next_step();
             steps[me] += 1;
@@ -153,7 +153,7 @@ pub(super) fn run(collective: Collective, algorithm: Algorithm, size: u32, root:
                     machine.write(rank, piece, data, then);
                     for end in [pair.0, pair.1] {
                         open[end as usize] -= 1;
-                        if open[end as usize] == 0 && end != rank_of(me) {
+                        if open[end as usize] == 0 && end != me as u32 {
                             ready.push_back(end);
                         }
                     }
@@ -166,8 +166,4 @@ pub(super) fn run(collective: Collective, algorithm: Algorithm, size: u32, root:
     assert!(sends.values().all(VecDeque::is_empty) && receives.values().all(VecDeque::is_empty));
     let outputs = machine.spaces.into_iter().map(|[_, output, ..]| output).collect();
     Ran { outputs, messages, bytes: sent, steps: steps.into_iter().max().unwrap_or(0) }
-}
-
-fn rank_of(index: usize) -> u32 {
-    index as u32
 }
