@@ -87,13 +87,14 @@ pub(super) fn choose(call: &CollectiveCall, rules: &CollectiveRules) -> Result<A
 /// with the thresholds of its control variables (`MPIR_CVAR_…`, MPICH 3.0 and later), which are those of Thakur,
 /// Rabenseifner, Gropp 2005 with few changes.
 ///
-/// Operators are taken to commute, and elements to have 8 bytes.
+/// Operators are taken to commute, and elements to have 8 bytes. MPICH's forms of barrier, bcast and reductions that first
+/// collect within a node are not among the algorithms here: messages cross nodes as often as the flat algorithm has them.
 pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Algorithm {
     const KIB: u64 = 1024;
     let size = size.get();
     let two_to_k = ranks.is_power_of_two();
     // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
-    let divisible = size / 8 >= u64::from(ranks) || size / 8 >= 1 << ranks.max(1).ilog2();
+    let divisible = size / 8 >= 1 << ranks.max(1).ilog2();
     match collective {
         Collective::Barrier => Algorithm::Dissemination,
         // BCAST_MIN_PROCS 8, BCAST_SHORT_MSG_SIZE 12288.

@@ -147,17 +147,18 @@ pub fn suitable(collective: Collective) -> &'static [Algorithm] {
         Collective::Alltoall => &[Bruck, Pairwise, Linear],
         Collective::Alltoallv => &[Pairwise, Linear],
         Collective::Scan | Collective::Exscan => &[RecursiveDoubling, Chain],
-        Collective::ReduceScatter => &[RecursiveHalving, Pairwise],
+        Collective::ReduceScatter => &[RecursiveHalving, Pairwise, Binomial],
     }
 }
 
 /// Whether `collective` by `algorithm` combines contributions in rank order, as operators that do not commute need
-/// (MPI-3.1, section 5.9.1). All operators are assumed associative.
+/// (MPI-3.1, section 5.9.1). All operators are assumed associative. Every reduction has an algorithm that does for any root.
 pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm, root: u32) -> bool {
     match (collective, algorithm) {
         // The tree's order begins with the root.
         (Collective::Reduce, Algorithm::Binomial) => root == 0,
-        (Collective::Allreduce, Algorithm::Ring) | (Collective::ReduceScatter, _) => false,
+        (Collective::Allreduce, Algorithm::Ring)
+        | (Collective::ReduceScatter, Algorithm::RecursiveHalving | Algorithm::Pairwise) => false,
         _ => true,
     }
 }

@@ -3,9 +3,9 @@
 //!
 //! | algorithm | source | time | messages |
 //! |---|---|---|---|
-//! | recursive_doubling | Thakur et al. 2005, §4.1 | log2 p α + (p − 1) nβ | p log2 p |
-//! | bruck | Bruck et al. 1997; Thakur et al. 2005, §4.1 | ⌈log2 p⌉ α + (p − 1) nβ + p nδ | p ⌈log2 p⌉ |
-//! | ring | Thakur et al. 2005, §4.1 | (p − 1) (α + nβ) | p (p − 1) |
+//! | recursive_doubling | Thakur et al. 2005 | log2 p α + (p − 1) nβ | p log2 p |
+//! | bruck | Bruck et al. 1997; Thakur et al. 2005 | ⌈log2 p⌉ α + (p − 1) nβ + p nδ | p ⌈log2 p⌉ |
+//! | ring | Thakur et al. 2005 | (p − 1) (α + nβ) | p (p − 1) |
 //! | linear | 32 at once | (p − 1) (α + nβ) where links are the limit | p (p − 1) |
 //!
 //! All send p (p − 1) n bytes. recursive_doubling needs p = 2^k; among any other number it is bruck, which has as few

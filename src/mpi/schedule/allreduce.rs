@@ -3,8 +3,8 @@
 //!
 //! | algorithm | source | time | messages | bytes sent | order of ranks |
 //! |---|---|---|---|---|---|
-//! | recursive_doubling | Thakur et al. 2005, §4.5 | log2 q (α + nβ + nγ) | q log2 q | q log2 q n | kept |
-//! | rabenseifner | Rabenseifner 2004; Thakur et al. 2005, §4.5 | 2 log2 q α + 2 (q−1)/q nβ + (q−1)/q nγ | 2 q log2 q | 2 (q − 1) n | kept |
+//! | recursive_doubling | Thakur et al. 2005 | log2 q (α + nβ + nγ) | q log2 q | q log2 q n | kept |
+//! | rabenseifner | Rabenseifner 2004; Thakur et al. 2005 | 2 log2 q α + 2 (q−1)/q nβ + (q−1)/q nγ | 2 q log2 q | 2 (q − 1) n | kept |
 //! | ring | Patarasuk, Yuan 2009 | 2 (p − 1) α + 2 (p−1)/p nβ + (p−1)/p nγ | 2 p (p − 1) | 2 (p − 1) n | no |
 //! | binomial | reduce to rank 0, then bcast | 2 ⌈log2 p⌉ (α + nβ) + ⌈log2 p⌉ nγ | 2 (p − 1) | 2 (p − 1) n | kept |
 //!

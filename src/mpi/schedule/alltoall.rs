@@ -3,8 +3,8 @@
 //!
 //! | algorithm | source | time | messages | bytes sent |
 //! |---|---|---|---|---|
-//! | bruck | Bruck et al. 1997; Thakur et al. 2005, §4.3 | ⌈log2 p⌉ α + ½ n p log2 p (β + δ) + 2 n p δ | p ⌈log2 p⌉ | p n × the ones in 0, …, p − 1 |
-//! | pairwise | Thakur et al. 2005, §4.3 | (p − 1) (α + nβ) | p (p − 1) | p (p − 1) n |
+//! | bruck | Bruck et al. 1997; Thakur et al. 2005 | ⌈log2 p⌉ α + ½ n p log2 p (β + δ) + 2 n p δ | p ⌈log2 p⌉ | p n × the ones in 0, …, p − 1 |
+//! | pairwise | Thakur et al. 2005 | (p − 1) (α + nβ) | p (p − 1) | p (p − 1) n |
 //! | linear | 32 at once (MPICH's for medium sizes) | (p − 1) (α + nβ) where links are the limit | p (p − 1) | p (p − 1) n |
 //!
 //! pairwise exchanges with rank xor k in round k where p = 2^j, else sends k ahead and receives from k behind. bruck

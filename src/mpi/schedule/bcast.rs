@@ -2,8 +2,8 @@
 //!
 //! | algorithm | source | time | messages | bytes sent |
 //! |---|---|---|---|---|
-//! | binomial | Thakur et al. 2005, §4.2 | ⌈log2 p⌉ (α + nβ) | p − 1 | (p − 1) n |
-//! | scatter_allgather | van de Geijn (Barnett et al. 1994); Thakur et al. 2005, §4.2 | (⌈log2 p⌉ + p − 1) α + 2 (p−1)/p nβ | p − 1 + p (p − 1), or p − 1 + p log2 p | about n (½ log2 p + p − 1) |
+//! | binomial | Thakur et al. 2005 | ⌈log2 p⌉ (α + nβ) | p − 1 | (p − 1) n |
+//! | scatter_allgather | van de Geijn (Barnett et al. 1994); Thakur et al. 2005 | (⌈log2 p⌉ + p − 1) α + 2 (p−1)/p nβ | p − 1 + p (p − 1), or p − 1 + p log2 p | about n (½ log2 p + p − 1) |
 //! | linear | the root sends all at once | (p − 1) (α + nβ) where the root's link is the limit | p − 1 | (p − 1) n |
 //! | chain | pipeline of segments of at most 128 KiB, m of them (Open MPI) | (p − 2 + m) (α + nβ/m) | (p − 1) m | (p − 1) n |
 //!

@@ -3,8 +3,8 @@
 //!
 //! | algorithm | source | time | messages | bytes sent | order of ranks |
 //! |---|---|---|---|---|---|
-//! | binomial | Thakur et al. 2005, §4.4 | ⌈log2 p⌉ (α + nβ + nγ) | p − 1 | (p − 1) n | if the root is 0 |
-//! | rabenseifner | Rabenseifner 2004; Thakur et al. 2005, §4.4 | 2 log2 q α + 2 (q−1)/q nβ + (q−1)/q nγ; a fold adds α + nβ + nγ | q log2 q + q − 1 + (p − q) | (q − 1) n + n log2 q / 2 + (p − q) n | kept |
+//! | binomial | Thakur et al. 2005 | ⌈log2 p⌉ (α + nβ + nγ) | p − 1 | (p − 1) n | if the root is 0 |
+//! | rabenseifner | Rabenseifner 2004; Thakur et al. 2005 | 2 log2 q α + 2 (q−1)/q nβ + (q−1)/q nγ; a fold adds α + nβ + nγ | q log2 q + q − 1 + (p − q) | (q − 1) n + n log2 q / 2 + (p − q) n | kept |
 //! | linear | the root takes one after another | (p − 1) (α + nβ + nγ) | p − 1 | (p − 1) n | kept |
 //!
 //! rabenseifner: reduce-scatter by vector halving and distance doubling, then a gather along the same pairs. Bytes

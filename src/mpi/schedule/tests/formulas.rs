@@ -47,6 +47,7 @@ fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64
         (Collective::ReduceScatter, Algorithm::RecursiveHalving) => {
             (q * log + 2 * fold, (q - 1) * p * n + fold * (p + 1) * n)
         }
+        (Collective::ReduceScatter, Algorithm::Binomial) => (2 * (p - 1), (p - 1) * p * n + ones * n),
         (Collective::ReduceScatter, _) => (p * (p - 1), (p - 1) * p * n),
     }
 }
