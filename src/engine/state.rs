@@ -1,7 +1,7 @@
 //! What the engine keeps of a rank: its tasks, its requests, what it has posted and what has come unasked.
 
 use crate::profile::TimeParts;
-use crate::rank::{Envelope, Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern};
+use crate::rank::{Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// No task: nobody waits for the request.
