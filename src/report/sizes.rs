@@ -38,7 +38,6 @@ fn distribution(outcome: &Outcome, title: &str, value: fn(Totals) -> u64, text: 
     if all == 0 {
         return String::new();
     }
-    let [near, middle, far] = Level::ALL.map(level_name);
     let heading: Vec<_> =
         Level::ALL.map(level_name).into_iter().chain(["all"]).map(|name| (name, Align::Right)).collect();
     let mut table = Table::new(&[vec![(title, Align::Left)], heading].concat());
