@@ -1,4 +1,4 @@
-//! From an [`Outcome`](crate::engine::Outcome) or a [`RunError`](crate::engine::RunError) to text, JSON and CSV.
+//! From an `Outcome` or a `RunError` of the engine to text, JSON and CSV.
 //!
 //! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
 

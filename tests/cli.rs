@@ -1,5 +1,6 @@
 //! The command line as scripts see it: exact texts, exit codes, stdout and stderr.
 
+#[path = "support/binary.rs"]
 mod support;
 
 use std::fs::File;

@@ -26,7 +26,9 @@ pub(super) fn install_hook() {
 }
 
 fn message(info: &PanicHookInfo<'_>) -> String {
-    info.payload_as_str().unwrap_or("no message").to_owned()
+    let payload = info.payload();
+    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").to_owned()
 }
 
 fn place(info: &PanicHookInfo<'_>) -> String {

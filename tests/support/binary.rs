@@ -1,5 +1,4 @@
 //! What integration tests share: running the binary and reading what it said.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
