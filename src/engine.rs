@@ -1,11 +1,23 @@
 //! The conservative parallel simulation: what orders ranks' calls in virtual time.
 
+mod calls;
+mod desk;
 mod error;
+mod event;
+mod horizon;
+mod network;
 mod outcome;
+mod port;
+mod queue;
+mod simulation;
+mod state;
+mod transport;
+mod worker;
 
 pub use error::{Deadlock, RunError, Waiting};
+pub use event::EventKey;
+pub use horizon::Horizon;
 pub use outcome::{
     HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
 };
-mod simulation;
 pub use simulation::{Labels, Progress, RunOptions, Simulation};

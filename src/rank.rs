@@ -3,8 +3,10 @@
 //! Ranks, tags and contexts are world-wide numbers here; communicators are `mpi`'s business.
 
 mod call;
+mod matcher;
 
 pub use call::{
     Call, Completion, Context, Message, Pattern, Payload, Program, ProgramError, Rank, Reply, ReplyKind, RequestId,
     Requests, SendMode, Source, Tag, TagPattern,
 };
+pub use matcher::{Envelope, Matcher};

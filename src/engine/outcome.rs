@@ -35,8 +35,8 @@ pub struct Outcome {
     pub levels: LevelTotals,
     /// Messages by size interval and level.
     pub profile: Vec<IntervalMessages>,
-    /// Sums over all ranks of where their time went.
-    pub time_parts: TimeParts,
+    /// Where the ranks' time went, the mean over all of them.
+    pub mean_parts: TimeParts,
     /// Each rank's place, clock and parts; left out above 65,536 ranks unless asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,
@@ -187,5 +187,11 @@ impl IntervalMessages {
             }
         };
         (0..profile.intervals().count()).map(row).collect()
+    }
+}
+
+impl From<(u32, u32, u64, u64)> for PairMessages {
+    fn from((from, to, count, bytes): (u32, u32, u64, u64)) -> Self {
+        PairMessages { from, to, count, bytes }
     }
 }

@@ -2,12 +2,24 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::platform::{Platform, Site};
-use crate::profile::Intervals;
+use crate::platform::{Partition, Platform, Site};
+use crate::profile::{Intervals, MessageProfile, Pairs, TimeParts};
 use crate::rank::{Program, Rank};
-use crate::units::SimTime;
+use crate::units::{SimSpan, SimTime};
 
-use super::{Outcome, RunError};
+use super::desk::Desk;
+use super::error::{Deadlock, RunError};
+use super::event::EventKey;
+use super::horizon::Horizon;
+use super::network::Seat;
+use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
+use super::transport::{Hub, Transport};
+use super::worker::{End, Worker};
+
+/// Above this many ranks the Outcome lists each rank's time only when asked to.
+const LISTED_RANKS: usize = 65_536;
+/// From this many ranks on, two workers are faster than one (measured, see benches/README.md).
+const RANKS_FOR_WORKERS: usize = 1024;
 
 /// What a run is asked to do, besides the machine and the programs.
 #[derive(Clone, Debug)]
@@ -57,6 +69,7 @@ pub struct Labels {
 pub struct Progress {
     time: AtomicU64,
     messages: AtomicU64,
+    events: AtomicU64,
     cancelled: AtomicBool,
 }
 
@@ -69,6 +82,22 @@ impl Progress {
     /// Messages delivered so far.
     pub fn messages(&self) -> u64 {
         self.messages.load(Ordering::Relaxed)
+    }
+
+    /// A worker has reached `time` and delivered so many messages more.
+    pub(super) fn report(&self, time: SimTime, delivered: u64) {
+        self.time.store(time.as_ps(), Ordering::Relaxed);
+        self.messages.fetch_add(delivered, Ordering::Relaxed);
+    }
+
+    /// A worker has handled so many events more: gives the number of all workers' events.
+    pub(super) fn count_events(&self, handled: u64) -> u64 {
+        self.events.fetch_add(handled, Ordering::Relaxed) + handled
+    }
+
+    /// Whether the user has asked for the end.
+    pub(super) fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
     }
 
     /// Asks the run to end soon with [`RunError::Interrupted`].
@@ -92,12 +121,181 @@ impl<'a> Simulation<'a> {
         Simulation { platform, sites, options, labels }
     }
 
+    /// How many workers the run will have: what was asked for, but never more than there are nodes, and only one on a
+    /// platform without inter-node latency, which leaves no lookahead.
+    pub fn workers(&self) -> u32 {
+        if self.platform.lookahead() == SimSpan::ZERO {
+            return 1;
+        }
+        let wanted = self.options.workers.unwrap_or_else(|| {
+            let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+            if self.sites.len() < RANKS_FOR_WORKERS { 1 } else { cores }
+        });
+        wanted.clamp(1, self.platform.shape.nodes)
+    }
+
     /// Runs the programs that `make` gives, one a rank, to their end.
     ///
     /// # Errors
     /// See [`RunError`].
     pub fn run<P: Program>(&self, make: impl Fn(Rank) -> P + Sync, progress: &Progress) -> Result<Outcome, RunError> {
-        let _ = (&self.platform, &self.sites, &self.options, &self.labels, make(0), progress);
-        unimplemented!("being written")
+        let partition = Partition::new(self.platform.shape.nodes, &self.sites, self.workers());
+        let workers = partition.workers();
+        let (seats, owned) = seats(self.platform, &self.sites, &partition);
+        let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(self.platform.lookahead()) };
+        let work = |me: u32, mut transport: Transport<'_>| {
+            let desk = Desk::new(self.platform, &seats, me, partition.nodes(me), workers, &self.options);
+            let mut worker = Worker::new(desk, &owned[me as usize], &make, self.options.max_events);
+            let end = worker.work(&mut transport, horizon, progress);
+            Findings::of(worker, end)
+        };
+        let findings = if workers == 1 {
+            vec![work(0, Transport::Solo)]
+        } else {
+            let hub = Hub::new(workers);
+            std::thread::scope(|scope| {
+                let (hub, work) = (&hub, &work);
+                let threads: Vec<_> = (1..workers)
+                    .map(|me| scope.spawn(move || work(me, Transport::Threads(hub.transport(me)))))
+                    .collect();
+                let mut findings = vec![work(0, Transport::Threads(hub.transport(0)))];
+                for thread in threads {
+                    findings.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                }
+                findings
+            })
+        };
+        let merged = Findings::merge(findings);
+        self.conclude(merged, workers, progress)
+    }
+
+    fn conclude(&self, findings: Findings, workers: u32, progress: &Progress) -> Result<Outcome, RunError> {
+        if let Some((_, error)) = findings.failure {
+            return Err(error);
+        }
+        if progress.cancelled() && findings.end == End::Stopped {
+            return Err(RunError::Interrupted { clock: findings.reached });
+        }
+        if !findings.waiting.is_empty() {
+            let finished = self.sites.len() as u32 - findings.waiting.len() as u32;
+            return Err(RunError::Deadlock(Deadlock { waiting: findings.waiting, finished }));
+        }
+        let Findings { mut times, messages, pairs, unreceived, .. } = findings;
+        times.sort_unstable_by_key(|&(rank, _, _)| rank);
+        let predicted = times.iter().map(|&(_, clock, _)| clock).max().unwrap_or(SimTime::ZERO);
+        let mean = mean_parts(&times);
+        let row = |&(rank, clock, parts): &(Rank, SimTime, TimeParts)| {
+            let Site { node, cmp, core } = self.sites[rank as usize];
+            RankTime { rank, node, cmp, core, clock, parts }
+        };
+        let listed = self.options.per_rank || times.len() <= LISTED_RANKS;
+        let shape = self.platform.shape;
+        Ok(Outcome {
+            mcpsim: env!("CARGO_PKG_VERSION").to_owned(),
+            predicted,
+            predicted_s: predicted.as_seconds(),
+            nct: [shape.nodes, shape.cmps, shape.cores],
+            ranks: times.len() as u32,
+            app: self.labels.app.clone(),
+            platform: self.platform.name.clone(),
+            model: self.labels.model.clone(),
+            seed: self.labels.seed,
+            messages: messages.total().into(),
+            unreceived,
+            levels: LevelTotals::from(&messages),
+            profile: IntervalMessages::rows(&messages),
+            mean_parts: mean,
+            per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
+            pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
+            config: self.labels.config.clone(),
+            host: HostUse { workers, processes: 1, ..HostUse::default() },
+        })
+    }
+}
+
+/// Each rank's seat, and each worker's ranks in increasing order.
+fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Seat>, Vec<Vec<Rank>>) {
+    let mut owned = vec![Vec::new(); partition.workers() as usize];
+    let owner: Vec<u32> = (0..platform.shape.nodes).map(|node| partition.owner(node)).collect();
+    let seats = (0..)
+        .zip(sites)
+        .map(|(rank, site)| {
+            let worker = owner[site.node as usize];
+            let ranks: &mut Vec<Rank> = &mut owned[worker as usize];
+            ranks.push(rank);
+            Seat {
+                node: site.node,
+                cmp: site.node * platform.shape.cmps + site.cmp,
+                worker,
+                local: ranks.len() as u32 - 1,
+            }
+        })
+        .collect();
+    (seats, owned)
+}
+
+/// What workers found, one's or all's.
+struct Findings {
+    failure: Option<(EventKey, RunError)>,
+    end: End,
+    reached: SimTime,
+    times: Vec<(Rank, SimTime, TimeParts)>,
+    messages: MessageProfile,
+    pairs: Option<Pairs>,
+    unreceived: u64,
+    waiting: Vec<super::error::Waiting>,
+}
+
+impl Findings {
+    fn of<P: Program>(worker: Worker<'_, P>, end: End) -> Self {
+        let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
+        let Worker { ranks, desk, .. } = worker;
+        Findings {
+            failure: desk.failure,
+            end,
+            reached: desk.now.time,
+            times: ranks.iter().map(|state| (state.shared.rank, state.shared.main.clock, state.shared.parts)).collect(),
+            messages: desk.messages,
+            pairs: desk.pairs,
+            unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
+            waiting,
+        }
+    }
+
+    /// Of several failures the one at the earliest event counts.
+    fn merge(findings: Vec<Findings>) -> Findings {
+        let mut all = findings.into_iter();
+        let mut merged = all.next().expect("there is a worker");
+        for other in all {
+            merged.failure = match (merged.failure, other.failure) {
+                (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
+                (a, b) => a.or(b),
+            };
+            merged.reached = merged.reached.max(other.reached);
+            merged.times.extend(other.times);
+            merged.messages.merge(&other.messages);
+            if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
+                mine.merge(theirs);
+            }
+            merged.unreceived += other.unreceived;
+            merged.waiting.extend(other.waiting);
+        }
+        merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
+        merged
+    }
+}
+
+/// The mean of every part over the ranks, rounded down.
+fn mean_parts(times: &[(Rank, SimTime, TimeParts)]) -> TimeParts {
+    let mean = |part: fn(&TimeParts) -> SimSpan| {
+        let sum: u128 = times.iter().map(|(_, _, parts)| u128::from(part(parts).as_ps())).sum();
+        SimSpan::from_ps((sum / times.len().max(1) as u128) as u64)
+    };
+    TimeParts {
+        compute: mean(|parts| parts.compute),
+        send: mean(|parts| parts.send),
+        recv: mean(|parts| parts.recv),
+        wait: mean(|parts| parts.wait),
+        collective: mean(|parts| parts.collective),
     }
 }

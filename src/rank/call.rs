@@ -19,7 +19,7 @@ pub type Tag = u32;
 pub type RequestId = u32;
 
 /// A set of requests, in the order the program gave.
-pub type Requests = SmallVec<[RequestId; 8]>;
+pub type Requests = SmallVec<[RequestId; 12]>;
 
 /// What a message carries; a described program's messages carry nothing but their size.
 pub type Payload = Option<Box<Vec<u8>>>;

@@ -1,0 +1,523 @@
+//! What a rank's calls do: runs a task until it must wait, and completes waits.
+//!
+//! A task runs as soon as what it waited for is decided, however far its clock lies ahead; what it does to the rest of the
+//! simulation are events at the times of its clock. Posting a receive is no event: which message it gets does not depend on
+//! when the simulator hears of it, since receives are kept in program order and messages in order of their heads.
+
+use crate::rank::{Call, Completion, Message, Pattern, Program, Reply, ReplyKind, RequestId, Requests, SendMode};
+use crate::units::{SimSpan, SimTime};
+
+use super::desk::Desk;
+use super::error::RunError;
+use super::event::{Body, Parcel};
+use super::state::{
+    About, Answer, Arrived, Control, MAIN, NOBODY, RequestState, Shared, Spent, Strand, Wait, WaitKind, envelope,
+};
+
+/// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that ranks
+/// who never wait can pile up; outcomes do not depend on it.
+const STRETCH: u32 = 4096;
+const SEND_WEIGHT: u32 = 16;
+
+/// What a failed test or probe costs: a poll of the progress engine. Without it a polling loop would never pass its instant.
+const POLL: SimSpan = SimSpan::from_ns(100);
+
+/// Runs `task` from the reply `answer` until it waits, ends or fails.
+pub(super) fn run<P: Program + ?Sized>(
+    program: &mut P,
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    task: u32,
+    answer: Answer,
+) {
+    let mut answer = answer;
+    let mut stretch = 0;
+    loop {
+        let clock = shared.control(task).clock;
+        if clock > desk.limit {
+            desk.fail_by_time(shared.rank, program.position());
+            return;
+        }
+        desk.handled += 1;
+        stretch += 1;
+        let call = next(program, desk, clock, answer);
+        let proceeds = match call {
+            Call::Compute(span) => {
+                shared.spend(task, Spent::Compute, span);
+                Some(Answer::Done)
+            }
+            Call::Isend(message) => {
+                stretch += SEND_WEIGHT;
+                let id = start_send(shared, desk, task, message, true).expect("a request was asked for");
+                Some(Answer::Started(id))
+            }
+            Call::Irecv(pattern) => Some(Answer::Started(post(shared, desk, pattern, clock))),
+            Call::Send(message) => {
+                stretch += SEND_WEIGHT;
+                match start_send(shared, desk, task, message, false) {
+                    None => Some(Answer::Done),
+                    Some(id) => wait_all(shared, desk, task, WaitKind::Send, Requests::from_slice(&[id])),
+                }
+            }
+            Call::Recv(pattern) => {
+                let id = post(shared, desk, pattern, clock);
+                wait_all(shared, desk, task, WaitKind::Recv, Requests::from_slice(&[id]))
+            }
+            Call::Exchange(message, pattern) => {
+                stretch += SEND_WEIGHT;
+                let mut requests = Requests::from_slice(&[post(shared, desk, pattern, clock)]);
+                requests.extend(start_send(shared, desk, task, message, false));
+                wait_all(shared, desk, task, WaitKind::Exchange, requests)
+            }
+            Call::WaitAll(requests) => wait_all(shared, desk, task, WaitKind::WaitAll, requests),
+            Call::WaitAny(requests) => {
+                wait_any(shared, desk, task, requests);
+                None
+            }
+            Call::Test { requests, all } => {
+                wait_for_own_time(shared, desk, task, Wait::Test { requests, all });
+                None
+            }
+            Call::Probe(pattern) => probe(shared, desk, task, pattern),
+            Call::Iprobe(pattern) => {
+                wait_for_own_time(shared, desk, task, Wait::Iprobe(pattern));
+                None
+            }
+            Call::Start(strand) => {
+                stretch += SEND_WEIGHT;
+                Some(Answer::Started(start_strand(shared, desk, strand, clock)))
+            }
+            Call::Enter(name) => {
+                shared.control(task).collective = Some(name);
+                Some(Answer::Done)
+            }
+            Call::Leave => {
+                shared.control(task).collective = None;
+                Some(Answer::Done)
+            }
+            Call::Yield => {
+                stretch = STRETCH;
+                Some(Answer::Done)
+            }
+            Call::Finish => {
+                finish(shared, desk, task);
+                None
+            }
+            Call::Fail(error) => {
+                desk.fail(RunError::Program { rank: shared.rank, clock, error: *error });
+                None
+            }
+        };
+        match proceeds {
+            None => return,
+            // Completions do not outlive the moment, so that answer is given first.
+            Some(answer @ (Answer::Done | Answer::Started(_))) if stretch >= STRETCH => {
+                wait_for_own_time(shared, desk, task, Wait::Parked(answer));
+                return;
+            }
+            Some(next) => answer = next,
+        }
+        if desk.failure.is_some() {
+            return;
+        }
+    }
+}
+
+/// Gives the program its reply and takes its next call.
+#[inline]
+fn next<P: Program + ?Sized>(program: &mut P, desk: &mut Desk<'_>, clock: SimTime, answer: Answer) -> Call {
+    let kind = match answer {
+        Answer::Begin => ReplyKind::Begin,
+        Answer::Done => ReplyKind::Done,
+        Answer::Started(id) => ReplyKind::Started(id),
+        Answer::Completed => ReplyKind::Completed(&mut desk.completions),
+    };
+    program.next(Reply { clock, kind })
+}
+
+/// Resumes a task whose wait is over.
+pub(super) fn resume<P: Program>(program: &mut P, shared: &mut Shared, desk: &mut Desk<'_>, task: u32) {
+    let answer = match std::mem::replace(&mut shared.control(task).wait, Wait::Nothing) {
+        Wait::All { kind, requests, left } => {
+            debug_assert_eq!(left, 0);
+            complete_all(shared, desk, task, kind, &requests)
+        }
+        Wait::Parked(answer) => answer,
+        // The waits below have left their completions at the desk.
+        Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
+        wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),
+    };
+    if task == MAIN {
+        run(program, shared, desk, task, answer);
+    } else {
+        run_strand(shared, desk, task, answer);
+    }
+}
+
+fn run_strand(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, answer: Answer) {
+    let index = task as usize - 1;
+    let strand = shared.strands[index].as_mut().expect("the strand is alive");
+    let mut program = strand.program.take().expect("a strand does not run twice at a time");
+    run(&mut program, shared, desk, task, answer);
+    let strand = shared.strands[index].as_mut().expect("the strand is still there");
+    if matches!(strand.control.wait, Wait::Finished) {
+        let (request, clock) = (strand.request, strand.control.clock);
+        shared.strands[index] = None;
+        set_ready(shared, desk, request, clock);
+    } else {
+        strand.program = Some(program);
+    }
+}
+
+fn start_strand(shared: &mut Shared, desk: &mut Desk<'_>, program: Box<dyn Program>, clock: SimTime) -> RequestId {
+    let index = shared.strands.iter().position(Option::is_none).unwrap_or_else(|| {
+        shared.strands.push(None);
+        shared.strands.len() - 1
+    });
+    let task = index as u32 + 1;
+    let request = shared.requests.add(About::Strand(task), clock);
+    shared.strands[index] = Some(Box::new(Strand { control: Control::new(clock), program: Some(program), request }));
+    run_strand(shared, desk, task, Answer::Begin);
+    request
+}
+
+fn finish(shared: &mut Shared, desk: &mut Desk<'_>, task: u32) {
+    shared.control(task).wait = Wait::Finished;
+    if task == MAIN {
+        desk.unfinished -= 1;
+    }
+}
+
+/// Starts a send. Gives its request if `always` or if the sender must wait for the receiver.
+fn start_send(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    task: u32,
+    message: Message,
+    always: bool,
+) -> Option<RequestId> {
+    let Message { to, context, tag, size, mode, payload } = message;
+    let level = desk.level(shared.rank, to);
+    let link = desk.network.link(level);
+    let row = link.row(size);
+    shared.spend(task, Spent::Send, row.send_overhead);
+    let left = shared.control(task).clock;
+    let eager = match mode {
+        SendMode::Standard => size <= link.eager_threshold(),
+        SendMode::Synchronous => false,
+        SendMode::Buffered => true,
+    };
+    let request = (always || !eager).then(|| {
+        let id = shared.requests.add(About::Send { to, tag, size }, left);
+        if eager {
+            shared.requests.get_mut(id).state = RequestState::Ready;
+        }
+        id
+    });
+    let rendezvous = if eager { None } else { request };
+    let parcel = Parcel { context, tag, size, rendezvous, payload };
+    if desk.portless[level as usize] {
+        // No port to meet in order of time: the head's time is known at once.
+        send_head(shared, desk, to, parcel, left);
+    } else {
+        let me = shared.rank;
+        desk.push(shared, left, me, Body::Leave { to, parcel });
+    }
+    request
+}
+
+/// A message, or the request of a rendezvous, leaves at `left`.
+pub(super) fn send_head(shared: &mut Shared, desk: &mut Desk<'_>, to: u32, parcel: Parcel, left: SimTime) {
+    let from = desk.seats[shared.rank as usize];
+    let level = desk.level(shared.rank, to);
+    let link = desk.network.link(level);
+    let (head, load) = if parcel.rendezvous.is_some() {
+        (left + link.handshake(), 1)
+    } else {
+        let departure = desk.network.depart(from, level, link.row(parcel.size), parcel.size, left);
+        (departure.head, departure.load)
+    };
+    let head = desk.in_order(shared, level, to, left, head);
+    desk.push(shared, head, to, Body::Head { parcel, left, load });
+}
+
+/// Posts a receive at `clock`.
+fn post(shared: &mut Shared, desk: &mut Desk<'_>, pattern: Pattern, clock: SimTime) -> RequestId {
+    let id = shared.requests.add(About::Unmatched(pattern), clock);
+    if let Some((envelope, arrived, id)) = shared.matcher.post(pattern, id) {
+        matched(shared, desk, id, envelope.source, envelope.tag, arrived);
+    }
+    id
+}
+
+/// A message's head, or the request of a rendezvous, has come.
+pub(super) fn arrive(shared: &mut Shared, desk: &mut Desk<'_>, source: u32, parcel: Parcel, end: SimTime) {
+    let Parcel { context, tag, size, rendezvous, payload } = parcel;
+    let arrived = Arrived { size, head: desk.now.time, end, rendezvous, payload };
+    let envelope = envelope(context, source, tag);
+    match shared.matcher.arrive(envelope, arrived) {
+        Some((id, arrived)) => matched(shared, desk, id, source, tag, arrived),
+        None => {
+            let probing = |control: &Control| matches!(&control.wait, Wait::Probe(pattern) if pattern.takes(&envelope));
+            for task in 0..=shared.strands.len() as u32 {
+                if shared.living(task).is_some_and(|control| probing(control)) {
+                    found(shared, desk, task, desk.now.time, source, tag, size);
+                    desk.woken.push(task);
+                }
+            }
+        }
+    }
+}
+
+/// A receive and a message have found each other.
+fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32, tag: u32, arrived: Arrived) {
+    let Arrived { size, head, end, rendezvous, payload } = arrived;
+    let level = desk.level(source, shared.rank);
+    let link = desk.network.link(level);
+    let request = shared.requests.get_mut(id);
+    let About::Unmatched(pattern) = request.about else { unreachable!("a receive is matched once") };
+    let posted = request.ready;
+    request.about = About::Matched { source, tag, size };
+    request.overhead = link.row(size).recv_overhead;
+    request.payload = payload;
+    if size > pattern.capacity {
+        desk.fail(RunError::Truncated {
+            rank: shared.rank,
+            source,
+            size,
+            capacity: pattern.capacity,
+            clock: head,
+            position: None,
+        });
+        return;
+    }
+    match rendezvous {
+        Some(send) => {
+            let both_there = head.max(posted);
+            desk.push(shared, both_there + link.handshake(), source, Body::Grant { send, recv: id });
+        }
+        None => set_ready(shared, desk, id, end.max(posted)),
+    }
+}
+
+/// The request is ready at `time`: wakes the task that waits for it, if that was the last thing it waited for.
+pub(super) fn set_ready(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, time: SimTime) {
+    let request = shared.requests.get_mut(id);
+    request.state = RequestState::Ready;
+    request.ready = time;
+    let waiter = request.waiter;
+    if waiter == NOBODY {
+        return;
+    }
+    let control = shared.control(waiter);
+    let (turn, clock) = (control.turn, control.clock);
+    match &mut control.wait {
+        Wait::All { left, .. } => {
+            *left -= 1;
+            if *left == 0 {
+                desk.woken.push(waiter);
+            }
+        }
+        Wait::Any(_) => {
+            let rank = shared.rank;
+            desk.push(shared, time.max(clock), rank, Body::Wake { task: waiter, turn });
+        }
+        wait => unreachable!("a task in {wait:?} waits for no request"),
+    }
+}
+
+/// Waits for all of `requests`; the answer, if they are all ready.
+fn wait_all(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, kind: WaitKind, requests: Requests) -> Option<Answer> {
+    let mut left = 0;
+    for &id in &requests {
+        let request = shared.requests.get_mut(id);
+        if request.state == RequestState::Pending {
+            request.waiter = task;
+            left += 1;
+        }
+    }
+    if left == 0 {
+        return Some(complete_all(shared, desk, task, kind, &requests));
+    }
+    shared.begin_wait(task, Wait::All { kind, requests, left });
+    None
+}
+
+/// Completes requests that are all ready: the core takes them in the order they got ready, one overhead after another.
+fn complete_all(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, kind: WaitKind, requests: &Requests) -> Answer {
+    let mut order: Requests = requests.clone();
+    if order.len() > 1 {
+        order.sort_by_key(|&id| shared.requests.get(id).ready);
+    }
+    for &id in &order {
+        let (ready, overhead) = (shared.requests.get(id).ready, shared.requests.get(id).overhead);
+        shared.wait_until(task, ready);
+        if overhead > SimSpan::ZERO {
+            shared.spend(task, Spent::Recv, overhead);
+        }
+    }
+    let wanted = match kind {
+        WaitKind::Send => 0,
+        WaitKind::Recv | WaitKind::Exchange => 1,
+        WaitKind::WaitAll => requests.len(),
+    };
+    desk.completions.clear();
+    for (index, &id) in (0..).zip(requests) {
+        let completion = completion(shared, index, id);
+        if (index as usize) < wanted {
+            desk.completions.push(completion);
+        }
+    }
+    if wanted == 0 { Answer::Done } else { Answer::Completed }
+}
+
+/// Ends a request and tells what became of it.
+fn completion(shared: &mut Shared, index: u32, id: RequestId) -> Completion {
+    let request = shared.requests.remove(id);
+    let (source, tag, size) = match request.about {
+        About::Matched { source, tag, size } => (source, tag, size),
+        _ => (shared.rank, 0, crate::units::Bytes::ZERO),
+    };
+    Completion { index, source, tag, size, payload: request.payload }
+}
+
+/// Waits for one of `requests`. Which one is known only when the simulation gets to the time it is ready: another may get
+/// ready earlier.
+fn wait_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: Requests) {
+    let clock = shared.control(task).clock;
+    let mut first: Option<SimTime> = None;
+    for &id in &requests {
+        let request = shared.requests.get_mut(id);
+        request.waiter = task;
+        if request.state == RequestState::Ready {
+            first = Some(first.map_or(request.ready, |first| first.min(request.ready)));
+        }
+    }
+    let turn = shared.begin_wait(task, Wait::Any(requests));
+    if let Some(first) = first {
+        let rank = shared.rank;
+        desk.push(shared, first.max(clock), rank, Body::Wake { task, turn });
+    }
+}
+
+/// Waits until the simulation gets to the task's clock.
+fn wait_for_own_time(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, wait: Wait) {
+    let turn = shared.begin_wait(task, wait);
+    let (rank, clock) = (shared.rank, shared.control(task).clock);
+    desk.push(shared, clock, rank, Body::Wake { task, turn });
+}
+
+/// Waits for a message that `pattern` takes, without taking it.
+fn probe(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, pattern: Pattern) -> Option<Answer> {
+    let seen = shared.matcher.probe(&pattern).map(|(envelope, arrived)| (envelope, arrived.head, arrived.size));
+    match seen {
+        Some((envelope, head, size)) => {
+            found(shared, desk, task, head, envelope.source, envelope.tag, size);
+            Some(Answer::Completed)
+        }
+        None => {
+            shared.begin_wait(task, Wait::Probe(pattern));
+            None
+        }
+    }
+}
+
+/// A probe has found a message whose head came at `head`.
+fn found(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    task: u32,
+    head: SimTime,
+    source: u32,
+    tag: u32,
+    size: crate::units::Bytes,
+) {
+    shared.wait_until(task, head);
+    desk.completions.clear();
+    desk.completions.push(Completion { index: 0, source, tag, size, payload: None });
+}
+
+/// The simulation has got to the time a task waited for: true if the task goes on now.
+pub(super) fn wake(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, turn: u32) -> bool {
+    match shared.living(task) {
+        Some(control) if control.turn == turn => {}
+        _ => return false,
+    }
+    match std::mem::replace(&mut shared.control(task).wait, Wait::Nothing) {
+        Wait::Parked(answer) => {
+            shared.control(task).wait = Wait::Parked(answer);
+            true
+        }
+        Wait::Any(requests) => {
+            decide_any(shared, desk, task, &requests);
+            shared.control(task).wait = Wait::Any(requests);
+            true
+        }
+        Wait::Test { requests, all } => {
+            test(shared, desk, task, &requests, all);
+            shared.control(task).wait = Wait::Test { requests, all };
+            true
+        }
+        Wait::Iprobe(pattern) => {
+            let clock = shared.control(task).clock;
+            let seen = shared.matcher.probe(&pattern).map(|(envelope, arrived)| (envelope, arrived.size));
+            match seen {
+                Some((envelope, size)) => found(shared, desk, task, clock, envelope.source, envelope.tag, size),
+                None => {
+                    desk.completions.clear();
+                    shared.spend(task, Spent::Wait, POLL);
+                }
+            }
+            shared.control(task).wait = Wait::Iprobe(pattern);
+            true
+        }
+        // The turn was decided by another event.
+        wait => {
+            shared.control(task).wait = wait;
+            false
+        }
+    }
+}
+
+/// Completes the request that got ready first.
+fn decide_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests) {
+    let now = desk.now.time;
+    let mut best: Option<(SimTime, u32, RequestId)> = None;
+    for (index, &id) in (0..).zip(requests) {
+        let request = shared.requests.get_mut(id);
+        request.waiter = NOBODY;
+        let candidate = (request.ready, index, id);
+        if request.state == RequestState::Ready && request.ready <= now && best.is_none_or(|best| candidate < best) {
+            best = Some(candidate);
+        }
+    }
+    let (ready, index, id) = best.expect("woken when a request is ready");
+    let overhead = shared.requests.get(id).overhead;
+    shared.wait_until(task, ready);
+    shared.spend(task, Spent::Recv, overhead);
+    desk.completions.clear();
+    let completion = completion(shared, index, id);
+    desk.completions.push(completion);
+}
+
+/// Completes what is complete at the task's clock.
+fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests, all: bool) {
+    let clock = shared.control(task).clock;
+    let done = |shared: &Shared, id: RequestId| {
+        let request = shared.requests.get(id);
+        request.state == RequestState::Ready && request.ready <= clock
+    };
+    let ready: Vec<(u32, RequestId)> =
+        (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(shared, id)).collect();
+    desk.completions.clear();
+    if ready.is_empty() || (all && ready.len() < requests.len()) {
+        shared.spend(task, Spent::Wait, POLL);
+        return;
+    }
+    for (index, id) in ready {
+        let overhead = shared.requests.get(id).overhead;
+        shared.spend(task, Spent::Recv, overhead);
+        let completion = completion(shared, index, id);
+        desk.completions.push(completion);
+    }
+}

@@ -1,0 +1,150 @@
+//! What the ranks of a worker share: its event queue, its outgoing batches, its part of the network, its records.
+
+use crate::platform::{Level, LoadLaw, Platform};
+use crate::profile::{MessageProfile, Pairs};
+use crate::rank::{Completion, Rank};
+use crate::units::{Bytes, SimSpan, SimTime};
+
+use super::error::RunError;
+use super::event::{Body, Event, EventKey};
+use super::network::{Network, Seat};
+use super::queue::EventQueue;
+use super::simulation::RunOptions;
+use super::state::Shared;
+
+/// A worker's shared things. Everything a rank does to the simulation goes through here.
+#[derive(Debug)]
+pub(super) struct Desk<'a> {
+    pub me: u32,
+    pub seats: &'a [Seat],
+    pub queue: EventQueue,
+    /// A batch for each worker; the own one stays empty.
+    pub outgoing: Vec<Vec<Event>>,
+    /// The earliest time in the batches.
+    pub outgoing_next: SimTime,
+    /// The event being handled.
+    pub now: EventKey,
+    /// No event that another worker is handed may be earlier.
+    pub window_end: SimTime,
+    pub network: Network<'a>,
+    pub messages: MessageProfile,
+    pub pairs: Option<Pairs>,
+    /// Messages delivered.
+    pub delivered: u64,
+    /// Calls and events handled.
+    pub handled: u64,
+    /// Clocks may not pass this.
+    pub limit: SimTime,
+    pub max_time: Option<SimTime>,
+    pub failure: Option<(EventKey, RunError)>,
+    /// Tasks of the rank at hand whose wait is over.
+    pub woken: Vec<u32>,
+    /// The completions of the reply at hand; kept for its room.
+    pub completions: Vec<Completion>,
+    /// Per level: the least latency, and whether the law needs no port.
+    pub least_latency: [SimSpan; 3],
+    pub portless: [bool; 3],
+    pub unfinished: u64,
+}
+
+impl<'a> Desk<'a> {
+    pub fn new(
+        platform: &'a Platform,
+        seats: &'a [Seat],
+        me: u32,
+        nodes: std::ops::Range<u32>,
+        workers: u32,
+        options: &RunOptions,
+    ) -> Self {
+        let per_level = |level: Level| platform.link(level);
+        Desk {
+            me,
+            seats,
+            queue: EventQueue::default(),
+            outgoing: (0..workers).map(|_| Vec::new()).collect(),
+            outgoing_next: SimTime::NEVER,
+            now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
+            window_end: SimTime::ZERO,
+            network: Network::new(platform, nodes),
+            messages: MessageProfile::new(options.intervals.clone()),
+            pairs: options.pairs.then(Pairs::default),
+            delivered: 0,
+            handled: 0,
+            limit: options.max_time.unwrap_or(SimTime::NEVER).min(SimTime::from_ps(u64::MAX - 1)),
+            max_time: options.max_time,
+            failure: None,
+            woken: Vec::new(),
+            completions: Vec::new(),
+            least_latency: Level::ALL.map(|level| per_level(level).least_latency()),
+            portless: Level::ALL.map(|level| per_level(level).law() == LoadLaw::Ideal),
+            unfinished: 0,
+        }
+    }
+
+    #[inline]
+    pub fn level(&self, a: Rank, b: Rank) -> Level {
+        Seat::level(self.seats[a as usize], self.seats[b as usize])
+    }
+
+    /// An event caused by the rank of `shared`.
+    #[inline]
+    pub fn push(&mut self, shared: &mut Shared, time: SimTime, to: Rank, body: Body) {
+        let key = EventKey { time, to, from: shared.rank, sequence: shared.sequence };
+        shared.sequence = shared.sequence.wrapping_add(1);
+        let event = Event { key, body };
+        let owner = self.seats[to as usize].worker;
+        if owner == self.me {
+            self.queue.push(event);
+        } else {
+            assert!(time >= self.window_end, "an event for another worker falls into the current window");
+            self.outgoing_next = self.outgoing_next.min(time);
+            self.outgoing[owner as usize].push(event);
+        }
+    }
+
+    /// A message's head or a rendezvous' request sets out for `to` and would get there at `head`: gives the time it does so
+    /// without overtaking an earlier one of the same pair (MPI-3.1, section 3.5: messages are non-overtaking).
+    #[inline]
+    pub fn in_order(&self, shared: &mut Shared, level: Level, to: Rank, left: SimTime, head: SimTime) -> SimTime {
+        let mut head = head;
+        if !shared.ahead.is_empty() {
+            let least = self.least_latency.into_iter().min().expect("three levels");
+            shared.ahead.retain(|&(_, other)| other > left + least);
+            if let Some(at) = shared.ahead.iter().position(|&(other, _)| other == to) {
+                head = head.max(shared.ahead.swap_remove(at).1);
+            }
+        }
+        if head > left + self.least_latency[level as usize] {
+            shared.ahead.push((to, head));
+        }
+        head
+    }
+
+    /// Records a message whose transfer has been decided.
+    #[inline]
+    pub fn record(&mut self, level: Level, from: Rank, to: Rank, size: Bytes, time: SimSpan) {
+        self.delivered += 1;
+        self.messages.record(level, size, time);
+        if let Some(pairs) = &mut self.pairs {
+            pairs.record(from, to, size);
+        }
+    }
+
+    /// Ends the run with `error`, unless it has ended already. Of the errors of several workers the one with the earliest
+    /// event counts, so that the message is the same for any number of workers.
+    #[cold]
+    pub fn fail(&mut self, error: RunError) {
+        if self.failure.is_none() {
+            self.failure = Some((self.now, error));
+        }
+    }
+
+    /// The error of a clock past its limit.
+    #[cold]
+    pub fn fail_by_time(&mut self, rank: Rank, position: Option<String>) {
+        self.fail(match self.max_time {
+            Some(limit) => RunError::MaxTime { rank, limit, position },
+            None => RunError::ClockOverflow { rank, position },
+        });
+    }
+}

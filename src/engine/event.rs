@@ -1,0 +1,146 @@
+//! Events and their total order.
+
+use std::cmp::Ordering;
+
+use crate::rank::{Context, Payload, Rank, RequestId, Tag};
+use crate::units::{Bytes, SimTime};
+
+/// Orders events: by time, then destination, then source, then the source's own sequence.
+///
+/// The order is total and the same for any number of workers: nothing in it depends on where an event is handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventKey {
+    /// When it happens.
+    pub time: SimTime,
+    /// The rank at which it happens.
+    pub to: Rank,
+    /// The rank that caused it.
+    pub from: Rank,
+    /// Its number among those that `from` caused. It wraps: of any two events of one source that exist at the same time, the
+    /// older has the number less than 2^31 behind.
+    pub sequence: u32,
+}
+
+impl Ord for EventKey {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        let mine = (self.time, self.to, self.from);
+        let theirs = (other.time, other.to, other.from);
+        mine.cmp(&theirs).then_with(|| (self.sequence.wrapping_sub(other.sequence) as i32).cmp(&0))
+    }
+}
+
+impl PartialOrd for EventKey {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Something that happens to a rank.
+#[derive(Debug)]
+pub struct Event {
+    /// When, to whom, by whom.
+    pub key: EventKey,
+    /// What.
+    pub body: Body,
+}
+
+/// What can happen.
+#[derive(Debug)]
+pub enum Body {
+    /// A task goes on at this time, unless it has gone on since (`turn` tells).
+    Wake {
+        /// Which of the rank's tasks.
+        task: u32,
+        /// The task's turn for which this was meant.
+        turn: u32,
+    },
+    /// A message (or the request of a rendezvous) leaves its sender.
+    Leave {
+        /// The receiver.
+        to: Rank,
+        /// The message.
+        parcel: Parcel,
+    },
+    /// The head of a message (or the request of a rendezvous) gets to its receiver.
+    Head {
+        /// The message.
+        parcel: Parcel,
+        /// When it left.
+        left: SimTime,
+        /// The load its sender's side saw.
+        load: u32,
+    },
+    /// The receiver of a rendezvous is there: its sender may start the transfer.
+    Grant {
+        /// The sender's request.
+        send: RequestId,
+        /// The receiver's.
+        recv: RequestId,
+    },
+    /// The head of a granted transfer gets to its receiver.
+    Data {
+        /// The sender's request.
+        send: RequestId,
+        /// The receiver's.
+        recv: RequestId,
+        /// Its size.
+        size: Bytes,
+        /// When the transfer started.
+        left: SimTime,
+        /// The load its sender's side saw.
+        load: u32,
+    },
+    /// A granted transfer has ended: its sender may go on.
+    End {
+        /// The sender's request.
+        send: RequestId,
+    },
+}
+
+/// A message on its way.
+#[derive(Debug)]
+pub struct Parcel {
+    /// The context it is matched in.
+    pub context: Context,
+    /// Its tag.
+    pub tag: Tag,
+    /// Its size.
+    pub size: Bytes,
+    /// The sender's request, where this is the request of a rendezvous.
+    pub rendezvous: Option<RequestId>,
+    /// The data; a rendezvous' request carries it too, it counts only once the transfer has ended.
+    pub payload: Payload,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(time: u64, to: Rank, from: Rank, sequence: u32) -> EventKey {
+        EventKey { time: SimTime::from_ps(time), to, from, sequence }
+    }
+
+    #[test]
+    fn time_decides_then_destination_then_source_then_sequence() {
+        let keys = [key(1, 9, 9, 9), key(2, 0, 9, 9), key(2, 1, 0, 9), key(2, 1, 1, 3), key(2, 1, 1, 4)];
+        assert!(keys.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(key(0, 0, 0, u32::MAX) < key(0, 0, 0, 2), "the sequence wraps");
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_is_total(mut keys in prop::collection::vec((0..3u64, 0..3u32, 0..3u32, 0..50u32), 3)) {
+            let keys: Vec<EventKey> = keys.drain(..).map(|(time, to, from, sequence)| key(time, to, from, sequence)).collect();
+            let [a, b, c] = [keys[0], keys[1], keys[2]];
+            prop_assert_eq!(a.cmp(&b), b.cmp(&a).reverse());
+            prop_assert_eq!(a == b, a.cmp(&b).is_eq());
+            if a <= b && b <= c {
+                prop_assert!(a <= c);
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What messages cost on the target's network under the load of the moment (DESIGN: the paper's eq. 3 with contention).
+//!
+//! A transfer holds, while it is under way: within a CMP the CMP's port; between CMPs the node's interconnect; between nodes
+//! the sender's NIC outwards from leaving, and the receiver's NIC inwards from the arrival of the head. Each port belongs to
+//! the worker that owns its node. The load is judged once, when the transfer meets the port; later ones do not slow it.
+
+use crate::platform::{Level, Link, LoadLaw, Platform, Row};
+use crate::units::{Bytes, SimSpan, SimTime};
+
+use super::port::Port;
+
+/// Where a rank is, as the engine needs it: compact, because the destination's is looked up for every message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat {
+    /// The node.
+    pub node: u32,
+    /// The CMP, counted over the whole machine.
+    pub cmp: u32,
+    /// The worker that owns the node.
+    pub worker: u32,
+    /// The rank's number among that worker's ranks.
+    pub local: u32,
+}
+
+impl Seat {
+    /// How far apart two seats are.
+    #[inline]
+    pub fn level(a: Seat, b: Seat) -> Level {
+        if a.node != b.node {
+            Level::InterNode
+        } else if a.cmp != b.cmp {
+            Level::InterCmp
+        } else {
+            Level::IntraCmp
+        }
+    }
+}
+
+/// The ports of a worker's nodes.
+#[derive(Debug)]
+pub(super) struct Network<'a> {
+    platform: &'a Platform,
+    first_node: u32,
+    first_cmp: u32,
+    cmps: Vec<Port>,
+    interconnects: Vec<Port>,
+    out: Vec<Port>,
+    into: Vec<Port>,
+}
+
+/// A transfer that has met its sender's port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    /// When its head gets to the receiver.
+    pub head: SimTime,
+    /// The load it saw.
+    pub load: u32,
+}
+
+impl<'a> Network<'a> {
+    /// Idle ports for `nodes` of `platform`.
+    pub fn new(platform: &'a Platform, nodes: std::ops::Range<u32>) -> Self {
+        let count = nodes.len();
+        let cmps = platform.shape.cmps;
+        // Ports that no law asks for take no room: a machine may have a million cores.
+        let ports = |level: Level, count: usize| match platform.link(level).law() {
+            LoadLaw::Ideal => Vec::new(),
+            LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => vec![Port::default(); count],
+        };
+        Network {
+            platform,
+            first_node: nodes.start,
+            first_cmp: nodes.start * cmps,
+            cmps: ports(Level::IntraCmp, count * cmps as usize),
+            interconnects: ports(Level::InterCmp, count),
+            out: ports(Level::InterNode, count),
+            into: ports(Level::InterNode, count),
+        }
+    }
+
+    /// The link between two seats.
+    #[inline]
+    pub fn link(&self, level: Level) -> &'a Link {
+        self.platform.link(level)
+    }
+
+    /// A message of `size` leaves `from` at `time`.
+    pub fn depart(&mut self, from: Seat, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
+        let law = self.platform.link(level).law();
+        let port = match (law, level) {
+            (LoadLaw::Ideal, _) => return Departure { head: time + row.latency, load: 1 },
+            (_, Level::IntraCmp) => &mut self.cmps[(from.cmp - self.first_cmp) as usize],
+            (_, Level::InterCmp) => &mut self.interconnects[(from.node - self.first_node) as usize],
+            (_, Level::InterNode) => &mut self.out[(from.node - self.first_node) as usize],
+        };
+        if law == LoadLaw::Queue {
+            let start = port.queue(time, occupation(row, size));
+            return Departure { head: start + row.latency, load: 1 };
+        }
+        let load = port.load_at(time);
+        let head = time + row.latency_under(law, load);
+        port.hold_until(head + row.bytes_under(law, load, size));
+        Departure { head, load }
+    }
+
+    /// The head of a message that left at `left` and saw `load` there gets to `to` at `head`: gives the time of its end.
+    pub fn arrive(
+        &mut self,
+        to: Seat,
+        level: Level,
+        row: &Row,
+        size: Bytes,
+        left: SimTime,
+        load: u32,
+        head: SimTime,
+    ) -> SimTime {
+        let law = self.platform.link(level).law();
+        let under = |load| (left + row.latency_under(law, load) + row.bytes_under(law, load, size)).max(head);
+        match (law, level) {
+            (LoadLaw::Ideal, _) | (LoadLaw::Share | LoadLaw::Measured, Level::IntraCmp | Level::InterCmp) => {
+                under(load)
+            }
+            (LoadLaw::Share | LoadLaw::Measured, Level::InterNode) => {
+                let port = &mut self.into[(to.node - self.first_node) as usize];
+                let end = under(load.max(port.load_at(head)));
+                port.hold_until(end);
+                end
+            }
+            (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + row.bytes_under(law, 1, size),
+            (LoadLaw::Queue, Level::InterNode) => {
+                let port = &mut self.into[(to.node - self.first_node) as usize];
+                port.queue(head, occupation(row, size)) + row.bytes_under(law, 1, size)
+            }
+        }
+    }
+}
+
+/// How long a message occupies a port one after another: LogGP's g or (s · G), whichever is longer.
+fn occupation(row: &Row, size: Bytes) -> SimSpan {
+    row.gap.max(row.bandwidth.span(size, 1))
+}

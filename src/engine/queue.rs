@@ -1,0 +1,278 @@
+//! The pending events of a worker: a monotone priority queue.
+//!
+//! Events are never earlier than the last one taken, which a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) turns into
+//! sequential memory traffic: a bucket holds the times that first differ from `last` in one certain bit. The lowest bucket
+//! is sorted as a whole once it is small, instead of being split down to single times, and becomes the run that events are
+//! taken from; what is pushed into the time span of the run goes to a small binary heap beside it.
+//!
+//! ```text
+//!   taken ──┬── run   (sorted, next event at the end)      times ≤ last
+//!           └── near  (binary heap)                        times ≤ last
+//!   buckets[i]: times > last whose highest bit that differs from last is bit i
+//! ```
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::units::SimTime;
+
+use super::event::{Body, Event, EventKey};
+
+/// A bucket of at most this many events is sorted rather than split.
+const SORTED_AT_ONCE: usize = 256;
+/// A bucket that held more than this gives its memory back when it empties.
+const KEPT_CAPACITY: usize = 4096;
+
+/// The pending events of a worker, taken in order of their keys.
+#[derive(Debug)]
+pub(super) struct EventQueue {
+    run: Vec<Entry>,
+    near: BinaryHeap<Entry>,
+    last: u64,
+    buckets: [Vec<Entry>; 64],
+    /// Bit i is set if buckets[i] holds events.
+    occupied: u64,
+    len: usize,
+    bodies: Slab,
+}
+
+/// A key and where the event's body is: what is moved and compared is kept small.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: u64,
+    /// Destination, then source.
+    ranks: u64,
+    sequence: u32,
+    slot: u32,
+}
+
+/// The bodies of pending events by slot.
+#[derive(Debug, Default)]
+struct Slab {
+    bodies: Vec<Body>,
+    free: Vec<u32>,
+}
+
+impl Entry {
+    fn key(&self) -> EventKey {
+        EventKey {
+            time: SimTime::from_ps(self.time),
+            to: (self.ranks >> 32) as u32,
+            from: self.ranks as u32,
+            sequence: self.sequence,
+        }
+    }
+}
+
+impl Ord for Entry {
+    /// The later event is the lesser, so that the standard heap and the end of a sorted run give the earliest.
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (mine, theirs) = ((self.time, self.ranks), (other.time, other.ranks));
+        theirs.cmp(&mine).then_with(|| (other.sequence.wrapping_sub(self.sequence) as i32).cmp(&0))
+    }
+}
+
+impl PartialOrd for Entry {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Entry {}
+
+impl Slab {
+    #[inline]
+    fn put(&mut self, body: Body) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.bodies[slot as usize] = body;
+                slot
+            }
+            None => {
+                self.bodies.push(body);
+                self.bodies.len() as u32 - 1
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, slot: u32) -> Body {
+        self.free.push(slot);
+        std::mem::replace(&mut self.bodies[slot as usize], Body::Wake { task: 0, turn: 0 })
+    }
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        EventQueue {
+            run: Vec::new(),
+            near: BinaryHeap::new(),
+            last: 0,
+            buckets: [const { Vec::new() }; 64],
+            occupied: 0,
+            len: 0,
+            bodies: Slab::default(),
+        }
+    }
+}
+
+impl EventQueue {
+    /// Adds an event, which must not be earlier than the last one taken.
+    #[inline]
+    pub fn push(&mut self, event: Event) {
+        let EventKey { time, to, from, sequence } = event.key;
+        let slot = self.bodies.put(event.body);
+        let entry = Entry { time: time.as_ps(), ranks: u64::from(to) << 32 | u64::from(from), sequence, slot };
+        if self.len == 0 {
+            // Alone, it is the whole run.
+            self.last = entry.time;
+            self.run.push(entry);
+        } else if entry.time <= self.last {
+            self.near.push(entry);
+        } else {
+            self.put(entry);
+        }
+        self.len += 1;
+    }
+
+    #[inline]
+    fn put(&mut self, entry: Entry) {
+        let bucket = 63 - (entry.time ^ self.last).leading_zeros() as usize;
+        self.buckets[bucket].push(entry);
+        self.occupied |= 1 << bucket;
+    }
+
+    /// The time of the earliest event.
+    #[inline]
+    pub fn first_time(&mut self) -> SimTime {
+        if self.run.is_empty() && self.near.is_empty() {
+            self.refill();
+        }
+        let of = |entry: Option<&Entry>| entry.map_or(u64::MAX, |entry| entry.time);
+        SimTime::from_ps(of(self.run.last()).min(of(self.near.peek())))
+    }
+
+    /// Takes the earliest event if it happens before `end`.
+    #[inline]
+    pub fn pop_before(&mut self, end: SimTime) -> Option<Event> {
+        if self.run.is_empty() && self.near.is_empty() {
+            self.refill();
+        }
+        let entry = match (self.run.last(), self.near.peek()) {
+            (None, None) => return None,
+            (Some(run), near) if near.is_none_or(|near| near < run) => {
+                if run.time >= end.as_ps() {
+                    return None;
+                }
+                self.run.pop()?
+            }
+            (_, near) => {
+                if near?.time >= end.as_ps() {
+                    return None;
+                }
+                self.near.pop()?
+            }
+        };
+        self.len -= 1;
+        Some(Event { key: entry.key(), body: self.bodies.take(entry.slot) })
+    }
+
+    /// Moves the earliest events into the run. Keeps the meaning of the other buckets: `last` changes only in the bits
+    /// below the one that the lowest bucket stands for.
+    fn refill(&mut self) {
+        while self.run.is_empty() && self.occupied != 0 {
+            let bucket = self.occupied.trailing_zeros() as usize;
+            self.occupied &= self.occupied - 1;
+            let mut entries = std::mem::take(&mut self.buckets[bucket]);
+            if entries.len() <= SORTED_AT_ONCE {
+                // The bucket's whole span is now within the run's: its times have the bits of `last` above `bucket`.
+                let span = (1u64 << bucket) | ((1u64 << bucket) - 1);
+                self.last |= span;
+                std::mem::swap(&mut self.run, &mut entries);
+            } else {
+                self.last = entries.iter().map(|entry| entry.time).min().expect("an occupied bucket");
+                for entry in entries.drain(..) {
+                    if entry.time == self.last {
+                        self.run.push(entry);
+                    } else {
+                        self.put(entry);
+                    }
+                }
+            }
+            if entries.capacity() <= KEPT_CAPACITY && self.buckets[bucket].capacity() == 0 {
+                entries.clear();
+                self.buckets[bucket] = entries;
+            }
+        }
+        self.run.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn event(time: u64, to: u32, sequence: u32) -> Event {
+        let key = EventKey { time: SimTime::from_ps(time), to, from: 0, sequence };
+        Event { key, body: Body::Wake { task: 0, turn: 0 } }
+    }
+
+    proptest! {
+        /// Pushes lie ahead of the time taken last by spans of all magnitudes, zero included.
+        #[test]
+        fn events_come_in_order_of_their_keys(
+            steps in prop::collection::vec((0..4u8, 0..64u32, any::<u64>(), 0..4u32), 1..3000),
+        ) {
+            let mut queue = EventQueue::default();
+            let mut reference = std::collections::BTreeMap::new();
+            let mut now = 0u64;
+            for (sequence, (action, bits, noise, to)) in (0..).zip(steps) {
+                if action == 0 {
+                    let expected = reference.pop_first().map(|((time, to, sequence), ())| (time, to, sequence));
+                    prop_assert_eq!(queue.first_time() != SimTime::NEVER, expected.is_some());
+                    let taken = queue.pop_before(SimTime::NEVER);
+                    let taken = taken.map(|e| (e.key.time.as_ps(), e.key.to, e.key.sequence));
+                    prop_assert_eq!(taken, expected);
+                    now = taken.map_or(now, |(time, _, _)| time);
+                } else {
+                    let time = now.saturating_add(noise.checked_shr(bits).unwrap_or(0)).min(u64::MAX - 1);
+                    queue.push(event(time, to, sequence));
+                    reference.insert((time, to, sequence), ());
+                }
+                prop_assert_eq!(queue.len, reference.len());
+            }
+        }
+    }
+
+    #[test]
+    fn many_events_at_few_times_come_in_order() {
+        let mut queue = EventQueue::default();
+        for sequence in 0..100_000u32 {
+            queue.push(event(u64::from(sequence % 7) << 40, sequence.wrapping_mul(2_654_435_761), sequence));
+        }
+        let mut before = None;
+        while let Some(event) = queue.pop_before(SimTime::NEVER) {
+            assert!(before < Some(event.key));
+            before = Some(event.key);
+        }
+        assert_eq!(queue.len, 0);
+    }
+
+    #[test]
+    fn nothing_is_taken_at_or_past_the_end_of_the_window() {
+        let mut queue = EventQueue::default();
+        queue.push(event(5, 0, 0));
+        assert!(queue.pop_before(SimTime::from_ps(5)).is_none());
+        assert!(queue.pop_before(SimTime::from_ps(6)).is_some());
+    }
+}

@@ -1,0 +1,328 @@
+//! What the engine keeps of a rank: its tasks, its requests, what it has posted and what has come unasked.
+
+use crate::profile::TimeParts;
+use crate::rank::{Envelope, Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern};
+use crate::units::{Bytes, SimSpan, SimTime};
+
+/// No task: nobody waits for the request.
+pub(super) const NOBODY: u32 = u32::MAX;
+/// A rank's own program; strands have the numbers from 1.
+pub(super) const MAIN: u32 = 0;
+
+/// A rank on its worker.
+#[derive(Debug)]
+pub(super) struct RankState<P> {
+    pub program: P,
+    pub shared: Shared,
+}
+
+/// All of a rank but its program.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub rank: Rank,
+    /// The number of the next event this rank causes.
+    pub sequence: u32,
+    /// The turn of the last wait: tells a wait's events from those of an earlier one.
+    pub turns: u32,
+    pub main: Control,
+    pub parts: TimeParts,
+    pub requests: RequestTable,
+    pub matcher: Matcher<RequestId, Arrived>,
+    /// Heads on their way that a later message to the same rank could overtake: (receiver, head's time).
+    pub ahead: Vec<(Rank, SimTime)>,
+    pub strands: Vec<Option<Box<Strand>>>,
+}
+
+/// A task that proceeds beside the rank's program.
+#[derive(Debug)]
+pub(super) struct Strand {
+    pub control: Control,
+    /// Absent while it runs.
+    pub program: Option<Box<dyn Program>>,
+    /// Completes when the strand finishes.
+    pub request: RequestId,
+}
+
+/// Where a task stands.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub clock: SimTime,
+    pub wait: Wait,
+    pub turn: u32,
+    /// The clock when the wait began.
+    pub since: SimTime,
+    /// The collective the task is in.
+    pub collective: Option<&'static str>,
+}
+
+/// What a task waits for.
+#[derive(Debug)]
+pub(super) enum Wait {
+    /// Nothing: it runs, or is about to.
+    Nothing,
+    /// All of the requests, of which `left` are unfinished.
+    All { kind: WaitKind, requests: Requests, left: u32 },
+    /// One of the requests.
+    Any(Requests),
+    /// The time of its clock, to look at the requests then.
+    Test { requests: Requests, all: bool },
+    /// A message to come.
+    Probe(Pattern),
+    /// The time of its clock, to look for a message then.
+    Iprobe(Pattern),
+    /// Its turn: it has run far ahead of the others. Then it gets this answer.
+    Parked(Answer),
+    /// Nothing ever: it has ended.
+    Finished,
+}
+
+/// The reply a task is owed; completions are at the desk.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer {
+    Begin,
+    Done,
+    Started(RequestId),
+    Completed,
+}
+
+/// Which call waits for all of its requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitKind {
+    Send,
+    Recv,
+    Exchange,
+    WaitAll,
+}
+
+impl WaitKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            WaitKind::Send => "send",
+            WaitKind::Recv => "recv",
+            WaitKind::Exchange => "sendrecv",
+            WaitKind::WaitAll => "wait",
+        }
+    }
+}
+
+/// A message that has come, as the matcher keeps it.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub size: Bytes,
+    /// When its head came.
+    pub head: SimTime,
+    /// When its end came or comes; not yet meaningful for a rendezvous.
+    pub end: SimTime,
+    /// The sender's request, if this is the request of a rendezvous.
+    pub rendezvous: Option<RequestId>,
+    pub payload: Payload,
+}
+
+/// A request of a rank.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub state: RequestState,
+    /// The task that waits for it, or [`NOBODY`]; the next free entry if free.
+    pub waiter: u32,
+    /// When it is or was ready; for an unmatched receive, when it was posted.
+    pub ready: SimTime,
+    /// What completing it costs the rank's core.
+    pub overhead: SimSpan,
+    /// What it takes or took, sends to, or stands for.
+    pub about: About,
+    pub payload: Payload,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RequestState {
+    Free,
+    Pending,
+    Ready,
+}
+
+/// What a request is about, for completions and reports.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum About {
+    /// A receive that has not been matched.
+    Unmatched(Pattern),
+    /// A receive and the message it got.
+    Matched { source: Rank, tag: Tag, size: Bytes },
+    /// A send; the payload is with the receiver.
+    Send { to: Rank, tag: Tag, size: Bytes },
+    /// A strand.
+    Strand(u32),
+}
+
+/// A rank's requests by number.
+#[derive(Debug)]
+pub(super) struct RequestTable {
+    entries: Vec<Request>,
+    free: u32,
+}
+
+impl Shared {
+    pub fn new(rank: Rank) -> Self {
+        Shared {
+            rank,
+            sequence: 0,
+            turns: 0,
+            main: Control::new(SimTime::ZERO),
+            parts: TimeParts::default(),
+            requests: RequestTable { entries: Vec::new(), free: NOBODY },
+            matcher: Matcher::default(),
+            ahead: Vec::new(),
+            strands: Vec::new(),
+        }
+    }
+
+    pub fn control(&mut self, task: u32) -> &mut Control {
+        match task.checked_sub(1) {
+            None => &mut self.main,
+            Some(strand) => &mut self.strands[strand as usize].as_mut().expect("the strand is alive").control,
+        }
+    }
+
+    /// As [`Shared::control`], for a task that may have ended.
+    pub fn living(&mut self, task: u32) -> Option<&mut Control> {
+        match task.checked_sub(1) {
+            None => Some(&mut self.main),
+            Some(strand) => self.strands.get_mut(strand as usize)?.as_mut().map(|strand| &mut strand.control),
+        }
+    }
+
+    /// The task begins to wait.
+    pub fn begin_wait(&mut self, task: u32, wait: Wait) -> u32 {
+        self.turns = self.turns.wrapping_add(1);
+        let turn = self.turns;
+        let control = self.control(task);
+        control.since = control.clock;
+        control.turn = turn;
+        control.wait = wait;
+        turn
+    }
+
+    /// Accounts for time the task's core spends; only the rank's own program counts.
+    pub fn spend(&mut self, task: u32, kind: Spent, span: SimSpan) {
+        self.control(task).clock += span;
+        if task != MAIN {
+            return;
+        }
+        let part = match kind {
+            Spent::Compute if self.main.collective.is_none() => &mut self.parts.compute,
+            _ if self.main.collective.is_some() => &mut self.parts.collective,
+            Spent::Send => &mut self.parts.send,
+            Spent::Recv => &mut self.parts.recv,
+            Spent::Wait | Spent::Compute => &mut self.parts.wait,
+        };
+        *part += span;
+    }
+
+    /// The task has waited until `time`, if that is later than its clock.
+    #[inline]
+    pub fn wait_until(&mut self, task: u32, time: SimTime) {
+        let clock = self.control(task).clock;
+        if time > clock {
+            self.spend(task, Spent::Wait, time.since(clock));
+        }
+    }
+}
+
+/// What time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spent {
+    Compute,
+    Send,
+    Recv,
+    Wait,
+}
+
+impl Control {
+    pub fn new(clock: SimTime) -> Self {
+        Control { clock, wait: Wait::Nothing, turn: 0, since: clock, collective: None }
+    }
+}
+
+impl RequestTable {
+    /// A new pending request.
+    pub fn add(&mut self, about: About, ready: SimTime) -> RequestId {
+        let request = Request {
+            state: RequestState::Pending,
+            waiter: NOBODY,
+            ready,
+            overhead: SimSpan::ZERO,
+            about,
+            payload: None,
+        };
+        if self.free == NOBODY {
+            // Most ranks of a large machine have one or two: do not take room for four.
+            if self.entries.len() == self.entries.capacity() && self.entries.len() < 4 {
+                self.entries.reserve_exact(1 + self.entries.len());
+            }
+            self.entries.push(request);
+            self.entries.len() as u32 - 1
+        } else {
+            let id = self.free;
+            let entry = &mut self.entries[id as usize];
+            self.free = entry.waiter;
+            *entry = request;
+            id
+        }
+    }
+
+    /// Ends a request.
+    pub fn remove(&mut self, id: RequestId) -> Request {
+        let free = Request {
+            state: RequestState::Free,
+            waiter: self.free,
+            ready: SimTime::ZERO,
+            overhead: SimSpan::ZERO,
+            about: About::Strand(0),
+            payload: None,
+        };
+        self.free = id;
+        let request = std::mem::replace(&mut self.entries[id as usize], free);
+        assert!(request.state != RequestState::Free, "request {id} ended twice");
+        request
+    }
+
+    #[inline]
+    pub fn get(&self, id: RequestId) -> &Request {
+        &self.entries[id as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, id: RequestId) -> &mut Request {
+        &mut self.entries[id as usize]
+    }
+}
+
+impl About {
+    /// For whom a request waits, in words, and the rank if there is just one.
+    pub fn awaits(&self) -> (String, Option<Rank>) {
+        match self {
+            About::Unmatched(pattern) => describe(pattern),
+            About::Matched { source, tag, size } => {
+                (format!("the {} of tag {tag} that rank {source} is sending", size), Some(*source))
+            }
+            About::Send { to, tag, size } => (format!("rank {to} to receive {size}, tag {tag}"), Some(*to)),
+            About::Strand(_) => ("a non-blocking collective".to_owned(), None),
+        }
+    }
+}
+
+/// What a receive or probe waits for, in words.
+pub(super) fn describe(pattern: &Pattern) -> (String, Option<Rank>) {
+    let tag = match pattern.tag {
+        TagPattern::Tag(tag) => format!(", tag {tag}"),
+        TagPattern::Any => String::new(),
+    };
+    match pattern.from {
+        Source::Rank(rank) => (format!("a message from rank {rank}{tag}"), Some(rank)),
+        Source::Any => (format!("a message from any rank{tag}"), None),
+    }
+}
+
+/// The envelope of a message from `source`.
+pub(super) fn envelope(context: u32, source: Rank, tag: Tag) -> Envelope {
+    Envelope { context, source, tag }
+}

@@ -1,0 +1,175 @@
+//! Workers as threads of one process.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use crate::engine::event::Event;
+use crate::units::SimTime;
+
+use super::{Agreement, Bid};
+
+/// Turns of busy waiting before a worker lets others have the core.
+const SPINS: u32 = 2_000;
+
+/// What the workers share.
+///
+/// Everything exists twice: while some workers still read what was written for one round, faster ones may write for the
+/// next. They cannot get to the round after that before all have read, because its barrier needs all.
+#[derive(Debug)]
+pub struct Hub {
+    workers: usize,
+    arrived: AtomicUsize,
+    round: AtomicUsize,
+    /// A worker has panicked: the others must not wait for it.
+    broken: AtomicBool,
+    sides: [Side; 2],
+}
+
+/// One of the two copies.
+#[derive(Debug)]
+struct Side {
+    next: Vec<AtomicU64>,
+    stop: Vec<AtomicBool>,
+    /// The batch from worker `a` to worker `b` at `a * workers + b`; its lock is never contended.
+    batches: Vec<Mutex<Vec<Event>>>,
+}
+
+impl Hub {
+    /// A hub for `workers` workers.
+    pub fn new(workers: u32) -> Self {
+        let workers = workers as usize;
+        let side = || Side {
+            next: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+            stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
+            batches: (0..workers * workers).map(|_| Mutex::new(Vec::new())).collect(),
+        };
+        Hub {
+            workers,
+            arrived: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            sides: [side(), side()],
+        }
+    }
+
+    /// The transport of worker `me`.
+    pub fn transport(&self, me: u32) -> ThreadsTransport<'_> {
+        ThreadsTransport { hub: self, me: me as usize, round: 0 }
+    }
+
+    /// Waits until all workers have come; false if one never will.
+    fn wait(&self, round: usize) -> bool {
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.round.store(round + 1, Ordering::Release);
+            return true;
+        }
+        let mut spins = 0;
+        while self.round.load(Ordering::Acquire) == round {
+            if self.broken.load(Ordering::Relaxed) {
+                return false;
+            }
+            spins += 1;
+            if spins < SPINS {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+        true
+    }
+}
+
+/// One worker's end of a [`Hub`]. Dropped in a panic, it lets the other workers end.
+#[derive(Debug)]
+pub struct ThreadsTransport<'a> {
+    hub: &'a Hub,
+    me: usize,
+    round: usize,
+}
+
+impl ThreadsTransport<'_> {
+    pub(super) fn exchange(&mut self, bid: Bid, outgoing: &mut [Vec<Event>], incoming: &mut Vec<Event>) -> Agreement {
+        let hub = self.hub;
+        let side = &hub.sides[self.round % 2];
+        for (other, batch) in outgoing.iter_mut().enumerate() {
+            if !batch.is_empty() {
+                let mut shared = side.batches[self.me * hub.workers + other].lock().expect("no worker panics here");
+                std::mem::swap(&mut *shared, batch);
+                debug_assert!(batch.is_empty(), "the last batch of this side has been read");
+            }
+        }
+        side.next[self.me].store(bid.next.as_ps(), Ordering::Relaxed);
+        side.stop[self.me].store(bid.stop, Ordering::Relaxed);
+        let whole = hub.wait(self.round);
+        self.round += 1;
+        if !whole {
+            return Agreement { least: SimTime::NEVER, stop: true };
+        }
+        for other in 0..hub.workers {
+            let mut batch = side.batches[other * hub.workers + self.me].lock().expect("no worker panics here");
+            incoming.append(&mut batch);
+        }
+        let least = side.next.iter().map(|next| next.load(Ordering::Relaxed)).min().expect("there are workers");
+        let stop = side.stop.iter().any(|stop| stop.load(Ordering::Relaxed));
+        Agreement { least: SimTime::from_ps(least), stop }
+    }
+}
+
+impl Drop for ThreadsTransport<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.hub.broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::event::{Body, EventKey};
+
+    fn event(to: u32, from: u32, time: u64) -> Event {
+        let key = EventKey { time: SimTime::from_ps(time), to, from, sequence: 0 };
+        Event { key, body: Body::Wake { task: 0, turn: 0 } }
+    }
+
+    #[test]
+    fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
+        let workers = 3;
+        let hub = Hub::new(workers);
+        std::thread::scope(|scope| {
+            for me in 0..workers {
+                let hub = &hub;
+                scope.spawn(move || {
+                    let mut transport = hub.transport(me);
+                    for round in 0..1000u64 {
+                        let mut outgoing: Vec<Vec<Event>> = (0..workers).map(|to| vec![event(to, me, round)]).collect();
+                        let mut incoming = Vec::new();
+                        let bid = Bid { next: SimTime::from_ps(round + u64::from(me)), stop: round == 999 && me == 1 };
+                        let agreement = transport.exchange(bid, &mut outgoing, &mut incoming);
+                        assert_eq!(agreement, Agreement { least: SimTime::from_ps(round), stop: round == 999 });
+                        let from: Vec<_> =
+                            incoming.iter().map(|e| (e.key.to, e.key.from, e.key.time.as_ps())).collect();
+                        assert_eq!(from, (0..workers).map(|from| (me, from, round)).collect::<Vec<_>>());
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_worker_that_panics_does_not_leave_the_others_waiting() {
+        let hub = Hub::new(2);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let _transport = hub.transport(1);
+                std::panic::resume_unwind(Box::new("as if by a bug"));
+            });
+            let bid = Bid { next: SimTime::ZERO, stop: false };
+            let agreement = hub.transport(0).exchange(bid, &mut [Vec::new(), Vec::new()], &mut Vec::new());
+            assert!(agreement.stop);
+            assert!(other.join().is_err());
+        });
+    }
+}

@@ -1,0 +1,244 @@
+//! A worker: the ranks of some nodes, and the loop of windows in which their events are handled.
+
+use crate::rank::{Program, Rank};
+use crate::units::SimTime;
+
+use super::calls::{arrive, resume, run, send_head, set_ready, wake};
+use super::desk::Desk;
+use super::error::{RunError, Waiting};
+use super::event::{Body, Event, EventKey};
+use super::horizon::Horizon;
+use super::simulation::Progress;
+use super::state::{About, Answer, MAIN, RankState, RequestState, Shared, Wait, describe};
+use super::transport::{Bid, Transport};
+
+/// Events between two looks at the clock of the user: progress, limits, interruption.
+const EVENTS_PER_LOOK: u32 = 4096;
+
+/// The ranks of some nodes.
+pub(super) struct Worker<'a, P> {
+    pub ranks: Vec<RankState<P>>,
+    pub desk: Desk<'a>,
+    pub max_events: Option<u64>,
+    pub reported: u64,
+}
+
+/// Why a worker left its loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// No events are left anywhere.
+    Quiet,
+    /// Some worker has failed or was interrupted.
+    Stopped,
+}
+
+impl<'a, P: Program> Worker<'a, P> {
+    /// A worker for `ranks`, whose programs `make` gives.
+    pub fn new(desk: Desk<'a>, ranks: &[Rank], make: impl Fn(Rank) -> P, max_events: Option<u64>) -> Self {
+        let ranks: Vec<_> =
+            ranks.iter().map(|&rank| RankState { program: make(rank), shared: Shared::new(rank) }).collect();
+        let mut desk = desk;
+        desk.unfinished = ranks.len() as u64;
+        Worker { ranks, desk, max_events, reported: 0 }
+    }
+
+    /// Handles events window by window until none are left anywhere.
+    pub fn work(&mut self, transport: &mut Transport<'_>, horizon: Horizon, progress: &Progress) -> End {
+        self.begin();
+        let mut incoming = Vec::new();
+        let mut interrupted = false;
+        loop {
+            let desk = &mut self.desk;
+            let own = desk.queue.first_time();
+            let bid = Bid { next: own.min(desk.outgoing_next), stop: desk.failure.is_some() || interrupted };
+            desk.outgoing_next = SimTime::NEVER;
+            let agreement = transport.exchange(bid, &mut desk.outgoing, &mut incoming);
+            if agreement.stop {
+                return End::Stopped;
+            }
+            for event in incoming.drain(..) {
+                assert!(event.key.time >= desk.window_end, "an event came for a window that has passed");
+                desk.queue.push(event);
+            }
+            if agreement.least == SimTime::NEVER {
+                return End::Quiet;
+            }
+            desk.window_end = horizon.end(agreement.least);
+            interrupted = self.window(progress);
+        }
+    }
+
+    /// Runs every program up to its first wait.
+    fn begin(&mut self) {
+        for RankState { program, shared } in &mut self.ranks {
+            self.desk.now = EventKey { time: SimTime::ZERO, to: shared.rank, from: shared.rank, sequence: 0 };
+            run(program, shared, &mut self.desk, MAIN, Answer::Begin);
+            go_on(program, shared, &mut self.desk);
+            if self.desk.failure.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Handles the events of a window; true if the user interrupts.
+    fn window(&mut self, progress: &Progress) -> bool {
+        loop {
+            for _ in 0..EVENTS_PER_LOOK {
+                let Some(event) = self.desk.queue.pop_before(self.desk.window_end) else {
+                    return self.look(progress);
+                };
+                self.handle(event);
+                if self.desk.failure.is_some() {
+                    return false;
+                }
+            }
+            if self.look(progress) {
+                return true;
+            }
+        }
+    }
+
+    /// Tells the user how far it is, and looks at what the user wants.
+    fn look(&mut self, progress: &Progress) -> bool {
+        let desk = &mut self.desk;
+        progress.report(desk.now.time, desk.delivered - self.reported);
+        self.reported = desk.delivered;
+        if let Some(limit) = self.max_events
+            && progress.count_events(std::mem::take(&mut desk.handled)) > limit
+        {
+            desk.fail(RunError::MaxEvents { limit, clock: desk.now.time });
+        }
+        progress.cancelled()
+    }
+
+    fn handle(&mut self, event: Event) {
+        let desk = &mut self.desk;
+        assert!(event.key.time >= desk.now.time, "time went backwards");
+        desk.now = event.key;
+        desk.handled += 1;
+        let seat = desk.seats[event.key.to as usize];
+        let RankState { program, shared } = &mut self.ranks[seat.local as usize];
+        match event.body {
+            Body::Wake { task, turn } => {
+                if wake(shared, desk, task, turn) {
+                    desk.woken.push(task);
+                }
+            }
+            Body::Leave { to, parcel } => send_head(shared, desk, to, parcel, event.key.time),
+            Body::Head { parcel, left, load } => {
+                let from = event.key.from;
+                let end = if parcel.rendezvous.is_some() {
+                    event.key.time
+                } else {
+                    let level = desk.level(from, shared.rank);
+                    let row = desk.network.link(level).row(parcel.size);
+                    let end = desk.network.arrive(seat, level, row, parcel.size, left, load, event.key.time);
+                    desk.record(level, from, shared.rank, parcel.size, end.since(left));
+                    end
+                };
+                arrive(shared, desk, from, parcel, end);
+            }
+            Body::Grant { send, recv } => {
+                let About::Send { to, size, .. } = shared.requests.get(send).about else {
+                    unreachable!("a grant is for a send")
+                };
+                let left = event.key.time;
+                let level = desk.level(shared.rank, to);
+                let row = desk.network.link(level).row(size);
+                let departure = desk.network.depart(seat, level, row, size, left);
+                let body = Body::Data { send, recv, size, left, load: departure.load };
+                desk.push(shared, departure.head, to, body);
+            }
+            Body::Data { send, recv, size, left, load } => {
+                let from = event.key.from;
+                let level = desk.level(from, shared.rank);
+                let link = desk.network.link(level);
+                let end = desk.network.arrive(seat, level, link.row(size), size, left, load, event.key.time);
+                desk.record(level, from, shared.rank, size, end.since(left));
+                // The sender hears of the end no sooner than a control message after the head: this is what lets its
+                // worker go ahead meanwhile.
+                desk.push(shared, end.max(event.key.time + link.handshake()), from, Body::End { send });
+                set_ready(shared, desk, recv, end);
+            }
+            Body::End { send } => set_ready(shared, desk, send, event.key.time),
+        }
+        go_on(program, shared, desk);
+    }
+
+    /// The ranks that have not ended, and for whom they wait.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        let unfinished = self.ranks.iter().filter(|state| !matches!(state.shared.main.wait, Wait::Finished));
+        unfinished.map(|state| waiting(&state.shared, state.program.position())).collect()
+    }
+}
+
+/// Runs the tasks whose waits are over.
+fn go_on<P: Program>(program: &mut P, shared: &mut Shared, desk: &mut Desk<'_>) {
+    while desk.failure.is_none()
+        && let Some(task) = desk.woken.pop()
+    {
+        resume(program, shared, desk, task);
+    }
+    if let Some((_, RunError::Truncated { position, .. })) = &mut desk.failure {
+        *position = program.position();
+    }
+}
+
+fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
+    let control = &shared.main;
+    let mut awaits = Vec::new();
+    let mut peers = Vec::new();
+    let mut add = |(text, peer): (String, Option<Rank>)| {
+        awaits.push(text);
+        peers.extend(peer);
+    };
+    let call = match &control.wait {
+        Wait::All { kind, requests, .. } => {
+            let unfinished = requests.iter().map(|&id| shared.requests.get(id));
+            unfinished
+                .filter(|request| request.state == RequestState::Pending)
+                .for_each(|request| add(awaited(shared, &request.about)));
+            kind.name()
+        }
+        Wait::Any(requests) => {
+            requests.iter().for_each(|&id| add(awaited(shared, &shared.requests.get(id).about)));
+            "waitany"
+        }
+        Wait::Probe(pattern) => {
+            add(describe(pattern));
+            "probe"
+        }
+        Wait::Test { .. } => "test",
+        Wait::Iprobe(_) => "iprobe",
+        Wait::Nothing | Wait::Parked(_) | Wait::Finished => "run",
+    };
+    Waiting {
+        rank: shared.rank,
+        call: control.collective.unwrap_or(call),
+        awaits,
+        peers,
+        since: control.since,
+        position,
+    }
+}
+
+/// For whom a request waits; a strand waits for what its own requests wait for.
+fn awaited(shared: &Shared, about: &About) -> (String, Option<Rank>) {
+    let About::Strand(task) = about else { return about.awaits() };
+    let strand = shared.strands[*task as usize - 1].as_ref();
+    let pending = strand.and_then(|strand| match &strand.control.wait {
+        Wait::All { requests, .. } => {
+            let pending = requests.iter().map(|&id| shared.requests.get(id));
+            pending.filter(|request| request.state == RequestState::Pending).map(|request| request.about).next()
+        }
+        _ => None,
+    });
+    match pending {
+        Some(inner) => {
+            let (text, peer) = inner.awaits();
+            let name = strand.and_then(|strand| strand.control.collective).unwrap_or("a strand");
+            (format!("{name}: {text}"), peer)
+        }
+        None => about.awaits(),
+    }
+}

@@ -1,0 +1,401 @@
+//! Matching of messages and posted receives of one rank (MPI-3.1, section 3.5).
+//!
+//! A message goes to the first receive posted that takes it; a receive gets the first message that has come of those it takes.
+//! Short lists are scanned; a long one is indexed by (context, source, tag), wildcards kept apart in order.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::call::{Context, Pattern, Rank, Source, Tag, TagPattern};
+
+/// What matching looks at in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Envelope {
+    /// The context it was sent in.
+    pub context: Context,
+    /// Its sender.
+    pub source: Rank,
+    /// Its tag.
+    pub tag: Tag,
+}
+
+impl Pattern {
+    /// Whether a message with `envelope` is taken.
+    #[inline]
+    pub fn takes(&self, envelope: &Envelope) -> bool {
+        self.context == envelope.context
+            && match self.from {
+                Source::Rank(rank) => rank == envelope.source,
+                Source::Any => true,
+            }
+            && match self.tag {
+                TagPattern::Tag(tag) => tag == envelope.tag,
+                TagPattern::Any => true,
+            }
+    }
+
+    /// The only envelope taken, if there are no wildcards.
+    fn exact(&self) -> Option<Envelope> {
+        match (self.from, self.tag) {
+            (Source::Rank(source), TagPattern::Tag(tag)) => Some(Envelope { context: self.context, source, tag }),
+            _ => None,
+        }
+    }
+}
+
+/// The posted receives and unexpected messages of a rank; `R` and `M` are what the owner keeps with each.
+#[derive(Debug)]
+pub struct Matcher<R, M> {
+    posted: List<Pattern, R>,
+    unexpected: List<Envelope, M>,
+}
+
+impl<R, M> Default for Matcher<R, M> {
+    fn default() -> Self {
+        Matcher { posted: List::Short(Vec::new()), unexpected: List::Short(Vec::new()) }
+    }
+}
+
+impl<R, M> Matcher<R, M> {
+    /// Posts a receive: gives back the message it takes at once with `receive`, or keeps it.
+    pub fn post(&mut self, pattern: Pattern, receive: R) -> Option<(Envelope, M, R)> {
+        let found = match pattern.exact() {
+            Some(envelope) => self.unexpected.take_exact(&envelope),
+            None => self.unexpected.take_first(|envelope| pattern.takes(envelope)),
+        };
+        match found {
+            Some((envelope, message)) => Some((envelope, message, receive)),
+            None => {
+                self.posted.push(pattern, receive);
+                None
+            }
+        }
+    }
+
+    /// A message has come: gives back the receive that takes it with `message`, or keeps it.
+    pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(R, M)> {
+        match self.posted.take_taking(&envelope) {
+            Some((_, receive)) => Some((receive, message)),
+            None => {
+                self.unexpected.push(envelope, message);
+                None
+            }
+        }
+    }
+
+    /// The first message that has come of those `pattern` takes, left where it is.
+    pub fn probe(&self, pattern: &Pattern) -> Option<(Envelope, &M)> {
+        self.unexpected.first(|envelope| pattern.takes(envelope))
+    }
+
+    /// The number of messages that no receive has taken.
+    pub fn unexpected(&self) -> usize {
+        self.unexpected.len()
+    }
+}
+
+/// Where a list becomes indexed, and how few entries make it short again.
+const LONG: usize = 48;
+
+/// Entries in order of their coming.
+#[derive(Debug)]
+enum List<K, T> {
+    Short(Vec<(K, T)>),
+    Long(Box<LongList<K, T>>),
+}
+
+/// Entries by number; the index gives the numbers of each exact key, `wild` those of patterns with wildcards.
+#[derive(Debug)]
+struct LongList<K, T> {
+    entries: VecDeque<Option<(K, T)>>,
+    /// The number of `entries[0]`.
+    first: u64,
+    live: usize,
+    index: HashMap<Envelope, VecDeque<u64>>,
+    wild: Vec<u64>,
+}
+
+/// What both kinds of key can tell.
+trait Key: Copy {
+    /// The envelope this key is equal to, if it has no wildcards.
+    fn exact(&self) -> Option<Envelope>;
+}
+
+impl Key for Envelope {
+    fn exact(&self) -> Option<Envelope> {
+        Some(*self)
+    }
+}
+
+impl Key for Pattern {
+    fn exact(&self) -> Option<Envelope> {
+        Pattern::exact(self)
+    }
+}
+
+impl<K: Key, T> List<K, T> {
+    fn len(&self) -> usize {
+        match self {
+            List::Short(entries) => entries.len(),
+            List::Long(long) => long.live,
+        }
+    }
+
+    fn push(&mut self, key: K, value: T) {
+        match self {
+            List::Short(entries) if entries.len() < LONG => {
+                // Most ranks of a large machine hold one or two: do not take room for four.
+                if entries.capacity() == entries.len() && entries.len() < 4 {
+                    entries.reserve_exact(1 + entries.len());
+                }
+                entries.push((key, value));
+            }
+            List::Short(entries) => {
+                let mut long = LongList::new();
+                entries.drain(..).for_each(|(key, value)| long.push(key, value));
+                long.push(key, value);
+                *self = List::Long(Box::new(long));
+            }
+            List::Long(long) => long.push(key, value),
+        }
+    }
+
+    fn take_exact(&mut self, envelope: &Envelope) -> Option<(K, T)> {
+        let taken = match self {
+            List::Short(entries) => {
+                let at = entries.iter().position(|(key, _)| key.exact().as_ref() == Some(envelope))?;
+                return Some(entries.remove(at));
+            }
+            List::Long(long) => {
+                let number = long.indexed(envelope)?;
+                long.take(number)
+            }
+        };
+        self.shorten();
+        Some(taken)
+    }
+
+    fn take_first(&mut self, takes: impl Fn(&K) -> bool) -> Option<(K, T)> {
+        let taken = match self {
+            List::Short(entries) => {
+                let at = entries.iter().position(|(key, _)| takes(key))?;
+                return Some(entries.remove(at));
+            }
+            List::Long(long) => {
+                let at = long.entries.iter().position(|entry| entry.as_ref().is_some_and(|(key, _)| takes(key)))?;
+                long.take(long.first + at as u64)
+            }
+        };
+        self.shorten();
+        Some(taken)
+    }
+
+    fn first(&self, takes: impl Fn(&K) -> bool) -> Option<(K, &T)> {
+        match self {
+            List::Short(entries) => entries.iter().find(|(key, _)| takes(key)).map(|(key, value)| (*key, value)),
+            List::Long(long) => {
+                long.entries.iter().flatten().find(|(key, _)| takes(key)).map(|(key, value)| (*key, value))
+            }
+        }
+    }
+
+    /// A long list that has emptied gives its room back.
+    fn shorten(&mut self) {
+        if self.len() == 0 {
+            *self = List::Short(Vec::new());
+        }
+    }
+}
+
+impl<T> List<Pattern, T> {
+    /// Takes the first pattern that takes `envelope`.
+    fn take_taking(&mut self, envelope: &Envelope) -> Option<(Pattern, T)> {
+        let taken = match self {
+            List::Short(entries) => {
+                let at = entries.iter().position(|(pattern, _)| pattern.takes(envelope))?;
+                return Some(entries.remove(at));
+            }
+            List::Long(long) => {
+                let exact = long.indexed(envelope);
+                let wild = long.wild.iter().copied().find(|&number| long.key(number).takes(envelope));
+                let number = [exact, wild].into_iter().flatten().min()?;
+                long.take(number)
+            }
+        };
+        self.shorten();
+        Some(taken)
+    }
+}
+
+impl<K: Key, T> LongList<K, T> {
+    fn new() -> Self {
+        LongList { entries: VecDeque::new(), first: 0, live: 0, index: HashMap::new(), wild: Vec::new() }
+    }
+
+    fn key(&self, number: u64) -> &K {
+        let entry = &self.entries[(number - self.first) as usize];
+        &entry.as_ref().expect("the index holds live entries only").0
+    }
+
+    fn push(&mut self, key: K, value: T) {
+        let number = self.first + self.entries.len() as u64;
+        match key.exact() {
+            Some(envelope) => self.index.entry(envelope).or_default().push_back(number),
+            None => self.wild.push(number),
+        }
+        self.entries.push_back(Some((key, value)));
+        self.live += 1;
+    }
+
+    fn indexed(&self, envelope: &Envelope) -> Option<u64> {
+        self.index.get(envelope).and_then(|numbers| numbers.front().copied())
+    }
+
+    fn take(&mut self, number: u64) -> (K, T) {
+        let taken = self.entries[(number - self.first) as usize].take().expect("the entry is live");
+        self.live -= 1;
+        match taken.0.exact() {
+            Some(envelope) => {
+                let numbers = self.index.get_mut(&envelope).expect("an exact entry is indexed");
+                // Always the front: among equal keys the first is taken.
+                let front = numbers.pop_front();
+                debug_assert_eq!(front, Some(number));
+                if numbers.is_empty() {
+                    self.index.remove(&envelope);
+                }
+            }
+            None => self.wild.retain(|&other| other != number),
+        }
+        while let Some(None) = self.entries.front() {
+            self.entries.pop_front();
+            self.first += 1;
+        }
+        if self.entries.len() > 2 * self.live + LONG {
+            self.compact();
+        }
+        taken
+    }
+
+    /// Renumbers the live entries without holes: an old entry at the front must not keep the room of all after it.
+    fn compact(&mut self) {
+        let entries = std::mem::take(&mut self.entries);
+        *self = LongList::new();
+        entries.into_iter().flatten().for_each(|(key, value)| self.push(key, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::units::Bytes;
+
+    fn pattern(from: Source, tag: TagPattern) -> Pattern {
+        Pattern { from, context: 0, tag, capacity: Bytes::MAX }
+    }
+
+    fn envelope(source: Rank, tag: Tag) -> Envelope {
+        Envelope { context: 0, source, tag }
+    }
+
+    #[test]
+    fn a_receive_takes_the_first_message_and_a_message_the_first_receive() {
+        let mut matcher = Matcher::default();
+        assert!(matcher.arrive(envelope(1, 7), "a").is_none());
+        assert!(matcher.arrive(envelope(1, 7), "b").is_none());
+        assert_eq!(matcher.post(pattern(Source::Any, TagPattern::Any), 0).unwrap().1, "a");
+        assert_eq!(matcher.post(pattern(Source::Rank(1), TagPattern::Tag(7)), 1).unwrap().1, "b");
+        assert!(matcher.post(pattern(Source::Any, TagPattern::Tag(7)), 2).is_none());
+        assert!(matcher.post(pattern(Source::Rank(1), TagPattern::Any), 3).is_none());
+        assert_eq!(matcher.arrive(envelope(1, 7), "c"), Some((2, "c")));
+        assert_eq!(matcher.arrive(envelope(1, 8), "d"), Some((3, "d")));
+    }
+
+    #[test]
+    fn contexts_keep_messages_apart() {
+        let mut matcher = Matcher::default();
+        assert!(matcher.arrive(Envelope { context: 1, source: 0, tag: 0 }, ()).is_none());
+        assert!(matcher.post(pattern(Source::Any, TagPattern::Any), ()).is_none());
+        assert_eq!(matcher.unexpected(), 1);
+    }
+
+    /// The definition, as lists scanned from the front.
+    #[derive(Default)]
+    struct Naive {
+        posted: Vec<(Pattern, usize)>,
+        unexpected: Vec<(Envelope, usize)>,
+    }
+
+    impl Naive {
+        fn post(&mut self, pattern: Pattern, id: usize) -> Option<usize> {
+            match self.unexpected.iter().position(|(envelope, _)| pattern.takes(envelope)) {
+                Some(at) => Some(self.unexpected.remove(at).1),
+                None => {
+                    self.posted.push((pattern, id));
+                    None
+                }
+            }
+        }
+
+        fn arrive(&mut self, envelope: Envelope, id: usize) -> Option<usize> {
+            match self.posted.iter().position(|(pattern, _)| pattern.takes(&envelope)) {
+                Some(at) => Some(self.posted.remove(at).1),
+                None => {
+                    self.unexpected.push((envelope, id));
+                    None
+                }
+            }
+        }
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Action {
+        Post(Option<Rank>, Option<Tag>),
+        Arrive(Rank, Tag),
+    }
+
+    fn actions() -> impl Strategy<Value = Vec<Action>> {
+        let post = (proptest::option::weighted(0.8, 0..6u32), proptest::option::weighted(0.8, 0..3u32))
+            .prop_map(|(from, tag)| Action::Post(from, tag));
+        let arrive = (0..6u32, 0..3u32).prop_map(|(source, tag)| Action::Arrive(source, tag));
+        // Long one-sided stretches make the lists long, so that the index is exercised.
+        prop::collection::vec((0..3u8, post, arrive), 0..600).prop_map(|steps| {
+            let mut mostly_posts = false;
+            steps
+                .into_iter()
+                .enumerate()
+                .map(|(number, (choice, post, arrive))| {
+                    if number % 150 == 0 {
+                        mostly_posts = !mostly_posts;
+                    }
+                    if (choice == 0) != mostly_posts { post } else { arrive }
+                })
+                .collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn matching_agrees_with_a_naive_list(actions in actions()) {
+            let mut naive = Naive::default();
+            let mut matcher = Matcher::default();
+            for (id, action) in actions.into_iter().enumerate() {
+                match action {
+                    Action::Post(from, tag) => {
+                        let pattern = pattern(
+                            from.map_or(Source::Any, Source::Rank),
+                            tag.map_or(TagPattern::Any, TagPattern::Tag),
+                        );
+                        prop_assert_eq!(matcher.probe(&pattern).map(|(_, id)| *id), naive.unexpected.iter().find(|(e, _)| pattern.takes(e)).map(|(_, id)| *id));
+                        prop_assert_eq!(matcher.post(pattern, id).map(|(_, message, _)| message), naive.post(pattern, id));
+                    }
+                    Action::Arrive(source, tag) => {
+                        let envelope = envelope(source, tag);
+                        prop_assert_eq!(matcher.arrive(envelope, id).map(|(receive, _)| receive), naive.arrive(envelope, id));
+                    }
+                }
+                prop_assert_eq!(matcher.unexpected(), naive.unexpected.len());
+            }
+        }
+    }
+}
