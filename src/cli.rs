@@ -7,6 +7,7 @@ mod bug;
 mod configuration;
 mod copies;
 mod exit;
+mod host;
 mod interrupt;
 mod output;
 mod progress;
@@ -25,6 +26,7 @@ use args::{Parsed, RunArgs};
 use configuration::Configuration;
 pub use exit::Exit;
 use exit::Failure;
+use host::Stopwatch;
 use output::Outputs;
 use progress::ProgressLine;
 
@@ -55,9 +57,12 @@ fn predict(args: &RunArgs) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
     interrupt::listen(&progress)?;
     let line = ProgressLine::start(&progress, args.quiet);
+    let stopwatch = Stopwatch::start();
     let outcome = run::simulate(&configuration, &progress);
     drop(line);
-    outputs.write(&outcome?)
+    let mut outcome = outcome?;
+    stopwatch.stop(&mut outcome);
+    outputs.write(&outcome)
 }
 
 /// Prints an error to stderr, the one place where that is done; a closed stderr is nobody's concern.

@@ -42,7 +42,7 @@ pub(super) fn by_level(outcome: &Outcome) -> String {
             volume(messages.bytes),
             percent(share(messages.bytes as f64, outcome.messages.bytes as f64)),
             mean(messages.bytes).map_or("-".to_owned(), volume),
-            mean(messages.time.as_ps()).map_or("-".to_owned(), |ps| SimSpan::from_ps(ps).to_string()),
+            mean_time(messages).map_or("-".to_owned(), |time| time.to_string()),
         ]);
     };
     let levels = [outcome.levels.intra_cmp, outcome.levels.inter_cmp, outcome.levels.inter_node];
@@ -52,6 +52,12 @@ pub(super) fn by_level(outcome: &Outcome) -> String {
     let time = levels.into_iter().map(|messages| messages.time).sum();
     row("all", Messages { count: outcome.messages.count, bytes: outcome.messages.bytes, time });
     table.render()
+}
+
+/// `None` without messages, and where the sum of their times has reached the greatest span.
+fn mean_time(messages: Messages) -> Option<SimSpan> {
+    let sum = Some(messages.time).filter(|&time| time != SimSpan::MAX)?;
+    sum.as_ps().checked_div(messages.count).map(SimSpan::from_ps)
 }
 
 /// The pairs that exchanged most, if pairs were recorded.
@@ -94,6 +100,13 @@ mod tests {
         let line = text.lines().find(|line| line.contains("inter-CMP")).unwrap();
         assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["inter-CMP", "0", "0.0%", "0", "B", "0.0%", "-", "-"]);
         assert_eq!(by_level(&empty()), "  no messages\n");
+    }
+
+    #[test]
+    fn a_sum_of_times_that_could_not_be_held_gives_no_mean() {
+        let messages = |time| Messages { count: 2, bytes: 2, time };
+        assert_eq!(mean_time(messages(SimSpan::from_ps(7))), Some(SimSpan::from_ps(3)));
+        assert_eq!(mean_time(messages(SimSpan::MAX)), None);
     }
 
     #[test]

@@ -67,8 +67,8 @@ pub(crate) fn huge() -> Outcome {
     outcome.predicted = SimTime::ZERO + SimSpan::from_seconds(12.5).expect("in range");
     outcome.predicted_s = outcome.predicted.as_seconds();
     let second = SimSpan::from_seconds(1.0).expect("in range");
-    outcome.time_parts.compute = second * 7_000_000;
-    outcome.time_parts.wait = second * 4_000_000;
+    outcome.mean_parts.compute = second * 7;
+    outcome.mean_parts.wait = second * 4;
     outcome.host =
         HostUse { wall_s: 7321.4, messages_per_s: 3.82e7, workers: 64, processes: 8, peak_rss_bytes: 93 << 30 };
     outcome.model = "bigsim".to_owned();
@@ -87,8 +87,17 @@ pub(crate) fn empty() -> Outcome {
 
 fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_rank: Vec<RankTime>) -> Outcome {
     let predicted = per_rank.iter().map(|rank| rank.clock).max().unwrap_or(SimTime::ZERO);
-    let mut time_parts = TimeParts::default();
-    per_rank.iter().for_each(|rank| time_parts += rank.parts);
+    let mean = |part: fn(&TimeParts) -> SimSpan| {
+        let sum: SimSpan = per_rank.iter().map(|rank| part(&rank.parts)).sum();
+        SimSpan::from_ps(sum.as_ps() / u64::from(ranks))
+    };
+    let mean_parts = TimeParts {
+        compute: mean(|parts| parts.compute),
+        send: mean(|parts| parts.send),
+        recv: mean(|parts| parts.recv),
+        wait: mean(|parts| parts.wait),
+        collective: mean(|parts| parts.collective),
+    };
     let total = profile.total();
     Outcome {
         mcpsim: "0.1.0".to_owned(),
@@ -104,7 +113,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         unreceived: 0,
         levels: LevelTotals::from(profile),
         profile: IntervalMessages::rows(profile),
-        time_parts,
+        mean_parts,
         per_rank,
         pairs: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),

@@ -8,6 +8,8 @@ use super::numbers::{bar, percent, share};
 use super::table::{Align, Table};
 
 const BAR: usize = 10;
+/// Five means, each rounded to a picosecond, may miss the whole by this much.
+const ROUNDING: SimSpan = SimSpan::from_ps(5);
 
 /// A part of ranks' time: its name and where it stands.
 type Part = (&'static str, fn(&TimeParts) -> SimSpan);
@@ -28,9 +30,6 @@ pub(super) fn time_parts(outcome: &Outcome) -> String {
     if predicted == 0.0 || outcome.ranks == 0 {
         return String::new();
     }
-    let Some(means) = means(outcome) else {
-        return "  rank time: the sum over ranks is past what can be added up; see --per-rank\n".to_owned();
-    };
     let columns = [
         ("rank time", Align::Left),
         ("", Align::Left),
@@ -42,36 +41,22 @@ pub(super) fn time_parts(outcome: &Outcome) -> String {
         ("@rank", Align::Left),
     ];
     let mut table = Table::new(if outcome.per_rank.len() > 1 { &columns } else { &columns[..4] });
-    let mut row = |name: &str, mean: f64, extremes: Option<[(SimSpan, u32); 2]>| {
-        let part = share(mean, predicted);
-        let mut cells =
-            vec![name.to_owned(), bar(part, BAR), SimSpan::from_ps(mean.round() as u64).to_string(), percent(part)];
+    let mut row = |name: &str, mean: SimSpan, extremes: Option<[(SimSpan, u32); 2]>| {
+        let part = share(mean.as_ps() as f64, predicted);
+        let mut cells = vec![name.to_owned(), bar(part, BAR), mean.to_string(), percent(part)];
         for (time, rank) in extremes.into_iter().flatten() {
             cells.extend([time.to_string(), rank.to_string()]);
         }
         table.row(cells);
     };
-    for ((name, part), mean) in PARTS.into_iter().zip(means) {
-        row(name, mean, extremes(&outcome.per_rank, |rank| part(&rank.parts)));
+    for (name, part) in PARTS {
+        row(name, part(&outcome.mean_parts), extremes(&outcome.per_rank, |rank| part(&rank.parts)));
     }
-    let ended = predicted - means.iter().sum::<f64>();
-    if ended >= 0.5 {
+    let ended = SimSpan::from_ps(outcome.predicted.as_ps()).saturating_sub(outcome.mean_parts.total());
+    if ended > ROUNDING {
         row("ended early", ended, extremes(&outcome.per_rank, |rank| outcome.predicted.since(rank.clock)));
     }
-    table.render() + &efficiency(outcome, means[0])
-}
-
-/// The mean over ranks of each of [`PARTS`] in picoseconds; `None` if ranks are not listed and a sum has reached the greatest span.
-fn means(outcome: &Outcome) -> Option<[f64; 5]> {
-    let ranks = f64::from(outcome.ranks);
-    if outcome.per_rank.is_empty() {
-        let sums = PARTS.map(|(_, part)| part(&outcome.time_parts));
-        return (!sums.contains(&SimSpan::MAX)).then(|| sums.map(|sum| sum.as_ps() as f64 / ranks));
-    }
-    let sum = |part: fn(&TimeParts) -> SimSpan| -> u128 {
-        outcome.per_rank.iter().map(|rank| u128::from(part(&rank.parts).as_ps())).sum()
-    };
-    Some(PARTS.map(|(_, part)| sum(part) as f64 / ranks))
+    table.render() + &efficiency(outcome)
 }
 
 /// The least and the most of `value`, with the lowest rank that has it.
@@ -84,7 +69,8 @@ fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<
 
 /// Parallel efficiency, the computing share of the ranks' time, as the product of load balance (mean over greatest compute time)
 /// and communication efficiency (greatest compute over predicted time): the POP project's metrics.
-fn efficiency(outcome: &Outcome, mean: f64) -> String {
+fn efficiency(outcome: &Outcome) -> String {
+    let mean = outcome.mean_parts.compute.as_ps() as f64;
     let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;
     if mean == 0.0 || most == 0.0 || outcome.ranks < 2 {
         return String::new();
@@ -122,12 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn sums_past_the_greatest_span_are_made_from_the_ranks_or_not_at_all() {
-        let mut outcome = busy();
-        outcome.time_parts.compute = SimSpan::MAX;
-        assert_eq!(time_parts(&outcome), time_parts(&busy()));
-        outcome.per_rank.clear();
-        assert!(time_parts(&outcome).contains("past what can be added up"));
+    fn what_rounding_leaves_is_no_part() {
+        let mut outcome = huge();
+        outcome.mean_parts.wait = SimSpan::ZERO;
+        outcome.mean_parts.compute = SimSpan::from_ps(outcome.predicted.as_ps() - 5);
+        assert!(!time_parts(&outcome).contains("ended early"));
+        outcome.mean_parts.compute = SimSpan::from_ps(outcome.predicted.as_ps() - 6);
+        assert!(time_parts(&outcome).contains("ended early"));
     }
 
     #[test]
