@@ -2,17 +2,25 @@
 //!
 //! Nothing here knows of clocks, events or ranks' programs.
 
+mod baseline;
+mod file;
 mod level;
 mod link;
+mod partition;
 mod placement;
 mod rates;
 mod rules;
+mod shape;
 
-pub use level::{Level, Shape, Site};
+pub use baseline::{Baseline, BaselineLink};
+pub use file::PlatformSource;
+pub use level::{Level, Site};
 pub use link::{Link, LoadColumn, LoadLaw, Row};
-pub use placement::{Partition, Placement, PlacementError};
+pub use partition::Partition;
+pub use placement::{Placement, PlacementError};
 pub use rates::{CoreRates, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules};
+pub use shape::{Shape, ShapeError};
 
 use crate::units::SimSpan;
 
@@ -29,12 +37,21 @@ pub struct Platform {
     pub links: [Link; 3],
     /// Which algorithm a collective uses.
     pub collectives: CollectiveRules,
+    /// What the file states of the two-level baseline.
+    pub baseline: Baseline,
 }
 
 impl Platform {
     /// The link a message crosses at `level`.
     pub fn link(&self, level: Level) -> &Link {
         &self.links[level as usize]
+    }
+
+    /// The same machine with other numbers of nodes, CMPs and cores.
+    ///
+    /// What a core, a CMP and a node have (rates, memory bandwidth, links) stays as it is.
+    pub fn with_shape(&self, shape: Shape) -> Platform {
+        Platform { shape, ..self.clone() }
     }
 
     /// The least time between a message's leaving a node and any effect of it at another: the least inter-node latency,

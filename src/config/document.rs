@@ -21,16 +21,7 @@ impl Document {
     /// If it is missing, a directory, not text, or not TOML; the last with line and column.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| {
-            let what = match error.kind() {
-                std::io::ErrorKind::NotFound => "no such file".to_owned(),
-                std::io::ErrorKind::IsADirectory => "is a directory, expected a file".to_owned(),
-                _ => error.to_string(),
-            };
-            ConfigError::new(format!("{name}: {what}"))
-        })?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| ConfigError::new(format!("{name}: not a text file, expected TOML in UTF-8")))?;
+        let text = read_text(path, "TOML in UTF-8")?;
         Self::parse(&name, &text)
     }
 
@@ -54,6 +45,11 @@ impl Document {
     /// The merged content.
     pub fn table(&self) -> &toml::Table {
         &self.table
+    }
+
+    /// The merged content, for a reader that knows what its keys mean and rearranges them.
+    pub fn table_mut(&mut self) -> &mut toml::Table {
+        &mut self.table
     }
 
     /// Removes and returns a top-level key, for a reader of its own; errors about it still name this file.
@@ -98,6 +94,11 @@ impl Document {
         ConfigError::new(format!("expected {expected} in {}; found {found}", self.place(path)))
     }
 
+    /// The error for a key that is not at `path`: `expected "KEY" in PATH of FILE, EXPECTED; found none`.
+    pub fn missing(&self, path: &str, key: &str, expected: impl std::fmt::Display) -> ConfigError {
+        ConfigError::new(format!("expected \"{key}\" in {}, {expected}; found none", self.place(path)))
+    }
+
     /// Reads the whole document as a `T`.
     ///
     /// # Errors
@@ -138,6 +139,20 @@ impl Document {
         }
         ConfigError::new(format!("{message} in {}", self.place(path)))
     }
+}
+
+/// The text of the file at `path`, of which a reader expects `expected`.
+pub(super) fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
+    let name = path.display();
+    let bytes = std::fs::read(path).map_err(|error| {
+        let what = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            std::io::ErrorKind::IsADirectory => "is a directory, expected a file".to_owned(),
+            _ => error.to_string(),
+        };
+        ConfigError::new(format!("{name}: {what}"))
+    })?;
+    String::from_utf8(bytes).map_err(|_| ConfigError::new(format!("{name}: not a text file, expected {expected}")))
 }
 
 /// "string \"7 GB\"" → "\"7 GB\"", "integer \"7\"" → "7".

@@ -1,4 +1,4 @@
-//! The shape of the machine and how far apart two of its cores are.
+//! Where a core is and how far apart two cores are.
 
 use serde::Serialize;
 
@@ -37,38 +37,6 @@ impl Level {
             Level::InterCmp
         } else {
             Level::IntraCmp
-        }
-    }
-}
-
-/// `(N, C, T)`: N nodes, C CMPs a node, T cores a CMP; each at least one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Nodes.
-    pub nodes: u32,
-    /// CMPs in each node.
-    pub cmps: u32,
-    /// Cores in each CMP.
-    pub cores: u32,
-}
-
-impl Shape {
-    /// All cores of the machine.
-    pub fn total_cores(self) -> u64 {
-        u64::from(self.nodes) * u64::from(self.cmps) * u64::from(self.cores)
-    }
-
-    /// The site of core `index`, counting cores within CMPs within nodes.
-    ///
-    /// # Panics
-    /// If there is no such core.
-    pub fn site(self, index: u64) -> Site {
-        assert!(index < self.total_cores(), "core {index} of a machine of {} cores", self.total_cores());
-        let cmp = index / u64::from(self.cores);
-        Site {
-            node: (cmp / u64::from(self.cmps)) as u32,
-            cmp: (cmp % u64::from(self.cmps)) as u32,
-            core: (index % u64::from(self.cores)) as u32,
         }
     }
 }

@@ -1,9 +1,12 @@
 //! What a message costs at one level: size intervals, each with latency, bandwidth and overheads, and how load changes them.
 
+use serde::Deserialize;
+
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 /// How the number of transfers that share a resource changes what one costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LoadLaw {
     /// Not at all.
     Ideal,
@@ -109,11 +112,12 @@ impl Link {
         &self.rows[index]
     }
 
-    /// The least latency of any row, load and control message.
+    /// The least latency of any row and load, and of a control message if any size needs one.
     pub fn least_latency(&self) -> SimSpan {
         let rows =
             self.rows.iter().flat_map(|row| row.columns.iter().map(|column| column.latency).chain([row.latency]));
-        rows.chain([self.handshake]).min().expect("a link has rows")
+        let control = (self.eager_threshold < Bytes::MAX).then_some(self.handshake);
+        rows.chain(control).min().expect("a link has rows")
     }
 }
 
@@ -158,5 +162,108 @@ impl Row {
             (None, None) => unreachable!("a measured link has columns in every row"),
         };
         SimSpan::from_ps(ps.round() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn row(above: u64, up_to: u64) -> Row {
+        Row {
+            above: Bytes::new(above),
+            up_to: Bytes::new(up_to),
+            latency: SimSpan::from_ns(100),
+            bandwidth: Bandwidth::new(1_000_000_000).unwrap(),
+            send_overhead: SimSpan::ZERO,
+            recv_overhead: SimSpan::ZERO,
+            gap: SimSpan::ZERO,
+            columns: Vec::new(),
+        }
+    }
+
+    fn link(ends: &[u64]) -> Link {
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        let rows = starts.zip(ends.iter().copied().chain([u64::MAX])).map(|(above, up_to)| row(above, up_to)).collect();
+        Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::ZERO, rows)
+    }
+
+    fn column(load: u32, latency_ns: u64, megabytes_per_second: u64) -> LoadColumn {
+        LoadColumn {
+            load,
+            latency: SimSpan::from_ns(latency_ns),
+            bandwidth: Bandwidth::new(megabytes_per_second * 1_000_000).unwrap(),
+        }
+    }
+
+    #[test]
+    fn the_upper_border_belongs_to_a_row_and_size_0_to_the_first() {
+        let link = link(&[10, 1024]);
+        let ends = |size| link.row(Bytes::new(size)).up_to.get();
+        assert_eq!([0, 1, 10].map(ends), [10; 3]);
+        assert_eq!([11, 1023, 1024].map(ends), [1024; 3]);
+        assert_eq!([1025, 1 << 40, u64::MAX].map(ends), [u64::MAX; 3]);
+    }
+
+    #[test]
+    fn size_0_may_have_a_row_of_its_own() {
+        let link = link(&[0, 8]);
+        assert_eq!([0, 1, 8, 9].map(|size| link.row(Bytes::new(size)).up_to.get()), [0, 8, 8, u64::MAX]);
+    }
+
+    #[test]
+    fn bytes_take_longer_under_load_as_the_law_says() {
+        // 1000 bytes at 1 GB/s take 1 us.
+        let row = row(0, u64::MAX);
+        let ns = |law, load| row.bytes_under(law, load, Bytes::new(1000)).as_ps() / 1000;
+        assert_eq!([1, 2, 7].map(|load| ns(LoadLaw::Ideal, load)), [1000; 3]);
+        assert_eq!([1, 2, 7].map(|load| ns(LoadLaw::Queue, load)), [1000; 3]);
+        assert_eq!([1, 2, 7].map(|load| ns(LoadLaw::Share, load)), [1000, 2000, 7000]);
+        for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue] {
+            assert_eq!(row.latency_under(law, 7), SimSpan::from_ns(100));
+        }
+    }
+
+    #[test]
+    fn measured_costs_are_interpolated_between_loads_and_shared_beyond_them() {
+        // 1000 bytes take 1 us alone, 2 us at load 2, 8 us at load 4.
+        let row =
+            Row { columns: vec![column(1, 100, 1000), column(2, 150, 500), column(4, 300, 125)], ..row(0, u64::MAX) };
+        let bytes = |load| row.bytes_under(LoadLaw::Measured, load, Bytes::new(1000)).as_ps() / 1000;
+        assert_eq!([1, 2, 3, 4].map(bytes), [1000, 2000, 5000, 8000]);
+        // Six share what four had: 8 us × 6 / 4.
+        assert_eq!([6, 8].map(bytes), [12_000, 16_000]);
+        let latency = |load| row.latency_under(LoadLaw::Measured, load).as_ps() / 1000;
+        assert_eq!([1, 2, 3, 4, 6, 100].map(latency), [100, 150, 225, 300, 300, 300]);
+    }
+
+    #[test]
+    fn the_least_latency_is_that_of_any_row_load_or_control_message() {
+        let rows = |latency| {
+            let measured = Row { columns: vec![column(1, 90, 1), column(2, latency, 1)], ..row(8, u64::MAX) };
+            vec![row(0, 8), measured]
+        };
+        let least =
+            |eager, latency| Link::new(LoadLaw::Measured, eager, SimSpan::from_ns(60), rows(latency)).least_latency();
+        assert_eq!(least(Bytes::MAX, 95), SimSpan::from_ns(90));
+        assert_eq!(least(Bytes::MAX, 70), SimSpan::from_ns(70));
+        assert_eq!(least(Bytes::new(8), 70), SimSpan::from_ns(60));
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_is_the_one_a_linear_scan_finds(
+            ends in prop::collection::btree_set(prop_oneof![0u64..100, any::<u64>()], 0..20), any_size: u64, shift in 0u32..64,
+        ) {
+            let ends: Vec<u64> = ends.into_iter().filter(|end| *end < u64::MAX).collect();
+            let link = link(&ends);
+            let borders = ends.iter().flat_map(|end| [end.saturating_sub(1), *end, end + 1]);
+            for size in borders.chain([0, 1, any_size >> shift, u64::MAX]) {
+                let first_that_holds_it = ends.iter().copied().find(|end| size <= *end).unwrap_or(u64::MAX);
+                prop_assert_eq!(link.row(Bytes::new(size)).up_to.get(), first_that_holds_it);
+            }
+        }
     }
 }

@@ -1,8 +1,12 @@
-//! Which core each rank runs on, and which worker each node belongs to.
+//! Which core each rank runs on.
 
 use std::fmt;
+use std::path::Path;
 
-use super::level::{Shape, Site};
+use crate::config::{ConfigError, Lines};
+
+use super::level::Site;
+use super::shape::Shape;
 
 /// Where the ranks run. Several ranks may share a core (oversubscription).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +80,44 @@ impl fmt::Display for PlacementError {
 impl std::error::Error for PlacementError {}
 
 impl Placement {
+    /// The placement an option names: `block`, `cyclic`, or a file (see [`Placement::read`]).
+    ///
+    /// # Errors
+    /// If it is a file and cannot be read as a placement.
+    pub fn load(option: &str) -> Result<Self, ConfigError> {
+        match option {
+            "block" => Ok(Placement::Block),
+            "cyclic" => Ok(Placement::Cyclic),
+            path => Placement::read(Path::new(path)),
+        }
+    }
+
+    /// Reads a file that lists the core of each rank, rank 0 first: one line a rank with the numbers of the node, of the CMP
+    /// within it and of the core within that, all from 0. Blank lines and what follows a `#` are skipped.
+    ///
+    /// Whether the machine has these cores and enough of them is found by [`Placement::sites`].
+    ///
+    /// # Errors
+    /// If the file cannot be read, lists no rank, or has a line that is no place, with its number.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        Placement::from_lines(&Lines::read(path)?)
+    }
+
+    fn from_lines(lines: &Lines) -> Result<Self, ConfigError> {
+        let sites: Vec<Site> = lines
+            .iter()
+            .map(|(number, line)| {
+                site(line).ok_or_else(|| {
+                    lines.expected(number, "a rank's node, CMP and core, numbered from 0, such as \"0 1 3\"", line)
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        if sites.is_empty() {
+            return Err(lines.expected_in_all("a line \"node cmp core\" for each rank", "none"));
+        }
+        Ok(Placement::Explicit(sites))
+    }
+
     /// The core of each of `ranks` ranks on a machine of `shape`.
     ///
     /// # Errors
@@ -106,13 +148,19 @@ impl Placement {
     }
 }
 
+fn site(line: &str) -> Option<Site> {
+    let numbers: Vec<u32> = line.split_whitespace().map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let &[node, cmp, core] = numbers.as_slice() else { return None };
+    Some(Site { node, cmp, core })
+}
+
 fn check_list(sites: &[Site], shape: Shape, ranks: u32, oversubscribe: bool) -> Result<(), PlacementError> {
     if sites.len() != ranks as usize {
         return Err(PlacementError::WrongLength { entries: sites.len(), ranks });
     }
     let mut taken = std::collections::HashSet::new();
     for (rank, &site) in (0..).zip(sites) {
-        if site.node >= shape.nodes || site.cmp >= shape.cmps || site.core >= shape.cores {
+        if !shape.contains(site) {
             return Err(PlacementError::NoSuchCore { rank, site, shape });
         }
         if !taken.insert(site) && !oversubscribe {
@@ -122,57 +170,114 @@ fn check_list(sites: &[Site], shape: Shape, ranks: u32, oversubscribe: bool) -> 
     Ok(())
 }
 
-/// Which worker owns each node: contiguous blocks of nodes with about equally many ranks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partition {
-    /// The first node of each worker, then the number of nodes.
-    first_node: Vec<u32>,
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
 
-impl Partition {
-    /// Divides `nodes` nodes among at most `workers` workers so that each has about as many of the ranks at `sites`.
-    ///
-    /// Gives fewer workers than asked for where there are fewer nodes.
-    ///
-    /// # Panics
-    /// If `nodes` or `workers` is zero.
-    pub fn new(nodes: u32, sites: &[Site], workers: u32) -> Self {
-        assert!(nodes > 0 && workers > 0, "a machine has nodes and a simulation workers");
-        let workers = workers.min(nodes);
-        let mut on_node = vec![0u64; nodes as usize];
-        for site in sites {
-            on_node[site.node as usize] += 1;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lines(text: &str) -> Result<Placement, String> {
+        Placement::from_lines(&Lines::parse("p.txt", text)).map_err(|error| error.to_string())
+    }
+
+    fn at(node: u32, cmp: u32, core: u32) -> Site {
+        Site { node, cmp, core }
+    }
+
+    #[test]
+    fn a_placement_file_has_one_line_a_rank() {
+        let text = "# node cmp core\n0 0 1\n\n 1\t0 0 # the second\r\n0 0 0";
+        assert_eq!(lines(text), Ok(Placement::Explicit(vec![at(0, 0, 1), at(1, 0, 0), at(0, 0, 0)])));
+    }
+
+    #[test]
+    fn a_line_that_is_no_place_is_named() {
+        for line in ["0 1", "0 1 2 3", "0 1 x", "0 -1 2", "0 1 4294967296", "0,1,2"] {
+            let expected = "a rank's node, CMP and core, numbered from 0, such as \"0 1 3\"";
+            let error = format!("p.txt:3: expected {expected}; found \"{line}\"");
+            assert_eq!(lines(&format!("0 0 0\n# more\n{line}")), Err(error));
         }
-        let total = sites.len() as u64;
-        let mut first_node = vec![0];
-        let mut before = 0;
-        for node in 0..nodes {
-            let worker = first_node.len() as u64;
-            let left = nodes - node;
-            let needed = u64::from(workers) - worker;
-            // The next worker starts here once the ones so far have their part, and must where every node left is needed.
-            let full = before * u64::from(workers) >= total * worker && node > first_node[first_node.len() - 1];
-            if needed > 0 && (full || u64::from(left) == needed) && node > 0 {
-                first_node.push(node);
+        let none = "p.txt: expected a line \"node cmp core\" for each rank; found none".to_owned();
+        assert_eq!(lines("# nobody\n"), Err(none));
+    }
+
+    #[test]
+    fn a_placement_option_is_a_name_or_a_file() {
+        assert_eq!(Placement::load("block"), Ok(Placement::Block));
+        assert_eq!(Placement::load("cyclic"), Ok(Placement::Cyclic));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("places.txt");
+        let path = path.to_str().unwrap();
+        assert_eq!(Placement::load(path).unwrap_err().to_string(), format!("{path}: no such file"));
+        std::fs::write(path, "1 0 0\n").unwrap();
+        assert_eq!(Placement::load(path), Ok(Placement::Explicit(vec![at(1, 0, 0)])));
+    }
+
+    #[test]
+    fn block_fills_nodes_and_cyclic_deals_them_out() {
+        let shape = Shape { nodes: 2, cmps: 2, cores: 2 };
+        let block = Placement::Block.sites(shape, 5, false).unwrap();
+        assert_eq!(block, [at(0, 0, 0), at(0, 0, 1), at(0, 1, 0), at(0, 1, 1), at(1, 0, 0)]);
+        let cyclic = Placement::Cyclic.sites(shape, 5, false).unwrap();
+        assert_eq!(cyclic, [at(0, 0, 0), at(1, 0, 0), at(0, 0, 1), at(1, 0, 1), at(0, 1, 0)]);
+    }
+
+    #[test]
+    fn oversubscribed_blocks_are_neighbours_on_a_core() {
+        let shape = Shape { nodes: 2, cmps: 1, cores: 1 };
+        let sites = Placement::Block.sites(shape, 5, true).unwrap();
+        assert_eq!(sites.iter().map(|site| site.node).collect::<Vec<_>>(), [0, 0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn ranks_that_do_not_fit_are_refused_with_the_way_out() {
+        let shape = Shape { nodes: 2, cmps: 1, cores: 2 };
+        let error = |placement: &Placement, ranks| placement.sites(shape, ranks, false).unwrap_err().to_string();
+        for placement in [Placement::Block, Placement::Cyclic] {
+            let text = "5 ranks on 4 cores: give fewer --ranks, a larger --nct, or --oversubscribe";
+            assert_eq!(error(&placement, 5), text);
+        }
+        let list = Placement::Explicit(vec![at(0, 0, 1), at(0, 0, 1)]);
+        assert_eq!(error(&list, 3), "the placement lists 2 cores for 3 ranks: expected one a rank");
+        assert_eq!(
+            error(&list, 2),
+            "rank 1 is placed on node 0, CMP 0, core 1, which is taken: allow it with --oversubscribe"
+        );
+        assert_eq!(list.sites(shape, 2, true), Ok(vec![at(0, 0, 1), at(0, 0, 1)]));
+        assert_eq!(
+            error(&Placement::Explicit(vec![at(0, 1, 0)]), 1),
+            "rank 0 is placed on node 0, CMP 1, core 0, which a (2, 1, 2) machine does not have"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_are_spread_evenly_over_the_cores_that_are_there(
+            nodes in 1u32..6, cmps in 1u32..4, cores in 1u32..5, ranks in 1u32..200, cyclic: bool,
+        ) {
+            let shape = Shape { nodes, cmps, cores };
+            let placement = if cyclic { Placement::Cyclic } else { Placement::Block };
+            let sites = placement.sites(shape, ranks, true).unwrap();
+            prop_assert_eq!(sites.len(), ranks as usize);
+            let mut on_core: HashMap<Site, u64> = HashMap::new();
+            for site in &sites {
+                prop_assert!(shape.contains(*site));
+                *on_core.entry(*site).or_default() += 1;
             }
-            before += on_node[node as usize];
+            let (least, most) = (u64::from(ranks) / shape.total_cores(), u64::from(ranks).div_ceil(shape.total_cores()));
+            if cyclic {
+                // Dealt out to the nodes first: a node may have one rank more, all of whose cores then have.
+                let on_node = |node| sites.iter().filter(|site| site.node == node).count() as u32;
+                prop_assert!((0..nodes).all(|node| on_node(node).abs_diff(ranks / nodes) <= 1));
+            } else {
+                prop_assert!(on_core.values().all(|count| (least..=most).contains(count)), "{:?}", on_core);
+                prop_assert!(sites.is_sorted_by_key(|site| (site.node, site.cmp, site.core)));
+            }
+            if u64::from(ranks) <= shape.total_cores() {
+                prop_assert_eq!(on_core.len(), ranks as usize);
+            }
         }
-        first_node.push(nodes);
-        Partition { first_node }
-    }
-
-    /// The number of workers.
-    pub fn workers(&self) -> u32 {
-        self.first_node.len() as u32 - 1
-    }
-
-    /// The nodes of `worker`.
-    pub fn nodes(&self, worker: u32) -> std::ops::Range<u32> {
-        self.first_node[worker as usize]..self.first_node[worker as usize + 1]
-    }
-
-    /// The worker that owns `node`.
-    pub fn owner(&self, node: u32) -> u32 {
-        self.first_node.partition_point(|&first| first <= node) as u32 - 1
     }
 }

@@ -54,3 +54,45 @@ impl CoreRates {
         SimSpan::from_seconds(parts.into_iter().fold(0.0, f64::max))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates() -> CoreRates {
+        CoreRates {
+            flops: Rate::new(10e9).unwrap(),
+            instructions: Rate::new(2e9).unwrap(),
+            memory: Bandwidth::new(5_000_000_000).unwrap(),
+            cmp_memory: Bandwidth::new(8_000_000_000).unwrap(),
+            node_memory: Bandwidth::new(12_000_000_000).unwrap(),
+            scale_factor: 1.0,
+            slowdown: vec![1.0],
+        }
+    }
+
+    #[test]
+    fn the_scarcest_of_core_cmp_and_node_bounds_a_ranks_memory() {
+        assert_eq!(rates().memory_share(1, 1), 5e9);
+        assert_eq!(rates().memory_share(2, 2), 4e9);
+        assert_eq!(rates().memory_share(2, 4), 3e9);
+    }
+
+    #[test]
+    fn a_block_takes_the_longest_of_its_parts() {
+        let span = |flops, instructions, bytes| rates().span(Work { flops, instructions, bytes }, 4e9);
+        // 1 s of arithmetic, 0.5 s of instructions, 0.25 s of memory; then each of the others as the longest.
+        assert_eq!(span(10e9, 1e9, 1e9), SimSpan::from_seconds(1.0));
+        assert_eq!(span(10e9, 4e9, 1e9), SimSpan::from_seconds(2.0));
+        assert_eq!(span(10e9, 4e9, 12e9), SimSpan::from_seconds(3.0));
+        assert_eq!(span(0.0, 0.0, 0.0), Some(SimSpan::ZERO));
+    }
+
+    #[test]
+    fn an_amount_that_makes_no_time_is_refused() {
+        for wrong in [-1.0, f64::NAN, f64::INFINITY, 1e30] {
+            assert_eq!(rates().span(Work { flops: wrong, ..Work::default() }, 4e9), None, "{wrong}");
+            assert_eq!(rates().span(Work { bytes: wrong, ..Work::default() }, 4e9), None, "{wrong}");
+        }
+    }
+}

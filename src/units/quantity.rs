@@ -38,6 +38,9 @@ impl Bytes {
 }
 
 impl Bandwidth {
+    /// So much that it limits nothing.
+    pub const MAX: Bandwidth = Bandwidth(u64::MAX);
+
     /// `bytes_per_second`, or `None` for zero.
     pub const fn new(bytes_per_second: u64) -> Option<Self> {
         if bytes_per_second == 0 { None } else { Some(Bandwidth(bytes_per_second)) }

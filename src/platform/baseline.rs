@@ -1,0 +1,187 @@
+//! The two-level baseline: the same machine as a simulator sees it that knows nodes and a network, but no CMPs.
+
+use serde::Deserialize;
+
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+use super::{CoreRates, Level, Link, LoadLaw, Platform, Row, Shape, Site};
+
+/// What a platform states of its two-level baseline; what it leaves out comes from its links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// Between two cores of a node.
+    pub intra_node: Option<BaselineLink>,
+    /// Between two nodes.
+    pub inter_node: Option<BaselineLink>,
+}
+
+/// The one latency and the one bandwidth of a level of the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BaselineLink {
+    /// From leaving the sender to arrival.
+    pub latency: SimSpan,
+    /// Bytes a second.
+    pub bandwidth: Bandwidth,
+}
+
+impl Platform {
+    /// The machine of `--model bigsim`: `(N, 1, C × T)`, with one latency and one bandwidth within and one between nodes.
+    ///
+    /// BigSim's simple network model (Zheng, Wilmarth, Jagadishbabu, Kalé 2005) charges a message its latency and its bytes
+    /// over the bandwidth and nothing else. Hence, at both levels:
+    ///
+    /// - latency and bandwidth are those of [`Platform::baseline`] where it states them, whatever the links say. Otherwise the
+    ///   latency is that of the link's first interval (small messages) and the bandwidth that of its last (large ones), where
+    ///   the link within a node is the inter-CMP one, or the intra-CMP one in a machine of one CMP a node;
+    /// - there are no size intervals, there is no contention ([`LoadLaw::Ideal`]), and no rendezvous: every size is eager;
+    /// - the overheads are those of the link's first interval, for the two models differ in the network and not in the cores.
+    ///
+    /// A core computes what it computes in the full model as long as the ranks of a node are spread evenly over its CMPs: the
+    /// memory bandwidth of the CMPs is added up, and `k` ranks of a node slow each other as ⌈k / C⌉ do on one CMP.
+    pub fn two_level(&self) -> Platform {
+        let cmps = self.shape.cmps;
+        let near = if cmps == 1 { Level::IntraCmp } else { Level::InterCmp };
+        let intra_node = one_row(self.link(near), self.baseline.intra_node);
+        let inter_node = one_row(self.link(Level::InterNode), self.baseline.inter_node);
+        let cmp_memory = self.core.cmp_memory.get().saturating_mul(u64::from(cmps));
+        // The last factor holds beyond the table, so once is enough for it.
+        let (last, before) = self.core.slowdown.split_last().unwrap_or((&1.0, &[]));
+        let slowdown = before.iter().flat_map(|factor| std::iter::repeat_n(*factor, cmps as usize)).chain([*last]);
+        Platform {
+            name: self.name.clone(),
+            shape: self.shape.two_level(),
+            core: CoreRates {
+                cmp_memory: Bandwidth::new(cmp_memory).unwrap_or(self.core.cmp_memory),
+                slowdown: slowdown.collect(),
+                ..self.core.clone()
+            },
+            links: [intra_node.clone(), intra_node, inter_node],
+            collectives: self.collectives.clone(),
+            baseline: self.baseline,
+        }
+    }
+}
+
+impl Shape {
+    /// `(N, 1, C × T)`: the shape without its CMPs. A core keeps its number.
+    pub fn two_level(self) -> Shape {
+        Shape { nodes: self.nodes, cmps: 1, cores: self.cmps.saturating_mul(self.cores) }
+    }
+}
+
+impl Site {
+    /// This core of a machine of `shape`, in its [`Shape::two_level`].
+    ///
+    /// Place the ranks on the machine as it is, then move the sites: so both models refuse the same placements.
+    pub fn two_level(self, shape: Shape) -> Site {
+        Site { node: self.node, cmp: 0, core: self.cmp.saturating_mul(shape.cores).saturating_add(self.core) }
+    }
+}
+
+fn one_row(link: &Link, stated: Option<BaselineLink>) -> Link {
+    let (first, last) = (&link.rows()[0], &link.rows()[link.rows().len() - 1]);
+    let stated = stated.unwrap_or(BaselineLink { latency: first.latency, bandwidth: last.bandwidth });
+    let row = Row {
+        above: Bytes::ZERO,
+        up_to: Bytes::MAX,
+        latency: stated.latency,
+        bandwidth: stated.bandwidth,
+        send_overhead: first.send_overhead,
+        recv_overhead: first.recv_overhead,
+        gap: SimSpan::ZERO,
+        columns: Vec::new(),
+    };
+    Link::new(LoadLaw::Ideal, Bytes::MAX, stated.latency, vec![row])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Document, Override};
+
+    use super::*;
+
+    const MACHINE: &str = r#"
+name = "tiny"
+nct = [4, 2, 3]
+cmp = { memory_bandwidth = "6 GB/s" }
+node = { memory_bandwidth = "10 GB/s" }
+[core]
+flops = "10 Gflop/s"
+instructions = "3 Ginstr/s"
+memory_bandwidth = "5 GB/s"
+slowdown = [1.0, 1.5, 2.0]
+[intra_cmp]
+latency = "400 ns"
+bandwidth = "4 GB/s"
+[inter_cmp]
+law = "share"
+bandwidth = "3 GB/s"
+interval = [{ up_to = "1 KiB", latency = "700 ns", send_overhead = "50 ns" }, { latency = "900 ns", bandwidth = "2 GB/s" }]
+[inter_node]
+eager_threshold = "1 KiB"
+handshake = "1 us"
+latency = "2 us"
+interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }, { bandwidth = "1 GB/s" }]
+"#;
+
+    fn machine(overrides: &[&str]) -> Platform {
+        let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
+        Platform::load(Document::parse("x.toml", MACHINE).unwrap(), &overrides).unwrap()
+    }
+
+    /// Latency in ns, bandwidth in MB/s, send and receive overhead in ns of a link of one row.
+    fn costs(link: &Link) -> [u64; 4] {
+        let [row] = link.rows() else { panic!("a level of the baseline has one row") };
+        assert_eq!((link.law(), link.eager_threshold()), (LoadLaw::Ideal, Bytes::MAX));
+        let ns = |span: SimSpan| span.as_ps() / 1000;
+        [ns(row.latency), row.bandwidth.get() / 1_000_000, ns(row.send_overhead), ns(row.recv_overhead)]
+    }
+
+    #[test]
+    fn the_baseline_has_one_latency_and_bandwidth_within_and_one_between_nodes() {
+        let baseline = machine(&[]).two_level();
+        assert_eq!(baseline.shape, Shape { nodes: 4, cmps: 1, cores: 6 });
+        assert_eq!(costs(baseline.link(Level::IntraCmp)), [700, 2000, 50, 0]);
+        assert_eq!(costs(baseline.link(Level::InterNode)), [2000, 1000, 0, 80]);
+        assert_eq!(baseline.lookahead(), SimSpan::from_us(2));
+        // With one CMP a node there is no inter-CMP link to take.
+        let baseline = machine(&["platform.nct=4,1,3"]).two_level();
+        assert_eq!(costs(baseline.link(Level::IntraCmp)), [400, 4000, 0, 0]);
+    }
+
+    #[test]
+    fn the_baseline_takes_the_values_a_file_states_for_it() {
+        let stated = ["platform.bigsim.intra_node={latency = \"1 us\", bandwidth = \"5 GB/s\"}"];
+        let baseline = machine(&stated).two_level();
+        assert_eq!(costs(baseline.link(Level::IntraCmp)), [1000, 5000, 50, 0]);
+        assert_eq!(costs(baseline.link(Level::InterNode)), [2000, 1000, 0, 80]);
+    }
+
+    #[test]
+    fn cores_of_the_baseline_compute_as_those_of_the_machine() {
+        let (machine, baseline) = (machine(&[]), machine(&[]).two_level());
+        for on_cmp in 1..=3 {
+            let on_node = 2 * on_cmp;
+            let share = machine.core.memory_share(on_cmp, on_node);
+            assert_eq!(baseline.core.memory_share(on_node, on_node), share, "{on_cmp} ranks a CMP");
+        }
+        // 1 to 6 ranks a node are 1, 1, 2, 2, 3, 3 on the fuller CMP; the last factor holds on.
+        assert_eq!(baseline.core.slowdown, [1.0, 1.0, 1.5, 1.5, 2.0]);
+    }
+
+    #[test]
+    fn a_core_keeps_its_number_in_the_baseline() {
+        let shape = machine(&[]).shape;
+        for core in 0..shape.total_cores() {
+            assert_eq!(shape.site(core).two_level(shape), shape.two_level().site(core));
+        }
+    }
+
+    #[test]
+    fn a_machine_of_very_many_cmps_has_a_baseline() {
+        let baseline = machine(&["platform.nct=1,1000000,4000", "platform.core.slowdown=[1.5]"]).two_level();
+        assert_eq!((baseline.shape.cores, baseline.core.slowdown), (4_000_000_000, vec![1.5]));
+    }
+}

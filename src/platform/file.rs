@@ -1,0 +1,204 @@
+//! The platform file: its serde form, and how it becomes a [`Platform`].
+//!
+//! Reads no file itself: that is `config`'s.
+
+mod link;
+#[cfg(test)]
+mod measured;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::config::{ConfigError, Document, Override};
+use crate::units::{Bandwidth, Bytes, Rate};
+
+use super::{Algorithm, Baseline, Collective, CollectiveRule, CollectiveRules, CoreRates, Level, Platform, Shape};
+use link::LinkFile;
+use values::Factor;
+
+/// A platform and the text it was made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlatformSource {
+    /// The machine.
+    pub platform: Platform,
+    /// The file's content with all overrides in place.
+    pub table: toml::Table,
+}
+
+/// A platform file as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlatformFile {
+    name: String,
+    /// For the reader of the file.
+    #[serde(rename = "about")]
+    _about: Option<String>,
+    nct: Shape,
+    core: CoreFile,
+    cmp: Option<MemoryFile>,
+    node: Option<MemoryFile>,
+    intra_cmp: LinkFile,
+    inter_cmp: LinkFile,
+    inter_node: LinkFile,
+    bigsim: Option<Baseline>,
+    /// By the name of a [`Collective`]. Not the enum itself: errors below it would not name the key.
+    collectives: Option<BTreeMap<String, Vec<RuleFile>>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CoreFile {
+    flops: Rate,
+    instructions: Rate,
+    memory_bandwidth: Bandwidth,
+    scale_factor: Option<Factor>,
+    slowdown: Option<Vec<Factor>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemoryFile {
+    memory_bandwidth: Bandwidth,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleFile {
+    up_to_ranks: Option<u32>,
+    up_to_bytes: Option<Bytes>,
+    algorithm: Algorithm,
+}
+
+impl Platform {
+    /// The file of the default platform, which is part of the program.
+    pub fn default_document() -> Document {
+        let text = include_str!("../../configs/default.toml");
+        Document::parse("configs/default.toml", text).expect("a test reads the default platform")
+    }
+
+    /// The default platform.
+    pub fn embedded() -> Platform {
+        Platform::load(Platform::default_document(), &[]).expect("a test loads the default platform")
+    }
+
+    /// The platform that `document` describes, with those of `overrides` that begin with `platform`.
+    ///
+    /// # Errors
+    /// As [`PlatformSource::load`].
+    pub fn load(document: Document, overrides: &[Override]) -> Result<Platform, ConfigError> {
+        PlatformSource::load(document, overrides).map(|source| source.platform)
+    }
+}
+
+impl PlatformSource {
+    /// Lays those of `overrides` that begin with `platform` over `document` and reads the result.
+    ///
+    /// An override of a level's `latency`, `bandwidth`, `send_overhead`, `recv_overhead`, `gap` or `loads` replaces the value
+    /// of every interval, also of those that state their own. With a level's `latency` its `handshake` is replaced too, unless
+    /// an override of its own says otherwise: control messages cross the same link.
+    ///
+    /// # Errors
+    /// If a key is unknown or missing, or a value is not of the kind or in the range it must be: with its place and what was
+    /// expected there.
+    pub fn load(mut document: Document, overrides: &[Override]) -> Result<Self, ConfigError> {
+        for over in overrides {
+            if let [first, key @ ..] = over.key.as_slice()
+                && first == "platform"
+                && !key.is_empty()
+            {
+                document.set(key, over)?;
+                forget_own_values(document.table_mut(), key, overrides);
+            }
+        }
+        let file: PlatformFile = document.deserialize()?;
+        Ok(PlatformSource { platform: file.platform(&document)?, table: document.table().clone() })
+    }
+
+    /// The same machine with other numbers of nodes, CMPs and cores; see [`Platform::with_shape`].
+    pub fn with_shape(mut self, shape: Shape) -> Self {
+        self.platform = self.platform.with_shape(shape);
+        let nct = [shape.nodes, shape.cmps, shape.cores].map(|number| toml::Value::Integer(number.into()));
+        self.table.insert("nct".to_owned(), toml::Value::Array(nct.into()));
+        self
+    }
+}
+
+/// After an override of a level's cost, its intervals have none of their own, and after one of its latency no handshake of
+/// the file's remains.
+fn forget_own_values(table: &mut toml::Table, key: &[String], overrides: &[Override]) {
+    let [level, cost] = key else { return };
+    if !Level::ALL.iter().any(|known| known.name() == level) || !link::COSTS.contains(&cost.as_str()) {
+        return;
+    }
+    let Some(link) = table.get_mut(level).and_then(toml::Value::as_table_mut) else { return };
+    let handshake = ["platform", level, "handshake"];
+    if cost == "latency" && !overrides.iter().any(|over| over.key == handshake) {
+        link.remove("handshake");
+    }
+    let intervals = link.get_mut("interval").and_then(toml::Value::as_array_mut);
+    for interval in intervals.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
+        interval.remove(cost);
+    }
+}
+
+impl PlatformFile {
+    fn platform(&self, document: &Document) -> Result<Platform, ConfigError> {
+        let links = [
+            self.intra_cmp.link(document, Level::IntraCmp)?,
+            self.inter_cmp.link(document, Level::InterCmp)?,
+            self.inter_node.link(document, Level::InterNode)?,
+        ];
+        Ok(Platform {
+            name: self.name.clone(),
+            shape: self.nct,
+            core: self.core_rates(document)?,
+            links,
+            collectives: self.collective_rules(document)?,
+            baseline: self.bigsim.unwrap_or_default(),
+        })
+    }
+
+    fn core_rates(&self, document: &Document) -> Result<CoreRates, ConfigError> {
+        let slowdown = match &self.core.slowdown {
+            None => vec![1.0],
+            Some(factors) if factors.is_empty() => {
+                let expected = "a factor for 1, 2, … ranks a CMP such as [1.0, 1.1]";
+                return Err(document.expected("core.slowdown", expected, "[]"));
+            }
+            Some(factors) => factors.iter().map(|factor| factor.0).collect(),
+        };
+        // A CMP or node that states no bandwidth does not limit its cores.
+        let limit = |file: &Option<MemoryFile>| match file {
+            Some(memory) => memory.memory_bandwidth,
+            None => Bandwidth::MAX,
+        };
+        Ok(CoreRates {
+            flops: self.core.flops,
+            instructions: self.core.instructions,
+            memory: self.core.memory_bandwidth,
+            cmp_memory: limit(&self.cmp),
+            node_memory: limit(&self.node),
+            scale_factor: self.core.scale_factor.map_or(1.0, |factor| factor.0),
+            slowdown,
+        })
+    }
+
+    fn collective_rules(&self, document: &Document) -> Result<CollectiveRules, ConfigError> {
+        let mut rules = CollectiveRules::default();
+        for (name, files) in self.collectives.iter().flatten() {
+            let value = toml::Value::String(name.clone());
+            let collective: Collective = document.deserialize_value(&format!("collectives.{name}"), value)?;
+            let rule = |file: &RuleFile| CollectiveRule {
+                up_to_ranks: file.up_to_ranks.unwrap_or(u32::MAX),
+                up_to_bytes: file.up_to_bytes.unwrap_or(Bytes::MAX),
+                algorithm: file.algorithm,
+            };
+            rules.set(collective, files.iter().map(rule).collect());
+        }
+        Ok(rules)
+    }
+}

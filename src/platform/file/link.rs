@@ -1,0 +1,201 @@
+//! The table of one level of a platform file, and the [`Link`] it stands for.
+
+use serde::Deserialize;
+
+use crate::config::{ConfigError, Document};
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+use super::super::{Level, Link, LoadColumn, LoadLaw, Row};
+use super::values::{Factor, PerLoad};
+
+/// The keys that an interval may state for itself and a level for all its intervals.
+pub(super) const COSTS: [&str; 6] = ["latency", "bandwidth", "send_overhead", "recv_overhead", "gap", "loads"];
+
+/// More rows than any measurement has; a [`Link`] can hold as many.
+const MOST_INTERVALS: usize = u16::MAX as usize;
+
+/// `[intra_cmp]`, `[inter_cmp]` or `[inter_node]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkFile {
+    law: Option<LoadLaw>,
+    eager_threshold: Option<Bytes>,
+    handshake: Option<SimSpan>,
+    latency: Option<PerLoad<SimSpan>>,
+    bandwidth: Option<PerLoad<Bandwidth>>,
+    send_overhead: Option<SimSpan>,
+    recv_overhead: Option<SimSpan>,
+    gap: Option<SimSpan>,
+    loads: Option<Vec<u32>>,
+    latency_factor: Option<Factor>,
+    bandwidth_factor: Option<Factor>,
+    interval: Option<Vec<IntervalFile>>,
+}
+
+/// `[[inter_node.interval]]`; what it leaves out is what its level states.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IntervalFile {
+    above: Option<Bytes>,
+    up_to: Option<Bytes>,
+    latency: Option<PerLoad<SimSpan>>,
+    bandwidth: Option<PerLoad<Bandwidth>>,
+    send_overhead: Option<SimSpan>,
+    recv_overhead: Option<SimSpan>,
+    gap: Option<SimSpan>,
+    loads: Option<Vec<u32>>,
+}
+
+impl LinkFile {
+    /// Checks what serde cannot and fills in what was left out.
+    pub fn link(&self, document: &Document, level: Level) -> Result<Link, ConfigError> {
+        let law = self.law.unwrap_or(match level {
+            Level::IntraCmp | Level::InterCmp => LoadLaw::Ideal,
+            Level::InterNode => LoadLaw::Share,
+        });
+        let reader = Reader { document, level: level.name(), file: self, law };
+        let rows = match &self.interval {
+            None => vec![reader.row(&IntervalFile::default(), level.name(), Bytes::ZERO, Bytes::MAX)?],
+            Some(intervals) => reader.rows(intervals)?,
+        };
+        let handshake = match self.handshake {
+            Some(stated) => self.latency_factor.map_or(stated, |factor| factor.of_span(stated)),
+            None => rows[0].latency,
+        };
+        Ok(Link::new(law, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows))
+    }
+}
+
+struct Reader<'a> {
+    document: &'a Document,
+    level: &'a str,
+    file: &'a LinkFile,
+    law: LoadLaw,
+}
+
+impl Reader<'_> {
+    fn rows(&self, intervals: &[IntervalFile]) -> Result<Vec<Row>, ConfigError> {
+        let path = format!("{}.interval", self.level);
+        if intervals.is_empty() || intervals.len() > MOST_INTERVALS {
+            let expected = format!("1 to {MOST_INTERVALS} intervals");
+            return Err(self.document.expected(&path, expected, intervals.len()));
+        }
+        let mut above = Bytes::ZERO;
+        let mut rows = Vec::with_capacity(intervals.len());
+        for (index, interval) in intervals.iter().enumerate() {
+            let here = format!("{path}[{index}]");
+            let before = index.checked_sub(1).map(|before| format!("{path}[{before}]"));
+            self.check_start(interval, &here, before.as_deref(), above)?;
+            let up_to = match (interval.up_to, index + 1 == intervals.len()) {
+                (None, true) => Bytes::MAX,
+                (None, false) => {
+                    let expected = "a size such as \"64 KiB\" (only the last interval has none)";
+                    return Err(self.document.missing(&here, "up_to", expected));
+                }
+                (Some(up_to), true) => {
+                    let expected = "no \"up_to\" in the last interval, which holds all greater sizes,";
+                    return Err(self.document.expected(&format!("{here}.up_to"), expected, up_to));
+                }
+                (Some(up_to), false) => up_to,
+            };
+            // The first interval may end at 0: a message without bytes can have a cost of its own.
+            if let Some(before) = before
+                && up_to <= above
+            {
+                let expected = format!("a size above {above}, where {before} ends,");
+                return Err(self.document.expected(&format!("{here}.up_to"), expected, up_to));
+            }
+            rows.push(self.row(interval, &here, above, up_to)?);
+            above = up_to;
+        }
+        Ok(rows)
+    }
+
+    /// An interval may repeat where it starts; that must be where the one before it ends.
+    fn check_start(
+        &self,
+        interval: &IntervalFile,
+        here: &str,
+        before: Option<&str>,
+        end: Bytes,
+    ) -> Result<(), ConfigError> {
+        let Some(start) = interval.above.filter(|start| *start != end) else { return Ok(()) };
+        let path = format!("{here}.above");
+        let Some(before) = before else {
+            return Err(self.document.expected(&path, "0 B, where the first interval starts,", start));
+        };
+        let what = if start > end { "a gap" } else { "an overlap" };
+        let expected = format!("{end}, where {before} ends,");
+        Err(self.document.expected(&path, expected, format!("{start}, which leaves {what}")))
+    }
+
+    fn row(&self, interval: &IntervalFile, here: &str, above: Bytes, up_to: Bytes) -> Result<Row, ConfigError> {
+        let file = self.file;
+        let loads = interval.loads.as_ref().or(file.loads.as_ref());
+        if let Some(loads) = loads {
+            self.check_loads(loads, &self.place(here, interval.loads.is_some(), "loads"))?;
+        } else if self.law == LoadLaw::Measured {
+            return Err(self.document.missing(here, "loads", "the loads measured, such as [1, 2, 4]"));
+        }
+        let loads = loads.map_or(&[1][..], Vec::as_slice);
+        let latencies = interval.latency.as_ref().or(file.latency.as_ref());
+        let latencies = latencies.ok_or_else(|| self.document.missing(here, "latency", "a time such as \"1.2 us\""))?;
+        let latencies =
+            self.each(latencies, loads.len(), &self.place(here, interval.latency.is_some(), "latency"), "times")?;
+        let bandwidths =
+            interval.bandwidth.as_ref().or(file.bandwidth.as_ref()).ok_or_else(|| {
+                self.document.missing(here, "bandwidth", "a bandwidth above zero such as \"12.5 GB/s\"")
+            })?;
+        let place = self.place(here, interval.bandwidth.is_some(), "bandwidth");
+        let bandwidths = self.each(bandwidths, loads.len(), &place, "bandwidths")?;
+
+        let longer = file.latency_factor.unwrap_or(Factor(1.0));
+        let wider = file.bandwidth_factor.unwrap_or(Factor(1.0));
+        let columns: Vec<LoadColumn> = loads
+            .iter()
+            .zip(latencies.into_iter().zip(bandwidths))
+            .map(|(load, (latency, bandwidth))| LoadColumn {
+                load: *load,
+                latency: longer.of_span(latency),
+                bandwidth: wider.of_bandwidth(bandwidth),
+            })
+            .collect();
+        Ok(Row {
+            above,
+            up_to,
+            latency: columns[0].latency,
+            bandwidth: columns[0].bandwidth,
+            send_overhead: interval.send_overhead.or(file.send_overhead).unwrap_or(SimSpan::ZERO),
+            recv_overhead: interval.recv_overhead.or(file.recv_overhead).unwrap_or(SimSpan::ZERO),
+            gap: interval.gap.or(file.gap).unwrap_or(SimSpan::ZERO),
+            columns: if self.law == LoadLaw::Measured { columns } else { Vec::new() },
+        })
+    }
+
+    /// The path of a cost: at the interval if that states it, else at the level.
+    fn place(&self, here: &str, stated_here: bool, key: &str) -> String {
+        format!("{}.{key}", if stated_here { here } else { self.level })
+    }
+
+    fn check_loads(&self, loads: &[u32], path: &str) -> Result<(), ConfigError> {
+        if loads.first() == Some(&1) && loads.is_sorted_by(|a, b| a < b) {
+            return Ok(());
+        }
+        Err(self.document.expected(
+            path,
+            "increasing loads that begin with 1, such as [1, 2, 4],",
+            format!("{loads:?}"),
+        ))
+    }
+
+    fn each<T: Copy>(&self, values: &PerLoad<T>, loads: usize, path: &str, what: &str) -> Result<Vec<T>, ConfigError> {
+        match values {
+            PerLoad::All(value) => Ok(vec![*value; loads]),
+            PerLoad::Each(values) if values.len() == loads => Ok(values.clone()),
+            PerLoad::Each(values) => {
+                let expected = format!("as many {what} as \"loads\" has entries, which is {loads},");
+                Err(self.document.expected(path, expected, values.len()))
+            }
+        }
+    }
+}

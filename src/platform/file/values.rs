@@ -1,0 +1,111 @@
+//! Forms of values that only platform files have.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::{BoolDeserializer, F64Deserializer, I64Deserializer, MapAccessDeserializer, StrDeserializer};
+use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+
+use crate::units::{Bandwidth, SimSpan};
+
+/// A finite number above zero.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Factor(pub f64);
+
+impl Factor {
+    /// A time `self` times as long, rounded to a picosecond.
+    pub fn of_span(self, span: SimSpan) -> SimSpan {
+        // Exact where nothing changes: a double holds 53 bits of the 64.
+        if self.0 == 1.0 { span } else { SimSpan::from_ps((span.as_ps() as f64 * self.0).round() as u64) }
+    }
+
+    /// `self` times the bandwidth, rounded to a byte a second and at least that.
+    pub fn of_bandwidth(self, bandwidth: Bandwidth) -> Bandwidth {
+        let scaled = (bandwidth.get() as f64 * self.0).round().max(1.0);
+        if self.0 == 1.0 { bandwidth } else { Bandwidth::new(scaled as u64).unwrap_or(bandwidth) }
+    }
+}
+
+impl<'de> Deserialize<'de> for Factor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FactorVisitor;
+        impl Visitor<'_> for FactorVisitor {
+            type Value = Factor;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number above zero such as 1.5")
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Factor, E> {
+                match number.is_finite() && number > 0.0 {
+                    true => Ok(Factor(number)),
+                    false => Err(E::invalid_value(Unexpected::Float(number), &self)),
+                }
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Factor, E> {
+                match number > 0 {
+                    true => Ok(Factor(number as f64)),
+                    false => Err(E::invalid_value(Unexpected::Signed(number), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(FactorVisitor)
+    }
+}
+
+/// One value for every load, or a list with one for each.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum PerLoad<T> {
+    All(T),
+    Each(Vec<T>),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for PerLoad<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PerLoadVisitor(PhantomData))
+    }
+}
+
+/// Hands anything but a list on to `T`, whose errors are then those of a single value.
+struct PerLoadVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for PerLoadVisitor<T> {
+    type Value = PerLoad<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value or a list of values")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = sequence.next_element()? {
+            values.push(value);
+        }
+        Ok(PerLoad::Each(values))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        let deserializer: StrDeserializer<'_, E> = text.into_deserializer();
+        T::deserialize(deserializer).map(PerLoad::All)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+        let deserializer: I64Deserializer<E> = number.into_deserializer();
+        T::deserialize(deserializer).map(PerLoad::All)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+        let deserializer: F64Deserializer<E> = number.into_deserializer();
+        T::deserialize(deserializer).map(PerLoad::All)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
+        let deserializer: BoolDeserializer<E> = value.into_deserializer();
+        T::deserialize(deserializer).map(PerLoad::All)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(PerLoad::All)
+    }
+}
