@@ -1,1 +1,40 @@
-//! (being written)
+//! Described applications: a TOML language for what ranks do, compiled once into code that all ranks share, and executed
+//! by a small state machine a rank.
+//!
+//! ```text
+//! Document ──App::load──▶ App ──bind(Target)──▶ BoundApp ──program(rank)──▶ AppProgram: MpiProgram
+//!            parameters,        grids, communicators,        names, requests,
+//!            all errors         folded code (shared)         a program counter
+//! ```
+//!
+//! The language is described in `workloads/README.md`. A rank has no stack: procedures cannot call themselves, so every
+//! loop, parameter and return place has one slot, known when the code is compiled. Nothing here knows of clocks, messages
+//! under way or how collectives are made.
+
+mod bind;
+mod code;
+mod compile;
+mod expr;
+mod formula;
+mod functions;
+mod grid;
+mod lexer;
+mod load;
+mod messages;
+mod node;
+mod parser;
+mod permute;
+mod program;
+mod random;
+mod requests;
+mod scope;
+mod slots;
+mod value;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+pub use bind::{BoundApp, Target};
+pub use load::App;
+pub use program::AppProgram;

@@ -1,0 +1,188 @@
+//! An application for a given number of ranks: grids laid out, communicators divided, code folded.
+
+use std::sync::Arc;
+
+use crate::config::{ConfigError, Document};
+use crate::platform::CoreRates;
+use crate::rank::Rank;
+
+use super::code::Code;
+use super::expr::Env;
+use super::formula::Formula;
+use super::grid::{Grid, NONE};
+use super::node::Node;
+use super::program::{AppProgram, Shared};
+use super::random::Random;
+use super::scope::{Reach, Scope};
+use super::slots::Slots;
+use super::value::{Evaluated, Fault};
+use super::world::{CommTable, World};
+
+/// What an application is to run on.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The number of ranks; at least 1.
+    pub ranks: u32,
+    /// What their cores do a second.
+    pub rates: CoreRates,
+    /// The seed of all random draws.
+    pub seed: u64,
+    /// How many turns loops may take a rank between two communications.
+    pub max_turns: u64,
+}
+
+impl Target {
+    /// A `max_turns` that no sensible program reaches and a runaway loop reaches in a tenth of a second.
+    pub const DEFAULT_MAX_TURNS: u64 = 10_000_000;
+}
+
+/// An application ready to make the program of any rank.
+#[derive(Clone, Debug)]
+pub struct BoundApp {
+    shared: Arc<Shared>,
+}
+
+impl BoundApp {
+    pub(super) fn new(code: Code, target: Target) -> Self {
+        BoundApp { shared: Arc::new(Shared { code, rates: target.rates, max_turns: target.max_turns }) }
+    }
+
+    /// The program of `rank`, whose part of the memory bandwidth is `memory_share` bytes a second
+    /// (see [`CoreRates::memory_share`]).
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn program(&self, rank: Rank, memory_share: f64) -> AppProgram {
+        assert!(rank < self.shared.code.world.size, "rank {rank} of {}", self.shared.code.world.size);
+        AppProgram::new(self.shared.clone(), rank, memory_share)
+    }
+}
+
+/// Names of communicators by number.
+pub(super) fn comm_names(document: &Document) -> Vec<String> {
+    let table = document.table().get("comms").and_then(toml::Value::as_table);
+    ["world".to_owned()].into_iter().chain(table.into_iter().flat_map(|table| table.keys().cloned())).collect()
+}
+
+/// Reads `[grids]` and `[comms]` into the scope; lays them out if the scope knows the number of ranks.
+pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, World), ConfigError> {
+    let mut arranged = World::default();
+    if let Some((size, seed)) = scope.run() {
+        arranged = World { size, seed, grids: Vec::new(), comms: vec![CommTable::world(size)] };
+    }
+    if let Some(grids) = Node::top(document, "grids") {
+        scope.reach = Reach::Run;
+        for (name, node) in grids.entries("a table of grids")? {
+            scope.is_free(name).map_err(|what| node.error(what))?;
+            let dimensions = grid(&node, &scope, &mut arranged)?;
+            scope.add_grid(name, dimensions);
+        }
+    }
+    scope.reach = Reach::Rank;
+    if let Some(comms) = Node::top(document, "comms") {
+        for (index, (name, node)) in comms.entries("a table of communicators")?.into_iter().enumerate() {
+            scope.is_free(name).map_err(|what| node.error(what))?;
+            comm(&node, index as u32 + 1, &scope, &mut arranged)?;
+            scope.add_comm(name);
+        }
+    }
+    Ok((scope, arranged))
+}
+
+/// Reads a grid, and adds it to the world if there is one yet. Gives the number of dimensions.
+fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut World) -> Result<usize, ConfigError> {
+    let fields = node.fields("a grid such as { dims = [0, 0], periodic = true }", &["dims", "periodic"])?;
+    let dims_node = fields.need("dims", "the extents, 0 for one to choose")?;
+    let dims_items = dims_node.items("an array of extents, 0 for one to choose")?;
+    if !(1..=8).contains(&dims_items.len()) {
+        return Err(dims_node.expected_value("1 to 8 extents", dims_items.len()));
+    }
+    let formulas = |nodes: &[Node<'_>]| nodes.iter().map(|node| node.formula(scope)).collect::<Result<Vec<_>, _>>();
+    let dims = formulas(&dims_items)?;
+    let periodic_node = fields.get("periodic");
+    let periodic = match &periodic_node {
+        None => Vec::new(),
+        Some(node) if node.value.is_array() => formulas(&node.items("")?)?,
+        Some(node) => vec![node.formula(scope)?; dims.len()],
+    };
+    if let Some(node) = periodic_node.as_ref().filter(|_| periodic.len() != dims.len()) {
+        return Err(node.expected_value(
+            format!("true, false or one of these for each of {} dimensions", dims.len()),
+            format!("{} values", periodic.len()),
+        ));
+    }
+    if scope.size().is_none() {
+        return Ok(dims.len());
+    }
+    let mut extents = Vec::new();
+    for (item, extent) in dims_items.iter().zip(&dims) {
+        let extent = for_rank(arranged, 0, |env| extent.expr.evaluate(env)?.whole());
+        let extent = extent.map_err(|fault| item.expected_value("an extent", fault))?;
+        extents.push(u32::try_from(extent).map_err(|_| item.expected_value("an extent of at least 0", extent))?);
+    }
+    let mut wraps = vec![false; dims.len()];
+    for (wraps, formula) in wraps.iter_mut().zip(&periodic) {
+        *wraps = for_rank(arranged, 0, |env| formula.truth(env)).map_err(|fault| node.error(fault))?;
+    }
+    let grid = Grid::new(&extents, &wraps, arranged.size).ok_or_else(|| {
+        let verb = if extents.contains(&0) { "divide" } else { "multiply to" };
+        let expected = format!("extents that {verb} the number of ranks, {} (0 lets mcpsim choose)", arranged.size);
+        dims_node.expected_value(expected, format!("{extents:?}"))
+    })?;
+    arranged.grids.push(grid);
+    Ok(dims.len())
+}
+
+/// Reads a communicator, and adds it to the world if there is one yet.
+fn comm(node: &Node<'_>, id: u32, scope: &Scope, arranged: &mut World) -> Result<(), ConfigError> {
+    const FORM: &str = "a communicator such as { split = \"rank // 4\" } or { grid = \"g\", keep = [true, false] }";
+    let fields = node.fields(FORM, &["split", "key", "grid", "keep"])?;
+    let places = if let Some(split) = fields.formula("split", scope)? {
+        if fields.get("grid").or(fields.get("keep")).is_some() {
+            return Err(node.expected(FORM));
+        }
+        let key = fields.formula_or("key", 0, scope)?;
+        split_places(node, &split, &key, arranged)?
+    } else {
+        let grid_node = fields.need("grid", "a grid's name, unless there is a split")?;
+        let grid = scope.grid(grid_node.text("a grid's name")?).map_err(|what| grid_node.error(what))?;
+        let keep_node = fields.need("keep", "whether the ranks along a dimension stay together, for each dimension")?;
+        let keep: Vec<bool> = keep_node.read()?;
+        if keep.len() != scope.dimensions(grid) {
+            let expected = format!("true or false for each of {} dimensions", scope.dimensions(grid));
+            return Err(keep_node.expected_value(expected, format!("{} values", keep.len())));
+        }
+        let grid = arranged.grids.get(grid as usize);
+        let color = |rank| grid.map(|grid| (grid.color(rank, &keep), 0));
+        (0..arranged.size).map(color).collect()
+    };
+    if scope.size().is_some() {
+        arranged.comms.push(CommTable::split(id, &places));
+    }
+    Ok(())
+}
+
+fn split_places(
+    node: &Node<'_>,
+    split: &Formula,
+    key: &Formula,
+    arranged: &World,
+) -> Result<Vec<Option<(i64, i64)>>, ConfigError> {
+    let place = |rank| {
+        for_rank(arranged, rank, |env| {
+            let (color, key) = (split.whole(env)?, key.whole(env)?);
+            match color {
+                NONE => Ok(None),
+                0.. => Ok(Some((color, key))),
+                _ => Err(split.explain(&Fault::new(format!("expected a color of at least 0, or none; found {color}")))),
+            }
+        })
+        .map_err(|fault| node.error(format!("{fault}, for rank {rank},")))
+    };
+    (0..arranged.size).map(place).collect()
+}
+
+fn for_rank<T>(arranged: &World, rank: Rank, evaluate: impl FnOnce(&mut Env<'_>) -> Evaluated<T>) -> Evaluated<T> {
+    let slots = Slots::new(0);
+    evaluate(&mut Env { world: arranged, rank, slots: &slots, random: &mut Random::default(), peer: NONE })
+}

@@ -1,0 +1,206 @@
+//! Compiled statements: what all ranks share, read-only.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::platform::{Algorithm, Collective};
+use crate::rank::SendMode;
+use crate::units::Bytes;
+
+use super::formula::Formula;
+use super::random::Family;
+use super::world::World;
+
+/// A place in [`Code::ops`].
+pub(super) type Pc = u32;
+
+/// A request's name, by number.
+pub(super) type RequestName = u32;
+
+/// A compiled application for a number of ranks.
+#[derive(Debug)]
+pub(super) struct Code {
+    pub(super) world: World,
+    pub(super) ops: Box<[Op]>,
+    /// Where each op stands in the file, without the procedures' prefix: `main[2].do[0]`, `exchange[1]`.
+    pub(super) places: Box<[Arc<str>]>,
+    pub(super) procedures: Vec<Procedure>,
+    pub(super) request_names: Vec<String>,
+    /// By number; the world is 0.
+    pub(super) comm_names: Vec<String>,
+    /// Slots a rank.
+    pub(super) slots: u32,
+}
+
+/// A procedure's ops and the slot that holds where its call continues. As no procedure calls itself, one is enough.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Procedure {
+    pub(super) name: String,
+    pub(super) start: Pc,
+    pub(super) end: Pc,
+    pub(super) return_slot: u32,
+    /// Slots of its parameters.
+    pub(super) parameters: Vec<(String, u32)>,
+}
+
+/// One step of a rank.
+#[derive(Debug)]
+pub(super) enum Op {
+    Jump(Pc),
+    /// Goes on at `to` unless the condition holds.
+    Unless {
+        condition: Formula,
+        to: Pc,
+    },
+    /// Back to the start of a `while`.
+    Again(Pc),
+    For(Box<ForLoop>),
+    /// Steps the loop begun at this place.
+    Next(Pc),
+    Repeat {
+        count: Formula,
+        left: u32,
+        exit: Pc,
+    },
+    /// Counts down and goes on at `body` until nothing is left.
+    Turn {
+        left: u32,
+        body: Pc,
+    },
+    Set {
+        slot: u32,
+        value: Formula,
+    },
+    /// Evaluates the arguments, then goes on in the procedure.
+    Call {
+        procedure: u32,
+        arguments: Box<[(u32, Formula)]>,
+    },
+    Return {
+        slot: u32,
+    },
+    Compute(Box<Block>),
+    Send(Box<Send>),
+    Recv(Box<Receive>),
+    Exchange(Box<(Send, Receive)>),
+    Wait(Box<Wait>),
+    Probe(Box<Receive>),
+    Iprobe {
+        pattern: Box<Receive>,
+        found: Option<u32>,
+    },
+    Collective(Box<CollectiveOp>),
+    Finish,
+}
+
+/// `for`: the values at its start are kept in hidden slots, unless they are constants.
+#[derive(Debug)]
+pub(super) struct ForLoop {
+    pub(super) variable: u32,
+    pub(super) from: Formula,
+    pub(super) to: Formula,
+    pub(super) step: Formula,
+    /// Holds the value of `to`.
+    pub(super) limit: u32,
+    /// Holds the value of `step`.
+    pub(super) stride: u32,
+    pub(super) exit: Pc,
+}
+
+/// `compute`
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) cost: Cost,
+    pub(super) times: Option<Formula>,
+}
+
+/// What a local block costs.
+#[derive(Debug)]
+pub(super) enum Cost {
+    /// In seconds.
+    Time(Formula),
+    Work {
+        flops: Formula,
+        instructions: Formula,
+        bytes: Formula,
+    },
+    /// In seconds.
+    Draw {
+        family: Family,
+        a: Formula,
+        b: Formula,
+    },
+}
+
+/// `send`, `isend`
+#[derive(Debug)]
+pub(super) struct Send {
+    pub(super) to: Formula,
+    pub(super) bytes: Formula,
+    pub(super) tag: Formula,
+    pub(super) comm: u32,
+    pub(super) mode: SendMode,
+    pub(super) start: Start,
+}
+
+/// `recv`, `irecv`, `probe`
+#[derive(Debug)]
+pub(super) struct Receive {
+    /// `None` is any source.
+    pub(super) from: Option<Formula>,
+    /// `None` is any tag.
+    pub(super) tag: Option<Formula>,
+    pub(super) capacity: Option<Formula>,
+    pub(super) comm: u32,
+    pub(super) start: Start,
+    pub(super) outputs: Outputs,
+}
+
+/// Whether a statement completes before the next one begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    Blocking,
+    /// Starts a request, which may have a name.
+    Request(Option<RequestName>),
+}
+
+/// The slots that take what a completion says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outputs {
+    pub(super) source: Option<u32>,
+    pub(super) tag: Option<u32>,
+    pub(super) bytes: Option<u32>,
+}
+
+/// `wait`, `waitall`, `waitany`, `test`
+#[derive(Debug)]
+pub(super) struct Wait {
+    pub(super) kind: WaitKind,
+    /// `None` is all outstanding requests, in the order they were started.
+    pub(super) requests: Option<Box<[RequestName]>>,
+    pub(super) outputs: Outputs,
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitKind {
+    All,
+    /// With the slot for the index.
+    Any(Option<u32>),
+    /// With the slot for whether all are done.
+    Test(Option<u32>),
+}
+
+/// Any collective.
+#[derive(Debug)]
+pub(super) struct CollectiveOp {
+    pub(super) collective: Collective,
+    pub(super) comm: u32,
+    pub(super) root: Formula,
+    pub(super) bytes: Formula,
+    /// Whether `bytes` names `peer`.
+    pub(super) by_peer: bool,
+    /// The blocks of all ranks of the world, where they are the same for all that ask.
+    pub(super) shared: Option<OnceLock<Arc<[Bytes]>>>,
+    pub(super) algorithm: Option<Algorithm>,
+    pub(super) start: Start,
+}

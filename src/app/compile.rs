@@ -1,0 +1,210 @@
+//! From the file's statements to ops: resolves names to slots, requests to numbers, loops to jumps.
+//!
+//! Done once at load, the number of ranks unknown, to find what is wrong; and again for each number of ranks, with all that
+//! is known folded in.
+
+mod collective;
+mod control;
+mod operation;
+mod procedure;
+
+use std::sync::Arc;
+
+use crate::config::ConfigError;
+
+use super::code::{Code, Op, Pc, Procedure, RequestName};
+use super::node::Node;
+use super::scope::{Reach, Scope};
+use super::world::World;
+
+/// The parts of a file that become code.
+#[derive(Clone, Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) lets: Option<Node<'a>>,
+    pub(super) procedures: Option<Node<'a>>,
+    pub(super) main: Node<'a>,
+}
+
+/// What a list of statements is expected to be.
+const STATEMENTS: &str = "an array of statements";
+
+/// Statements in statements; more would be no program but an attack on the stack.
+const MAX_DEPTH: u32 = 40;
+
+/// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop of a constant number of turns above
+/// `max_turns` that never communicates is an error.
+pub(super) fn compile(parts: &Parts<'_>, scope: Scope, max_turns: u64) -> Result<Code, ConfigError> {
+    let mut compiler = Compiler::new(scope, max_turns);
+    compiler.scope.reach = Reach::All;
+    compiler.declare_procedures(parts.procedures.as_ref())?;
+    compiler.compile_lets(parts)?;
+    compiler.block(&parts.main)?;
+    compiler.emit("end of main", Op::Finish);
+    compiler.compile_procedures(parts.procedures.as_ref())?;
+    compiler.check_waits()?;
+    Ok(Code {
+        world: World::default(),
+        ops: compiler.ops.into(),
+        places: compiler.places.into(),
+        procedures: compiler.procedures,
+        request_names: compiler.requests,
+        comm_names: Vec::new(),
+        slots: compiler.slots,
+    })
+}
+
+struct Compiler<'a> {
+    scope: Scope,
+    ops: Vec<Op>,
+    places: Vec<Arc<str>>,
+    procedures: Vec<Procedure>,
+    /// By procedure, those it calls, in order.
+    calls: Vec<Vec<u32>>,
+    /// The procedure whose statements are being compiled.
+    current: Option<u32>,
+    requests: Vec<String>,
+    started: Vec<bool>,
+    /// Where requests are waited for by name.
+    waits: Vec<(RequestName, Node<'a>)>,
+    /// The next slot free for a loop here.
+    next_slot: u32,
+    /// All slots so far.
+    slots: u32,
+    /// Statements so far that communicate or call a procedure that may.
+    communicating: u64,
+    max_turns: u64,
+    depth: u32,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(scope: Scope, max_turns: u64) -> Self {
+        Compiler {
+            scope,
+            ops: Vec::new(),
+            places: Vec::new(),
+            procedures: Vec::new(),
+            calls: Vec::new(),
+            current: None,
+            requests: Vec::new(),
+            started: Vec::new(),
+            waits: Vec::new(),
+            next_slot: 0,
+            slots: 0,
+            communicating: 0,
+            max_turns,
+            depth: 0,
+        }
+    }
+
+    fn emit(&mut self, place: &str, op: Op) -> Pc {
+        let place = place.strip_prefix("procedures.").unwrap_or(place);
+        let place = match self.places.last() {
+            Some(last) if **last == *place => last.clone(),
+            _ => place.into(),
+        };
+        self.ops.push(op);
+        self.places.push(place);
+        self.here() - 1
+    }
+
+    /// The place of the next op.
+    fn here(&self) -> Pc {
+        self.ops.len() as Pc
+    }
+
+    fn new_slot(&mut self) -> u32 {
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        self.slots = self.slots.max(self.next_slot);
+        slot
+    }
+
+    /// `[let]` first, then every name that a statement sets and nothing else declares.
+    fn compile_lets(&mut self, parts: &Parts<'a>) -> Result<(), ConfigError> {
+        if let Some(lets) = &parts.lets {
+            for (name, node) in lets.entries("a table of names and expressions")? {
+                self.scope.is_free(name).map_err(|what| node.error(what))?;
+                let value = node.formula(&self.scope)?;
+                let slot = self.new_slot();
+                self.scope.add_global(name, slot);
+                self.emit(&node.path, Op::Set { slot, value });
+            }
+        }
+        let mut names = Vec::new();
+        assigned_names(parts.main.value, &[], &mut names);
+        if let Some(node) = &parts.procedures {
+            for (name, body) in node.entries("a table of procedures")? {
+                let procedure = self.procedures.iter().find(|procedure| procedure.name == name);
+                let own: Vec<&str> =
+                    procedure.map_or(Vec::new(), |p| p.parameters.iter().map(|(name, _)| &**name).collect());
+                assigned_names(body.value, &own, &mut names);
+            }
+        }
+        for name in names {
+            // Names that cannot be set are reported by the statement that tries.
+            if self.scope.is_free(name).is_ok() {
+                let slot = self.new_slot();
+                self.scope.add_global(name, slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// A list of statements.
+    fn block(&mut self, node: &Node<'a>) -> Result<(), ConfigError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(node.error(format!("statements nested more than {MAX_DEPTH} deep")));
+        }
+        for statement in node.items(STATEMENTS)? {
+            self.statement(&statement)?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// The number of a request's name.
+    fn request(&mut self, name: &str) -> RequestName {
+        let index = self.requests.iter().position(|request| request == name).unwrap_or_else(|| {
+            self.requests.push(name.to_owned());
+            self.started.push(false);
+            self.requests.len() - 1
+        });
+        index as RequestName
+    }
+
+    fn check_waits(&self) -> Result<(), ConfigError> {
+        match self.waits.iter().find(|(name, _)| !self.started[*name as usize]) {
+            None => Ok(()),
+            Some((name, node)) => {
+                Err(node
+                    .error(format!("no statement starts a request \"{}\", waited for", self.requests[*name as usize])))
+            }
+        }
+    }
+}
+
+/// The names that statements anywhere in `value` set, but for `own`, in the order of the file.
+fn assigned_names<'a>(value: &'a toml::Value, own: &[&str], names: &mut Vec<&'a str>) {
+    match value {
+        toml::Value::Array(items) => items.iter().for_each(|item| assigned_names(item, own, names)),
+        toml::Value::Table(table) => {
+            for (key, value) in table {
+                let set: Vec<&str> = match value {
+                    toml::Value::String(name) if key.ends_with("_as") => vec![name],
+                    toml::Value::Table(set) if key == "set" => set.keys().map(String::as_str).collect(),
+                    _ => {
+                        assigned_names(value, own, names);
+                        continue;
+                    }
+                };
+                for name in set {
+                    if !own.contains(&name) && !names.contains(&name) {
+                        names.push(name);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}

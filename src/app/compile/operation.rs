@@ -1,0 +1,219 @@
+//! Statements that compute, send, receive and wait.
+
+use crate::config::ConfigError;
+use crate::rank::SendMode;
+
+use super::super::code::{Block, Cost, Op, Outputs, Receive, Send, Start, Wait, WaitKind};
+use super::super::formula::Formula;
+use super::super::node::{Fields, Node, alternatives};
+use super::super::random::Family;
+use super::Compiler;
+
+/// The operations made here.
+pub(super) const NAMES: [&str; 12] =
+    ["compute", "send", "isend", "recv", "irecv", "sendrecv", "wait", "waitall", "waitany", "test", "probe", "iprobe"];
+
+const OUTPUTS: [&str; 3] = ["source_as", "tag_as", "bytes_as"];
+
+impl<'a> Compiler<'a> {
+    pub(super) fn operation(&mut self, statement: &Node<'a>, name: &str, node: &Node<'a>) -> Result<(), ConfigError> {
+        let fields = |keys: &[&str]| node.fields(format!("a table of {name}'s arguments"), keys);
+        let op = match name {
+            "compute" => Op::Compute(Box::new(self.compute(node)?)),
+            "send" => {
+                let fields = fields(&["to", "bytes", "tag", "comm", "mode"])?;
+                Op::Send(Box::new(self.send(&fields, Start::Blocking)?))
+            }
+            "isend" => {
+                let fields = fields(&["to", "bytes", "tag", "comm", "mode", "request"])?;
+                let start = self.start(&fields, Start::Request(None))?;
+                Op::Send(Box::new(self.send(&fields, start)?))
+            }
+            "recv" => {
+                let fields = fields(&["from", "bytes", "tag", "comm", "source_as", "tag_as", "bytes_as"])?;
+                Op::Recv(Box::new(self.receive(&fields, "tag", "bytes", Start::Blocking)?))
+            }
+            "irecv" => {
+                let fields = fields(&["from", "bytes", "tag", "comm", "request", "source_as", "tag_as", "bytes_as"])?;
+                let start = self.start(&fields, Start::Request(None))?;
+                Op::Recv(Box::new(self.receive(&fields, "tag", "bytes", start)?))
+            }
+            "sendrecv" => {
+                let mut keys = vec!["to", "bytes", "tag", "from", "recv_tag", "recv_bytes", "comm", "mode"];
+                keys.extend(OUTPUTS);
+                let fields = fields(&keys)?;
+                let send = self.send(&fields, Start::Blocking)?;
+                let recv_tag = if fields.get("recv_tag").is_some() { "recv_tag" } else { "tag" };
+                let receive = self.receive(&fields, recv_tag, "recv_bytes", Start::Blocking)?;
+                Op::Exchange(Box::new((send, receive)))
+            }
+            "probe" => {
+                let fields = fields(&["from", "tag", "comm", "source_as", "tag_as", "bytes_as"])?;
+                Op::Probe(Box::new(self.receive(&fields, "tag", "bytes", Start::Blocking)?))
+            }
+            "iprobe" => {
+                let fields = fields(&["from", "tag", "comm", "found_as", "source_as", "tag_as", "bytes_as"])?;
+                let pattern = Box::new(self.receive(&fields, "tag", "bytes", Start::Blocking)?);
+                Op::Iprobe { pattern, found: self.output(&fields, "found_as")? }
+            }
+            _ => Op::Wait(Box::new(self.wait(name, node)?)),
+        };
+        // A probe or test in a loop that finds nothing for ever is no communication.
+        self.communicating += u64::from(!matches!(op, Op::Compute(_) | Op::Iprobe { .. }));
+        self.emit(&statement.path, op);
+        Ok(())
+    }
+
+    fn compute(&self, node: &Node<'a>) -> Result<Block, ConfigError> {
+        if !node.value.is_table() {
+            return Ok(Block { cost: Cost::Time(node.formula(&self.scope)?), times: None });
+        }
+        let mut keys = vec!["time", "flops", "bytes", "instructions", "times"];
+        keys.extend(Family::ALL.map(Family::name));
+        let fields = node.fields("a time or a table of compute's arguments", &keys)?;
+        let times = fields.formula("times", &self.scope)?;
+        let work = ["flops", "bytes", "instructions"].iter().any(|key| fields.get(key).is_some());
+        let family = Family::ALL.into_iter().find(|family| fields.get(family.name()).is_some());
+        let draws = Family::ALL.iter().filter(|family| fields.get(family.name()).is_some()).count();
+        if usize::from(fields.get("time").is_some()) + usize::from(work) + draws != 1 {
+            let kinds = "time, an amount of work (flops, bytes, instructions) or a distribution";
+            return Err(node.error(format!("expected one of {kinds}")));
+        }
+        let cost = match (fields.formula("time", &self.scope)?, family) {
+            (Some(time), _) => Cost::Time(time),
+            (None, Some(family)) => self.draw(family, &fields.need(family.name(), "a distribution")?)?,
+            (None, None) => Cost::Work {
+                flops: fields.formula_or("flops", 0, &self.scope)?,
+                instructions: fields.formula_or("instructions", 0, &self.scope)?,
+                bytes: fields.formula_or("bytes", 0, &self.scope)?,
+            },
+        };
+        Ok(Block { cost, times })
+    }
+
+    fn draw(&self, family: Family, node: &Node<'a>) -> Result<Cost, ConfigError> {
+        let (first, second) = family.parameters();
+        let keys: Vec<&str> = [first].into_iter().chain(second).collect();
+        let fields = node.fields(format!("a table of {}", alternatives(&keys)), &keys)?;
+        let a = fields.need(first, "a parameter of the distribution")?.formula(&self.scope)?;
+        let b = match second {
+            Some(key) => fields.need(key, "a parameter of the distribution")?.formula(&self.scope)?,
+            None => Formula::constant(0),
+        };
+        Ok(Cost::Draw { family, a, b })
+    }
+
+    fn send(&self, fields: &Fields<'a>, start: Start) -> Result<Send, ConfigError> {
+        let mode = match fields.get("mode") {
+            None => SendMode::Standard,
+            Some(node) => match node.value.as_str() {
+                Some("standard") => SendMode::Standard,
+                Some("synchronous") => SendMode::Synchronous,
+                Some("buffered") => SendMode::Buffered,
+                _ => return Err(node.expected("\"standard\", \"synchronous\" or \"buffered\"")),
+            },
+        };
+        Ok(Send {
+            to: fields.need("to", "the receiver's rank")?.formula(&self.scope)?,
+            bytes: fields.need("bytes", "a size")?.formula(&self.scope)?,
+            tag: fields.formula_or("tag", 0, &self.scope)?,
+            comm: self.comm(fields)?,
+            mode,
+            start,
+        })
+    }
+
+    fn receive(&self, fields: &Fields<'a>, tag: &str, bytes: &str, start: Start) -> Result<Receive, ConfigError> {
+        let or_any = |node: Node<'a>| match node.value.as_str().map(str::trim) {
+            Some("any") => Ok(None),
+            _ => node.formula(&self.scope).map(Some),
+        };
+        Ok(Receive {
+            from: or_any(fields.need("from", "the sender's rank, or \"any\"")?)?,
+            tag: fields.get(tag).map_or(Ok(Some(Formula::constant(0))), or_any)?,
+            capacity: fields.formula(bytes, &self.scope)?,
+            comm: self.comm(fields)?,
+            start,
+            outputs: self.outputs(fields)?,
+        })
+    }
+
+    fn wait(&mut self, name: &str, node: &Node<'a>) -> Result<Wait, ConfigError> {
+        let none = Outputs::default();
+        match name {
+            "wait" => {
+                let requests = Some(self.named(&[node.clone()])?);
+                Ok(Wait { kind: WaitKind::All, requests, outputs: none })
+            }
+            "waitall" => {
+                let requests = Some(self.named(&node.items("an array of requests' names")?)?);
+                Ok(Wait { kind: WaitKind::All, requests, outputs: none })
+            }
+            "waitany" => {
+                let keys = ["requests", "index_as", "source_as", "tag_as", "bytes_as"];
+                let fields = node.fields("a table of waitany's arguments", &keys)?;
+                let requests = self.named_or_all(&fields)?;
+                let kind = WaitKind::Any(self.output(&fields, "index_as")?);
+                Ok(Wait { kind, requests, outputs: self.outputs(&fields)? })
+            }
+            _ => {
+                let fields = node.fields("a table of test's arguments", &["request", "requests", "done_as"])?;
+                let requests = match fields.get("request") {
+                    Some(request) if fields.get("requests").is_none() => Some(self.named(&[request])?),
+                    Some(_) => return Err(node.error("expected request or requests, found both")),
+                    None => self.named_or_all(&fields)?,
+                };
+                let kind = WaitKind::Test(self.output(&fields, "done_as")?);
+                Ok(Wait { kind, requests, outputs: none })
+            }
+        }
+    }
+
+    /// The statement `"waitall"`.
+    pub(super) fn wait_for_all(&mut self, statement: &Node<'a>) -> Result<(), ConfigError> {
+        self.communicating += 1;
+        let wait = Wait { kind: WaitKind::All, requests: None, outputs: Outputs::default() };
+        self.emit(&statement.path, Op::Wait(Box::new(wait)));
+        Ok(())
+    }
+
+    fn named_or_all(&mut self, fields: &Fields<'a>) -> Result<Option<Box<[u32]>>, ConfigError> {
+        let Some(list) = fields.get("requests") else { return Ok(None) };
+        self.named(&list.items("an array of requests' names")?).map(Some)
+    }
+
+    fn named(&mut self, nodes: &[Node<'a>]) -> Result<Box<[u32]>, ConfigError> {
+        let mut names = Vec::new();
+        for node in nodes {
+            let name = self.request(node.text("a request's name")?);
+            self.waits.push((name, node.clone()));
+            names.push(name);
+        }
+        Ok(names.into())
+    }
+
+    /// Gives the request that a statement starts its name, if the statement states one.
+    pub(super) fn start(&mut self, fields: &Fields<'a>, start: Start) -> Result<Start, ConfigError> {
+        let Some(node) = fields.get("request") else { return Ok(start) };
+        let name = self.request(node.text("a request's name")?);
+        self.started[name as usize] = true;
+        Ok(Start::Request(Some(name)))
+    }
+
+    pub(super) fn comm(&self, fields: &Fields<'a>) -> Result<u32, ConfigError> {
+        let Some(node) = fields.get("comm") else { return Ok(0) };
+        let name = node.text("a communicator's name")?;
+        self.scope.comm(name).map_err(|what| node.error(what))
+    }
+
+    fn outputs(&self, fields: &Fields<'a>) -> Result<Outputs, ConfigError> {
+        let [source, tag, bytes] = OUTPUTS.map(|key| self.output(fields, key));
+        Ok(Outputs { source: source?, tag: tag?, bytes: bytes? })
+    }
+
+    fn output(&self, fields: &Fields<'a>, key: &str) -> Result<Option<u32>, ConfigError> {
+        let Some(node) = fields.get(key) else { return Ok(None) };
+        let name = node.text("a name")?;
+        self.assignable(&node, name).map(Some)
+    }
+}

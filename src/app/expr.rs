@@ -1,0 +1,175 @@
+//! Compiled expressions: names are slots, constants are folded. How they read is the parser's business.
+
+use super::functions::Function;
+use super::grid::NONE;
+use super::random::Random;
+use super::slots::Slots;
+use super::value::{Binary, Evaluated, Fault, Value};
+use super::world::World;
+
+/// An expression tree.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Expr {
+    Const(Value),
+    /// A rank's name, with its spelling for messages.
+    Name(u32, Box<str>),
+    Rank,
+    /// The number of ranks, where it is not known yet.
+    Size,
+    /// The run's seed, where it is not known yet.
+    Seed,
+    /// The rank a block of a v-collective is for or from.
+    Peer,
+    Negate(Box<Expr>),
+    Not(Box<Expr>),
+    Binary(Binary, Box<(Expr, Expr)>),
+    And(Box<(Expr, Expr)>),
+    Or(Box<(Expr, Expr)>),
+    /// Condition, value if it holds, value if not.
+    If(Box<(Expr, Expr, Expr)>),
+    Call(Function, Box<[Expr]>),
+    /// A function of the grid of this number.
+    Grid(GridFunction, u32, Box<[Expr]>),
+    CommRank(u32),
+    CommSize(u32),
+}
+
+/// Functions whose first argument is a grid's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GridFunction {
+    /// `coord(g, d)` of this rank, `coord(g, d, r)` of another.
+    Coord,
+    /// `dims(g, d)`
+    Dims,
+    /// `neighbor(g, d, distance)`
+    Neighbor,
+    /// `rank_at(g, x, y, …)`
+    RankAt,
+}
+
+/// What an expression may depend on.
+pub(super) struct Env<'a> {
+    pub(super) world: &'a World,
+    pub(super) rank: u32,
+    pub(super) slots: &'a Slots,
+    pub(super) random: &'a mut Random,
+    pub(super) peer: i64,
+}
+
+impl Expr {
+    /// The value here and now.
+    #[inline]
+    pub(super) fn evaluate(&self, env: &mut Env<'_>) -> Evaluated {
+        match self {
+            Expr::Const(value) => Ok(*value),
+            Expr::Name(slot, name) => match env.slots.get(*slot) {
+                Value::Unset => Err(Fault::new(format!("{name} is used before it is set"))),
+                value => Ok(value),
+            },
+            Expr::Rank => Ok(Value::Int(i64::from(env.rank))),
+            _ => self.evaluate_deep(env),
+        }
+    }
+
+    fn evaluate_deep(&self, env: &mut Env<'_>) -> Evaluated {
+        Ok(match self {
+            Expr::Const(_) | Expr::Name(..) | Expr::Rank => return self.evaluate(env),
+            Expr::Size => Value::Int(i64::from(env.world.size)),
+            Expr::Seed => Value::Int(env.world.seed as i64),
+            Expr::Peer => Value::Int(env.peer),
+            Expr::Negate(a) => return a.evaluate(env)?.negate(),
+            Expr::Not(a) => Value::Bool(!a.evaluate(env)?.truth()?),
+            Expr::Binary(op, sides) => {
+                let a = sides.0.evaluate(env)?;
+                let b = sides.1.evaluate(env)?;
+                return op.apply(a, b);
+            }
+            Expr::And(sides) => Value::Bool(sides.0.evaluate(env)?.truth()? && sides.1.evaluate(env)?.truth()?),
+            Expr::Or(sides) => Value::Bool(sides.0.evaluate(env)?.truth()? || sides.1.evaluate(env)?.truth()?),
+            Expr::If(parts) => {
+                let (condition, yes, no) = &**parts;
+                return if condition.evaluate(env)?.truth()? { yes } else { no }.evaluate(env);
+            }
+            Expr::Call(function, arguments) => return function.apply(arguments, env),
+            Expr::Grid(function, grid, arguments) => Value::Int(evaluate_grid(*function, *grid, arguments, env)?),
+            Expr::CommRank(comm) => {
+                Value::Int(env.world.comms[*comm as usize].rank_of(env.rank).map_or(NONE, i64::from))
+            }
+            Expr::CommSize(comm) => Value::Int(i64::from(env.world.comms[*comm as usize].size_for(env.rank))),
+        })
+    }
+
+    /// Whether this is a constant, and which.
+    pub(super) fn constant(&self) -> Option<Value> {
+        if let Expr::Const(value) = self { Some(*value) } else { None }
+    }
+
+    /// Whether `wanted` holds of this expression or one within.
+    pub(super) fn any(&self, wanted: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        wanted(self)
+            || match self {
+                Expr::Negate(a) | Expr::Not(a) => a.any(wanted),
+                Expr::Binary(_, sides) | Expr::And(sides) | Expr::Or(sides) => {
+                    sides.0.any(wanted) || sides.1.any(wanted)
+                }
+                Expr::If(parts) => parts.0.any(wanted) || parts.1.any(wanted) || parts.2.any(wanted),
+                Expr::Call(_, arguments) | Expr::Grid(_, _, arguments) => arguments.iter().any(|a| a.any(wanted)),
+                _ => false,
+            }
+    }
+
+    /// Replaces an expression of constants by its value. One without a value stays, to fail where and if it is reached.
+    pub(super) fn fold(self) -> Expr {
+        let constant = |e: &Expr| e.constant().is_some();
+        let ready = match &self {
+            Expr::Negate(a) | Expr::Not(a) => constant(a),
+            Expr::Binary(_, sides) | Expr::And(sides) | Expr::Or(sides) => constant(&sides.0) && constant(&sides.1),
+            Expr::Call(function, arguments) => !function.is_random() && arguments.iter().all(constant),
+            Expr::If(parts) => {
+                return match parts.0.constant() {
+                    Some(Value::Bool(condition)) => {
+                        let Expr::If(parts) = self else { unreachable!("matched above") };
+                        let (_, yes, no) = *parts;
+                        if condition { yes } else { no }
+                    }
+                    _ => self,
+                };
+            }
+            _ => false,
+        };
+        if !ready {
+            return self;
+        }
+        let (world, slots) = (World::default(), Slots::new(0));
+        let env = &mut Env { world: &world, rank: 0, slots: &slots, random: &mut Random::default(), peer: NONE };
+        match self.evaluate(env) {
+            Ok(value) => Expr::Const(value),
+            Err(_) => self,
+        }
+    }
+}
+
+fn evaluate_grid(function: GridFunction, grid: u32, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated<i64> {
+    let world = env.world;
+    let grid = &world.grids[grid as usize];
+    match (function, arguments) {
+        (GridFunction::Coord, [d]) => grid.coord(env.rank, d.evaluate(env)?.whole()?),
+        (GridFunction::Coord, [d, rank]) => {
+            let (d, rank) = (d.evaluate(env)?.whole()?, rank.evaluate(env)?.whole()?);
+            match u32::try_from(rank) {
+                Ok(rank) if rank < world.size => grid.coord(rank, d),
+                _ => Err(Fault::new(format!("rank {rank} is outside the grid of {} ranks", world.size))),
+            }
+        }
+        (GridFunction::Dims, [d]) => grid.extent(d.evaluate(env)?.whole()?),
+        (GridFunction::Neighbor, [d, distance]) => {
+            let (d, distance) = (d.evaluate(env)?.whole()?, distance.evaluate(env)?.whole()?);
+            grid.neighbor(env.rank, d, distance)
+        }
+        _ => {
+            let coords: smallvec::SmallVec<[i64; 4]> =
+                arguments.iter().map(|a| a.evaluate(env)?.whole()).collect::<Evaluated<_>>()?;
+            grid.rank_at(&coords)
+        }
+    }
+}

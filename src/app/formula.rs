@@ -1,0 +1,71 @@
+//! An expression with its key and its text, so that a fault can name it.
+
+use crate::units::Bytes;
+
+use super::expr::{Env, Expr};
+use super::value::{Evaluated, Fault, Value};
+
+/// An expression of the file.
+#[derive(Clone, Debug)]
+pub(super) struct Formula {
+    pub(super) expr: Expr,
+    /// The keys within its statement and its text: `send.to = "rank + 1"`.
+    name: Box<str>,
+}
+
+impl Formula {
+    /// The expression that stands at `path` as `text`.
+    pub(super) fn new(expr: Expr, path: &str, text: String) -> Self {
+        let key = path.rsplit_once("].").map_or(path, |(_, key)| key);
+        Formula { expr, name: format!("{key} = {text}").into() }
+    }
+
+    /// A number the file does not state.
+    pub(super) fn constant(n: i64) -> Self {
+        Formula { expr: Expr::Const(Value::Int(n)), name: "".into() }
+    }
+
+    #[inline]
+    pub(super) fn value(&self, env: &mut Env<'_>) -> Evaluated {
+        self.explained(self.expr.evaluate(env))
+    }
+
+    #[inline]
+    pub(super) fn whole(&self, env: &mut Env<'_>) -> Evaluated<i64> {
+        self.explained(self.expr.evaluate(env).and_then(Value::whole))
+    }
+
+    #[inline]
+    pub(super) fn truth(&self, env: &mut Env<'_>) -> Evaluated<bool> {
+        self.explained(self.expr.evaluate(env).and_then(Value::truth))
+    }
+
+    #[inline]
+    pub(super) fn number(&self, env: &mut Env<'_>) -> Evaluated<f64> {
+        self.explained(self.expr.evaluate(env).and_then(Value::number))
+    }
+
+    /// A size, rounded to the nearest byte.
+    #[inline]
+    pub(super) fn bytes(&self, env: &mut Env<'_>) -> Evaluated<Bytes> {
+        self.explained(self.expr.evaluate(env).and_then(|value| match value {
+            Value::Int(n) if n >= 0 => Ok(Bytes::new(n as u64)),
+            Value::Float(x) if (0.0..9e18).contains(&x) => Ok(Bytes::new(x.round() as u64)),
+            other => Err(Fault::new(format!("expected a size of at least 0 bytes; found {other}"))),
+        }))
+    }
+
+    /// Names this expression in `fault`.
+    #[cold]
+    pub(super) fn explain(&self, fault: &Fault) -> Fault {
+        if self.name.is_empty() { fault.clone() } else { Fault::new(format!("{}: {fault}", self.name)) }
+    }
+
+    #[inline]
+    pub(super) fn explained<T>(&self, result: Evaluated<T>) -> Evaluated<T> {
+        match result {
+            Ok(value) => Ok(value),
+            Err(fault) => Err(self.explain(&fault)),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The functions of expressions, by name.
+
+use super::expr::{Env, Expr};
+use super::permute;
+use super::value::{Binary, Evaluated, Fault, Value};
+
+macro_rules! functions {
+    ($($variant:ident $name:literal $least:literal ..= $most:literal,)*) => {
+        /// A function of numbers.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Function { $($variant),* }
+
+        impl Function {
+            /// All, in the order of the reference.
+            pub(super) const ALL: &[Function] = &[$(Function::$variant),*];
+
+            /// How it is spelled.
+            pub(super) fn name(self) -> &'static str {
+                match self { $(Function::$variant => $name),* }
+            }
+
+            /// The least and the greatest number of arguments.
+            pub(super) fn arity(self) -> (usize, usize) {
+                match self { $(Function::$variant => ($least, $most)),* }
+            }
+        }
+    };
+}
+
+functions! {
+    Min "min" 1..=64,
+    Max "max" 1..=64,
+    Abs "abs" 1..=1,
+    Floor "floor" 1..=1,
+    Ceil "ceil" 1..=1,
+    Round "round" 1..=1,
+    Int "int" 1..=1,
+    Float "float" 1..=1,
+    Sqrt "sqrt" 1..=1,
+    Exp "exp" 1..=1,
+    Log "log" 1..=1,
+    Log2 "log2" 1..=1,
+    BitAnd "bit_and" 2..=2,
+    BitOr "bit_or" 2..=2,
+    BitXor "bit_xor" 2..=2,
+    Random "random" 0..=0,
+    Randint "randint" 2..=2,
+    Permuted "permuted" 3..=3,
+    Unpermuted "unpermuted" 3..=3,
+}
+
+impl Function {
+    /// Whether it draws from the rank's generator.
+    pub(super) fn is_random(self) -> bool {
+        matches!(self, Function::Random | Function::Randint)
+    }
+
+    /// The value for these arguments, as many as the arity allows.
+    pub(super) fn apply(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
+        match arguments {
+            [] => Ok(Value::Float(env.random.unit(env.world.seed, env.rank))),
+            [a] => {
+                let a = a.evaluate(env)?;
+                self.apply_one(a)
+            }
+            _ if matches!(self, Function::Min | Function::Max) => self.extreme(arguments, env),
+            [a, b] => {
+                let (a, b) = (a.evaluate(env)?.whole()?, b.evaluate(env)?.whole()?);
+                Ok(Value::Int(match self {
+                    Function::BitAnd => a & b,
+                    Function::BitOr => a | b,
+                    Function::BitXor => a ^ b,
+                    _ => env.random.int(env.world.seed, env.rank, a, b)?,
+                }))
+            }
+            _ => self.permutation(arguments, env),
+        }
+    }
+
+    fn apply_one(self, a: Value) -> Evaluated {
+        match (self, a) {
+            (Function::Min | Function::Max, a) => a.number().map(|_| a),
+            (Function::Abs, Value::Int(n)) => {
+                n.checked_abs().map(Value::Int).ok_or_else(|| Fault::new("the result is out of range"))
+            }
+            (Function::Floor | Function::Ceil | Function::Round | Function::Int, Value::Int(_)) => Ok(a),
+            (Function::Int, Value::Bool(b)) => Ok(Value::Int(i64::from(b))),
+            (Function::Abs, a) => Ok(Value::Float(a.number()?.abs())),
+            (Function::Floor, a) => Value::int_of(a.number()?.floor()),
+            (Function::Ceil, a) => Value::int_of(a.number()?.ceil()),
+            (Function::Round, a) => Value::int_of(a.number()?.round()),
+            (Function::Int, a) => Value::int_of(a.number()?.trunc()),
+            (Function::Float, a) => Ok(Value::Float(a.number()?)),
+            (Function::Exp, a) => Value::finite(a.number()?.exp()),
+            (function, a) => {
+                let x = a.number()?;
+                let y = match function {
+                    Function::Sqrt => x.sqrt(),
+                    Function::Log2 => x.log2(),
+                    _ => x.ln(),
+                };
+                if y.is_finite() {
+                    Ok(Value::Float(y))
+                } else {
+                    Err(Fault::new(format!("{}({a}) is not defined", function.name())))
+                }
+            }
+        }
+    }
+
+    fn extreme(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
+        let better = if self == Function::Min { Binary::Less } else { Binary::Greater };
+        let mut best = arguments[0].evaluate(env)?;
+        for argument in &arguments[1..] {
+            let other = argument.evaluate(env)?;
+            if better.apply(other, best)? == Value::Bool(true) {
+                best = other;
+            }
+        }
+        Ok(best)
+    }
+
+    fn permutation(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
+        let mut whole = |index: usize| arguments[index].evaluate(env)?.whole();
+        let (seed, i, n) = (whole(0)?, whole(1)?, whole(2)?);
+        if !(0..n).contains(&i) {
+            return Err(Fault::new(format!("element {i} is not in a permutation of {n} elements")));
+        }
+        let apply = if self == Function::Permuted { permute::permuted } else { permute::unpermuted };
+        Ok(Value::Int(apply(seed as u64, i as u64, n as u64) as i64))
+    }
+}

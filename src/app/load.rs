@@ -1,0 +1,159 @@
+//! The file as a whole: its top-level keys and its parameters.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::config::{ConfigError, Document, Override};
+
+use super::bind::{self, BoundApp, Target};
+use super::compile::{Parts, compile};
+use super::expr::Env;
+use super::node::{Node, alternatives};
+use super::random::Random;
+use super::scope::{Scope, did_you_mean};
+use super::slots::Slots;
+use super::value::Value;
+use super::world::World;
+
+const KEYS: [&str; 9] = ["name", "about", "params", "let", "grids", "comms", "procedures", "main", "run"];
+
+/// A described application: read, checked, its parameters known.
+#[derive(Clone, Debug)]
+pub struct App {
+    document: Document,
+    name: String,
+    params: BTreeMap<String, Value>,
+}
+
+impl App {
+    /// Takes the application in `document`, with those of `overrides` whose key begins with `app` in place of its
+    /// parameters' defaults.
+    ///
+    /// # Errors
+    /// Anything wrong with the file that can be found without knowing the number of ranks, and overrides of parameters
+    /// that do not exist.
+    pub fn load(mut document: Document, overrides: &[Override]) -> Result<App, ConfigError> {
+        if let Some(key) = document.table().keys().find(|key| !KEYS.contains(&key.as_str())) {
+            let hint = match did_you_mean(key, KEYS) {
+                hint if hint.is_empty() => format!(", expected {}", alternatives(&KEYS)),
+                hint => hint,
+            };
+            return Err(ConfigError::new(format!("unknown key \"{key}\"{hint} in {}", document.name())));
+        }
+        for over in overrides.iter().filter(|over| over.key[0] == "app") {
+            check_override(&document, over)?;
+            document.set(&["params".to_owned(), over.key[1].clone()], over)?;
+        }
+        let params = params(&document)?;
+        let name = match Node::top(&document, "name") {
+            Some(node) => node.text("a name")?.to_owned(),
+            None => {
+                let stem = Path::new(document.name()).file_stem();
+                stem.map_or("app".to_owned(), |stem| stem.to_string_lossy().into_owned())
+            }
+        };
+        if let Some(about) = Node::top(&document, "about") {
+            about.text("text")?;
+        }
+        if let Some(run) = Node::top(&document, "run") {
+            run.entries("a table of settings")?;
+        }
+        let app = App { document, name, params };
+        let (scope, _) = bind::arrange(&app.document, app.scope(None))?;
+        compile(&app.parts()?, scope, u64::MAX)?;
+        Ok(app)
+    }
+
+    /// What the file calls the application; the file's name if it does not say.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the file says the application is.
+    pub fn about(&self) -> Option<&str> {
+        self.document.table().get("about").and_then(toml::Value::as_str)
+    }
+
+    /// The file, for errors about what `run_table` holds.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// The settings of a run that the file suggests.
+    pub fn run_table(&self) -> Option<&toml::Table> {
+        self.document.table().get("run").and_then(toml::Value::as_table)
+    }
+
+    /// The whole file, with every parameter's value in place of its expression.
+    pub fn config(&self) -> toml::Table {
+        let mut table = self.document.table().clone();
+        if let Some(params) = table.get_mut("params").and_then(toml::Value::as_table_mut) {
+            for (name, value) in params.iter_mut() {
+                *value = match self.params.get(name.as_str()) {
+                    Some(Value::Int(n)) => toml::Value::Integer(*n),
+                    Some(Value::Float(x)) => toml::Value::Float(*x),
+                    Some(Value::Bool(b)) => toml::Value::Boolean(*b),
+                    _ => continue,
+                };
+            }
+        }
+        table
+    }
+
+    /// Compiles the application for a number of ranks.
+    ///
+    /// # Errors
+    /// A grid that the ranks do not fill, a communicator whose expressions have no value for a rank, or a loop of a
+    /// constant number of turns above the limit that never communicates.
+    pub fn bind(&self, target: Target) -> Result<BoundApp, ConfigError> {
+        let (scope, world) = bind::arrange(&self.document, self.scope(Some((target.ranks, target.seed))))?;
+        let mut code = compile(&self.parts()?, scope, target.max_turns)?;
+        code.comm_names = bind::comm_names(&self.document);
+        code.world = world;
+        Ok(BoundApp::new(code, target))
+    }
+
+    fn scope(&self, run: Option<(u32, u64)>) -> Scope {
+        Scope::new(self.params.clone(), run)
+    }
+
+    fn parts(&self) -> Result<Parts<'_>, ConfigError> {
+        let top = |key| Node::top(&self.document, key);
+        let main = top("main").ok_or_else(|| {
+            ConfigError::new(format!(
+                "missing \"main\" (the statements each rank executes) in {}",
+                self.document.name()
+            ))
+        })?;
+        Ok(Parts { lets: top("let"), procedures: top("procedures"), main })
+    }
+}
+
+fn check_override(document: &Document, over: &Override) -> Result<(), ConfigError> {
+    let params = document.table().get("params").and_then(toml::Value::as_table);
+    let known: Vec<&str> = params.map_or(Vec::new(), |params| params.keys().map(String::as_str).collect());
+    if over.key.len() == 2 && known.contains(&over.key[1].as_str()) {
+        return Ok(());
+    }
+    let key = over.key[1..].join(".");
+    let expected =
+        if known.is_empty() { "it has none".to_owned() } else { format!("expected {}", alternatives(&known)) };
+    Err(ConfigError::new(format!("--set {}: {} has no parameter \"{key}\", {expected}", over.text, document.name())))
+}
+
+/// The values of `[params]`, each of which may use those before it.
+fn params(document: &Document) -> Result<BTreeMap<String, Value>, ConfigError> {
+    let mut scope = Scope::new(BTreeMap::new(), None);
+    let (world, slots) = (World::default(), Slots::new(0));
+    if let Some(params) = Node::top(document, "params") {
+        for (name, node) in params.entries("a table of parameters and their defaults")? {
+            scope.is_free(name).map_err(|what| node.error(what))?;
+            let random = &mut Random::default();
+            let env = &mut Env { world: &world, rank: 0, slots: &slots, random, peer: 0 };
+            let formula = node.formula(&scope)?;
+            let value = formula.expr.evaluate(env).map_err(|fault| node.expected_value("a value", &fault))?;
+            scope.add_param(name, value);
+        }
+    }
+    Ok(scope.into_params())
+}

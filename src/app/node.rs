@@ -1,0 +1,153 @@
+//! A value of the file together with its place, so that whatever is wrong with it can be said to be wrong there.
+
+use std::fmt::Display;
+
+use crate::config::{ConfigError, Document};
+
+use super::formula::Formula;
+use super::parser;
+use super::scope::{Scope, did_you_mean};
+use super::value::Value;
+
+/// A value and its dotted path.
+#[derive(Clone, Debug)]
+pub(super) struct Node<'a> {
+    document: &'a Document,
+    pub(super) path: String,
+    pub(super) value: &'a toml::Value,
+}
+
+/// A table whose keys are all known.
+#[derive(Clone, Debug)]
+pub(super) struct Fields<'a> {
+    pub(super) node: Node<'a>,
+    pub(super) table: &'a toml::Table,
+}
+
+impl<'a> Node<'a> {
+    /// The top-level `key`, if there is one.
+    pub(super) fn top(document: &'a Document, key: &str) -> Option<Self> {
+        document.table().get(key).map(|value| Node { document, path: key.to_owned(), value })
+    }
+
+    /// Where this stands: `main[0].send.to of app.toml`.
+    pub(super) fn place(&self) -> String {
+        self.document.place(&self.path)
+    }
+
+    /// `WHAT in PLACE`.
+    pub(super) fn error(&self, what: impl Display) -> ConfigError {
+        ConfigError::new(format!("{what} in {}", self.place()))
+    }
+
+    /// `expected EXPECTED in PLACE; found FOUND`.
+    pub(super) fn expected(&self, expected: impl Display) -> ConfigError {
+        self.document.expected(&self.path, expected, found(self.value))
+    }
+
+    /// As [`Node::expected`], with the value that an expression has.
+    pub(super) fn expected_value(&self, expected: impl Display, found: impl Display) -> ConfigError {
+        self.document.expected(&self.path, expected, found)
+    }
+
+    pub(super) fn text(&self, expected: impl Display) -> Result<&'a str, ConfigError> {
+        self.value.as_str().ok_or_else(|| self.expected(expected))
+    }
+
+    /// The elements of an array.
+    pub(super) fn items(&self, expected: impl Display) -> Result<Vec<Node<'a>>, ConfigError> {
+        let items = self.value.as_array().ok_or_else(|| self.expected(expected))?;
+        let item = |(index, value)| Node { document: self.document, path: format!("{}[{index}]", self.path), value };
+        Ok(items.iter().enumerate().map(item).collect())
+    }
+
+    /// The entries of a table with any keys, in the order written.
+    pub(super) fn entries(&self, expected: impl Display) -> Result<Vec<(&'a str, Node<'a>)>, ConfigError> {
+        let table = self.value.as_table().ok_or_else(|| self.expected(expected))?;
+        Ok(table.iter().map(|(key, value)| (key.as_str(), self.child(key, value))).collect())
+    }
+
+    /// This as a table with no keys but `known`.
+    pub(super) fn fields(&self, expected: impl Display, known: &[&str]) -> Result<Fields<'a>, ConfigError> {
+        let table = self.value.as_table().ok_or_else(|| self.expected(expected))?;
+        if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {
+            let hint = match did_you_mean(key, known.iter().copied()) {
+                hint if hint.is_empty() => format!(", expected {}", alternatives(known)),
+                hint => hint,
+            };
+            return Err(self.error(format!("unknown key \"{key}\"{hint}")));
+        }
+        Ok(Fields { node: self.clone(), table })
+    }
+
+    /// This as any type that serde knows.
+    pub(super) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, ConfigError> {
+        self.document.deserialize_value(&self.path, self.value.clone())
+    }
+
+    pub(super) fn child(&self, key: &str, value: &'a toml::Value) -> Node<'a> {
+        Node { document: self.document, path: format!("{}.{key}", self.path), value }
+    }
+
+    /// This as an expression.
+    pub(super) fn formula(&self, scope: &Scope) -> Result<Formula, ConfigError> {
+        let expr = match self.value {
+            toml::Value::Integer(n) => super::expr::Expr::Const(Value::Int(*n)),
+            toml::Value::Boolean(b) => super::expr::Expr::Const(Value::Bool(*b)),
+            toml::Value::Float(x) if x.is_finite() => super::expr::Expr::Const(Value::Float(*x)),
+            toml::Value::String(text) => parser::parse(text, scope).map_err(|error| {
+                let (column, what) = (error.column, error.what);
+                ConfigError::new(format!("{} in {}, column {column}: {what}", quoted(text), self.place()))
+            })?,
+            _ => return Err(self.expected("a number or an expression such as \"2 * n\"")),
+        };
+        Ok(Formula::new(expr, &self.path, found(self.value)))
+    }
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
+        self.table.get(key).map(|value| self.node.child(key, value))
+    }
+
+    /// # Errors
+    /// If `key` is not there; `what` says what it stands for.
+    pub(super) fn need(&self, key: &str, what: &str) -> Result<Node<'a>, ConfigError> {
+        self.get(key).ok_or_else(|| self.node.error(format!("missing \"{key}\" ({what})")))
+    }
+
+    pub(super) fn formula(&self, key: &str, scope: &Scope) -> Result<Option<Formula>, ConfigError> {
+        self.get(key).map(|node| node.formula(scope)).transpose()
+    }
+
+    /// The expression at `key`, or the number `default`.
+    pub(super) fn formula_or(&self, key: &str, default: i64, scope: &Scope) -> Result<Formula, ConfigError> {
+        Ok(self.formula(key, scope)?.unwrap_or_else(|| Formula::constant(default)))
+    }
+}
+
+/// `a, b or c`.
+pub(super) fn alternatives(names: &[&str]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        [name] => (*name).to_owned(),
+        [names @ .., last] => format!("{} or {last}", names.join(", ")),
+    }
+}
+
+/// A value as a message shows it.
+pub(super) fn found(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => quoted(text),
+        toml::Value::Table(_) => "a table".to_owned(),
+        toml::Value::Array(_) => "an array".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// On one line, cut where it gets long.
+fn quoted(text: &str) -> String {
+    let short: String = text.chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let dots = if text.chars().count() > 80 { "…" } else { "" };
+    format!("\"{short}{dots}\"")
+}

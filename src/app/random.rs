@@ -1,0 +1,152 @@
+//! A rank's random numbers: a generator of its own, seeded by the run's seed and the rank, so that a draw depends on
+//! nothing but these and the draws before it.
+
+use rand::{Rng, SeedableRng};
+use rand_distr::{Distribution, Exp1, Gamma, LogNormal, StandardNormal, Weibull};
+use rand_pcg::Pcg64Mcg;
+
+use super::permute::mix;
+use super::value::{Evaluated, Fault};
+
+/// A rank's generator, made at the first draw: most programs make none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Random(Option<Box<Pcg64Mcg>>);
+
+/// A distribution with its parameters, as the keys of `compute` name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    /// `mean`, `sd`.
+    Normal,
+    /// `mean`, `sd` of the draw itself, not of its logarithm.
+    Lognormal,
+    /// `low`, `high`.
+    Uniform,
+    /// `mean`.
+    Exponential,
+    /// `shape`, `scale`.
+    Gamma,
+    /// `shape`, `scale`.
+    Weibull,
+}
+
+impl Random {
+    fn generator(&mut self, seed: u64, rank: u32) -> &mut Pcg64Mcg {
+        self.0.get_or_insert_with(|| Box::new(Pcg64Mcg::seed_from_u64(mix(mix(seed).wrapping_add(u64::from(rank))))))
+    }
+
+    /// Uniform in [0, 1), a multiple of 2^-53.
+    pub(super) fn unit(&mut self, seed: u64, rank: u32) -> f64 {
+        (self.generator(seed, rank).next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform among the whole numbers from `low` to `high`, both included.
+    pub(super) fn int(&mut self, seed: u64, rank: u32, low: i64, high: i64) -> Evaluated<i64> {
+        if low > high {
+            return Err(Fault::new(format!("randint needs a range that is not empty; found {low} to {high}")));
+        }
+        let count = high.abs_diff(low) as u128 + 1;
+        let draw = (u128::from(self.generator(seed, rank).next_u64()) * count) >> 64;
+        Ok(low.wrapping_add(draw as u64 as i64))
+    }
+
+    /// A draw from `family`; not clipped.
+    pub(super) fn draw(&mut self, seed: u64, rank: u32, family: Family, a: f64, b: f64) -> Evaluated<f64> {
+        let random = self.generator(seed, rank);
+        let draw = match family {
+            Family::Normal if b >= 0.0 => {
+                let z: f64 = StandardNormal.sample(random);
+                Some(a + b * z)
+            }
+            Family::Lognormal if a > 0.0 => {
+                LogNormal::from_mean_cv(a, b / a).ok().filter(|_| b >= 0.0).map(|law| law.sample(random))
+            }
+            Family::Uniform if a <= b => {
+                let unit = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+                Some(a + (b - a) * unit)
+            }
+            Family::Exponential if a >= 0.0 => {
+                let x: f64 = Exp1.sample(random);
+                Some(a * x)
+            }
+            Family::Gamma => Gamma::new(a, b).ok().map(|law| law.sample(random)),
+            Family::Weibull => Weibull::new(b, a).ok().map(|law| law.sample(random)),
+            _ => None,
+        };
+        draw.filter(|x| x.is_finite()).ok_or_else(|| {
+            let (first, second) = family.parameters();
+            let second = second.map_or(String::new(), |name| format!(", {name} = {b}"));
+            Fault::new(format!("no {} distribution has {first} = {a}{second}", family.name()))
+        })
+    }
+}
+
+impl Family {
+    pub(super) const ALL: [Family; 6] =
+        [Family::Normal, Family::Lognormal, Family::Uniform, Family::Exponential, Family::Gamma, Family::Weibull];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Family::Normal => "normal",
+            Family::Lognormal => "lognormal",
+            Family::Uniform => "uniform",
+            Family::Exponential => "exponential",
+            Family::Gamma => "gamma",
+            Family::Weibull => "weibull",
+        }
+    }
+
+    /// The names of its parameters.
+    pub(super) fn parameters(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Family::Normal | Family::Lognormal => ("mean", Some("sd")),
+            Family::Uniform => ("low", Some("high")),
+            Family::Exponential => ("mean", None),
+            Family::Gamma | Family::Weibull => ("shape", Some("scale")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_have_the_mean_their_parameters_say() {
+        // Means: as given; (low + high) / 2; shape × scale; scale × Γ(1 + 1/2) = 2 × 0.8862.
+        for (family, a, b, mean) in [
+            (Family::Normal, 5.0, 2.0, 5.0),
+            (Family::Lognormal, 5.0, 2.0, 5.0),
+            (Family::Uniform, 1.0, 4.0, 2.5),
+            (Family::Exponential, 3.0, 0.0, 3.0),
+            (Family::Gamma, 2.0, 1.5, 3.0),
+            (Family::Weibull, 2.0, 2.0, 1.7725),
+        ] {
+            let mut random = Random::default();
+            let sum: f64 = (0..20_000).map(|_| random.draw(1, 0, family, a, b).unwrap()).sum();
+            assert!((sum / 20_000.0 - mean).abs() < 0.05 * mean, "{family:?}: {}", sum / 20_000.0);
+        }
+    }
+
+    #[test]
+    fn ranks_and_seeds_draw_apart_and_repeatably() {
+        let draw = |seed, rank| Random::default().unit(seed, rank);
+        assert_eq!(draw(1, 0).to_bits(), draw(1, 0).to_bits());
+        assert_ne!(draw(1, 0).to_bits(), draw(1, 1).to_bits());
+        assert_ne!(draw(1, 0).to_bits(), draw(2, 0).to_bits());
+        let mut random = Random::default();
+        assert!((0..1000).all(|_| (-2..=3).contains(&random.int(1, 0, -2, 3).unwrap())));
+        assert!(random.int(1, 0, i64::MIN, i64::MAX).is_ok());
+    }
+
+    #[test]
+    fn impossible_parameters_are_named() {
+        let error = |family, a, b| Random::default().draw(1, 0, family, a, b).unwrap_err().to_string();
+        assert_eq!(error(Family::Normal, 1.0, -1.0), "no normal distribution has mean = 1, sd = -1");
+        assert_eq!(error(Family::Exponential, -1.0, 0.0), "no exponential distribution has mean = -1");
+        assert_eq!(error(Family::Uniform, 2.0, 1.0), "no uniform distribution has low = 2, high = 1");
+        assert_eq!(
+            Random::default().int(1, 0, 3, 2).unwrap_err().to_string(),
+            "randint needs a range that is not empty; found 3 to 2"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! A rank's outstanding requests, and what becomes of them when they complete.
+
+use crate::rank::{Call, Completion, RequestId, Requests};
+
+use super::code::{Code, Op, Outputs, Pc, Receive, RequestName, Start, Wait, WaitKind};
+use super::grid::NONE;
+use super::program::RankState;
+use super::value::Value;
+
+/// Requests in the order they were started.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    entries: Vec<Entry>,
+    /// How many at the front the last call asks about.
+    awaited: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    id: RequestId,
+    /// The op that started it, which knows its name and what it receives.
+    op: Pc,
+}
+
+impl Outstanding {
+    pub(super) fn push(&mut self, id: RequestId, op: Pc) {
+        self.entries.push(Entry { id, op });
+    }
+
+    /// Whether a request of this name is outstanding.
+    pub(super) fn has(&self, code: &Code, name: RequestName) -> bool {
+        self.entries.iter().any(|entry| name_of(code, entry.op) == Some(name))
+    }
+
+    /// The requests a wait asks about, which move to the front.
+    fn await_these(&mut self, code: &Code, names: Option<&[RequestName]>) -> Requests {
+        match names {
+            None => self.awaited = self.entries.len() as u32,
+            Some(names) => {
+                self.awaited = 0;
+                for name in names {
+                    let rest = &mut self.entries[self.awaited as usize..];
+                    if let Some(index) = rest.iter().position(|entry| name_of(code, entry.op) == Some(*name)) {
+                        rest[..=index].rotate_right(1);
+                        self.awaited += 1;
+                    }
+                }
+            }
+        }
+        self.entries[..self.awaited as usize].iter().map(|entry| entry.id).collect()
+    }
+}
+
+/// The name of the request that this op starts.
+fn name_of(code: &Code, op: Pc) -> Option<RequestName> {
+    let start = match &code.ops[op as usize] {
+        Op::Send(send) => send.start,
+        Op::Recv(receive) => receive.start,
+        Op::Collective(collective) => collective.start,
+        _ => Start::Blocking,
+    };
+    if let Start::Request(name) = start { name } else { None }
+}
+
+impl RankState {
+    /// The call to wait, or `None` if nothing is outstanding: then the wait is over at once (MPI-3.1, section 3.7.3).
+    pub(super) fn wait(&mut self, code: &Code, wait: &Wait) -> Option<Call> {
+        let requests = self.outstanding.await_these(code, wait.requests.as_deref());
+        if requests.is_empty() {
+            match wait.kind {
+                WaitKind::All => {}
+                WaitKind::Any(index) => self.assign(index, Value::Int(NONE)),
+                WaitKind::Test(done) => self.assign(done, Value::Bool(true)),
+            }
+            self.received_from_none(wait.outputs);
+            return None;
+        }
+        Some(match wait.kind {
+            WaitKind::All => Call::WaitAll(requests),
+            WaitKind::Any(_) => Call::WaitAny(requests),
+            WaitKind::Test(_) => Call::Test { requests, all: true },
+        })
+    }
+
+    /// Takes what completed at `op`.
+    pub(super) fn completed(&mut self, code: &Code, op: &Op, completions: &[Completion]) {
+        match op {
+            Op::Recv(receive) | Op::Probe(receive) => self.received_first(code, receive, completions),
+            Op::Exchange(both) => self.received_first(code, &both.1, completions),
+            Op::Iprobe { pattern, found } => {
+                self.assign(*found, Value::Bool(!completions.is_empty()));
+                self.received_first(code, pattern, completions);
+                if !completions.is_empty() {
+                    self.progressed();
+                }
+            }
+            Op::Wait(wait) => self.waited(code, wait, completions),
+            _ => {}
+        }
+    }
+
+    fn waited(&mut self, code: &Code, wait: &Wait, completions: &[Completion]) {
+        if !completions.is_empty() {
+            self.progressed();
+        }
+        for completion in completions {
+            let Some(entry) = self.outstanding.entries.get(completion.index as usize).copied() else { continue };
+            let receive = match &code.ops[entry.op as usize] {
+                Op::Recv(receive) => Some(&**receive),
+                _ => None,
+            };
+            match receive {
+                Some(receive) => {
+                    self.received(code, receive.comm, receive.outputs, completion);
+                    self.received(code, receive.comm, wait.outputs, completion);
+                }
+                None => self.received_from_none(wait.outputs),
+            }
+        }
+        match (wait.kind, completions) {
+            (WaitKind::Any(slot), [completion, ..]) => {
+                let index = completion.index as usize;
+                let op = self.outstanding.entries.get(index).map(|entry| entry.op);
+                if let Some(op) = op {
+                    self.outstanding.entries.remove(index);
+                    let named = wait.requests.as_deref().zip(name_of(code, op));
+                    let position = named.and_then(|(names, name)| names.iter().position(|other| *other == name));
+                    self.assign(slot, Value::Int(position.unwrap_or(index) as i64));
+                }
+            }
+            (WaitKind::Test(done), completions) => {
+                self.assign(done, Value::Bool(!completions.is_empty()));
+                if !completions.is_empty() {
+                    self.forget_awaited();
+                }
+            }
+            _ => self.forget_awaited(),
+        }
+    }
+
+    fn forget_awaited(&mut self) {
+        let awaited = self.outstanding.awaited as usize;
+        self.outstanding.entries.drain(..awaited);
+    }
+
+    fn received_first(&mut self, code: &Code, receive: &Receive, completions: &[Completion]) {
+        if let Some(completion) = completions.first() {
+            self.received(code, receive.comm, receive.outputs, completion);
+        }
+    }
+
+    /// Assigns what a received message says of itself; the sender by its rank in the communicator.
+    fn received(&mut self, code: &Code, comm: u32, outputs: Outputs, completion: &Completion) {
+        if outputs.source.is_some() {
+            let source = code.world.comms[comm as usize].rank_of(completion.source);
+            self.assign(outputs.source, Value::Int(source.map_or(NONE, i64::from)));
+        }
+        self.assign(outputs.tag, Value::Int(i64::from(completion.tag)));
+        self.assign(outputs.bytes, Value::Int(i64::try_from(completion.size.get()).unwrap_or(i64::MAX)));
+    }
+
+    /// Assigns what MPI says of a receive from MPI_PROC_NULL (MPI-3.1, section 3.11).
+    pub(super) fn received_from_none(&mut self, outputs: Outputs) {
+        self.assign(outputs.source, Value::Int(NONE));
+        self.assign(outputs.tag, Value::Int(NONE));
+        self.assign(outputs.bytes, Value::Int(0));
+    }
+}

@@ -1,0 +1,262 @@
+//! Which names an expression may use, and what they stand for.
+
+use std::collections::BTreeMap;
+
+use super::expr::Expr;
+use super::functions::Function;
+use super::grid::NONE;
+use super::lexer;
+use super::value::Value;
+
+/// Names with a fixed meaning, which no parameter, name or loop can take.
+pub(super) const RESERVED: [&str; 10] =
+    ["rank", "size", "seed", "peer", "none", "null", "true", "false", "any", "world"];
+
+/// Functions of grids and communicators, besides [`Function::ALL`].
+const PLACE_FUNCTIONS: [&str; 6] = ["coord", "dims", "neighbor", "rank_at", "comm_rank", "comm_size"];
+
+/// What a kind of expression may depend on, each including those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reach {
+    /// `[params]`: earlier parameters.
+    Params,
+    /// `[grids]`: the number of ranks and the seed too.
+    Run,
+    /// `[comms]`: the rank, grids and earlier communicators too.
+    Rank,
+    /// Everything else: `[let]` names and random numbers too.
+    All,
+}
+
+/// The names in reach.
+#[derive(Debug)]
+pub(super) struct Scope {
+    pub(super) reach: Reach,
+    /// Whether `peer` has a meaning.
+    pub(super) peer: bool,
+    params: BTreeMap<String, Value>,
+    globals: BTreeMap<String, u32>,
+    /// Loop variables and procedure parameters, the innermost last.
+    locals: Vec<(String, u32, Local)>,
+    grids: Vec<(String, usize)>,
+    comms: Vec<String>,
+    run: Option<(u32, u64)>,
+}
+
+/// What a local name is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Local {
+    /// Counts a loop; nothing else may assign it.
+    Loop,
+    /// A procedure's parameter.
+    Parameter,
+}
+
+impl Scope {
+    /// Parameters only; `run` is the number of ranks and the seed, once these are known.
+    pub(super) fn new(params: BTreeMap<String, Value>, run: Option<(u32, u64)>) -> Self {
+        Scope {
+            reach: Reach::Params,
+            peer: false,
+            params,
+            globals: BTreeMap::new(),
+            locals: Vec::new(),
+            grids: Vec::new(),
+            comms: vec!["world".to_owned()],
+            run,
+        }
+    }
+
+    pub(super) fn size(&self) -> Option<u32> {
+        self.run.map(|(size, _)| size)
+    }
+
+    /// The number of ranks and the seed, once known.
+    pub(super) fn run(&self) -> Option<(u32, u64)> {
+        self.run
+    }
+
+    pub(super) fn add_param(&mut self, name: &str, value: Value) {
+        self.params.insert(name.to_owned(), value);
+    }
+
+    pub(super) fn into_params(self) -> BTreeMap<String, Value> {
+        self.params
+    }
+
+    pub(super) fn add_global(&mut self, name: &str, slot: u32) {
+        self.globals.insert(name.to_owned(), slot);
+    }
+
+    pub(super) fn add_grid(&mut self, name: &str, dimensions: usize) {
+        self.grids.push((name.to_owned(), dimensions));
+    }
+
+    pub(super) fn add_comm(&mut self, name: &str) {
+        self.comms.push(name.to_owned());
+    }
+
+    pub(super) fn push_local(&mut self, name: &str, slot: u32, kind: Local) {
+        self.locals.push((name.to_owned(), slot, kind));
+    }
+
+    pub(super) fn pop_local(&mut self) {
+        self.locals.pop();
+    }
+
+    /// Whether `name` can be given to something new; otherwise what it is already.
+    pub(super) fn is_free(&self, name: &str) -> Result<(), String> {
+        let well_formed = lexer::word(name) == Some(name) && !lexer::KEYWORDS.contains(&name);
+        if !well_formed {
+            return Err(format!("\"{name}\" is no name, expected letters, digits and \"_\", beginning with a letter"));
+        }
+        let taken = if RESERVED.contains(&name) {
+            "has a fixed meaning"
+        } else if self.params.contains_key(name) {
+            "is a parameter"
+        } else if self.locals.iter().any(|(local, ..)| local == name) {
+            "is a loop variable or parameter around this"
+        } else if self.globals.contains_key(name) {
+            "is a name of [let] or set elsewhere"
+        } else {
+            return Ok(());
+        };
+        Err(format!("\"{name}\" {taken}, choose another name"))
+    }
+
+    /// The slot to assign when a statement sets `name`.
+    pub(super) fn assignable(&self, name: &str) -> Result<u32, String> {
+        match self.locals.iter().rev().find(|(local, ..)| local == name) {
+            Some((_, slot, Local::Parameter)) => Ok(*slot),
+            Some(_) => Err(format!("\"{name}\" counts a loop and cannot be set")),
+            None => match self.globals.get(name) {
+                Some(slot) => Ok(*slot),
+                None => Err(format!("unknown name \"{name}\"")),
+            },
+        }
+    }
+
+    /// What `name` stands for.
+    pub(super) fn name(&self, name: &str) -> Result<Expr, String> {
+        let needs = |reach: Reach, expr: Expr| {
+            let part = match self.reach {
+                Reach::Params => "parameters",
+                Reach::Run => "grids",
+                _ => "communicators",
+            };
+            if self.reach >= reach {
+                Ok(expr)
+            } else {
+                Err(format!("\"{name}\" is not known where {part} are defined"))
+            }
+        };
+        let int = |n: i64| Expr::Const(Value::Int(n));
+        match name {
+            "none" | "null" => return Ok(int(NONE)),
+            "true" => return Ok(Expr::Const(Value::Bool(true))),
+            "false" => return Ok(Expr::Const(Value::Bool(false))),
+            "rank" => return needs(Reach::Rank, Expr::Rank),
+            "size" => return needs(Reach::Run, self.run.map_or(Expr::Size, |(size, _)| int(i64::from(size)))),
+            "seed" => return needs(Reach::Run, self.run.map_or(Expr::Seed, |(_, seed)| int(seed as i64))),
+            "peer" if self.peer => return Ok(Expr::Peer),
+            "peer" => {
+                let forms = "gatherv, scatterv, allgatherv, alltoallv and reduce_scatter";
+                return Err(format!("\"peer\" has a meaning only in the bytes of {forms}"));
+            }
+            "any" => return Err("\"any\" has a meaning only by itself, as the from or tag of a receive".to_owned()),
+            _ => {}
+        }
+        if let Some((_, slot, _)) = self.locals.iter().rev().find(|(local, ..)| local == name) {
+            return Ok(Expr::Name(*slot, name.into()));
+        }
+        if let Some(slot) = self.globals.get(name) {
+            return Ok(Expr::Name(*slot, name.into()));
+        }
+        if let Some(value) = self.params.get(name) {
+            return Ok(Expr::Const(*value));
+        }
+        if Function::ALL.iter().any(|function| function.name() == name) || PLACE_FUNCTIONS.contains(&name) {
+            return Err(format!("\"{name}\" is a function, expected \"(\" after it"));
+        }
+        let known = self.params.keys().chain(self.globals.keys()).chain(self.locals.iter().map(|(name, ..)| name));
+        let known = known.map(String::as_str).chain(["rank", "size", "seed"]);
+        Err(format!("unknown name \"{name}\"{}", did_you_mean(name, known)))
+    }
+
+    pub(super) fn unknown_function(&self, name: &str) -> String {
+        let known = Function::ALL.iter().map(|function| function.name()).chain(PLACE_FUNCTIONS);
+        format!("unknown function \"{name}\"{}", did_you_mean(name, known))
+    }
+
+    /// Whether random numbers may be drawn.
+    pub(super) fn random(&self) -> Result<(), String> {
+        if self.reach == Reach::All {
+            return Ok(());
+        }
+        Err("random numbers differ from rank to rank and can be used only in [let] and statements".to_owned())
+    }
+
+    /// The number of the grid `name`.
+    pub(super) fn grid(&self, name: &str) -> Result<u32, String> {
+        if self.reach < Reach::Rank {
+            return Err("grids are not known yet where parameters and grids are defined".to_owned());
+        }
+        match self.grids.iter().position(|(grid, _)| grid == name) {
+            Some(index) => Ok(index as u32),
+            None => {
+                Err(format!("unknown grid \"{name}\"{}", one_of("grids", self.grids.iter().map(|(grid, _)| &**grid))))
+            }
+        }
+    }
+
+    pub(super) fn dimensions(&self, grid: u32) -> usize {
+        self.grids[grid as usize].1
+    }
+
+    /// The number of the communicator `name`; the world is 0.
+    pub(super) fn comm(&self, name: &str) -> Result<u32, String> {
+        if self.reach < Reach::Rank {
+            return Err("communicators are not known yet where parameters and grids are defined".to_owned());
+        }
+        match self.comms.iter().position(|comm| comm == name) {
+            Some(index) => Ok(index as u32),
+            None => Err(format!("unknown communicator \"{name}\"{}", one_of("comms", self.comms.iter().map(|c| &**c)))),
+        }
+    }
+}
+
+/// `, expected one of a, b`, or that there are none.
+pub(super) fn one_of<'a>(section: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.as_slice() {
+        [] => format!(", there are no [{section}]"),
+        [name] => format!(", expected {name}"),
+        [names @ .., last] => format!(", expected {} or {last}", names.join(", ")),
+    }
+}
+
+/// `, did you mean "x"?` for the nearest of `known`, if one is near.
+pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let limit = name.chars().count() / 3 + 1;
+    let nearest = known.into_iter().map(|other| (distance(name, other), other)).min();
+    match nearest.filter(|(distance, _)| *distance <= limit.min(3)) {
+        Some((_, other)) => format!(", did you mean \"{other}\"?"),
+        None => String::new(),
+    }
+}
+
+/// How many letters to add, drop or change (Levenshtein 1966).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

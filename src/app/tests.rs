@@ -1,0 +1,7 @@
+//! The module as its users meet it: files in, calls out, errors word by word.
+
+mod driver;
+mod errors;
+mod expressions;
+mod statements;
+mod workloads;

@@ -1,0 +1,156 @@
+//! A scripted engine: answers calls as simply as possible and writes them down.
+
+use crate::config::{ConfigError, Document, Override};
+use crate::mpi::{Action, MpiProgram, Sizes};
+use crate::platform::CoreRates;
+use crate::rank::{Call, Completion, Message, Pattern, Reply, ReplyKind, Source, TagPattern};
+use crate::units::{Bandwidth, Bytes, Rate, SimTime};
+
+use super::super::{App, AppProgram, Target};
+
+/// 1 Gflop/s, 1 Ginstr/s, 1 GB/s for a core, a CMP and a node.
+pub(super) fn target(ranks: u32) -> Target {
+    let gigabyte = Bandwidth::new(1_000_000_000).unwrap();
+    let rates = CoreRates {
+        flops: Rate::new(1e9).unwrap(),
+        instructions: Rate::new(1e9).unwrap(),
+        memory: gigabyte,
+        cmp_memory: gigabyte,
+        node_memory: gigabyte,
+        scale_factor: 1.0,
+        slowdown: vec![],
+    };
+    Target { ranks, rates, seed: 1, max_turns: 1000 }
+}
+
+pub(super) fn load(text: &str) -> Result<App, ConfigError> {
+    load_with(text, &[])
+}
+
+pub(super) fn load_with(text: &str, overrides: &[&str]) -> Result<App, ConfigError> {
+    let overrides: Vec<_> = overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
+    App::load(Document::parse("app.toml", text)?, &overrides)
+}
+
+pub(super) fn program(text: &str, rank: u32, ranks: u32) -> AppProgram {
+    load(text).unwrap().bind(target(ranks)).unwrap().program(rank, 1e9)
+}
+
+/// What the rank asks for until it ends, one text a call: `compute 1 ms`, `send 8 to 3 tag 0`, `fail …`.
+///
+/// Requests are numbered from 1 and complete in order; a received message is from the rank asked for, or 1 of any, with the
+/// tag asked for, or 7 of any, and of 64 bytes.
+pub(super) fn calls(text: &str, rank: u32, ranks: u32) -> Vec<String> {
+    record(program(text, rank, ranks))
+}
+
+pub(super) fn record(mut program: AppProgram) -> Vec<String> {
+    let mut log = Vec::new();
+    let mut started: Vec<Option<(u32, u32)>> = Vec::new();
+    let mut completions: Vec<Completion> = Vec::new();
+    let mut begin = true;
+    let mut was_started = false;
+    loop {
+        let kind = if std::mem::take(&mut begin) {
+            ReplyKind::Begin
+        } else if std::mem::take(&mut was_started) {
+            ReplyKind::Started(started.len() as u32)
+        } else if completions.is_empty() {
+            ReplyKind::Done
+        } else {
+            ReplyKind::Completed(&mut completions)
+        };
+        let action = program.next(Reply { clock: SimTime::ZERO, kind });
+        assert!(log.len() < 10_000, "runs away: {log:?}");
+        log.push(describe(&action));
+        completions.clear();
+        let received = |index: usize, message: Option<(u32, u32)>| Completion {
+            index: index as u32,
+            source: message.map_or(0, |(source, _)| source),
+            tag: message.map_or(0, |(_, tag)| tag),
+            size: Bytes::new(if message.is_some() { 64 } else { 0 }),
+            payload: None,
+        };
+        match action {
+            Action::Call(Call::Finish | Call::Fail(_)) => {
+                return log;
+            }
+            Action::Call(
+                Call::Recv(pattern) | Call::Probe(pattern) | Call::Iprobe(pattern) | Call::Exchange(_, pattern),
+            ) => {
+                completions.push(received(0, Some(message(&pattern))));
+            }
+            Action::Call(Call::Irecv(pattern)) => {
+                started.push(Some(message(&pattern)));
+                was_started = true;
+            }
+            Action::Call(Call::Isend(_)) | Action::StartCollective(_) => {
+                started.push(None);
+                was_started = true;
+            }
+            Action::Call(Call::WaitAll(requests) | Call::Test { requests, .. }) => {
+                for (index, id) in requests.iter().enumerate() {
+                    completions.push(received(index, started[*id as usize - 1]));
+                }
+            }
+            // The last, so that a test sees the index.
+            Action::Call(Call::WaitAny(requests)) => {
+                let id = requests[requests.len() - 1];
+                completions.push(received(requests.len() - 1, started[id as usize - 1]));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn message(pattern: &Pattern) -> (u32, u32) {
+    let source = if let Source::Rank(rank) = pattern.from { rank } else { 1 };
+    let tag = if let TagPattern::Tag(tag) = pattern.tag { tag } else { 7 };
+    (source, tag)
+}
+
+fn describe(action: &Action) -> String {
+    let send = |m: &Message| {
+        let context = if m.context == 0 { String::new() } else { format!(" in {}", m.context) };
+        let mode = if m.mode == crate::rank::SendMode::Standard { String::new() } else { format!(" {:?}", m.mode) };
+        format!("{} to {} tag {}{context}{mode}", m.size.get(), m.to, m.tag)
+    };
+    let receive = |p: &Pattern| {
+        let from = if let Source::Rank(rank) = p.from { rank.to_string() } else { "any".to_owned() };
+        let tag = if let TagPattern::Tag(tag) = p.tag { tag.to_string() } else { "any".to_owned() };
+        let context = if p.context == 0 { String::new() } else { format!(" in {}", p.context) };
+        let room = if p.capacity == Bytes::MAX { String::new() } else { format!(" room {}", p.capacity.get()) };
+        format!("from {from} tag {tag}{context}{room}")
+    };
+    match action {
+        Action::Call(call) => match call {
+            Call::Compute(span) => format!("compute {span}"),
+            Call::Send(m) => format!("send {}", send(m)),
+            Call::Isend(m) => format!("isend {}", send(m)),
+            Call::Recv(p) => format!("recv {}", receive(p)),
+            Call::Irecv(p) => format!("irecv {}", receive(p)),
+            Call::Probe(p) => format!("probe {}", receive(p)),
+            Call::Iprobe(p) => format!("iprobe {}", receive(p)),
+            Call::Exchange(m, p) => format!("exchange {} and {}", send(m), receive(p)),
+            Call::WaitAll(requests) => format!("waitall {:?}", requests.as_slice()),
+            Call::WaitAny(requests) => format!("waitany {:?}", requests.as_slice()),
+            Call::Test { requests, .. } => format!("test {:?}", requests.as_slice()),
+            Call::Fail(error) => format!("fail {error}"),
+            other => format!("{other:?}").to_lowercase(),
+        },
+        Action::Collective(call) | Action::StartCollective(call) => {
+            let verb = if matches!(action, Action::Collective(_)) { "" } else { "start " };
+            let sizes = match &call.sizes {
+                Sizes::Same(size) => size.get().to_string(),
+                Sizes::Each(sizes) => format!("{:?}", sizes.iter().map(|size| size.get()).collect::<Vec<_>>()),
+            };
+            let comm = if call.comm.id() == 0 {
+                String::new()
+            } else {
+                format!(" comm {} rank {} of {}", call.comm.id(), call.comm.rank(), call.comm.size())
+            };
+            let algorithm = call.algorithm.map_or(String::new(), |algorithm| format!(" {algorithm:?}"));
+            format!("{verb}{:?} {sizes} root {}{comm}{algorithm}", call.collective, call.root)
+        }
+    }
+}

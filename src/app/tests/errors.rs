@@ -1,0 +1,1 @@
+//! Errors word by word.

@@ -1,0 +1,200 @@
+//! What an expression gives, and the arithmetic on it. Knows nothing of names or ranks.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// The value of an expression or a name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    /// A name that nothing has been assigned to yet.
+    Unset,
+    /// A whole number.
+    Int(i64),
+    /// A finite number.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+}
+
+/// Why an expression has no value: one lower-case line.
+///
+/// Boxed, so that the result of an evaluation fits into two registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault(Box<String>);
+
+/// The result of an evaluation.
+pub(super) type Evaluated<T = Value> = Result<T, Fault>;
+
+impl Fault {
+    #[cold]
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Fault(Box::new(what.into()))
+    }
+
+    #[cold]
+    fn overflow() -> Self {
+        Fault::new("the result is out of range")
+    }
+
+    #[cold]
+    fn division_by_zero() -> Self {
+        Fault::new("division by zero")
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Unset => f.write_str("nothing"),
+            Value::Int(n) => write!(f, "{n}"),
+            Value::Float(x) => write!(f, "{x}"),
+            Value::Bool(b) => write!(f, "{b}"),
+        }
+    }
+}
+
+/// An operator with two operands, both of which are always evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    FloorDivide,
+    Modulo,
+    Power,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+impl Value {
+    /// A float, if it is finite.
+    #[inline]
+    pub(super) fn finite(x: f64) -> Evaluated {
+        if x.is_finite() { Ok(Value::Float(x)) } else { Err(Fault::overflow()) }
+    }
+
+    /// The whole number nearest below, from a float that is whole already.
+    pub(super) fn int_of(x: f64) -> Evaluated {
+        // 2^63 is the first double past the range.
+        if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) {
+            Ok(Value::Int(x as i64))
+        } else {
+            Err(Fault::overflow())
+        }
+    }
+
+    /// As a number of any kind.
+    #[inline]
+    pub(super) fn number(self) -> Evaluated<f64> {
+        match self {
+            Value::Int(n) => Ok(n as f64),
+            Value::Float(x) => Ok(x),
+            other => Err(Fault::new(format!("expected a number; found {other}"))),
+        }
+    }
+
+    /// As a whole number; a float counts if it is whole.
+    #[inline]
+    pub(super) fn whole(self) -> Evaluated<i64> {
+        match self {
+            Value::Int(n) => Ok(n),
+            Value::Float(x) if x.fract() == 0.0 && x.abs() < 9e18 => Ok(x as i64),
+            other => Err(Fault::new(format!("expected a whole number; found {other}"))),
+        }
+    }
+
+    /// As a truth value.
+    #[inline]
+    pub(super) fn truth(self) -> Evaluated<bool> {
+        match self {
+            Value::Bool(b) => Ok(b),
+            other => Err(Fault::new(format!("expected a condition such as rank == 0; found {other}"))),
+        }
+    }
+
+    pub(super) fn negate(self) -> Evaluated {
+        match self {
+            Value::Int(n) => n.checked_neg().map(Value::Int).ok_or_else(Fault::overflow),
+            other => Ok(Value::Float(-other.number()?)),
+        }
+    }
+}
+
+impl Binary {
+    /// `a op b`. Whole numbers stay whole where the result is; what leaves 64 bits or the finite numbers is a fault.
+    #[inline]
+    pub(super) fn apply(self, a: Value, b: Value) -> Evaluated {
+        if let (Value::Int(a), Value::Int(b)) = (a, b) {
+            return self.apply_ints(a, b);
+        }
+        if let (Value::Bool(a), Value::Bool(b), Binary::Equal | Binary::NotEqual) = (a, b, self) {
+            return Ok(Value::Bool((a == b) == (self == Binary::Equal)));
+        }
+        self.apply_floats(a.number()?, b.number()?)
+    }
+
+    #[inline]
+    fn apply_ints(self, a: i64, b: i64) -> Evaluated {
+        let result = match self {
+            Binary::Add => a.checked_add(b),
+            Binary::Subtract => a.checked_sub(b),
+            Binary::Multiply => a.checked_mul(b),
+            Binary::Divide | Binary::FloorDivide | Binary::Modulo if b == 0 => return Err(Fault::division_by_zero()),
+            Binary::Divide => match a.checked_rem(b) {
+                Some(0) => a.checked_div(b),
+                Some(_) => return Ok(Value::Float(a as f64 / b as f64)),
+                None => None,
+            },
+            Binary::FloorDivide => {
+                a.checked_div(b).map(|q| if (a % b != 0) && ((a < 0) != (b < 0)) { q - 1 } else { q })
+            }
+            Binary::Modulo => a.checked_rem(b).map(|r| if r != 0 && ((r < 0) != (b < 0)) { r + b } else { r }),
+            Binary::Power => match u32::try_from(b) {
+                Ok(b) => a.checked_pow(b),
+                Err(_) => return self.apply_floats(a as f64, b as f64),
+            },
+            _ => return Ok(Value::Bool(self.holds(a.cmp(&b)))),
+        };
+        result.map(Value::Int).ok_or_else(Fault::overflow)
+    }
+
+    fn apply_floats(self, a: f64, b: f64) -> Evaluated {
+        let result = match self {
+            Binary::Add => a + b,
+            Binary::Subtract => a - b,
+            Binary::Multiply => a * b,
+            Binary::Divide | Binary::FloorDivide | Binary::Modulo if b == 0.0 => return Err(Fault::division_by_zero()),
+            Binary::Divide => a / b,
+            Binary::FloorDivide => (a / b).floor(),
+            Binary::Modulo => a - b * (a / b).floor(),
+            Binary::Power if a == 0.0 && b < 0.0 => return Err(Fault::division_by_zero()),
+            Binary::Power => a.powf(b),
+            // Finite numbers always compare.
+            _ => return Ok(Value::Bool(self.holds(a.partial_cmp(&b).unwrap_or(Ordering::Equal)))),
+        };
+        Value::finite(result)
+    }
+
+    #[inline]
+    fn holds(self, order: Ordering) -> bool {
+        match self {
+            Binary::Equal => order.is_eq(),
+            Binary::NotEqual => order.is_ne(),
+            Binary::Less => order.is_lt(),
+            Binary::LessEqual => order.is_le(),
+            Binary::Greater => order.is_gt(),
+            _ => order.is_ge(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What all ranks share once their number is known: grids and communicators.
+
+use std::sync::Arc;
+
+use crate::mpi::{Comm, Group};
+use crate::rank::Rank;
+
+use super::grid::Grid;
+
+/// The ranks, and how they are arranged and divided.
+#[derive(Debug, Default)]
+pub(super) struct World {
+    pub(super) size: u32,
+    pub(super) seed: u64,
+    pub(super) grids: Vec<Grid>,
+    /// Number 0 is the world's.
+    pub(super) comms: Vec<CommTable>,
+}
+
+/// A communicator as all ranks see it: the world, or disjoint groups of it that share a name (MPI_Comm_split).
+#[derive(Debug)]
+pub(super) struct CommTable {
+    id: u32,
+    division: Option<Division>,
+    size: u32,
+}
+
+#[derive(Debug)]
+struct Division {
+    groups: Vec<Group>,
+    /// By world rank: the group and the rank in it, or [`OUTSIDE`].
+    places: Box<[(u32, u32)]>,
+}
+
+const OUTSIDE: u32 = u32::MAX;
+
+impl CommTable {
+    /// The world of `size` ranks.
+    pub(super) fn world(size: u32) -> Self {
+        CommTable { id: 0, division: None, size }
+    }
+
+    /// Ranks of the same colour together, ordered by key, then by rank; a rank without a colour is in no group.
+    pub(super) fn split(id: u32, colors_and_keys: &[Option<(i64, i64)>]) -> Self {
+        let mut members: Vec<(i64, i64, Rank)> = (0..)
+            .zip(colors_and_keys)
+            .filter_map(|(rank, place)| place.map(|(color, key)| (color, key, rank)))
+            .collect();
+        members.sort_unstable();
+        let mut places = vec![(OUTSIDE, OUTSIDE); colors_and_keys.len()].into_boxed_slice();
+        let mut groups = Vec::new();
+        for group in members.chunk_by(|a, b| a.0 == b.0) {
+            for (member, (_, _, rank)) in (0..).zip(group) {
+                places[*rank as usize] = (groups.len() as u32, member);
+            }
+            groups.push(group_of(group));
+        }
+        CommTable { id, division: Some(Division { groups, places }), size: colors_and_keys.len() as u32 }
+    }
+
+    /// The rank of the world's `rank` in its group, if it is in one.
+    #[inline]
+    pub(super) fn rank_of(&self, rank: Rank) -> Option<u32> {
+        match &self.division {
+            None => Some(rank),
+            Some(division) => Some(division.places[rank as usize].1).filter(|member| *member != OUTSIDE),
+        }
+    }
+
+    /// The size of the group that the world's `rank` is in; 0 if in none.
+    #[inline]
+    pub(super) fn size_for(&self, rank: Rank) -> u32 {
+        match &self.division {
+            None => self.size,
+            Some(_) => self.group(rank).map_or(0, Group::size),
+        }
+    }
+
+    /// The world rank of `member` of the group that the world's `rank` is in.
+    #[inline]
+    pub(super) fn world_rank(&self, rank: Rank, member: u32) -> Rank {
+        self.group(rank).map_or(member, |group| group.world(member))
+    }
+
+    /// The context of point-to-point messages (see [`Comm::point_to_point`]).
+    #[inline]
+    pub(super) fn point_to_point(&self) -> u32 {
+        2 * self.id
+    }
+
+    /// The communicator as the world's `rank` sees it, if it is in it.
+    pub(super) fn comm(&self, rank: Rank) -> Option<Comm> {
+        match &self.division {
+            None => Some(Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size: self.size })),
+            Some(_) => Some(Comm::new(self.id, self.rank_of(rank)?, self.group(rank)?.clone())),
+        }
+    }
+
+    /// The group of `rank`, where the world is divided and it is in one.
+    #[inline]
+    fn group(&self, rank: Rank) -> Option<&Group> {
+        let division = self.division.as_ref()?;
+        division.groups.get(division.places[rank as usize].0 as usize)
+    }
+}
+
+/// Equal distances need no list.
+fn group_of(members: &[(i64, i64, Rank)]) -> Group {
+    let ranks: Vec<Rank> = members.iter().map(|(_, _, rank)| *rank).collect();
+    let first = ranks[0];
+    let stride = ranks.get(1).map_or(Some(1), |second| second.checked_sub(first));
+    match stride {
+        Some(stride) if ranks.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(stride)) => {
+            Group::Strided { first, stride, size: ranks.len() as u32 }
+        }
+        _ => Group::Listed(Arc::from(ranks)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_orders_by_key_and_leaves_out_those_without_a_colour() {
+        // Even ranks backwards, odd ranks forwards, rank 5 in none.
+        let place = |rank: i64| (rank != 5).then_some((rank % 2, if rank % 2 == 0 { -rank } else { 0 }));
+        let comm = CommTable::split(3, &(0..6).map(place).collect::<Vec<_>>());
+        assert_eq!(
+            (0..6).map(|rank| comm.rank_of(rank)).collect::<Vec<_>>(),
+            [Some(2), Some(0), Some(1), Some(1), Some(0), None]
+        );
+        assert_eq!((comm.size_for(0), comm.size_for(1), comm.size_for(5)), (3, 2, 0));
+        assert_eq!((comm.world_rank(0, 0), comm.world_rank(1, 1)), (4, 3));
+        assert!(matches!(comm.comm(1).unwrap().group(), Group::Strided { first: 1, stride: 2, size: 2 }));
+        assert!(matches!(comm.comm(0).unwrap().group(), Group::Listed(_)));
+        assert_eq!(comm.comm(5), None);
+    }
+}
