@@ -1,8 +1,17 @@
 //! MPI on top of `rank`: communicators and collectives. Turns what an MPI program asks into point-to-point calls.
 
 mod comm;
+mod cost;
+mod names;
+mod process;
+mod rules;
+mod runner;
+pub mod schedule;
 
 pub use comm::{Comm, Group};
+pub use names::{algorithm_word, collective_word, non_blocking_name};
+pub use process::Process;
+pub use rules::{check_rules, default_algorithm, rule_size, suits};
 
 use crate::platform::{Algorithm, Collective};
 use crate::rank::{Call, Reply};
@@ -54,8 +63,8 @@ pub struct CollectiveCall {
 /// | barrier | ignored | – |
 /// | bcast, reduce, allreduce, scan, exscan | the whole buffer | – |
 /// | gather, scatter, allgather | one rank's block | – |
-/// | gatherv | this rank's block | – |
-/// | scatterv | this rank's block | at the root: the block of each rank |
+/// | gatherv | this rank's block | the block of each rank |
+/// | scatterv | this rank's block | the block of each rank; only the root needs to give it |
 /// | allgatherv, reduce_scatter | every rank's block | the block of each rank |
 /// | alltoall | what each rank sends each | – |
 /// | alltoallv | what this rank sends each | what this rank sends to each rank |

@@ -78,6 +78,11 @@ impl CollectiveRules {
         self.rules.push((collective, rules));
     }
 
+    /// All rules, in the order in which their collectives were set.
+    pub fn iter(&self) -> impl Iterator<Item = (Collective, &[CollectiveRule])> {
+        self.rules.iter().map(|(collective, rules)| (*collective, rules.as_slice()))
+    }
+
     /// The algorithm stated for `collective` among `ranks` with messages of `size`, if any.
     pub fn algorithm(&self, collective: Collective, ranks: u32, size: Bytes) -> Option<Algorithm> {
         let (_, rules) = self.rules.iter().find(|(other, _)| *other == collective)?;

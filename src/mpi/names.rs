@@ -1,0 +1,72 @@
+//! What collectives and algorithms are called: in MPI, and in files.
+
+use crate::platform::{Algorithm, Collective};
+
+/// The MPI function of the blocking form.
+pub(super) fn blocking_name(collective: Collective) -> &'static str {
+    names(collective).1
+}
+
+/// The MPI function of the non-blocking form; also what a strand's position says.
+pub fn non_blocking_name(collective: Collective) -> &'static str {
+    names(collective).2
+}
+
+/// What files call it.
+pub fn collective_word(collective: Collective) -> &'static str {
+    names(collective).0
+}
+
+fn names(collective: Collective) -> (&'static str, &'static str, &'static str) {
+    match collective {
+        Collective::Barrier => ("barrier", "MPI_Barrier", "MPI_Ibarrier"),
+        Collective::Bcast => ("bcast", "MPI_Bcast", "MPI_Ibcast"),
+        Collective::Reduce => ("reduce", "MPI_Reduce", "MPI_Ireduce"),
+        Collective::Allreduce => ("allreduce", "MPI_Allreduce", "MPI_Iallreduce"),
+        Collective::Gather => ("gather", "MPI_Gather", "MPI_Igather"),
+        Collective::Gatherv => ("gatherv", "MPI_Gatherv", "MPI_Igatherv"),
+        Collective::Scatter => ("scatter", "MPI_Scatter", "MPI_Iscatter"),
+        Collective::Scatterv => ("scatterv", "MPI_Scatterv", "MPI_Iscatterv"),
+        Collective::Allgather => ("allgather", "MPI_Allgather", "MPI_Iallgather"),
+        Collective::Allgatherv => ("allgatherv", "MPI_Allgatherv", "MPI_Iallgatherv"),
+        Collective::Alltoall => ("alltoall", "MPI_Alltoall", "MPI_Ialltoall"),
+        Collective::Alltoallv => ("alltoallv", "MPI_Alltoallv", "MPI_Ialltoallv"),
+        Collective::Scan => ("scan", "MPI_Scan", "MPI_Iscan"),
+        Collective::Exscan => ("exscan", "MPI_Exscan", "MPI_Iexscan"),
+        Collective::ReduceScatter => ("reduce_scatter", "MPI_Reduce_scatter", "MPI_Ireduce_scatter"),
+    }
+}
+
+/// What files call it.
+pub fn algorithm_word(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Linear => "linear",
+        Algorithm::Chain => "chain",
+        Algorithm::Binomial => "binomial",
+        Algorithm::Dissemination => "dissemination",
+        Algorithm::RecursiveDoubling => "recursive_doubling",
+        Algorithm::RecursiveHalving => "recursive_halving",
+        Algorithm::Ring => "ring",
+        Algorithm::Bruck => "bruck",
+        Algorithm::Pairwise => "pairwise",
+        Algorithm::Rabenseifner => "rabenseifner",
+        Algorithm::ScatterAllgather => "scatter_allgather",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::tests::COLLECTIVES;
+    use super::super::schedule::suitable;
+    use super::*;
+
+    #[test]
+    fn words_are_what_files_say() {
+        for collective in COLLECTIVES {
+            assert_eq!(serde_json::to_value(collective).unwrap(), collective_word(collective));
+            for &algorithm in suitable(collective) {
+                assert_eq!(serde_json::to_value(algorithm).unwrap(), algorithm_word(algorithm));
+            }
+        }
+    }
+}

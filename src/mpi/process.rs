@@ -1,0 +1,120 @@
+//! An MPI program as a program of the engine.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::cost::DataCost;
+use super::names::{blocking_name, non_blocking_name};
+use super::runner::Runner;
+use super::{Action, CollectiveCall, MpiProgram};
+use crate::platform::Platform;
+use crate::rank::{Call, Program, ProgramError, Reply};
+
+/// Runs an [`MpiProgram`] on the engine: passes its calls on, and carries out its collectives.
+///
+/// A blocking collective becomes [`Call::Enter`] with its MPI name, the calls of its schedule, [`Call::Leave`]; the program
+/// then gets `Done`. A non-blocking one becomes [`Call::Start`] of a strand with the same calls; the program gets `Started`.
+///
+/// Collectives of a communicator are matched in the order in which each rank calls them, as MPI demands (MPI-3.1, section
+/// 5.12); where ranks call different ones, their messages never match.
+pub struct Process<P> {
+    program: P,
+    platform: Arc<Platform>,
+    cost: DataCost,
+    /// The collectives begun so far, by communicator.
+    begun: SmallVec<[(u32, u32); 2]>,
+    active: Option<Box<Active>>,
+}
+
+/// A blocking collective under way.
+struct Active {
+    runner: Runner,
+    left: bool,
+}
+
+/// A non-blocking collective under way.
+struct Strand {
+    runner: Runner,
+    name: &'static str,
+}
+
+impl<P: MpiProgram> Process<P> {
+    /// Runs `program` on a rank of `platform` whose memory bandwidth is `memory` bytes a second (see
+    /// [`crate::platform::CoreRates::memory_share`]), by the platform's collective rules.
+    pub fn new(program: P, platform: Arc<Platform>, memory: f64) -> Self {
+        let cost = DataCost::new(&platform.core, memory);
+        Process { program, platform, cost, begun: SmallVec::new(), active: None }
+    }
+
+    /// Kept out of [`Program::next`], most of whose calls are point-to-point.
+    #[inline(never)]
+    fn begin(&mut self, call: CollectiveCall, blocking: bool) -> Call {
+        let collective = call.collective;
+        let sequence = self.sequence(call.comm.id());
+        let name = if blocking { blocking_name(collective) } else { non_blocking_name(collective) };
+        match Runner::new(call, &self.platform.collectives, self.cost, sequence) {
+            Ok(runner) if blocking => {
+                self.active = Some(Box::new(Active { runner, left: false }));
+                Call::Enter(name)
+            }
+            Ok(runner) => Call::Start(Box::new(Strand { runner, name })),
+            Err(what) => {
+                let place = self.program.position().unwrap_or_else(|| name.to_owned());
+                Call::Fail(Box::new(ProgramError { place, what }))
+            }
+        }
+    }
+
+    /// How many collectives this rank has begun on communicator `comm` before.
+    fn sequence(&mut self, comm: u32) -> u32 {
+        let begun = match self.begun.iter_mut().find(|(id, _)| *id == comm) {
+            Some((_, begun)) => begun,
+            None => {
+                self.begun.push((comm, 0));
+                &mut self.begun.last_mut().expect("just pushed").1
+            }
+        };
+        let sequence = *begun;
+        *begun = begun.wrapping_add(1);
+        sequence
+    }
+}
+
+impl<P: MpiProgram> Program for Process<P> {
+    #[inline]
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        if let Some(active) = &mut self.active {
+            if !active.left {
+                return active.runner.next_call(&reply).unwrap_or_else(|| {
+                    active.left = true;
+                    Call::Leave
+                });
+            }
+            // The reply to Leave is the program's answer.
+            self.active = None;
+        }
+        match self.program.next(reply) {
+            Action::Call(call) => call,
+            Action::Collective(call) => self.begin(call, true),
+            Action::StartCollective(call) => self.begin(call, false),
+        }
+    }
+
+    fn position(&self) -> Option<String> {
+        self.program.position()
+    }
+}
+
+impl Program for Strand {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        self.runner.next_call(&reply).unwrap_or(Call::Finish)
+    }
+
+    fn position(&self) -> Option<String> {
+        Some(self.name.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests;

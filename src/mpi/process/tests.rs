@@ -1,0 +1,5 @@
+//! Processes on an engine without time, see [`engine`].
+
+mod calls;
+mod engine;
+mod matching;

@@ -1,0 +1,233 @@
+//! An engine without time: matches messages in order, makes every send wait for its receive, and notes what was called.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::mpi::{Action, CollectiveCall, Comm, Group, MpiProgram, Process, Sizes};
+use crate::platform::{
+    Algorithm, Collective, CollectiveRule, CollectiveRules, CoreRates, Link, LoadLaw, Platform, Row, Shape,
+};
+use crate::rank::{Call, Completion, Message, Pattern, Program, Reply, ReplyKind, Requests, Source, TagPattern};
+use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
+
+/// A rank that does some actions and then waits for all it started, the last first.
+pub(super) struct Script {
+    actions: std::vec::IntoIter<Action>,
+    started: Requests,
+}
+
+impl MpiProgram for Script {
+    fn next(&mut self, reply: Reply<'_>) -> Action {
+        if let ReplyKind::Started(request) = reply.kind {
+            self.started.push(request);
+        }
+        self.actions.next().unwrap_or_else(|| {
+            if self.started.is_empty() {
+                return Action::Call(Call::Finish);
+            }
+            self.started.reverse();
+            Action::Call(Call::WaitAll(std::mem::take(&mut self.started)))
+        })
+    }
+}
+
+/// A machine of a gigabyte a second and a rank, and so many operations that these cost nothing.
+pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
+    let bandwidth = Bandwidth::new(1_000_000_000).unwrap();
+    let row = Row {
+        above: Bytes::ZERO,
+        up_to: Bytes::MAX,
+        latency: SimSpan::from_us(1),
+        bandwidth,
+        send_overhead: SimSpan::ZERO,
+        recv_overhead: SimSpan::ZERO,
+        gap: SimSpan::ZERO,
+        columns: Vec::new(),
+    };
+    let link = Link::new(LoadLaw::Ideal, Bytes::ZERO, SimSpan::ZERO, vec![row]);
+    let mut collectives = CollectiveRules::default();
+    for &(collective, algorithm) in rules {
+        collectives
+            .set(collective, vec![CollectiveRule { up_to_ranks: u32::MAX, up_to_bytes: Bytes::new(1000), algorithm }]);
+    }
+    Arc::new(Platform {
+        name: "test".to_owned(),
+        shape: Shape { nodes: 1, cmps: 1, cores: 1 },
+        core: CoreRates {
+            flops: Rate::new(1e15).unwrap(),
+            instructions: Rate::new(1e15).unwrap(),
+            memory: bandwidth,
+            cmp_memory: bandwidth,
+            node_memory: bandwidth,
+            scale_factor: 1.0,
+            slowdown: Vec::new(),
+        },
+        links: [link.clone(), link.clone(), link],
+        collectives,
+    })
+}
+
+/// The world of `size` ranks as `rank` sees it.
+pub(super) fn world(rank: u32, size: u32) -> Comm {
+    Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size })
+}
+
+/// A collective of the world with rank 0 as its root.
+pub(super) fn collective(collective: Collective, rank: u32, size: u32, sizes: Sizes) -> CollectiveCall {
+    CollectiveCall { collective, comm: world(rank, size), root: 0, sizes, algorithm: None }
+}
+
+pub(super) fn same(size: u64) -> Sizes {
+    Sizes::Same(Bytes::new(size))
+}
+
+/// What a run did.
+#[derive(Debug, Default)]
+pub(super) struct Ran {
+    /// What each rank, not its strands, called.
+    pub(super) calls: Vec<Vec<String>>,
+    /// Sender, receiver, size and tag of each message sent, matched or not.
+    pub(super) messages: Vec<(u32, u32, u64, u32)>,
+    /// What ranks that cannot go on have entered.
+    pub(super) stuck: BTreeMap<u32, &'static str>,
+    /// Why ranks failed.
+    pub(super) failed: Vec<String>,
+}
+
+#[derive(Clone)]
+enum State {
+    Begin,
+    Done,
+    Started(u32),
+    Waits(Requests),
+    Finished,
+}
+
+struct Lane<'a> {
+    rank: u32,
+    program: Box<dyn Program + 'a>,
+    state: State,
+    request: Option<u32>,
+}
+
+/// Runs a script a rank on `platform`.
+pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<Action>>) -> Ran {
+    let mut ran = Ran { calls: vec![Vec::new(); scripts.len()], ..Ran::default() };
+    let mut lanes: Vec<Lane<'_>> = Vec::new();
+    for (rank, script) in (0..).zip(scripts) {
+        let script = Script { actions: script.into_iter(), started: Requests::new() };
+        let program = Box::new(Process::new(script, Arc::clone(platform), 1e9));
+        lanes.push(Lane { rank, program, state: State::Begin, request: None });
+    }
+    let mut done: Vec<bool> = Vec::new();
+    let mut sends: Vec<(u32, Message, u32)> = Vec::new();
+    let mut receives: Vec<(u32, Pattern, u32)> = Vec::new();
+    loop {
+        let mut moved = false;
+        let mut lane = 0;
+        while lane < lanes.len() {
+            let at = &mut lanes[lane];
+            lane += 1;
+            let mut completed = Vec::new();
+            let kind = match &at.state {
+                State::Begin => ReplyKind::Begin,
+                State::Done => ReplyKind::Done,
+                State::Started(request) => ReplyKind::Started(*request),
+                State::Waits(requests) if requests.iter().all(|request| done[*request as usize]) => {
+                    completed.extend(requests.iter().map(|_| Completion {
+                        index: 0,
+                        source: 0,
+                        tag: 0,
+                        size: Bytes::ZERO,
+                        payload: None,
+                    }));
+                    ReplyKind::Completed(&mut completed)
+                }
+                State::Waits(_) | State::Finished => continue,
+            };
+            moved = true;
+            let call = at.program.next(Reply { clock: SimTime::ZERO, kind });
+            if at.request.is_none() {
+                let text = format!("{call:?}");
+                let name = text.split(['(', '{', ' ']).next().unwrap_or_default();
+                ran.calls[at.rank as usize].push(match &call {
+                    Call::Compute(span) => format!("Compute {span}"),
+                    Call::Enter(collective) => format!("Enter {collective}"),
+                    _ => name.to_owned(),
+                });
+            }
+            let mut open = |out: Option<Message>, into: Option<Pattern>| {
+                let mut requests = Requests::new();
+                if let Some(message) = out {
+                    ran.messages.push((at.rank, message.to, message.size.get(), message.tag));
+                    requests.push(done.len() as u32);
+                    sends.push((at.rank, message, done.len() as u32));
+                    done.push(false);
+                }
+                if let Some(pattern) = into {
+                    requests.push(done.len() as u32);
+                    receives.push((at.rank, pattern, done.len() as u32));
+                    done.push(false);
+                }
+                requests
+            };
+            let state = match call {
+                Call::Send(message) => State::Waits(open(Some(message), None)),
+                Call::Recv(pattern) => State::Waits(open(None, Some(pattern))),
+                Call::Exchange(message, pattern) => State::Waits(open(Some(message), Some(pattern))),
+                Call::Isend(message) => State::Started(open(Some(message), None)[0]),
+                Call::Irecv(pattern) => State::Started(open(None, Some(pattern))[0]),
+                Call::WaitAll(requests) => State::Waits(requests),
+                Call::Enter(name) => {
+                    ran.stuck.insert(at.rank, name);
+                    State::Done
+                }
+                Call::Leave => {
+                    ran.stuck.remove(&at.rank);
+                    State::Done
+                }
+                Call::Start(program) => {
+                    let (rank, request) = (at.rank, done.len() as u32);
+                    done.push(false);
+                    at.state = State::Started(request);
+                    lanes.push(Lane { rank, program, state: State::Begin, request: Some(request) });
+                    continue;
+                }
+                Call::Finish => {
+                    if let Some(request) = at.request {
+                        done[request as usize] = true;
+                    }
+                    State::Finished
+                }
+                Call::Fail(error) => {
+                    ran.failed.push(error.to_string());
+                    State::Finished
+                }
+                Call::Compute(_) => State::Done,
+                other => panic!("a script does not call {other:?}"),
+            };
+            at.state = state;
+            match_all(&mut sends, &mut receives, &mut done);
+        }
+        if !moved {
+            return ran;
+        }
+    }
+}
+
+fn match_all(sends: &mut Vec<(u32, Message, u32)>, receives: &mut Vec<(u32, Pattern, u32)>, done: &mut [bool]) {
+    let fits = |(from, message, _): &(u32, Message, u32), (rank, pattern, _): &(u32, Pattern, u32)| {
+        message.to == *rank
+            && pattern.from == Source::Rank(*from)
+            && pattern.context == message.context
+            && pattern.tag == TagPattern::Tag(message.tag)
+    };
+    while let Some((s, r)) =
+        sends.iter().enumerate().find_map(|(s, send)| Some((s, receives.iter().position(|recv| fits(send, recv))?)))
+    {
+        let ((_, message, sent), (_, pattern, received)) = (sends.remove(s), receives.remove(r));
+        assert!(message.size <= pattern.capacity, "{message:?} does not fit {pattern:?}");
+        done[sent as usize] = true;
+        done[received as usize] = true;
+    }
+}

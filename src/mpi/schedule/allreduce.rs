@@ -1,0 +1,38 @@
+//! Allreduce of n bytes among p members, with α a message's latency, β a byte's time, γ the time to combine a byte, and q
+//! the greatest power of two up to p.
+//!
+//! | algorithm | source | time | messages | bytes sent | order of ranks |
+//! |---|---|---|---|---|---|
+//! | recursive_doubling | Thakur et al. 2005 | log2 q (α + nβ + nγ) | q log2 q | q log2 q n | kept |
+//! | rabenseifner | Rabenseifner 2004; Thakur et al. 2005 | 2 log2 q α + 2 (q−1)/q nβ + (q−1)/q nγ | 2 q log2 q | 2 (q − 1) n | kept |
+//! | ring | Patarasuk, Yuan 2009 | 2 (p − 1) α + 2 (p−1)/p nβ + (p−1)/p nγ | 2 p (p − 1) | 2 (p − 1) n | no |
+//! | binomial | reduce to rank 0, then bcast | 2 ⌈log2 p⌉ (α + nβ) + ⌈log2 p⌉ nγ | 2 (p − 1) | 2 (p − 1) n | kept |
+//!
+//! recursive_doubling and rabenseifner fold if p ≠ q: 2 (α + nβ) + nγ, 2 (p − q) messages and 2 (p − q) n bytes more.
+
+use super::phase::Phase;
+use super::step::Space;
+use super::{Parts, Schedule, Seat};
+use crate::platform::Algorithm;
+
+pub(super) fn plan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+    let hold = Space::Output;
+    let copied =
+        |parts| Schedule::empty(seat, Parts::Split(parts)).then(Phase::CopyAll { from: Space::Input, to: hold });
+    Some(match algorithm {
+        Algorithm::RecursiveDoubling => {
+            copied(1).then(Phase::FoldIn { hold }).then(Phase::Doubling { hold }).then(Phase::FoldOut { hold })
+        }
+        Algorithm::Rabenseifner => copied(seat.power())
+            .then(Phase::FoldIn { hold })
+            .then(Phase::HalveNear { hold })
+            .then(Phase::DoubleNear { hold })
+            .then(Phase::FoldOut { hold }),
+        Algorithm::Ring => {
+            let shift = if seat.size > 1 { 1 } else { 0 };
+            copied(seat.size).then(Phase::RingReduce).then(Phase::RingAllgather { shift })
+        }
+        Algorithm::Binomial => copied(1).then(Phase::TreeReduce { hold }).then(Phase::TreeBcast { hold }),
+        _ => return None,
+    })
+}

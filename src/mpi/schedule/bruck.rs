@@ -1,0 +1,32 @@
+//! Bruck, Ho, Kipnis, Upfal, Weathersby 1997: "Efficient Algorithms for All-to-All Communications in Multiport
+//! Message-Passing Systems", IEEE TPDS 8(11). ⌈log2 p⌉ rounds for any p.
+
+use super::phase::Next;
+use super::seat::Seat;
+use super::step::{Blocks, Piece, Space, Step, Then};
+
+fn distance(seat: Seat, round: u32) -> Option<u32> {
+    1u32.checked_shl(round).filter(|&distance| distance < seat.size)
+}
+
+/// In round k sends the 2^k blocks from its own on to the member 2^k behind, and gets the next ones from the one ahead.
+pub(super) fn allgather(seat: Seat, round: u32) -> Next {
+    let Some(distance) = distance(seat, round) else { return Next::End };
+    let count = distance.min(seat.size - distance);
+    let (to, from) = (seat.back(seat.rank, distance), seat.ahead(seat.rank, distance));
+    let (send, recv) = (Space::Temp.up(seat.rank, count), Space::Temp.up(from, count));
+    Next::Do(Step::Exchange { to, send, from, recv, then: Then::Store })
+}
+
+/// In round k packs the blocks whose distance has bit k and sends them 2^k ahead; those that arrive take their places.
+pub(super) fn alltoall(seat: Seat, round: u32) -> Next {
+    let bit = round / 2;
+    let Some(distance) = distance(seat, bit) else { return Next::End };
+    let blocks = Blocks::Bit(bit);
+    let (held, packed) = (Piece { space: Space::Temp, blocks }, Piece { space: Space::Scratch, blocks });
+    if round.is_multiple_of(2) {
+        return Next::Do(Step::Copy { from: held, to: packed });
+    }
+    let (to, from) = (seat.ahead(seat.rank, distance), seat.back(seat.rank, distance));
+    Next::Do(Step::Exchange { to, send: packed, from, recv: held, then: Then::Store })
+}

@@ -1,0 +1,42 @@
+//! Gather and scatter of blocks of n bytes among p members, and their forms with varying sizes, with α a message's
+//! latency and β a byte's time. A scatter is a gather in reverse.
+//!
+//! | algorithm | source | time | messages | bytes sent |
+//! |---|---|---|---|---|
+//! | binomial | Chan et al. 2007; MPICH's | ⌈log2 p⌉ α + (p − 1) nβ | p − 1 | each block as often as its member has ones in its relative rank: ½ p log2 p n for p = 2^k |
+//! | linear | the root with all at once | (p − 1) (α + nβ) where the root's link is the limit | p − 1 | (p − 1) n |
+//!
+//! The forms with varying sizes are linear: only the root knows all sizes.
+
+use super::phase::{Numbering, Phase};
+use super::step::Space;
+use super::tree::is_leaf;
+use super::{Parts, Schedule, Seat};
+use crate::platform::Algorithm;
+
+pub(super) fn plan_gather(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+    let plan = Schedule::empty(seat, Parts::Ranks);
+    let is_root = seat.rank == seat.root;
+    let own = |to| Phase::CopyOwn { from: Space::Input, to };
+    Some(match algorithm {
+        Algorithm::Binomial if is_root => plan.then(own(Space::Output)).then(Phase::TreeGather { hold: Space::Output }),
+        Algorithm::Binomial if is_leaf(seat) => plan.then(Phase::TreeGather { hold: Space::Input }),
+        Algorithm::Binomial => plan.then(own(Space::Temp)).then(Phase::TreeGather { hold: Space::Temp }),
+        Algorithm::Linear => plan.then_if(is_root, own(Space::Output)).then(Phase::LinearGather),
+        _ => return None,
+    })
+}
+
+pub(super) fn plan_scatter(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+    let plan = Schedule::empty(seat, Parts::Ranks);
+    let is_root = seat.rank == seat.root;
+    let own = |from| Phase::CopyOwn { from, to: Space::Output };
+    let tree = |hold| Phase::TreeScatter { hold, numbering: Numbering::Member };
+    Some(match algorithm {
+        Algorithm::Binomial if is_root => plan.then(tree(Space::Input)).then(own(Space::Input)),
+        Algorithm::Binomial if is_leaf(seat) => plan.then(tree(Space::Output)),
+        Algorithm::Binomial => plan.then(tree(Space::Temp)).then(own(Space::Temp)),
+        Algorithm::Linear => plan.then(Phase::LinearScatter).then_if(is_root, own(Space::Input)),
+        _ => return None,
+    })
+}

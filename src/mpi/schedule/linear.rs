@@ -1,0 +1,120 @@
+//! One with all, and all with all: at once, in batches, or in p − 1 rounds of pairs.
+
+use super::phase::{Exchanged, Next};
+use super::seat::Seat;
+use super::step::{Side, Space, Step, Then};
+
+/// The root starts a send to each, in relative order, and waits.
+pub(super) fn bcast(seat: Seat, round: u32) -> Next {
+    let piece = Space::Output.all();
+    from_root(seat, round, |to| Step::StartSend { to, piece }, |from| Step::Recv { from, piece, then: Then::Store })
+}
+
+/// The root starts a send of each one's block and waits.
+pub(super) fn scatter(seat: Seat, round: u32) -> Next {
+    from_root(
+        seat,
+        round,
+        |to| Step::StartSend { to, piece: Space::Input.one(to) },
+        |from| Step::Recv { from, piece: Space::Output.one(seat.rank), then: Then::Store },
+    )
+}
+
+/// The root posts a receive of each one's block and waits.
+pub(super) fn gather(seat: Seat, round: u32) -> Next {
+    from_root(
+        seat,
+        round,
+        |from| Step::StartRecv { from, piece: Space::Output.one(from) },
+        |to| Step::Send { to, piece: Space::Input.one(seat.rank) },
+    )
+}
+
+fn from_root(seat: Seat, round: u32, root: impl Fn(u32) -> Step, other: impl Fn(u32) -> Step) -> Next {
+    if seat.rank != seat.root {
+        return if round == 0 { Next::Do(other(seat.root)) } else { Next::End };
+    }
+    let others = seat.size - 1;
+    match round {
+        _ if round < others => Next::Do(root(seat.member(round + 1))),
+        _ if round == others && others > 0 => Next::Do(Step::WaitAll),
+        _ => Next::End,
+    }
+}
+
+/// The root takes the contributions from the last rank's to the first's, its own in its place, each on the left.
+pub(super) fn reduce(seat: Seat, round: u32) -> Next {
+    let all = Space::Output.all();
+    if round >= seat.size || (round > 0 && seat.rank != seat.root) {
+        return Next::End;
+    }
+    if seat.rank != seat.root {
+        return Next::Do(Step::Send { to: seat.root, piece: Space::Input.all() });
+    }
+    let from = seat.size - 1 - round;
+    Next::Do(match (from == seat.rank, round) {
+        (true, 0) => Step::Copy { from: Space::Input.all(), to: all },
+        (true, _) => Step::Combine { from: Space::Input.all(), to: all, side: Side::Left },
+        (false, 0) => Step::Recv { from, piece: all, then: Then::Store },
+        (false, _) => Step::Recv { from, piece: all, then: Then::Combine(Side::Left) },
+    })
+}
+
+/// The most receives, and sends, that an exchange with all has under way (MPICH's `MPIR_CVAR_ALLTOALL_THROTTLE`).
+const BATCH: u32 = 32;
+
+/// For 32 distances at a time: posts the receives from behind, starts the sends ahead, nearest first; waits.
+pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged) -> Next {
+    let (batch, step) = (round / (2 * BATCH + 1), round % (2 * BATCH + 1));
+    let nearest = 1 + u64::from(batch) * u64::from(BATCH);
+    if nearest >= u64::from(seat.size) {
+        return Next::End;
+    }
+    // Below the size, so in 32 bits.
+    let nearest = nearest as u32;
+    let count = BATCH.min(seat.size - nearest);
+    if step < count {
+        let from = seat.back(seat.rank, nearest + step);
+        Next::Do(Step::StartRecv { from, piece: Space::Output.one(from) })
+    } else if step < 2 * count {
+        let to = seat.ahead(seat.rank, nearest + step - count);
+        let block = match what {
+            Exchanged::Own => seat.rank,
+            Exchanged::Each => to,
+        };
+        Next::Do(Step::StartSend { to, piece: Space::Input.one(block) })
+    } else if step == 2 * count {
+        Next::Do(Step::WaitAll)
+    } else {
+        Next::End
+    }
+}
+
+/// Whom a member sends to and receives from in round `k` ≥ 1: one partner where there are 2^j members, else neighbours at distance k.
+fn partners(seat: Seat, k: u32) -> (u32, u32) {
+    if seat.size.is_power_of_two() {
+        (seat.rank ^ k, seat.rank ^ k)
+    } else {
+        (seat.ahead(seat.rank, k), seat.back(seat.rank, k))
+    }
+}
+
+/// In each of p − 1 rounds sends one member its block and receives from one.
+pub(super) fn pairwise(seat: Seat, round: u32) -> Next {
+    if round + 1 >= seat.size {
+        return Next::End;
+    }
+    let (to, from) = partners(seat, round + 1);
+    let (send, recv) = (Space::Input.one(to), Space::Output.one(from));
+    Next::Do(Step::Exchange { to, send, from, recv, then: Then::Store })
+}
+
+/// The same, combining what is received with this member's block.
+pub(super) fn pairwise_reduce(seat: Seat, round: u32) -> Next {
+    if round + 1 >= seat.size {
+        return Next::End;
+    }
+    let (to, from) = partners(seat, round + 1);
+    let (send, recv) = (Space::Input.one(to), Space::Output.one(seat.rank));
+    Next::Do(Step::Exchange { to, send, from, recv, then: Then::Combine(Side::of(from, seat.rank)) })
+}

@@ -1,0 +1,37 @@
+//! Reduce-scatter of n bytes in all among p members, with α a message's latency, β a byte's time, γ the time to combine a
+//! byte, and q the greatest power of two up to p. Blocks may vary in size.
+//!
+//! | algorithm | source | time | messages | bytes sent (equal blocks) |
+//! |---|---|---|---|---|
+//! | recursive_halving | Thakur et al. 2005 | log2 q α + (q−1)/q n (β + γ); a fold adds 2α + (n + n/p) β + nγ | q log2 q + 2 (p − q) | (q − 1) n + (p − q) (n + n/p) |
+//! | pairwise | Thakur et al. 2005 | (p − 1) α + (p−1)/p n (β + γ) | p (p − 1) | (p − 1) n |
+//! | binomial | reduce to rank 0, then scatter (for operators that do not commute) | 2 ⌈log2 p⌉ α + (⌈log2 p⌉ + 1) nβ + ⌈log2 p⌉ nγ | 2 (p − 1) | (p − 1) n + n/p × the ones in 0, …, p − 1 |
+//!
+//! Only binomial keeps the order of ranks: recursive_halving combines distant ranks first, pairwise starts with one's own.
+
+use super::phase::{Numbering, Phase};
+use super::step::Space;
+use super::{Parts, Schedule, Seat};
+use crate::platform::Algorithm;
+
+pub(super) fn plan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+    let plan = Schedule::empty(seat, Parts::Ranks);
+    let hold = Space::Temp;
+    Some(match algorithm {
+        Algorithm::RecursiveHalving => plan
+            .then(Phase::CopyAll { from: Space::Input, to: hold })
+            .then(Phase::FoldIn { hold })
+            .then(Phase::HalveFar { hold })
+            .then(Phase::FoldOutOwn { hold })
+            .then_if(seat.folded().is_some(), Phase::CopyOwn { from: hold, to: Space::Output }),
+        Algorithm::Binomial => plan
+            .then(Phase::CopyAll { from: Space::Input, to: hold })
+            .then(Phase::TreeReduce { hold })
+            .then(Phase::TreeScatter { hold, numbering: Numbering::Member })
+            .then(Phase::CopyOwn { from: hold, to: Space::Output }),
+        Algorithm::Pairwise => {
+            plan.then(Phase::CopyOwn { from: Space::Input, to: Space::Output }).then(Phase::PairwiseReduce)
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,47 @@
+//! Rings, and the chain, which is a ring cut open.
+
+use super::phase::Next;
+use super::seat::Seat;
+use super::step::{Side, Space, Step, Then};
+
+/// p − 1 rounds: passes the block received last to the next member; relative rank v starts with block v + `shift`.
+pub(super) fn allgather(seat: Seat, round: u32, shift: u32) -> Next {
+    let first = seat.ahead(seat.relative(), shift);
+    around(seat, round, first, Then::Store)
+}
+
+/// p − 1 rounds: what arrives is combined and passed on, so that rank r ends with all of block r + 1.
+pub(super) fn reduce(seat: Seat, round: u32) -> Next {
+    around(seat, round, seat.rank, Then::Combine(Side::Left))
+}
+
+fn around(seat: Seat, round: u32, first: u32, then: Then) -> Next {
+    if round + 1 >= seat.size {
+        return Next::End;
+    }
+    let block = seat.back(first, round);
+    Next::Do(Step::Exchange {
+        to: seat.ahead(seat.rank, 1),
+        send: Space::Output.one(block),
+        from: seat.back(seat.rank, 1),
+        recv: Space::Output.one(seat.back(block, 1)),
+        then,
+    })
+}
+
+/// Receives segment after segment from the relative rank before, passing on the last one meanwhile.
+pub(super) fn chain_bcast(seat: Seat, round: u32, segments: u32) -> Next {
+    let v = seat.relative();
+    let recv = (v > 0 && round < segments).then(|| (seat.back(seat.rank, 1), Space::Output.one(round)));
+    // The first member has all segments from the start, the others send each a round after they got it.
+    let sent = if v == 0 { Some(round) } else { round.checked_sub(1) };
+    let send = sent
+        .filter(|&segment| segment < segments && v + 1 < seat.size)
+        .map(|segment| (seat.ahead(seat.rank, 1), Space::Output.one(segment)));
+    match (send, recv) {
+        (Some((to, send)), Some((from, recv))) => Next::Do(Step::Exchange { to, send, from, recv, then: Then::Store }),
+        (Some((to, piece)), None) => Next::Do(Step::Send { to, piece }),
+        (None, Some((from, piece))) => Next::Do(Step::Recv { from, piece, then: Then::Store }),
+        (None, None) => Next::End,
+    }
+}

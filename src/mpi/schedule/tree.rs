@@ -1,0 +1,97 @@
+//! Binomial trees: relative rank v > 0 hangs below v without its lowest set bit, and has the subtree [v, v + lowest bit).
+
+use super::phase::{Next, Numbering};
+use super::seat::Seat;
+use super::step::{Piece, Side, Space, Step, Then};
+
+/// How many children relative rank `v` has; child k is v + 2^k.
+pub(super) fn children(seat: Seat, v: u32) -> u32 {
+    // 2^k below the lowest set bit, and v + 2^k below the size.
+    v.trailing_zeros().min(u32::BITS - (seat.size - 1 - v).leading_zeros())
+}
+
+/// Whether this member has no children.
+pub(super) fn is_leaf(seat: Seat) -> bool {
+    children(seat, seat.relative()) == 0
+}
+
+fn parent(seat: Seat, v: u32) -> u32 {
+    seat.member(v & (v - 1))
+}
+
+/// The blocks of the subtree at relative rank `v`, which is a child by 2^`k` or the root itself.
+fn subtree(seat: Seat, v: u32, k: u32, space: Space, numbering: Numbering) -> Piece {
+    let count = (1u32 << k).min(seat.size - v);
+    let first = match numbering {
+        Numbering::Relative => v,
+        Numbering::Member => seat.member(v),
+    };
+    space.up(first, count)
+}
+
+/// Receives from the children, nearest first, and combines; then sends to the parent.
+pub(super) fn reduce(seat: Seat, round: u32, hold: Space) -> Next {
+    let v = seat.relative();
+    let children = children(seat, v);
+    if round < children {
+        let from = seat.member(v + (1 << round));
+        Next::Do(Step::Recv { from, piece: hold.all(), then: Then::Combine(Side::Right) })
+    } else if round == children && v > 0 {
+        Next::Do(Step::Send { to: parent(seat, v), piece: hold.all() })
+    } else {
+        Next::End
+    }
+}
+
+/// Receives from the parent, then sends to the children, farthest first.
+pub(super) fn bcast(seat: Seat, round: u32, hold: Space) -> Next {
+    let v = seat.relative();
+    down(seat, v, round, |child| match child {
+        None => Step::Recv { from: parent(seat, v), piece: hold.all(), then: Then::Store },
+        Some(k) => Step::Send { to: seat.member(v + (1 << k)), piece: hold.all() },
+    })
+}
+
+/// Receives the children's subtrees, nearest first; then sends its own to the parent.
+pub(super) fn gather(seat: Seat, round: u32, hold: Space) -> Next {
+    let v = seat.relative();
+    let children = children(seat, v);
+    if round < children {
+        let child = v + (1 << round);
+        let piece = subtree(seat, child, round, hold, Numbering::Member);
+        Next::Do(Step::Recv { from: seat.member(child), piece, then: Then::Store })
+    } else if round == children && v > 0 {
+        let piece = subtree(seat, v, v.trailing_zeros(), hold, Numbering::Member);
+        Next::Do(Step::Send { to: parent(seat, v), piece })
+    } else {
+        Next::End
+    }
+}
+
+/// Receives its subtree from the parent, then sends the children theirs, farthest first.
+pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering) -> Next {
+    let v = seat.relative();
+    down(seat, v, round, |child| match child {
+        None => {
+            let piece = subtree(seat, v, v.trailing_zeros(), hold, numbering);
+            Step::Recv { from: parent(seat, v), piece, then: Then::Store }
+        }
+        Some(k) => {
+            let child = v + (1 << k);
+            Step::Send { to: seat.member(child), piece: subtree(seat, child, k, hold, numbering) }
+        }
+    })
+}
+
+/// The order of steps down a tree: `step` is given `None` for the parent, then the children's k.
+fn down(seat: Seat, v: u32, round: u32, step: impl FnOnce(Option<u32>) -> Step) -> Next {
+    let children = children(seat, v);
+    if v == 0 {
+        return if round < children { Next::Do(step(Some(children - 1 - round))) } else { Next::End };
+    }
+    match round {
+        0 => Next::Do(step(None)),
+        _ if round <= children => Next::Do(step(Some(children - round))),
+        _ => Next::End,
+    }
+}
