@@ -1,6 +1,6 @@
 //! Throughput of the engine alone: programs are small state machines, so that only matching, events and ports count.
 //!
-//! `cargo bench --bench engine [-- FILTER]` prints messages a second, the median of five runs.
+//! `cargo bench --bench engine [-- FILTER] [--workers W]` prints messages a second, the median of five runs.
 
 use std::time::Instant;
 
@@ -143,7 +143,11 @@ impl Program for Exchanges {
 }
 
 fn bench<P: Program>(name: &str, nct: [u32; 3], workers: u32, make: impl Fn(Rank) -> P + Sync) {
-    if std::env::args().skip(1).any(|filter| !filter.starts_with('-') && !name.contains(&filter)) {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let wanted = args.iter().position(|arg| arg == "--workers").map(|at| args[at + 1].clone());
+    if wanted.is_some_and(|wanted| wanted != workers.to_string())
+        || args.first().is_some_and(|filter| !filter.starts_with('-') && !name.contains(filter))
+    {
         return;
     }
     let platform = platform(nct);

@@ -85,6 +85,7 @@ pub(super) fn run<P: Program + ?Sized>(
             }
             Call::Start(strand) => {
                 stretch += SEND_WEIGHT;
+                desk.alone = false;
                 Some(Answer::Started(start_strand(shared, desk, strand, clock)))
             }
             Call::Enter(name) => {
@@ -216,8 +217,8 @@ fn start_send(
     });
     let rendezvous = if eager { None } else { request };
     let parcel = Parcel { context, tag, size, rendezvous, payload };
-    if desk.portless[level as usize] {
-        // No port to meet in order of time: the head's time is known at once.
+    if desk.portless[level as usize] || desk.is_next(left) {
+        // There is no port to meet in order of time, or this is its time.
         send_head(shared, desk, to, parcel, left);
     } else {
         let me = shared.rank;

@@ -45,6 +45,11 @@ pub(super) struct Desk<'a> {
     pub least_latency: [SimSpan; 3],
     pub portless: [bool; 3],
     pub unfinished: u64,
+    /// The task that runs is the only one whose calls can come before the queue's earliest event: what it does before that
+    /// may be done at once instead of through the queue.
+    pub alone: bool,
+    /// Every effect of a call comes later than the call: no latency or handshake is zero.
+    pub all_later: bool,
 }
 
 impl<'a> Desk<'a> {
@@ -78,6 +83,8 @@ impl<'a> Desk<'a> {
             least_latency: Level::ALL.map(|level| per_level(level).least_latency()),
             portless: Level::ALL.map(|level| per_level(level).law() == LoadLaw::Ideal),
             unfinished: 0,
+            alone: false,
+            all_later: Level::ALL.iter().all(|&level| per_level(level).least_latency() > SimSpan::ZERO),
         }
     }
 
@@ -100,6 +107,12 @@ impl<'a> Desk<'a> {
             self.outgoing_next = self.outgoing_next.min(time);
             self.outgoing[owner as usize].push(event);
         }
+    }
+
+    /// Whether an event at `time` would be the very next, whatever the running task does after it.
+    #[inline]
+    pub fn is_next(&mut self, time: SimTime) -> bool {
+        self.alone && self.all_later && time < self.window_end && time < self.queue.first_time()
     }
 
     /// A message's head or a rendezvous' request sets out for `to` and would get there at `head`: gives the time it does so

@@ -162,7 +162,9 @@ impl<'a, P: Program> Worker<'a, P> {
             }
             Body::End { send } => set_ready(shared, desk, send, event.key.time),
         }
+        desk.alone = desk.woken.len() == 1 && shared.strands.is_empty();
         go_on(program, shared, desk);
+        desk.alone = false;
     }
 
     /// The ranks that have not ended, and for whom they wait.
