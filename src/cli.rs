@@ -1,5 +1,71 @@
-//! (being written)
-/// Runs the program.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+//! The command line: a straight pipeline from arguments over settings and a run to printed and written results.
+//!
+//! The only module that prints, and one of the few that touch files.
+
+mod args;
+mod bug;
+mod configuration;
+mod copies;
+mod exit;
+mod host;
+mod interrupt;
+mod output;
+mod progress;
+mod run;
+mod settings;
+mod values;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use crate::engine::Progress;
+
+use args::{Parsed, RunArgs};
+use configuration::Configuration;
+pub use exit::Exit;
+use exit::Failure;
+use host::Stopwatch;
+use output::Outputs;
+use progress::ProgressLine;
+
+/// Runs the program on the arguments of the process.
+pub fn main() -> ExitCode {
+    bug::install_hook();
+    let result = command(std::env::args_os().collect());
+    if let Err(failure) = &result {
+        complain(&failure.text);
+    }
+    ExitCode::from(result.err().map_or(Exit::Predicted, |failure| failure.exit) as u8)
+}
+
+fn command(arguments: Vec<OsString>) -> Result<(), Failure> {
+    match args::parse(arguments)? {
+        Parsed::Help(text) => output::print(&text),
+        Parsed::Run(args) => predict(&args),
+    }
+}
+
+fn predict(args: &RunArgs) -> Result<(), Failure> {
+    copies::refuse_several(|name| std::env::var(name).ok())?;
+    let configuration = Configuration::load(args)?;
+    if args.show_config {
+        return output::print(&configuration.to_toml()?);
+    }
+    let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), args.quiet)?;
+    let progress = Arc::new(Progress::default());
+    interrupt::listen(&progress)?;
+    let line = ProgressLine::start(&progress, args.quiet);
+    let stopwatch = Stopwatch::start();
+    let outcome = run::simulate(&configuration, &progress);
+    drop(line);
+    let mut outcome = outcome?;
+    stopwatch.stop(&mut outcome);
+    outputs.write(&outcome)
+}
+
+/// Prints an error to stderr, the one place where that is done; a closed stderr is nobody's concern.
+fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "error: {text}");
 }

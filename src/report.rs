@@ -1,1 +1,75 @@
-//! (being written)
+//! From an `Outcome` or a `RunError` of the engine to text, JSON and CSV.
+//!
+//! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
+
+mod deadlock;
+mod export;
+mod headline;
+mod messages;
+mod notes;
+mod numbers;
+#[cfg(test)]
+mod samples;
+mod sizes;
+mod table;
+mod time;
+
+#[cfg(test)]
+pub(crate) use samples::{busy, empty, huge};
+
+pub use deadlock::failure;
+pub use export::{json, profile_csv};
+pub use numbers::{count, rate};
+
+use crate::engine::Outcome;
+
+/// What a run predicts and why, to be read by people: the time first, then where it went, then the messages.
+pub fn summary(outcome: &Outcome) -> String {
+    let parts = [
+        headline::headline(outcome),
+        time::time_parts(outcome),
+        messages::by_level(outcome),
+        sizes::counts(outcome),
+        sizes::volumes(outcome),
+        messages::busiest_pairs(outcome),
+        notes::notes(outcome),
+        notes::host(outcome),
+    ];
+    let mut text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_report_is_wider_than_80_columns_or_prints_what_is_no_number() {
+        for outcome in [busy(), huge(), empty()] {
+            let text = summary(&outcome);
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
+                assert_eq!(line.trim_end(), line, "blanks at the end");
+            }
+            for wrong in ["NaN", "inf", "-0"] {
+                assert!(!text.contains(wrong), "{wrong} in\n{text}");
+            }
+            assert!(text.is_ascii() && text.ends_with('\n') && !text.ends_with("\n\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_run_of_16_ranks_reads_as_the_manual_shows() {
+        let text = summary(&busy());
+        assert_eq!(text, include_str!("report/busy.txt"), "\n{text}");
+    }
+
+    #[test]
+    fn a_run_without_a_message_says_so_and_stops() {
+        let text = summary(&empty());
+        assert_eq!(text, include_str!("report/empty.txt"), "\n{text}");
+    }
+}

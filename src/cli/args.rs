@@ -1,0 +1,286 @@
+//! The arguments: what can be typed, and what `--help` teaches.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+use crate::platform::Shape;
+use crate::profile::Intervals;
+use crate::units::SimSpan;
+
+use super::exit::{Exit, Failure};
+use super::values::{Model, parse_intervals, parse_shape};
+
+/// Commands of the contract that this version does not have.
+const LATER: [&str; 8] = ["sweep", "validate", "measure", "cluster", "report", "trace", "cc", "cxx"];
+
+/// Numbers that a configuration file can hold: TOML's integers are signed.
+const MOST: u64 = i64::MAX as u64;
+
+const EXAMPLES: &str = "\
+Examples:
+  Predict a program on the default machine, then on 4 nodes of 2 CMPs of 2 cores
+    mcpsim workloads/jacobi3d.toml
+    mcpsim --nct 4,2,2 workloads/jacobi3d.toml
+  A machine of your own, half of its cores used, ranks dealt out node by node
+    mcpsim --platform my.toml --ranks 8 --placement cyclic app.toml
+  What would a faster network buy? What would a larger problem take?
+    mcpsim --set platform.inter_node.latency=1us app.toml
+    mcpsim --set app.n=1024 app.toml
+  Everything about the run for a script, and the message profile for a plot
+    mcpsim --quiet --json out.json --profile out.csv app.toml
+  Keep the merged configuration, and run it again as it was
+    mcpsim --nct 64,2,16 --show-config app.toml > whole.toml
+    mcpsim whole.toml
+
+Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
+70 a bug in mcpsim, 130 interrupted.";
+
+/// Predicts how long an MPI program would take on a multi-core cluster, and why
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "mcpsim",
+    version,
+    override_usage = "mcpsim [run] [OPTIONS] APP [-- ARGS]",
+    term_width = 80,
+    arg_required_else_help = true,
+    after_help = "See --help for examples and exit codes.",
+    after_long_help = EXAMPLES
+)]
+pub(super) struct RunArgs {
+    /// The application: a TOML file that says what ranks do
+    #[arg(value_name = "APP")]
+    pub app: PathBuf,
+
+    /// Arguments of a real program; a described application takes none (use --set)
+    #[arg(value_name = "ARGS", hide = true)]
+    pub arguments: Vec<OsString>,
+
+    /// Nodes, CMPs (sockets) a node, cores a CMP
+    #[arg(long, value_name = "N,C,T", value_parser = parse_shape, help_heading = "Machine")]
+    pub nct: Option<Shape>,
+
+    /// The target machine's file (default: the built-in one)
+    #[arg(long, value_name = "FILE", help_heading = "Machine")]
+    pub platform: Option<PathBuf>,
+
+    /// Three levels, or the two-level baseline (default: mcpsim)
+    #[arg(long, value_name = "mcpsim|bigsim", value_parser = |text: &str| text.parse::<Model>(), help_heading = "Machine")]
+    pub model: Option<Model>,
+
+    /// Target ranks (default: one a core)
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Ranks")]
+    pub ranks: Option<u32>,
+
+    /// Allow several ranks on a core
+    #[arg(long, help_heading = "Ranks")]
+    pub oversubscribe: bool,
+
+    /// Rank to core: block, cyclic, or a file of one core a line (default: block)
+    #[arg(long, value_name = "block|cyclic|FILE", help_heading = "Ranks")]
+    pub placement: Option<PathBuf>,
+
+    /// Override a key of platform, app or run; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Run")]
+    pub set: Vec<String>,
+
+    /// Seed of every random draw (default: 1)
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MOST), help_heading = "Run")]
+    pub seed: Option<u64>,
+
+    /// Host threads (default: as many as pay off)
+    #[arg(long, value_name = "W", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Run")]
+    pub workers: Option<u32>,
+
+    /// End when a rank's clock passes this, such as "10 s"
+    #[arg(long, value_name = "TIME", help_heading = "Run")]
+    pub max_time: Option<SimSpan>,
+
+    /// End after this many events
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
+    pub max_events: Option<u64>,
+
+    /// End when a rank takes this many turns without a call that takes time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
+    pub max_turns: Option<u64>,
+
+    /// Write the whole outcome as JSON (- is stdout)
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub json: Option<OsString>,
+
+    /// Write the message profile as CSV (- is stdout)
+    #[arg(long, value_name = "FILE.csv", help_heading = "Results")]
+    pub profile: Option<OsString>,
+
+    /// Bounds of the profile's message sizes, such as 256,4KiB,64KiB
+    #[arg(long, value_name = "SIZES", value_parser = parse_intervals, help_heading = "Results")]
+    pub intervals: Option<Intervals>,
+
+    /// Count messages between each pair of ranks
+    #[arg(long, help_heading = "Results")]
+    pub pairs: bool,
+
+    /// List every rank in the outcome even above 65,536 ranks
+    #[arg(long, help_heading = "Results")]
+    pub per_rank: bool,
+
+    /// Print the merged configuration as TOML and stop
+    #[arg(long, help_heading = "Results")]
+    pub show_config: bool,
+
+    /// Print errors only
+    #[arg(long, short, help_heading = "Results")]
+    pub quiet: bool,
+
+    /// Prefix what a program prints by its rank; described applications print nothing
+    #[arg(long, help_heading = "Results")]
+    pub tag_output: bool,
+}
+
+/// What the arguments ask for.
+#[derive(Debug)]
+pub(super) enum Parsed {
+    /// This text on stdout.
+    Help(String),
+    /// A run.
+    Run(Box<RunArgs>),
+}
+
+/// Reads the arguments, the first of which is the program's name.
+pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
+    let first = arguments.get(1).and_then(|argument| argument.to_str()).unwrap_or_default();
+    if first == "run" {
+        arguments.remove(1);
+    } else if LATER.contains(&first) {
+        return Err(not_available(first));
+    }
+    let args = match RunArgs::command().try_get_matches_from(arguments) {
+        Ok(matches) => RunArgs::from_arg_matches(&matches),
+        Err(error) => Err(error),
+    };
+    let args = match args {
+        Ok(args) => args,
+        Err(error) if error.exit_code() == 0 => return Ok(Parsed::Help(error.to_string())),
+        Err(error) => return Err(usage(&error)),
+    };
+    check_command(&args)?;
+    if let Some(argument) = args.arguments.first() {
+        return Err(Failure::bad_input(format!(
+            "unexpected argument \"{}\": the described application {} takes none, change its keys with --set app.KEY=VALUE",
+            argument.display(),
+            args.app.display()
+        )));
+    }
+    Ok(Parsed::Run(Box::new(args)))
+}
+
+/// clap's message without its own "error: "; without arguments it is the help, which has none.
+fn usage(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    let missing = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    let text = if missing { format!("no application given\n\n{text}") } else { text.to_owned() };
+    Failure { exit: Exit::BadInput, text }
+}
+
+/// A command's name where the application is expected: options came first.
+fn check_command(args: &RunArgs) -> Result<(), Failure> {
+    match args.app.to_str() {
+        Some(name) if LATER.contains(&name) && !args.app.exists() => Err(not_available(name)),
+        Some("run") if !args.app.exists() => {
+            Err(Failure::bad_input("\"run\" stands before the options: mcpsim run [OPTIONS] APP"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn not_available(command: &str) -> Failure {
+    Failure::bad_input(format!(
+        "\"{command}\" is not available in this version, expected mcpsim [run] [OPTIONS] APP; \
+         a file of that name is ./{command}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Parsed, Failure> {
+        parse(std::iter::once("mcpsim").chain(line.split_whitespace()).map(OsString::from).collect())
+    }
+
+    fn run(line: &str) -> RunArgs {
+        match parsed(line) {
+            Ok(Parsed::Run(args)) => *args,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn run_may_be_left_out() {
+        for line in
+            ["--nct 4,2,2 app.toml", "run --nct 4,2,2 app.toml", "app.toml --nct=4,2,2", "--nct 4,2,2 -- app.toml"]
+        {
+            let args = run(line);
+            assert_eq!(args.app, PathBuf::from("app.toml"), "{line}");
+            assert_eq!(args.nct, Some(Shape { nodes: 4, cmps: 2, cores: 2 }), "{line}");
+        }
+    }
+
+    #[test]
+    fn definitions_are_sound() {
+        RunArgs::command().debug_assert();
+    }
+
+    #[test]
+    fn help_fits_80_columns_and_shows_examples() {
+        for (option, most) in [("-h", 60), ("--help", 130)] {
+            let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            assert!(text.lines().count() <= most, "{text}");
+            assert_eq!(text.contains("Examples:"), option == "--help", "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_usage_says_what_and_exits_with_2() {
+        for (line, start) in [
+            ("", "no application given\n\nPredicts how long"),
+            (
+                "--nct 4,2 a.toml",
+                "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2, at most",
+            ),
+            (
+                "--nct 0,1,1 a.toml",
+                "invalid value '0,1,1' for '--nct <N,C,T>': expected three whole numbers above zero",
+            ),
+            ("--ranks 0 a.toml", "invalid value '0' for '--ranks <P>': 0 is not in 1.."),
+            ("--workers x a.toml", "invalid value 'x' for '--workers <W>'"),
+            ("--model logp a.toml", "invalid value 'logp' for '--model <mcpsim|bigsim>': expected mcpsim or bigsim"),
+            ("--seed -1 a.toml", "invalid value '-1' for '--seed <S>'"),
+            ("--max-time 7 a.toml", "invalid value '7' for '--max-time <TIME>': expected a time such as \"1.2 us\""),
+            (
+                "--intervals 4KiB,1KiB a.toml",
+                "invalid value '4KiB,1KiB' for '--intervals <SIZES>': expected sizes in increasing order",
+            ),
+            (
+                "--intervals x a.toml",
+                "invalid value 'x' for '--intervals <SIZES>': expected a size such as \"64 KiB\" or 65536",
+            ),
+            ("--colour a.toml", "unexpected argument '--colour' found"),
+            (
+                "a.toml b.toml",
+                "unexpected argument \"b.toml\": the described application a.toml takes none, change its keys with --set",
+            ),
+            ("a.toml -- -n 5", "unexpected argument \"-n\": "),
+            ("cc prog.c", "\"cc\" is not available in this version"),
+            ("--quiet sweep", "\"sweep\" is not available in this version"),
+            ("--quiet run app.toml", "\"run\" stands before the options"),
+        ] {
+            let failure = parsed(line).unwrap_err();
+            assert!(failure.text.starts_with(start), "{line}: {}", failure.text);
+            assert_eq!(failure.exit, Exit::BadInput, "{line}");
+        }
+    }
+}

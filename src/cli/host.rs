@@ -1,0 +1,62 @@
+//! What a run took of the host: the engine knows no clock but the virtual one.
+
+use std::time::{Duration, Instant};
+
+use crate::engine::Outcome;
+
+/// Measures one run.
+#[derive(Debug)]
+pub(super) struct Stopwatch {
+    started: Instant,
+}
+
+impl Stopwatch {
+    /// Starts measuring.
+    pub fn start() -> Self {
+        Stopwatch { started: Instant::now() }
+    }
+
+    /// Ends measuring and enters what was found.
+    pub fn stop(self, outcome: &mut Outcome) {
+        enter(outcome, self.started.elapsed());
+        if let Ok(status) = std::fs::read_to_string("/proc/self/status") {
+            outcome.host.peak_rss_bytes = peak_rss(&status).unwrap_or(0);
+        }
+    }
+}
+
+fn enter(outcome: &mut Outcome, elapsed: Duration) {
+    let seconds = elapsed.as_secs_f64();
+    outcome.host.wall_s = seconds;
+    // JSON has no infinity: a run too short to measure has no rate.
+    outcome.host.messages_per_s = if seconds > 0.0 { outcome.messages.count as f64 / seconds } else { 0.0 };
+}
+
+/// The line "VmHWM:  1234 kB" of Linux' `/proc/self/status`, whose kB are KiB.
+fn peak_rss(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::busy;
+
+    #[test]
+    fn the_peak_of_memory_is_read_where_there_is_one() {
+        assert_eq!(peak_rss("Name:\tmcpsim\nVmHWM:\t    9216 kB\nVmRSS:\t 1 kB\n"), Some(9216 << 10));
+        assert_eq!(peak_rss("Name:\tmcpsim\n"), None);
+        assert_eq!(peak_rss("VmHWM:\tmuch\n"), None);
+    }
+
+    #[test]
+    fn a_run_too_short_to_measure_has_no_rate() {
+        let mut outcome = busy();
+        enter(&mut outcome, Duration::from_secs(2));
+        assert_eq!(outcome.host.messages_per_s, outcome.messages.count as f64 / 2.0);
+        enter(&mut outcome, Duration::ZERO);
+        assert_eq!(outcome.host.messages_per_s, 0.0);
+    }
+}

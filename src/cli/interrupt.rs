@@ -1,0 +1,53 @@
+//! Ctrl-C and SIGTERM: the first asks the run to end, the second ends the process.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::engine::Progress;
+
+use super::exit::{Exit, Failure};
+
+/// From now on a signal cancels what `progress` belongs to.
+pub(super) fn listen(progress: &Arc<Progress>) -> Result<(), Failure> {
+    let progress = Arc::clone(progress);
+    let asked = AtomicBool::new(false);
+    ctrlc::set_handler(move || {
+        if asked.swap(true, Ordering::SeqCst) {
+            let _ = writeln!(std::io::stderr(), "\nerror: interrupted twice, ended at once");
+            std::process::exit(Exit::Interrupted as i32);
+        }
+        progress.cancel();
+    })
+    .map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Runs only in the child process that the next test starts: interrupts itself until it is gone.
+    #[test]
+    fn child_that_is_interrupted() {
+        if std::env::var_os("MCPSIM_TEST_INTERRUPT").is_some() {
+            listen(&Arc::default()).unwrap();
+            for _ in 0..1000 {
+                Command::new("kill").args(["-INT", &std::process::id().to_string()]).status().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_second_interrupt_ends_the_process_with_130() {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["cli::interrupt::tests::child_that_is_interrupted", "--exact", "--nocapture"])
+            .env("MCPSIM_TEST_INTERRUPT", "1")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(130), "{text}");
+        assert!(text.ends_with("error: interrupted twice, ended at once\n"), "{text}");
+    }
+}

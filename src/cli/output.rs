@@ -1,0 +1,202 @@
+//! Where results go: stdout, and files that are written whole or not at all.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::engine::Outcome;
+use crate::report;
+
+use super::exit::Failure;
+
+/// The results a user asked for.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    json: Option<Target>,
+    profile: Option<Target>,
+    summary: bool,
+}
+
+/// Where one result goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Target {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Outputs {
+    /// Checks before a long run that the results can be written after it. `-` is stdout, which then shows no summary.
+    pub fn new(json: Option<&OsStr>, profile: Option<&OsStr>, quiet: bool) -> Result<Self, Failure> {
+        let json = json.map(|name| Target::new("--json", name)).transpose()?;
+        let profile = profile.map(|name| Target::new("--profile", name)).transpose()?;
+        if json.is_some() && json == profile {
+            let place = match &json {
+                Some(Target::File(path)) => path.display().to_string(),
+                _ => "stdout".to_owned(),
+            };
+            return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
+        }
+        let stdout_taken = [&json, &profile].into_iter().any(|target| *target == Some(Target::Stdout));
+        Ok(Outputs { json, profile, summary: !quiet && !stdout_taken })
+    }
+
+    /// Writes the files first, so that a closed stdout (`| head`) costs no result.
+    pub fn write(&self, outcome: &Outcome) -> Result<(), Failure> {
+        let mut results = Vec::new();
+        if let Some(target) = &self.json {
+            let text = report::json(outcome).map_err(|error| Failure::bad_input(format!("--json: {error}")))?;
+            results.push((target, text));
+        }
+        if let Some(target) = &self.profile {
+            results.push((target, report::profile_csv(outcome)));
+        }
+        results.sort_by_key(|(target, _)| **target == Target::Stdout);
+        for (target, text) in results {
+            match target {
+                Target::Stdout => print(&text)?,
+                Target::File(path) => {
+                    write_whole(path, &text).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+                }
+            }
+        }
+        if self.summary { print(&report::summary(outcome)) } else { Ok(()) }
+    }
+}
+
+impl Target {
+    fn new(option: &str, name: &OsStr) -> Result<Self, Failure> {
+        if name == "-" {
+            return Ok(Target::Stdout);
+        }
+        let path = PathBuf::from(name);
+        let wrong = |what: String| Failure::bad_input(format!("{option} {}: {what}", path.display()));
+        if path.is_dir() {
+            return Err(wrong("is a directory, expected a file to write".to_owned()));
+        }
+        if path.exists() && !path.is_file() {
+            // A device or a pipe: nothing can be tried without using it.
+            return Ok(Target::File(path));
+        }
+        let directory = directory_of(&path);
+        if !directory.is_dir() {
+            return Err(wrong(format!("no such directory as {}", directory.display())));
+        }
+        tempfile::tempfile_in(directory)
+            .map_err(|error| wrong(format!("cannot write to {}: {error}", directory.display())))?;
+        Ok(Target::File(path))
+    }
+}
+
+/// Prints `text` to stdout. A reader that has gone away (`| head`) has seen what it wanted.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_write("stdout", &error)),
+        _ => Ok(()),
+    }
+}
+
+fn cannot_write(name: &str, error: &io::Error) -> Failure {
+    Failure::bad_input(format!("cannot write {name}: {error}"))
+}
+
+/// Writes beside `path`, makes sure of the disk, then renames: a reader sees the old file or all of the new one.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    // Renaming over a link would replace the link, not the file it stands for.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let old = fs::metadata(path).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
+    }
+    let mode = old.map_or(Permissions::from_mode(0o666), |old| old.permissions());
+    let mut beside =
+        tempfile::Builder::new().prefix(".mcpsim-").suffix(".tmp").permissions(mode).tempfile_in(directory_of(path))?;
+    beside.write_all(text.as_bytes())?;
+    beside.as_file().sync_all()?;
+    beside.persist(path)?;
+    // The rename itself is safe only once the directory is; some file systems cannot, and then nothing is lost but that.
+    let _ = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
+    Ok(())
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::busy;
+
+    fn entries(directory: &Path) -> Vec<String> {
+        let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    fn outputs(json: Option<&Path>, profile: Option<&Path>) -> Result<Outputs, String> {
+        Outputs::new(json.map(Path::as_os_str), profile.map(Path::as_os_str), true).map_err(|failure| failure.text)
+    }
+
+    #[test]
+    fn results_are_whole_files_and_nothing_else_is_left_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let (json, csv) = (directory.path().join("a.json"), directory.path().join("a.csv"));
+        fs::write(&json, "old").unwrap();
+        outputs(Some(&json), Some(&csv)).unwrap().write(&busy()).unwrap();
+        assert_eq!(entries(directory.path()), ["a.csv", "a.json"]);
+        assert_eq!(fs::read_to_string(&json).unwrap(), report::json(&busy()).unwrap());
+        assert_eq!(fs::read_to_string(&csv).unwrap(), report::profile_csv(&busy()));
+    }
+
+    #[test]
+    fn a_link_stays_and_the_file_it_stands_for_is_replaced_with_its_permissions() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_whole(&link, "new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        let failure = outputs(Some(Path::new("/dev/full")), None).unwrap().write(&busy()).unwrap_err();
+        assert_eq!(failure.text, "cannot write /dev/full: No space left on device (os error 28)");
+        assert_eq!(failure.exit as u8, 2);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_known_before_the_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let error = |path: &Path| outputs(Some(path), None).unwrap_err();
+        let missing = here.join("no/x.json");
+        assert_eq!(
+            error(&missing),
+            format!("--json {}: no such directory as {}", missing.display(), here.join("no").display())
+        );
+        assert_eq!(error(here), format!("--json {}: is a directory, expected a file to write", here.display()));
+        assert_eq!(
+            outputs(Some(Path::new("-")), Some(Path::new("-"))).unwrap_err(),
+            "--json and --profile both go to stdout: give one another file"
+        );
+        let same = here.join("x");
+        assert!(outputs(Some(&same), Some(&same)).unwrap_err().contains(" both go to "));
+        assert!(entries(here).is_empty());
+    }
+
+    #[test]
+    fn a_summary_is_shown_unless_stdout_is_taken_or_quiet_is_wanted() {
+        let summary = |json: Option<&str>, quiet| Outputs::new(json.map(OsStr::new), None, quiet).unwrap().summary;
+        assert!(summary(None, false));
+        assert!(!summary(Some("-"), false));
+        assert!(!summary(None, true));
+    }
+}

@@ -1,0 +1,163 @@
+//! The values of options and of the `[run]` table that are more than a number: one reader each for both.
+
+use std::path::{Path, PathBuf};
+
+use serde::de::{Deserialize, Deserializer, Error, Unexpected};
+
+use crate::platform::Shape;
+use crate::profile::Intervals;
+use crate::units::{Bytes, UnitError};
+
+/// How many levels the target machine is seen in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Model {
+    /// Intra-CMP, inter-CMP, inter-node.
+    #[default]
+    Mcpsim,
+    /// Within a node and between nodes: the paper's baseline.
+    Bigsim,
+}
+
+impl Model {
+    /// As it is written in files and in the Outcome.
+    pub fn name(self) -> &'static str {
+        match self {
+            Model::Mcpsim => "mcpsim",
+            Model::Bigsim => "bigsim",
+        }
+    }
+}
+
+impl std::str::FromStr for Model {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let model = [Model::Mcpsim, Model::Bigsim].into_iter().find(|model| model.name() == text);
+        model.ok_or_else(|| format!("expected {MODELS}"))
+    }
+}
+
+/// Which core each rank runs on, as the user says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum PlacementChoice {
+    /// Core after core.
+    #[default]
+    Block,
+    /// Node by node.
+    Cyclic,
+    /// As a file lists it.
+    File(PathBuf),
+}
+
+impl PlacementChoice {
+    /// `block`, `cyclic` or a file, which if relative is looked for in `directory`.
+    pub fn new(text: &Path, directory: &Path) -> Self {
+        match text.to_str() {
+            Some("block") => PlacementChoice::Block,
+            Some("cyclic") => PlacementChoice::Cyclic,
+            _ => PlacementChoice::File(directory.join(text)),
+        }
+    }
+}
+
+const SHAPE: &str = "three whole numbers above zero such as 4,2,2, at most 4294967295 cores in all";
+const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";
+const MODELS: &str = "mcpsim or bigsim";
+
+/// Reads "4,2,2".
+pub(super) fn parse_shape(text: &str) -> Result<Shape, String> {
+    shape(text).ok_or_else(|| format!("expected {SHAPE}"))
+}
+
+fn shape(text: &str) -> Option<Shape> {
+    let numbers: Vec<u32> = text.split(',').map(|part| part.trim().parse().ok()).collect::<Option<_>>()?;
+    let &[nodes, cmps, cores] = numbers.as_slice() else { return None };
+    let all = nodes.checked_mul(cmps).and_then(|all| all.checked_mul(cores))?;
+    (all > 0).then_some(Shape { nodes, cmps, cores })
+}
+
+/// Reads "256,4KiB,64KiB".
+pub(super) fn parse_intervals(text: &str) -> Result<Intervals, String> {
+    let bounds: Result<Vec<Bytes>, UnitError> = text.split(',').map(|part| part.trim().parse()).collect();
+    let bounds = bounds.map_err(|error| error.to_string())?;
+    Intervals::new(bounds).map_err(|_| format!("expected {INTERVALS}"))
+}
+
+/// A value of the `[run]` table, of which serde's error is to read as in other files.
+fn checked<'de, D, T>(deserializer: D, expected: &str, read: impl Fn(&toml::Value) -> Option<T>) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let value = toml::Value::deserialize(deserializer)?;
+    read(&value).ok_or_else(|| match &value {
+        toml::Value::Table(_) => D::Error::invalid_type(Unexpected::Map, &expected),
+        value => D::Error::invalid_value(Unexpected::Other(&value.to_string()), &expected),
+    })
+}
+
+/// A number from 1 on that fits its type.
+pub(super) fn positive<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<i64>,
+{
+    checked(deserializer, "a whole number above zero that is not too large", |value| {
+        value.as_integer().filter(|&number| number > 0).and_then(|number| T::try_from(number).ok()).map(Some)
+    })
+}
+
+/// A number from 0 on.
+pub(super) fn natural<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    checked(deserializer, "a whole number from 0 on", |value| {
+        value.as_integer().and_then(|number| u64::try_from(number).ok()).map(Some)
+    })
+}
+
+/// Text "4,2,2" or the array [4, 2, 2].
+pub(super) fn shape_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Shape>, D::Error> {
+    checked(deserializer, SHAPE, |value| shape(&as_list(value)?).map(Some))
+}
+
+/// Text "256,4KiB" or the array [256, "4KiB"].
+pub(super) fn intervals_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Intervals>, D::Error> {
+    checked(deserializer, INTERVALS, |value| parse_intervals(&as_list(value)?).ok().map(Some))
+}
+
+/// The name of a model.
+pub(super) fn model_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Model>, D::Error> {
+    checked(deserializer, MODELS, |value| value.as_str()?.parse().ok().map(Some))
+}
+
+/// The comma-separated form of text, of a number, or of an array of these.
+fn as_list(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Array(list) => {
+            let parts = list.iter().map(|part| if part.is_array() { None } else { as_list(part) });
+            Some(parts.collect::<Option<Vec<_>>>()?.join(","))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_three_numbers_above_zero() {
+        assert_eq!(shape(" 4, 2,2"), Some(Shape { nodes: 4, cmps: 2, cores: 2 }));
+        for text in ["", "4", "4,2", "4,2,2,2", "0,1,1", "a,b,c", "-1,1,1", "65536,65536,1", "1.5,1,1"] {
+            assert_eq!(shape(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_placement_is_a_word_or_a_file_beside_the_one_that_names_it() {
+        let place = |text: &str| PlacementChoice::new(Path::new(text), Path::new("dir"));
+        assert_eq!(place("cyclic"), PlacementChoice::Cyclic);
+        assert_eq!(place("./block"), PlacementChoice::File(PathBuf::from("dir/./block")));
+        assert_eq!(place("/x/ranks"), PlacementChoice::File(PathBuf::from("/x/ranks")));
+    }
+}

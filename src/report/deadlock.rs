@@ -1,0 +1,155 @@
+//! What a run that ended without a prediction has to say.
+
+use std::collections::BTreeSet;
+
+use crate::engine::{Deadlock, RunError, Waiting};
+use crate::rank::Rank;
+
+use super::numbers::count;
+use super::table::{Align, Table};
+
+/// The waiting ranks shown.
+const ROWS: usize = 20;
+/// The ranks of a cycle shown.
+const CYCLE: usize = 8;
+/// The partners shown for each rank.
+const AWAITED: usize = 2;
+
+/// One line, and for a deadlock a table of who waits in which call, for whom, since when and where; no newline at the end.
+pub fn failure(error: &RunError) -> String {
+    match error {
+        RunError::Deadlock(deadlock) => format!("{error}\n{}", deadlock_table(deadlock)),
+        _ => error.to_string(),
+    }
+}
+
+fn deadlock_table(deadlock: &Deadlock) -> String {
+    let cycle = deadlock.cycle();
+    let mut table = Table::new(&[
+        ("rank", Align::Right),
+        ("waits in", Align::Left),
+        ("since", Align::Right),
+        ("for", Align::Left),
+        ("at", Align::Left),
+    ]);
+    for waiting in shown(deadlock, &cycle) {
+        table.row([
+            waiting.rank.to_string(),
+            waiting.call.to_owned(),
+            waiting.since.to_string(),
+            awaited(waiting),
+            waiting.position.clone().unwrap_or_default(),
+        ]);
+    }
+    let mut text = table.render();
+    let more = deadlock.waiting.len().saturating_sub(ROWS);
+    if more > 0 {
+        text.push_str(&format!("  and {} more\n", count(more as u64)));
+    }
+    if !cycle.is_empty() {
+        text.push_str(&format!("  cycle: {}\n", cycle_text(&cycle)));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// At most [`ROWS`] ranks in increasing order; those of the cycle are among them before others are.
+fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
+    let members: BTreeSet<Rank> = cycle.iter().copied().collect();
+    let (first, rest): (Vec<&Waiting>, Vec<&Waiting>) =
+        deadlock.waiting.iter().partition(|waiting| members.contains(&waiting.rank));
+    let mut rows: Vec<&Waiting> = first.into_iter().chain(rest).take(ROWS).collect();
+    rows.sort_by_key(|waiting| waiting.rank);
+    rows
+}
+
+fn awaited(waiting: &Waiting) -> String {
+    let mut text = waiting.awaits.iter().take(AWAITED).cloned().collect::<Vec<_>>().join("; ");
+    let more = waiting.awaits.len().saturating_sub(AWAITED);
+    if more > 0 {
+        text.push_str(&format!("; and {} more", count(more as u64)));
+    }
+    text
+}
+
+/// "rank 0 -> 1 -> 0".
+fn cycle_text(cycle: &[Rank]) -> String {
+    let link = |ranks: &[Rank]| ranks.iter().map(Rank::to_string).collect::<Vec<_>>().join(" -> ");
+    if cycle.len() <= CYCLE + 1 {
+        return format!("rank {}", link(cycle));
+    }
+    let (start, end) = (&cycle[..CYCLE], &cycle[cycle.len() - 1..]);
+    format!("rank {} -> ... -> {} ({} ranks)", link(start), link(end), count(cycle.len() as u64 - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rank::ProgramError;
+    use crate::units::SimTime;
+
+    fn waiting(rank: Rank, peer: Option<Rank>) -> Waiting {
+        Waiting {
+            rank,
+            call: "recv",
+            awaits: vec![peer.map_or("any message".to_owned(), |peer| format!("a message from rank {peer}, tag 0"))],
+            peers: peer.into_iter().collect(),
+            since: SimTime::from_ps(1_250_000 + u64::from(rank)),
+            position: Some("main[0].do[1]".to_owned()),
+        }
+    }
+
+    #[test]
+    fn two_ranks_that_wait_for_each_other_are_a_cycle() {
+        let waiting = vec![waiting(0, Some(1)), waiting(1, Some(0)), waiting(2, None)];
+        let text = failure(&RunError::Deadlock(Deadlock { waiting, finished: 1 }));
+        let expected = [
+            "deadlock: 3 ranks wait and nobody can go on (1 finished)",
+            "  rank  waits in     since  for                           at",
+            "     0  recv      1.250 us  a message from rank 1, tag 0  main[0].do[1]",
+            "     1  recv      1.250 us  a message from rank 0, tag 0  main[0].do[1]",
+            "     2  recv      1.250 us  any message                   main[0].do[1]",
+            "  cycle: rank 0 -> 1 -> 0",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+        assert!(!text.ends_with('\n'));
+    }
+
+    #[test]
+    fn a_long_table_and_a_long_cycle_are_cut() {
+        let ring = |size: u32| (0..size).map(|rank| waiting(rank, Some((rank + 1) % size))).collect();
+        let text = failure(&RunError::Deadlock(Deadlock { waiting: ring(1000), finished: 0 }));
+        assert_eq!(text.lines().count(), 1 + 1 + 20 + 2);
+        assert!(text.contains("\n  and 980 more\n"), "{text}");
+        assert!(
+            text.ends_with("\n  cycle: rank 0 -> 1 -> 2 -> 3 -> 4 -> 5 -> 6 -> 7 -> ... -> 0 (1,000 ranks)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_ranks_of_the_cycle_are_shown_before_others() {
+        let mut ranks: Vec<Waiting> = (0..50).map(|rank| waiting(rank, None)).collect();
+        ranks.push(waiting(50, Some(51)));
+        ranks.push(waiting(51, Some(50)));
+        let text = failure(&RunError::Deadlock(Deadlock { waiting: ranks, finished: 0 }));
+        assert!(text.contains("\n    50  recv") && text.contains("\n    51  recv"), "{text}");
+        assert!(text.contains("\n  and 32 more\n"), "{text}");
+    }
+
+    #[test]
+    fn many_partners_are_summed_up() {
+        let mut all = waiting(0, None);
+        all.call = "waitall";
+        all.awaits = (1..6).map(|rank| format!("a message from rank {rank}, tag 0")).collect();
+        let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0 }));
+        assert!(text.contains("a message from rank 1, tag 0; a message from rank 2, tag 0; and 3 more"), "{text}");
+    }
+
+    #[test]
+    fn other_failures_are_one_line() {
+        let error = ProgramError { place: "main[2]".into(), what: "rank 99 of 16".into() };
+        let text = failure(&RunError::Program { rank: 3, clock: SimTime::ZERO, error });
+        assert_eq!(text, "rank 3 at virtual time 0 s: main[2]: rank 99 of 16");
+    }
+}

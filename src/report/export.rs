@@ -1,0 +1,101 @@
+//! Machine-readable forms: the whole Outcome as JSON, the message profile as CSV.
+
+use std::fmt::Write;
+
+use crate::engine::Outcome;
+use crate::platform::Level;
+
+use super::sizes::{exact_percent, levels};
+
+/// The Outcome as indented JSON; README states its keys.
+///
+/// # Errors
+/// None that an Outcome can cause; serde's signature has one.
+pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(outcome).map(|text| text + "\n")
+}
+
+/// The message profile as tidy rows, one an interval and level, those without messages included.
+///
+/// `up_to` is empty in the last interval. The percentages are of the level's and of all messages or bytes.
+pub fn profile_csv(outcome: &Outcome) -> String {
+    let mut text = String::from(
+        "above,up_to,level,count,bytes,count_percent_of_level,count_percent_of_all,bytes_percent_of_level,bytes_percent_of_all\n",
+    );
+    let of = |level: Level| match level {
+        Level::IntraCmp => outcome.levels.intra_cmp,
+        Level::InterCmp => outcome.levels.inter_cmp,
+        Level::InterNode => outcome.levels.inter_node,
+    };
+    for row in &outcome.profile {
+        let up_to = row.up_to.map_or(String::new(), |bytes| bytes.to_string());
+        for (level, cell) in levels(row) {
+            let total = of(level);
+            let percents = [
+                exact_percent(cell.count, total.count),
+                exact_percent(cell.count, outcome.messages.count),
+                exact_percent(cell.bytes, total.bytes),
+                exact_percent(cell.bytes, outcome.messages.bytes),
+            ];
+            let (above, name) = (row.above, level.name());
+            writeln!(text, "{above},{up_to},{name},{},{},{}", cell.count, cell.bytes, percents.join(","))
+                .expect("a String takes all that is written");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::report::samples::{busy, empty};
+
+    /// The dotted names of all keys, those of a list's first entry included.
+    fn keys(value: &Value, at: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+                    found.push(path.clone());
+                    keys(value, &path, found);
+                }
+            }
+            Value::Array(list) => {
+                if let Some(first) = list.first() {
+                    keys(first, &format!("{at}[]"), found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn json_has_the_keys_that_scripts_rely_on() {
+        let value: Value = serde_json::from_str(&json(&busy()).unwrap()).unwrap();
+        let mut found = Vec::new();
+        keys(&value, "", &mut found);
+        assert_eq!(found.join("\n") + "\n", include_str!("keys.txt"));
+    }
+
+    #[test]
+    fn json_of_an_empty_run_is_still_whole() {
+        let value: Value = serde_json::from_str(&json(&empty()).unwrap()).unwrap();
+        assert_eq!(value["predicted_ps"], 0);
+        assert_eq!(value["messages"]["count"], 0);
+        assert_eq!(value["host"]["messages_per_s"], 0.0);
+    }
+
+    #[test]
+    fn csv_has_a_row_for_each_interval_and_level() {
+        let outcome = busy();
+        let text = profile_csv(&outcome);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 1 + 3 * outcome.profile.len());
+        let width = lines[0].split(',').count();
+        assert!(lines.iter().all(|line| line.split(',').count() == width));
+        assert_eq!(lines[1], "0,64,intra_cmp,2560,20480,25.0000,11.1111,0.0509,0.0141");
+        assert!(lines[28].starts_with("4194304,,intra_cmp,0,0,0.0000,"), "{}", lines[28]);
+    }
+}

@@ -1,0 +1,107 @@
+//! What is read first: what was run, and the predicted time.
+
+use crate::engine::Outcome;
+use crate::platform::Shape;
+
+use super::numbers;
+
+/// The width of a report in columns.
+const WIDTH: usize = 80;
+
+pub(super) fn headline(outcome: &Outcome) -> String {
+    let [nodes, cmps, cores] = outcome.nct;
+    let what = format!("{}: {}", clip(&outcome.app, 50), plural(u64::from(outcome.ranks), "rank"));
+    let machine = format!("on {} ({nodes}, {cmps}, {cores})", clip(&outcome.platform, 40));
+    let between = if what.len() + 1 + machine.len() <= WIDTH { " " } else { "\n  " };
+    let mut time = format!("  predicted time   {}", outcome.predicted);
+    if let Some(long) = in_hours(outcome.predicted.as_seconds()) {
+        time.push_str(&format!(" ({long})"));
+    }
+    let model = match outcome.model.as_str() {
+        "mcpsim" => String::new(),
+        "bigsim" => {
+            format!("  model            bigsim: two levels, ({nodes}, {})\n", u64::from(cmps) * u64::from(cores))
+        }
+        other => format!("  model            {}\n", clip(other, 50)),
+    };
+    format!("{what}{between}{machine}\n\n{time}\n{model}{}", last_rank(outcome))
+}
+
+/// Which rank determined the time, where that is known.
+fn last_rank(outcome: &Outcome) -> String {
+    // The lowest of equals, so that the line is the same in every run.
+    let Some(last) = outcome.per_rank.iter().rev().max_by_key(|rank| rank.clock) else { return String::new() };
+    if outcome.predicted.as_ps() == 0 || outcome.per_rank.len() < 2 {
+        return String::new();
+    }
+    let together = outcome.per_rank.iter().filter(|rank| rank.clock == last.clock).count();
+    let place = format!("node {}, CMP {}, core {}", last.node, last.cmp, last.core);
+    match together {
+        1 => format!("  finished last    rank {} ({place})\n", last.rank),
+        n if n == outcome.per_rank.len() => "  finished last    all ranks at the same time\n".to_owned(),
+        n => format!("  finished last    rank {} ({place}) and {} more\n", last.rank, numbers::count(n as u64 - 1)),
+    }
+}
+
+/// Cores of the machine, saturating.
+pub(super) fn cores(outcome: &Outcome) -> u64 {
+    let [nodes, cmps, cores] = outcome.nct;
+    Shape { nodes, cmps, cores }.total_cores()
+}
+
+/// "1 rank", "16 ranks".
+pub(super) fn plural(number: u64, what: &str) -> String {
+    format!("{} {what}{}", numbers::count(number), if number == 1 { "" } else { "s" })
+}
+
+/// "1 h 30 min 5 s" from two minutes on.
+fn in_hours(seconds: f64) -> Option<String> {
+    if seconds < 120.0 {
+        return None;
+    }
+    let seconds = seconds.round() as u64;
+    let parts = [(seconds / 86_400, "d"), (seconds / 3600 % 24, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
+    let parts = parts.iter().skip_while(|part| part.0 == 0).map(|(number, unit)| format!("{number} {unit}"));
+    Some(parts.collect::<Vec<_>>().join(" "))
+}
+
+/// At most `width` characters of a name that a user chose, none of them a control character.
+pub(super) fn clip(name: &str, width: usize) -> String {
+    let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if name.chars().count() <= width {
+        return name;
+    }
+    let kept: String = name.chars().take(width - 3).collect();
+    format!("{kept}...")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples::busy;
+    use crate::units::SimTime;
+
+    #[test]
+    fn long_times_are_also_given_in_hours() {
+        assert_eq!(in_hours(119.0), None);
+        assert_eq!(in_hours(5400.4).as_deref(), Some("1 h 30 min 0 s"));
+        assert_eq!(in_hours(90_000.0).as_deref(), Some("1 d 1 h 0 min 0 s"));
+    }
+
+    #[test]
+    fn the_lowest_of_the_ranks_that_finish_last_is_named() {
+        let mut outcome = busy();
+        for (rank, ps) in [(3, 7), (9, 7), (4, 5)] {
+            outcome.per_rank[rank].clock = outcome.predicted + crate::units::SimSpan::from_ps(ps);
+        }
+        assert_eq!(last_rank(&outcome), "  finished last    rank 3 (node 0, CMP 1, core 1) and 1 more\n");
+        outcome.per_rank.iter_mut().for_each(|rank| rank.clock = SimTime::from_ps(5));
+        assert_eq!(last_rank(&outcome), "  finished last    all ranks at the same time\n");
+    }
+
+    #[test]
+    fn names_are_clipped_and_cleaned() {
+        assert_eq!(clip("a\nb\x1b[0m", 10), "a b [0m");
+        assert_eq!(clip("abcdefghij", 8), "abcde...");
+    }
+}

@@ -1,0 +1,121 @@
+//! Messages by level, and between pairs of ranks.
+
+use crate::engine::{Messages, Outcome};
+use crate::platform::Level;
+use crate::units::SimSpan;
+
+use super::numbers::{count, percent, share, volume};
+use super::table::{Align, Table};
+
+/// The pairs shown; JSON has them all.
+const PAIRS: usize = 10;
+
+/// How a level is written in text.
+pub(super) const fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::IntraCmp => "intra-CMP",
+        Level::InterCmp => "inter-CMP",
+        Level::InterNode => "inter-node",
+    }
+}
+
+/// Count, volume, mean size and mean transfer time by level.
+pub(super) fn by_level(outcome: &Outcome) -> String {
+    if outcome.messages.count == 0 {
+        return "  no messages\n".to_owned();
+    }
+    let mut table = Table::new(&[
+        ("messages", Align::Left),
+        ("count", Align::Right),
+        ("", Align::Right),
+        ("volume", Align::Right),
+        ("", Align::Right),
+        ("mean size", Align::Right),
+        ("mean time", Align::Right),
+    ]);
+    let mut row = |name: &str, messages: Messages| {
+        let mean = |sum: u64| sum.checked_div(messages.count);
+        table.row([
+            name.to_owned(),
+            count(messages.count),
+            percent(share(messages.count as f64, outcome.messages.count as f64)),
+            volume(messages.bytes),
+            percent(share(messages.bytes as f64, outcome.messages.bytes as f64)),
+            mean(messages.bytes).map_or("-".to_owned(), volume),
+            mean_time(messages).map_or("-".to_owned(), |time| time.to_string()),
+        ]);
+    };
+    let levels = [outcome.levels.intra_cmp, outcome.levels.inter_cmp, outcome.levels.inter_node];
+    for (level, messages) in Level::ALL.into_iter().zip(levels) {
+        row(level_name(level), messages);
+    }
+    let time = levels.into_iter().map(|messages| messages.time).sum();
+    row("all", Messages { count: outcome.messages.count, bytes: outcome.messages.bytes, time });
+    table.render()
+}
+
+/// `None` without messages, and where the sum of their times has reached the greatest span.
+fn mean_time(messages: Messages) -> Option<SimSpan> {
+    let sum = Some(messages.time).filter(|&time| time != SimSpan::MAX)?;
+    sum.as_ps().checked_div(messages.count).map(SimSpan::from_ps)
+}
+
+/// The pairs that exchanged most, if pairs were recorded.
+pub(super) fn busiest_pairs(outcome: &Outcome) -> String {
+    let Some(pairs) = outcome.pairs.as_ref().filter(|pairs| !pairs.is_empty()) else { return String::new() };
+    let mut pairs = pairs.clone();
+    pairs.sort_by_key(|pair| (std::cmp::Reverse((pair.bytes, pair.count)), pair.from, pair.to));
+    let mut table = Table::new(&[
+        ("busiest pairs", Align::Left),
+        ("count", Align::Right),
+        ("", Align::Right),
+        ("volume", Align::Right),
+        ("", Align::Right),
+    ]);
+    for pair in pairs.iter().take(PAIRS) {
+        table.row([
+            format!("{} -> {}", pair.from, pair.to),
+            count(pair.count),
+            percent(share(pair.count as f64, outcome.messages.count as f64)),
+            volume(pair.bytes),
+            percent(share(pair.bytes as f64, outcome.messages.bytes as f64)),
+        ]);
+    }
+    let more = pairs.len().saturating_sub(PAIRS);
+    let rest = if more > 0 { format!("  and {} more\n", count(more as u64)) } else { String::new() };
+    table.render() + &rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::PairMessages;
+    use crate::report::samples::{busy, empty};
+
+    #[test]
+    fn a_level_without_messages_has_no_means() {
+        let mut outcome = busy();
+        outcome.levels.inter_cmp = Messages::default();
+        let text = by_level(&outcome);
+        let line = text.lines().find(|line| line.contains("inter-CMP")).unwrap();
+        assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["inter-CMP", "0", "0.0%", "0", "B", "0.0%", "-", "-"]);
+        assert_eq!(by_level(&empty()), "  no messages\n");
+    }
+
+    #[test]
+    fn a_sum_of_times_that_could_not_be_held_gives_no_mean() {
+        let messages = |time| Messages { count: 2, bytes: 2, time };
+        assert_eq!(mean_time(messages(SimSpan::from_ps(7))), Some(SimSpan::from_ps(3)));
+        assert_eq!(mean_time(messages(SimSpan::MAX)), None);
+    }
+
+    #[test]
+    fn the_pair_with_the_greatest_volume_comes_first() {
+        let mut outcome = busy();
+        let pair = |from, to, bytes| PairMessages { from, to, count: 1, bytes };
+        outcome.pairs = Some((0..12).map(|to| pair(3, to, 100 + u64::from(to))).collect());
+        let text = busiest_pairs(&outcome);
+        assert!(text.lines().nth(1).unwrap().starts_with("  3 -> 11 "), "{text}");
+        assert!(text.ends_with("  and 2 more\n"), "{text}");
+    }
+}

@@ -1,0 +1,89 @@
+//! What a reader should know besides the numbers, and what the run took of the host.
+
+use std::collections::BTreeMap;
+
+use crate::engine::Outcome;
+
+use super::headline::{cores, plural};
+use super::numbers::{count, rate, volume};
+
+/// One line a note; empty if there is nothing to say.
+pub(super) fn notes(outcome: &Outcome) -> String {
+    let mut notes = String::new();
+    if outcome.unreceived > 0 {
+        let (were, them) = if outcome.unreceived == 1 { ("was", "it") } else { ("were", "them") };
+        let sent = plural(outcome.unreceived, "message");
+        notes.push_str(&format!("  note: {sent} {were} sent and no receive took {them}\n"));
+    }
+    if let Some(most) = ranks_on_a_core(outcome) {
+        let (ranks, cores) = (plural(u64::from(outcome.ranks), "rank"), plural(cores(outcome), "core"));
+        notes.push_str(&format!("  note: oversubscribed, {ranks} on {cores}, up to {} on one\n", count(most)));
+    }
+    notes
+}
+
+/// The greatest number of ranks that share a core, if any do.
+fn ranks_on_a_core(outcome: &Outcome) -> Option<u64> {
+    let mut on_core: BTreeMap<_, u64> = BTreeMap::new();
+    for rank in &outcome.per_rank {
+        *on_core.entry((rank.node, rank.cmp, rank.core)).or_default() += 1;
+    }
+    let listed = on_core.into_values().max();
+    let most = listed.unwrap_or_else(|| u64::from(outcome.ranks).div_ceil(cores(outcome).max(1)));
+    (most > 1).then_some(most)
+}
+
+/// The host line: how long the simulation took, how fast it was, on how many workers.
+pub(super) fn host(outcome: &Outcome) -> String {
+    let host = &outcome.host;
+    let mut parts = Vec::new();
+    if host.wall_s.is_finite() && host.wall_s >= 0.0 {
+        parts.push(format!("{} s", seconds(host.wall_s)));
+    }
+    if outcome.messages.count > 0 && host.messages_per_s.is_finite() {
+        parts.push(rate(host.messages_per_s, "messages"));
+    }
+    parts.push(plural(u64::from(host.workers.max(1)), "worker"));
+    if host.processes > 1 {
+        parts.push(format!("{} processes", count(u64::from(host.processes))));
+    }
+    if host.peak_rss_bytes > 0 {
+        parts.push(format!("{} memory", volume(host.peak_rss_bytes)));
+    }
+    format!("  host: {}\n", parts.join(", "))
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 100.0 { format!("{seconds:.2}") } else { format!("{seconds:.0}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples::{busy, huge};
+
+    #[test]
+    fn unreceived_messages_and_shared_cores_are_noted() {
+        let mut outcome = busy();
+        assert_eq!(notes(&outcome), "");
+        outcome.unreceived = 1;
+        outcome.per_rank[1].core = outcome.per_rank[0].core;
+        assert_eq!(
+            notes(&outcome),
+            "  note: 1 message was sent and no receive took it\n  note: oversubscribed, 16 ranks on 16 cores, up to 2 on one\n"
+        );
+        let mut outcome = huge();
+        outcome.ranks *= 2;
+        assert!(notes(&outcome).contains("2,097,152 ranks on 1,048,576 cores, up to 2 on one"), "{}", notes(&outcome));
+    }
+
+    #[test]
+    fn the_host_line_leaves_out_what_is_not_known() {
+        let mut outcome = busy();
+        outcome.host = Default::default();
+        outcome.host.messages_per_s = f64::NAN;
+        assert_eq!(host(&outcome), "  host: 0.00 s, 1 worker\n");
+        outcome.host.processes = 8;
+        assert_eq!(host(&outcome), "  host: 0.00 s, 1 worker, 8 processes\n");
+    }
+}

@@ -1,0 +1,139 @@
+//! Numbers as people read them: counts, volumes, rates, percentages, bars.
+
+/// Exact with thousands separators up to nine digits, above with four significant ones: "12,345", "1.234 G".
+pub fn count(number: u64) -> String {
+    count_up_to(number, 999_999_999)
+}
+
+/// As [`count`] in at most nine columns.
+pub(super) fn short_count(number: u64) -> String {
+    count_up_to(number, 9_999_999)
+}
+
+fn count_up_to(number: u64, exact: u64) -> String {
+    if number <= exact {
+        let digits = number.to_string();
+        let mut text = String::new();
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && (digits.len() - index).is_multiple_of(3) {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        return text;
+    }
+    scaled(number as f64, 1000.0, &["", "k", "M", "G", "T", "P", "E"], "")
+}
+
+/// How many `what` a second: "1.235 M messages/s"; a dash for what is no number.
+pub fn rate(per_second: f64, what: &str) -> String {
+    if !per_second.is_finite() || per_second < 0.0 {
+        return format!("- {what}/s");
+    }
+    let number = scaled(per_second.round(), 1000.0, &["", "k", "M", "G", "T", "P", "E"], "");
+    let number = if per_second < 999.5 { format!("{per_second:.0}") } else { number };
+    format!("{number} {what}/s")
+}
+
+/// Bytes with a binary unit and four significant digits: "100 B", "1.500 KiB", "117.7 MiB".
+pub(super) fn volume(bytes: u64) -> String {
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    scaled(bytes as f64, 1024.0, &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"], "B")
+}
+
+fn scaled(value: f64, step: f64, prefixes: &[&str], unit: &str) -> String {
+    let mut value = value;
+    let mut power = 0;
+    // 999.95 would round to "1000".
+    while value >= step * (1.0 - 5e-5) && power + 1 < prefixes.len() {
+        value /= step;
+        power += 1;
+    }
+    let digits = match value {
+        value if value >= 999.95 => 0,
+        value if value >= 99.995 => 1,
+        value if value >= 9.9995 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$} {}{unit}", prefixes[power]).trim_end().to_owned()
+}
+
+/// The share of `part` in `whole`, 0 where there is nothing to share, at most 1.
+pub(super) fn share(part: f64, whole: f64) -> f64 {
+    let share = part / whole;
+    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// "45.2%"; "<0.1%" where there is something that would read as nothing.
+pub(super) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent > 0.0 && percent < 0.05 => "<0.1%".to_owned(),
+        percent => format!("{percent:.1}%"),
+    }
+}
+
+/// A bar of `width` columns filled by `share`; a dot where there is something too little for a mark.
+pub(super) fn bar(share: f64, width: usize) -> String {
+    match (share * width as f64).round() as usize {
+        0 if share > 0.0 => ".".to_owned(),
+        marks => "#".repeat(marks.min(width)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_exact_as_long_as_they_can_be_read() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (12_345_678, "12,345,678"),
+            (999_999_999, "999,999,999"),
+            (1_234_567_890, "1.235 G"),
+            (999_999_999_999, "1.000 T"),
+            (u64::MAX, "18.45 E"),
+        ] {
+            assert_eq!(count(number), text);
+        }
+    }
+
+    #[test]
+    fn volumes_have_binary_units() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.000 KiB"),
+            (1_048_575, "1.000 MiB"),
+            (123_456_789, "117.7 MiB"),
+            (1_000 << 10, "1000 KiB"),
+            (u64::MAX, "16.00 EiB"),
+        ] {
+            assert_eq!(volume(bytes), text);
+        }
+    }
+
+    #[test]
+    fn rates_of_nothing_are_no_numbers() {
+        assert_eq!(rate(0.0, "messages"), "0 messages/s");
+        assert_eq!(rate(42.4, "messages"), "42 messages/s");
+        assert_eq!(rate(1_234_567.0, "messages"), "1.235 M messages/s");
+        assert_eq!(rate(f64::NAN, "messages"), "- messages/s");
+        assert_eq!(rate(f64::INFINITY, "messages"), "- messages/s");
+    }
+
+    #[test]
+    fn shares_of_nothing_are_zero_and_small_ones_stay_visible() {
+        assert_eq!(share(0.0, 0.0), 0.0);
+        assert_eq!(percent(share(1.0, 3.0)), "33.3%");
+        assert_eq!(percent(share(1.0, 1e9)), "<0.1%");
+        assert_eq!(percent(0.0), "0.0%");
+        assert_eq!(bar(0.0, 10), "");
+        assert_eq!(bar(0.001, 10), ".");
+        assert_eq!(bar(1.0, 10), "##########");
+    }
+}

@@ -1,0 +1,114 @@
+//! Messages over (size interval × level): counts and volumes, each with its share of the level and of all
+//! (the MCPSim paper's figures 12 and 13).
+
+use crate::engine::{IntervalMessages, Outcome, Totals};
+use crate::platform::Level;
+use crate::units::Bytes;
+
+use super::messages::level_name;
+use super::numbers::{share, short_count, volume};
+use super::table::{Align, Table};
+
+/// How many messages of each size crossed each level.
+pub(super) fn counts(outcome: &Outcome) -> String {
+    distribution(outcome, "count by size", |cell| cell.count, short_count)
+}
+
+/// How many bytes messages of each size carried over each level.
+pub(super) fn volumes(outcome: &Outcome) -> String {
+    distribution(outcome, "volume by size", |cell| cell.bytes, volume)
+}
+
+/// The messages of an interval at the three levels, near to far.
+pub(super) fn levels(row: &IntervalMessages) -> [(Level, Totals); 3] {
+    let levels = &row.levels;
+    [(Level::IntraCmp, levels.intra_cmp), (Level::InterCmp, levels.inter_cmp), (Level::InterNode, levels.inter_node)]
+}
+
+fn distribution(outcome: &Outcome, title: &str, value: fn(Totals) -> u64, text: fn(u64) -> String) -> String {
+    // Intervals at both ends that hold nothing are left out; "<=" stays true of the first one shown.
+    let used = |row: &IntervalMessages| levels(row).iter().any(|(_, cell)| cell.count > 0);
+    let Some(first) = outcome.profile.iter().position(used) else { return String::new() };
+    let last = outcome.profile.iter().rposition(used).unwrap_or(first);
+    let rows = &outcome.profile[first..=last];
+
+    let of_level = |index: usize| rows.iter().map(|row| value(levels(row)[index].1)).sum::<u64>();
+    let totals = [of_level(0), of_level(1), of_level(2)];
+    let all: u64 = totals.iter().sum();
+    if all == 0 {
+        return String::new();
+    }
+    let heading: Vec<_> =
+        Level::ALL.map(level_name).into_iter().chain(["all"]).map(|name| (name, Align::Right)).collect();
+    let mut table = Table::new(&[vec![(title, Align::Left)], heading].concat());
+    for row in rows {
+        let values = levels(row).map(|(_, cell)| value(cell));
+        let sum = values.iter().sum::<u64>();
+        let cells = values.into_iter().zip(totals).chain([(sum, all)]).map(|(value, total)| match value {
+            0 => "-     ".to_owned(),
+            value => format!("{} {:>4}", text(value), whole_percent(value, total)),
+        });
+        table.row(std::iter::once(interval(row)).chain(cells));
+    }
+    table.render()
+}
+
+/// Without a decimal: four columns of values of numbers have to fit.
+fn whole_percent(part: u64, whole: u64) -> String {
+    match share(part as f64, whole as f64) * 100.0 {
+        percent if percent > 0.0 && percent < 0.5 => "<1%".to_owned(),
+        percent => format!("{percent:.0}%"),
+    }
+}
+
+fn interval(row: &IntervalMessages) -> String {
+    match row.up_to {
+        Some(up_to) => format!("<= {}", Bytes::new(up_to)),
+        None => format!("> {}", Bytes::new(row.above)),
+    }
+}
+
+/// Shares of a cell in its level and in all messages, in percent with four decimals, for files.
+pub(super) fn exact_percent(part: u64, whole: u64) -> String {
+    format!("{:.4}", share(part as f64, whole as f64) * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples::{busy, empty, huge};
+
+    #[test]
+    fn empty_intervals_at_the_ends_are_left_out() {
+        let outcome = busy();
+        let text = counts(&outcome);
+        assert_eq!(outcome.profile.len(), 10);
+        assert!(text.lines().count() < 11, "{text}");
+        assert_eq!(counts(&empty()), "");
+        assert_eq!(volumes(&empty()), "");
+    }
+
+    #[test]
+    fn messages_without_bytes_have_counts_and_no_volume() {
+        let mut outcome = huge();
+        for row in &mut outcome.profile {
+            for cell in [&mut row.levels.intra_cmp, &mut row.levels.inter_cmp, &mut row.levels.inter_node] {
+                cell.bytes = 0;
+            }
+        }
+        assert_eq!(volumes(&outcome), "");
+        assert!(!counts(&outcome).is_empty());
+    }
+
+    #[test]
+    fn shares_of_a_level_add_up_to_all_of_it() {
+        let text = counts(&busy());
+        let sum: f64 = text
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_whitespace().filter_map(|word| word.strip_suffix('%')).next_back())
+            .map(|number| number.trim_start_matches('<').parse::<f64>().unwrap())
+            .sum();
+        assert!((sum - 100.0).abs() < 3.0, "{sum}\n{text}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Where the time went.
+
+use crate::engine::{Outcome, RankTime};
+use crate::profile::TimeParts;
+use crate::units::SimSpan;
+
+use super::numbers::{bar, percent, share};
+use super::table::{Align, Table};
+
+const BAR: usize = 10;
+/// Five means, each rounded to a picosecond, may miss the whole by this much.
+const ROUNDING: SimSpan = SimSpan::from_ps(5);
+
+/// A part of ranks' time: its name and where it stands.
+type Part = (&'static str, fn(&TimeParts) -> SimSpan);
+
+const PARTS: [Part; 5] = [
+    ("compute", |parts| parts.compute),
+    ("send", |parts| parts.send),
+    ("recv", |parts| parts.recv),
+    ("wait", |parts| parts.wait),
+    ("collective", |parts| parts.collective),
+];
+
+/// The mean over ranks of each part, as time and as share of the predicted time, and the ranks with least and most of it.
+///
+/// Shares add up to 100 %: what is left when a rank has finished before the last one is a part of its own.
+pub(super) fn time_parts(outcome: &Outcome) -> String {
+    let predicted = outcome.predicted.as_ps() as f64;
+    if predicted == 0.0 || outcome.ranks == 0 {
+        return String::new();
+    }
+    let columns = [
+        ("rank time", Align::Left),
+        ("", Align::Left),
+        ("mean", Align::Right),
+        ("share", Align::Right),
+        ("least", Align::Right),
+        ("@rank", Align::Left),
+        ("most", Align::Right),
+        ("@rank", Align::Left),
+    ];
+    let mut table = Table::new(if outcome.per_rank.len() > 1 { &columns } else { &columns[..4] });
+    let mut row = |name: &str, mean: SimSpan, extremes: Option<[(SimSpan, u32); 2]>| {
+        let part = share(mean.as_ps() as f64, predicted);
+        let mut cells = vec![name.to_owned(), bar(part, BAR), mean.to_string(), percent(part)];
+        for (time, rank) in extremes.into_iter().flatten() {
+            cells.extend([time.to_string(), rank.to_string()]);
+        }
+        table.row(cells);
+    };
+    for (name, part) in PARTS {
+        row(name, part(&outcome.mean_parts), extremes(&outcome.per_rank, |rank| part(&rank.parts)));
+    }
+    let ended = SimSpan::from_ps(outcome.predicted.as_ps()).saturating_sub(outcome.mean_parts.total());
+    if ended > ROUNDING {
+        row("ended early", ended, extremes(&outcome.per_rank, |rank| outcome.predicted.since(rank.clock)));
+    }
+    table.render() + &efficiency(outcome)
+}
+
+/// The least and the most of `value`, with the lowest rank that has it.
+fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<[(SimSpan, u32); 2]> {
+    let of = |rank: &RankTime| (value(rank), rank.rank);
+    let least = ranks.iter().map(of).min_by_key(|&(time, rank)| (time, rank))?;
+    let most = ranks.iter().map(of).max_by_key(|&(time, rank)| (time, std::cmp::Reverse(rank)))?;
+    (ranks.len() > 1).then_some([least, most])
+}
+
+/// Parallel efficiency, the computing share of the ranks' time, as the product of load balance (mean over greatest compute time)
+/// and communication efficiency (greatest compute over predicted time): the POP project's metrics.
+fn efficiency(outcome: &Outcome) -> String {
+    let mean = outcome.mean_parts.compute.as_ps() as f64;
+    let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;
+    if mean == 0.0 || most == 0.0 || outcome.ranks < 2 {
+        return String::new();
+    }
+    let predicted = outcome.predicted.as_ps() as f64;
+    format!(
+        "\n  parallel efficiency {} = load balance {} x communication {}\n",
+        percent(share(mean, predicted)),
+        percent(share(mean, most)),
+        percent(share(most, predicted))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples::{busy, empty, huge};
+
+    #[test]
+    fn shares_of_the_predicted_time_add_up() {
+        let outcome = busy();
+        let sum: f64 = time_parts(&outcome)
+            .lines()
+            .take(7)
+            .filter_map(|line| line.split_whitespace().find_map(|word| word.strip_suffix('%')?.parse::<f64>().ok()))
+            .sum();
+        assert!((sum - 100.0).abs() < 0.5, "{sum}");
+    }
+
+    #[test]
+    fn without_ranks_listed_only_the_means_are_shown() {
+        let text = time_parts(&huge());
+        assert!(text.contains("compute") && !text.contains("parallel"), "{text}");
+        assert_eq!(time_parts(&empty()), "");
+    }
+
+    #[test]
+    fn what_rounding_leaves_is_no_part() {
+        let mut outcome = huge();
+        outcome.mean_parts.wait = SimSpan::ZERO;
+        outcome.mean_parts.compute = SimSpan::from_ps(outcome.predicted.as_ps() - 5);
+        assert!(!time_parts(&outcome).contains("ended early"));
+        outcome.mean_parts.compute = SimSpan::from_ps(outcome.predicted.as_ps() - 6);
+        assert!(time_parts(&outcome).contains("ended early"));
+    }
+
+    #[test]
+    fn equal_ranks_are_told_by_the_lowest() {
+        let mut outcome = busy();
+        outcome.per_rank.iter_mut().for_each(|rank| rank.parts.send = SimSpan::from_us(1));
+        let [least, most] = extremes(&outcome.per_rank, |rank| rank.parts.send).unwrap();
+        assert_eq!((least.1, most.1), (0, 0));
+    }
+}

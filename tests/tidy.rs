@@ -1,0 +1,99 @@
+//! The project's rules about its own sources (DESIGN's invariants), as functions of text: each is shown to catch a violation.
+
+#[path = "tidy/rules.rs"]
+mod rules;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rules::Finding;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Files below `directory` of the root with this extension, in order, by their path from the root.
+fn files(directory: &str, extension: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = vec![root().join(directory)];
+    while let Some(directory) = open.pop() {
+        let Ok(entries) = fs::read_dir(&directory) else { continue };
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    let name = |path: &Path| path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+    found.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// Fails with `file:line: what` of every finding.
+fn hold(rule: fn(&str, &str) -> Vec<Finding>, files: Vec<(String, String)>) {
+    assert!(!files.is_empty(), "nothing to look at");
+    let findings: Vec<String> = files
+        .iter()
+        .flat_map(|(path, text)| {
+            rule(path, text).into_iter().map(move |finding| format!("{path}:{}: {}", finding.line, finding.what))
+        })
+        .collect();
+    assert!(findings.is_empty(), "\n{}", findings.join("\n"));
+}
+
+fn sources() -> Vec<(String, String)> {
+    files("src", "rs")
+}
+
+#[test]
+fn a_module_uses_only_those_to_its_left() {
+    hold(rules::module_order, sources());
+}
+
+#[test]
+fn every_module_has_a_place_in_the_order() {
+    let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    assert_eq!(rules::modules_without_place(&text), Vec::<String>::new());
+}
+
+#[test]
+fn only_cli_prints() {
+    hold(rules::printing, sources());
+}
+
+#[test]
+fn only_config_capi_and_cli_touch_files() {
+    hold(rules::file_access, sources());
+}
+
+#[test]
+fn no_wall_clock_between_units_and_mpi() {
+    hold(rules::wall_clock, sources());
+}
+
+#[test]
+fn unsafe_code_stays_where_it_is_allowed() {
+    hold(rules::unsafe_code, sources());
+}
+
+#[test]
+fn nothing_unfinished_is_left_behind() {
+    hold(rules::unfinished, [sources(), files("tests", "rs"), files("benches", "rs")].concat());
+}
+
+#[test]
+fn every_rust_file_says_first_what_it_is_for() {
+    hold(rules::module_docs, [sources(), files("tests", "rs"), files("benches", "rs")].concat());
+}
+
+#[test]
+fn every_workload_and_machine_begins_with_a_comment() {
+    for directory in ["workloads", "configs"] {
+        let found = files(directory, "toml");
+        if !found.is_empty() {
+            hold(rules::toml_comment, found);
+        }
+    }
+}
