@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use crate::app::App;
 use crate::config::{Document, Override};
+use crate::platform::{Platform, PlatformSource};
 
 use super::args::RunArgs;
 use super::exit::Failure;
@@ -57,20 +59,26 @@ impl Configuration {
         })
     }
 
-    /// The merged tables `run`, `platform` and `app`; the platform is left out if it is the built-in one untouched.
+    /// The machine, with its merged table.
+    pub fn platform(&self) -> Result<PlatformSource, Failure> {
+        let document = self.platform.clone().unwrap_or_else(Platform::default_document);
+        let source = PlatformSource::load(document, &self.platform_overrides)?;
+        Ok(match self.settings.shape {
+            Some(shape) => source.with_shape(shape),
+            None => source,
+        })
+    }
+
+    /// The application.
+    pub fn app(&self) -> Result<App, Failure> {
+        Ok(App::load(self.app.clone(), &self.app_overrides)?)
+    }
+
+    /// The merged tables `run`, `platform` and `app`.
     pub fn tables(&self) -> Result<toml::Table, Failure> {
-        let platform = match &self.platform {
-            Some(document) => Some(document.clone()),
-            None if self.platform_overrides.is_empty() => None,
-            None => Some(Document::parse("built-in platform", "")?),
-        };
-        let mut tables = toml::Table::new();
-        tables.insert("run".to_owned(), self.settings.table().into());
-        if let Some(platform) = platform {
-            tables.insert("platform".to_owned(), laid_over(platform, &self.platform_overrides)?.into());
-        }
-        tables.insert("app".to_owned(), laid_over(self.app.clone(), &self.app_overrides)?.into());
-        Ok(tables)
+        let tables =
+            [("run", self.settings.table()), ("platform", self.platform()?.table), ("app", self.app()?.config())];
+        Ok(tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect())
     }
 
     /// The merged tables as a file that runs as it is.
@@ -108,13 +116,6 @@ fn part(file: &mut Document, key: &str) -> Result<Option<Document>, Failure> {
         }
         Some(other) => Err(file.expected(key, "a table", other).into()),
     }
-}
-
-fn laid_over(mut document: Document, overrides: &[Override]) -> Result<toml::Table, Failure> {
-    for over in overrides {
-        document.set(&over.key[1..], over)?;
-    }
-    Ok(document.table().clone())
 }
 
 #[cfg(test)]

@@ -1,14 +1,90 @@
 //! Where machine, application and engine meet.
 
-use crate::engine::{Outcome, Progress};
+use std::sync::Arc;
+
+use crate::app::Target;
+use crate::engine::{Labels, Outcome, Progress, Simulation};
+use crate::mpi::{Process, check_rules};
+use crate::platform::{Placement, Platform, Site};
+use crate::rank::Rank;
 
 use super::configuration::Configuration;
 use super::exit::Failure;
+use super::settings::Settings;
+use super::values::{Model, PlacementChoice};
 
 /// Loads the platform and the application, places the ranks, and runs.
 ///
 /// Everything that can be wrong with the input shows here, before the first event.
 pub(super) fn simulate(configuration: &Configuration, progress: &Progress) -> Result<Outcome, Failure> {
-    let _ = (configuration.settings.options(), configuration.to_json()?, progress);
-    Err(Failure::bad_input("simulating is not available in this version"))
+    let settings = &configuration.settings;
+    let source = configuration.platform()?;
+    check_rules(&source.platform)?;
+    let app = configuration.app()?;
+    let (platform, sites) = placed(settings, source.platform)?;
+    let memory = memory_shares(&platform, &sites);
+    let target = Target {
+        ranks: sites.len() as u32,
+        rates: platform.core.clone(),
+        seed: settings.seed,
+        max_turns: settings.max_turns.unwrap_or(Target::DEFAULT_MAX_TURNS),
+    };
+    let bound = app.bind(target)?;
+    let labels = Labels {
+        app: app.name().to_owned(),
+        model: settings.model.name().to_owned(),
+        seed: settings.seed,
+        config: configuration.to_json()?,
+    };
+    let platform = Arc::new(platform);
+    let make = |rank: Rank| {
+        let share = memory.of(sites[rank as usize]);
+        Process::new(bound.program(rank, share), platform.clone(), share)
+    };
+    Ok(Simulation::new(&platform, sites.clone(), settings.options(), labels).run(make, progress)?)
+}
+
+/// The platform as the model sees it, and the ranks' places on it.
+fn placed(settings: &Settings, platform: Platform) -> Result<(Platform, Vec<Site>), Failure> {
+    let shape = platform.shape;
+    let cores = shape.total_cores();
+    let ranks = match settings.ranks {
+        Some(ranks) => ranks,
+        None => u32::try_from(cores).map_err(|_| Failure::bad_input(format!("{cores} cores: give --ranks")))?,
+    };
+    let placement = match &settings.placement {
+        PlacementChoice::Block => Placement::Block,
+        PlacementChoice::Cyclic => Placement::Cyclic,
+        PlacementChoice::File(path) => Placement::read(path)?,
+    };
+    let sites =
+        placement.sites(shape, ranks, settings.oversubscribe).map_err(|error| Failure::bad_input(error.to_string()))?;
+    Ok(match settings.model {
+        Model::Mcpsim => (platform, sites),
+        // The baseline changes what is known of the machine, not where the ranks are.
+        Model::Bigsim => (platform.two_level(), sites.into_iter().map(|site| site.two_level(shape)).collect()),
+    })
+}
+
+/// The memory bandwidth of the ranks by their CMP.
+struct MemoryShares {
+    cmps: u32,
+    of_cmp: Vec<f64>,
+}
+
+impl MemoryShares {
+    fn of(&self, site: Site) -> f64 {
+        self.of_cmp[(site.node * self.cmps + site.cmp) as usize]
+    }
+}
+
+fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {
+    let cmps = platform.shape.cmps;
+    let mut on_cmp = vec![0u32; (platform.shape.nodes * cmps) as usize];
+    sites.iter().for_each(|site| on_cmp[(site.node * cmps + site.cmp) as usize] += 1);
+    let of_node = on_cmp.chunks(cmps as usize).flat_map(|node| {
+        let on_node = node.iter().sum();
+        node.iter().map(move |&on_cmp| platform.core.memory_share(on_cmp, on_node))
+    });
+    MemoryShares { cmps, of_cmp: of_node.collect() }
 }
