@@ -29,6 +29,7 @@ use exit::Failure;
 use host::Stopwatch;
 use output::Outputs;
 use progress::ProgressLine;
+use run::Job;
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> ExitCode {
@@ -50,15 +51,16 @@ fn command(arguments: Vec<OsString>) -> Result<(), Failure> {
 fn predict(args: &RunArgs) -> Result<(), Failure> {
     copies::refuse_several(|name| std::env::var(name).ok())?;
     let configuration = Configuration::load(args)?;
+    let job = Job::prepare(&configuration)?;
     if args.show_config {
-        return output::print(&configuration.to_toml()?);
+        return output::print(&job.to_toml()?);
     }
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), args.quiet)?;
     let progress = Arc::new(Progress::default());
     interrupt::listen(&progress)?;
     let line = ProgressLine::start(&progress, args.quiet);
     let stopwatch = Stopwatch::start();
-    let outcome = run::simulate(&configuration, &progress);
+    let outcome = job.simulate(&progress);
     drop(line);
     let mut outcome = outcome?;
     stopwatch.stop(&mut outcome);

@@ -60,7 +60,7 @@ fn each_error_is_one_line_with_exit_code_2() {
         ("--quiet run app.toml", "\"run\" stands before the options: mcpsim run [OPTIONS] APP"),
         (
             "--nct 4,2 app.toml",
-            "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2, at most 4294967295 cores in all",
+            "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2; found \"4,2\"",
         ),
         ("--colour app.toml", "unexpected argument '--colour' found"),
     ] {

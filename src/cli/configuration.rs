@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::config::{Document, Override};
+use crate::platform::Platform;
 
 use super::args::RunArgs;
 use super::exit::Failure;
@@ -16,14 +17,12 @@ const TABLES: [&str; 3] = ["run", "platform", "app"];
 pub(super) struct Configuration {
     /// How it is to be made.
     pub settings: Settings,
-    /// The machine's document; `None` stands for the built-in one.
-    pub platform: Option<Document>,
-    /// What `--set platform.…` lays over it.
-    pub platform_overrides: Vec<Override>,
+    /// The machine's document: a file, a part of the application's, or the built-in one.
+    pub platform: Document,
     /// The application's document without its `[run]` table.
     pub app: Document,
-    /// What `--set app.…` lays over it.
-    pub app_overrides: Vec<Override>,
+    /// What `--set` lays over both.
+    pub overrides: Vec<Override>,
 }
 
 impl Configuration {
@@ -31,8 +30,7 @@ impl Configuration {
     pub fn load(args: &RunArgs) -> Result<Configuration, Failure> {
         let mut file = Document::read(&args.app)?;
         let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let of =
-            |what: &str| -> Vec<Override> { overrides.iter().filter(|over| over.key[0] == what).cloned().collect() };
+        let for_run: Vec<Override> = overrides.iter().filter(|over| over.key[0] == "run").cloned().collect();
         let mut run = file.clone();
         file.table().keys().filter(|key| *key != "run").for_each(|key| {
             run.take(key);
@@ -43,51 +41,12 @@ impl Configuration {
             false => (Some(file), None),
         };
         let directory = args.app.parent().unwrap_or(Path::new(""));
-        let settings = Settings::merge(run, directory, &of("run"), args)?;
+        let settings = Settings::merge(run, directory, &for_run, args)?;
         let platform = match &settings.platform {
-            Some(path) => Some(Document::read(path)?),
-            None => platform,
+            Some(path) => Document::read(path)?,
+            None => platform.unwrap_or_else(Platform::default_document),
         };
-        Ok(Configuration {
-            settings,
-            platform,
-            platform_overrides: of("platform"),
-            app: app.expect("a whole configuration has an app"),
-            app_overrides: of("app"),
-        })
-    }
-
-    /// The merged tables `run`, `platform` and `app`; the platform is left out if it is the built-in one untouched.
-    pub fn tables(&self) -> Result<toml::Table, Failure> {
-        let platform = match &self.platform {
-            Some(document) => Some(document.clone()),
-            None if self.platform_overrides.is_empty() => None,
-            None => Some(Document::parse("built-in platform", "")?),
-        };
-        let mut tables = toml::Table::new();
-        tables.insert("run".to_owned(), self.settings.table().into());
-        if let Some(platform) = platform {
-            tables.insert("platform".to_owned(), laid_over(platform, &self.platform_overrides)?.into());
-        }
-        tables.insert("app".to_owned(), laid_over(self.app.clone(), &self.app_overrides)?.into());
-        Ok(tables)
-    }
-
-    /// The merged tables as a file that runs as it is.
-    pub fn to_toml(&self) -> Result<String, Failure> {
-        let text =
-            toml::to_string(&self.tables()?).map_err(|error| Failure::bad_input(format!("--show-config: {error}")))?;
-        Ok(format!("# The merged configuration of {}; runs as it is: mcpsim FILE\n\n{text}", self.app.name()))
-    }
-
-    /// The merged tables for the Outcome: without the number of workers, which changes nothing but `host`.
-    pub fn to_json(&self) -> Result<serde_json::Value, Failure> {
-        let mut value = serde_json::to_value(self.tables()?)
-            .map_err(|error| Failure::bad_input(format!("{}: {error}", self.app.name())))?;
-        if let Some(run) = value["run"].as_object_mut() {
-            run.remove("workers");
-        }
-        Ok(value)
+        Ok(Configuration { settings, platform, app: app.expect("a whole configuration has an app"), overrides })
     }
 }
 
@@ -110,13 +69,6 @@ fn part(file: &mut Document, key: &str) -> Result<Option<Document>, Failure> {
     }
 }
 
-fn laid_over(mut document: Document, overrides: &[Override]) -> Result<toml::Table, Failure> {
-    for over in overrides {
-        document.set(&over.key[1..], over)?;
-    }
-    Ok(document.table().clone())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,41 +83,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_runs_as_it_is() {
-        let directory = tempfile::tempdir().unwrap();
-        let here = directory.path();
-        std::fs::write(here.join("m.toml"), "name = \"m\"\ninter_node.latency = \"1 us\"").unwrap();
-        let app =
-            "name = \"a\"\nmain = [{ send = 1 }, { recv = 2 }]\n[run]\nplatform = \"m.toml\"\nseed = 3\n[vars]\nn = 1";
-        let line = "--set app.vars.n=512 --set platform.inter_node.latency=2us --ranks 4";
-        let first = load(here, app, line).unwrap();
-        let text = first.to_toml().unwrap();
-        assert!(text.starts_with("# "), "{text}");
-        assert!(text.contains("n = 512") && text.contains("latency = \"2us\"") && text.contains("seed = 3"), "{text}");
-        let again = load(here, &text, "").unwrap();
-        assert_eq!(again.tables(), first.tables());
-        assert!(again.app.name().ends_with("app.toml, table app"));
-        let other = load(here, &text, "--set platform.name=x --set app.name=b").unwrap();
-        assert_eq!(other.tables().unwrap()["platform"]["name"].as_str(), Some("x"));
-    }
-
-    #[test]
     fn the_application_does_not_see_the_run_table() {
         let directory = tempfile::tempdir().unwrap();
         let configuration = load(directory.path(), "n = 1\nrun.seed = 7", "").unwrap();
         assert_eq!(configuration.app.table().keys().collect::<Vec<_>>(), ["n"]);
         assert_eq!(configuration.settings.seed, 7);
-        assert!(configuration.platform.is_none());
-        assert!(!configuration.tables().unwrap().contains_key("platform"));
+        assert_eq!(configuration.platform.table(), Platform::default_document().table());
     }
 
     #[test]
-    fn the_outcome_does_not_depend_on_the_number_of_workers() {
+    fn a_whole_configuration_has_its_own_machine_unless_another_is_asked_for() {
         let directory = tempfile::tempdir().unwrap();
-        let json = |line: &str| load(directory.path(), "n = 1", line).unwrap().to_json().unwrap();
-        assert_eq!(json("--workers 3"), json(""));
-        assert_eq!(json("")["run"]["seed"], 1);
-        assert_eq!(json("")["app"]["n"], 1);
+        let here = directory.path();
+        let platform = here.join("m.toml");
+        std::fs::write(&platform, "name = \"m\"").unwrap();
+        let whole = "[run]\nseed = 3\n[platform]\nname = \"p\"\n[app]\nname = \"a\"";
+        let configuration = load(here, whole, "").unwrap();
+        assert_eq!(configuration.platform.table()["name"].as_str(), Some("p"));
+        assert_eq!(configuration.app.table()["name"].as_str(), Some("a"));
+        assert!(configuration.app.name().ends_with("app.toml, table app"));
+        let configuration = load(here, whole, &format!("--platform {}", platform.display())).unwrap();
+        assert_eq!(configuration.platform.table()["name"].as_str(), Some("m"));
     }
 
     #[test]
