@@ -183,10 +183,11 @@ pub fn module_docs(_path: &str, text: &str) -> Vec<Finding> {
     if found { Vec::new() } else { vec![Finding { line: 1, what: "expected //! and what this file is for".into() }] }
 }
 
-/// A described workload or machine says first what it is.
+/// A described workload or machine says first what it is: in a comment or with the key made for it.
 pub fn toml_comment(_path: &str, text: &str) -> Vec<Finding> {
-    let found = text.lines().next().is_some_and(|line| line.starts_with('#'));
-    if found { Vec::new() } else { vec![Finding { line: 1, what: "expected # and what this file describes".into() }] }
+    let found = text.starts_with('#') || text.lines().take(2).any(|line| line.starts_with("about = "));
+    let what = "expected # or, after the name, about = and what this file describes".to_owned();
+    if found { Vec::new() } else { vec![Finding { line: 1, what }] }
 }
 
 #[cfg(test)]
@@ -254,6 +255,7 @@ mod tests {
         assert_eq!(lines(module_docs("src/a.rs", "")), [1]);
         assert_eq!(lines(module_docs("src/a.rs", "//! Answers for.\n")), [0usize; 0]);
         assert_eq!(lines(toml_comment("configs/a.toml", "name = \"a\"\n")), [1]);
+        assert_eq!(lines(toml_comment("configs/a.toml", "name = \"a\"\nabout = \"A machine.\"\n")), [0usize; 0]);
         assert_eq!(lines(toml_comment("configs/a.toml", "# A machine.\n")), [0usize; 0]);
     }
 }
