@@ -38,6 +38,7 @@ fn platform(nct: [u32; 3]) -> Platform {
         },
         links: [link(300, 8, 100), link(600, 5, 100), link(1500, 12, 200)],
         collectives: CollectiveRules::default(),
+        baseline: Default::default(),
     }
 }
 

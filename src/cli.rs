@@ -29,7 +29,6 @@ use exit::Failure;
 use host::Stopwatch;
 use output::Outputs;
 use progress::ProgressLine;
-use run::Job;
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> ExitCode {
@@ -51,16 +50,15 @@ fn command(arguments: Vec<OsString>) -> Result<(), Failure> {
 fn predict(args: &RunArgs) -> Result<(), Failure> {
     copies::refuse_several(|name| std::env::var(name).ok())?;
     let configuration = Configuration::load(args)?;
-    let job = Job::prepare(&configuration)?;
     if args.show_config {
-        return output::print(&job.to_toml()?);
+        return output::print(&configuration.to_toml()?);
     }
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), args.quiet)?;
     let progress = Arc::new(Progress::default());
     interrupt::listen(&progress)?;
     let line = ProgressLine::start(&progress, args.quiet);
     let stopwatch = Stopwatch::start();
-    let outcome = job.simulate(&progress);
+    let outcome = run::simulate(&configuration, &progress);
     drop(line);
     let mut outcome = outcome?;
     stopwatch.stop(&mut outcome);

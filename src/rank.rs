@@ -6,7 +6,7 @@ mod call;
 mod matcher;
 
 pub use call::{
-    Call, Completion, Context, Message, Pattern, Payload, Program, ProgramError, Rank, Reply, ReplyKind, RequestId,
-    Requests, SendMode, Source, Tag, TagPattern,
+    COMPLETE, Call, Completion, Context, Message, Pattern, Payload, Program, ProgramError, Rank, Reply, ReplyKind,
+    RequestId, Requests, SendMode, Source, Tag, TagPattern,
 };
 pub use matcher::{Envelope, Matcher};

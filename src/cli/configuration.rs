@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::app::App;
 use crate::config::{Document, Override};
-use crate::platform::Platform;
+use crate::platform::{Platform, PlatformSource};
 
 use super::args::RunArgs;
 use super::exit::Failure;
@@ -17,12 +18,14 @@ const TABLES: [&str; 3] = ["run", "platform", "app"];
 pub(super) struct Configuration {
     /// How it is to be made.
     pub settings: Settings,
-    /// The machine's document: a file, a part of the application's, or the built-in one.
-    pub platform: Document,
+    /// The machine's document; `None` stands for the built-in one.
+    pub platform: Option<Document>,
+    /// What `--set platform.…` lays over it.
+    pub platform_overrides: Vec<Override>,
     /// The application's document without its `[run]` table.
     pub app: Document,
-    /// What `--set` lays over both.
-    pub overrides: Vec<Override>,
+    /// What `--set app.…` lays over it.
+    pub app_overrides: Vec<Override>,
 }
 
 impl Configuration {
@@ -30,7 +33,8 @@ impl Configuration {
     pub fn load(args: &RunArgs) -> Result<Configuration, Failure> {
         let mut file = Document::read(&args.app)?;
         let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let for_run: Vec<Override> = overrides.iter().filter(|over| over.key[0] == "run").cloned().collect();
+        let of =
+            |what: &str| -> Vec<Override> { overrides.iter().filter(|over| over.key[0] == what).cloned().collect() };
         let mut run = file.clone();
         file.table().keys().filter(|key| *key != "run").for_each(|key| {
             run.take(key);
@@ -41,12 +45,60 @@ impl Configuration {
             false => (Some(file), None),
         };
         let directory = args.app.parent().unwrap_or(Path::new(""));
-        let settings = Settings::merge(run, directory, &for_run, args)?;
+        let settings = Settings::merge(run, directory, &of("run"), args)?;
         let platform = match &settings.platform {
-            Some(path) => Document::read(path)?,
-            None => platform.unwrap_or_else(Platform::default_document),
+            Some(path) => Some(Document::read(path)?),
+            None => platform,
         };
-        Ok(Configuration { settings, platform, app: app.expect("a whole configuration has an app"), overrides })
+        Ok(Configuration {
+            settings,
+            platform,
+            platform_overrides: of("platform"),
+            app: app.expect("a whole configuration has an app"),
+            app_overrides: of("app"),
+        })
+    }
+
+    /// The machine, with its merged table.
+    pub fn platform(&self) -> Result<PlatformSource, Failure> {
+        let document = self.platform.clone().unwrap_or_else(Platform::default_document);
+        let source = PlatformSource::load(document, &self.platform_overrides)?;
+        Ok(match self.settings.shape {
+            Some(shape) => source.with_shape(shape),
+            None => source,
+        })
+    }
+
+    /// The application.
+    pub fn app(&self) -> Result<App, Failure> {
+        Ok(App::load(self.app.clone(), &self.app_overrides)?)
+    }
+
+    /// The merged tables `run`, `platform` and `app`.
+    pub fn tables(&self) -> Result<toml::Table, Failure> {
+        let app = self.app()?;
+        let mut app_table = app.config();
+        // An application without a name has its file's, which is another when the tables are read back.
+        app_table.insert("name".to_owned(), app.name().into());
+        let tables = [("run", self.settings.table()), ("platform", self.platform()?.table), ("app", app_table)];
+        Ok(tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect())
+    }
+
+    /// The merged tables as a file that runs as it is.
+    pub fn to_toml(&self) -> Result<String, Failure> {
+        let text =
+            toml::to_string(&self.tables()?).map_err(|error| Failure::bad_input(format!("--show-config: {error}")))?;
+        Ok(format!("# The merged configuration of {}; runs as it is: mcpsim FILE\n\n{text}", self.app.name()))
+    }
+
+    /// The merged tables for the Outcome: without the number of workers, which changes nothing but `host`.
+    pub fn to_json(&self) -> Result<serde_json::Value, Failure> {
+        let mut value = serde_json::to_value(self.tables()?)
+            .map_err(|error| Failure::bad_input(format!("{}: {error}", self.app.name())))?;
+        if let Some(run) = value["run"].as_object_mut() {
+            run.remove("workers");
+        }
+        Ok(value)
     }
 }
 
@@ -83,12 +135,43 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shown_runs_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let machine = Platform::default_document().table().to_string().replacen("\"default\"", "\"m\"", 1);
+        std::fs::write(here.join("m.toml"), machine).unwrap();
+        let app = "main = [{ compute = { time = \"n * 1 us\" } }]\nrun = { platform = \"m.toml\", seed = 3 }\nparams = { n = 1 }";
+        let line = "--set app.n=512 --set platform.inter_node.latency=2us --ranks 4 --nct 4,1,1";
+        let first = load(here, app, line).unwrap();
+        let text = first.to_toml().unwrap();
+        assert!(text.starts_with("# "), "{text}");
+        for part in ["name = \"app\"", "n = 512", "latency = \"2us\"", "seed = 3", "name = \"m\"", "nct = [4, 1, 1]"] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        let again = load(here, &text, "").unwrap();
+        assert_eq!(again.tables(), first.tables());
+        assert!(again.app.name().ends_with("app.toml, table app"));
+        let other = load(here, &text, "--set platform.name=x --set app.n=2").unwrap().tables().unwrap();
+        assert_eq!(other["platform"]["name"].as_str(), Some("x"));
+        assert_eq!(other["app"]["params"]["n"].as_integer(), Some(2));
+    }
+
+    #[test]
     fn the_application_does_not_see_the_run_table() {
         let directory = tempfile::tempdir().unwrap();
-        let configuration = load(directory.path(), "n = 1\nrun.seed = 7", "").unwrap();
-        assert_eq!(configuration.app.table().keys().collect::<Vec<_>>(), ["n"]);
+        let configuration = load(directory.path(), "main = []\nrun.seed = 7", "").unwrap();
+        assert_eq!(configuration.app.table().keys().collect::<Vec<_>>(), ["main"]);
         assert_eq!(configuration.settings.seed, 7);
-        assert_eq!(configuration.platform.table(), Platform::default_document().table());
+        assert_eq!(configuration.platform().unwrap().table, *Platform::default_document().table());
+    }
+
+    #[test]
+    fn the_outcome_does_not_depend_on_the_number_of_workers() {
+        let directory = tempfile::tempdir().unwrap();
+        let json = |line: &str| load(directory.path(), "main = []", line).unwrap().to_json().unwrap();
+        assert_eq!(json("--workers 3"), json(""));
+        assert_eq!(json("")["run"]["seed"], 1);
+        assert_eq!(json("")["app"]["name"], "app");
     }
 
     #[test]
@@ -97,13 +180,14 @@ mod tests {
         let here = directory.path();
         let platform = here.join("m.toml");
         std::fs::write(&platform, "name = \"m\"").unwrap();
-        let whole = "[run]\nseed = 3\n[platform]\nname = \"p\"\n[app]\nname = \"a\"";
-        let configuration = load(here, whole, "").unwrap();
-        assert_eq!(configuration.platform.table()["name"].as_str(), Some("p"));
-        assert_eq!(configuration.app.table()["name"].as_str(), Some("a"));
-        assert!(configuration.app.name().ends_with("app.toml, table app"));
-        let configuration = load(here, whole, &format!("--platform {}", platform.display())).unwrap();
-        assert_eq!(configuration.platform.table()["name"].as_str(), Some("m"));
+        let name = |line: &str| {
+            let whole = "[run]\nseed = 3\n[platform]\nname = \"p\"\n[app]\nname = \"a\"";
+            let configuration = load(here, whole, line).unwrap();
+            assert_eq!(configuration.app.table()["name"].as_str(), Some("a"));
+            configuration.platform.unwrap().table()["name"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(name(""), "p");
+        assert_eq!(name(&format!("--platform {}", platform.display())), "m");
     }
 
     #[test]

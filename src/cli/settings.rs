@@ -269,7 +269,7 @@ mod tests {
         let positive = "a whole number above zero that is not too large";
         for (file, error) in [
             ("run.nct = \"4,2\"", format!("expected {shape} in run.nct of a.toml; found \"4,2\"")),
-            ("run.nct = [4, 2]", format!("expected {shape} in run.nct of a.toml; found an array")),
+            ("run.nct = [4, 2]", format!("expected {shape} in run.nct of a.toml; found [4, 2]")),
             ("run.ranks = 0", format!("expected {positive} in run.ranks of a.toml; found 0")),
             ("run.ranks = 5000000000", format!("expected {positive} in run.ranks of a.toml; found 5000000000")),
             (

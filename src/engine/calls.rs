@@ -4,14 +4,18 @@
 //! simulation are events at the times of its clock. Posting a receive is no event: which message it gets does not depend on
 //! when the simulator hears of it, since receives are kept in program order and messages in order of their heads.
 
-use crate::rank::{Call, Completion, Message, Pattern, Program, Reply, ReplyKind, RequestId, Requests, SendMode};
-use crate::units::{SimSpan, SimTime};
+use smallvec::SmallVec;
+
+use crate::rank::{
+    COMPLETE, Call, Completion, Envelope, Message, Pattern, Program, Reply, ReplyKind, RequestId, Requests, SendMode,
+};
+use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::desk::Desk;
 use super::error::RunError;
 use super::event::{Body, Parcel};
 use super::state::{
-    About, Answer, Arrived, Control, MAIN, NOBODY, RequestState, Shared, Spent, Strand, Wait, WaitKind, envelope,
+    About, Answer, Arrived, Control, MAIN, NOBODY, RequestState, Shared, Spent, Strand, Wait, WaitKind,
 };
 
 /// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that ranks
@@ -48,26 +52,26 @@ pub(super) fn run<P: Program + ?Sized>(
             }
             Call::Isend(message) => {
                 stretch += SEND_WEIGHT;
-                let id = start_send(shared, desk, task, message, true).expect("a request was asked for");
-                Some(Answer::Started(id))
+                Some(Answer::Started(start_send(shared, desk, task, message)))
             }
             Call::Irecv(pattern) => Some(Answer::Started(post(shared, desk, pattern, clock))),
             Call::Send(message) => {
                 stretch += SEND_WEIGHT;
-                match start_send(shared, desk, task, message, false) {
-                    None => Some(Answer::Done),
-                    Some(id) => wait_all(shared, desk, task, WaitKind::Send, Requests::from_slice(&[id])),
+                match start_send(shared, desk, task, message) {
+                    COMPLETE => Some(Answer::Done),
+                    id => wait_all(shared, desk, task, WaitKind::Send, Requests::from_slice(&[id])),
                 }
             }
-            Call::Recv(pattern) => {
-                let id = post(shared, desk, pattern, clock);
-                wait_all(shared, desk, task, WaitKind::Recv, Requests::from_slice(&[id]))
-            }
+            Call::Recv(pattern) => recv(shared, desk, task, WaitKind::Recv, pattern, clock),
             Call::Exchange(message, pattern) => {
                 stretch += SEND_WEIGHT;
-                let mut requests = Requests::from_slice(&[post(shared, desk, pattern, clock)]);
-                requests.extend(start_send(shared, desk, task, message, false));
-                wait_all(shared, desk, task, WaitKind::Exchange, requests)
+                match start_send(shared, desk, task, message) {
+                    COMPLETE => recv(shared, desk, task, WaitKind::Exchange, pattern, clock),
+                    send => {
+                        let recv = post(shared, desk, pattern, clock);
+                        wait_all(shared, desk, task, WaitKind::Exchange, Requests::from_slice(&[recv, send]))
+                    }
+                }
             }
             Call::WaitAll(requests) => wait_all(shared, desk, task, WaitKind::WaitAll, requests),
             Call::WaitAny(requests) => {
@@ -145,7 +149,7 @@ pub(super) fn resume<P: Program>(program: &mut P, shared: &mut Shared, desk: &mu
         }
         Wait::Parked(answer) => answer,
         // The waits below have left their completions at the desk.
-        Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
+        Wait::Recv { .. } | Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
         wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),
     };
     if task == MAIN {
@@ -189,14 +193,8 @@ fn finish(shared: &mut Shared, desk: &mut Desk<'_>, task: u32) {
     }
 }
 
-/// Starts a send. Gives its request if `always` or if the sender must wait for the receiver.
-fn start_send(
-    shared: &mut Shared,
-    desk: &mut Desk<'_>,
-    task: u32,
-    message: Message,
-    always: bool,
-) -> Option<RequestId> {
+/// Starts a send. Its request is [`COMPLETE`] if it is eager.
+fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, message: Message) -> RequestId {
     let Message { to, context, tag, size, mode, payload } = message;
     let level = desk.level(shared.rank, to);
     let link = desk.network.link(level);
@@ -208,14 +206,7 @@ fn start_send(
         SendMode::Synchronous => false,
         SendMode::Buffered => true,
     };
-    let request = (always || !eager).then(|| {
-        let id = shared.requests.add(About::Send { to, tag, size }, left);
-        if eager {
-            shared.requests.get_mut(id).state = RequestState::Ready;
-        }
-        id
-    });
-    let rendezvous = if eager { None } else { request };
+    let rendezvous = (!eager).then(|| shared.requests.add(About::Send { to, tag, size }, left));
     let parcel = Parcel { context, tag, size, rendezvous, payload };
     if desk.portless[level as usize] || desk.is_next(left) {
         // There is no port to meet in order of time, or this is its time.
@@ -224,7 +215,7 @@ fn start_send(
         let me = shared.rank;
         desk.push(shared, left, me, Body::Leave { to, parcel });
     }
-    request
+    rendezvous.unwrap_or(COMPLETE)
 }
 
 /// A message, or the request of a rendezvous, leaves at `left`.
@@ -242,6 +233,59 @@ pub(super) fn send_head(shared: &mut Shared, desk: &mut Desk<'_>, to: u32, parce
     desk.push(shared, head, to, Body::Head { parcel, left, load });
 }
 
+/// A blocking receive, posted at `clock`.
+fn recv(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    task: u32,
+    kind: WaitKind,
+    pattern: Pattern,
+    clock: SimTime,
+) -> Option<Answer> {
+    if task != MAIN {
+        let id = post(shared, desk, pattern, clock);
+        return wait_all(shared, desk, task, kind, Requests::from_slice(&[id]));
+    }
+    match shared.matcher.take(&pattern) {
+        Some((envelope, arrived)) => recv_matched(shared, desk, kind, &pattern, envelope, arrived, clock),
+        None => {
+            let posted = shared.main.clock;
+            shared.begin_wait(task, Wait::Recv { kind, pattern });
+            // An exchange posts its receive before it spends the overhead of its send.
+            debug_assert!(clock <= posted);
+            shared.main.since = clock;
+            None
+        }
+    }
+}
+
+/// The main program's blocking receive and a message have found each other: the answer, unless the message is only the
+/// request of a rendezvous.
+fn recv_matched(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    kind: WaitKind,
+    pattern: &Pattern,
+    envelope: Envelope,
+    arrived: Arrived,
+    posted: SimTime,
+) -> Option<Answer> {
+    let Envelope { source, tag, .. } = envelope;
+    if arrived.rendezvous.is_some() || arrived.size > pattern.capacity {
+        let id = shared.requests.add(About::Unmatched(*pattern), posted);
+        shared.requests.get_mut(id).waiter = MAIN;
+        shared.begin_wait(MAIN, Wait::All { kind, requests: Requests::from_slice(&[id]), left: 1 });
+        matched(shared, desk, id, source, tag, arrived);
+        return None;
+    }
+    let row = desk.network.link(desk.level(source, shared.rank)).row(arrived.size);
+    shared.wait_until(MAIN, arrived.end);
+    shared.spend(MAIN, Spent::Recv, row.recv_overhead);
+    desk.completions.clear();
+    desk.completions.push(Completion { index: 0, source, tag, size: arrived.size, payload: arrived.payload });
+    Some(Answer::Completed)
+}
+
 /// Posts a receive at `clock`.
 fn post(shared: &mut Shared, desk: &mut Desk<'_>, pattern: Pattern, clock: SimTime) -> RequestId {
     let id = shared.requests.add(About::Unmatched(pattern), clock);
@@ -255,17 +299,26 @@ fn post(shared: &mut Shared, desk: &mut Desk<'_>, pattern: Pattern, clock: SimTi
 pub(super) fn arrive(shared: &mut Shared, desk: &mut Desk<'_>, source: u32, parcel: Parcel, end: SimTime) {
     let Parcel { context, tag, size, rendezvous, payload } = parcel;
     let arrived = Arrived { size, head: desk.now.time, end, rendezvous, payload };
-    let envelope = envelope(context, source, tag);
-    match shared.matcher.arrive(envelope, arrived) {
-        Some((id, arrived)) => matched(shared, desk, id, source, tag, arrived),
-        None => {
-            let probing = |control: &Control| matches!(&control.wait, Wait::Probe(pattern) if pattern.takes(&envelope));
-            for task in 0..=shared.strands.len() as u32 {
-                if shared.living(task).is_some_and(|control| probing(control)) {
-                    found(shared, desk, task, desk.now.time, source, tag, size);
-                    desk.woken.push(task);
-                }
-            }
+    let envelope = Envelope { context, source, tag };
+    if let Some(id) = shared.matcher.posted_for(&envelope) {
+        matched(shared, desk, id, source, tag, arrived);
+        return;
+    }
+    if let Wait::Recv { kind, pattern } = &shared.main.wait
+        && pattern.takes(&envelope)
+    {
+        let (kind, pattern, posted) = (*kind, *pattern, shared.main.since);
+        if recv_matched(shared, desk, kind, &pattern, envelope, arrived, posted).is_some() {
+            desk.woken.push(MAIN);
+        }
+        return;
+    }
+    shared.matcher.keep(envelope, arrived);
+    for task in 0..=shared.strands.len() as u32 {
+        let probing = |control: &mut Control| matches!(&control.wait, Wait::Probe(pattern) if pattern.takes(&envelope));
+        if shared.living(task).is_some_and(probing) {
+            found(shared, desk, task, desk.now.time, source, tag, size);
+            desk.woken.push(task);
         }
     }
 }
@@ -330,7 +383,7 @@ pub(super) fn set_ready(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId,
 /// Waits for all of `requests`; the answer, if they are all ready.
 fn wait_all(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, kind: WaitKind, requests: Requests) -> Option<Answer> {
     let mut left = 0;
-    for &id in &requests {
+    for &id in requests.iter().filter(|&&id| id != COMPLETE) {
         let request = shared.requests.get_mut(id);
         if request.state == RequestState::Pending {
             request.waiter = task;
@@ -346,16 +399,15 @@ fn wait_all(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, kind: WaitKind,
 
 /// Completes requests that are all ready: the core takes them in the order they got ready, one overhead after another.
 fn complete_all(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, kind: WaitKind, requests: &Requests) -> Answer {
-    let mut order: Requests = requests.clone();
-    if order.len() > 1 {
-        order.sort_by_key(|&id| shared.requests.get(id).ready);
+    let started = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| shared.requests.get(id));
+    let mut order: SmallVec<[(SimTime, SimSpan); 8]> =
+        started.map(|request| (request.ready, request.overhead)).collect();
+    if !order.is_sorted() {
+        order.sort_unstable();
     }
-    for &id in &order {
-        let (ready, overhead) = (shared.requests.get(id).ready, shared.requests.get(id).overhead);
+    for (ready, overhead) in order {
         shared.wait_until(task, ready);
-        if overhead > SimSpan::ZERO {
-            shared.spend(task, Spent::Recv, overhead);
-        }
+        shared.spend(task, Spent::Recv, overhead);
     }
     let wanted = match kind {
         WaitKind::Send => 0,
@@ -372,12 +424,20 @@ fn complete_all(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, kind: WaitK
     if wanted == 0 { Answer::Done } else { Answer::Completed }
 }
 
+/// What completing a request costs.
+fn overhead(shared: &Shared, id: RequestId) -> SimSpan {
+    if id == COMPLETE { SimSpan::ZERO } else { shared.requests.get(id).overhead }
+}
+
 /// Ends a request and tells what became of it.
 fn completion(shared: &mut Shared, index: u32, id: RequestId) -> Completion {
+    if id == COMPLETE {
+        return Completion { index, source: shared.rank, tag: 0, size: Bytes::ZERO, payload: None };
+    }
     let request = shared.requests.remove(id);
     let (source, tag, size) = match request.about {
         About::Matched { source, tag, size } => (source, tag, size),
-        _ => (shared.rank, 0, crate::units::Bytes::ZERO),
+        _ => (shared.rank, 0, Bytes::ZERO),
     };
     Completion { index, source, tag, size, payload: request.payload }
 }
@@ -388,6 +448,10 @@ fn wait_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: Reque
     let clock = shared.control(task).clock;
     let mut first: Option<SimTime> = None;
     for &id in &requests {
+        if id == COMPLETE {
+            first = Some(SimTime::ZERO);
+            continue;
+        }
         let request = shared.requests.get_mut(id);
         request.waiter = task;
         if request.state == RequestState::Ready {
@@ -424,15 +488,7 @@ fn probe(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, pattern: Pattern) 
 }
 
 /// A probe has found a message whose head came at `head`.
-fn found(
-    shared: &mut Shared,
-    desk: &mut Desk<'_>,
-    task: u32,
-    head: SimTime,
-    source: u32,
-    tag: u32,
-    size: crate::units::Bytes,
-) {
+fn found(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, head: SimTime, source: u32, tag: u32, size: Bytes) {
     shared.wait_until(task, head);
     desk.completions.clear();
     desk.completions.push(Completion { index: 0, source, tag, size, payload: None });
@@ -480,11 +536,15 @@ pub(super) fn wake(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, turn: u3
     }
 }
 
-/// Completes the request that got ready first.
+/// Completes the request that got ready first; of those that did at the same time, the first in the list.
 fn decide_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests) {
     let now = desk.now.time;
     let mut best: Option<(SimTime, u32, RequestId)> = None;
     for (index, &id) in (0..).zip(requests) {
+        if id == COMPLETE {
+            best = best.min(Some((SimTime::ZERO, index, id))).or(Some((SimTime::ZERO, index, id)));
+            continue;
+        }
         let request = shared.requests.get_mut(id);
         request.waiter = NOBODY;
         let candidate = (request.ready, index, id);
@@ -493,9 +553,8 @@ fn decide_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Re
         }
     }
     let (ready, index, id) = best.expect("woken when a request is ready");
-    let overhead = shared.requests.get(id).overhead;
     shared.wait_until(task, ready);
-    shared.spend(task, Spent::Recv, overhead);
+    shared.spend(task, Spent::Recv, overhead(shared, id));
     desk.completions.clear();
     let completion = completion(shared, index, id);
     desk.completions.push(completion);
@@ -505,8 +564,10 @@ fn decide_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Re
 fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests, all: bool) {
     let clock = shared.control(task).clock;
     let done = |shared: &Shared, id: RequestId| {
-        let request = shared.requests.get(id);
-        request.state == RequestState::Ready && request.ready <= clock
+        id == COMPLETE || {
+            let request = shared.requests.get(id);
+            request.state == RequestState::Ready && request.ready <= clock
+        }
     };
     let ready: Vec<(u32, RequestId)> =
         (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(shared, id)).collect();
@@ -516,8 +577,7 @@ fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests
         return;
     }
     for (index, id) in ready {
-        let overhead = shared.requests.get(id).overhead;
-        shared.spend(task, Spent::Recv, overhead);
+        shared.spend(task, Spent::Recv, overhead(shared, id));
         let completion = completion(shared, index, id);
         desk.completions.push(completion);
     }

@@ -1,7 +1,7 @@
 //! What the engine keeps of a rank: its tasks, its requests, what it has posted and what has come unasked.
 
 use crate::profile::TimeParts;
-use crate::rank::{Envelope, Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern};
+use crate::rank::{Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// No task: nobody waits for the request.
@@ -60,6 +60,9 @@ pub(super) struct Control {
 pub(super) enum Wait {
     /// Nothing: it runs, or is about to.
     Nothing,
+    /// A message for its blocking receive, posted when the wait began: the common case, without a request. Only the rank's own
+    /// program waits like this, and so this receive comes after all posted ones.
+    Recv { kind: WaitKind, pattern: Pattern },
     /// All of the requests, of which `left` are unfinished.
     All { kind: WaitKind, requests: Requests, left: u32 },
     /// One of the requests.
@@ -320,9 +323,4 @@ pub(super) fn describe(pattern: &Pattern) -> (String, Option<Rank>) {
         Source::Rank(rank) => (format!("a message from rank {rank}{tag}"), Some(rank)),
         Source::Any => (format!("a message from any rank{tag}"), None),
     }
-}
-
-/// The envelope of a message from `source`.
-pub(super) fn envelope(context: u32, source: Rank, tag: Tag) -> Envelope {
-    Envelope { context, source, tag }
 }

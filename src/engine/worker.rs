@@ -1,6 +1,6 @@
 //! A worker: the ranks of some nodes, and the loop of windows in which their events are handled.
 
-use crate::rank::{Program, Rank};
+use crate::rank::{COMPLETE, Program, Rank};
 use crate::units::SimTime;
 
 use super::calls::{arrive, resume, run, send_head, set_ready, wake};
@@ -196,10 +196,14 @@ fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
     };
     let call = match &control.wait {
         Wait::All { kind, requests, .. } => {
-            let unfinished = requests.iter().map(|&id| shared.requests.get(id));
+            let unfinished = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| shared.requests.get(id));
             unfinished
                 .filter(|request| request.state == RequestState::Pending)
                 .for_each(|request| add(awaited(shared, &request.about)));
+            kind.name()
+        }
+        Wait::Recv { kind, pattern } => {
+            add(describe(pattern));
             kind.name()
         }
         Wait::Any(requests) => {
@@ -230,7 +234,7 @@ fn awaited(shared: &Shared, about: &About) -> (String, Option<Rank>) {
     let strand = shared.strands[*task as usize - 1].as_ref();
     let pending = strand.and_then(|strand| match &strand.control.wait {
         Wait::All { requests, .. } => {
-            let pending = requests.iter().map(|&id| shared.requests.get(id));
+            let pending = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| shared.requests.get(id));
             pending.filter(|request| request.state == RequestState::Pending).map(|request| request.about).next()
         }
         _ => None,

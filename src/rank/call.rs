@@ -18,6 +18,10 @@ pub type Tag = u32;
 /// A rank's name for a request it started; unique among its unfinished ones.
 pub type RequestId = u32;
 
+/// The request of an operation that was complete as soon as it was started, such as an eager send. It needs no record, so all
+/// of them share this name; waiting for it or testing it is allowed any number of times.
+pub const COMPLETE: RequestId = RequestId::MAX;
+
 /// A set of requests, in the order the program gave.
 pub type Requests = SmallVec<[RequestId; 12]>;
 

@@ -56,13 +56,21 @@ impl<R, M> Default for Matcher<R, M> {
 }
 
 impl<R, M> Matcher<R, M> {
-    /// Posts a receive: gives back the message it takes at once with `receive`, or keeps it.
-    pub fn post(&mut self, pattern: Pattern, receive: R) -> Option<(Envelope, M, R)> {
-        let found = match pattern.exact() {
+    /// Takes the first message that has come of those `pattern` takes.
+    #[inline]
+    pub fn take(&mut self, pattern: &Pattern) -> Option<(Envelope, M)> {
+        if self.unexpected.len() == 0 {
+            return None;
+        }
+        match pattern.exact() {
             Some(envelope) => self.unexpected.take_exact(&envelope),
             None => self.unexpected.take_first(|envelope| pattern.takes(envelope)),
-        };
-        match found {
+        }
+    }
+
+    /// Posts a receive: gives back the message it takes at once with `receive`, or keeps it.
+    pub fn post(&mut self, pattern: Pattern, receive: R) -> Option<(Envelope, M, R)> {
+        match self.take(&pattern) {
             Some((envelope, message)) => Some((envelope, message, receive)),
             None => {
                 self.posted.push(pattern, receive);
@@ -73,13 +81,27 @@ impl<R, M> Matcher<R, M> {
 
     /// A message has come: gives back the receive that takes it with `message`, or keeps it.
     pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(R, M)> {
-        match self.posted.take_taking(&envelope) {
-            Some((_, receive)) => Some((receive, message)),
+        match self.posted_for(&envelope) {
+            Some(receive) => Some((receive, message)),
             None => {
-                self.unexpected.push(envelope, message);
+                self.keep(envelope, message);
                 None
             }
         }
+    }
+
+    /// Takes the first receive posted that takes a message with `envelope`.
+    #[inline]
+    pub fn posted_for(&mut self, envelope: &Envelope) -> Option<R> {
+        if self.posted.len() == 0 {
+            return None;
+        }
+        self.posted.take_taking(envelope).map(|(_, receive)| receive)
+    }
+
+    /// Keeps a message that no receive takes yet.
+    pub fn keep(&mut self, envelope: Envelope, message: M) {
+        self.unexpected.push(envelope, message);
     }
 
     /// The first message that has come of those `pattern` takes, left where it is.
