@@ -45,6 +45,23 @@ fn a_simple_statement_takes_some_ten_nanoseconds() {
         r#"{ set = { x = "rank + 1" } }, { set = { x = "x * 2" } }, { if = "x > 1", then = [{ send = { to = "east", bytes = 8 } }] }"#,
         r#"{ allreduce = { bytes = 8 } }"#,
     ] {
-        println!("{:6.1} ns  {statements}", nanoseconds_a_call(statements));
+        let best = (0..7).map(|_| nanoseconds_a_call(statements)).fold(f64::MAX, f64::min);
+        println!("{best:6.1} ns  {statements}");
     }
+}
+
+#[test]
+#[ignore = "prints sizes"]
+fn sizes() {
+    use super::super::{code::Op, expr::Expr, formula::Formula};
+    println!(
+        "action {} call {} program {} op {} expr {} formula {}",
+        size_of::<Action>(),
+        size_of::<Call>(),
+        size_of::<super::super::AppProgram>(),
+        size_of::<Op>(),
+        size_of::<Expr>(),
+        size_of::<Formula>()
+    );
+    println!("evaluated {}", size_of::<super::super::value::Evaluated>());
 }
