@@ -18,7 +18,7 @@ const MAX_TAG: i64 = i32::MAX as i64;
 
 impl RankState {
     /// The call for `send` or `isend`; `None` if there is nobody to send to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, code: &Code, send: &Send) -> Evaluated<Option<Call>> {
         let Some(message) = self.message(code, send)? else { return Ok(None) };
         Ok(Some(match send.start {
@@ -31,7 +31,7 @@ impl RankState {
     }
 
     /// The call for `recv` or `irecv`; `None` if there is nobody to receive from.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive(&mut self, code: &Code, receive: &Receive) -> Evaluated<Option<Call>> {
         let Some(pattern) = self.pattern(code, receive)? else {
             self.received_from_none(receive.outputs);
@@ -61,7 +61,7 @@ impl RankState {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn message(&mut self, code: &Code, send: &Send) -> Evaluated<Option<Message>> {
         let Some(to) = self.peer(code, &send.to, send.comm)? else { return Ok(None) };
         let mut env = self.env(code);
@@ -72,7 +72,7 @@ impl RankState {
     }
 
     /// What a receive or probe takes; `None` if it is from nobody.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pattern(&mut self, code: &Code, receive: &Receive) -> Evaluated<Option<Pattern>> {
         let from = match &receive.from {
             None => {
@@ -95,7 +95,7 @@ impl RankState {
     }
 
     /// The world rank of a peer; `None` for MPI_PROC_NULL.
-    #[inline]
+    #[inline(always)]
     fn peer(&mut self, code: &Code, formula: &Formula, comm: u32) -> Evaluated<Option<u32>> {
         let peer = formula.whole(&mut self.env(code))?;
         let table = &code.world.comms[comm as usize];

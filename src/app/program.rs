@@ -68,13 +68,8 @@ impl AppProgram {
 impl MpiProgram for AppProgram {
     fn next(&mut self, reply: Reply<'_>) -> Action {
         let AppProgram { shared, state } = self;
-        match state.answered(&shared.code, reply.kind).and_then(|()| state.run(shared)) {
-            Ok(action) => action,
-            Err(fault) => {
-                let place = state.position(&shared.code);
-                Action::Call(Call::Fail(Box::new(ProgramError { place, what: fault.to_string() })))
-            }
-        }
+        state.answered(&shared.code, reply.kind);
+        state.run(shared)
     }
 
     fn position(&self) -> Option<String> {
@@ -85,9 +80,9 @@ impl MpiProgram for AppProgram {
 impl RankState {
     /// Takes the reply to the last call, if there was one that concerns the program.
     #[inline]
-    fn answered(&mut self, code: &Code, reply: ReplyKind<'_>) -> Evaluated<()> {
+    fn answered(&mut self, code: &Code, reply: ReplyKind<'_>) {
         if !self.called {
-            return Ok(());
+            return;
         }
         self.called = false;
         let op = self.pc;
@@ -97,29 +92,37 @@ impl RankState {
             ReplyKind::Begin | ReplyKind::Done => {}
         }
         self.pc += 1;
-        Ok(())
     }
 
-    /// Goes on to the next call.
-    fn run(&mut self, shared: &Shared) -> Evaluated<Action> {
+    /// Goes on to the next call. Gives the action by itself, not within a `Result`, as copying one costs as much as making it.
+    #[inline]
+    fn run(&mut self, shared: &Shared) -> Action {
         let code = &shared.code;
+        macro_rules! attempt {
+            ($result:expr) => {
+                match $result {
+                    Ok(value) => value,
+                    Err(fault) => return self.failed(code, &fault),
+                }
+            };
+        }
         loop {
             match &code.ops[self.pc as usize] {
                 Op::Send(send) => {
-                    if let Some(call) = self.send(code, send)? {
-                        return Ok(self.communicate(call));
+                    if let Some(call) = attempt!(self.send(code, send)) {
+                        return self.communicate(call);
                     }
                     self.pc += 1;
                 }
                 Op::Recv(receive) => {
-                    if let Some(call) = self.receive(code, receive)? {
-                        return Ok(self.communicate(call));
+                    if let Some(call) = attempt!(self.receive(code, receive)) {
+                        return self.communicate(call);
                     }
                     self.pc += 1;
                 }
                 Op::Exchange(both) => {
-                    if let Some(call) = self.exchange(code, &both.0, &both.1)? {
-                        return Ok(self.communicate(call));
+                    if let Some(call) = attempt!(self.exchange(code, &both.0, &both.1)) {
+                        return self.communicate(call);
                     }
                     self.pc += 1;
                 }
@@ -127,58 +130,64 @@ impl RankState {
                     if let Some(call) = self.wait(code, wait) {
                         // A test that finds nothing is no communication, see `completed`.
                         self.called = true;
-                        return Ok(Action::Call(call));
+                        return Action::Call(call);
                     }
                     self.pc += 1;
                 }
                 Op::Compute(block) => {
-                    let span = self.span(shared, block)?;
+                    let span = attempt!(self.span(shared, block));
                     self.called = true;
-                    return Ok(Action::Call(Call::Compute(span)));
+                    return Action::Call(Call::Compute(span));
                 }
                 Op::Collective(collective) => {
-                    let action = self.collective(code, collective)?;
+                    let action = attempt!(self.collective(code, collective));
                     self.called = true;
                     self.turns = 0;
-                    return Ok(action);
+                    return action;
                 }
                 Op::Set { slot, value } => {
-                    let value = value.value(&mut self.env(code))?;
+                    let value = attempt!(value.value(&mut self.env(code)));
                     self.slots.set(*slot, value);
                     self.pc += 1;
                 }
                 Op::Unless { condition, to } => {
-                    self.pc = if condition.truth(&mut self.env(code))? { self.pc + 1 } else { *to };
+                    self.pc = if attempt!(condition.truth(&mut self.env(code))) { self.pc + 1 } else { *to };
                 }
                 Op::Jump(to) => self.pc = *to,
                 Op::Again(_) | Op::Next(_) | Op::Turn { .. } | Op::Call { .. } => {
-                    self.count_turn(shared)?;
-                    self.turn(code)?;
-                    if self.turns % TURNS_PER_YIELD == 0 {
-                        return Ok(Action::Call(Call::Yield));
+                    attempt!(self.count_turn(shared));
+                    attempt!(self.turn(code));
+                    if self.turns.is_multiple_of(TURNS_PER_YIELD) {
+                        return Action::Call(Call::Yield);
                     }
                 }
-                Op::For(_) | Op::Repeat { .. } => self.begin_loop(code)?,
+                Op::For(_) | Op::Repeat { .. } => attempt!(self.begin_loop(code)),
                 Op::Return { slot } => self.pc = self.slots.counter(*slot) as Pc,
                 Op::Probe(pattern) => {
-                    if let Some(pattern) = self.pattern(code, pattern)? {
-                        return Ok(self.communicate(Call::Probe(pattern)));
+                    if let Some(pattern) = attempt!(self.pattern(code, pattern)) {
+                        return self.communicate(Call::Probe(pattern));
                     }
                     self.received_from_none(pattern.outputs);
                     self.pc += 1;
                 }
                 Op::Iprobe { pattern, found } => {
-                    if let Some(pattern) = self.pattern(code, pattern)? {
+                    if let Some(pattern) = attempt!(self.pattern(code, pattern)) {
                         self.called = true;
-                        return Ok(Action::Call(Call::Iprobe(pattern)));
+                        return Action::Call(Call::Iprobe(pattern));
                     }
                     self.received_from_none(pattern.outputs);
                     self.assign(*found, Value::Bool(true));
                     self.pc += 1;
                 }
-                Op::Finish => return Ok(Action::Call(Call::Finish)),
+                Op::Finish => return Action::Call(Call::Finish),
             }
         }
+    }
+
+    #[cold]
+    fn failed(&self, code: &Code, fault: &Fault) -> Action {
+        let place = self.position(code);
+        Action::Call(Call::Fail(Box::new(ProgramError { place, what: fault.to_string() })))
     }
 
     #[inline]
@@ -186,7 +195,7 @@ impl RankState {
         Env { world: &code.world, rank: self.rank, slots: &self.slots, random: &mut self.random, peer: NONE }
     }
 
-    #[inline]
+    #[inline(always)]
     fn communicate(&mut self, call: Call) -> Action {
         self.called = true;
         self.turns = 0;

@@ -42,6 +42,13 @@ impl Slots {
         *kinds = *kinds & !(0xff << shift(slot)) | kind << shift(slot);
     }
 
+    /// The value if it is a whole number.
+    #[inline]
+    pub(super) fn int(&self, slot: u32) -> Option<i64> {
+        let is_int = (self.words[kinds(slot)] >> shift(slot)) as u8 == 1;
+        is_int.then(|| self.words[payload(slot)] as i64)
+    }
+
     /// A hidden counter of the machine's own; only ever an integer.
     #[inline]
     pub(super) fn counter(&self, slot: u32) -> i64 {

@@ -3,5 +3,6 @@
 mod driver;
 mod errors;
 mod expressions;
+mod speed;
 mod statements;
 mod workloads;
