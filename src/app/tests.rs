@@ -3,6 +3,5 @@
 mod driver;
 mod errors;
 mod expressions;
-mod speed;
 mod statements;
 mod workloads;
