@@ -3,6 +3,7 @@
 mod driver;
 mod errors;
 mod expressions;
+mod fuzz;
 mod speed;
 mod statements;
 mod workloads;

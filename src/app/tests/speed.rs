@@ -51,17 +51,17 @@ fn a_simple_statement_takes_some_ten_nanoseconds() {
 }
 
 #[test]
-#[ignore = "prints sizes"]
-fn sizes() {
-    use super::super::{code::Op, expr::Expr, formula::Formula};
-    println!(
-        "action {} call {} program {} op {} expr {} formula {}",
-        size_of::<Action>(),
-        size_of::<Call>(),
-        size_of::<super::super::AppProgram>(),
-        size_of::<Op>(),
-        size_of::<Expr>(),
-        size_of::<Formula>()
-    );
-    println!("evaluated {}", size_of::<super::super::value::Evaluated>());
+#[ignore = "measures host time"]
+fn a_million_ranks_are_made_in_a_second() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/halo3d.toml")).unwrap();
+    let comms = "\n[comms]\nplane = { grid = 'box', keep = [false, true, true] }\nlast = { split = 'rank % 7', key = '-rank' }\n";
+    let app = load(&(text + comms)).unwrap();
+    let start = Instant::now();
+    let bound = app.bind(target(1 << 20)).unwrap();
+    println!("bound after {:?}", start.elapsed());
+    let mut programs: Vec<_> = (0..1 << 20).map(|rank| bound.program(rank, 1e9)).collect();
+    for program in &mut programs {
+        program.next(Reply { clock: SimTime::ZERO, kind: ReplyKind::Begin });
+    }
+    println!("at their first call after {:?}", start.elapsed());
 }
