@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use crate::mpi::{Action, MpiProgram};
-use crate::platform::{CoreRates, Work};
+use crate::platform::CoreRates;
 use crate::rank::{Call, ProgramError, Rank, Reply, ReplyKind};
-use crate::units::SimSpan;
 
-use super::code::{Block, Code, Cost, Op, Pc};
+use super::code::{Code, Op, Pc, Start};
 use super::expr::Env;
 use super::grid::NONE;
 use super::random::Random;
 use super::requests::Outstanding;
 use super::slots::Slots;
-use super::value::{Evaluated, Fault, Value};
+use super::value::{Fault, Value};
 
 /// Silent loop turns between two chances for the engine to look after its limits.
 const TURNS_PER_YIELD: u64 = 1 << 17;
@@ -42,8 +41,8 @@ pub(super) struct RankState {
     pub(super) outstanding: Outstanding,
     random: Random,
     /// Loop turns and procedure calls since the last communication.
-    turns: u64,
-    memory_share: f64,
+    pub(super) turns: u64,
+    pub(super) memory_share: f64,
     /// The op at `pc` has made a call that is not answered yet.
     called: bool,
 }
@@ -109,8 +108,12 @@ impl RankState {
         loop {
             match &code.ops[self.pc as usize] {
                 Op::Send(send) => {
-                    if let Some(call) = attempt!(self.send(code, send)) {
-                        return self.communicate(call);
+                    // Two returns rather than one, so that the message is made where it goes.
+                    if let Some(address) = attempt!(self.address(code, send)) {
+                        if send.start == Start::Blocking {
+                            return self.communicate(Call::Send(address.message(send.mode)));
+                        }
+                        return self.communicate(Call::Isend(address.message(send.mode)));
                     }
                     self.pc += 1;
                 }
@@ -212,117 +215,6 @@ impl RankState {
         if let Some(slot) = slot {
             self.slots.set(slot, value);
         }
-    }
-
-    #[inline]
-    fn count_turn(&mut self, shared: &Shared) -> Evaluated<()> {
-        self.turns += 1;
-        if self.turns <= shared.max_turns {
-            return Ok(());
-        }
-        let turns = shared.max_turns;
-        Err(Fault::new(format!(
-            "{turns} turns of loops without communication; a loop that is meant to take more needs --max-turns"
-        )))
-    }
-
-    fn begin_loop(&mut self, code: &Code) -> Evaluated<()> {
-        match &code.ops[self.pc as usize] {
-            Op::For(each) => {
-                let mut env = self.env(code);
-                let from = each.from.whole(&mut env)?;
-                let to = each.to.whole(&mut env)?;
-                let step = each.step.whole(&mut env)?;
-                if step == 0 {
-                    return Err(each.step.explain(&Fault::new("a step of 0 never ends")));
-                }
-                self.slots.set_counter(each.limit, to);
-                self.slots.set_counter(each.stride, step);
-                self.slots.set(each.variable, Value::Int(from));
-                self.pc = if if step > 0 { from < to } else { from > to } { self.pc + 1 } else { each.exit };
-            }
-            Op::Repeat { count, left, exit } => {
-                let n = count.whole(&mut self.env(code))?;
-                if n < 0 {
-                    return Err(count.explain(&Fault::new(format!("expected a count of at least 0; found {n}"))));
-                }
-                self.slots.set_counter(*left, n);
-                self.pc = if n > 0 { self.pc + 1 } else { *exit };
-            }
-            _ => unreachable!("only loops begin"),
-        }
-        Ok(())
-    }
-
-    fn turn(&mut self, code: &Code) -> Evaluated<()> {
-        match &code.ops[self.pc as usize] {
-            Op::Again(start) => self.pc = *start,
-            Op::Next(start) => {
-                let Op::For(each) = &code.ops[*start as usize] else { unreachable!("a turn leads to its loop") };
-                let (to, step) = (self.slots.counter(each.limit), self.slots.counter(each.stride));
-                let next = self.slots.counter(each.variable).checked_add(step);
-                match next.filter(|next| if step > 0 { *next < to } else { *next > to }) {
-                    Some(next) => {
-                        self.slots.set(each.variable, Value::Int(next));
-                        self.pc = start + 1;
-                    }
-                    None => self.pc = each.exit,
-                }
-            }
-            Op::Turn { left, body } => {
-                let n = self.slots.counter(*left) - 1;
-                self.slots.set_counter(*left, n);
-                self.pc = if n > 0 { *body } else { self.pc + 1 };
-            }
-            Op::Call { procedure, arguments } => {
-                // A procedure's slots are its own and it is not running, so assigning one does not change the others.
-                for (slot, argument) in arguments {
-                    let value = argument.value(&mut self.env(code))?;
-                    self.slots.set(*slot, value);
-                }
-                let procedure = &code.procedures[*procedure as usize];
-                self.slots.set_counter(procedure.return_slot, i64::from(self.pc) + 1);
-                self.pc = procedure.start;
-            }
-            _ => unreachable!("only loops and calls turn"),
-        }
-        Ok(())
-    }
-
-    fn span(&mut self, shared: &Shared, block: &Block) -> Evaluated<SimSpan> {
-        let memory = self.memory_share;
-        let mut env = self.env(&shared.code);
-        let times = block.times.as_ref().map_or(Ok(1.0), |times| times.number(&mut env))?;
-        let seconds = match &block.cost {
-            Cost::Time(time) => time.number(&mut env)?,
-            Cost::Draw { family, a, b } => {
-                let (first, second) = (a.number(&mut env)?, b.number(&mut env)?);
-                let draw = env.random.draw(env.world.seed, env.rank, *family, first, second);
-                a.explained(draw)?.max(0.0)
-            }
-            Cost::Work { flops, instructions, bytes } => {
-                let work = Work {
-                    flops: flops.number(&mut env)? * times,
-                    instructions: instructions.number(&mut env)? * times,
-                    bytes: bytes.number(&mut env)? * times,
-                };
-                return shared.rates.span(work, memory).ok_or_else(|| {
-                    let Work { flops, instructions, bytes } = work;
-                    let found = format!("{flops} flops, {instructions} instructions, {bytes} bytes");
-                    Fault::new(format!("expected amounts of at least 0 that take less than 213 days; found {found}"))
-                });
-            }
-        };
-        SimSpan::from_seconds(seconds * times).ok_or_else(|| {
-            let name = |formula: &super::formula::Formula, seconds: f64| {
-                formula.explain(&Fault::new(format!("expected a time from 0 to 213 days; found {seconds} s")))
-            };
-            match &block.cost {
-                Cost::Time(time) => name(time, seconds * times),
-                Cost::Draw { a, .. } => name(a, seconds * times),
-                Cost::Work { .. } => unreachable!("returned above"),
-            }
-        })
     }
 
     /// Where the next op stands, and from where that procedure was called.

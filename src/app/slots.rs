@@ -88,7 +88,7 @@ mod tests {
             let value = |i: u32| match i % 4 {
                 0 => Value::Int(-i64::from(i)),
                 1 => Value::Float(f64::from(i) + 0.5),
-                2 => Value::Bool(i.is_multiple_of(3)),
+                2 => Value::Bool(i > 9),
                 _ => Value::Unset,
             };
             for i in 0..count {

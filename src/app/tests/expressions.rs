@@ -121,6 +121,11 @@ fn functions_compute() {
         ("bit_xor(rank, 1)", "2"),
         ("bit_and(6, 3) + bit_or(6, 3)", "9"),
         ("unpermuted(seed, permuted(seed, rank, size), size)", "3"),
+        ("share(10, 0, 4)", "3"),
+        ("share(10, 2, 4)", "2"),
+        ("cyclic_share(10, 3, 0, 2)", "6"),
+        ("cyclic_share(10, 3, 1, 2)", "4"),
+        ("cyclic_share(0, 3, 1, 2)", "0"),
         ("comm_rank(world) + comm_size(world)", "11"),
         ("none", "-1"),
         ("randint(4, 4)", "4"),
@@ -149,6 +154,8 @@ fn what_has_no_value_says_why() {
         ("1 + flag", "expected a number; found true"),
         ("1 if rank else 2", "expected a condition such as rank == 0; found 3"),
         ("bit_and(1.5, 1)", "expected a whole number; found 1.5"),
+        ("share(10, 4, 4)", "10 elements have no part 4 of 4"),
+        ("cyclic_share(10, 0, 1, 4)", "10 elements in blocks of 0 have no part 1 of 4"),
         ("permuted(1, 8, 8)", "element 8 is not in a permutation of 8 elements"),
     ] {
         assert_eq!(show(text), expected, "{text}");
@@ -215,7 +222,7 @@ proptest! {
     fn any_row_of_tokens_is_read_or_refused(words in prop::collection::vec(prop::sample::select(vec![
         "1", "0", "2.5", "9223372036854775807", "1e308", "n", "x", "flag", "rank", "size", "random()", "(", ")", ",", "+",
         "-", "*", "/", "//", "%", "**", "<", "==", "and", "or", "not", "if", "else", "min(", "sqrt(", "int(", "permuted(",
-        "randint(", "bit_xor(", "floor(", "us", "KiB", "none", "true",
+        "randint(", "bit_xor(", "floor(", "share(", "cyclic_share(", "us", "KiB", "none", "true",
     ]), 0..20)) {
         let _ = value(&words.join(" "));
     }
@@ -224,5 +231,19 @@ proptest! {
     fn floor_division_and_modulo_fit_together(a in any::<i32>(), b in any::<i32>().prop_filter("zero", |b| *b != 0)) {
         let text = format!("(({a}) // ({b})) * ({b}) + ({a}) % ({b})");
         prop_assert_eq!(value(&text), Ok(Value::Int(i64::from(a))));
+    }
+}
+
+#[test]
+fn shares_add_up_and_follow_the_blocks() {
+    for (n, block, p) in [(100, 7, 3), (1, 1, 5), (64, 8, 4), (37, 50, 2)] {
+        let owner = |element: i64| element / block % p;
+        for i in 0..p {
+            let count = (0..n).filter(|element| owner(*element) == i).count();
+            assert_eq!(show(&format!("cyclic_share({n}, {block}, {i}, {p})")), count.to_string());
+        }
+        let even: Vec<i64> = (0..p).map(|i| show(&format!("share({n}, {i}, {p})")).parse().unwrap()).collect();
+        assert_eq!(even.iter().sum::<i64>(), n);
+        assert!(even.iter().max().unwrap() - even.iter().min().unwrap() <= 1);
     }
 }

@@ -292,6 +292,6 @@ fn long_silence_yields_now_and_then() {
 }
 
 #[test]
-fn a_program_takes_at_most_256_bytes() {
-    assert!(size_of::<AppProgram>() <= 128, "{}", size_of::<AppProgram>());
+fn a_program_takes_at_most_100_bytes_and_nine_a_name() {
+    assert!(size_of::<AppProgram>() <= 100, "{}", size_of::<AppProgram>());
 }
