@@ -20,6 +20,7 @@ mod functions;
 mod grid;
 mod lexer;
 mod load;
+mod loops;
 mod messages;
 mod node;
 mod parser;
@@ -30,6 +31,7 @@ mod requests;
 mod scope;
 mod slots;
 mod value;
+mod work;
 mod world;
 
 #[cfg(test)]

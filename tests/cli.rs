@@ -10,10 +10,28 @@ use std::process::Stdio;
 use support::{finish, mcpsim, run};
 use tempfile::TempDir;
 
-/// A directory with an application that is never run.
+/// A token goes n times around all ranks.
+const APP: &str = r#"
+# A ring.
+name = "a"
+main = [
+  { repeat = "n", do = [
+    { if = "rank == 0",
+      then = [{ send = { to = "(rank + 1) % size", bytes = 8 } }, { recv = { from = "(rank - 1) % size" } }],
+      else = [{ recv = { from = "(rank - 1) % size" } }, { send = { to = "(rank + 1) % size", bytes = 8 } }] },
+  ] },
+]
+[params]
+n = 1
+[run]
+seed = 3
+nct = [2, 2, 2]
+"#;
+
+/// A directory with an application.
 fn directory() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("app.toml"), "name = \"a\"\nn = 1\n[run]\nseed = 3\n").unwrap();
+    std::fs::write(directory.path().join("app.toml"), APP).unwrap();
     directory
 }
 
@@ -60,7 +78,7 @@ fn each_error_is_one_line_with_exit_code_2() {
         ("--quiet run app.toml", "\"run\" stands before the options: mcpsim run [OPTIONS] APP"),
         (
             "--nct 4,2 app.toml",
-            "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2, at most 4294967295 cores in all",
+            "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2; found \"4,2\"",
         ),
         ("--colour app.toml", "unexpected argument '--colour' found"),
     ] {
@@ -91,14 +109,136 @@ fn help_and_version_are_on_stdout() {
 fn the_shown_configuration_reads_back_as_itself() {
     let directory = directory();
     let here = directory.path();
-    let first = run(here, "--show-config --nct 4,2,2 --set app.n=7 app.toml");
+    let first = run(here, "--show-config --nct 4,2,2 --set app.n=7 --set platform.inter_node.latency=5us app.toml");
     assert_eq!((first.code, first.stderr.as_str()), (Some(0), ""));
     assert!(first.stdout.contains("[run]\nnct = \"4,2,2\"\n"), "{}", first.stdout);
-    assert!(first.stdout.contains("[app]\nname = \"a\"\nn = 7\n"), "{}", first.stdout);
+    assert!(first.stdout.contains("[app.params]\nn = 7\n"), "{}", first.stdout);
     std::fs::write(here.join("whole.toml"), &first.stdout).unwrap();
     let again = run(here, "--show-config whole.toml");
     let body = |text: &str| text.split_once('\n').unwrap().1.to_owned();
     assert_eq!(body(&again.stdout), body(&first.stdout));
+    assert_eq!(
+        outcome(here, "whole.toml")["predicted_ps"],
+        outcome(here, "--nct 4,2,2 --set app.n=7 --set platform.inter_node.latency=5us app.toml")["predicted_ps"]
+    );
+}
+
+/// The Outcome as JSON without its host part.
+fn outcome(directory: &Path, line: &str) -> serde_json::Value {
+    let ran = run(directory, &format!("--json - {line}"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{line}");
+    let mut value: serde_json::Value = serde_json::from_str(&ran.stdout).expect("nothing but JSON");
+    assert!(value["host"]["wall_s"].as_f64().unwrap() > 0.0);
+    value.as_object_mut().unwrap().remove("host");
+    value
+}
+
+#[test]
+fn the_outcome_states_what_was_run() {
+    let directory = directory();
+    let value = outcome(directory.path(), "app.toml --set app.n=2");
+    assert_eq!(value["app"], "a");
+    assert_eq!(value["nct"], serde_json::json!([2, 2, 2]));
+    assert_eq!((&value["ranks"], &value["seed"], &value["model"]), (&8.into(), &3.into(), &"mcpsim".into()));
+    assert_eq!(value["messages"], serde_json::json!({ "count": 16, "bytes": 128 }));
+    assert_eq!(value["config"]["app"]["params"]["n"], 2);
+    assert_eq!(value["config"]["run"]["placement"], "block");
+    assert_eq!(value["per_rank"].as_array().unwrap().len(), 8);
+}
+
+#[test]
+fn the_outcome_is_the_same_for_any_number_of_workers() {
+    let directory = directory();
+    let of = |workers: u32| outcome(directory.path(), &format!("app.toml --set app.n=50 --workers {workers}"));
+    assert_eq!(of(1), of(2));
+}
+
+#[test]
+fn two_levels_see_no_cmps() {
+    let directory = directory();
+    let value = outcome(directory.path(), "app.toml --model bigsim");
+    assert_eq!(value["model"], "bigsim");
+    assert_eq!(value["levels"]["inter_cmp"]["count"], 0);
+    let ran = run(directory.path(), "app.toml --model bigsim");
+    assert!(ran.stdout.contains("  model            bigsim: two levels, (2, 4)\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  intra-node "), "{}", ran.stdout);
+}
+
+#[test]
+fn quiet_prints_nothing_and_files_are_written() {
+    let directory = directory();
+    let here = directory.path();
+    let ran = run(here, "app.toml --quiet --json out.json --profile out.csv --pairs --intervals 4,8");
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(here.join("out.json")).unwrap()).unwrap();
+    assert_eq!(value["pairs"].as_array().unwrap().len(), 8);
+    let csv = std::fs::read_to_string(here.join("out.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 3 * 3);
+    assert_eq!(csv.lines().nth(4), Some("4,8,intra_cmp,4,32,100.0000,50.0000,100.0000,50.0000"));
+    let ran = run(here, "app.toml --json /dev/full");
+    assert_eq!(ran.stderr, "error: cannot write /dev/full: No space left on device (os error 28)\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_end_with_a_table_and_exit_code_3() {
+    let directory = directory();
+    let text = "name = \"d\"\nmain = [{ recv = { from = \"1 - rank\" } }]\n";
+    std::fs::write(directory.path().join("deadlock.toml"), text).unwrap();
+    let ran = run(directory.path(), "--nct 1,1,2 deadlock.toml");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""));
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(lines[0], "error: deadlock: 2 ranks wait and nobody can go on (0 finished)");
+    assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["rank", "waits", "in", "since", "for", "at"]);
+    assert!(lines[2].contains("a message from rank 1") && lines[2].contains("main[0]"), "{}", lines[2]);
+    assert_eq!(lines[4], "  cycle: rank 0 -> 1 -> 0");
+}
+
+#[test]
+fn limits_and_places_that_do_not_fit_are_explained() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::write(here.join("places"), "0 0 0\n0 0 0\n").unwrap();
+    for (line, error) in [
+        ("app.toml --ranks 9", "9 ranks on 8 cores: give fewer --ranks, a larger --nct, or --oversubscribe"),
+        ("app.toml --max-events 3", "more than 3 events, as --max-events allows"),
+        ("app.toml --max-time 1ns", "rank "),
+        ("app.toml --placement places", "the placement lists 2 cores for 8 ranks: expected one a rank"),
+        ("app.toml --ranks 2 --placement places", "rank 1 is placed on node 0, CMP 0, core 0, which is taken"),
+        ("app.toml --set app.m=1", ""),
+        ("app.toml --set platform.nam=x", ""),
+    ] {
+        let (text, code) = refused(here, line);
+        assert!(text.starts_with(&format!("error: {error}")), "{line}: {text}");
+        assert_eq!(code, Some(2), "{line}");
+    }
+    let ran = run(here, "app.toml --ranks 2 --placement places --oversubscribe");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("  note: oversubscribed, 2 ranks on 8 cores, up to 2 on one\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_interrupt_ends_a_run_with_130_and_says_how_far_it_came() {
+    let directory = directory();
+    let mut command = mcpsim(directory.path());
+    let line = "app.toml --set app.n=1000000000 --workers 2";
+    let child = command.args(line.split_whitespace()).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    // Only once the process listens does a signal ask instead of kill: the handler's thread is there to be seen.
+    while !listens(pid) {
+        std::thread::yield_now();
+    }
+    assert!(std::process::Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap().success());
+    let ran = finish(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: interrupted at virtual time "), "{}", ran.stderr);
+}
+
+/// Whether the process catches SIGINT, signal 2, by Linux' account.
+fn listens(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
 }
 
 #[test]

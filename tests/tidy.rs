@@ -89,7 +89,7 @@ fn every_rust_file_says_first_what_it_is_for() {
 }
 
 #[test]
-fn every_workload_and_machine_begins_with_a_comment() {
+fn every_workload_and_machine_says_first_what_it_is() {
     for directory in ["workloads", "configs"] {
         let found = files(directory, "toml");
         if !found.is_empty() {

@@ -28,8 +28,8 @@ pub(super) struct Parts<'a> {
 /// What a list of statements is expected to be.
 const STATEMENTS: &str = "an array of statements";
 
-/// Statements in statements; more would be no program but an attack on the stack.
-const MAX_DEPTH: u32 = 40;
+/// Statements in statements: less than what the TOML reader allows, so that the message is ours.
+const MAX_DEPTH: u32 = 30;
 
 /// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop of a constant number of turns above
 /// `max_turns` that never communicates is an error.

@@ -71,6 +71,55 @@ impl Expr {
         }
     }
 
+    /// The value if only whole numbers are met on the way and nothing goes wrong; `None` leaves it to [`Expr::evaluate`],
+    /// having drawn no random number. Most expressions of a run are such; a plain integer stays in registers.
+    #[inline]
+    pub(super) fn int(&self, env: &mut Env<'_>) -> Option<i64> {
+        match self {
+            Expr::Const(Value::Int(n)) => Some(*n),
+            Expr::Name(slot, _) => env.slots.int(*slot),
+            Expr::Rank => Some(i64::from(env.rank)),
+            _ => self.int_deep(env),
+        }
+    }
+
+    fn int_deep(&self, env: &mut Env<'_>) -> Option<i64> {
+        match self {
+            Expr::Binary(op, sides) => op.ints(sides.0.int(env)?, sides.1.int(env)?),
+            Expr::If(parts) => if parts.0.test(env)? { &parts.1 } else { &parts.2 }.int(env),
+            Expr::Peer => Some(env.peer),
+            Expr::Grid(function, grid, arguments) if arguments.iter().all(|a| matches!(a, Expr::Const(_))) => {
+                evaluate_grid(*function, *grid, arguments, env).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// As [`Expr::int`], for conditions.
+    #[inline]
+    pub(super) fn test(&self, env: &mut Env<'_>) -> Option<bool> {
+        match self {
+            Expr::Binary(op, sides) => op.compare_ints(sides.0.int(env)?, sides.1.int(env)?),
+            Expr::Not(a) => a.test(env).map(|holds| !holds),
+            // The second is not reached where the first decides.
+            Expr::And(sides) => {
+                if sides.0.test(env)? {
+                    sides.1.test(env)
+                } else {
+                    Some(false)
+                }
+            }
+            Expr::Or(sides) => {
+                if sides.0.test(env)? {
+                    Some(true)
+                } else {
+                    sides.1.test(env)
+                }
+            }
+            _ => None,
+        }
+    }
+
     fn evaluate_deep(&self, env: &mut Env<'_>) -> Evaluated {
         Ok(match self {
             Expr::Const(_) | Expr::Name(..) | Expr::Rank => return self.evaluate(env),

@@ -27,27 +27,65 @@ impl Formula {
 
     #[inline]
     pub(super) fn value(&self, env: &mut Env<'_>) -> Evaluated {
-        self.explained(self.expr.evaluate(env))
+        match self.expr.int(env) {
+            Some(n) => Ok(Value::Int(n)),
+            None => self.explained(self.expr.evaluate(env)),
+        }
     }
 
     #[inline]
     pub(super) fn whole(&self, env: &mut Env<'_>) -> Evaluated<i64> {
-        self.explained(self.expr.evaluate(env).and_then(Value::whole))
+        match self.expr.int(env) {
+            Some(n) => Ok(n),
+            None => self.whole_slow(env),
+        }
     }
 
     #[inline]
     pub(super) fn truth(&self, env: &mut Env<'_>) -> Evaluated<bool> {
-        self.explained(self.expr.evaluate(env).and_then(Value::truth))
+        match self.expr.test(env) {
+            Some(holds) => Ok(holds),
+            None => self.truth_slow(env),
+        }
     }
 
     #[inline]
     pub(super) fn number(&self, env: &mut Env<'_>) -> Evaluated<f64> {
-        self.explained(self.expr.evaluate(env).and_then(Value::number))
+        match self.expr {
+            Expr::Const(Value::Float(x)) => Ok(x),
+            _ => match self.expr.int(env) {
+                Some(n) => Ok(n as f64),
+                None => self.number_slow(env),
+            },
+        }
     }
 
     /// A size, rounded to the nearest byte.
     #[inline]
     pub(super) fn bytes(&self, env: &mut Env<'_>) -> Evaluated<Bytes> {
+        match self.expr.int(env) {
+            Some(n @ 0..) => Ok(Bytes::new(n as u64)),
+            _ => self.bytes_slow(env),
+        }
+    }
+
+    #[inline(never)]
+    fn whole_slow(&self, env: &mut Env<'_>) -> Evaluated<i64> {
+        self.explained(self.expr.evaluate(env).and_then(Value::whole))
+    }
+
+    #[inline(never)]
+    fn truth_slow(&self, env: &mut Env<'_>) -> Evaluated<bool> {
+        self.explained(self.expr.evaluate(env).and_then(Value::truth))
+    }
+
+    #[inline(never)]
+    fn number_slow(&self, env: &mut Env<'_>) -> Evaluated<f64> {
+        self.explained(self.expr.evaluate(env).and_then(Value::number))
+    }
+
+    #[inline(never)]
+    fn bytes_slow(&self, env: &mut Env<'_>) -> Evaluated<Bytes> {
         self.explained(self.expr.evaluate(env).and_then(|value| match value {
             Value::Int(n) if n >= 0 => Ok(Bytes::new(n as u64)),
             Value::Float(x) if (0.0..9e18).contains(&x) => Ok(Bytes::new(x.round() as u64)),

@@ -47,6 +47,8 @@ functions! {
     Randint "randint" 2..=2,
     Permuted "permuted" 3..=3,
     Unpermuted "unpermuted" 3..=3,
+    Share "share" 3..=3,
+    CyclicShare "cyclic_share" 4..=4,
 }
 
 impl Function {
@@ -73,6 +75,7 @@ impl Function {
                     _ => env.random.int(env.world.seed, env.rank, a, b)?,
                 }))
             }
+            _ if matches!(self, Function::Share | Function::CyclicShare) => self.share(arguments, env),
             _ => self.permutation(arguments, env),
         }
     }
@@ -118,6 +121,23 @@ impl Function {
             }
         }
         Ok(best)
+    }
+
+    /// Elements of `n` that process `i` of `p` has: dealt out evenly, the first ones having one more; or in blocks, the
+    /// first to process 0, and so on around (ScaLAPACK's NUMROC).
+    fn share(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
+        let mut whole = |index: usize| arguments[index].evaluate(env)?.whole();
+        let cyclic = self == Function::CyclicShare;
+        let (n, block) = (whole(0)?, if cyclic { whole(1)? } else { 1 });
+        let (i, p) = (whole(arguments.len() - 2)?, whole(arguments.len() - 1)?);
+        if n < 0 || block < 1 || !(0..p).contains(&i) {
+            let blocks = if cyclic { format!(" in blocks of {block}") } else { String::new() };
+            return Err(Fault::new(format!("{n} elements{blocks} have no part {i} of {p}")));
+        }
+        let (blocks, rest) = (n / block, n % block);
+        let last = blocks % p;
+        let mine = blocks / p * block + if i < last { block } else { 0 };
+        Ok(Value::Int(mine + if i == last { rest } else { 0 }))
     }
 
     fn permutation(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {

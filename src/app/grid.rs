@@ -81,7 +81,7 @@ pub(super) fn dims_create(ranks: u32, dims: &[u32]) -> Option<Box<[u32]>> {
     let given =
         dims.iter().filter(|&&extent| extent > 0).try_fold(1u32, |product, &extent| product.checked_mul(extent))?;
     let free = dims.iter().filter(|&&extent| extent == 0).count();
-    if ranks % given != 0 || free == 0 && ranks != given {
+    if !ranks.is_multiple_of(given) || free == 0 && ranks != given {
         return None;
     }
     let mut chosen = vec![1u32; free];
@@ -100,7 +100,7 @@ fn prime_factors(mut n: u32) -> Vec<u32> {
     let mut factors = Vec::new();
     let mut p = 2;
     while u64::from(p) * u64::from(p) <= u64::from(n) {
-        if n % p == 0 {
+        if n.is_multiple_of(p) {
             factors.push(p);
             n /= p;
         } else {

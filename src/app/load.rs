@@ -44,6 +44,9 @@ impl App {
             check_override(&document, over)?;
             document.set(&["params".to_owned(), over.key[1].clone()], over)?;
         }
+        if !document.table().contains_key("main") {
+            return Err(missing_main(&document));
+        }
         let params = params(&document)?;
         let name = match Node::top(&document, "name") {
             Some(node) => node.text("a name")?.to_owned(),
@@ -126,6 +129,18 @@ impl App {
             ))
         })?;
         Ok(Parts { lets: top("let"), procedures: top("procedures"), main })
+    }
+}
+
+fn missing_main(document: &Document) -> ConfigError {
+    let file = document.name();
+    // TOML gives a key that follows [params] to params, however it is indented.
+    let inside = |value: &toml::Value| value.as_table().is_some_and(|table| table.contains_key("main"));
+    match document.table().iter().find(|(_, value)| inside(value)) {
+        Some((key, _)) => ConfigError::new(format!(
+            "\"main\" stands inside [{key}] of {file}, it must stand before the first [table]"
+        )),
+        None => ConfigError::new(format!("missing \"main\" (the statements each rank executes) in {file}")),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::mpi::{Action, CollectiveCall, Sizes};
 use crate::platform::Collective;
-use crate::rank::{Call, Message, Pattern, Source, Tag, TagPattern};
+use crate::rank::{Call, Context, Message, Pattern, Rank, SendMode, Source, Tag, TagPattern};
 use crate::units::Bytes;
 
 use super::code::{Code, CollectiveOp, Receive, Send, Start};
@@ -13,25 +13,28 @@ use super::grid::NONE;
 use super::program::RankState;
 use super::value::{Evaluated, Fault};
 
+/// A message but for its mode and payload: numbers only, which stay in registers until the call is written.
+#[derive(Clone, Copy)]
+pub(super) struct Address {
+    to: Rank,
+    context: Context,
+    tag: Tag,
+    size: Bytes,
+}
+
+impl Address {
+    #[inline(always)]
+    pub(super) fn message(self, mode: SendMode) -> Message {
+        Message { to: self.to, context: self.context, tag: self.tag, size: self.size, mode, payload: None }
+    }
+}
+
 /// MPI_TAG_UB here.
 const MAX_TAG: i64 = i32::MAX as i64;
 
 impl RankState {
-    /// The call for `send` or `isend`; `None` if there is nobody to send to.
-    #[inline]
-    pub(super) fn send(&mut self, code: &Code, send: &Send) -> Evaluated<Option<Call>> {
-        let Some(message) = self.message(code, send)? else { return Ok(None) };
-        Ok(Some(match send.start {
-            Start::Blocking => Call::Send(message),
-            Start::Request(name) => {
-                self.check_name_is_free(code, name)?;
-                Call::Isend(message)
-            }
-        }))
-    }
-
     /// The call for `recv` or `irecv`; `None` if there is nobody to receive from.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive(&mut self, code: &Code, receive: &Receive) -> Evaluated<Option<Call>> {
         let Some(pattern) = self.pattern(code, receive)? else {
             self.received_from_none(receive.outputs);
@@ -61,18 +64,26 @@ impl RankState {
         })
     }
 
-    #[inline]
     fn message(&mut self, code: &Code, send: &Send) -> Evaluated<Option<Message>> {
+        Ok(self.address(code, send)?.map(|address| address.message(send.mode)))
+    }
+
+    /// Where a send goes; `None` if there is nobody to send to.
+    #[inline(always)]
+    pub(super) fn address(&mut self, code: &Code, send: &Send) -> Evaluated<Option<Address>> {
         let Some(to) = self.peer(code, &send.to, send.comm)? else { return Ok(None) };
         let mut env = self.env(code);
         let size = send.bytes.bytes(&mut env)?;
         let tag = tag(&send.tag, send.tag.whole(&mut env)?)?;
+        if let Start::Request(name) = send.start {
+            self.check_name_is_free(code, name)?;
+        }
         let context = code.world.comms[send.comm as usize].point_to_point();
-        Ok(Some(Message { to, context, tag, size, mode: send.mode, payload: None }))
+        Ok(Some(Address { to, context, tag, size }))
     }
 
     /// What a receive or probe takes; `None` if it is from nobody.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pattern(&mut self, code: &Code, receive: &Receive) -> Evaluated<Option<Pattern>> {
         let from = match &receive.from {
             None => {
@@ -95,7 +106,7 @@ impl RankState {
     }
 
     /// The world rank of a peer; `None` for MPI_PROC_NULL.
-    #[inline]
+    #[inline(always)]
     fn peer(&mut self, code: &Code, formula: &Formula, comm: u32) -> Evaluated<Option<u32>> {
         let peer = formula.whole(&mut self.env(code))?;
         let table = &code.world.comms[comm as usize];
@@ -117,6 +128,7 @@ impl RankState {
         Err(Fault::new(format!("this rank is in no group of the communicator \"{}\"", code.comm_names[comm as usize])))
     }
 
+    #[inline]
     fn check_name_is_free(&self, code: &Code, name: Option<u32>) -> Evaluated<()> {
         match name {
             Some(name) if self.outstanding.has(code, name) => {

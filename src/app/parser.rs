@@ -258,7 +258,8 @@ impl<'a> Parser<'a> {
                 if !(least..=most).contains(&arguments.len()) {
                     let expected = if least == most { format!("{least}") } else { format!("at least {least}") };
                     let found = arguments.len();
-                    return Err(fail(format!("{name} takes {expected} arguments, found {found}")));
+                    let plural = if least == 1 { "" } else { "s" };
+                    return Err(fail(format!("{name} takes {expected} argument{plural}, found {found}")));
                 }
                 Ok(Expr::Call(function, arguments.into()).fold())
             }

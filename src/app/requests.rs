@@ -24,6 +24,11 @@ struct Entry {
 
 impl Outstanding {
     pub(super) fn push(&mut self, id: RequestId, op: Pc) {
+        // A vector would double; a stencil's twelve requests of a million ranks need not have room for sixteen.
+        let room = self.entries.capacity();
+        if self.entries.len() == room && room < 32 {
+            self.entries.reserve_exact(4);
+        }
         self.entries.push(Entry { id, op });
     }
 

@@ -42,6 +42,13 @@ impl Slots {
         *kinds = *kinds & !(0xff << shift(slot)) | kind << shift(slot);
     }
 
+    /// The value if it is a whole number.
+    #[inline]
+    pub(super) fn int(&self, slot: u32) -> Option<i64> {
+        let is_int = (self.words[kinds(slot)] >> shift(slot)) as u8 == 1;
+        is_int.then(|| self.words[payload(slot)] as i64)
+    }
+
     /// A hidden counter of the machine's own; only ever an integer.
     #[inline]
     pub(super) fn counter(&self, slot: u32) -> i64 {
@@ -81,7 +88,7 @@ mod tests {
             let value = |i: u32| match i % 4 {
                 0 => Value::Int(-i64::from(i)),
                 1 => Value::Float(f64::from(i) + 0.5),
-                2 => Value::Bool(i % 3 == 0),
+                2 => Value::Bool(i > 9),
                 _ => Value::Unset,
             };
             for i in 0..count {

@@ -3,5 +3,6 @@
 mod driver;
 mod errors;
 mod expressions;
+mod fuzz;
 mod statements;
 mod workloads;

@@ -20,6 +20,7 @@ pub(super) enum Value {
 ///
 /// Boxed, so that the result of an evaluation fits into two registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::box_collection)]
 pub(super) struct Fault(Box<String>);
 
 /// The result of an evaluation.
@@ -144,29 +145,62 @@ impl Binary {
         self.apply_floats(a.number()?, b.number()?)
     }
 
+    /// The whole number that two whole numbers give, if they give one.
     #[inline]
-    fn apply_ints(self, a: i64, b: i64) -> Evaluated {
-        let result = match self {
+    pub(super) fn ints(self, a: i64, b: i64) -> Option<i64> {
+        // Division of 32 bits is several times as fast, and ranks are small numbers.
+        if let (Ok(small), Ok(divisor @ 1..)) = (u32::try_from(a), u32::try_from(b)) {
+            match self {
+                Binary::Divide if small.is_multiple_of(divisor) => return Some(i64::from(small / divisor)),
+                Binary::Divide => return None,
+                Binary::FloorDivide => return Some(i64::from(small / divisor)),
+                Binary::Modulo => return Some(i64::from(small % divisor)),
+                _ => {}
+            }
+        }
+        match self {
             Binary::Add => a.checked_add(b),
             Binary::Subtract => a.checked_sub(b),
             Binary::Multiply => a.checked_mul(b),
-            Binary::Divide | Binary::FloorDivide | Binary::Modulo if b == 0 => return Err(Fault::division_by_zero()),
-            Binary::Divide => match a.checked_rem(b) {
-                Some(0) => a.checked_div(b),
-                Some(_) => return Ok(Value::Float(a as f64 / b as f64)),
-                None => None,
+            Binary::Divide => match a.checked_rem(b)? {
+                0 => a.checked_div(b),
+                _ => None,
             },
             Binary::FloorDivide => {
-                a.checked_div(b).map(|q| if (a % b != 0) && ((a < 0) != (b < 0)) { q - 1 } else { q })
+                let quotient = a.checked_div(b)?;
+                Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
             }
-            Binary::Modulo => a.checked_rem(b).map(|r| if r != 0 && ((r < 0) != (b < 0)) { r + b } else { r }),
-            Binary::Power => match u32::try_from(b) {
-                Ok(b) => a.checked_pow(b),
-                Err(_) => return self.apply_floats(a as f64, b as f64),
-            },
-            _ => return Ok(Value::Bool(self.holds(a.cmp(&b)))),
-        };
-        result.map(Value::Int).ok_or_else(Fault::overflow)
+            Binary::Modulo => {
+                let rest = a.checked_rem(b)?;
+                Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+            }
+            Binary::Power => a.checked_pow(u32::try_from(b).ok()?),
+            _ => None,
+        }
+    }
+
+    /// Whether the comparison of two whole numbers holds, if it is one.
+    #[inline]
+    pub(super) fn compare_ints(self, a: i64, b: i64) -> Option<bool> {
+        self.is_comparison().then(|| self.holds(a.cmp(&b)))
+    }
+
+    fn is_comparison(self) -> bool {
+        use Binary::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+        matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+    }
+
+    fn apply_ints(self, a: i64, b: i64) -> Evaluated {
+        if let Some(result) = self.ints(a, b) {
+            return Ok(Value::Int(result));
+        }
+        match self {
+            Binary::Divide | Binary::FloorDivide | Binary::Modulo if b == 0 => Err(Fault::division_by_zero()),
+            Binary::Divide if b != -1 => Ok(Value::Float(a as f64 / b as f64)),
+            Binary::Power if b < 0 => self.apply_floats(a as f64, b as f64),
+            _ if self.is_comparison() => Ok(Value::Bool(self.holds(a.cmp(&b)))),
+            _ => Err(Fault::overflow()),
+        }
     }
 
     fn apply_floats(self, a: f64, b: f64) -> Evaluated {

@@ -10,7 +10,7 @@ use crate::profile::Intervals;
 use crate::units::SimSpan;
 
 use super::exit::{Exit, Failure};
-use super::values::{Model, parse_intervals, parse_shape};
+use super::values::{Model, parse_intervals};
 
 /// Commands of the contract that this version does not have.
 const LATER: [&str; 8] = ["sweep", "validate", "measure", "cluster", "report", "trace", "cc", "cxx"];
@@ -58,7 +58,7 @@ pub(super) struct RunArgs {
     pub arguments: Vec<OsString>,
 
     /// Nodes, CMPs (sockets) a node, cores a CMP
-    #[arg(long, value_name = "N,C,T", value_parser = parse_shape, help_heading = "Machine")]
+    #[arg(long, value_name = "N,C,T", help_heading = "Machine")]
     pub nct: Option<Shape>,
 
     /// The target machine's file (default: the built-in one)
@@ -101,7 +101,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
     pub max_events: Option<u64>,
 
-    /// End when a rank takes this many turns without a call that takes time
+    /// End when loops take a rank this many turns without a call
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
     pub max_turns: Option<u64>,
 
@@ -249,7 +249,7 @@ mod tests {
             ("", "no application given\n\nPredicts how long"),
             (
                 "--nct 4,2 a.toml",
-                "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2, at most",
+                "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2; found",
             ),
             (
                 "--nct 0,1,1 a.toml",

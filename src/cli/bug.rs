@@ -1,6 +1,6 @@
 //! A panic, on whatever thread, is a bug in mcpsim: one report, then the end with exit code 70.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +16,9 @@ pub(super) fn install_hook() {
                 std::thread::park();
             }
         }
-        let mut text = report(&message(info), &place(info));
+        // A progress line may stand where the report begins.
+        let erase = if std::io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+        let mut text = erase.to_owned() + &report(&message(info), &place(info));
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
             text.push_str(&std::backtrace::Backtrace::force_capture().to_string());
         }

@@ -76,8 +76,11 @@ impl Configuration {
 
     /// The merged tables `run`, `platform` and `app`.
     pub fn tables(&self) -> Result<toml::Table, Failure> {
-        let tables =
-            [("run", self.settings.table()), ("platform", self.platform()?.table), ("app", self.app()?.config())];
+        let app = self.app()?;
+        let mut app_table = app.config();
+        // An application without a name has its file's, which is another when the tables are read back.
+        app_table.insert("name".to_owned(), app.name().into());
+        let tables = [("run", self.settings.table()), ("platform", self.platform()?.table), ("app", app_table)];
         Ok(tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect())
     }
 
@@ -135,38 +138,56 @@ mod tests {
     fn what_is_shown_runs_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let here = directory.path();
-        std::fs::write(here.join("m.toml"), "name = \"m\"\ninter_node.latency = \"1 us\"").unwrap();
-        let app =
-            "name = \"a\"\nmain = [{ send = 1 }, { recv = 2 }]\n[run]\nplatform = \"m.toml\"\nseed = 3\n[vars]\nn = 1";
-        let line = "--set app.vars.n=512 --set platform.inter_node.latency=2us --ranks 4";
+        let machine = Platform::default_document().table().to_string().replacen("\"default\"", "\"m\"", 1);
+        std::fs::write(here.join("m.toml"), machine).unwrap();
+        let app = "main = [{ compute = { time = \"n * 1 us\" } }]\nrun = { platform = \"m.toml\", seed = 3 }\nparams = { n = 1 }";
+        let line = "--set app.n=512 --set platform.inter_node.latency=2us --ranks 4 --nct 4,1,1";
         let first = load(here, app, line).unwrap();
         let text = first.to_toml().unwrap();
         assert!(text.starts_with("# "), "{text}");
-        assert!(text.contains("n = 512") && text.contains("latency = \"2us\"") && text.contains("seed = 3"), "{text}");
+        for part in ["name = \"app\"", "n = 512", "latency = \"2us\"", "seed = 3", "name = \"m\"", "nct = [4, 1, 1]"] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
         let again = load(here, &text, "").unwrap();
         assert_eq!(again.tables(), first.tables());
         assert!(again.app.name().ends_with("app.toml, table app"));
-        let other = load(here, &text, "--set platform.name=x --set app.name=b").unwrap();
-        assert_eq!(other.tables().unwrap()["platform"]["name"].as_str(), Some("x"));
+        let other = load(here, &text, "--set platform.name=x --set app.n=2").unwrap().tables().unwrap();
+        assert_eq!(other["platform"]["name"].as_str(), Some("x"));
+        assert_eq!(other["app"]["params"]["n"].as_integer(), Some(2));
     }
 
     #[test]
     fn the_application_does_not_see_the_run_table() {
         let directory = tempfile::tempdir().unwrap();
-        let configuration = load(directory.path(), "n = 1\nrun.seed = 7", "").unwrap();
-        assert_eq!(configuration.app.table().keys().collect::<Vec<_>>(), ["n"]);
+        let configuration = load(directory.path(), "main = []\nrun.seed = 7", "").unwrap();
+        assert_eq!(configuration.app.table().keys().collect::<Vec<_>>(), ["main"]);
         assert_eq!(configuration.settings.seed, 7);
-        assert!(configuration.platform.is_none());
-        assert!(!configuration.tables().unwrap().contains_key("platform"));
+        assert_eq!(configuration.platform().unwrap().table, *Platform::default_document().table());
     }
 
     #[test]
     fn the_outcome_does_not_depend_on_the_number_of_workers() {
         let directory = tempfile::tempdir().unwrap();
-        let json = |line: &str| load(directory.path(), "n = 1", line).unwrap().to_json().unwrap();
+        let json = |line: &str| load(directory.path(), "main = []", line).unwrap().to_json().unwrap();
         assert_eq!(json("--workers 3"), json(""));
         assert_eq!(json("")["run"]["seed"], 1);
-        assert_eq!(json("")["app"]["n"], 1);
+        assert_eq!(json("")["app"]["name"], "app");
+    }
+
+    #[test]
+    fn a_whole_configuration_has_its_own_machine_unless_another_is_asked_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let platform = here.join("m.toml");
+        std::fs::write(&platform, "name = \"m\"").unwrap();
+        let name = |line: &str| {
+            let whole = "[run]\nseed = 3\n[platform]\nname = \"p\"\n[app]\nname = \"a\"";
+            let configuration = load(here, whole, line).unwrap();
+            assert_eq!(configuration.app.table()["name"].as_str(), Some("a"));
+            configuration.platform.unwrap().table()["name"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(name(""), "p");
+        assert_eq!(name(&format!("--platform {}", platform.display())), "m");
     }
 
     #[test]

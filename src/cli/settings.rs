@@ -13,7 +13,7 @@ use crate::units::{SimSpan, SimTime};
 
 use super::args::RunArgs;
 use super::exit::Failure;
-use super::values::{Model, PlacementChoice, intervals_of, model_of, natural, positive, shape_of};
+use super::values::{Model, PlacementChoice, intervals_of, model_of, natural, positive};
 
 /// How a run is to be made, from all sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,6 @@ pub(super) struct Settings {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct RunFile {
-    #[serde(deserialize_with = "shape_of")]
     nct: Option<Shape>,
     platform: Option<PathBuf>,
     #[serde(deserialize_with = "positive")]
@@ -266,7 +265,7 @@ mod tests {
 
     #[test]
     fn bad_values_of_the_run_table_name_key_place_and_what_was_expected() {
-        let shape = "three whole numbers above zero such as 4,2,2, at most 4294967295 cores in all";
+        let shape = "three whole numbers above zero such as [4, 2, 2]";
         let positive = "a whole number above zero that is not too large";
         for (file, error) in [
             ("run.nct = \"4,2\"", format!("expected {shape} in run.nct of a.toml; found \"4,2\"")),

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 
-use crate::platform::Shape;
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
@@ -60,21 +59,8 @@ impl PlacementChoice {
     }
 }
 
-const SHAPE: &str = "three whole numbers above zero such as 4,2,2, at most 4294967295 cores in all";
 const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";
 const MODELS: &str = "mcpsim or bigsim";
-
-/// Reads "4,2,2".
-pub(super) fn parse_shape(text: &str) -> Result<Shape, String> {
-    shape(text).ok_or_else(|| format!("expected {SHAPE}"))
-}
-
-fn shape(text: &str) -> Option<Shape> {
-    let numbers: Vec<u32> = text.split(',').map(|part| part.trim().parse().ok()).collect::<Option<_>>()?;
-    let &[nodes, cmps, cores] = numbers.as_slice() else { return None };
-    let all = nodes.checked_mul(cmps).and_then(|all| all.checked_mul(cores))?;
-    (all > 0).then_some(Shape { nodes, cmps, cores })
-}
 
 /// Reads "256,4KiB,64KiB".
 pub(super) fn parse_intervals(text: &str) -> Result<Intervals, String> {
@@ -113,11 +99,6 @@ pub(super) fn natural<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opti
     })
 }
 
-/// Text "4,2,2" or the array [4, 2, 2].
-pub(super) fn shape_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Shape>, D::Error> {
-    checked(deserializer, SHAPE, |value| shape(&as_list(value)?).map(Some))
-}
-
 /// Text "256,4KiB" or the array [256, "4KiB"].
 pub(super) fn intervals_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Intervals>, D::Error> {
     checked(deserializer, INTERVALS, |value| parse_intervals(&as_list(value)?).ok().map(Some))
@@ -144,14 +125,6 @@ fn as_list(value: &toml::Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shapes_are_three_numbers_above_zero() {
-        assert_eq!(shape(" 4, 2,2"), Some(Shape { nodes: 4, cmps: 2, cores: 2 }));
-        for text in ["", "4", "4,2", "4,2,2,2", "0,1,1", "a,b,c", "-1,1,1", "65536,65536,1", "1.5,1,1"] {
-            assert_eq!(shape(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn a_placement_is_a_word_or_a_file_beside_the_one_that_names_it() {

@@ -48,6 +48,15 @@ pub(super) struct Network<'a> {
     into: Vec<Port>,
 }
 
+/// What a message on its way says of its departure.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    /// When it left.
+    pub left: SimTime,
+    /// The load it saw there.
+    pub load: u32,
+}
+
 /// A transfer that has met its sender's port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
@@ -103,17 +112,9 @@ impl<'a> Network<'a> {
         Departure { head, load }
     }
 
-    /// The head of a message that left at `left` and saw `load` there gets to `to` at `head`: gives the time of its end.
-    pub fn arrive(
-        &mut self,
-        to: Seat,
-        level: Level,
-        row: &Row,
-        size: Bytes,
-        left: SimTime,
-        load: u32,
-        head: SimTime,
-    ) -> SimTime {
+    /// The head of a message that set out by `flight` gets to `to` at `head`: gives the time of its end.
+    pub fn arrive(&mut self, to: Seat, level: Level, row: &Row, size: Bytes, flight: Flight, head: SimTime) -> SimTime {
+        let Flight { left, load } = flight;
         let law = self.platform.link(level).law();
         let under = |load| (left + row.latency_under(law, load) + row.bytes_under(law, load, size)).max(head);
         match (law, level) {

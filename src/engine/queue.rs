@@ -19,7 +19,7 @@ use crate::units::SimTime;
 use super::event::{Body, Event, EventKey};
 
 /// A bucket of at most this many events is sorted rather than split.
-const SORTED_AT_ONCE: usize = 256;
+const SORTED_AT_ONCE: usize = 12;
 /// A bucket that held more than this gives its memory back when it empties.
 const KEPT_CAPACITY: usize = 4096;
 

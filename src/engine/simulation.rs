@@ -22,7 +22,7 @@ const LISTED_RANKS: usize = 65_536;
 const RANKS_FOR_WORKERS: usize = 1024;
 
 /// What a run is asked to do, besides the machine and the programs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     /// Host threads; `None` takes as many as pay off. Never more than there are nodes.
     pub workers: Option<u32>,
@@ -36,19 +36,6 @@ pub struct RunOptions {
     pub pairs: bool,
     /// List every rank's time in the Outcome even above 65,536 ranks.
     pub per_rank: bool,
-}
-
-impl Default for RunOptions {
-    fn default() -> Self {
-        RunOptions {
-            workers: None,
-            max_time: None,
-            max_events: None,
-            intervals: Intervals::default(),
-            pairs: false,
-            per_rank: false,
-        }
-    }
 }
 
 /// What the Outcome says of its inputs.

@@ -8,6 +8,7 @@ use super::desk::Desk;
 use super::error::{RunError, Waiting};
 use super::event::{Body, Event, EventKey};
 use super::horizon::Horizon;
+use super::network::Flight;
 use super::simulation::Progress;
 use super::state::{About, Answer, MAIN, RankState, RequestState, Shared, Wait, describe};
 use super::transport::{Bid, Transport};
@@ -132,7 +133,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 } else {
                     let level = desk.level(from, shared.rank);
                     let row = desk.network.link(level).row(parcel.size);
-                    let end = desk.network.arrive(seat, level, row, parcel.size, left, load, event.key.time);
+                    let end = desk.network.arrive(seat, level, row, parcel.size, Flight { left, load }, event.key.time);
                     desk.record(level, from, shared.rank, parcel.size, end.since(left));
                     end
                 };
@@ -153,7 +154,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 let from = event.key.from;
                 let level = desk.level(from, shared.rank);
                 let link = desk.network.link(level);
-                let end = desk.network.arrive(seat, level, link.row(size), size, left, load, event.key.time);
+                let end = desk.network.arrive(seat, level, link.row(size), size, Flight { left, load }, event.key.time);
                 desk.record(level, from, shared.rank, size, end.since(left));
                 // The sender hears of the end no sooner than a control message after the head: this is what lets its
                 // worker go ahead meanwhile.

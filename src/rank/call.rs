@@ -178,7 +178,7 @@ pub trait Program: Send {
     /// Takes the reply to the last call and gives the next.
     fn next(&mut self, reply: Reply<'_>) -> Call;
 
-    /// Where the program is, for reports: "exchange[2] in main[0].do[1]".
+    /// Where the program is, for reports: "exchange\[2\] in main\[0\].do\[1\]".
     fn position(&self) -> Option<String> {
         None
     }
@@ -203,7 +203,7 @@ impl Program for Box<dyn Program> {
 /// Why a program cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramError {
-    /// Where in the program: "main[2].do[0]".
+    /// Where in the program: "main\[2\].do\[0\]".
     pub place: String,
     /// What is wrong and what was expected.
     pub what: String,

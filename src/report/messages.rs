@@ -1,7 +1,6 @@
 //! Messages by level, and between pairs of ranks.
 
 use crate::engine::{Messages, Outcome};
-use crate::platform::Level;
 use crate::units::SimSpan;
 
 use super::numbers::{count, percent, share, volume};
@@ -10,13 +9,10 @@ use super::table::{Align, Table};
 /// The pairs shown; JSON has them all.
 const PAIRS: usize = 10;
 
-/// How a level is written in text.
-pub(super) const fn level_name(level: Level) -> &'static str {
-    match level {
-        Level::IntraCmp => "intra-CMP",
-        Level::InterCmp => "inter-CMP",
-        Level::InterNode => "inter-node",
-    }
+/// How the levels are written in text; the two-level baseline has nothing between its nodes and its cores.
+pub(super) fn level_names(outcome: &Outcome) -> [&'static str; 3] {
+    let near = if outcome.model == "bigsim" { "intra-node" } else { "intra-CMP" };
+    [near, "inter-CMP", "inter-node"]
 }
 
 /// Count, volume, mean size and mean transfer time by level.
@@ -46,8 +42,8 @@ pub(super) fn by_level(outcome: &Outcome) -> String {
         ]);
     };
     let levels = [outcome.levels.intra_cmp, outcome.levels.inter_cmp, outcome.levels.inter_node];
-    for (level, messages) in Level::ALL.into_iter().zip(levels) {
-        row(level_name(level), messages);
+    for (name, messages) in level_names(outcome).into_iter().zip(levels) {
+        row(name, messages);
     }
     let time = levels.into_iter().map(|messages| messages.time).sum();
     row("all", Messages { count: outcome.messages.count, bytes: outcome.messages.bytes, time });

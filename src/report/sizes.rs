@@ -5,7 +5,7 @@ use crate::engine::{IntervalMessages, Outcome, Totals};
 use crate::platform::Level;
 use crate::units::Bytes;
 
-use super::messages::level_name;
+use super::messages::level_names;
 use super::numbers::{share, short_count, volume};
 use super::table::{Align, Table};
 
@@ -38,8 +38,7 @@ fn distribution(outcome: &Outcome, title: &str, value: fn(Totals) -> u64, text: 
     if all == 0 {
         return String::new();
     }
-    let heading: Vec<_> =
-        Level::ALL.map(level_name).into_iter().chain(["all"]).map(|name| (name, Align::Right)).collect();
+    let heading: Vec<_> = level_names(outcome).into_iter().chain(["all"]).map(|name| (name, Align::Right)).collect();
     let mut table = Table::new(&[vec![(title, Align::Left)], heading].concat());
     for row in rows {
         let values = levels(row).map(|(_, cell)| value(cell));

@@ -82,7 +82,7 @@ pub(super) fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
     split(text)
         .and_then(|(number, unit)| {
             let unit = unit.strip_suffix("/s")?;
-            let bits = unit.strip_suffix("bit").and_then(|prefix| decimal_prefix(prefix)).map(|factor| factor / 8.0);
+            let bits = unit.strip_suffix("bit").and_then(decimal_prefix).map(|factor| factor / 8.0);
             Some(number * bits.or_else(|| lookup(SIZE_UNITS, unit))?)
         })
         .filter(|rate| (1.0..1e18).contains(rate))

@@ -73,7 +73,7 @@ impl SimSpan {
     pub fn from_seconds(seconds: f64) -> Option<Self> {
         let ps = (seconds * PS_PER_SECOND as f64).round();
         // 2^64 is the first double past the range.
-        (ps >= 0.0 && ps < 18_446_744_073_709_551_616.0).then_some(SimSpan(ps as u64))
+        (0.0..18_446_744_073_709_551_616.0).contains(&ps).then_some(SimSpan(ps as u64))
     }
 
     /// The length in picoseconds.

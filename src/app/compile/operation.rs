@@ -142,7 +142,7 @@ impl<'a> Compiler<'a> {
         let none = Outputs::default();
         match name {
             "wait" => {
-                let requests = Some(self.named(&[node.clone()])?);
+                let requests = Some(self.named(std::slice::from_ref(node))?);
                 Ok(Wait { kind: WaitKind::All, requests, outputs: none })
             }
             "waitall" => {

@@ -27,3 +27,36 @@ fn every_workload_runs_to_its_end_on_1_2_and_12_ranks() {
         }
     }
 }
+
+#[test]
+fn the_examples_of_the_reference_are_read() {
+    let reference = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/README.md")).unwrap();
+    let examples: Vec<&str> =
+        reference.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(examples.len() >= 7);
+    for example in examples {
+        // Whole files, or statements one after another with what they refer to.
+        let text = if example.contains("main =") {
+            example.replace("main = [\n", "main = [ # as shown\n")
+        } else {
+            let statements = example.lines().map(|line| match line.split_once("  #") {
+                Some((statement, _)) => statement.trim_end(),
+                None => line,
+            });
+            let statements: Vec<String> = statements
+                .filter(|line| !line.is_empty())
+                .map(|line| format!("  {},", line.replace('…', "")))
+                .collect();
+            format!(
+                "main = [\n  {{ irecv = {{ from = 0, request = 'out' }} }}, {{ irecv = {{ from = 0, request = 'a' }} }}, \
+                 {{ irecv = {{ from = 0, request = 'b' }} }}, {{ irecv = {{ from = 0, request = 'in' }} }},\n{}\n]\n\
+                 [params]\nn = 2\nk = 1\n[let]\nleft = 0\nright = 0\n\
+                 [comms]\nrow = {{ split = 'rank' }}\n[procedures]\npanel = {{ params = ['p'], do = [] }}\n",
+                statements.join("\n").replace("with = { k =", "with = { p =")
+            )
+        };
+        let text = if text.contains("tasks") { format!("{text}[params]\ntasks = 9\n") } else { text };
+        let document = Document::parse("README", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        App::load(document, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    }
+}

@@ -64,6 +64,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
         },
         links: [link.clone(), link.clone(), link],
         collectives,
+        baseline: Default::default(),
     })
 }
 
