@@ -1,5 +1,5 @@
-//! The described applications that come with mcpsim: the same outcome for any number of workers, predictions as they were
-//! when last looked at, and messages and times that can be worked out by hand.
+//! The described applications that come with mcpsim: the same outcome for any number of workers, predictions as they
+//! were when last looked at, and messages and times that can be worked out by hand.
 //!
 //! A new file in `workloads` needs a line in [`CASES`], and its predictions in `golden.txt`:
 //!

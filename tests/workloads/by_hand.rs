@@ -71,8 +71,9 @@ fn heat3d_sends_both_sides_of_every_cut_and_gathers_the_room() {
 
 #[test]
 fn the_integer_sort_exchanges_counts_and_all_keys_but_its_own() {
-    // Class S: 2^16 keys, 512 buckets. 2068 B are more than a short allreduce: 2 log2 P messages a rank, in which the data
-    // travel once out and once back but for a P-th part. The alltoall of 4 B is Bruck's: half of the blocks log2 P times.
+    // Class S: 2^16 keys, 512 buckets. 2068 B are more than a short allreduce: 2 log2 P messages a rank, in which the
+    // data travel once out and once back but for a P-th part. The alltoall of 4 B is Bruck's: half of the blocks log2
+    // P times.
     let iterations = 3;
     let count = P * 8 + P * 4 + P * (P - 1);
     let bytes = 2 * (4 * 517) * (P - 1) + P * 4 * (4 * P / 2) + 4 * (1 << 16) * (P - 1) / P;
@@ -116,8 +117,8 @@ fn primes_are_counted_with_one_allreduce_and_the_last_rank_is_waited_for() {
     assert!(compute.windows(2).all(|pair| pair[0] < pair[1]));
 }
 
-/// A platform on which an exchange of 64 B takes 201 us + 64 B / (64 MB/s) = 202 us, as the authors derive, whatever is under
-/// way besides.
+/// A platform on which an exchange of 64 B takes 201 us + 64 B / (64 MB/s) = 202 us, as the authors derive, whatever
+/// is under way besides.
 const JINR: &str = "platform.inter_node.law=ideal platform.inter_node.latency=201us \
                     platform.inter_node.bandwidth=64MB/s platform.inter_node.send_overhead=0s \
                     platform.inter_node.recv_overhead=0s";

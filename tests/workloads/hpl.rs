@@ -22,7 +22,8 @@ fn most_messages_are_small_and_most_bytes_are_in_large_ones_as_the_paper_found()
 
 #[test]
 fn every_pivot_is_a_binary_exchange_of_two_rows_and_four_numbers() {
-    // Two rows of 16 columns and four numbers: 288 B, a size that nothing else has. A column of four ranks: two messages a rank.
+    // Two rows of 16 columns and four numbers: 288 B, a size that nothing else has. A column of four ranks: two
+    // messages a rank.
     let pivots = |sets: &str, ranks: u32| {
         let options = format!("--nct 1,1,{ranks} --intervals 287,288");
         let outcome = outcome("hpl", &format!("app.n=96 app.nb=16 {sets}"), &options);
@@ -78,8 +79,8 @@ fn the_work_is_that_of_gauss_and_columns_divide_it() {
     let alone = work("app.n=512 app.nb=32", "--nct 1,1,1");
     let gauss = 2.0 / 3.0 * n.powi(3) + 1.5 * n * n;
     assert!((alone / gauss - 1.0).abs() < 0.01, "{alone} flops, expected {gauss}");
-    // Every column is somebody's, whether or not the blocks come out even; picoseconds are rounded, at most half of one a
-    // block: 0.0005 flops.
+    // Every column is somebody's, whether or not the blocks come out even; picoseconds are rounded, at most half of
+    // one a block: 0.0005 flops.
     for n in [511, 512, 520] {
         let sets = format!("app.n={n} app.nb=32");
         let (alone, shared) = (work(&sets, "--nct 1,1,1"), work(&format!("{sets} app.p=1"), "--nct 1,1,6"));

@@ -1,4 +1,5 @@
-//! Every workload on every number of workers, placement and model: the outcome is the same, and each rank's time adds up.
+//! Every workload on every number of workers, placement and model: the outcome is the same, and each rank's time adds
+//! up.
 
 use serde_json::Value;
 
@@ -10,7 +11,8 @@ fn same_on_any_number_of_workers(options: &str) {
         let sets = format!("{} {}", case.form, case.small);
         let run = |workers: u32| {
             let mut outcome = outcome(case.workload, &sets, &format!("--nct 4,2,2 --workers {workers} {options}"));
-            outcome.as_object_mut().unwrap().remove("host");
+            let host = outcome.as_object_mut().unwrap().remove("host").unwrap();
+            assert_eq!(number(&host["workers"]), u64::from(workers));
             outcome
         };
         let reference = run(1);
