@@ -97,14 +97,17 @@ impl<'a> Desk<'a> {
     }
 
     /// An event caused by the rank of `shared`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, shared: &mut Shared, time: SimTime, to: Rank, body: Body) {
         let key = EventKey { time, to, from: shared.rank, sequence: shared.next_sequence() };
         self.push_event(key, body);
     }
 
     /// An event for the rank it is addressed to, here or at another worker.
-    #[inline]
+    ///
+    /// Inlined, as is all below it, so that the body is built where it stays: copying what was just written piece by piece
+    /// costs more than the rest of a push.
+    #[inline(always)]
     pub fn push_event(&mut self, key: EventKey, body: Body) {
         let owner = self.seats[key.to as usize].worker;
         let event = Event { key, body };

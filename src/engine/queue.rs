@@ -89,7 +89,7 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 impl Slab {
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, body: Body) -> u32 {
         match self.free.pop() {
             Some(slot) => {
@@ -126,7 +126,7 @@ impl Default for EventQueue {
 
 impl EventQueue {
     /// Adds an event, which must not be earlier than the last one taken.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, event: Event) {
         let EventKey { time, to, from, sequence } = event.key;
         let slot = self.bodies.put(event.body);
