@@ -103,10 +103,10 @@ impl Slab {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, slot: u32) -> Body {
         self.free.push(slot);
-        std::mem::replace(&mut self.bodies[slot as usize], Body::Wake { task: 0, turn: 0 })
+        self.bodies[slot as usize]
     }
 }
 
@@ -161,7 +161,7 @@ impl EventQueue {
     }
 
     /// Takes the earliest event if it happens before `end`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_before(&mut self, end: SimTime) -> Option<Event> {
         if self.run.is_empty() && self.near.is_empty() {
             self.refill();
