@@ -212,7 +212,7 @@ impl EventQueue {
                 self.buckets[bucket] = entries;
             }
         }
-        self.run.sort_unstable();
+        self.run.sort();
     }
 }
 
