@@ -82,6 +82,13 @@ impl Progress {
         self.events.fetch_add(handled, Ordering::Relaxed) + handled
     }
 
+    /// The run begins again.
+    pub(super) fn reset(&self) {
+        self.time.store(0, Ordering::Relaxed);
+        self.messages.store(0, Ordering::Relaxed);
+        self.events.store(0, Ordering::Relaxed);
+    }
+
     /// Whether the user has asked for the end.
     pub(super) fn cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
@@ -108,8 +115,8 @@ impl<'a> Simulation<'a> {
         Simulation { platform, sites, options, labels }
     }
 
-    /// How many workers the run will have: what was asked for, but never more than there are nodes, and only one on a
-    /// platform without inter-node latency, which leaves no lookahead.
+    /// How many workers the run will have, if they pay off: what was asked for, but never more than there are nodes, and
+    /// only one on a platform without inter-node latency, which leaves no lookahead.
     pub fn workers(&self) -> u32 {
         if self.platform.lookahead() == SimSpan::ZERO {
             return 1;
@@ -123,37 +130,57 @@ impl<'a> Simulation<'a> {
 
     /// Runs the programs that `make` gives, one a rank, to their end.
     ///
+    /// Where the number of workers is left open, several begin; if their windows turn out to be too small to pay off, the run
+    /// begins again with one, and `make` is called again.
+    ///
     /// # Errors
     /// See [`RunError`].
     pub fn run<P: Program>(&self, make: impl Fn(Rank) -> P + Sync, progress: &Progress) -> Result<Outcome, RunError> {
-        let partition = Partition::new(self.platform.shape.nodes, &self.sites, self.workers());
+        let workers = self.workers();
+        let trial = workers > 1 && self.options.workers.is_none();
+        let (findings, workers) = match self.attempt(&make, workers, trial, progress) {
+            (Findings { end: End::TooSmall, .. }, _) => {
+                progress.reset();
+                self.attempt(&make, 1, false, progress)
+            }
+            found => found,
+        };
+        self.conclude(findings, workers, progress)
+    }
+
+    /// Runs with at most so many workers: what they found, and how many there were.
+    fn attempt<P: Program>(
+        &self,
+        make: &(impl Fn(Rank) -> P + Sync),
+        workers: u32,
+        trial: bool,
+        progress: &Progress,
+    ) -> (Findings, u32) {
+        let partition = Partition::new(self.platform.shape.nodes, &self.sites, workers);
         let workers = partition.workers();
         let (seats, owned) = seats(self.platform, &self.sites, &partition);
         let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(self.platform.lookahead()) };
         let work = |me: u32, mut transport: Transport<'_>| {
             let desk = Desk::new(self.platform, &seats, me, partition.nodes(me), workers, &self.options);
-            let mut worker = Worker::new(desk, &owned[me as usize], &make, self.options.max_events);
-            let end = worker.work(&mut transport, horizon, progress);
+            let mut worker = Worker::new(desk, &owned[me as usize], make, self.options.max_events);
+            let end = worker.work(&mut transport, horizon, trial, progress);
             Findings::of(worker, end)
         };
-        let findings = if workers == 1 {
-            vec![work(0, Transport::Solo)]
-        } else {
-            let hub = Hub::new(workers);
-            std::thread::scope(|scope| {
-                let (hub, work) = (&hub, &work);
-                let threads: Vec<_> = (1..workers)
-                    .map(|me| scope.spawn(move || work(me, Transport::Threads(hub.transport(me)))))
-                    .collect();
-                let mut findings = vec![work(0, Transport::Threads(hub.transport(0)))];
-                for thread in threads {
-                    findings.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-                }
-                findings
-            })
-        };
-        let merged = Findings::merge(findings);
-        self.conclude(merged, workers, progress)
+        if workers == 1 {
+            return (work(0, Transport::Solo), 1);
+        }
+        let hub = Hub::new(workers);
+        let findings = std::thread::scope(|scope| {
+            let (hub, work) = (&hub, &work);
+            let threads: Vec<_> =
+                (1..workers).map(|me| scope.spawn(move || work(me, Transport::Threads(hub.transport(me))))).collect();
+            let mut findings = vec![work(0, Transport::Threads(hub.transport(0)))];
+            for thread in threads {
+                findings.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            findings
+        });
+        (Findings::merge(findings), workers)
     }
 
     fn conclude(&self, findings: Findings, workers: u32, progress: &Progress) -> Result<Outcome, RunError> {

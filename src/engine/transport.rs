@@ -57,10 +57,14 @@ impl Batch {
 }
 
 /// What a worker brings to an exchange.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Bid {
-    /// The time of its earliest event, those in its batches included.
-    pub next: SimTime,
+    /// The time of the earliest event in its queue.
+    pub queued: SimTime,
+    /// The time of the earliest event in its batches.
+    pub sent: SimTime,
+    /// Events and calls it has handled since the last exchange.
+    pub handled: u64,
     /// It has met an error or been interrupted: the run shall end.
     pub stop: bool,
 }
@@ -68,8 +72,10 @@ pub(super) struct Bid {
 /// What all workers have agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Agreement {
-    /// The time of the earliest event of all.
-    pub least: SimTime,
+    /// The earliest time at which another worker may have an event.
+    pub others: SimTime,
+    /// What all have handled since the last exchange.
+    pub handled: u64,
     /// The run ends here.
     pub stop: bool,
 }
@@ -85,10 +91,10 @@ pub(super) enum Transport<'a> {
 
 impl Transport<'_> {
     /// Hands over `outgoing` (a batch a worker, emptied), appends to `incoming` what the others have for this worker, and
-    /// agrees on the least next time.
+    /// agrees on how far each may go.
     pub fn exchange(&mut self, bid: Bid, outgoing: &mut [Batch], incoming: &mut Batch) -> Agreement {
         match self {
-            Transport::Solo => Agreement { least: bid.next, stop: bid.stop },
+            Transport::Solo => Agreement { others: SimTime::NEVER, handled: bid.handled, stop: bid.stop },
             Transport::Threads(threads) => threads.exchange(bid, outgoing, incoming),
         }
     }

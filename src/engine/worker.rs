@@ -31,7 +31,13 @@ pub(super) enum End {
     Quiet,
     /// Some worker has failed or was interrupted.
     Stopped,
+    /// The windows hold too little for several workers.
+    TooSmall,
 }
+
+/// Rounds after which it is judged whether several workers pay off, and how much they must have handled a round.
+const TRIAL_ROUNDS: u64 = 1000;
+const WORTHWHILE: u64 = 128;
 
 impl<'a, P: Program> Worker<'a, P> {
     /// A worker for `ranks`, whose programs `make` gives.
@@ -43,16 +49,22 @@ impl<'a, P: Program> Worker<'a, P> {
         Worker { ranks, desk, max_events, reported: 0 }
     }
 
-    /// Handles events window by window until none are left anywhere.
-    pub fn work(&mut self, transport: &mut Transport<'_>, horizon: Horizon, progress: &Progress) -> End {
+    /// Handles events window by window until none are left anywhere. In a trial it gives up early where windows are so
+    /// small that several workers spend their time waiting for each other.
+    pub fn work(&mut self, transport: &mut Transport<'_>, horizon: Horizon, trial: bool, progress: &Progress) -> End {
         self.begin();
         let mut incoming = Batch::default();
         let mut interrupted = false;
+        let (mut rounds, mut handled_in_rounds, mut handled_before) = (0, 0, self.desk.handled);
         loop {
             let desk = &mut self.desk;
-            let own = desk.queue.first_time();
-            let bid = Bid { next: own.min(desk.outgoing_next), stop: desk.failure.is_some() || interrupted };
-            desk.outgoing_next = SimTime::NEVER;
+            let bid = Bid {
+                queued: desk.queue.first_time(),
+                sent: std::mem::replace(&mut desk.outgoing_next, SimTime::NEVER),
+                handled: desk.handled - handled_before,
+                stop: desk.failure.is_some() || interrupted,
+            };
+            handled_before = desk.handled;
             let agreement = transport.exchange(bid, &mut desk.outgoing, &mut incoming);
             if agreement.stop {
                 return End::Stopped;
@@ -61,10 +73,16 @@ impl<'a, P: Program> Worker<'a, P> {
                 assert!(event.key.time >= desk.window_end, "an event came for a window that has passed");
                 desk.queue.push(event);
             }
-            if agreement.least == SimTime::NEVER {
+            let own = desk.queue.first_time();
+            if own.min(agreement.others) == SimTime::NEVER {
                 return End::Quiet;
             }
-            desk.window_end = horizon.end(agreement.least);
+            rounds += 1;
+            handled_in_rounds += agreement.handled;
+            if trial && rounds == TRIAL_ROUNDS && handled_in_rounds < TRIAL_ROUNDS * WORTHWHILE {
+                return End::TooSmall;
+            }
+            desk.window_end = horizon.end(own, agreement.others);
             interrupted = self.window(progress);
         }
     }
@@ -105,7 +123,7 @@ impl<'a, P: Program> Worker<'a, P> {
         progress.report(desk.now.time, desk.delivered - self.reported);
         self.reported = desk.delivered;
         if let Some(limit) = self.max_events
-            && progress.count_events(std::mem::take(&mut desk.handled)) > limit
+            && progress.count_events(desk.handled - std::mem::replace(&mut desk.counted, desk.handled)) > limit
         {
             desk.fail(RunError::MaxEvents { limit, clock: desk.now.time });
         }

@@ -27,7 +27,10 @@ pub struct Hub {
 /// One of the two copies.
 #[derive(Debug)]
 struct Side {
-    next: Vec<AtomicU64>,
+    /// Each worker's word: the earliest time in its queue and in its batches, what it has handled, whether to stop.
+    queued: Vec<AtomicU64>,
+    sent: Vec<AtomicU64>,
+    handled: Vec<AtomicU64>,
     stop: Vec<AtomicBool>,
     /// The batch from worker `a` to worker `b` at `a * workers + b`; its lock is never contended.
     batches: Vec<Mutex<Batch>>,
@@ -37,8 +40,11 @@ impl Hub {
     /// A hub for `workers` workers.
     pub fn new(workers: u32) -> Self {
         let workers = workers as usize;
+        let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
         let side = || Side {
-            next: (0..workers).map(|_| AtomicU64::new(0)).collect(),
+            queued: words(),
+            sent: words(),
+            handled: words(),
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
@@ -98,20 +104,28 @@ impl ThreadsTransport<'_> {
                 debug_assert!(batch.is_empty(), "the last batch of this side has been read");
             }
         }
-        side.next[self.me].store(bid.next.as_ps(), Ordering::Relaxed);
+        side.queued[self.me].store(bid.queued.as_ps(), Ordering::Relaxed);
+        side.sent[self.me].store(bid.sent.as_ps(), Ordering::Relaxed);
+        side.handled[self.me].store(bid.handled, Ordering::Relaxed);
         side.stop[self.me].store(bid.stop, Ordering::Relaxed);
         let whole = hub.wait(self.round);
         self.round += 1;
         if !whole {
-            return Agreement { least: SimTime::NEVER, stop: true };
+            return Agreement { others: SimTime::NEVER, handled: 0, stop: true };
         }
         for other in 0..hub.workers {
             let mut batch = side.batches[other * hub.workers + self.me].lock().expect("no worker panics here");
             incoming.append(&mut batch);
         }
-        let least = side.next.iter().map(|next| next.load(Ordering::Relaxed)).min().expect("there are workers");
-        let stop = side.stop.iter().any(|stop| stop.load(Ordering::Relaxed));
-        Agreement { least: SimTime::from_ps(least), stop }
+        let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        // What anybody has sent may be for another worker; what this one has in its queue is its own affair.
+        let others = (0..hub.workers).filter(|&other| other != self.me).map(|other| read(&side.queued[other]));
+        let least = others.chain(side.sent.iter().map(read)).min().expect("there are several workers");
+        Agreement {
+            others: SimTime::from_ps(least),
+            handled: side.handled.iter().map(read).sum(),
+            stop: side.stop.iter().any(|stop| stop.load(Ordering::Relaxed)),
+        }
     }
 }
 
@@ -157,9 +171,13 @@ mod tests {
                     for round in 0..1000u64 {
                         let mut outgoing: Vec<Batch> = (0..workers).map(|to| batch(to, me, round)).collect();
                         let mut incoming = Batch::default();
-                        let bid = Bid { next: SimTime::from_ps(round + u64::from(me)), stop: round == 999 && me == 1 };
+                        let at = |time: u64| SimTime::from_ps(time);
+                        let (queued, sent) = (at(10 + round + u64::from(me)), at(12 + round));
+                        let bid = Bid { queued, sent, handled: 1 + u64::from(me), stop: round == 999 && me == 1 };
                         let agreement = transport.exchange(bid, &mut outgoing, &mut incoming);
-                        assert_eq!(agreement, Agreement { least: SimTime::from_ps(round), stop: round == 999 });
+                        // The least queued at another worker: 10, or 11 for worker 0.
+                        let others = at(10 + round + u64::from(me == 0));
+                        assert_eq!(agreement, Agreement { others, handled: 6, stop: round == 999 });
                         let mut payloads = Payloads::default();
                         let events: Vec<Event> = incoming.drain(&mut payloads).collect();
                         let from = events.iter().map(|event| (event.key.to, event.key.from, event.key.time.as_ps()));
@@ -185,7 +203,7 @@ mod tests {
                 let _transport = hub.transport(1);
                 std::panic::resume_unwind(Box::new("as if by a bug"));
             });
-            let bid = Bid { next: SimTime::ZERO, stop: false };
+            let bid = Bid { queued: SimTime::ZERO, sent: SimTime::NEVER, handled: 0, stop: false };
             let agreement =
                 hub.transport(0).exchange(bid, &mut [Batch::default(), Batch::default()], &mut Batch::default());
             assert!(agreement.stop);
