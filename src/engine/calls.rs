@@ -13,9 +13,9 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::desk::Desk;
 use super::error::RunError;
-use super::event::{Body, Parcel};
+use super::event::{Body, EventKey, Parcel};
 use super::state::{
-    About, Answer, Arrived, Control, MAIN, NOBODY, RequestState, Shared, Spent, Strand, Wait, WaitKind,
+    Answer, Arrived, Control, MAIN, NOBODY, Request, RequestKind, RequestState, Shared, Spent, Strand, Wait, WaitKind,
 };
 
 /// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that ranks
@@ -180,7 +180,7 @@ fn start_strand(shared: &mut Shared, desk: &mut Desk<'_>, program: Box<dyn Progr
         shared.strands.len() - 1
     });
     let task = index as u32 + 1;
-    let request = shared.requests.add(About::Strand(task), clock);
+    let request = shared.requests.add(Request::strand(task, clock));
     shared.strands[index] = Some(Box::new(Strand { control: Control::new(clock), program: Some(program), request }));
     run_strand(shared, desk, task, Answer::Begin);
     request
@@ -206,31 +206,23 @@ fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, message: Mess
         SendMode::Synchronous => false,
         SendMode::Buffered => true,
     };
-    let rendezvous = (!eager).then(|| shared.requests.add(About::Send { to, tag, size }, left));
+    let rendezvous = (!eager).then(|| shared.requests.add(Request::send(to, tag, size, left)));
+    // Where load does not change it, the time of the head is known now, while the rank is at hand.
+    let latency = if eager { row.latency } else { link.handshake() };
+    let head = desk.head_known[level as usize].then(|| desk.in_order(shared, level, to, left, left + latency));
     let parcel = Parcel { context, tag, size, rendezvous, payload };
+    let sequence = shared.next_sequence();
     if desk.portless[level as usize] || desk.is_next(left) {
         // There is no port to meet in order of time, or this is its time.
-        send_head(shared, desk, to, parcel, left);
+        let set_out = desk.set_out(shared.rank, to, &parcel, left);
+        let head = head.unwrap_or_else(|| desk.in_order(shared, level, to, left, set_out.head));
+        let key = EventKey { time: head, to, from: shared.rank, sequence };
+        desk.push_event(key, Body::Head { parcel, left, load: set_out.load });
     } else {
-        let me = shared.rank;
-        desk.push(shared, left, me, Body::Leave { to, parcel });
+        let key = EventKey { time: left, to: shared.rank, from: shared.rank, sequence };
+        desk.push_event(key, Body::Leave { to, parcel, head });
     }
     rendezvous.unwrap_or(COMPLETE)
-}
-
-/// A message, or the request of a rendezvous, leaves at `left`.
-pub(super) fn send_head(shared: &mut Shared, desk: &mut Desk<'_>, to: u32, parcel: Parcel, left: SimTime) {
-    let from = desk.seats[shared.rank as usize];
-    let level = desk.level(shared.rank, to);
-    let link = desk.network.link(level);
-    let (head, load) = if parcel.rendezvous.is_some() {
-        (left + link.handshake(), 1)
-    } else {
-        let departure = desk.network.depart(from, level, link.row(parcel.size), parcel.size, left);
-        (departure.head, departure.load)
-    };
-    let head = desk.in_order(shared, level, to, left, head);
-    desk.push(shared, head, to, Body::Head { parcel, left, load });
 }
 
 /// A blocking receive, posted at `clock`.
@@ -272,7 +264,7 @@ fn recv_matched(
 ) -> Option<Answer> {
     let Envelope { source, tag, .. } = envelope;
     if arrived.rendezvous.is_some() || arrived.size > pattern.capacity {
-        let id = shared.requests.add(About::Unmatched(*pattern), posted);
+        let id = shared.requests.add(Request::receive(pattern, posted));
         shared.requests.get_mut(id).waiter = MAIN;
         shared.begin_wait(MAIN, Wait::All { kind, requests: Requests::from_slice(&[id]), left: 1 });
         matched(shared, desk, id, source, tag, arrived);
@@ -288,7 +280,7 @@ fn recv_matched(
 
 /// Posts a receive at `clock`.
 fn post(shared: &mut Shared, desk: &mut Desk<'_>, pattern: Pattern, clock: SimTime) -> RequestId {
-    let id = shared.requests.add(About::Unmatched(pattern), clock);
+    let id = shared.requests.add(Request::receive(&pattern, clock));
     if let Some((envelope, arrived, id)) = shared.matcher.post(pattern, id) {
         matched(shared, desk, id, envelope.source, envelope.tag, arrived);
     }
@@ -329,20 +321,13 @@ fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32,
     let level = desk.level(source, shared.rank);
     let link = desk.network.link(level);
     let request = shared.requests.get_mut(id);
-    let About::Unmatched(pattern) = request.about else { unreachable!("a receive is matched once") };
-    let posted = request.ready;
-    request.about = About::Matched { source, tag, size };
+    debug_assert_eq!(request.kind, RequestKind::Unmatched);
+    let (posted, capacity) = (request.ready, request.size);
+    (request.kind, request.peer, request.tag, request.size) = (RequestKind::Matched, source, tag, size);
     request.overhead = link.row(size).recv_overhead;
     request.payload = payload;
-    if size > pattern.capacity {
-        desk.fail(RunError::Truncated {
-            rank: shared.rank,
-            source,
-            size,
-            capacity: pattern.capacity,
-            clock: head,
-            position: None,
-        });
+    if size > capacity {
+        desk.fail(RunError::Truncated { rank: shared.rank, source, size, capacity, clock: head, position: None });
         return;
     }
     match rendezvous {
@@ -435,8 +420,8 @@ fn completion(shared: &mut Shared, index: u32, id: RequestId) -> Completion {
         return Completion { index, source: shared.rank, tag: 0, size: Bytes::ZERO, payload: None };
     }
     let request = shared.requests.remove(id);
-    let (source, tag, size) = match request.about {
-        About::Matched { source, tag, size } => (source, tag, size),
+    let (source, tag, size) = match request.kind {
+        RequestKind::Matched => (request.peer, request.tag, request.size),
         _ => (shared.rank, 0, Bytes::ZERO),
     };
     Completion { index, source, tag, size, payload: request.payload }

@@ -6,8 +6,8 @@ use crate::rank::{Completion, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::error::RunError;
-use super::event::{Body, Event, EventKey};
-use super::network::{Network, Seat};
+use super::event::{Body, Event, EventKey, Parcel};
+use super::network::{Departure, Network, Seat};
 use super::queue::EventQueue;
 use super::simulation::RunOptions;
 use super::state::Shared;
@@ -44,6 +44,8 @@ pub(super) struct Desk<'a> {
     /// Per level: the least latency, and whether the law needs no port.
     pub least_latency: [SimSpan; 3],
     pub portless: [bool; 3],
+    /// Per level: load does not change when a head gets there.
+    pub head_known: [bool; 3],
     pub unfinished: u64,
     /// The task that runs is the only one whose calls can come before the queue's earliest event: what it does before that
     /// may be done at once instead of through the queue.
@@ -82,6 +84,7 @@ impl<'a> Desk<'a> {
             completions: Vec::new(),
             least_latency: Level::ALL.map(|level| per_level(level).least_latency()),
             portless: Level::ALL.map(|level| per_level(level).law() == LoadLaw::Ideal),
+            head_known: Level::ALL.map(|level| matches!(per_level(level).law(), LoadLaw::Ideal | LoadLaw::Share)),
             unfinished: 0,
             alone: false,
             all_later: Level::ALL.iter().all(|&level| per_level(level).least_latency() > SimSpan::ZERO),
@@ -96,17 +99,34 @@ impl<'a> Desk<'a> {
     /// An event caused by the rank of `shared`.
     #[inline]
     pub fn push(&mut self, shared: &mut Shared, time: SimTime, to: Rank, body: Body) {
-        let key = EventKey { time, to, from: shared.rank, sequence: shared.sequence };
-        shared.sequence = shared.sequence.wrapping_add(1);
+        let key = EventKey { time, to, from: shared.rank, sequence: shared.next_sequence() };
+        self.push_event(key, body);
+    }
+
+    /// An event for the rank it is addressed to, here or at another worker.
+    #[inline]
+    pub fn push_event(&mut self, key: EventKey, body: Body) {
+        let owner = self.seats[key.to as usize].worker;
         let event = Event { key, body };
-        let owner = self.seats[to as usize].worker;
         if owner == self.me {
             self.queue.push(event);
         } else {
-            assert!(time >= self.window_end, "an event for another worker falls into the current window");
-            self.outgoing_next = self.outgoing_next.min(time);
+            assert!(key.time >= self.window_end, "an event for another worker falls into the current window");
+            self.outgoing_next = self.outgoing_next.min(key.time);
             self.outgoing[owner as usize].push(event);
         }
+    }
+
+    /// A message, or the request of a rendezvous, of `from` leaves at `left`: meets the port on its way out.
+    #[inline]
+    pub fn set_out(&mut self, from: Rank, to: Rank, parcel: &Parcel, left: SimTime) -> Departure {
+        let seat = self.seats[from as usize];
+        let level = self.level(from, to);
+        let link = self.network.link(level);
+        if parcel.rendezvous.is_some() {
+            return Departure { head: left + link.handshake(), load: 1 };
+        }
+        self.network.depart(seat, level, link.row(parcel.size), parcel.size, left)
     }
 
     /// Whether an event at `time` would be the very next, whatever the running task does after it.

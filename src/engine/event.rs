@@ -62,6 +62,8 @@ pub enum Body {
         to: Rank,
         /// The message.
         parcel: Parcel,
+        /// When its head will get there, if load does not change that; otherwise it is found when the message leaves.
+        head: Option<SimTime>,
     },
     /// The head of a message (or the request of a rendezvous) gets to its receiver.
     Head {

@@ -121,20 +121,28 @@ pub(super) struct Arrived {
     pub payload: Payload,
 }
 
-/// A request of a rank.
+/// A request of a rank. Kept within a cache line: there are several to each rank, and each is touched several times.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub state: RequestState,
-    /// The task that waits for it, or [`NOBODY`]; the next free entry if free.
-    pub waiter: u32,
     /// When it is or was ready; for an unmatched receive, when it was posted.
     pub ready: SimTime,
     /// What completing it costs the rank's core.
     pub overhead: SimSpan,
-    /// What it takes or took, sends to, or stands for.
-    pub about: About,
+    /// The message's size; for an unmatched receive, what it has room for.
+    pub size: Bytes,
     pub payload: Payload,
+    /// The other rank, [`ANYBODY`] for an unmatched receive from any source, or the number of a strand.
+    pub peer: u32,
+    /// The message's tag, or [`ANYBODY`].
+    pub tag: u32,
+    /// The task that waits for it, or [`NOBODY`]; the next free entry if free.
+    pub waiter: u32,
+    pub state: RequestState,
+    pub kind: RequestKind,
 }
+
+/// Any source or any tag.
+const ANYBODY: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestState {
@@ -143,17 +151,68 @@ pub(super) enum RequestState {
     Ready,
 }
 
-/// What a request is about, for completions and reports.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum About {
-    /// A receive that has not been matched.
-    Unmatched(Pattern),
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RequestKind {
+    /// A receive without a message.
+    Unmatched,
     /// A receive and the message it got.
-    Matched { source: Rank, tag: Tag, size: Bytes },
+    Matched,
     /// A send; the payload is with the receiver.
-    Send { to: Rank, tag: Tag, size: Bytes },
+    Send,
     /// A strand.
-    Strand(u32),
+    Strand,
+}
+
+impl Request {
+    fn new(kind: RequestKind, peer: u32, tag: u32, size: Bytes, ready: SimTime) -> Self {
+        Request {
+            ready,
+            overhead: SimSpan::ZERO,
+            size,
+            payload: None,
+            peer,
+            tag,
+            waiter: NOBODY,
+            state: RequestState::Pending,
+            kind,
+        }
+    }
+
+    /// A receive posted at `posted`.
+    #[inline]
+    pub fn receive(pattern: &Pattern, posted: SimTime) -> Self {
+        let peer = match pattern.from {
+            Source::Rank(rank) => rank,
+            Source::Any => ANYBODY,
+        };
+        let tag = match pattern.tag {
+            TagPattern::Tag(tag) => tag,
+            TagPattern::Any => ANYBODY,
+        };
+        Request::new(RequestKind::Unmatched, peer, tag, pattern.capacity, posted)
+    }
+
+    /// A send that left at `left`.
+    pub fn send(to: Rank, tag: Tag, size: Bytes, left: SimTime) -> Self {
+        Request::new(RequestKind::Send, to, tag, size, left)
+    }
+
+    /// A strand of this number.
+    pub fn strand(number: u32, started: SimTime) -> Self {
+        Request::new(RequestKind::Strand, number, 0, Bytes::ZERO, started)
+    }
+
+    /// For whom the request waits, in words, and the rank if there is just one.
+    pub fn awaits(&self) -> (String, Option<Rank>) {
+        let Request { peer, tag, size, .. } = self;
+        match self.kind {
+            RequestKind::Unmatched => describe(*peer, *tag),
+            RequestKind::Matched => (format!("the {size} of tag {tag} that rank {peer} is sending"), Some(*peer)),
+            RequestKind::Send => (format!("rank {peer} to receive {size}, tag {tag}"), Some(*peer)),
+            RequestKind::Strand => ("a non-blocking collective".to_owned(), None),
+        }
+    }
 }
 
 /// A rank's requests by number.
@@ -176,6 +235,14 @@ impl Shared {
             ahead: Vec::new(),
             strands: Vec::new(),
         }
+    }
+
+    /// The number of the next event this rank causes.
+    #[inline]
+    pub fn next_sequence(&mut self) -> u32 {
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1);
+        sequence
     }
 
     pub fn control(&mut self, task: u32) -> &mut Control {
@@ -246,16 +313,9 @@ impl Control {
 }
 
 impl RequestTable {
-    /// A new pending request.
-    pub fn add(&mut self, about: About, ready: SimTime) -> RequestId {
-        let request = Request {
-            state: RequestState::Pending,
-            waiter: NOBODY,
-            ready,
-            overhead: SimSpan::ZERO,
-            about,
-            payload: None,
-        };
+    /// Takes up a new request.
+    #[inline]
+    pub fn add(&mut self, request: Request) -> RequestId {
         if self.free == NOBODY {
             // Most ranks of a large machine have one or two: do not take room for four.
             if self.entries.len() == self.entries.capacity() && self.entries.len() < 4 {
@@ -274,17 +334,12 @@ impl RequestTable {
 
     /// Ends a request.
     pub fn remove(&mut self, id: RequestId) -> Request {
-        let free = Request {
-            state: RequestState::Free,
-            waiter: self.free,
-            ready: SimTime::ZERO,
-            overhead: SimSpan::ZERO,
-            about: About::Strand(0),
-            payload: None,
-        };
+        let entry = &mut self.entries[id as usize];
+        assert!(entry.state != RequestState::Free, "request {id} ended twice");
+        let request = Request { payload: entry.payload.take(), ..*entry };
+        entry.state = RequestState::Free;
+        entry.waiter = self.free;
         self.free = id;
-        let request = std::mem::replace(&mut self.entries[id as usize], free);
-        assert!(request.state != RequestState::Free, "request {id} ended twice");
         request
     }
 
@@ -299,28 +354,11 @@ impl RequestTable {
     }
 }
 
-impl About {
-    /// For whom a request waits, in words, and the rank if there is just one.
-    pub fn awaits(&self) -> (String, Option<Rank>) {
-        match self {
-            About::Unmatched(pattern) => describe(pattern),
-            About::Matched { source, tag, size } => {
-                (format!("the {} of tag {tag} that rank {source} is sending", size), Some(*source))
-            }
-            About::Send { to, tag, size } => (format!("rank {to} to receive {size}, tag {tag}"), Some(*to)),
-            About::Strand(_) => ("a non-blocking collective".to_owned(), None),
-        }
-    }
-}
-
 /// What a receive or probe waits for, in words.
-pub(super) fn describe(pattern: &Pattern) -> (String, Option<Rank>) {
-    let tag = match pattern.tag {
-        TagPattern::Tag(tag) => format!(", tag {tag}"),
-        TagPattern::Any => String::new(),
-    };
-    match pattern.from {
-        Source::Rank(rank) => (format!("a message from rank {rank}{tag}"), Some(rank)),
-        Source::Any => (format!("a message from any rank{tag}"), None),
+fn describe(peer: u32, tag: u32) -> (String, Option<Rank>) {
+    let tag = if tag == ANYBODY { String::new() } else { format!(", tag {tag}") };
+    match peer {
+        ANYBODY => (format!("a message from any rank{tag}"), None),
+        peer => (format!("a message from rank {peer}{tag}"), Some(peer)),
     }
 }

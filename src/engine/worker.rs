@@ -3,14 +3,14 @@
 use crate::rank::{COMPLETE, Program, Rank};
 use crate::units::SimTime;
 
-use super::calls::{arrive, resume, run, send_head, set_ready, wake};
+use super::calls::{arrive, resume, run, set_ready, wake};
 use super::desk::Desk;
 use super::error::{RunError, Waiting};
 use super::event::{Body, Event, EventKey};
 use super::horizon::Horizon;
 use super::network::Flight;
 use super::simulation::Progress;
-use super::state::{About, Answer, MAIN, RankState, RequestState, Shared, Wait, describe};
+use super::state::{Answer, MAIN, RankState, Request, RequestKind, RequestState, Shared, Wait};
 use super::transport::{Bid, Transport};
 
 /// Events between two looks at the clock of the user: progress, limits, interruption.
@@ -118,6 +118,19 @@ impl<'a, P: Program> Worker<'a, P> {
         desk.now = event.key;
         desk.handled += 1;
         let seat = desk.seats[event.key.to as usize];
+        if let Body::Leave { to, parcel, head } = event.body {
+            let EventKey { time: left, from, sequence, .. } = event.key;
+            let set_out = desk.set_out(from, to, &parcel, left);
+            let head = head.unwrap_or_else(|| {
+                let level = desk.level(from, to);
+                let shared = &mut self.ranks[seat.local as usize].shared;
+                desk.in_order(shared, level, to, left, set_out.head)
+            });
+            // The number of the leaving serves the head too: of the two only one exists at a time.
+            let key = EventKey { time: head, to, from, sequence };
+            desk.push_event(key, Body::Head { parcel, left, load: set_out.load });
+            return;
+        }
         let RankState { program, shared } = &mut self.ranks[seat.local as usize];
         match event.body {
             Body::Wake { task, turn } => {
@@ -125,7 +138,7 @@ impl<'a, P: Program> Worker<'a, P> {
                     desk.woken.push(task);
                 }
             }
-            Body::Leave { to, parcel } => send_head(shared, desk, to, parcel, event.key.time),
+            Body::Leave { .. } => unreachable!("handled above"),
             Body::Head { parcel, left, load } => {
                 let from = event.key.from;
                 let end = if parcel.rendezvous.is_some() {
@@ -140,9 +153,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 arrive(shared, desk, from, parcel, end);
             }
             Body::Grant { send, recv } => {
-                let About::Send { to, size, .. } = shared.requests.get(send).about else {
-                    unreachable!("a grant is for a send")
-                };
+                let Request { peer: to, size, .. } = *shared.requests.get(send);
                 let left = event.key.time;
                 let level = desk.level(shared.rank, to);
                 let row = desk.network.link(level).row(size);
@@ -200,19 +211,19 @@ fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
             let unfinished = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| shared.requests.get(id));
             unfinished
                 .filter(|request| request.state == RequestState::Pending)
-                .for_each(|request| add(awaited(shared, &request.about)));
+                .for_each(|request| add(awaited(shared, request)));
             kind.name()
         }
         Wait::Recv { kind, pattern } => {
-            add(describe(pattern));
+            add(Request::receive(pattern, control.since).awaits());
             kind.name()
         }
         Wait::Any(requests) => {
-            requests.iter().for_each(|&id| add(awaited(shared, &shared.requests.get(id).about)));
+            requests.iter().for_each(|&id| add(awaited(shared, shared.requests.get(id))));
             "waitany"
         }
         Wait::Probe(pattern) => {
-            add(describe(pattern));
+            add(Request::receive(pattern, control.since).awaits());
             "probe"
         }
         Wait::Test { .. } => "test",
@@ -230,22 +241,22 @@ fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
 }
 
 /// For whom a request waits; a strand waits for what its own requests wait for.
-fn awaited(shared: &Shared, about: &About) -> (String, Option<Rank>) {
-    let About::Strand(task) = about else { return about.awaits() };
-    let strand = shared.strands[*task as usize - 1].as_ref();
-    let pending = strand.and_then(|strand| match &strand.control.wait {
-        Wait::All { requests, .. } => {
-            let pending = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| shared.requests.get(id));
-            pending.filter(|request| request.state == RequestState::Pending).map(|request| request.about).next()
-        }
+fn awaited(shared: &Shared, request: &Request) -> (String, Option<Rank>) {
+    let strand = match request.kind {
+        RequestKind::Strand => shared.strands[request.peer as usize - 1].as_ref(),
+        RequestKind::Unmatched | RequestKind::Matched | RequestKind::Send => None,
+    };
+    let Some(strand) = strand else { return request.awaits() };
+    let name = strand.program.as_ref().and_then(|program| program.position());
+    let inner = match &strand.control.wait {
+        Wait::All { requests, .. } => requests
+            .iter()
+            .filter(|&&id| id != COMPLETE)
+            .map(|&id| shared.requests.get(id))
+            .find(|request| request.state == RequestState::Pending)
+            .map(Request::awaits),
         _ => None,
-    });
-    match pending {
-        Some(inner) => {
-            let (text, peer) = inner.awaits();
-            let name = strand.and_then(|strand| strand.control.collective).unwrap_or("a strand");
-            (format!("{name}: {text}"), peer)
-        }
-        None => about.awaits(),
-    }
+    };
+    let (text, peer) = inner.unwrap_or_else(|| request.awaits());
+    (name.map_or(text.clone(), |name| format!("{name}: {text}")), peer)
 }

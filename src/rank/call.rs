@@ -6,13 +6,13 @@ use smallvec::SmallVec;
 
 use crate::units::{Bytes, SimSpan, SimTime};
 
-/// A target rank's number in the world.
+/// A target rank's number in the world, at most 2^32 − 2.
 pub type Rank = u32;
 
 /// Keeps the messages of one communicator, and of its collectives, apart from all others.
 pub type Context = u32;
 
-/// A message's tag.
+/// A message's tag, at most 2^32 − 2.
 pub type Tag = u32;
 
 /// A rank's name for a request it started; unique among its unfinished ones.

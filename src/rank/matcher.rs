@@ -18,34 +18,50 @@ pub struct Envelope {
     pub tag: Tag,
 }
 
+/// Stands for any source or any tag; no rank and no tag has this number.
+const ANY: u32 = u32::MAX;
+
+/// What a receive takes, as small as an envelope.
+#[derive(Clone, Copy, Debug)]
+struct Want(Envelope);
+
+impl From<&Pattern> for Want {
+    #[inline]
+    fn from(pattern: &Pattern) -> Self {
+        let source = match pattern.from {
+            Source::Rank(rank) => rank,
+            Source::Any => ANY,
+        };
+        let tag = match pattern.tag {
+            TagPattern::Tag(tag) => tag,
+            TagPattern::Any => ANY,
+        };
+        Want(Envelope { context: pattern.context, source, tag })
+    }
+}
+
+impl Want {
+    #[inline]
+    fn takes(self, envelope: &Envelope) -> bool {
+        let Envelope { context, source, tag } = self.0;
+        context == envelope.context
+            && (source == envelope.source || source == ANY)
+            && (tag == envelope.tag || tag == ANY)
+    }
+}
+
 impl Pattern {
     /// Whether a message with `envelope` is taken.
     #[inline]
     pub fn takes(&self, envelope: &Envelope) -> bool {
-        self.context == envelope.context
-            && match self.from {
-                Source::Rank(rank) => rank == envelope.source,
-                Source::Any => true,
-            }
-            && match self.tag {
-                TagPattern::Tag(tag) => tag == envelope.tag,
-                TagPattern::Any => true,
-            }
-    }
-
-    /// The only envelope taken, if there are no wildcards.
-    fn exact(&self) -> Option<Envelope> {
-        match (self.from, self.tag) {
-            (Source::Rank(source), TagPattern::Tag(tag)) => Some(Envelope { context: self.context, source, tag }),
-            _ => None,
-        }
+        Want::from(self).takes(envelope)
     }
 }
 
 /// The posted receives and unexpected messages of a rank; `R` and `M` are what the owner keeps with each.
 #[derive(Debug)]
 pub struct Matcher<R, M> {
-    posted: List<Pattern, R>,
+    posted: List<Want, R>,
     unexpected: List<Envelope, M>,
 }
 
@@ -62,9 +78,10 @@ impl<R, M> Matcher<R, M> {
         if self.unexpected.len() == 0 {
             return None;
         }
-        match pattern.exact() {
+        let want = Want::from(pattern);
+        match want.exact() {
             Some(envelope) => self.unexpected.take_exact(&envelope),
-            None => self.unexpected.take_first(|envelope| pattern.takes(envelope)),
+            None => self.unexpected.take_first(|envelope| want.takes(envelope)),
         }
     }
 
@@ -73,7 +90,7 @@ impl<R, M> Matcher<R, M> {
         match self.take(&pattern) {
             Some((envelope, message)) => Some((envelope, message, receive)),
             None => {
-                self.posted.push(pattern, receive);
+                self.posted.push(Want::from(&pattern), receive);
                 None
             }
         }
@@ -106,7 +123,8 @@ impl<R, M> Matcher<R, M> {
 
     /// The first message that has come of those `pattern` takes, left where it is.
     pub fn probe(&self, pattern: &Pattern) -> Option<(Envelope, &M)> {
-        self.unexpected.first(|envelope| pattern.takes(envelope))
+        let want = Want::from(pattern);
+        self.unexpected.first(|envelope| want.takes(envelope))
     }
 
     /// The number of messages that no receive has taken.
@@ -148,9 +166,10 @@ impl Key for Envelope {
     }
 }
 
-impl Key for Pattern {
+impl Key for Want {
+    #[inline]
     fn exact(&self) -> Option<Envelope> {
-        Pattern::exact(self)
+        (self.0.source != ANY && self.0.tag != ANY).then_some(self.0)
     }
 }
 
@@ -228,12 +247,12 @@ impl<K: Key, T> List<K, T> {
     }
 }
 
-impl<T> List<Pattern, T> {
-    /// Takes the first pattern that takes `envelope`.
-    fn take_taking(&mut self, envelope: &Envelope) -> Option<(Pattern, T)> {
+impl<T> List<Want, T> {
+    /// Takes the first receive that takes `envelope`.
+    fn take_taking(&mut self, envelope: &Envelope) -> Option<(Want, T)> {
         let taken = match self {
             List::Short(entries) => {
-                let at = entries.iter().position(|(pattern, _)| pattern.takes(envelope))?;
+                let at = entries.iter().position(|(want, _)| want.takes(envelope))?;
                 return Some(entries.remove(at));
             }
             List::Long(long) => {

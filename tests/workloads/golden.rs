@@ -1,0 +1,47 @@
+//! Predictions as they were when somebody last looked at them, in `tests/golden.txt`.
+
+use std::fmt::Write;
+
+use super::{CASES, messages, number, outcome, root};
+
+/// All levels take part in each.
+const MACHINES: [(&str, &str); 2] = [("default", "--nct 4,2,2"), ("lcc2", "--platform configs/lcc2.toml --nct 2,2,2")];
+
+const HEAD: &str = "\
+# What mcpsim predicts for each workload with its own parameters, on two machines: --nct 4,2,2 of the default platform,
+# and --platform configs/lcc2.toml --nct 2,2,2. A line that changes is a changed prediction: say in CHANGELOG why.
+# Written by: MCPSIM_UPDATE_GOLDEN=1 cargo test --test workloads golden
+#
+# predicted_ps  messages  bytes  machine  workload
+";
+
+#[test]
+fn predictions_are_the_golden_ones() {
+    let mut text = HEAD.to_owned();
+    for (machine, options) in MACHINES {
+        for case in CASES {
+            // Forms for other numbers of ranks than both machines have are for the other tests.
+            if case.form.contains("run.ranks") || case.form.contains("app.b=12") {
+                continue;
+            }
+            let outcome = outcome(case.workload, case.form, options);
+            let (count, bytes) = messages(&outcome);
+            let form = format!("{} {}", case.workload, case.form);
+            let predicted = number(&outcome["predicted_ps"]);
+            writeln!(text, "{predicted:>14} {count:>9} {bytes:>11}  {machine:<7}  {}", form.trim_end()).unwrap();
+        }
+    }
+    let path = root().join("tests/golden.txt");
+    if std::env::var_os("MCPSIM_UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    let changed: Vec<String> = golden
+        .lines()
+        .zip(text.lines())
+        .filter(|(before, now)| before != now)
+        .map(|(before, now)| format!("- {before}\n+ {now}"))
+        .collect();
+    assert!(changed.is_empty() && golden.lines().count() == text.lines().count(), "{HEAD}{}", changed.join("\n"));
+}

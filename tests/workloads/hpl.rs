@@ -1,0 +1,89 @@
+//! High-Performance Linpack: the sizes of what ranks own, and what the MCPSim paper says of its messages.
+
+use std::collections::BTreeMap;
+
+use super::{messages, number, outcome};
+
+#[test]
+fn most_messages_are_small_and_most_bytes_are_in_large_ones_as_the_paper_found() {
+    // The paper: N = 4096, NB = 64 on (4,2,2): most messages between 256 B and 4 KB, most volume between 16 and 256 KB.
+    let outcome = outcome("hpl", "app.n=4096 app.nb=64", "--nct 4,2,2 --intervals 256,4KiB,16KiB,256KiB");
+    let (count, bytes) = messages(&outcome);
+    let row = |above: u64, key: &str| -> u64 {
+        let rows = outcome["profile"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["above"] == above).unwrap();
+        ["intra_cmp", "inter_cmp", "inter_node"].iter().map(|level| number(&row[level][key])).sum()
+    };
+    let small = row(256, "count");
+    let large = row(16 << 10, "bytes");
+    assert!(small > count / 2, "{small} of {count} messages");
+    assert!(large > bytes / 2, "{large} of {bytes} bytes");
+}
+
+#[test]
+fn every_pivot_is_a_binary_exchange_of_two_rows_and_four_numbers() {
+    // Two rows of 16 columns and four numbers: 288 B, a size that nothing else has. A column of four ranks: two
+    // messages a rank.
+    let pivots = |sets: &str, ranks: u32| {
+        let options = format!("--nct 1,1,{ranks} --intervals 287,288");
+        let outcome = outcome("hpl", &format!("app.n=96 app.nb=16 {sets}"), &options);
+        number(&outcome["profile"][1]["intra_cmp"]["count"])
+    };
+    assert_eq!(pivots("app.p=4", 8), 96 * 4 * 2);
+    // Of three, two exchange, and the third tells one of them and is told by it.
+    assert_eq!(pivots("app.p=3", 6), 96 * (2 + 2));
+    assert_eq!(pivots("app.p=1", 6), 0);
+}
+
+#[test]
+fn panels_are_the_rows_that_a_rank_owns() {
+    // With three columns, what goes to the right is panels, and what goes to the left is back substitution.
+    let (n, nb, p, q) = (101u64, 8, 2, 3);
+    let outcome = outcome("hpl", &format!("app.n={n} app.nb={nb} app.p={p} app.q={q}"), "--nct 1,1,6 --pairs");
+    let mut expected: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for k in 0..n.div_ceil(nb) {
+        let width = nb.min(n - k * nb);
+        for row in 0..p {
+            let below = (k * nb + width..n).filter(|i| i / nb % p == row).count() as u64;
+            // From the owner to the right, but not back to it.
+            for hop in 0..q - 1 {
+                let column = (k + hop) % q;
+                let pair = (row * q + column, row * q + (column + 1) % q);
+                *expected.entry(pair).or_default() += 8 * (below * width + width * width + width + 1);
+            }
+        }
+    }
+    let sent: BTreeMap<(u64, u64), u64> = outcome["pairs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pair| ((number(&pair["from"]), number(&pair["to"])), number(&pair["bytes"])))
+        .filter(|(pair, _)| expected.contains_key(pair))
+        .collect();
+    assert_eq!(sent, expected);
+}
+
+/// Blocks cost their flops and next to nothing else, at 1 Gflop/s; six ranks have as much memory bandwidth each as one.
+const ONLY_FLOPS: &str = "app.dgemm_start=0 app.panel_efficiency=1 platform.core.flops=1Gflop/s \
+                          platform.core.memory_bandwidth=1000000GB/s platform.cmp.memory_bandwidth=6000000GB/s";
+
+fn work(sets: &str, options: &str) -> f64 {
+    let outcome = outcome("hpl", &format!("{ONLY_FLOPS} {sets}"), options);
+    outcome["per_rank"].as_array().unwrap().iter().map(|rank| number(&rank["compute_ps"]) as f64 / 1000.0).sum()
+}
+
+#[test]
+fn the_work_is_that_of_gauss_and_columns_divide_it() {
+    // HPL counts 2/3 n³ + 3/2 n² flops. Half of a panel's columns a pivot is one too many, 1 / 32 of a small part.
+    let n = 512.0_f64;
+    let alone = work("app.n=512 app.nb=32", "--nct 1,1,1");
+    let gauss = 2.0 / 3.0 * n.powi(3) + 1.5 * n * n;
+    assert!((alone / gauss - 1.0).abs() < 0.01, "{alone} flops, expected {gauss}");
+    // Every column is somebody's, whether or not the blocks come out even; picoseconds are rounded, at most half of
+    // one a block: 0.0005 flops.
+    for n in [511, 512, 520] {
+        let sets = format!("app.n={n} app.nb=32");
+        let (alone, shared) = (work(&sets, "--nct 1,1,1"), work(&format!("{sets} app.p=1"), "--nct 1,1,6"));
+        assert!((alone - shared).abs() < 1.0, "{n}: {alone} flops alone, {shared} by six");
+    }
+}

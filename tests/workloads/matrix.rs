@@ -1,0 +1,62 @@
+//! Every workload on every number of workers, placement and model: the outcome is the same, and each rank's time adds
+//! up.
+
+use serde_json::Value;
+
+use super::{CASES, number, outcome};
+
+/// One worker is the reference; more than there are nodes would be the same as four.
+fn same_on_any_number_of_workers(options: &str) {
+    for case in CASES {
+        let sets = format!("{} {}", case.form, case.small);
+        let run = |workers: u32| {
+            let mut outcome = outcome(case.workload, &sets, &format!("--nct 4,2,2 --workers {workers} {options}"));
+            let host = outcome.as_object_mut().unwrap().remove("host").unwrap();
+            assert_eq!(number(&host["workers"]), u64::from(workers));
+            outcome
+        };
+        let reference = run(1);
+        parts_add_up(&reference);
+        for workers in 2..=4 {
+            assert!(run(workers) == reference, "{} {sets} {options}: {workers} workers differ from 1", case.workload);
+        }
+    }
+}
+
+/// What a rank computed, sent, received and waited, alone and in collectives, is all of its clock.
+fn parts_add_up(outcome: &Value) {
+    let ranks = outcome["per_rank"].as_array().unwrap();
+    assert_eq!(ranks.len() as u64, number(&outcome["ranks"]));
+    let part = |rank: &Value, name: &str| number(&rank[format!("{name}_ps")]);
+    for rank in ranks {
+        let sum: u64 = ["compute", "send", "recv", "wait", "collective"].iter().map(|name| part(rank, name)).sum();
+        assert_eq!(sum, part(rank, "clock"), "{} rank {}", outcome["app"], rank["rank"]);
+    }
+    let latest = ranks.iter().map(|rank| part(rank, "clock")).max();
+    assert_eq!(latest, Some(number(&outcome["predicted_ps"])), "{}", outcome["app"]);
+}
+
+#[test]
+fn block_placement_is_the_same_on_any_number_of_workers() {
+    same_on_any_number_of_workers("");
+}
+
+#[test]
+fn cyclic_placement_is_the_same_on_any_number_of_workers() {
+    same_on_any_number_of_workers("--placement cyclic");
+}
+
+#[test]
+fn the_two_level_baseline_is_the_same_on_any_number_of_workers() {
+    same_on_any_number_of_workers("--model bigsim");
+}
+
+#[test]
+fn every_workload_runs_on_few_and_odd_numbers_of_ranks() {
+    for case in CASES.iter().filter(|case| !case.form.contains("run.ranks") && case.workload != "pingpong") {
+        let sets = format!("{} {}", case.form, case.small);
+        for nct in ["1,1,1", "2,1,1", "1,7,1", "3,1,4"] {
+            parts_add_up(&outcome(case.workload, &sets, &format!("--nct {nct}")));
+        }
+    }
+}
