@@ -7,6 +7,7 @@ mod event;
 mod horizon;
 mod network;
 mod outcome;
+mod payloads;
 mod port;
 mod queue;
 mod simulation;

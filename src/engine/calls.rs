@@ -210,7 +210,7 @@ fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, message: Mess
     // Where load does not change it, the time of the head is known now, while the rank is at hand.
     let latency = if eager { row.latency } else { link.handshake() };
     let head = desk.head_known[level as usize].then(|| desk.in_order(shared, level, to, left, left + latency));
-    let parcel = Parcel { context, tag, size, rendezvous, payload };
+    let parcel = Parcel { context, tag, size, rendezvous, payload: desk.payloads.put(payload) };
     let sequence = shared.next_sequence();
     if desk.portless[level as usize] || desk.is_next(left) {
         // There is no port to meet in order of time, or this is its time.
@@ -290,7 +290,7 @@ fn post(shared: &mut Shared, desk: &mut Desk<'_>, pattern: Pattern, clock: SimTi
 /// A message's head, or the request of a rendezvous, has come.
 pub(super) fn arrive(shared: &mut Shared, desk: &mut Desk<'_>, source: u32, parcel: Parcel, end: SimTime) {
     let Parcel { context, tag, size, rendezvous, payload } = parcel;
-    let arrived = Arrived { size, head: desk.now.time, end, rendezvous, payload };
+    let arrived = Arrived { size, head: desk.now.time, end, rendezvous, payload: desk.payloads.take(payload) };
     let envelope = Envelope { context, source, tag };
     if let Some(id) = shared.matcher.posted_for(&envelope) {
         matched(shared, desk, id, source, tag, arrived);

@@ -8,9 +8,11 @@ use crate::units::{Bytes, SimSpan, SimTime};
 use super::error::RunError;
 use super::event::{Body, Event, EventKey, Parcel};
 use super::network::{Departure, Network, Seat};
+use super::payloads::Payloads;
 use super::queue::EventQueue;
 use super::simulation::RunOptions;
 use super::state::Shared;
+use super::transport::Batch;
 
 /// A worker's shared things. Everything a rank does to the simulation goes through here.
 #[derive(Debug)]
@@ -18,8 +20,10 @@ pub(super) struct Desk<'a> {
     pub me: u32,
     pub seats: &'a [Seat],
     pub queue: EventQueue,
+    /// The data of messages in the queue.
+    pub payloads: Payloads,
     /// A batch for each worker; the own one stays empty.
-    pub outgoing: Vec<Vec<Event>>,
+    pub outgoing: Vec<Batch>,
     /// The earliest time in the batches.
     pub outgoing_next: SimTime,
     /// The event being handled.
@@ -68,7 +72,8 @@ impl<'a> Desk<'a> {
             me,
             seats,
             queue: EventQueue::default(),
-            outgoing: (0..workers).map(|_| Vec::new()).collect(),
+            payloads: Payloads::default(),
+            outgoing: (0..workers).map(|_| Batch::default()).collect(),
             outgoing_next: SimTime::NEVER,
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
             window_end: SimTime::ZERO,
@@ -97,14 +102,17 @@ impl<'a> Desk<'a> {
     }
 
     /// An event caused by the rank of `shared`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, shared: &mut Shared, time: SimTime, to: Rank, body: Body) {
         let key = EventKey { time, to, from: shared.rank, sequence: shared.next_sequence() };
         self.push_event(key, body);
     }
 
     /// An event for the rank it is addressed to, here or at another worker.
-    #[inline]
+    ///
+    /// Inlined, as is all below it, so that the body is built where it stays: copying what was just written piece by piece
+    /// costs more than the rest of a push.
+    #[inline(always)]
     pub fn push_event(&mut self, key: EventKey, body: Body) {
         let owner = self.seats[key.to as usize].worker;
         let event = Event { key, body };
@@ -113,7 +121,7 @@ impl<'a> Desk<'a> {
         } else {
             assert!(key.time >= self.window_end, "an event for another worker falls into the current window");
             self.outgoing_next = self.outgoing_next.min(key.time);
-            self.outgoing[owner as usize].push(event);
+            self.outgoing[owner as usize].push(event, &mut self.payloads);
         }
     }
 

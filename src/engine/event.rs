@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 
-use crate::rank::{Context, Payload, Rank, RequestId, Tag};
+use crate::rank::{Context, Rank, RequestId, Tag};
 use crate::units::{Bytes, SimTime};
+
+use super::payloads::PayloadSlot;
 
 /// Orders events: by time, then destination, then source, then the source's own sequence.
 ///
@@ -37,9 +39,9 @@ impl PartialOrd for EventKey {
     }
 }
 
-/// Something that happens to a rank.
-#[derive(Debug)]
-pub struct Event {
+/// Something that happens to a rank. Plain data: events are moved often, and what is plain is moved in registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event {
     /// When, to whom, by whom.
     pub key: EventKey,
     /// What.
@@ -47,8 +49,8 @@ pub struct Event {
 }
 
 /// What can happen.
-#[derive(Debug)]
-pub enum Body {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Body {
     /// A task goes on at this time, unless it has gone on since (`turn` tells).
     Wake {
         /// Which of the rank's tasks.
@@ -102,8 +104,8 @@ pub enum Body {
 }
 
 /// A message on its way.
-#[derive(Debug)]
-pub struct Parcel {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parcel {
     /// The context it is matched in.
     pub context: Context,
     /// Its tag.
@@ -113,7 +115,17 @@ pub struct Parcel {
     /// The sender's request, where this is the request of a rendezvous.
     pub rendezvous: Option<RequestId>,
     /// The data; a rendezvous' request carries it too, it counts only once the transfer has ended.
-    pub payload: Payload,
+    pub payload: PayloadSlot,
+}
+
+impl Body {
+    /// Where the event's data are, if it can carry any.
+    pub fn payload_mut(&mut self) -> Option<&mut PayloadSlot> {
+        match self {
+            Body::Leave { parcel, .. } | Body::Head { parcel, .. } => Some(&mut parcel.payload),
+            Body::Wake { .. } | Body::Grant { .. } | Body::Data { .. } | Body::End { .. } => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 impl Slab {
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, body: Body) -> u32 {
         match self.free.pop() {
             Some(slot) => {
@@ -103,10 +103,10 @@ impl Slab {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, slot: u32) -> Body {
         self.free.push(slot);
-        std::mem::replace(&mut self.bodies[slot as usize], Body::Wake { task: 0, turn: 0 })
+        self.bodies[slot as usize]
     }
 }
 
@@ -126,7 +126,7 @@ impl Default for EventQueue {
 
 impl EventQueue {
     /// Adds an event, which must not be earlier than the last one taken.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, event: Event) {
         let EventKey { time, to, from, sequence } = event.key;
         let slot = self.bodies.put(event.body);
@@ -161,7 +161,7 @@ impl EventQueue {
     }
 
     /// Takes the earliest event if it happens before `end`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_before(&mut self, end: SimTime) -> Option<Event> {
         if self.run.is_empty() && self.near.is_empty() {
             self.refill();

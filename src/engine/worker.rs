@@ -11,7 +11,7 @@ use super::horizon::Horizon;
 use super::network::Flight;
 use super::simulation::Progress;
 use super::state::{Answer, MAIN, RankState, Request, RequestKind, RequestState, Shared, Wait};
-use super::transport::{Bid, Transport};
+use super::transport::{Batch, Bid, Transport};
 
 /// Events between two looks at the clock of the user: progress, limits, interruption.
 const EVENTS_PER_LOOK: u32 = 4096;
@@ -46,7 +46,7 @@ impl<'a, P: Program> Worker<'a, P> {
     /// Handles events window by window until none are left anywhere.
     pub fn work(&mut self, transport: &mut Transport<'_>, horizon: Horizon, progress: &Progress) -> End {
         self.begin();
-        let mut incoming = Vec::new();
+        let mut incoming = Batch::default();
         let mut interrupted = false;
         loop {
             let desk = &mut self.desk;
@@ -57,7 +57,7 @@ impl<'a, P: Program> Worker<'a, P> {
             if agreement.stop {
                 return End::Stopped;
             }
-            for event in incoming.drain(..) {
+            for event in incoming.drain(&mut desk.payloads) {
                 assert!(event.key.time >= desk.window_end, "an event came for a window that has passed");
                 desk.queue.push(event);
             }
@@ -112,6 +112,7 @@ impl<'a, P: Program> Worker<'a, P> {
         progress.cancelled()
     }
 
+    #[inline(always)]
     fn handle(&mut self, event: Event) {
         let desk = &mut self.desk;
         assert!(event.key.time >= desk.now.time, "time went backwards");

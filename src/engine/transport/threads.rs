@@ -3,10 +3,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::engine::event::Event;
 use crate::units::SimTime;
 
-use super::{Agreement, Bid};
+use super::{Agreement, Batch, Bid};
 
 /// Turns of busy waiting before a worker lets others have the core.
 const SPINS: u32 = 2_000;
@@ -31,7 +30,7 @@ struct Side {
     next: Vec<AtomicU64>,
     stop: Vec<AtomicBool>,
     /// The batch from worker `a` to worker `b` at `a * workers + b`; its lock is never contended.
-    batches: Vec<Mutex<Vec<Event>>>,
+    batches: Vec<Mutex<Batch>>,
 }
 
 impl Hub {
@@ -41,7 +40,7 @@ impl Hub {
         let side = || Side {
             next: (0..workers).map(|_| AtomicU64::new(0)).collect(),
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
-            batches: (0..workers * workers).map(|_| Mutex::new(Vec::new())).collect(),
+            batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
         Hub {
             workers,
@@ -89,7 +88,7 @@ pub struct ThreadsTransport<'a> {
 }
 
 impl ThreadsTransport<'_> {
-    pub(super) fn exchange(&mut self, bid: Bid, outgoing: &mut [Vec<Event>], incoming: &mut Vec<Event>) -> Agreement {
+    pub(super) fn exchange(&mut self, bid: Bid, outgoing: &mut [Batch], incoming: &mut Batch) -> Agreement {
         let hub = self.hub;
         let side = &hub.sides[self.round % 2];
         for (other, batch) in outgoing.iter_mut().enumerate() {
@@ -127,11 +126,23 @@ impl Drop for ThreadsTransport<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::{Body, EventKey};
+    use crate::engine::event::{Body, Event, EventKey, Parcel};
+    use crate::engine::payloads::{PayloadSlot, Payloads};
+    use crate::units::Bytes;
 
-    fn event(to: u32, from: u32, time: u64) -> Event {
+    fn event(to: u32, from: u32, time: u64, payload: PayloadSlot) -> Event {
         let key = EventKey { time: SimTime::from_ps(time), to, from, sequence: 0 };
-        Event { key, body: Body::Wake { task: 0, turn: 0 } }
+        let parcel = Parcel { context: 0, tag: 0, size: Bytes::ZERO, rendezvous: None, payload };
+        Event { key, body: Body::Leave { to, parcel, head: None } }
+    }
+
+    /// A batch of one event without and one with data.
+    fn batch(to: u32, from: u32, time: u64) -> Batch {
+        let (mut batch, mut payloads) = (Batch::default(), Payloads::default());
+        batch.push(event(to, from, time, PayloadSlot::NONE), &mut payloads);
+        let data = payloads.put(Some(Box::new(vec![to as u8, from as u8])));
+        batch.push(event(to, from, time, data), &mut payloads);
+        batch
     }
 
     #[test]
@@ -144,14 +155,22 @@ mod tests {
                 scope.spawn(move || {
                     let mut transport = hub.transport(me);
                     for round in 0..1000u64 {
-                        let mut outgoing: Vec<Vec<Event>> = (0..workers).map(|to| vec![event(to, me, round)]).collect();
-                        let mut incoming = Vec::new();
+                        let mut outgoing: Vec<Batch> = (0..workers).map(|to| batch(to, me, round)).collect();
+                        let mut incoming = Batch::default();
                         let bid = Bid { next: SimTime::from_ps(round + u64::from(me)), stop: round == 999 && me == 1 };
                         let agreement = transport.exchange(bid, &mut outgoing, &mut incoming);
                         assert_eq!(agreement, Agreement { least: SimTime::from_ps(round), stop: round == 999 });
-                        let from: Vec<_> =
-                            incoming.iter().map(|e| (e.key.to, e.key.from, e.key.time.as_ps())).collect();
-                        assert_eq!(from, (0..workers).map(|from| (me, from, round)).collect::<Vec<_>>());
+                        let mut payloads = Payloads::default();
+                        let events: Vec<Event> = incoming.drain(&mut payloads).collect();
+                        let from = events.iter().map(|event| (event.key.to, event.key.from, event.key.time.as_ps()));
+                        let expected = (0..workers).flat_map(|from| [(me, from, round); 2]);
+                        assert!(from.eq(expected));
+                        let data = |event: &Event| match event.body {
+                            Body::Leave { parcel, .. } => payloads.take(parcel.payload).map(|data| *data),
+                            _ => None,
+                        };
+                        let expected = (0..workers as u8).flat_map(|from| [None, Some(vec![me as u8, from])]);
+                        assert!(events.iter().map(data).eq(expected));
                     }
                 });
             }
@@ -167,7 +186,8 @@ mod tests {
                 std::panic::resume_unwind(Box::new("as if by a bug"));
             });
             let bid = Bid { next: SimTime::ZERO, stop: false };
-            let agreement = hub.transport(0).exchange(bid, &mut [Vec::new(), Vec::new()], &mut Vec::new());
+            let agreement =
+                hub.transport(0).exchange(bid, &mut [Batch::default(), Batch::default()], &mut Batch::default());
             assert!(agreement.stop);
             assert!(other.join().is_err());
         });

@@ -1,0 +1,68 @@
+//! The data of messages under way: kept apart from their events, which most often carry none.
+
+use crate::rank::Payload;
+
+/// Where a message's data are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PayloadSlot(u32);
+
+impl PayloadSlot {
+    /// There are no data.
+    pub const NONE: PayloadSlot = PayloadSlot(u32::MAX);
+}
+
+/// Data by slot.
+#[derive(Debug, Default)]
+pub(super) struct Payloads {
+    kept: Vec<Payload>,
+    free: Vec<u32>,
+}
+
+impl Payloads {
+    /// Keeps `payload`, if there is one.
+    #[inline]
+    pub fn put(&mut self, payload: Payload) -> PayloadSlot {
+        if payload.is_none() { PayloadSlot::NONE } else { self.put_some(payload) }
+    }
+
+    fn put_some(&mut self, payload: Payload) -> PayloadSlot {
+        match self.free.pop() {
+            Some(slot) => {
+                self.kept[slot as usize] = payload;
+                PayloadSlot(slot)
+            }
+            None => {
+                self.kept.push(payload);
+                PayloadSlot(self.kept.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// Gives back what was kept.
+    #[inline]
+    pub fn take(&mut self, slot: PayloadSlot) -> Payload {
+        if slot == PayloadSlot::NONE {
+            return None;
+        }
+        self.free.push(slot.0);
+        self.kept[slot.0 as usize].take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_are_given_back_once_and_slots_are_used_again() {
+        let mut payloads = Payloads::default();
+        assert_eq!(payloads.put(None), PayloadSlot::NONE);
+        let one = payloads.put(Some(Box::new(vec![1])));
+        let two = payloads.put(Some(Box::new(vec![2])));
+        assert_eq!(payloads.take(one), Some(Box::new(vec![1])));
+        assert_eq!(payloads.put(Some(Box::new(vec![3]))), one);
+        assert_eq!(payloads.take(two), Some(Box::new(vec![2])));
+        assert_eq!(payloads.take(one), Some(Box::new(vec![3])));
+        assert_eq!(payloads.take(PayloadSlot::NONE), None);
+    }
+}
