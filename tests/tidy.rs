@@ -1,4 +1,4 @@
-//! The project's rules about its own sources (DESIGN's invariants), as functions of text: each is shown to catch a violation.
+//! The project's rules about its own sources (invariants of ARCHITECTURE.md), as functions of text: each is shown to catch a violation.
 
 #[path = "tidy/rules.rs"]
 mod rules;

@@ -101,7 +101,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
     pub max_events: Option<u64>,
 
-    /// End when loops take a rank this many turns without a call
+    /// End when loops take a rank this many turns without communication
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
     pub max_turns: Option<u64>,
 

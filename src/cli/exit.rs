@@ -1,4 +1,4 @@
-//! How the process ends: DESIGN's exit codes and the failures that lead to them.
+//! How the process ends: the exit codes, which README states, and the failures that lead to them.
 
 use crate::config::ConfigError;
 use crate::engine::RunError;

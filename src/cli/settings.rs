@@ -38,7 +38,7 @@ pub(super) struct Settings {
     pub max_time: Option<SimSpan>,
     /// The limit of events.
     pub max_events: Option<u64>,
-    /// The limit of turns that a rank takes without time passing; the application's default if not given.
+    /// The limit of turns that loops take a rank without communication; the application's default if not given.
     pub max_turns: Option<u64>,
     /// Bounds of message sizes in the profile.
     pub intervals: Intervals,

@@ -1,4 +1,4 @@
-//! What messages cost on the target's network under the load of the moment (DESIGN: the paper's eq. 3 with contention).
+//! What messages cost on the target's network under the load of the moment: eq. 3 of the MCPSim paper with contention.
 //!
 //! A transfer holds, while it is under way: within a CMP the CMP's port; between CMPs the node's interconnect; between nodes
 //! the sender's NIC outwards from leaving, and the receiver's NIC inwards from the arrival of the head. Each port belongs to
