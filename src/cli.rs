@@ -66,6 +66,14 @@ fn predict(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// Prints an error to stderr, the one place where that is done; a closed stderr is nobody's concern.
+///
+/// A line that quotes something endless from a file is cut.
 fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "error: {text}");
+    const LONGEST: usize = 4000;
+    let cut = |line: &str| match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    };
+    let lines: Vec<String> = text.split('\n').map(cut).collect();
+    let _ = writeln!(std::io::stderr(), "error: {}", lines.join("\n"));
 }

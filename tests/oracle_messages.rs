@@ -3,11 +3,11 @@
 mod support;
 
 use mcpsim::engine::RunError;
-use mcpsim::platform::{Level, Link, LoadColumn, LoadLaw, Row};
+use mcpsim::platform::{Level, Link, LoadColumn, LoadLaw, Placement, Row};
 use mcpsim::rank::SendMode;
 use mcpsim::units::{Bandwidth, Bytes};
 use support::Do::*;
-use support::{Saw, at, clocks, link, machine, ns, row, run, run_with, with_link};
+use support::{Saw, at, clocks, link, machine, ns, row, run, run_placed, run_with, with_link};
 
 #[test]
 fn a_message_takes_latency_plus_bytes_over_bandwidth_at_each_level() {
@@ -329,4 +329,15 @@ fn a_machine_without_inter_node_latency_runs_on_one_worker() {
     let scripts = [vec![Send(1, 100)], vec![Recv(0)]];
     let (outcome, _) = run_with(&platform, &scripts, 2).unwrap();
     assert_eq!((outcome.predicted, outcome.host.workers), (at(100), 1));
+}
+
+#[test]
+fn ranks_on_one_core_take_turns_at_computing() {
+    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    // Ranks 0 and 1 on the first core, rank 2 alone: 2 · 100 and 100.
+    let sites = Placement::Block.sites(platform.shape, 3, true).unwrap();
+    let scripts = [vec![Compute(100)], vec![Compute(100)], vec![Compute(100)]];
+    let (outcome, _) = run_placed(&platform, sites, &scripts, 1).unwrap();
+    let clocks: Vec<_> = outcome.per_rank.iter().map(|rank| rank.clock).collect();
+    assert_eq!(clocks, [at(200), at(200), at(100)]);
 }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::config::{ConfigError, Document};
+use crate::units::{Bytes, SimSpan};
 
 use super::formula::Formula;
 use super::parser;
@@ -103,9 +104,39 @@ impl<'a> Node<'a> {
         };
         Ok(Formula::new(expr, &self.path, found(self.value)))
     }
+
+    /// This as an expression of a time. Within expressions units are only factors, but a size alone is a mistake.
+    pub(super) fn time(&self, scope: &Scope) -> Result<Formula, ConfigError> {
+        match self.value.as_str() {
+            Some(text) if text.ends_with('B') && text.parse::<Bytes>().is_ok() => {
+                Err(self.expected("a time such as \"1.2 us\""))
+            }
+            _ => self.formula(scope),
+        }
+    }
+
+    /// This as an expression of a size; a time alone is a mistake.
+    pub(super) fn size(&self, scope: &Scope) -> Result<Formula, ConfigError> {
+        match self.value.as_str() {
+            Some(text) if text.parse::<SimSpan>().is_ok() && text.parse::<Bytes>().is_err() => {
+                Err(self.expected("a size such as \"64 KiB\""))
+            }
+            _ => self.formula(scope),
+        }
+    }
 }
 
 impl<'a> Fields<'a> {
+    /// The expression of a time at `key`.
+    pub(super) fn time(&self, key: &str, scope: &Scope) -> Result<Option<Formula>, ConfigError> {
+        self.get(key).map(|node| node.time(scope)).transpose()
+    }
+
+    /// The expression of a size at `key`.
+    pub(super) fn size(&self, key: &str, scope: &Scope) -> Result<Option<Formula>, ConfigError> {
+        self.get(key).map(|node| node.size(scope)).transpose()
+    }
+
     pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
         self.table.get(key).map(|value| self.node.child(key, value))
     }

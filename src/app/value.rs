@@ -54,6 +54,8 @@ impl fmt::Display for Value {
         match self {
             Value::Unset => f.write_str("nothing"),
             Value::Int(n) => write!(f, "{n}"),
+            // Digits that fill a line say nothing.
+            Value::Float(x) if x.abs() >= 1e17 => write!(f, "{x:e}"),
             Value::Float(x) => write!(f, "{x}"),
             Value::Bool(b) => write!(f, "{b}"),
         }

@@ -6,7 +6,7 @@ use crate::units::SimSpan;
 use super::code::{Block, Cost};
 use super::formula::Formula;
 use super::program::{RankState, Shared};
-use super::value::{Evaluated, Fault};
+use super::value::{Evaluated, Fault, Value};
 
 impl RankState {
     /// The time of `block`: as stated, drawn, or by the roofline.
@@ -29,6 +29,7 @@ impl RankState {
                 };
                 return shared.rates.span(work, memory).ok_or_else(|| {
                     let Work { flops, instructions, bytes } = work;
+                    let [flops, instructions, bytes] = [flops, instructions, bytes].map(Value::Float);
                     let found = format!("{flops} flops, {instructions} instructions, {bytes} bytes");
                     Fault::new(format!("expected amounts of at least 0 that take less than 213 days; found {found}"))
                 });
@@ -36,6 +37,7 @@ impl RankState {
         };
         SimSpan::from_seconds(seconds * times).ok_or_else(|| {
             let name = |formula: &Formula, seconds: f64| {
+                let seconds = Value::Float(seconds);
                 formula.explain(&Fault::new(format!("expected a time from 0 to 213 days; found {seconds} s")))
             };
             match &block.cost {

@@ -94,15 +94,15 @@ pub(super) struct RunArgs {
     pub workers: Option<u32>,
 
     /// End when a rank's clock passes this, such as "10 s"
-    #[arg(long, value_name = "TIME", help_heading = "Run")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Run")]
     pub max_time: Option<SimSpan>,
 
     /// End after this many events
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
     pub max_events: Option<u64>,
 
     /// End when loops take a rank this many turns without communication
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
     pub max_turns: Option<u64>,
 
     /// Write the whole outcome as JSON (- is stdout)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::app::Target;
 use crate::engine::{Labels, Outcome, Progress, Simulation};
 use crate::mpi::{Process, check_rules};
-use crate::platform::{Placement, Platform, Site};
+use crate::platform::{Placement, Platform, Shape, Site};
 use crate::rank::Rank;
 
 use super::configuration::Configuration;
@@ -47,11 +47,10 @@ pub(super) fn simulate(configuration: &Configuration, progress: &Progress) -> Re
 /// The platform as the model sees it, and the ranks' places on it.
 fn placed(settings: &Settings, platform: Platform) -> Result<(Platform, Vec<Site>), Failure> {
     let shape = platform.shape;
-    let cores = shape.total_cores();
-    let ranks = match settings.ranks {
-        Some(ranks) => ranks,
-        None => u32::try_from(cores).map_err(|_| Failure::bad_input(format!("{cores} cores: give --ranks")))?,
-    };
+    let ranks = settings.ranks.unwrap_or(shape.total_cores() as u32);
+    if ranks > Shape::MOST_CORES {
+        return Err(Failure::bad_input(format!("{ranks} ranks: expected at most {}", Shape::MOST_CORES)));
+    }
     let placement = match &settings.placement {
         PlacementChoice::Block => Placement::Block,
         PlacementChoice::Cyclic => Placement::Cyclic,

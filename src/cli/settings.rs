@@ -15,6 +15,9 @@ use super::args::RunArgs;
 use super::exit::Failure;
 use super::values::{Model, PlacementChoice, intervals_of, model_of, natural, positive};
 
+/// More threads than this are never of use, and every pair of them needs some memory.
+const MOST_WORKERS: u32 = 1024;
+
 /// How a run is to be made, from all sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
@@ -141,7 +144,7 @@ impl Settings {
     /// The part that the engine has to know.
     pub fn options(&self) -> RunOptions {
         RunOptions {
-            workers: self.workers,
+            workers: self.workers.map(|workers| workers.min(MOST_WORKERS)),
             max_time: self.max_time.map(|span| SimTime::ZERO + span),
             max_events: self.max_events,
             intervals: self.intervals.clone(),

@@ -47,7 +47,7 @@ pub(super) fn run<P: Program + ?Sized>(
         let call = next(program, desk, clock, answer);
         let proceeds = match call {
             Call::Compute(span) => {
-                shared.spend(task, Spent::Compute, span);
+                shared.spend(task, Spent::Compute, span * u64::from(shared.sharing));
                 Some(Answer::Done)
             }
             Call::Isend(message) => {

@@ -1,5 +1,6 @@
 //! A run from its inputs to its [`Outcome`].
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Partition, Platform, Site};
@@ -227,16 +228,17 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Each rank's seat, and each worker's ranks in increasing order.
-fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Seat>, Vec<Vec<Rank>>) {
+/// Each rank's seat, and each worker's ranks in increasing order with the number of ranks on their core.
+fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Seat>, Vec<Vec<(Rank, u32)>>) {
     let mut owned = vec![Vec::new(); partition.workers() as usize];
     let owner: Vec<u32> = (0..platform.shape.nodes).map(|node| partition.owner(node)).collect();
+    let shared = shared_cores(platform, sites);
     let seats = (0..)
         .zip(sites)
         .map(|(rank, site)| {
             let worker = owner[site.node as usize];
-            let ranks: &mut Vec<Rank> = &mut owned[worker as usize];
-            ranks.push(rank);
+            let ranks: &mut Vec<(Rank, u32)> = &mut owned[worker as usize];
+            ranks.push((rank, shared.get(site).copied().unwrap_or(1)));
             Seat {
                 node: site.node,
                 cmp: site.node * platform.shape.cmps + site.cmp,
@@ -246,6 +248,16 @@ fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Sea
         })
         .collect();
     (seats, owned)
+}
+
+/// The number of ranks on each core that has several.
+fn shared_cores(platform: &Platform, sites: &[Site]) -> HashMap<Site, u32> {
+    if sites.windows(2).all(|pair| pair[0] < pair[1]) && sites.len() as u64 <= platform.shape.total_cores() {
+        return HashMap::new();
+    }
+    let mut ranks = HashMap::new();
+    sites.iter().for_each(|site| *ranks.entry(*site).or_insert(0) += 1);
+    ranks
 }
 
 /// What workers found, one's or all's.

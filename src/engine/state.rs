@@ -20,6 +20,8 @@ pub(super) struct RankState<P> {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub rank: Rank,
+    /// The ranks on this rank's core, itself included: they take turns at it.
+    pub sharing: u32,
     /// The number of the next event this rank causes.
     pub sequence: u32,
     /// The turn of the last wait: tells a wait's events from those of an earlier one.
@@ -223,9 +225,10 @@ pub(super) struct RequestTable {
 }
 
 impl Shared {
-    pub fn new(rank: Rank) -> Self {
+    pub fn new(rank: Rank, sharing: u32) -> Self {
         Shared {
             rank,
+            sharing,
             sequence: 0,
             turns: 0,
             main: Control::new(SimTime::ZERO),

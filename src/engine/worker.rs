@@ -40,10 +40,10 @@ const TRIAL_ROUNDS: u64 = 1000;
 const WORTHWHILE: u64 = 128;
 
 impl<'a, P: Program> Worker<'a, P> {
-    /// A worker for `ranks`, whose programs `make` gives.
-    pub fn new(desk: Desk<'a>, ranks: &[Rank], make: impl Fn(Rank) -> P, max_events: Option<u64>) -> Self {
-        let ranks: Vec<_> =
-            ranks.iter().map(|&rank| RankState { program: make(rank), shared: Shared::new(rank) }).collect();
+    /// A worker for `ranks`, each with the number of ranks on its core, whose programs `make` gives.
+    pub fn new(desk: Desk<'a>, ranks: &[(Rank, u32)], make: impl Fn(Rank) -> P, max_events: Option<u64>) -> Self {
+        let state = |&(rank, sharing)| RankState { program: make(rank), shared: Shared::new(rank, sharing) };
+        let ranks: Vec<_> = ranks.iter().map(state).collect();
         let mut desk = desk;
         desk.unfinished = ranks.len() as u64;
         Worker { ranks, desk, max_events, reported: 0 }

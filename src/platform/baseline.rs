@@ -181,7 +181,7 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
 
     #[test]
     fn a_machine_of_very_many_cmps_has_a_baseline() {
-        let baseline = machine(&["platform.nct=1,1000000,4000", "platform.core.slowdown=[1.5]"]).two_level();
-        assert_eq!((baseline.shape.cores, baseline.core.slowdown), (4_000_000_000, vec![1.5]));
+        let baseline = machine(&["platform.nct=1,1000000,16", "platform.core.slowdown=[1.5]"]).two_level();
+        assert_eq!((baseline.shape.cores, baseline.core.slowdown), (16_000_000, vec![1.5]));
     }
 }

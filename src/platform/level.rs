@@ -42,7 +42,7 @@ impl Level {
 }
 
 /// A core: its node, its CMP within the node, its number within the CMP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site {
     /// The node, from 0.
     pub node: u32,

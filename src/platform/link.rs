@@ -112,12 +112,11 @@ impl Link {
         &self.rows[index]
     }
 
-    /// The least latency of any row and load, and of a control message if any size needs one.
+    /// The least latency of any row and load, and of a control message: a synchronous send needs one at any size.
     pub fn least_latency(&self) -> SimSpan {
         let rows =
             self.rows.iter().flat_map(|row| row.columns.iter().map(|column| column.latency).chain([row.latency]));
-        let control = (self.eager_threshold < Bytes::MAX).then_some(self.handshake);
-        rows.chain(control).min().expect("a link has rows")
+        rows.min().expect("a link has rows").min(self.handshake)
     }
 }
 
@@ -245,11 +244,12 @@ mod tests {
             let measured = Row { columns: vec![column(1, 90, 1), column(2, latency, 1)], ..row(8, u64::MAX) };
             vec![row(0, 8), measured]
         };
-        let least =
-            |eager, latency| Link::new(LoadLaw::Measured, eager, SimSpan::from_ns(60), rows(latency)).least_latency();
-        assert_eq!(least(Bytes::MAX, 95), SimSpan::from_ns(90));
-        assert_eq!(least(Bytes::MAX, 70), SimSpan::from_ns(70));
-        assert_eq!(least(Bytes::new(8), 70), SimSpan::from_ns(60));
+        let least = |handshake, latency| {
+            Link::new(LoadLaw::Measured, Bytes::MAX, SimSpan::from_ns(handshake), rows(latency)).least_latency()
+        };
+        assert_eq!(least(100, 95), SimSpan::from_ns(90));
+        assert_eq!(least(100, 70), SimSpan::from_ns(70));
+        assert_eq!(least(60, 70), SimSpan::from_ns(60));
     }
 
     proptest! {

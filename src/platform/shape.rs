@@ -27,7 +27,7 @@ pub enum ShapeError {
         /// What was given.
         found: String,
     },
-    /// More than `u32::MAX` cores.
+    /// More than [`Shape::MOST_CORES`] cores.
     TooManyCores {
         /// What was given.
         found: String,
@@ -35,10 +35,13 @@ pub enum ShapeError {
 }
 
 impl Shape {
+    /// The most cores a machine may have: more than any has, and few enough for a host's memory.
+    pub const MOST_CORES: u32 = 1 << 24;
+
     /// A machine of `nodes` nodes with `cmps` CMPs of `cores` cores each.
     ///
     /// # Errors
-    /// If one is zero, or if there are more than `u32::MAX` cores in all: a rank's number has 32 bits.
+    /// If one is zero, or if there are more than [`Shape::MOST_CORES`] cores in all.
     pub fn new(nodes: u32, cmps: u32, cores: u32) -> Result<Self, ShapeError> {
         let found = || format!("{nodes},{cmps},{cores}");
         if nodes == 0 || cmps == 0 || cores == 0 {
@@ -47,6 +50,7 @@ impl Shape {
         nodes
             .checked_mul(cmps)
             .and_then(|all| all.checked_mul(cores))
+            .filter(|&all| all <= Self::MOST_CORES)
             .map(|_| Shape { nodes, cmps, cores })
             .ok_or_else(|| ShapeError::TooManyCores { found: found() })
     }
@@ -82,7 +86,7 @@ impl Shape {
 }
 
 const THREE_NUMBERS: &str = "three whole numbers above zero such as";
-const MOST_CORES: &str = "at most 4294967295 cores in all";
+const MOST_CORES: &str = "at most 16777216 cores in all";
 
 impl fmt::Display for ShapeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -185,11 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_has_no_more_cores_than_a_rank_number_can_count() {
-        assert_eq!("65535,65537,1".parse::<Shape>().unwrap().total_cores(), u64::from(u32::MAX));
-        for text in ["65536,65536,1", "5000000000,1,1"] {
+    fn a_machine_has_a_most_of_cores() {
+        assert_eq!("4096,4096,1".parse::<Shape>().unwrap().total_cores(), u64::from(Shape::MOST_CORES));
+        for text in ["16777217,1,1", "65536,65536,1", "65536,65536,2", "5000000000,1,1"] {
             let error = text.parse::<Shape>().unwrap_err().to_string();
-            assert_eq!(error, format!("expected at most 4294967295 cores in all; found \"{text}\""));
+            assert_eq!(error, format!("expected at most {} cores in all; found \"{text}\"", Shape::MOST_CORES));
         }
         assert!(Shape::new(1 << 16, 1 << 16, 1).is_err() && Shape::new(1, 0, 1).is_err());
     }

@@ -1,12 +1,15 @@
 //! Tiny machines and scripted programs, from which expected times can be worked out by hand.
 #![allow(dead_code)]
 
+pub mod collectives;
+
 use std::sync::{Arc, Mutex};
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
-use mcpsim::platform::{CollectiveRules, CoreRates, Level, Link, LoadLaw, Placement, Platform, Row, Shape};
+use mcpsim::platform::{CollectiveRules, CoreRates, Level, Link, LoadLaw, Placement, Platform, Row, Shape, Site};
 use mcpsim::rank::{
-    Call, Completion, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SendMode, Source, TagPattern,
+    Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SendMode, Source,
+    TagPattern,
 };
 use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
@@ -96,8 +99,16 @@ pub enum Do {
     Test,
     ProbeAny,
     IprobeAny,
+    /// Probes for any message with this tag, and then receives what it found from there.
+    ProbeRecv(u32),
+    IsendWith(Rank, u64, u32, SendMode),
+    IrecvAnyTag(u32),
+    RecvAnyTag(u32),
+    ExchangeTag(Rank, u64, Rank, u32),
     /// Starts a strand of its own lines.
     Start(Vec<Do>),
+    /// The same, its messages apart from all others but those of the strands of other ranks with the same number.
+    StartApart(Vec<Do>),
     /// Notes the clock.
     Clock,
 }
@@ -113,83 +124,137 @@ pub enum Saw {
     Nothing,
 }
 
+/// What scripts saw: the rank, its strand (0 is the main program), and what.
+type Log = Arc<Mutex<Vec<(Rank, u32, Saw)>>>;
+
+/// What the reply at hand answers, where that matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Other,
+    Test,
+    WaitAny,
+    ProbeRecv(u32),
+}
+
 /// A program that follows a script.
 pub struct Script {
     rank: Rank,
+    strand: u32,
+    strands: u32,
+    context: Context,
     lines: std::vec::IntoIter<Do>,
     requests: Vec<RequestId>,
-    tested: bool,
-    log: Arc<Mutex<Vec<(Rank, Saw)>>>,
+    asked: Asked,
+    clock: SimTime,
+    log: Log,
 }
 
-fn message(to: Rank, size: u64, tag: u32, mode: SendMode) -> Message {
-    Message { to, context: 0, tag, size: Bytes::new(size), mode, payload: None }
-}
+impl Script {
+    fn new(rank: Rank, lines: Vec<Do>, log: Log) -> Self {
+        Script {
+            rank,
+            strand: 0,
+            strands: 0,
+            context: 0,
+            lines: lines.into_iter(),
+            requests: Vec::new(),
+            asked: Asked::Other,
+            clock: SimTime::ZERO,
+            log,
+        }
+    }
 
-fn pattern(from: Option<Rank>, tag: Option<u32>) -> Pattern {
-    Pattern {
-        from: from.map_or(Source::Any, Source::Rank),
-        context: 0,
-        tag: tag.map_or(TagPattern::Any, TagPattern::Tag),
-        capacity: Bytes::MAX,
+    fn start(&mut self, lines: Vec<Do>, context: Context) -> Call {
+        self.strands += 1;
+        let script = Script::new(self.rank, lines, self.log.clone());
+        Call::Start(Box::new(Script { strand: self.strands, context, ..script }))
+    }
+
+    fn message(&self, to: Rank, size: u64, tag: u32, mode: SendMode) -> Message {
+        Message { to, context: self.context, tag, size: Bytes::new(size), mode, payload: None }
+    }
+
+    fn pattern(&self, from: Option<Rank>, tag: Option<u32>) -> Pattern {
+        Pattern {
+            from: from.map_or(Source::Any, Source::Rank),
+            context: self.context,
+            tag: tag.map_or(TagPattern::Any, TagPattern::Tag),
+            capacity: Bytes::MAX,
+        }
     }
 }
 
 impl Program for Script {
     fn next(&mut self, reply: Reply<'_>) -> Call {
+        assert!(reply.clock >= self.clock, "the clock of rank {} goes back to {}", self.rank, reply.clock);
+        self.clock = reply.clock;
+        let asked = std::mem::replace(&mut self.asked, Asked::Other);
         match reply.kind {
             ReplyKind::Started(id) => self.requests.push(id),
             ReplyKind::Completed(completed) => {
                 let mut log = self.log.lock().unwrap();
                 if completed.is_empty() {
-                    log.push((self.rank, Saw::Nothing));
+                    log.push((self.rank, self.strand, Saw::Nothing));
                 }
                 let saw = |c: &Completion| Saw::Got(c.index, c.source, c.size.get());
-                log.extend(completed.iter().map(|c| (self.rank, saw(c))));
-                if self.tested && completed.len() == self.requests.len() {
-                    self.requests.clear();
+                log.extend(completed.iter().map(|c| (self.rank, self.strand, saw(c))));
+                match asked {
+                    Asked::Test if completed.len() == self.requests.len() => self.requests.clear(),
+                    Asked::WaitAny => {
+                        self.requests.remove(completed[0].index as usize);
+                    }
+                    Asked::ProbeRecv(tag) => return Call::Recv(self.pattern(Some(completed[0].source), Some(tag))),
+                    Asked::Test | Asked::Other => {}
                 }
             }
             ReplyKind::Begin | ReplyKind::Done => {}
         }
-        self.tested = false;
         loop {
             let Some(line) = self.lines.next() else { return Call::Finish };
             return match line {
                 Do::Compute(time) => Call::Compute(ns(time)),
-                Do::Send(to, size) => Call::Send(message(to, size, 0, SendMode::Standard)),
-                Do::SendTag(to, size, tag) => Call::Send(message(to, size, tag, SendMode::Standard)),
-                Do::SendMode(to, size, mode) => Call::Send(message(to, size, 0, mode)),
-                Do::Recv(from) => Call::Recv(pattern(Some(from), None)),
-                Do::RecvTag(from, tag) => Call::Recv(pattern(Some(from), Some(tag))),
-                Do::RecvAny => Call::Recv(pattern(None, None)),
+                Do::Send(to, size) => Call::Send(self.message(to, size, 0, SendMode::Standard)),
+                Do::SendTag(to, size, tag) => Call::Send(self.message(to, size, tag, SendMode::Standard)),
+                Do::SendMode(to, size, mode) => Call::Send(self.message(to, size, 0, mode)),
+                Do::Recv(from) => Call::Recv(self.pattern(Some(from), None)),
+                Do::RecvTag(from, tag) => Call::Recv(self.pattern(Some(from), Some(tag))),
+                Do::RecvAny => Call::Recv(self.pattern(None, None)),
                 Do::RecvUpTo(from, size) => {
-                    Call::Recv(Pattern { capacity: Bytes::new(size), ..pattern(Some(from), None) })
+                    Call::Recv(Pattern { capacity: Bytes::new(size), ..self.pattern(Some(from), None) })
                 }
-                Do::Isend(to, size) => Call::Isend(message(to, size, 0, SendMode::Standard)),
-                Do::Irecv(from) => Call::Irecv(pattern(Some(from), None)),
-                Do::IrecvTag(from, tag) => Call::Irecv(pattern(Some(from), Some(tag))),
-                Do::IrecvAny => Call::Irecv(pattern(None, None)),
+                Do::Isend(to, size) => Call::Isend(self.message(to, size, 0, SendMode::Standard)),
+                Do::Irecv(from) => Call::Irecv(self.pattern(Some(from), None)),
+                Do::IrecvTag(from, tag) => Call::Irecv(self.pattern(Some(from), Some(tag))),
+                Do::IrecvAny => Call::Irecv(self.pattern(None, None)),
                 Do::Exchange(to, size, from) => {
-                    Call::Exchange(message(to, size, 0, SendMode::Standard), pattern(Some(from), None))
+                    Call::Exchange(self.message(to, size, 0, SendMode::Standard), self.pattern(Some(from), None))
                 }
                 Do::WaitAll => Call::WaitAll(self.requests.drain(..).collect()),
-                Do::WaitAny => Call::WaitAny(self.requests.iter().copied().collect()),
+                Do::WaitAny => {
+                    self.asked = Asked::WaitAny;
+                    Call::WaitAny(self.requests.iter().copied().collect())
+                }
                 Do::Test => {
-                    self.tested = true;
+                    self.asked = Asked::Test;
                     Call::Test { requests: self.requests.iter().copied().collect(), all: true }
                 }
-                Do::ProbeAny => Call::Probe(pattern(None, None)),
-                Do::IprobeAny => Call::Iprobe(pattern(None, None)),
-                Do::Start(lines) => Call::Start(Box::new(Script {
-                    rank: self.rank,
-                    lines: lines.into_iter(),
-                    requests: Vec::new(),
-                    tested: false,
-                    log: self.log.clone(),
-                })),
+                Do::ProbeAny => Call::Probe(self.pattern(None, None)),
+                Do::IprobeAny => Call::Iprobe(self.pattern(None, None)),
+                Do::ProbeRecv(tag) => {
+                    self.asked = Asked::ProbeRecv(tag);
+                    Call::Probe(self.pattern(None, Some(tag)))
+                }
+                Do::IsendWith(to, size, tag, mode) => Call::Isend(self.message(to, size, tag, mode)),
+                Do::IrecvAnyTag(tag) => Call::Irecv(self.pattern(None, Some(tag))),
+                Do::RecvAnyTag(tag) => Call::Recv(self.pattern(None, Some(tag))),
+                Do::ExchangeTag(to, size, from, tag) => {
+                    let message = self.message(to, size, tag, SendMode::Standard);
+                    Call::Exchange(message, self.pattern(Some(from), Some(tag)))
+                }
+                Do::Start(lines) => self.start(lines, 0),
+                Do::StartApart(lines) => self.start(lines, self.strands + 1),
                 Do::Clock => {
-                    self.log.lock().unwrap().push((self.rank, Saw::Clock(reply.clock)));
+                    self.log.lock().unwrap().push((self.rank, self.strand, Saw::Clock(reply.clock)));
                     continue;
                 }
             };
@@ -204,19 +269,24 @@ pub fn run_with(
     workers: u32,
 ) -> Result<(Outcome, Vec<(Rank, Saw)>), RunError> {
     let sites = Placement::Block.sites(platform.shape, scripts.len() as u32, false).unwrap();
+    run_placed(platform, sites, scripts, workers)
+}
+
+/// Runs a script a rank by `workers` workers: the Outcome, and what each rank saw, strand by strand.
+pub fn run_placed(
+    platform: &Platform,
+    sites: Vec<Site>,
+    scripts: &[Vec<Do>],
+    workers: u32,
+) -> Result<(Outcome, Vec<(Rank, Saw)>), RunError> {
     let options = RunOptions { workers: Some(workers), pairs: true, ..RunOptions::default() };
-    let log = Arc::new(Mutex::new(Vec::new()));
-    let make = |rank: Rank| Script {
-        rank,
-        lines: scripts[rank as usize].clone().into_iter(),
-        requests: Vec::new(),
-        tested: false,
-        log: log.clone(),
-    };
+    let log = Log::default();
+    let make = |rank: Rank| Script::new(rank, scripts[rank as usize].clone(), log.clone());
     let outcome = Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())?;
     let mut saw = log.lock().unwrap().clone();
-    saw.sort_by_key(|(rank, _)| *rank);
-    Ok((outcome, saw))
+    // Which task of a rank runs first on the host has no meaning.
+    saw.sort_by_key(|&(rank, strand, _)| (rank, strand));
+    Ok((outcome, saw.into_iter().map(|(rank, _, saw)| (rank, saw)).collect()))
 }
 
 /// Runs a script a rank on one worker.

@@ -80,7 +80,7 @@ impl<'a> Compiler<'a> {
             Formula::constant(0)
         } else {
             self.scope.peer = has_blocks(collective);
-            let bytes = fields.need("bytes", "a size").and_then(|node| node.formula(&self.scope));
+            let bytes = fields.need("bytes", "a size").and_then(|node| node.size(&self.scope));
             self.scope.peer = false;
             bytes?
         };

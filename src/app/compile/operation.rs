@@ -66,7 +66,7 @@ impl<'a> Compiler<'a> {
 
     fn compute(&self, node: &Node<'a>) -> Result<Block, ConfigError> {
         if !node.value.is_table() {
-            return Ok(Block { cost: Cost::Time(node.formula(&self.scope)?), times: None });
+            return Ok(Block { cost: Cost::Time(node.time(&self.scope)?), times: None });
         }
         let mut keys = vec!["time", "flops", "bytes", "instructions", "times"];
         keys.extend(Family::ALL.map(Family::name));
@@ -79,13 +79,13 @@ impl<'a> Compiler<'a> {
             let kinds = "time, an amount of work (flops, bytes, instructions) or a distribution";
             return Err(node.error(format!("expected one of {kinds}")));
         }
-        let cost = match (fields.formula("time", &self.scope)?, family) {
+        let cost = match (fields.time("time", &self.scope)?, family) {
             (Some(time), _) => Cost::Time(time),
             (None, Some(family)) => self.draw(family, &fields.need(family.name(), "a distribution")?)?,
             (None, None) => Cost::Work {
                 flops: fields.formula_or("flops", 0, &self.scope)?,
                 instructions: fields.formula_or("instructions", 0, &self.scope)?,
-                bytes: fields.formula_or("bytes", 0, &self.scope)?,
+                bytes: fields.size("bytes", &self.scope)?.unwrap_or_else(|| Formula::constant(0)),
             },
         };
         Ok(Block { cost, times })
@@ -115,7 +115,7 @@ impl<'a> Compiler<'a> {
         };
         Ok(Send {
             to: fields.need("to", "the receiver's rank")?.formula(&self.scope)?,
-            bytes: fields.need("bytes", "a size")?.formula(&self.scope)?,
+            bytes: fields.need("bytes", "a size")?.size(&self.scope)?,
             tag: fields.formula_or("tag", 0, &self.scope)?,
             comm: self.comm(fields)?,
             mode,
@@ -131,7 +131,7 @@ impl<'a> Compiler<'a> {
         Ok(Receive {
             from: or_any(fields.need("from", "the sender's rank, or \"any\"")?)?,
             tag: fields.get(tag).map_or(Ok(Some(Formula::constant(0))), or_any)?,
-            capacity: fields.formula(bytes, &self.scope)?,
+            capacity: fields.size(bytes, &self.scope)?,
             comm: self.comm(fields)?,
             start,
             outputs: self.outputs(fields)?,

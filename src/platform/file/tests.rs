@@ -230,9 +230,9 @@ fn a_zero_latency_between_nodes_is_allowed() {
 }
 
 #[test]
-fn a_handshake_that_no_size_needs_does_not_bound_the_lookahead() {
+fn a_handshake_bounds_the_lookahead_even_where_only_synchronous_sends_need_it() {
     let text = "latency = \"2 us\"\nbandwidth = \"1 GB/s\"\nhandshake = \"1 us\"";
-    assert_eq!(network(text).unwrap().lookahead(), SimSpan::from_us(2));
+    assert_eq!(network(text).unwrap().lookahead(), SimSpan::from_us(1));
     assert_eq!(network(&format!("{text}\neager_threshold = 0")).unwrap().lookahead(), SimSpan::from_us(1));
 }
 
@@ -380,7 +380,7 @@ fn the_shape_must_be_three_whole_numbers_above_zero() {
     }
     assert_eq!(
         error_replacing("[4, 2, 8]", "[65536, 65536, 1]"),
-        "expected at most 4294967295 cores in all in nct of x.toml; found [65536, 65536, 1]"
+        "expected at most 16777216 cores in all in nct of x.toml; found [65536, 65536, 1]"
     );
 }
 

@@ -1,0 +1,94 @@
+//! Programs of collectives, one rank a node of a tiny machine.
+
+use std::sync::Arc;
+
+use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
+use mcpsim::mpi::{Action, CollectiveCall, Comm, Group, MpiProgram, Process, Sizes};
+use mcpsim::platform::{Algorithm, Collective, Placement, Platform};
+use mcpsim::rank::{Call, Rank, Reply, ReplyKind, RequestId};
+use mcpsim::units::Bytes;
+
+use super::ns;
+
+/// A line of a program.
+#[derive(Clone, Debug)]
+pub enum Line {
+    Compute(u64),
+    /// A blocking collective.
+    Collective(CollectiveCall),
+    /// A non-blocking one.
+    Begin(CollectiveCall),
+    /// Waits for the request that was started as this one of those not waited for.
+    Wait(usize),
+    WaitAll,
+}
+
+struct Lines {
+    lines: std::vec::IntoIter<Line>,
+    requests: Vec<RequestId>,
+}
+
+impl MpiProgram for Lines {
+    fn next(&mut self, reply: Reply<'_>) -> Action {
+        if let ReplyKind::Started(id) = reply.kind {
+            self.requests.push(id);
+        }
+        match self.lines.next() {
+            None => Action::Call(Call::Finish),
+            Some(Line::Compute(time)) => Action::Call(Call::Compute(ns(time))),
+            Some(Line::Collective(call)) => Action::Collective(call),
+            Some(Line::Begin(call)) => Action::StartCollective(call),
+            Some(Line::Wait(index)) => {
+                Action::Call(Call::WaitAll(std::iter::once(self.requests.remove(index)).collect()))
+            }
+            Some(Line::WaitAll) => Action::Call(Call::WaitAll(self.requests.drain(..).collect())),
+        }
+    }
+}
+
+/// The part of `rank` of `size` in a collective of the world with root 0.
+pub fn part(collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {
+    let comm = Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size });
+    CollectiveCall { collective, comm, root: 0, sizes, algorithm: None }
+}
+
+/// The same by `algorithm`.
+pub fn part_by(algorithm: Algorithm, collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {
+    CollectiveCall { algorithm: Some(algorithm), ..part(collective, rank, size, sizes) }
+}
+
+/// One size for all.
+pub fn same(size: u64) -> Sizes {
+    Sizes::Same(Bytes::new(size))
+}
+
+/// A size a rank.
+pub fn each(sizes: &[u64]) -> Sizes {
+    Sizes::Each(sizes.iter().copied().map(Bytes::new).collect())
+}
+
+/// Runs a program a rank on `platform`, whose cores have a gigabyte a second of memory each.
+pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> Result<Outcome, RunError> {
+    let sites = Placement::Block.sites(platform.shape, programs.len() as u32, false).unwrap();
+    let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
+    let shared = Arc::new(platform.clone());
+    let make = |rank: Rank| {
+        let lines = Lines { lines: programs[rank as usize].clone().into_iter(), requests: Vec::new() };
+        Process::new(lines, shared.clone(), 1e9)
+    };
+    Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
+}
+
+/// The ranks' clocks at the end, in nanoseconds; the same for one and for two workers.
+///
+/// # Panics
+/// If the run fails.
+pub fn line_clocks(platform: &Platform, programs: &[Vec<Line>]) -> Vec<u64> {
+    let clocks = |workers| {
+        let outcome = run_lines(platform, programs, workers).expect("the programs run to their end");
+        outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect::<Vec<_>>()
+    };
+    let alone = clocks(1);
+    assert_eq!(alone, clocks(2), "one and two workers");
+    alone
+}
