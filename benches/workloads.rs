@@ -36,7 +36,8 @@ const CASES: [Case; 9] = [
     },
     Case {
         name: "pairwise alltoall, 1024 ranks, 1 KB",
-        options: "--nct 64,2,8 workloads/alltoall.toml --set app.iterations=3 --set app.bytes=1000",
+        options: "--nct 64,2,8 workloads/alltoall.toml --set app.iterations=3 --set app.bytes=1000 \
+                  --set platform.collectives.alltoall=[{algorithm=\"pairwise\"}]",
         target: ">= 5",
     },
     Case {

@@ -217,10 +217,10 @@ fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, message: Mess
         let set_out = desk.set_out(shared.rank, to, &parcel, left);
         let head = head.unwrap_or_else(|| desk.in_order(shared, level, to, left, set_out.head));
         let key = EventKey { time: head, to, from: shared.rank, sequence };
-        desk.push_event(key, Body::Head { parcel, left, load: set_out.load });
+        desk.push_event(key, || Body::Head { parcel, left, load: set_out.load });
     } else {
         let key = EventKey { time: left, to: shared.rank, from: shared.rank, sequence };
-        desk.push_event(key, Body::Leave { to, parcel, head });
+        desk.push_event(key, || Body::Leave { to, parcel, head });
     }
     rendezvous.unwrap_or(COMPLETE)
 }
@@ -333,7 +333,7 @@ fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32,
     match rendezvous {
         Some(send) => {
             let both_there = head.max(posted);
-            desk.push(shared, both_there + link.handshake(), source, Body::Grant { send, recv: id });
+            desk.push(shared, both_there + link.handshake(), source, || Body::Grant { send, recv: id });
         }
         None => set_ready(shared, desk, id, end.max(posted)),
     }
@@ -359,7 +359,7 @@ pub(super) fn set_ready(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId,
         }
         Wait::Any(_) => {
             let rank = shared.rank;
-            desk.push(shared, time.max(clock), rank, Body::Wake { task: waiter, turn });
+            desk.push(shared, time.max(clock), rank, || Body::Wake { task: waiter, turn });
         }
         wait => unreachable!("a task in {wait:?} waits for no request"),
     }
@@ -446,7 +446,7 @@ fn wait_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: Reque
     let turn = shared.begin_wait(task, Wait::Any(requests));
     if let Some(first) = first {
         let rank = shared.rank;
-        desk.push(shared, first.max(clock), rank, Body::Wake { task, turn });
+        desk.push(shared, first.max(clock), rank, || Body::Wake { task, turn });
     }
 }
 
@@ -454,7 +454,7 @@ fn wait_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: Reque
 fn wait_for_own_time(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, wait: Wait) {
     let turn = shared.begin_wait(task, wait);
     let (rank, clock) = (shared.rank, shared.control(task).clock);
-    desk.push(shared, clock, rank, Body::Wake { task, turn });
+    desk.push(shared, clock, rank, || Body::Wake { task, turn });
 }
 
 /// Waits for a message that `pattern` takes, without taking it.

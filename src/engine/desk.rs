@@ -14,6 +14,9 @@ use super::simulation::RunOptions;
 use super::state::Shared;
 use super::transport::Batch;
 
+/// From this many on, heads that nothing can overtake any more are forgotten before another is noted.
+const AHEAD: usize = 16;
+
 /// A worker's shared things. Everything a rank does to the simulation goes through here.
 #[derive(Debug)]
 pub(super) struct Desk<'a> {
@@ -106,24 +109,20 @@ impl<'a> Desk<'a> {
 
     /// An event caused by the rank of `shared`.
     #[inline(always)]
-    pub fn push(&mut self, shared: &mut Shared, time: SimTime, to: Rank, body: Body) {
+    pub fn push(&mut self, shared: &mut Shared, time: SimTime, to: Rank, body: impl Fn() -> Body) {
         let key = EventKey { time, to, from: shared.rank, sequence: shared.next_sequence() };
         self.push_event(key, body);
     }
 
     /// An event for the rank it is addressed to, here or at another worker.
-    ///
-    /// Inlined, as is all below it, so that the body is built where it stays: copying what was just written piece by piece
-    /// costs more than the rest of a push.
     #[inline(always)]
-    pub fn push_event(&mut self, key: EventKey, body: Body) {
+    pub fn push_event(&mut self, key: EventKey, body: impl Fn() -> Body) {
         let owner = self.seats[key.to as usize].worker;
-        let event = Event { key, body };
         if owner == self.me {
-            self.queue.push(event);
+            self.queue.push(key, body);
         } else {
             self.outgoing_next = self.outgoing_next.min(key.time);
-            self.outgoing[owner as usize].push(event, &mut self.payloads);
+            self.outgoing[owner as usize].push(Event { key, body: body() }, &mut self.payloads);
         }
     }
 
@@ -150,14 +149,17 @@ impl<'a> Desk<'a> {
     #[inline]
     pub fn in_order(&self, shared: &mut Shared, level: Level, to: Rank, left: SimTime, head: SimTime) -> SimTime {
         let mut head = head;
-        if !shared.ahead.is_empty() {
-            let least = self.least_latency.into_iter().min().expect("three levels");
-            shared.ahead.retain(|&(_, other)| other > left + least);
-            if let Some(at) = shared.ahead.iter().position(|&(other, _)| other == to) {
-                head = head.max(shared.ahead.swap_remove(at).1);
-            }
+        if head >= shared.furthest_head {
+            shared.furthest_head = head;
+        } else {
+            let same_pair = shared.ahead.iter().filter(|&&(other, _)| other == to).map(|&(_, earlier)| earlier);
+            head = same_pair.fold(head, SimTime::max);
         }
         if head > left + self.least_latency[level as usize] {
+            if shared.ahead.len() >= AHEAD {
+                let least = self.least_latency.into_iter().min().expect("three levels");
+                shared.ahead.retain(|&(_, other)| other > left + least);
+            }
             shared.ahead.push((to, head));
         }
         head

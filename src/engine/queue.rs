@@ -25,7 +25,7 @@ const KEPT_CAPACITY: usize = 4096;
 
 /// The pending events of a worker, taken in order of their keys.
 #[derive(Debug)]
-pub(super) struct EventQueue {
+pub struct EventQueue {
     run: Vec<Entry>,
     near: BinaryHeap<Entry>,
     last: u64,
@@ -90,14 +90,14 @@ impl Eq for Entry {}
 
 impl Slab {
     #[inline(always)]
-    fn put(&mut self, body: Body) -> u32 {
+    fn put(&mut self, body: impl Fn() -> Body) -> u32 {
         match self.free.pop() {
             Some(slot) => {
-                self.bodies[slot as usize] = body;
+                self.bodies[slot as usize] = body();
                 slot
             }
             None => {
-                self.bodies.push(body);
+                self.bodies.push(body());
                 self.bodies.len() as u32 - 1
             }
         }
@@ -126,10 +126,13 @@ impl Default for EventQueue {
 
 impl EventQueue {
     /// Adds an event, which must not be earlier than the last one taken.
+    ///
+    /// The body is made where it stays: copying what was just written piece by piece stalls the processor for longer than
+    /// the rest of a push takes.
     #[inline(always)]
-    pub fn push(&mut self, event: Event) {
-        let EventKey { time, to, from, sequence } = event.key;
-        let slot = self.bodies.put(event.body);
+    pub fn push(&mut self, key: EventKey, body: impl Fn() -> Body) {
+        let EventKey { time, to, from, sequence } = key;
+        let slot = self.bodies.put(body);
         let entry = Entry { time: time.as_ps(), ranks: u64::from(to) << 32 | u64::from(from), sequence, slot };
         if self.len == 0 {
             // Alone, it is the whole run.
@@ -222,9 +225,9 @@ mod tests {
 
     use super::*;
 
-    fn event(time: u64, to: u32, sequence: u32) -> Event {
+    fn push(queue: &mut EventQueue, time: u64, to: u32, sequence: u32) {
         let key = EventKey { time: SimTime::from_ps(time), to, from: 0, sequence };
-        Event { key, body: Body::Wake { task: 0, turn: 0 } }
+        queue.push(key, || Body::Wake { task: 0, turn: 0 });
     }
 
     proptest! {
@@ -246,7 +249,7 @@ mod tests {
                     now = taken.map_or(now, |(time, _, _)| time);
                 } else {
                     let time = now.saturating_add(noise.checked_shr(bits).unwrap_or(0)).min(u64::MAX - 1);
-                    queue.push(event(time, to, sequence));
+                    push(&mut queue, time, to, sequence);
                     reference.insert((time, to, sequence), ());
                 }
                 prop_assert_eq!(queue.len, reference.len());
@@ -258,7 +261,7 @@ mod tests {
     fn many_events_at_few_times_come_in_order() {
         let mut queue = EventQueue::default();
         for sequence in 0..100_000u32 {
-            queue.push(event(u64::from(sequence % 7) << 40, sequence.wrapping_mul(2_654_435_761), sequence));
+            push(&mut queue, u64::from(sequence % 7) << 40, sequence.wrapping_mul(2_654_435_761), sequence);
         }
         let mut before = None;
         while let Some(event) = queue.pop_before(SimTime::NEVER) {
@@ -271,7 +274,7 @@ mod tests {
     #[test]
     fn nothing_is_taken_at_or_past_the_end_of_the_window() {
         let mut queue = EventQueue::default();
-        queue.push(event(5, 0, 0));
+        push(&mut queue, 5, 0, 0);
         assert!(queue.pop_before(SimTime::from_ps(5)).is_none());
         assert!(queue.pop_before(SimTime::from_ps(6)).is_some());
     }

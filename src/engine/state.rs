@@ -32,6 +32,8 @@ pub(super) struct Shared {
     pub matcher: Matcher<RequestId, Arrived>,
     /// Heads on their way that a later message to the same rank could overtake: (receiver, head's time).
     pub ahead: Vec<(Rank, SimTime)>,
+    /// The latest head of all messages sent: one that comes no earlier overtakes nobody.
+    pub furthest_head: SimTime,
     pub strands: Vec<Option<Box<Strand>>>,
 }
 
@@ -236,6 +238,7 @@ impl Shared {
             requests: RequestTable { entries: Vec::new(), free: NOBODY },
             matcher: Matcher::default(),
             ahead: Vec::new(),
+            furthest_head: SimTime::ZERO,
             strands: Vec::new(),
         }
     }

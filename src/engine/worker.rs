@@ -71,7 +71,7 @@ impl<'a, P: Program> Worker<'a, P> {
             }
             for event in incoming.drain(&mut desk.payloads) {
                 assert!(event.key.time >= desk.window_end, "an event came for a window that has passed");
-                desk.queue.push(event);
+                desk.queue.push(event.key, || event.body);
             }
             let own = desk.queue.first_time();
             if own.min(agreement.others) == SimTime::NEVER {
@@ -147,7 +147,7 @@ impl<'a, P: Program> Worker<'a, P> {
             });
             // The number of the leaving serves the head too: of the two only one exists at a time.
             let key = EventKey { time: head, to, from, sequence };
-            desk.push_event(key, Body::Head { parcel, left, load: set_out.load });
+            desk.push_event(key, || Body::Head { parcel, left, load: set_out.load });
             return;
         }
         let RankState { program, shared } = &mut self.ranks[seat.local as usize];
@@ -178,7 +178,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 let row = desk.network.link(level).row(size);
                 let departure = desk.network.depart(seat, level, row, size, left);
                 let body = Body::Data { send, recv, size, left, load: departure.load };
-                desk.push(shared, departure.head, to, body);
+                desk.push(shared, departure.head, to, || body);
             }
             Body::Data { send, recv, size, left, load } => {
                 let from = event.key.from;
@@ -188,7 +188,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 desk.record(level, from, shared.rank, size, end.since(left));
                 // The sender hears of the end no sooner than a control message after the head: this is what lets its
                 // worker go ahead meanwhile.
-                desk.push(shared, end.max(event.key.time + link.handshake()), from, Body::End { send });
+                desk.push(shared, end.max(event.key.time + link.handshake()), from, || Body::End { send });
                 set_ready(shared, desk, recv, end);
             }
             Body::End { send } => set_ready(shared, desk, send, event.key.time),
