@@ -617,7 +617,7 @@ fn files_made_to_break_things() {
     for i in 0..n {
         writeln!(keys, "a{i} = \"a{}\"", i + 1).unwrap();
     }
-    let long = format!("longer than 1000 numbers, names and operators\n");
+    let long = "longer than 1000 numbers, names and operators";
     let cases = [
         ("[".repeat(10_000_000), "not TOML"),
         (format!("a = {}", "[".repeat(1_000_000)), "a.toml:1:85: not TOML: cannot recurse further"),
@@ -627,15 +627,15 @@ fn files_made_to_break_things() {
         (format!("[a{}]", ".a".repeat(20_000)), "not TOML: recursion limit"),
         (conditions(30), "statements nested more than 30 deep in main[0].then[0]"),
         (conditions(300), "not TOML: cannot recurse further"),
-        (expression(&deep("(", "1", ")", n)), &long),
+        (expression(&deep("(", "1", ")", n)), long),
         (expression(&deep("(", "1", ")", 101)), "nested more than 100 deep"),
-        (expression(&deep("abs(", "1", ")", n)), &long),
-        (expression(&deep("-", "1", "", n)), &long),
-        (expression(&deep("not ", "true", "", n)), &long),
-        (expression(&deep("1 + ", "1", "", n)), &long),
-        (expression(&deep("1 ** ", "1", "", n)), &long),
-        (expression(&deep("1 if true else ", "1", "", n)), &long),
-        (expression(&format!("min({} 1)", "1, ".repeat(n))), &long),
+        (expression(&deep("abs(", "1", ")", n)), long),
+        (expression(&deep("-", "1", "", n)), long),
+        (expression(&deep("not ", "true", "", n)), long),
+        (expression(&deep("1 + ", "1", "", n)), long),
+        (expression(&deep("1 ** ", "1", "", n)), long),
+        (expression(&deep("1 if true else ", "1", "", n)), long),
+        (expression(&format!("min({} 1)", "1, ".repeat(n))), long),
         (expression(&"9".repeat(n)), "is out of range"),
         (expression(&"x".repeat(n)), "unknown name \"xxxx"),
         (format!("main = [{{ send = {{ to = 1, {} = 1 }} }}]", "y".repeat(n)), "unknown key \"yyyy"),
@@ -647,7 +647,7 @@ fn files_made_to_break_things() {
         write(here, "a.toml", &text);
         let ran = run(here, "a.toml --nct 1,1,2");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{start}: {}", ran.stderr);
-        let cut = ran.stderr.contains(error.trim_end()) || error.starts_with("is out") && ran.stderr.ends_with("…\n");
+        let cut = ran.stderr.contains(error) || error.starts_with("is out") && ran.stderr.ends_with("…\n");
         assert!(ran.stderr.starts_with("error: ") && cut, "{start}: {}", ran.stderr);
         assert_eq!((ran.stderr.lines().count(), ran.stderr.len() < 4100), (1, true), "{start}: {}", ran.stderr);
     }
