@@ -86,7 +86,7 @@ impl Program for Halo {
             0 if self.turns == 0 => Call::Finish,
             0..=5 => Call::Irecv(from(self.neighbours[step as usize])),
             6..=11 => Call::Isend(message(self.neighbours[step as usize - 6], 8192)),
-            12 => Call::WaitAll(std::mem::take(&mut self.requests)),
+            12 => Call::Complete(std::mem::take(&mut self.requests)),
             _ => {
                 self.step = 0;
                 self.turns -= 1;

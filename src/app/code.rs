@@ -164,7 +164,7 @@ pub(super) enum Start {
 }
 
 /// The slots that take what a completion says.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outputs {
     pub(super) source: Option<u32>,
     pub(super) tag: Option<u32>,
@@ -178,6 +178,8 @@ pub(super) struct Wait {
     /// `None` is all outstanding requests, in the order they were started.
     pub(super) requests: Option<Box<[RequestName]>>,
     pub(super) outputs: Outputs,
+    /// Some name takes what a completion says, here or where a request was started.
+    pub(super) told: bool,
 }
 
 /// What is waited for.

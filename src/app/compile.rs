@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::config::ConfigError;
 
-use super::code::{Code, Op, Pc, Procedure, RequestName};
+use super::code::{Code, Op, Outputs, Pc, Procedure, RequestName, Start};
 use super::node::Node;
 use super::scope::{Reach, Scope};
 use super::world::World;
@@ -42,6 +42,7 @@ pub(super) fn compile(parts: &Parts<'_>, scope: Scope, max_turns: u64) -> Result
     compiler.emit("end of main", Op::Finish);
     compiler.compile_procedures(parts.procedures.as_ref())?;
     compiler.check_waits()?;
+    find_told(&mut compiler.ops);
     Ok(Code {
         world: World::default(),
         ops: compiler.ops.into(),
@@ -51,6 +52,19 @@ pub(super) fn compile(parts: &Parts<'_>, scope: Scope, max_turns: u64) -> Result
         comm_names: Vec::new(),
         slots: compiler.slots,
     })
+}
+
+/// Finds the waits of whose completions nothing is asked: they are cheaper.
+fn find_told(ops: &mut [Op]) {
+    let nothing = Outputs::default();
+    let asks =
+        |op: &Op| matches!(op, Op::Recv(receive) if receive.start != Start::Blocking && receive.outputs != nothing);
+    let told = ops.iter().any(asks);
+    for op in ops {
+        if let Op::Wait(wait) = op {
+            wait.told = told || wait.outputs != nothing;
+        }
+    }
 }
 
 struct Compiler<'a> {

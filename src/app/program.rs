@@ -88,6 +88,10 @@ impl RankState {
         match reply {
             ReplyKind::Started(id) => self.outstanding.push(id, op),
             ReplyKind::Completed(completions) => self.completed(code, &code.ops[op as usize], completions),
+            ReplyKind::Done if matches!(code.ops[op as usize], Op::Wait(_)) => {
+                self.progressed();
+                self.forget_awaited();
+            }
             ReplyKind::Begin | ReplyKind::Done => {}
         }
         self.pc += 1;

@@ -81,7 +81,8 @@ impl RankState {
             return None;
         }
         Some(match wait.kind {
-            WaitKind::All => Call::WaitAll(requests),
+            WaitKind::All if wait.told => Call::WaitAll(requests),
+            WaitKind::All => Call::Complete(requests),
             WaitKind::Any(_) => Call::WaitAny(requests),
             WaitKind::Test(_) => Call::Test { requests, all: true },
         })
@@ -143,7 +144,8 @@ impl RankState {
         }
     }
 
-    fn forget_awaited(&mut self) {
+    /// The requests of the last wait are done with.
+    pub(super) fn forget_awaited(&mut self) {
         let awaited = self.outstanding.awaited as usize;
         self.outstanding.entries.drain(..awaited);
     }

@@ -74,6 +74,7 @@ pub(super) fn run<P: Program + ?Sized>(
                 }
             }
             Call::WaitAll(requests) => wait_all(shared, desk, task, WaitKind::WaitAll, requests),
+            Call::Complete(requests) => wait_all(shared, desk, task, WaitKind::Complete, requests),
             Call::WaitAny(requests) => {
                 wait_any(shared, desk, task, requests);
                 None
@@ -384,27 +385,31 @@ fn wait_all(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, kind: WaitKind,
 
 /// Completes requests that are all ready: the core takes them in the order they got ready, one overhead after another.
 fn complete_all(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, kind: WaitKind, requests: &Requests) -> Answer {
-    let started = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| shared.requests.get(id));
-    let mut order: SmallVec<[(SimTime, SimSpan); 8]> =
-        started.map(|request| (request.ready, request.overhead)).collect();
+    let wanted = match kind {
+        WaitKind::Send | WaitKind::Complete => 0,
+        WaitKind::Recv | WaitKind::Exchange => 1,
+        WaitKind::WaitAll => requests.len(),
+    };
+    desk.completions.clear();
+    let mut order: SmallVec<[(SimTime, SimSpan); 8]> = SmallVec::new();
+    for (index, &id) in (0..).zip(requests) {
+        if id != COMPLETE {
+            let request = shared.requests.get(id);
+            order.push((request.ready, request.overhead));
+        }
+        if (index as usize) < wanted {
+            let completion = completion(shared, index, id);
+            desk.completions.push(completion);
+        } else if id != COMPLETE {
+            shared.requests.remove(id);
+        }
+    }
     if !order.is_sorted() {
         order.sort_unstable();
     }
     for (ready, overhead) in order {
         shared.wait_until(task, ready);
         shared.spend(task, Spent::Recv, overhead);
-    }
-    let wanted = match kind {
-        WaitKind::Send => 0,
-        WaitKind::Recv | WaitKind::Exchange => 1,
-        WaitKind::WaitAll => requests.len(),
-    };
-    desk.completions.clear();
-    for (index, &id) in (0..).zip(requests) {
-        let completion = completion(shared, index, id);
-        if (index as usize) < wanted {
-            desk.completions.push(completion);
-        }
     }
     if wanted == 0 { Answer::Done } else { Answer::Completed }
 }

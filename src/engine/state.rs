@@ -99,6 +99,7 @@ pub(super) enum WaitKind {
     Recv,
     Exchange,
     WaitAll,
+    Complete,
 }
 
 impl WaitKind {
@@ -107,7 +108,7 @@ impl WaitKind {
             WaitKind::Send => "send",
             WaitKind::Recv => "recv",
             WaitKind::Exchange => "sendrecv",
-            WaitKind::WaitAll => "wait",
+            WaitKind::WaitAll | WaitKind::Complete => "wait",
         }
     }
 }

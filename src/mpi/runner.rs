@@ -85,7 +85,7 @@ impl Runner {
                     self.combine_after(recv, then);
                     Call::Exchange(self.message(to, send), self.pattern(from, recv))
                 }
-                Step::WaitAll => Call::WaitAll(std::mem::take(&mut self.requests)),
+                Step::WaitAll => Call::Complete(std::mem::take(&mut self.requests)),
                 Step::Copy { from, .. } => match self.cost.copy(self.layout.bytes(from.blocks)) {
                     SimSpan::ZERO => continue,
                     span => Call::Compute(span),

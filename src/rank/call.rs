@@ -105,6 +105,8 @@ pub enum Call {
     Irecv(Pattern),
     /// Waits for all of them; they are then finished. → `Completed`, an entry a request in the order given
     WaitAll(Requests),
+    /// Waits for all of them, as [`Call::WaitAll`], by a program that does not ask what became of them. → `Done`
+    Complete(Requests),
     /// Waits for the one that completes first (the first in the list among equals). → `Completed` with one entry
     WaitAny(Requests),
     /// Completes those that are complete now, if `all` only if all are. → `Completed`, possibly with no entry

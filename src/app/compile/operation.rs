@@ -143,18 +143,18 @@ impl<'a> Compiler<'a> {
         match name {
             "wait" => {
                 let requests = Some(self.named(std::slice::from_ref(node))?);
-                Ok(Wait { kind: WaitKind::All, requests, outputs: none })
+                Ok(Wait { kind: WaitKind::All, requests, outputs: none, told: true })
             }
             "waitall" => {
                 let requests = Some(self.named(&node.items("an array of requests' names")?)?);
-                Ok(Wait { kind: WaitKind::All, requests, outputs: none })
+                Ok(Wait { kind: WaitKind::All, requests, outputs: none, told: true })
             }
             "waitany" => {
                 let keys = ["requests", "index_as", "source_as", "tag_as", "bytes_as"];
                 let fields = node.fields("a table of waitany's arguments", &keys)?;
                 let requests = self.named_or_all(&fields)?;
                 let kind = WaitKind::Any(self.output(&fields, "index_as")?);
-                Ok(Wait { kind, requests, outputs: self.outputs(&fields)? })
+                Ok(Wait { kind, requests, outputs: self.outputs(&fields)?, told: true })
             }
             _ => {
                 let fields = node.fields("a table of test's arguments", &["request", "requests", "done_as"])?;
@@ -164,7 +164,7 @@ impl<'a> Compiler<'a> {
                     None => self.named_or_all(&fields)?,
                 };
                 let kind = WaitKind::Test(self.output(&fields, "done_as")?);
-                Ok(Wait { kind, requests, outputs: none })
+                Ok(Wait { kind, requests, outputs: none, told: true })
             }
         }
     }
@@ -172,7 +172,7 @@ impl<'a> Compiler<'a> {
     /// The statement `"waitall"`.
     pub(super) fn wait_for_all(&mut self, statement: &Node<'a>) -> Result<(), ConfigError> {
         self.communicating += 1;
-        let wait = Wait { kind: WaitKind::All, requests: None, outputs: Outputs::default() };
+        let wait = Wait { kind: WaitKind::All, requests: None, outputs: Outputs::default(), told: true };
         self.emit(&statement.path, Op::Wait(Box::new(wait)));
         Ok(())
     }

@@ -132,7 +132,7 @@ fn describe(action: &Action) -> String {
             Call::Probe(p) => format!("probe {}", receive(p)),
             Call::Iprobe(p) => format!("iprobe {}", receive(p)),
             Call::Exchange(m, p) => format!("exchange {} and {}", send(m), receive(p)),
-            Call::WaitAll(requests) => format!("waitall {:?}", requests.as_slice()),
+            Call::WaitAll(requests) | Call::Complete(requests) => format!("waitall {:?}", requests.as_slice()),
             Call::WaitAny(requests) => format!("waitany {:?}", requests.as_slice()),
             Call::Test { requests, .. } => format!("test {:?}", requests.as_slice()),
             Call::Fail(error) => format!("fail {error}"),

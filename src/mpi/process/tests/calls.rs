@@ -56,7 +56,7 @@ fn a_communicator_of_one_rank_needs_no_messages() {
             });
             assert!(ran.messages.is_empty() && ran.failed.is_empty(), "{which:?} {algorithm:?}");
             assert_eq!(ran.calls[0].last().unwrap(), "Finish");
-            assert!(!ran.calls[0].contains(&"WaitAll".to_owned()));
+            assert!(!ran.calls[0].contains(&"Complete".to_owned()));
         }
     }
 }

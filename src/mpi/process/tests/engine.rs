@@ -178,7 +178,7 @@ pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<Action>>) -> Ran {
                 Call::Exchange(message, pattern) => State::Waits(open(Some(message), Some(pattern))),
                 Call::Isend(message) => State::Started(open(Some(message), None)[0]),
                 Call::Irecv(pattern) => State::Started(open(None, Some(pattern))[0]),
-                Call::WaitAll(requests) => State::Waits(requests),
+                Call::WaitAll(requests) | Call::Complete(requests) => State::Waits(requests),
                 Call::Enter(name) => {
                     ran.stuck.insert(at.rank, name);
                     State::Done
