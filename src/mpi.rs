@@ -24,11 +24,27 @@ pub trait MpiProgram: Send {
     /// A blocking collective is answered by `Done`, a non-blocking one by `Started`.
     fn next(&mut self, reply: Reply<'_>) -> Action;
 
+    /// As [`MpiProgram::next`], in the form that is fast for point-to-point calls, which need not be wrapped and copied: a
+    /// collective is put into `aside`, and the call returned is then of no account.
+    #[inline]
+    fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
+        match self.next(reply) {
+            Action::Call(call) => call,
+            collective => {
+                *aside = Some(Box::new(collective));
+                Call::Yield
+            }
+        }
+    }
+
     /// Where the program is, see [`crate::rank::Program::position`].
     fn position(&self) -> Option<String> {
         None
     }
 }
+
+/// Where a program puts an action that is no mere call.
+pub type Aside = Option<Box<Action>>;
 
 /// What an MPI program asks for.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::mpi::{Action, MpiProgram};
+use crate::mpi::{Action, Aside, MpiProgram};
 use crate::platform::CoreRates;
 use crate::rank::{Call, ProgramError, Rank, Reply, ReplyKind};
 
@@ -66,9 +66,16 @@ impl AppProgram {
 
 impl MpiProgram for AppProgram {
     fn next(&mut self, reply: Reply<'_>) -> Action {
+        let mut aside = None;
+        let call = self.next_call(reply, &mut aside);
+        aside.map_or(Action::Call(call), |collective| *collective)
+    }
+
+    #[inline]
+    fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
         let AppProgram { shared, state } = self;
         state.answered(&shared.code, reply.kind);
-        state.run(shared)
+        state.run(shared, aside)
     }
 
     fn position(&self) -> Option<String> {
@@ -97,9 +104,9 @@ impl RankState {
         self.pc += 1;
     }
 
-    /// Goes on to the next call. Gives the action by itself, not within a `Result`, as copying one costs as much as making it.
+    /// Goes on to the next call. Gives it by itself, not within a `Result`, as copying one costs as much as making it.
     #[inline]
-    fn run(&mut self, shared: &Shared) -> Action {
+    fn run(&mut self, shared: &Shared, aside: &mut Aside) -> Call {
         let code = &shared.code;
         macro_rules! attempt {
             ($result:expr) => {
@@ -137,20 +144,21 @@ impl RankState {
                     if let Some(call) = self.wait(code, wait) {
                         // A test that finds nothing is no communication, see `completed`.
                         self.called = true;
-                        return Action::Call(call);
+                        return call;
                     }
                     self.pc += 1;
                 }
                 Op::Compute(block) => {
                     let span = attempt!(self.span(shared, block));
                     self.called = true;
-                    return Action::Call(Call::Compute(span));
+                    return Call::Compute(span);
                 }
                 Op::Collective(collective) => {
                     let action = attempt!(self.collective(code, collective));
                     self.called = true;
                     self.turns = 0;
-                    return action;
+                    *aside = Some(Box::new(action));
+                    return Call::Yield;
                 }
                 Op::Set { slot, value } => {
                     let value = attempt!(value.value(&mut self.env(code)));
@@ -165,7 +173,7 @@ impl RankState {
                     attempt!(self.count_turn(shared));
                     attempt!(self.turn(code));
                     if self.turns.is_multiple_of(TURNS_PER_YIELD) {
-                        return Action::Call(Call::Yield);
+                        return Call::Yield;
                     }
                 }
                 Op::For(_) | Op::Repeat { .. } => attempt!(self.begin_loop(code)),
@@ -180,21 +188,21 @@ impl RankState {
                 Op::Iprobe { pattern, found } => {
                     if let Some(pattern) = attempt!(self.pattern(code, pattern)) {
                         self.called = true;
-                        return Action::Call(Call::Iprobe(pattern));
+                        return Call::Iprobe(pattern);
                     }
                     self.received_from_none(pattern.outputs);
                     self.assign(*found, Value::Bool(true));
                     self.pc += 1;
                 }
-                Op::Finish => return Action::Call(Call::Finish),
+                Op::Finish => return Call::Finish,
             }
         }
     }
 
     #[cold]
-    fn failed(&self, code: &Code, fault: &Fault) -> Action {
+    fn failed(&self, code: &Code, fault: &Fault) -> Call {
         let place = self.position(code);
-        Action::Call(Call::Fail(Box::new(ProgramError { place, what: fault.to_string() })))
+        Call::Fail(Box::new(ProgramError { place, what: fault.to_string() }))
     }
 
     #[inline]
@@ -203,10 +211,10 @@ impl RankState {
     }
 
     #[inline(always)]
-    fn communicate(&mut self, call: Call) -> Action {
+    fn communicate(&mut self, call: Call) -> Call {
         self.called = true;
         self.turns = 0;
-        Action::Call(call)
+        call
     }
 
     /// Forgets the silent turns: something came of a test or probe.

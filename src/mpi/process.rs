@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::cost::DataCost;
 use super::names::{blocking_name, non_blocking_name};
 use super::runner::Runner;
-use super::{Action, CollectiveCall, MpiProgram};
+use super::{Action, Aside, CollectiveCall, MpiProgram};
 use crate::platform::Platform;
 use crate::rank::{Call, Program, ProgramError, Reply};
 
@@ -25,6 +25,7 @@ pub struct Process<P> {
     /// The collectives begun so far, by communicator.
     begun: SmallVec<[(u32, u32); 2]>,
     active: Option<Box<Active>>,
+    aside: Aside,
 }
 
 /// A blocking collective under way.
@@ -44,11 +45,19 @@ impl<P: MpiProgram> Process<P> {
     /// [`crate::platform::CoreRates::memory_share`]), by the platform's collective rules.
     pub fn new(program: P, platform: Arc<Platform>, memory: f64) -> Self {
         let cost = DataCost::new(&platform.core, memory);
-        Process { program, platform, cost, begun: SmallVec::new(), active: None }
+        Process { program, platform, cost, begun: SmallVec::new(), active: None, aside: None }
     }
 
     /// Kept out of [`Program::next`], most of whose calls are point-to-point.
     #[inline(never)]
+    fn begin_aside(&mut self) -> Call {
+        match *self.aside.take().expect("there is a collective") {
+            Action::Call(call) => call,
+            Action::Collective(call) => self.begin(call, true),
+            Action::StartCollective(call) => self.begin(call, false),
+        }
+    }
+
     fn begin(&mut self, call: CollectiveCall, blocking: bool) -> Call {
         let collective = call.collective;
         let sequence = self.sequence(call.comm.id());
@@ -94,11 +103,12 @@ impl<P: MpiProgram> Program for Process<P> {
             // The reply to Leave is the program's answer.
             self.active = None;
         }
-        match self.program.next(reply) {
-            Action::Call(call) => call,
-            Action::Collective(call) => self.begin(call, true),
-            Action::StartCollective(call) => self.begin(call, false),
+        // One value from here to the engine: a call that is copied on its way costs more than it took to make.
+        let mut call = self.program.next_call(reply, &mut self.aside);
+        if self.aside.is_some() {
+            call = self.begin_aside();
         }
+        call
     }
 
     fn position(&self) -> Option<String> {
