@@ -80,7 +80,11 @@ impl MemoryShares {
 fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {
     let cmps = platform.shape.cmps;
     let mut on_cmp = vec![0u32; (platform.shape.nodes * cmps) as usize];
-    sites.iter().for_each(|site| on_cmp[(site.node * cmps + site.cmp) as usize] += 1);
+    // Ranks on one core take turns, so that only one of them uses the memory at a time.
+    let mut cores: Vec<Site> = sites.to_vec();
+    cores.sort_unstable();
+    cores.dedup();
+    cores.iter().for_each(|site| on_cmp[(site.node * cmps + site.cmp) as usize] += 1);
     let of_node = on_cmp.chunks(cmps as usize).flat_map(|node| {
         let on_node = node.iter().sum();
         node.iter().map(move |&on_cmp| platform.core.memory_share(on_cmp, on_node))

@@ -137,7 +137,13 @@ impl Document {
         {
             return self.expected(path, expected, variant);
         }
-        ConfigError::new(format!("{message} in {}", self.place(path)))
+        // A key that is not known may have come from an override of something below it.
+        let below = format!("{path}.");
+        let by_user = self.overrides.iter().rev().find(|over| over.key.join(".").starts_with(&below));
+        match by_user.filter(|_| message.starts_with("unknown field")) {
+            Some(over) => ConfigError::new(format!("{message} in --set {}", over.text)),
+            None => ConfigError::new(format!("{message} in {}", self.place(path))),
+        }
     }
 }
 
@@ -227,6 +233,17 @@ mod tests {
         assert_eq!(
             document.deserialize::<File>().unwrap_err().to_string(),
             "expected a time such as \"1.2 us\" in --set platform.level.latency=7; found 7"
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_that_an_override_made_is_not_the_files_fault() {
+        let mut document = Document::parse("a.toml", "level.latency = \"1 us\"").unwrap();
+        let over = Override::parse("platform.levl.latency=2us").unwrap();
+        document.set(&over.key[1..], &over).unwrap();
+        assert_eq!(
+            document.deserialize::<File>().unwrap_err().to_string(),
+            "unknown field \"levl\", expected \"level\" or \"rows\" in --set platform.levl.latency=2us"
         );
     }
 

@@ -136,8 +136,11 @@ impl fmt::Display for RunError {
             ),
             RunError::Deadlock(deadlock) => write!(
                 f,
-                "deadlock: {} ranks wait and nobody can go on ({} finished)",
-                deadlock.waiting.len(),
+                "deadlock: {} and nobody can go on ({} finished)",
+                match deadlock.waiting.len() {
+                    1 => "1 rank waits".to_owned(),
+                    ranks => format!("{ranks} ranks wait"),
+                },
                 deadlock.finished
             ),
             RunError::MaxTime { rank, limit, position } => {

@@ -12,8 +12,8 @@ use super::table::{Align, Table};
 const ROWS: usize = 20;
 /// The ranks of a cycle shown.
 const CYCLE: usize = 8;
-/// The partners shown for each rank.
-const AWAITED: usize = 2;
+/// A line's width.
+const WIDTH: usize = 80;
 
 /// One line, and for a deadlock a table of who waits in which call, for whom, since when and where; no newline at the end.
 pub fn failure(error: &RunError) -> String {
@@ -32,14 +32,16 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
         ("for", Align::Left),
         ("at", Align::Left),
     ]);
-    for waiting in shown(deadlock, &cycle) {
-        table.row([
-            waiting.rank.to_string(),
-            waiting.call.to_owned(),
-            waiting.since.to_string(),
-            awaited(waiting),
-            waiting.position.clone().unwrap_or_default(),
-        ]);
+    let rows: Vec<[String; 4]> = shown(deadlock, &cycle)
+        .into_iter()
+        .map(|waiting| [waiting.rank.to_string(), waiting.call.to_owned(), waiting.since.to_string(), awaited(waiting)])
+        .collect();
+    let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    // Two blanks before each column; headings of the first three are at most eight wide.
+    let before = widest(0).max(4) + widest(1).max(8) + widest(2).max(5) + widest(3) + 5 * 2;
+    for (waiting, [rank, call, since, awaits]) in shown(deadlock, &cycle).into_iter().zip(rows) {
+        let position = waiting.position.as_deref().unwrap_or_default();
+        table.row([rank, call, since, awaits, end_of(position, WIDTH.saturating_sub(before).max(12))]);
     }
     let mut text = table.render();
     let more = deadlock.waiting.len().saturating_sub(ROWS);
@@ -63,13 +65,23 @@ fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
     rows
 }
 
+/// The first of those waited for, and how many more there are.
 fn awaited(waiting: &Waiting) -> String {
-    let mut text = waiting.awaits.iter().take(AWAITED).cloned().collect::<Vec<_>>().join("; ");
-    let more = waiting.awaits.len().saturating_sub(AWAITED);
-    if more > 0 {
-        text.push_str(&format!("; and {} more", count(more as u64)));
+    let text = waiting.awaits.first().cloned().unwrap_or_default();
+    match waiting.awaits.len().saturating_sub(1) {
+        0 => text,
+        more => format!("{text}; {} more", count(more as u64)),
     }
-    text
+}
+
+/// The last `width` characters of `text`, with a sign where it was cut.
+fn end_of(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().skip(length - (width - 2)).collect();
+    format!("..{kept}")
 }
 
 /// "rank 0 -> 1 -> 0".
@@ -143,7 +155,18 @@ mod tests {
         all.call = "waitall";
         all.awaits = (1..6).map(|rank| format!("a message from rank {rank}, tag 0")).collect();
         let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0 }));
-        assert!(text.contains("a message from rank 1, tag 0; a message from rank 2, tag 0; and 3 more"), "{text}");
+        assert!(text.contains("  a message from rank 1, tag 0; 4 more  "), "{text}");
+    }
+
+    #[test]
+    fn a_long_position_is_cut_to_the_width_of_a_line() {
+        let mut all = waiting(0, Some(1));
+        all.call = "MPI_Reduce_scatter";
+        all.position = Some("main[0].do[12].then[3].do[4] in exchange[2] in main[7].else[1]".to_owned());
+        let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0 }));
+        let row = text.lines().nth(2).unwrap();
+        assert!(row.ends_with("  ..7].else[1]"), "{text}");
+        assert_eq!(row.chars().count(), 80, "{text}");
     }
 
     #[test]
