@@ -20,7 +20,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::engine::Progress;
+use crate::engine::{Outcome, Progress};
 
 use args::{Parsed, RunArgs};
 use configuration::Configuration;
@@ -62,7 +62,23 @@ fn predict(args: &RunArgs) -> Result<(), Failure> {
     drop(line);
     let mut outcome = outcome?;
     stopwatch.stop(&mut outcome);
+    if let Some(note) = fewer_workers(configuration.settings.workers, &outcome).filter(|_| !args.quiet) {
+        let _ = writeln!(std::io::stderr(), "note: {note}");
+    }
     outputs.write(&outcome)
+}
+
+/// Why there were fewer workers than asked for.
+fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
+    let had = outcome.host.workers;
+    let asked = asked.filter(|&asked| asked > had)?;
+    let nodes = outcome.nct[0];
+    let why = if had == nodes {
+        format!("a worker has whole nodes, and there are {nodes}")
+    } else {
+        "messages between nodes take no time, so nothing can be simulated apart".to_owned()
+    };
+    Some(format!("{had} instead of {asked} workers: {why}"))
 }
 
 /// Prints an error to stderr, the one place where that is done; a closed stderr is nobody's concern.

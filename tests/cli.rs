@@ -272,3 +272,19 @@ fn a_full_stdout_is_an_error_and_a_closed_one_is_not() {
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     }
 }
+
+#[test]
+fn fewer_workers_than_asked_for_are_explained() {
+    let directory = directory();
+    let note = |line: &str| run(directory.path(), line).stderr;
+    assert_eq!(
+        note("--nct 2,1,1 --workers 3 app.toml"),
+        "note: 2 instead of 3 workers: a worker has whole nodes, and there are 2\n"
+    );
+    assert_eq!(
+        note("--nct 4,1,1 --workers 2 --set platform.inter_node.latency=0us app.toml"),
+        "note: 1 instead of 2 workers: messages between nodes take no time, so nothing can be simulated apart\n"
+    );
+    assert_eq!(note("--nct 2,1,1 --workers 3 --quiet app.toml"), "");
+    assert_eq!(note("--nct 2,1,1 --workers 2 app.toml"), "");
+}
