@@ -12,7 +12,7 @@ struct Case {
     target: &'static str,
 }
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case {
         name: "ring, 1024 ranks, 8 B, one token",
         options: "--nct 64,2,8 workloads/ring.toml --set app.rounds=3000",
@@ -21,17 +21,22 @@ const CASES: [Case; 9] = [
     Case { name: "halo, 64 ranks", options: "--nct 4,2,8 workloads/halo3d.toml --set app.iterations=8000", target: "" },
     Case {
         name: "halo, 4096 ranks, 6 neighbours",
-        options: "--nct 256,2,8 workloads/halo3d.toml --set app.iterations=150",
+        options: "--nct 256,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=150",
         target: ">= 5",
     },
     Case {
+        name: "the same, 8 KiB: half rendezvous",
+        options: "--nct 256,2,8 workloads/halo3d.toml --set app.bytes=8KiB --set app.iterations=150",
+        target: "",
+    },
+    Case {
         name: "halo, 65536 ranks",
-        options: "--nct 4096,2,8 workloads/halo3d.toml --set app.iterations=10",
+        options: "--nct 4096,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=10",
         target: "",
     },
     Case {
         name: "halo, 1048576 ranks",
-        options: "--nct 65536,2,8 workloads/halo3d.toml --set app.iterations=2",
+        options: "--nct 65536,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=2",
         target: "",
     },
     Case {
