@@ -79,7 +79,9 @@ impl MemoryShares {
 
 fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {
     let cmps = platform.shape.cmps;
-    let mut on_cmp = vec![0u32; (platform.shape.nodes * cmps) as usize];
+    // A machine may have millions of nodes behind the last that is used.
+    let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(0);
+    let mut on_cmp = vec![0u32; (nodes * cmps) as usize];
     sites.iter().for_each(|site| on_cmp[(site.node * cmps + site.cmp) as usize] += 1);
     let of_node = on_cmp.chunks(cmps as usize).flat_map(|node| {
         let on_node = node.iter().sum();

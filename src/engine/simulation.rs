@@ -25,7 +25,7 @@ const RANKS_FOR_WORKERS: usize = 1024;
 /// What a run is asked to do, besides the machine and the programs.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Host threads; `None` takes as many as pay off. Never more than there are nodes.
+    /// Host threads; `None` takes as many as pay off. Never more than there are nodes with ranks.
     pub workers: Option<u32>,
     /// End the run when a clock passes this.
     pub max_time: Option<SimTime>,
@@ -157,9 +157,12 @@ impl<'a> Simulation<'a> {
         trial: bool,
         progress: &Progress,
     ) -> (Findings, u32) {
-        let partition = Partition::new(self.platform.shape.nodes, &self.sites, workers);
+        let sites = occupied(&self.sites);
+        let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
+        let partition = Partition::new(nodes, &sites, workers);
         let workers = partition.workers();
-        let (seats, owned) = seats(self.platform, &self.sites, &partition);
+        let (seats, owned) = seats(self.platform, &sites, &partition);
+        drop(sites);
         let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(self.platform.lookahead()) };
         let work = |me: u32, mut transport: Transport<'_>| {
             let desk = Desk::new(self.platform, &seats, me, partition.nodes(me), workers, &self.options);
@@ -228,15 +231,23 @@ impl<'a> Simulation<'a> {
     }
 }
 
+/// The same sites with only those nodes counted that have ranks: the others take no part in a run, and no room.
+fn occupied(sites: &[Site]) -> Vec<Site> {
+    let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let number = |node: u32| nodes.partition_point(|&other| other < node) as u32;
+    sites.iter().map(|&site| Site { node: number(site.node), ..site }).collect()
+}
+
 /// Each rank's seat, and each worker's ranks in increasing order with the number of ranks on their core.
 fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Seat>, Vec<Vec<(Rank, u32)>>) {
     let mut owned = vec![Vec::new(); partition.workers() as usize];
-    let owner: Vec<u32> = (0..platform.shape.nodes).map(|node| partition.owner(node)).collect();
     let shared = shared_cores(platform, sites);
     let seats = (0..)
         .zip(sites)
         .map(|(rank, site)| {
-            let worker = owner[site.node as usize];
+            let worker = partition.owner(site.node);
             let ranks: &mut Vec<(Rank, u32)> = &mut owned[worker as usize];
             ranks.push((rank, shared.get(site).copied().unwrap_or(1)));
             Seat {
