@@ -14,7 +14,7 @@ use super::simulation::RunOptions;
 use super::state::{Ahead, Shared};
 use super::transport::Batch;
 
-/// From this many on, heads that nothing can overtake any more are forgotten before another is noted.
+/// From this many on, heads that nothing can overtake any more are forgotten before more room is taken for others.
 const AHEAD: usize = 16;
 
 /// A worker's shared things. Everything a rank does to the simulation goes through here.
@@ -40,7 +40,7 @@ pub(super) struct Desk<'a> {
     pub delivered: u64,
     /// Calls and events handled.
     pub handled: u64,
-    /// As many of these have been counted against the limit.
+    /// As many of these there were at the last look at the limits.
     pub counted: u64,
     /// Clocks may not pass this.
     pub limit: SimTime,
@@ -183,6 +183,15 @@ impl<'a> Desk<'a> {
         self.messages.record(level, size, time);
         if let Some(pairs) = &mut self.pairs {
             pairs.record(from, to, size);
+        }
+    }
+
+    /// Events from this time on have no meaning, because there was a failure before.
+    pub fn until(&self) -> SimTime {
+        match &self.failure {
+            // Before the first window nothing has happened yet: a failure there comes before all events.
+            Some((key, _)) => (key.time + SimSpan::from_ps(1)).min(self.window_end),
+            None => SimTime::NEVER,
         }
     }
 
