@@ -116,3 +116,11 @@ fn a_run_that_is_cancelled_before_it_begins_ends_at_once() {
     let simulation = Simulation::new(&platform, sites, RunOptions::default(), Labels::default());
     assert_eq!(simulation.run(|_| Poster, &progress).unwrap_err(), RunError::Interrupted { clock: SimTime::ZERO });
 }
+
+#[test]
+fn there_are_never_so_many_workers_that_they_alone_fill_the_memory() {
+    let platform = machine([1 << 24, 1, 1], LoadLaw::Ideal);
+    let sites = Placement::Block.sites(platform.shape, 1 << 24, false).unwrap();
+    let options = RunOptions { workers: Some(u32::MAX), ..RunOptions::default() };
+    assert_eq!(Simulation::new(&platform, sites, options, Labels::default()).workers(), 1024);
+}

@@ -21,11 +21,13 @@ use super::worker::{End, Worker};
 const LISTED_RANKS: usize = 65_536;
 /// From this many ranks on, two workers are faster than one (measured, see benches/README.md).
 const RANKS_FOR_WORKERS: usize = 1024;
+/// More workers than hosts have cores only cost: what they share grows with the square of their number.
+const MOST_WORKERS: u32 = 1024;
 
 /// What a run is asked to do, besides the machine and the programs.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Host threads; `None` takes as many as pay off. Never more than there are nodes with ranks.
+    /// Host threads; `None` takes as many as pay off. Never more than 1024 or than there are nodes with ranks.
     pub workers: Option<u32>,
     /// End the run when a clock passes this.
     pub max_time: Option<SimTime>,
@@ -116,8 +118,8 @@ impl<'a> Simulation<'a> {
         Simulation { platform, sites, options, labels }
     }
 
-    /// How many workers the run will have, if they pay off: what was asked for, but never more than there are nodes, and
-    /// only one on a platform without inter-node latency, which leaves no lookahead.
+    /// How many workers the run will have, if they pay off: what was asked for, but never more than 1024 or than there are
+    /// nodes, and only one on a platform without inter-node latency, which leaves no lookahead.
     pub fn workers(&self) -> u32 {
         if self.platform.lookahead() == SimSpan::ZERO {
             return 1;
@@ -126,7 +128,7 @@ impl<'a> Simulation<'a> {
             let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
             if self.sites.len() < RANKS_FOR_WORKERS { 1 } else { cores }
         });
-        wanted.clamp(1, self.platform.shape.nodes)
+        wanted.clamp(1, self.platform.shape.nodes.min(MOST_WORKERS))
     }
 
     /// Runs the programs that `make` gives, one a rank, to their end.
