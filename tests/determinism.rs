@@ -12,7 +12,7 @@ use mcpsim::rank::{Rank, SendMode};
 use mcpsim::units::{Bytes, SimSpan, SimTime};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use support::{Do, Saw, machine, ns, row, run_placed};
+use support::{Do, Saw, link, machine, ns, row, run_placed};
 
 /// Nanoseconds, and the bytes that take as long.
 const UNIT: u64 = 100;
@@ -349,5 +349,37 @@ fn a_handshake_faster_than_every_message_is_part_of_the_lookahead() {
         let (outcome, _) = run_placed(&platform, sites.to_vec(), &scripts, workers).unwrap();
         // The request is there at 1, the receiver at 100, its grant at 101; the transfer takes 1000 + 50.
         assert_eq!(outcome.per_rank.iter().map(|rank| rank.clock).max(), Some(support::at(1151)), "{workers} workers");
+    }
+}
+
+/// Seen or not, but the same for any number of workers.
+#[test]
+fn a_probe_at_the_time_of_an_arrival_is_decided_the_same_for_any_number_of_workers() {
+    let mut platform = machine([2, 1, 1], LoadLaw::Ideal);
+    // Both ranks on one core of node 1: latency 100 under `share`; nodes 100 apart, so a window of 100.
+    platform.links[0] = link(LoadLaw::Share, 100);
+    platform.links[2] = link(LoadLaw::Ideal, 100);
+    let sites = vec![Site { node: 1, cmp: 0, core: 0 }; 2];
+    for start in [0u64, 50, 100, 200] {
+        // Leaves at `start`; its head comes at start + 100, when the rank probes.
+        let scripts = [
+            vec![Do::Compute(start), Do::Clock, Do::Recv(1)],
+            vec![
+                Do::Compute(start),
+                Do::Test,
+                Do::Isend(1, 0),
+                Do::Isend(0, 0),
+                Do::Compute(100),
+                Do::IprobeAny,
+                Do::Clock,
+                Do::Recv(1),
+                Do::WaitAll,
+            ],
+        ];
+        let run = |workers| {
+            let (outcome, saw) = run_placed(&platform, sites.clone(), &scripts, workers).unwrap();
+            (outcome.per_rank, saw)
+        };
+        assert_eq!(run(1), run(2), "start {start}");
     }
 }

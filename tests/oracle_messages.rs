@@ -3,9 +3,9 @@
 mod support;
 
 use mcpsim::engine::RunError;
-use mcpsim::platform::{Level, Link, LoadColumn, LoadLaw, Placement, Row};
+use mcpsim::platform::{Level, Link, LoadColumn, LoadLaw, Placement, Platform, Row, Site};
 use mcpsim::rank::SendMode;
-use mcpsim::units::{Bandwidth, Bytes};
+use mcpsim::units::{Bandwidth, Bytes, SimTime};
 use support::Do::*;
 use support::{Saw, at, clocks, link, machine, ns, row, run, run_placed, run_with, with_link};
 
@@ -340,4 +340,70 @@ fn ranks_on_one_core_take_turns_at_computing() {
     let (outcome, _) = run_placed(&platform, sites, &scripts, 1).unwrap();
     let clocks: Vec<_> = outcome.per_rank.iter().map(|rank| rank.clock).collect();
     assert_eq!(clocks, [at(200), at(200), at(100)]);
+}
+
+#[test]
+fn a_strand_is_not_held_up_by_what_its_rank_sends_later() {
+    let platform = two_latencies();
+    // The strand answers rank 2 at 1000; the main program has run ahead and sends a slow message at 50,000.
+    let scripts = [
+        vec![Start(vec![Recv(2), Send(1, 0)]), Compute(50_000), Send(1, 500), WaitAll],
+        vec![RecvAny, Clock, RecvAny, Clock],
+        vec![Send(0, 0)],
+    ];
+    for workers in 1..=3 {
+        let (_, saw) = run_with(&platform, &scripts, workers).unwrap();
+        let clocks: Vec<_> = saw.iter().filter_map(|(_, saw)| clock(saw)).collect();
+        assert_eq!(clocks, [at(2000), at(59_500)], "{workers} workers");
+    }
+}
+
+#[test]
+fn a_strand_does_not_overtake_itself_while_its_rank_runs_ahead() {
+    let platform = two_latencies();
+    let mut ahead = vec![Start(vec![Send(1, 500), Recv(2), Send(1, 0)]), Compute(50_000)];
+    // So many slow messages that those which have come by then are forgotten.
+    ahead.extend((0..40).map(|_| Send(2, 500)));
+    ahead.push(WaitAll);
+    let mut receiver = vec![Send(0, 0)];
+    receiver.extend((0..40).map(|_| Recv(0)));
+    let scripts = [ahead, vec![Recv(0), Clock, Recv(0), Clock], receiver];
+    for workers in 1..=3 {
+        let (_, saw) = run_with(&platform, &scripts, workers).unwrap();
+        let sizes: Vec<_> = saw
+            .iter()
+            .filter_map(|(rank, saw)| match saw {
+                Saw::Got(_, _, size) if *rank == 1 => Some(*size),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(sizes, [500, 0], "{workers} workers");
+    }
+}
+
+fn clock(saw: &Saw) -> Option<SimTime> {
+    match saw {
+        Saw::Clock(clock) => Some(*clock),
+        _ => None,
+    }
+}
+
+/// Three nodes; messages above 100 bytes have a latency of 9000 ns.
+fn two_latencies() -> Platform {
+    let small = Row { up_to: Bytes::new(100), ..row(1000) };
+    let large = Row { above: Bytes::new(100), ..row(9000) };
+    let slow = Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![small, large]);
+    with_link(machine([3, 1, 1], LoadLaw::Ideal), Level::InterNode, slow)
+}
+
+#[test]
+fn nodes_without_ranks_take_no_room() {
+    // A port for each of the 2^32 nodes would be hundreds of gigabytes.
+    let platform = machine([u32::MAX, 1, 1], LoadLaw::Share);
+    let sites = [0, u32::MAX - 1].map(|node| Site { node, cmp: 0, core: 0 }).to_vec();
+    for workers in [1, 2, 3] {
+        let (outcome, _) = run_placed(&platform, sites.clone(), &[vec![Send(1, 100)], vec![Recv(0)]], workers).unwrap();
+        assert_eq!(outcome.predicted, at(1100));
+        assert_eq!((outcome.per_rank[1].node, outcome.host.workers), (u32::MAX - 1, workers.min(2)));
+    }
 }

@@ -79,11 +79,13 @@ impl MemoryShares {
 
 fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {
     let cmps = platform.shape.cmps;
-    let mut on_cmp = vec![0u32; (platform.shape.nodes * cmps) as usize];
     // Ranks on one core take turns, so that only one of them uses the memory at a time.
     let mut cores: Vec<Site> = sites.to_vec();
     cores.sort_unstable();
     cores.dedup();
+    // A machine may have millions of nodes behind the last that is used.
+    let nodes = cores.last().map_or(0, |site| site.node + 1);
+    let mut on_cmp = vec![0u32; (nodes * cmps) as usize];
     cores.iter().for_each(|site| on_cmp[(site.node * cmps + site.cmp) as usize] += 1);
     let of_node = on_cmp.chunks(cmps as usize).flat_map(|node| {
         let on_node = node.iter().sum();

@@ -1,5 +1,7 @@
 //! A TOML file with the overrides laid over it.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -147,10 +149,15 @@ impl Document {
     }
 }
 
+/// The longest file that is read: more than the places of all ranks take, and few enough to be told at once.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// The text of the file at `path`, of which a reader expects `expected`.
 pub(super) fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
     let name = path.display();
-    let bytes = std::fs::read(path).map_err(|error| {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|error| {
         let what = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
             std::io::ErrorKind::IsADirectory => "is a directory, expected a file".to_owned(),
@@ -158,6 +165,9 @@ pub(super) fn read_text(path: &Path, expected: &str) -> Result<String, ConfigErr
         };
         ConfigError::new(format!("{name}: {what}"))
     })?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(ConfigError::new(format!("{name}: longer than 256 MiB, expected {expected}")));
+    }
     String::from_utf8(bytes).map_err(|_| ConfigError::new(format!("{name}: not a text file, expected {expected}")))
 }
 
@@ -256,5 +266,7 @@ mod tests {
         std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
         assert_eq!(text(&path), format!("{}: not a text file, expected TOML in UTF-8", path.display()));
         assert!(text(directory.path()).ends_with("is a directory, expected a file"));
+        // A device that never ends is not read until memory does.
+        assert_eq!(text(Path::new("/dev/zero")), "/dev/zero: longer than 256 MiB, expected TOML in UTF-8");
     }
 }

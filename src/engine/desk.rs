@@ -11,10 +11,10 @@ use super::network::{Departure, Network, Seat};
 use super::payloads::Payloads;
 use super::queue::EventQueue;
 use super::simulation::RunOptions;
-use super::state::Shared;
+use super::state::{Ahead, Shared};
 use super::transport::Batch;
 
-/// From this many on, heads that nothing can overtake any more are forgotten before another is noted.
+/// From this many on, heads that nothing can overtake any more are forgotten before more room is taken for others.
 const AHEAD: usize = 16;
 
 /// A worker's shared things. Everything a rank does to the simulation goes through here.
@@ -40,7 +40,7 @@ pub(super) struct Desk<'a> {
     pub delivered: u64,
     /// Calls and events handled.
     pub handled: u64,
-    /// As many of these have been counted against the limit.
+    /// As many of these there were at the last look at the limits.
     pub counted: u64,
     /// Clocks may not pass this.
     pub limit: SimTime,
@@ -152,17 +152,28 @@ impl<'a> Desk<'a> {
         if head >= shared.furthest_head {
             shared.furthest_head = head;
         } else {
-            let same_pair = shared.ahead.iter().filter(|&&(other, _)| other == to).map(|&(_, earlier)| earlier);
-            head = same_pair.fold(head, SimTime::max);
+            // What another task of the rank has sent already but later in virtual time is no earlier message.
+            let earlier = shared.ahead.iter().filter(|ahead| ahead.to == to && ahead.left <= left);
+            head = earlier.map(|ahead| ahead.head).fold(head, SimTime::max);
         }
         if head > left + self.least_latency[level as usize] {
-            if shared.ahead.len() >= AHEAD {
-                let least = self.least_latency.into_iter().min().expect("three levels");
-                shared.ahead.retain(|&(_, other)| other > left + least);
+            if shared.ahead.len() >= AHEAD && shared.ahead.len() == shared.ahead.capacity() {
+                self.forget_arrived(&mut shared.ahead);
             }
-            shared.ahead.push((to, head));
+            shared.ahead.push(Ahead { to, left, head });
         }
         head
+    }
+
+    /// Forgets the heads that nothing can overtake any more. A task far ahead of the others tells nothing of what these will
+    /// send: only the present does.
+    #[cold]
+    fn forget_arrived(&self, ahead: &mut Vec<Ahead>) {
+        let least = self.least_latency.into_iter().min().expect("three levels");
+        let now = self.now.time;
+        ahead.retain(|other| other.head > now + least);
+        // Where most stay, it is long until the next time.
+        ahead.reserve(ahead.len().max(AHEAD));
     }
 
     /// Records a message whose transfer has been decided.
@@ -172,6 +183,15 @@ impl<'a> Desk<'a> {
         self.messages.record(level, size, time);
         if let Some(pairs) = &mut self.pairs {
             pairs.record(from, to, size);
+        }
+    }
+
+    /// Events from this time on have no meaning, because there was a failure before.
+    pub fn until(&self) -> SimTime {
+        match &self.failure {
+            // Before the first window nothing has happened yet: a failure there comes before all events.
+            Some((key, _)) => (key.time + SimSpan::from_ps(1)).min(self.window_end),
+            None => SimTime::NEVER,
         }
     }
 

@@ -12,9 +12,9 @@ use super::port::Port;
 /// Where a rank is, as the engine needs it: compact, because the destination's is looked up for every message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat {
-    /// The node.
+    /// The node, counted over those that have ranks.
     pub node: u32,
-    /// The CMP, counted over the whole machine.
+    /// The CMP, counted over all of those nodes.
     pub cmp: u32,
     /// The worker that owns the node.
     pub worker: u32,

@@ -163,6 +163,13 @@ impl EventQueue {
         SimTime::from_ps(of(self.run.last()).min(of(self.near.peek())))
     }
 
+    /// The key of the earliest event.
+    pub fn first_key(&mut self) -> Option<EventKey> {
+        self.first_time();
+        // The greater entry is the earlier event.
+        self.run.last().max(self.near.peek()).map(Entry::key)
+    }
+
     /// Takes the earliest event if it happens before `end`.
     #[inline(always)]
     pub fn pop_before(&mut self, end: SimTime) -> Option<Event> {

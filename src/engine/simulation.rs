@@ -21,11 +21,13 @@ use super::worker::{End, Worker};
 const LISTED_RANKS: usize = 65_536;
 /// From this many ranks on, two workers are faster than one (measured, see benches/README.md).
 const RANKS_FOR_WORKERS: usize = 1024;
+/// More workers than hosts have cores only cost: what they share grows with the square of their number.
+const MOST_WORKERS: u32 = 1024;
 
 /// What a run is asked to do, besides the machine and the programs.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Host threads; `None` takes as many as pay off. Never more than there are nodes.
+    /// Host threads; `None` takes as many as pay off. Never more than 1024 or than there are nodes with ranks.
     pub workers: Option<u32>,
     /// End the run when a clock passes this.
     pub max_time: Option<SimTime>,
@@ -116,8 +118,8 @@ impl<'a> Simulation<'a> {
         Simulation { platform, sites, options, labels }
     }
 
-    /// How many workers the run will have, if they pay off: what was asked for, but never more than there are nodes, and
-    /// only one on a platform without inter-node latency, which leaves no lookahead.
+    /// How many workers the run will have, if they pay off: what was asked for, but never more than 1024 or than there are
+    /// nodes, and only one on a platform without inter-node latency, which leaves no lookahead.
     pub fn workers(&self) -> u32 {
         if self.platform.lookahead() == SimSpan::ZERO {
             return 1;
@@ -126,7 +128,7 @@ impl<'a> Simulation<'a> {
             let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
             if self.sites.len() < RANKS_FOR_WORKERS { 1 } else { cores }
         });
-        wanted.clamp(1, self.platform.shape.nodes)
+        wanted.clamp(1, self.platform.shape.nodes.min(MOST_WORKERS))
     }
 
     /// Runs the programs that `make` gives, one a rank, to their end.
@@ -157,9 +159,12 @@ impl<'a> Simulation<'a> {
         trial: bool,
         progress: &Progress,
     ) -> (Findings, u32) {
-        let partition = Partition::new(self.platform.shape.nodes, &self.sites, workers);
+        let sites = occupied(&self.sites);
+        let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
+        let partition = Partition::new(nodes, &sites, workers);
         let workers = partition.workers();
-        let (seats, owned) = seats(self.platform, &self.sites, &partition);
+        let (seats, owned) = seats(self.platform, &sites, &partition);
+        drop(sites);
         let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(self.platform.lookahead()) };
         let work = |me: u32, mut transport: Transport<'_>| {
             let desk = Desk::new(self.platform, &seats, me, partition.nodes(me), workers, &self.options);
@@ -228,15 +233,23 @@ impl<'a> Simulation<'a> {
     }
 }
 
+/// The same sites with only those nodes counted that have ranks: the others take no part in a run, and no room.
+fn occupied(sites: &[Site]) -> Vec<Site> {
+    let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let number = |node: u32| nodes.partition_point(|&other| other < node) as u32;
+    sites.iter().map(|&site| Site { node: number(site.node), ..site }).collect()
+}
+
 /// Each rank's seat, and each worker's ranks in increasing order with the number of ranks on their core.
 fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Seat>, Vec<Vec<(Rank, u32)>>) {
     let mut owned = vec![Vec::new(); partition.workers() as usize];
-    let owner: Vec<u32> = (0..platform.shape.nodes).map(|node| partition.owner(node)).collect();
     let shared = shared_cores(platform, sites);
     let seats = (0..)
         .zip(sites)
         .map(|(rank, site)| {
-            let worker = owner[site.node as usize];
+            let worker = partition.owner(site.node);
             let ranks: &mut Vec<(Rank, u32)> = &mut owned[worker as usize];
             ranks.push((rank, shared.get(site).copied().unwrap_or(1)));
             Seat {

@@ -30,11 +30,19 @@ pub(super) struct Shared {
     pub parts: TimeParts,
     pub requests: RequestTable,
     pub matcher: Matcher<RequestId, Arrived>,
-    /// Heads on their way that a later message to the same rank could overtake: (receiver, head's time).
-    pub ahead: Vec<(Rank, SimTime)>,
+    /// Heads on their way that a later message to the same rank could overtake.
+    pub ahead: Vec<Ahead>,
     /// The latest head of all messages sent: one that comes no earlier overtakes nobody.
     pub furthest_head: SimTime,
     pub strands: Vec<Option<Box<Strand>>>,
+}
+
+/// A head on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    pub to: Rank,
+    pub left: SimTime,
+    pub head: SimTime,
 }
 
 /// A task that proceeds beside the rank's program.

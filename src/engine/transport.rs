@@ -65,7 +65,9 @@ pub(super) struct Bid {
     pub sent: SimTime,
     /// Events and calls it has handled since the last exchange.
     pub handled: u64,
-    /// It has met an error or been interrupted: the run shall end.
+    /// It has failed, and events from this time on have no meaning; NEVER if it has not.
+    pub until: SimTime,
+    /// It has been interrupted: the run shall end at once.
     pub stop: bool,
 }
 
@@ -76,6 +78,8 @@ pub(super) struct Agreement {
     pub others: SimTime,
     /// What all have handled since the last exchange.
     pub handled: u64,
+    /// Where the run ends for the first failure; NEVER if there is none.
+    pub until: SimTime,
     /// The run ends here.
     pub stop: bool,
 }
@@ -94,7 +98,9 @@ impl Transport<'_> {
     /// agrees on how far each may go.
     pub fn exchange(&mut self, bid: Bid, outgoing: &mut [Batch], incoming: &mut Batch) -> Agreement {
         match self {
-            Transport::Solo => Agreement { others: SimTime::NEVER, handled: bid.handled, stop: bid.stop },
+            Transport::Solo => {
+                Agreement { others: SimTime::NEVER, handled: bid.handled, until: bid.until, stop: bid.stop }
+            }
             Transport::Threads(threads) => threads.exchange(bid, outgoing, incoming),
         }
     }

@@ -13,8 +13,8 @@ use super::simulation::Progress;
 use super::state::{Answer, MAIN, RankState, Request, RequestKind, RequestState, Shared, Wait};
 use super::transport::{Batch, Bid, Transport};
 
-/// Events between two looks at the clock of the user: progress, limits, interruption.
-const EVENTS_PER_LOOK: u32 = 4096;
+/// Calls and events between two looks at what the user sees and wants: progress, limits, interruption.
+const HANDLED_PER_LOOK: u64 = 4096;
 
 /// The ranks of some nodes.
 pub(super) struct Worker<'a, P> {
@@ -29,7 +29,7 @@ pub(super) struct Worker<'a, P> {
 pub(super) enum End {
     /// No events are left anywhere.
     Quiet,
-    /// Some worker has failed or was interrupted.
+    /// Some worker has failed, and no other can fail before it; or one was interrupted.
     Stopped,
     /// The windows hold too little for several workers.
     TooSmall,
@@ -52,17 +52,18 @@ impl<'a, P: Program> Worker<'a, P> {
     /// Handles events window by window until none are left anywhere. In a trial it gives up early where windows are so
     /// small that several workers spend their time waiting for each other.
     pub fn work(&mut self, transport: &mut Transport<'_>, horizon: Horizon, trial: bool, progress: &Progress) -> End {
-        self.begin();
+        let mut interrupted = self.begin(progress);
         let mut incoming = Batch::default();
-        let mut interrupted = false;
         let (mut rounds, mut handled_in_rounds, mut handled_before) = (0, 0, self.desk.handled);
         loop {
             let desk = &mut self.desk;
+            let failed = desk.failure.is_some();
             let bid = Bid {
-                queued: desk.queue.first_time(),
+                queued: if failed { SimTime::NEVER } else { desk.queue.first_time() },
                 sent: std::mem::replace(&mut desk.outgoing_next, SimTime::NEVER),
                 handled: desk.handled - handled_before,
-                stop: desk.failure.is_some() || interrupted,
+                until: desk.until(),
+                stop: interrupted,
             };
             handled_before = desk.handled;
             let agreement = transport.exchange(bid, &mut desk.outgoing, &mut incoming);
@@ -73,8 +74,13 @@ impl<'a, P: Program> Worker<'a, P> {
                 assert!(event.key.time >= desk.window_end, "an event came for a window that has passed");
                 desk.queue.push(event.key, || event.body);
             }
-            let own = desk.queue.first_time();
-            if own.min(agreement.others) == SimTime::NEVER {
+            // What would come after a failure here has no meaning.
+            let own = if failed { SimTime::NEVER } else { desk.queue.first_time() };
+            if own.min(agreement.others) >= agreement.until {
+                if agreement.until < SimTime::NEVER {
+                    return End::Stopped;
+                }
+                self.look_for_overflow();
                 return End::Quiet;
             }
             rounds += 1;
@@ -82,39 +88,48 @@ impl<'a, P: Program> Worker<'a, P> {
             if trial && rounds == TRIAL_ROUNDS && handled_in_rounds < TRIAL_ROUNDS * WORTHWHILE {
                 return End::TooSmall;
             }
-            desk.window_end = horizon.end(own, agreement.others);
-            interrupted = self.window(progress);
+            if !failed {
+                desk.window_end = horizon.end(own, agreement.others).min(agreement.until);
+                interrupted = self.window(progress);
+            }
         }
     }
 
-    /// Runs every program up to its first wait.
-    fn begin(&mut self) {
-        for RankState { program, shared } in &mut self.ranks {
+    /// Runs every program up to its first wait; true if the user interrupts.
+    fn begin(&mut self, progress: &Progress) -> bool {
+        for index in 0..self.ranks.len() {
+            let RankState { program, shared } = &mut self.ranks[index];
             self.desk.now = EventKey { time: SimTime::ZERO, to: shared.rank, from: shared.rank, sequence: 0 };
             run(program, shared, &mut self.desk, MAIN, Answer::Begin);
             go_on(program, shared, &mut self.desk);
             if self.desk.failure.is_some() {
-                return;
+                return false;
+            }
+            if self.look_if_due(progress) {
+                return true;
             }
         }
+        false
     }
 
     /// Handles the events of a window; true if the user interrupts.
     fn window(&mut self, progress: &Progress) -> bool {
-        loop {
-            for _ in 0..EVENTS_PER_LOOK {
-                let Some(event) = self.desk.queue.pop_before(self.desk.window_end) else {
-                    return self.look(progress);
-                };
-                self.handle(event);
-                if self.desk.failure.is_some() {
-                    return false;
-                }
+        while let Some(event) = self.desk.queue.pop_before(self.desk.window_end) {
+            self.handle(event);
+            if self.desk.failure.is_some() {
+                return false;
             }
-            if self.look(progress) {
+            if self.look_if_due(progress) {
                 return true;
             }
         }
+        self.look(progress)
+    }
+
+    /// As [`Worker::look`], now and then.
+    #[inline(always)]
+    fn look_if_due(&mut self, progress: &Progress) -> bool {
+        self.desk.handled - self.desk.counted >= HANDLED_PER_LOOK && self.look(progress)
     }
 
     /// Tells the user how far it is, and looks at what the user wants.
@@ -122,12 +137,23 @@ impl<'a, P: Program> Worker<'a, P> {
         let desk = &mut self.desk;
         progress.report(desk.now.time, desk.delivered - self.reported);
         self.reported = desk.delivered;
+        let more = desk.handled - std::mem::replace(&mut desk.counted, desk.handled);
         if let Some(limit) = self.max_events
-            && progress.count_events(desk.handled - std::mem::replace(&mut desk.counted, desk.handled)) > limit
+            && progress.count_events(more) > limit
         {
             desk.fail(RunError::MaxEvents { limit, clock: desk.now.time });
         }
         progress.cancelled()
+    }
+
+    /// An event past the greatest instant never happens: a run that ends with one in the queue has no result.
+    fn look_for_overflow(&mut self) {
+        let desk = &mut self.desk;
+        if let Some(key) = desk.queue.first_key() {
+            desk.now = key;
+            let rank = &self.ranks[desk.seats[key.to as usize].local as usize];
+            desk.fail_by_time(key.to, rank.program.position());
+        }
     }
 
     #[inline(always)]

@@ -151,7 +151,7 @@ struct LongList<K, T> {
     first: u64,
     live: usize,
     index: HashMap<Envelope, VecDeque<u64>>,
-    wild: Vec<u64>,
+    wild: VecDeque<u64>,
 }
 
 /// What both kinds of key can tell.
@@ -269,7 +269,7 @@ impl<T> List<Want, T> {
 
 impl<K: Key, T> LongList<K, T> {
     fn new() -> Self {
-        LongList { entries: VecDeque::new(), first: 0, live: 0, index: HashMap::new(), wild: Vec::new() }
+        LongList { entries: VecDeque::new(), first: 0, live: 0, index: HashMap::new(), wild: VecDeque::new() }
     }
 
     fn key(&self, number: u64) -> &K {
@@ -281,7 +281,7 @@ impl<K: Key, T> LongList<K, T> {
         let number = self.first + self.entries.len() as u64;
         match key.exact() {
             Some(envelope) => self.index.entry(envelope).or_default().push_back(number),
-            None => self.wild.push(number),
+            None => self.wild.push_back(number),
         }
         self.entries.push_back(Some((key, value)));
         self.live += 1;
@@ -304,7 +304,11 @@ impl<K: Key, T> LongList<K, T> {
                     self.index.remove(&envelope);
                 }
             }
-            None => self.wild.retain(|&other| other != number),
+            None => {
+                // Most often at the front, from where removing is cheap.
+                let at = self.wild.iter().position(|&other| other == number).expect("a wild entry is listed");
+                self.wild.remove(at);
+            }
         }
         while let Some(None) = self.entries.front() {
             self.entries.pop_front();

@@ -27,10 +27,11 @@ pub struct Hub {
 /// One of the two copies.
 #[derive(Debug)]
 struct Side {
-    /// Each worker's word: the earliest time in its queue and in its batches, what it has handled, whether to stop.
+    /// Each worker's word: the earliest time in its queue and in its batches, what it has handled, where and whether to stop.
     queued: Vec<AtomicU64>,
     sent: Vec<AtomicU64>,
     handled: Vec<AtomicU64>,
+    until: Vec<AtomicU64>,
     stop: Vec<AtomicBool>,
     /// The batch from worker `a` to worker `b` at `a * workers + b`; its lock is never contended.
     batches: Vec<Mutex<Batch>>,
@@ -45,6 +46,7 @@ impl Hub {
             queued: words(),
             sent: words(),
             handled: words(),
+            until: words(),
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
@@ -107,11 +109,12 @@ impl ThreadsTransport<'_> {
         side.queued[self.me].store(bid.queued.as_ps(), Ordering::Relaxed);
         side.sent[self.me].store(bid.sent.as_ps(), Ordering::Relaxed);
         side.handled[self.me].store(bid.handled, Ordering::Relaxed);
+        side.until[self.me].store(bid.until.as_ps(), Ordering::Relaxed);
         side.stop[self.me].store(bid.stop, Ordering::Relaxed);
         let whole = hub.wait(self.round);
         self.round += 1;
         if !whole {
-            return Agreement { others: SimTime::NEVER, handled: 0, stop: true };
+            return Agreement { others: SimTime::NEVER, handled: 0, until: SimTime::NEVER, stop: true };
         }
         for other in 0..hub.workers {
             let mut batch = side.batches[other * hub.workers + self.me].lock().expect("no worker panics here");
@@ -124,6 +127,7 @@ impl ThreadsTransport<'_> {
         Agreement {
             others: SimTime::from_ps(least),
             handled: side.handled.iter().map(read).sum(),
+            until: SimTime::from_ps(side.until.iter().map(read).min().expect("there are several workers")),
             stop: side.stop.iter().any(|stop| stop.load(Ordering::Relaxed)),
         }
     }
@@ -173,11 +177,14 @@ mod tests {
                         let mut incoming = Batch::default();
                         let at = |time: u64| SimTime::from_ps(time);
                         let (queued, sent) = (at(10 + round + u64::from(me)), at(12 + round));
-                        let bid = Bid { queued, sent, handled: 1 + u64::from(me), stop: round == 999 && me == 1 };
+                        let until = at(2000 - u64::from(me));
+                        let stop = round == 999 && me == 1;
+                        let bid = Bid { queued, sent, handled: 1 + u64::from(me), until, stop };
                         let agreement = transport.exchange(bid, &mut outgoing, &mut incoming);
                         // The least queued at another worker: 10, or 11 for worker 0.
                         let others = at(10 + round + u64::from(me == 0));
-                        assert_eq!(agreement, Agreement { others, handled: 6, stop: round == 999 });
+                        let until = at(1998);
+                        assert_eq!(agreement, Agreement { others, handled: 6, until, stop: round == 999 });
                         let mut payloads = Payloads::default();
                         let events: Vec<Event> = incoming.drain(&mut payloads).collect();
                         let from = events.iter().map(|event| (event.key.to, event.key.from, event.key.time.as_ps()));
@@ -203,7 +210,8 @@ mod tests {
                 let _transport = hub.transport(1);
                 std::panic::resume_unwind(Box::new("as if by a bug"));
             });
-            let bid = Bid { queued: SimTime::ZERO, sent: SimTime::NEVER, handled: 0, stop: false };
+            let never = SimTime::NEVER;
+            let bid = Bid { queued: SimTime::ZERO, sent: never, handled: 0, until: never, stop: false };
             let agreement =
                 hub.transport(0).exchange(bid, &mut [Batch::default(), Batch::default()], &mut Batch::default());
             assert!(agreement.stop);
