@@ -5,6 +5,7 @@ mod desk;
 mod error;
 mod event;
 mod horizon;
+mod messages;
 mod network;
 mod outcome;
 mod payloads;
@@ -13,6 +14,7 @@ mod queue;
 mod simulation;
 mod state;
 mod transport;
+mod waits;
 mod worker;
 
 pub use error::{Deadlock, RunError, Waiting};

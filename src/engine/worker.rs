@@ -3,15 +3,17 @@
 use crate::rank::{COMPLETE, Program, Rank};
 use crate::units::SimTime;
 
-use super::calls::{arrive, resume, run, set_ready, wake};
+use super::calls::{resume, run};
 use super::desk::Desk;
 use super::error::{RunError, Waiting};
 use super::event::{Body, Event, EventKey};
 use super::horizon::Horizon;
+use super::messages::{arrive, set_ready};
 use super::network::Flight;
 use super::simulation::Progress;
 use super::state::{Answer, MAIN, RankState, Request, RequestKind, RequestState, Shared, Wait};
 use super::transport::{Batch, Bid, Transport};
+use super::waits::wake;
 
 /// Calls and events between two looks at what the user sees and wants: progress, limits, interruption.
 const HANDLED_PER_LOOK: u64 = 4096;

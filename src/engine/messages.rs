@@ -1,0 +1,184 @@
+//! Messages at their two ends: sending, posting receives, arriving and matching.
+
+use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, RequestId, Requests, SendMode};
+use crate::units::SimTime;
+
+use super::desk::Desk;
+use super::error::RunError;
+use super::event::{Body, EventKey, Parcel};
+use super::state::{
+    Answer, Arrived, Control, MAIN, NOBODY, Request, RequestKind, RequestState, Shared, Spent, Wait, WaitKind,
+};
+use super::waits::{found, wait_all};
+
+/// Starts a send. Its request is [`COMPLETE`] if it is eager.
+pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, message: Message) -> RequestId {
+    let Message { to, context, tag, size, mode, payload } = message;
+    let level = desk.level(shared.rank, to);
+    let link = desk.network.link(level);
+    let row = link.row(size);
+    shared.spend(task, Spent::Send, row.send_overhead);
+    let left = shared.control(task).clock;
+    let eager = match mode {
+        SendMode::Standard => size <= link.eager_threshold(),
+        SendMode::Synchronous => false,
+        SendMode::Buffered => true,
+    };
+    let rendezvous = (!eager).then(|| shared.requests.add(Request::send(to, tag, size, left)));
+    // Where load does not change it, the time of the head is known now, while the rank is at hand.
+    let latency = if eager { row.latency } else { link.handshake() };
+    let head = desk.head_known[level as usize].then(|| desk.in_order(shared, level, to, left, left + latency));
+    let parcel = Parcel { context, tag, size, rendezvous, payload: desk.payloads.put(payload) };
+    let sequence = shared.next_sequence();
+    if desk.portless[level as usize] || desk.is_next(left) {
+        // There is no port to meet in order of time, or this is its time.
+        let set_out = desk.set_out(shared.rank, to, &parcel, left);
+        let head = head.unwrap_or_else(|| desk.in_order(shared, level, to, left, set_out.head));
+        let key = EventKey { time: head, to, from: shared.rank, sequence };
+        desk.push_event(key, || Body::Head { parcel, left, load: set_out.load });
+    } else {
+        let key = EventKey { time: left, to: shared.rank, from: shared.rank, sequence };
+        desk.push_event(key, || Body::Leave { to, parcel, head });
+    }
+    rendezvous.unwrap_or(COMPLETE)
+}
+
+/// A blocking receive, posted at `clock`.
+pub(super) fn recv(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    task: u32,
+    kind: WaitKind,
+    pattern: Pattern,
+    clock: SimTime,
+) -> Option<Answer> {
+    if task != MAIN {
+        let id = post(shared, desk, pattern, clock);
+        return wait_all(shared, desk, task, kind, Requests::from_slice(&[id]));
+    }
+    match shared.matcher.take(&pattern) {
+        Some((envelope, arrived)) => recv_matched(shared, desk, kind, &pattern, envelope, arrived, clock),
+        None => {
+            let posted = shared.main.clock;
+            shared.begin_wait(task, Wait::Recv { kind, pattern });
+            // An exchange posts its receive before it spends the overhead of its send.
+            debug_assert!(clock <= posted);
+            shared.main.since = clock;
+            None
+        }
+    }
+}
+
+/// The main program's blocking receive and a message have found each other: the answer, unless the message is only the
+/// request of a rendezvous.
+fn recv_matched(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    kind: WaitKind,
+    pattern: &Pattern,
+    envelope: Envelope,
+    arrived: Arrived,
+    posted: SimTime,
+) -> Option<Answer> {
+    let Envelope { source, tag, .. } = envelope;
+    if arrived.rendezvous.is_some() || arrived.size > pattern.capacity {
+        let id = shared.requests.add(Request::receive(pattern, posted));
+        shared.requests.get_mut(id).waiter = MAIN;
+        shared.begin_wait(MAIN, Wait::All { kind, requests: Requests::from_slice(&[id]), left: 1 });
+        matched(shared, desk, id, source, tag, arrived);
+        return None;
+    }
+    let row = desk.network.link(desk.level(source, shared.rank)).row(arrived.size);
+    shared.wait_until(MAIN, arrived.end);
+    shared.spend(MAIN, Spent::Recv, row.recv_overhead);
+    desk.completions.clear();
+    desk.completions.push(Completion { index: 0, source, tag, size: arrived.size, payload: arrived.payload });
+    Some(Answer::Completed)
+}
+
+/// Posts a receive at `clock`.
+pub(super) fn post(shared: &mut Shared, desk: &mut Desk<'_>, pattern: Pattern, clock: SimTime) -> RequestId {
+    let id = shared.requests.add(Request::receive(&pattern, clock));
+    if let Some((envelope, arrived, id)) = shared.matcher.post(pattern, id) {
+        matched(shared, desk, id, envelope.source, envelope.tag, arrived);
+    }
+    id
+}
+
+/// A message's head, or the request of a rendezvous, has come.
+pub(super) fn arrive(shared: &mut Shared, desk: &mut Desk<'_>, source: u32, parcel: Parcel, end: SimTime) {
+    let Parcel { context, tag, size, rendezvous, payload } = parcel;
+    let arrived = Arrived { size, head: desk.now.time, end, rendezvous, payload: desk.payloads.take(payload) };
+    let envelope = Envelope { context, source, tag };
+    if let Some(id) = shared.matcher.posted_for(&envelope) {
+        matched(shared, desk, id, source, tag, arrived);
+        return;
+    }
+    if let Wait::Recv { kind, pattern } = &shared.main.wait
+        && pattern.takes(&envelope)
+    {
+        let (kind, pattern, posted) = (*kind, *pattern, shared.main.since);
+        if recv_matched(shared, desk, kind, &pattern, envelope, arrived, posted).is_some() {
+            desk.woken.push(MAIN);
+        }
+        return;
+    }
+    shared.matcher.keep(envelope, arrived);
+    for task in 0..=shared.strands.len() as u32 {
+        let probing = |control: &mut Control| matches!(&control.wait, Wait::Probe(pattern) if pattern.takes(&envelope));
+        if shared.living(task).is_some_and(probing) {
+            found(shared, desk, task, desk.now.time, source, tag, size);
+            desk.woken.push(task);
+        }
+    }
+}
+
+/// A receive and a message have found each other.
+fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32, tag: u32, arrived: Arrived) {
+    let Arrived { size, head, end, rendezvous, payload } = arrived;
+    let level = desk.level(source, shared.rank);
+    let link = desk.network.link(level);
+    let request = shared.requests.get_mut(id);
+    debug_assert_eq!(request.kind, RequestKind::Unmatched);
+    let (posted, capacity) = (request.ready, request.size);
+    (request.kind, request.peer, request.tag, request.size) = (RequestKind::Matched, source, tag, size);
+    request.overhead = link.row(size).recv_overhead;
+    request.payload = payload;
+    if size > capacity {
+        desk.fail(RunError::Truncated { rank: shared.rank, source, size, capacity, clock: head, position: None });
+        return;
+    }
+    match rendezvous {
+        Some(send) => {
+            let both_there = head.max(posted);
+            desk.push(shared, both_there + link.handshake(), source, || Body::Grant { send, recv: id });
+        }
+        None => set_ready(shared, desk, id, end.max(posted)),
+    }
+}
+
+/// The request is ready at `time`: wakes the task that waits for it, if that was the last thing it waited for.
+pub(super) fn set_ready(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, time: SimTime) {
+    let request = shared.requests.get_mut(id);
+    request.state = RequestState::Ready;
+    request.ready = time;
+    let waiter = request.waiter;
+    if waiter == NOBODY {
+        return;
+    }
+    let control = shared.control(waiter);
+    let (turn, clock) = (control.turn, control.clock);
+    match &mut control.wait {
+        Wait::All { left, .. } => {
+            *left -= 1;
+            if *left == 0 {
+                desk.woken.push(waiter);
+            }
+        }
+        Wait::Any(_) => {
+            let rank = shared.rank;
+            desk.push(shared, time.max(clock), rank, || Body::Wake { task: waiter, turn });
+        }
+        wait => unreachable!("a task in {wait:?} waits for no request"),
+    }
+}

@@ -1,0 +1,240 @@
+//! Waiting: for all of some requests, for one of them, for a message to come, for the task's own time.
+
+use smallvec::SmallVec;
+
+use crate::rank::{COMPLETE, Completion, Pattern, RequestId, Requests};
+use crate::units::{Bytes, SimSpan, SimTime};
+
+use super::desk::Desk;
+use super::event::Body;
+use super::state::{Answer, NOBODY, RequestKind, RequestState, Shared, Spent, Wait, WaitKind};
+
+/// What a failed test or probe costs: a poll of the progress engine. Without it a polling loop would never pass its instant.
+const POLL: SimSpan = SimSpan::from_ns(100);
+
+/// Waits for all of `requests`; the answer, if they are all ready.
+pub(super) fn wait_all(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    task: u32,
+    kind: WaitKind,
+    requests: Requests,
+) -> Option<Answer> {
+    let mut left = 0;
+    for &id in requests.iter().filter(|&&id| id != COMPLETE) {
+        let request = shared.requests.get_mut(id);
+        if request.state == RequestState::Pending {
+            request.waiter = task;
+            left += 1;
+        }
+    }
+    if left == 0 {
+        return Some(complete_all(shared, desk, task, kind, &requests));
+    }
+    shared.begin_wait(task, Wait::All { kind, requests, left });
+    None
+}
+
+/// Completes requests that are all ready: the core takes them in the order they got ready, one overhead after another.
+pub(super) fn complete_all(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    task: u32,
+    kind: WaitKind,
+    requests: &Requests,
+) -> Answer {
+    let wanted = match kind {
+        WaitKind::Send | WaitKind::Complete => 0,
+        WaitKind::Recv | WaitKind::Exchange => 1,
+        WaitKind::WaitAll => requests.len(),
+    };
+    desk.completions.clear();
+    let mut order: SmallVec<[(SimTime, SimSpan); 8]> = SmallVec::new();
+    for (index, &id) in (0..).zip(requests) {
+        if id != COMPLETE {
+            let request = shared.requests.get(id);
+            order.push((request.ready, request.overhead));
+        }
+        if (index as usize) < wanted {
+            let completion = completion(shared, index, id);
+            desk.completions.push(completion);
+        } else if id != COMPLETE {
+            shared.requests.remove(id);
+        }
+    }
+    if !order.is_sorted() {
+        order.sort_unstable();
+    }
+    for (ready, overhead) in order {
+        shared.wait_until(task, ready);
+        shared.spend(task, Spent::Recv, overhead);
+    }
+    if wanted == 0 { Answer::Done } else { Answer::Completed }
+}
+
+/// What completing a request costs.
+fn overhead(shared: &Shared, id: RequestId) -> SimSpan {
+    if id == COMPLETE { SimSpan::ZERO } else { shared.requests.get(id).overhead }
+}
+
+/// Ends a request and tells what became of it.
+fn completion(shared: &mut Shared, index: u32, id: RequestId) -> Completion {
+    if id == COMPLETE {
+        return Completion { index, source: shared.rank, tag: 0, size: Bytes::ZERO, payload: None };
+    }
+    let request = shared.requests.remove(id);
+    let (source, tag, size) = match request.kind {
+        RequestKind::Matched => (request.peer, request.tag, request.size),
+        _ => (shared.rank, 0, Bytes::ZERO),
+    };
+    Completion { index, source, tag, size, payload: request.payload }
+}
+
+/// Waits for one of `requests`. Which one is known only when the simulation gets to the time it is ready: another may get
+/// ready earlier.
+pub(super) fn wait_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: Requests) {
+    let clock = shared.control(task).clock;
+    let mut first: Option<SimTime> = None;
+    for &id in &requests {
+        if id == COMPLETE {
+            first = Some(SimTime::ZERO);
+            continue;
+        }
+        let request = shared.requests.get_mut(id);
+        request.waiter = task;
+        if request.state == RequestState::Ready {
+            first = Some(first.map_or(request.ready, |first| first.min(request.ready)));
+        }
+    }
+    let turn = shared.begin_wait(task, Wait::Any(requests));
+    if let Some(first) = first {
+        let rank = shared.rank;
+        desk.push(shared, first.max(clock), rank, || Body::Wake { task, turn });
+    }
+}
+
+/// Waits until the simulation gets to the task's clock.
+pub(super) fn wait_for_own_time(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, wait: Wait) {
+    let turn = shared.begin_wait(task, wait);
+    let (rank, clock) = (shared.rank, shared.control(task).clock);
+    desk.push(shared, clock, rank, || Body::Wake { task, turn });
+}
+
+/// Waits for a message that `pattern` takes, without taking it.
+pub(super) fn probe(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, pattern: Pattern) -> Option<Answer> {
+    let seen = shared.matcher.probe(&pattern).map(|(envelope, arrived)| (envelope, arrived.head, arrived.size));
+    match seen {
+        Some((envelope, head, size)) => {
+            found(shared, desk, task, head, envelope.source, envelope.tag, size);
+            Some(Answer::Completed)
+        }
+        None => {
+            shared.begin_wait(task, Wait::Probe(pattern));
+            None
+        }
+    }
+}
+
+/// A probe has found a message whose head came at `head`.
+pub(super) fn found(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    task: u32,
+    head: SimTime,
+    source: u32,
+    tag: u32,
+    size: Bytes,
+) {
+    shared.wait_until(task, head);
+    desk.completions.clear();
+    desk.completions.push(Completion { index: 0, source, tag, size, payload: None });
+}
+
+/// The simulation has got to the time a task waited for: true if the task goes on now.
+pub(super) fn wake(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, turn: u32) -> bool {
+    match shared.living(task) {
+        Some(control) if control.turn == turn => {}
+        _ => return false,
+    }
+    match std::mem::replace(&mut shared.control(task).wait, Wait::Nothing) {
+        Wait::Parked(answer) => {
+            shared.control(task).wait = Wait::Parked(answer);
+            true
+        }
+        Wait::Any(requests) => {
+            decide_any(shared, desk, task, &requests);
+            shared.control(task).wait = Wait::Any(requests);
+            true
+        }
+        Wait::Test { requests, all } => {
+            test(shared, desk, task, &requests, all);
+            shared.control(task).wait = Wait::Test { requests, all };
+            true
+        }
+        Wait::Iprobe(pattern) => {
+            let clock = shared.control(task).clock;
+            let seen = shared.matcher.probe(&pattern).map(|(envelope, arrived)| (envelope, arrived.size));
+            match seen {
+                Some((envelope, size)) => found(shared, desk, task, clock, envelope.source, envelope.tag, size),
+                None => {
+                    desk.completions.clear();
+                    shared.spend(task, Spent::Wait, POLL);
+                }
+            }
+            shared.control(task).wait = Wait::Iprobe(pattern);
+            true
+        }
+        // The turn was decided by another event.
+        wait => {
+            shared.control(task).wait = wait;
+            false
+        }
+    }
+}
+
+/// Completes the request that got ready first; of those that did at the same time, the first in the list.
+fn decide_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests) {
+    let now = desk.now.time;
+    let mut best: Option<(SimTime, u32, RequestId)> = None;
+    for (index, &id) in (0..).zip(requests) {
+        if id == COMPLETE {
+            best = best.min(Some((SimTime::ZERO, index, id))).or(Some((SimTime::ZERO, index, id)));
+            continue;
+        }
+        let request = shared.requests.get_mut(id);
+        request.waiter = NOBODY;
+        let candidate = (request.ready, index, id);
+        if request.state == RequestState::Ready && request.ready <= now && best.is_none_or(|best| candidate < best) {
+            best = Some(candidate);
+        }
+    }
+    let (ready, index, id) = best.expect("woken when a request is ready");
+    shared.wait_until(task, ready);
+    shared.spend(task, Spent::Recv, overhead(shared, id));
+    desk.completions.clear();
+    let completion = completion(shared, index, id);
+    desk.completions.push(completion);
+}
+
+/// Completes what is complete at the task's clock.
+fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests, all: bool) {
+    let clock = shared.control(task).clock;
+    let done = |shared: &Shared, id: RequestId| {
+        id == COMPLETE || {
+            let request = shared.requests.get(id);
+            request.state == RequestState::Ready && request.ready <= clock
+        }
+    };
+    let ready: Vec<(u32, RequestId)> =
+        (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(shared, id)).collect();
+    desk.completions.clear();
+    if ready.is_empty() || (all && ready.len() < requests.len()) {
+        shared.spend(task, Spent::Wait, POLL);
+        return;
+    }
+    for (index, id) in ready {
+        shared.spend(task, Spent::Recv, overhead(shared, id));
+        let completion = completion(shared, index, id);
+        desk.completions.push(completion);
+    }
+}
