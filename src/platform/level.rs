@@ -27,18 +27,6 @@ impl Level {
             Level::InterNode => "inter_node",
         }
     }
-
-    /// The level between two sites.
-    #[inline]
-    pub fn between(a: Site, b: Site) -> Level {
-        if a.node != b.node {
-            Level::InterNode
-        } else if a.cmp != b.cmp {
-            Level::InterCmp
-        } else {
-            Level::IntraCmp
-        }
-    }
 }
 
 /// A core: its node, its CMP within the node, its number within the CMP.
