@@ -288,3 +288,21 @@ fn fewer_workers_than_asked_for_are_explained() {
     assert_eq!(note("--nct 2,1,1 --workers 3 --quiet app.toml"), "");
     assert_eq!(note("--nct 2,1,1 --workers 2 app.toml"), "");
 }
+
+#[test]
+fn ranks_that_take_turns_at_a_core_use_its_memory_one_at_a_time() {
+    let directory = directory();
+    std::fs::write(
+        directory.path().join("stream.toml"),
+        "name = \"stream\"\nmain = [{ compute = { bytes = \"1 GB\" } }]",
+    )
+    .unwrap();
+    let predicted = |line: &str| {
+        let ran = run(directory.path(), &format!("--quiet --json - {line} stream.toml"));
+        let outcome: serde_json::Value = serde_json::from_str(&ran.stdout).expect("an Outcome");
+        outcome["predicted_ps"].as_u64().unwrap()
+    };
+    let alone = predicted("--nct 1,1,1");
+    assert!(alone > 0);
+    assert_eq!(predicted("--nct 1,1,1 --ranks 16 --oversubscribe"), 16 * alone);
+}
