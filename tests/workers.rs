@@ -75,8 +75,8 @@ fn a_run_whose_windows_hold_next_to_nothing_begins_again_with_one_worker() {
 
 #[test]
 fn a_run_whose_windows_hold_enough_keeps_its_workers() {
-    let (alone, _) = run(false, 1500, Some(1));
-    let (free, made) = run(false, 1500, None);
+    let (alone, _) = run(false, 4000, Some(1));
+    let (free, made) = run(false, 4000, None);
     assert_eq!(made, RANKS);
     assert_eq!(free.host.workers > 1, several_cores());
     assert_eq!(free.per_rank, alone.per_rank);
