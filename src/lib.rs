@@ -19,6 +19,8 @@ pub mod mpi;
 
 pub mod app;
 
+pub mod capi;
+
 pub mod report;
 
 pub mod cli;

@@ -1,0 +1,1 @@
+//! Info objects (MPI-3.1, chapter 9).

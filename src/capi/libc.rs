@@ -1,0 +1,1 @@
+//! What a rank must not share of the C library: exit, time, standard streams.
