@@ -75,6 +75,10 @@ pub(super) fn run<P: Program + ?Sized>(
                 wait_for_own_time(shared, desk, task, Wait::Test { requests, all });
                 None
             }
+            Call::Cancel(id) => {
+                wait_for_own_time(shared, desk, task, Wait::Cancel(id));
+                None
+            }
             Call::Probe(pattern) => probe(shared, desk, task, pattern),
             Call::Iprobe(pattern) => {
                 wait_for_own_time(shared, desk, task, Wait::Iprobe(pattern));
@@ -141,6 +145,7 @@ pub(super) fn resume<P: Program>(program: &mut P, shared: &mut Shared, desk: &mu
             complete_all(shared, desk, task, kind, &requests)
         }
         Wait::Parked(answer) => answer,
+        Wait::Cancel(_) => Answer::Done,
         // The waits below have left their completions at the desk.
         Wait::Recv { .. } | Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
         wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),

@@ -92,7 +92,14 @@ fn recv_matched(
     shared.wait_until(MAIN, arrived.end);
     shared.spend(MAIN, Spent::Recv, row.recv_overhead);
     desk.completions.clear();
-    desk.completions.push(Completion { index: 0, source, tag, size: arrived.size, payload: arrived.payload });
+    desk.completions.push(Completion {
+        index: 0,
+        source,
+        tag,
+        size: arrived.size,
+        payload: arrived.payload,
+        cancelled: false,
+    });
     Some(Answer::Completed)
 }
 

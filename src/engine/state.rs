@@ -85,6 +85,8 @@ pub(super) enum Wait {
     Probe(Pattern),
     /// The time of its clock, to look for a message then.
     Iprobe(Pattern),
+    /// The time of its clock, to withdraw the receive then.
+    Cancel(RequestId),
     /// Its turn: it has run far ahead of the others. Then it gets this answer.
     Parked(Answer),
     /// Nothing ever: it has ended.
@@ -171,6 +173,8 @@ pub(super) enum RequestKind {
     Unmatched,
     /// A receive and the message it got.
     Matched,
+    /// A receive that was withdrawn.
+    Cancelled,
     /// A send; the payload is with the receiver.
     Send,
     /// A strand.
@@ -220,7 +224,7 @@ impl Request {
     pub fn awaits(&self) -> (String, Option<Rank>) {
         let Request { peer, tag, size, .. } = self;
         match self.kind {
-            RequestKind::Unmatched => describe(*peer, *tag),
+            RequestKind::Unmatched | RequestKind::Cancelled => describe(*peer, *tag),
             RequestKind::Matched => (format!("the {size} of tag {tag} that rank {peer} is sending"), Some(*peer)),
             RequestKind::Send => (format!("rank {peer} to receive {size}, tag {tag}"), Some(*peer)),
             RequestKind::Strand => ("a non-blocking collective".to_owned(), None),

@@ -7,6 +7,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::desk::Desk;
 use super::event::Body;
+use super::messages::set_ready;
 use super::state::{Answer, NOBODY, RequestKind, RequestState, Shared, Spent, Wait, WaitKind};
 
 /// What a failed test or probe costs: a poll of the progress engine. Without it a polling loop would never pass its instant.
@@ -80,14 +81,15 @@ fn overhead(shared: &Shared, id: RequestId) -> SimSpan {
 /// Ends a request and tells what became of it.
 fn completion(shared: &mut Shared, index: u32, id: RequestId) -> Completion {
     if id == COMPLETE {
-        return Completion { index, source: shared.rank, tag: 0, size: Bytes::ZERO, payload: None };
+        return Completion { index, source: shared.rank, tag: 0, size: Bytes::ZERO, payload: None, cancelled: false };
     }
     let request = shared.requests.remove(id);
     let (source, tag, size) = match request.kind {
         RequestKind::Matched => (request.peer, request.tag, request.size),
         _ => (shared.rank, 0, Bytes::ZERO),
     };
-    Completion { index, source, tag, size, payload: request.payload }
+    let cancelled = request.kind == RequestKind::Cancelled;
+    Completion { index, source, tag, size, payload: request.payload, cancelled }
 }
 
 /// Waits for one of `requests`. Which one is known only when the simulation gets to the time it is ready: another may get
@@ -147,7 +149,7 @@ pub(super) fn found(
 ) {
     shared.wait_until(task, head);
     desk.completions.clear();
-    desk.completions.push(Completion { index: 0, source, tag, size, payload: None });
+    desk.completions.push(Completion { index: 0, source, tag, size, payload: None, cancelled: false });
 }
 
 /// The simulation has got to the time a task waited for: true if the task goes on now.
@@ -169,6 +171,11 @@ pub(super) fn wake(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, turn: u3
         Wait::Test { requests, all } => {
             test(shared, desk, task, &requests, all);
             shared.control(task).wait = Wait::Test { requests, all };
+            true
+        }
+        Wait::Cancel(id) => {
+            cancel(shared, desk, task, id);
+            shared.control(task).wait = Wait::Cancel(id);
             true
         }
         Wait::Iprobe(pattern) => {
@@ -214,6 +221,15 @@ fn decide_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Re
     desk.completions.clear();
     let completion = completion(shared, index, id);
     desk.completions.push(completion);
+}
+
+/// Withdraws a receive that no message has found by the task's clock.
+fn cancel(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, id: RequestId) {
+    if id != COMPLETE && shared.requests.get(id).kind == RequestKind::Unmatched && shared.matcher.withdraw(&id) {
+        shared.requests.get_mut(id).kind = RequestKind::Cancelled;
+        let clock = shared.control(task).clock;
+        set_ready(shared, desk, id, clock);
+    }
 }
 
 /// Completes what is complete at the task's clock.

@@ -275,6 +275,7 @@ fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
         }
         Wait::Test { .. } => "test",
         Wait::Iprobe(_) => "iprobe",
+        Wait::Cancel(_) => "cancel",
         Wait::Nothing | Wait::Parked(_) | Wait::Finished => "run",
     };
     Waiting {
@@ -291,7 +292,7 @@ fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
 fn awaited(shared: &Shared, request: &Request) -> (String, Option<Rank>) {
     let strand = match request.kind {
         RequestKind::Strand => shared.strands[request.peer as usize - 1].as_ref(),
-        RequestKind::Unmatched | RequestKind::Matched | RequestKind::Send => None,
+        RequestKind::Unmatched | RequestKind::Matched | RequestKind::Cancelled | RequestKind::Send => None,
     };
     let Some(strand) = strand else { return request.awaits() };
     let name = strand.program.as_ref().and_then(|program| program.position());

@@ -116,6 +116,9 @@ pub enum Call {
         /// Complete all or none.
         all: bool,
     },
+    /// Withdraws a posted receive if no message has been matched to it yet (MPI_Cancel): it is then ready, and its completion
+    /// says so. Anything else completes as if this had not been called. → `Done`
+    Cancel(RequestId),
     /// Waits for a message without receiving it. → `Completed` with one entry without payload
     Probe(Pattern),
     /// Looks for a message now. → `Completed` with at most one entry
@@ -170,6 +173,8 @@ pub struct Completion {
     pub size: Bytes,
     /// The data of a received message.
     pub payload: Payload,
+    /// It is a receive that [`Call::Cancel`] withdrew.
+    pub cancelled: bool,
 }
 
 /// A rank's code: a generator of calls.

@@ -116,6 +116,14 @@ impl<R, M> Matcher<R, M> {
         self.posted.take_taking(envelope).map(|(_, receive)| receive)
     }
 
+    /// Takes back the posted receive kept as `receive`; false if it is not posted.
+    pub fn withdraw(&mut self, receive: &R) -> bool
+    where
+        R: PartialEq,
+    {
+        self.posted.remove(receive)
+    }
+
     /// Keeps a message that no receive takes yet.
     pub fn keep(&mut self, envelope: Envelope, message: M) {
         self.unexpected.push(envelope, message);
@@ -230,6 +238,30 @@ impl<K: Key, T> List<K, T> {
         Some(taken)
     }
 
+    /// Removes the entry of this value.
+    fn remove(&mut self, value: &T) -> bool
+    where
+        T: PartialEq,
+    {
+        let at = match self {
+            List::Short(entries) => entries.iter().position(|(_, other)| other == value),
+            List::Long(long) => {
+                long.entries.iter().position(|entry| entry.as_ref().is_some_and(|(_, other)| other == value))
+            }
+        };
+        let Some(at) = at else { return false };
+        match self {
+            List::Short(entries) => {
+                entries.remove(at);
+            }
+            List::Long(long) => {
+                long.take(long.first + at as u64);
+                self.shorten();
+            }
+        }
+        true
+    }
+
     fn first(&self, takes: impl Fn(&K) -> bool) -> Option<(K, &T)> {
         match self {
             List::Short(entries) => entries.iter().find(|(key, _)| takes(key)).map(|(key, value)| (*key, value)),
@@ -297,9 +329,9 @@ impl<K: Key, T> LongList<K, T> {
         match taken.0.exact() {
             Some(envelope) => {
                 let numbers = self.index.get_mut(&envelope).expect("an exact entry is indexed");
-                // Always the front: among equal keys the first is taken.
-                let front = numbers.pop_front();
-                debug_assert_eq!(front, Some(number));
+                // At the front, unless it is withdrawn: among equal keys the first is taken.
+                let at = numbers.iter().position(|&other| other == number).expect("an exact entry is indexed");
+                numbers.remove(at);
                 if numbers.is_empty() {
                     self.index.remove(&envelope);
                 }
@@ -391,29 +423,44 @@ mod tests {
                 }
             }
         }
+
+        fn withdraw(&mut self, id: usize) -> bool {
+            let before = self.posted.len();
+            self.posted.retain(|&(_, other)| other != id);
+            self.posted.len() < before
+        }
     }
 
     #[derive(Clone, Copy, Debug)]
     enum Action {
         Post(Option<Rank>, Option<Tag>),
         Arrive(Rank, Tag),
+        /// The receive that was posted so many actions ago, if that was one.
+        Withdraw(usize),
     }
 
     fn actions() -> impl Strategy<Value = Vec<Action>> {
         let post = (proptest::option::weighted(0.8, 0..6u32), proptest::option::weighted(0.8, 0..3u32))
             .prop_map(|(from, tag)| Action::Post(from, tag));
         let arrive = (0..6u32, 0..3u32).prop_map(|(source, tag)| Action::Arrive(source, tag));
+        let withdraw = (1..120usize).prop_map(Action::Withdraw);
         // Long one-sided stretches make the lists long, so that the index is exercised.
-        prop::collection::vec((0..3u8, post, arrive), 0..600).prop_map(|steps| {
+        prop::collection::vec((0..8u8, post, arrive, withdraw), 0..600).prop_map(|steps| {
             let mut mostly_posts = false;
             steps
                 .into_iter()
                 .enumerate()
-                .map(|(number, (choice, post, arrive))| {
+                .map(|(number, (choice, post, arrive, withdraw))| {
                     if number % 150 == 0 {
                         mostly_posts = !mostly_posts;
                     }
-                    if (choice == 0) != mostly_posts { post } else { arrive }
+                    match choice {
+                        0 | 1 if mostly_posts => arrive,
+                        0 | 1 => post,
+                        2 => withdraw,
+                        _ if mostly_posts => post,
+                        _ => arrive,
+                    }
                 })
                 .collect()
         })
@@ -433,6 +480,10 @@ mod tests {
                         );
                         prop_assert_eq!(matcher.probe(&pattern).map(|(_, id)| *id), naive.unexpected.iter().find(|(e, _)| pattern.takes(e)).map(|(_, id)| *id));
                         prop_assert_eq!(matcher.post(pattern, id).map(|(_, message, _)| message), naive.post(pattern, id));
+                    }
+                    Action::Withdraw(ago) => {
+                        let id = id.wrapping_sub(ago);
+                        prop_assert_eq!(matcher.withdraw(&id), naive.withdraw(id));
                     }
                     Action::Arrive(source, tag) => {
                         let envelope = envelope(source, tag);

@@ -70,6 +70,7 @@ pub(super) fn record(mut program: AppProgram) -> Vec<String> {
             tag: message.map_or(0, |(_, tag)| tag),
             size: Bytes::new(if message.is_some() { 64 } else { 0 }),
             payload: None,
+            cancelled: false,
         };
         match action {
             Action::Call(Call::Finish | Call::Fail(_)) => {

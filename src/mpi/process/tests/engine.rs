@@ -141,6 +141,7 @@ pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<Action>>) -> Ran {
                         tag: 0,
                         size: Bytes::ZERO,
                         payload: None,
+                        cancelled: false,
                     }));
                     ReplyKind::Completed(&mut completed)
                 }
