@@ -33,6 +33,7 @@ fn platform(nct: [u32; 3]) -> Platform {
             memory,
             cmp_memory: memory,
             node_memory: memory,
+            poll: CoreRates::POLL,
             scale_factor: 1.0,
             slowdown: vec![1.0],
         },

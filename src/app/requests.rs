@@ -84,7 +84,7 @@ impl RankState {
             WaitKind::All if wait.told => Call::WaitAll(requests),
             WaitKind::All => Call::Complete(requests),
             WaitKind::Any(_) => Call::WaitAny(requests),
-            WaitKind::Test(_) => Call::Test { requests, all: true },
+            WaitKind::Test(_) => Call::Test { requests, all: true, poll: true },
         })
     }
 

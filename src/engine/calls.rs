@@ -71,8 +71,8 @@ pub(super) fn run<P: Program + ?Sized>(
                 wait_any(shared, desk, task, requests);
                 None
             }
-            Call::Test { requests, all } => {
-                wait_for_own_time(shared, desk, task, Wait::Test { requests, all });
+            Call::Test { requests, all, poll } => {
+                wait_for_own_time(shared, desk, task, Wait::Test { requests, all, poll });
                 None
             }
             Call::Cancel(id) => {

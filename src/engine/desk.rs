@@ -56,6 +56,8 @@ pub(super) struct Desk<'a> {
     /// Per level: load does not change when a head gets there.
     pub head_known: [bool; 3],
     pub unfinished: u64,
+    /// What a test or probe that finds nothing costs.
+    pub poll: SimSpan,
     /// The task that runs is the only one whose calls can come before the queue's earliest event: what it does before that
     /// may be done at once instead of through the queue.
     pub alone: bool,
@@ -97,6 +99,7 @@ impl<'a> Desk<'a> {
             portless: Level::ALL.map(|level| per_level(level).law() == LoadLaw::Ideal),
             head_known: Level::ALL.map(|level| matches!(per_level(level).law(), LoadLaw::Ideal | LoadLaw::Share)),
             unfinished: 0,
+            poll: platform.core.poll,
             alone: false,
             all_later: Level::ALL.iter().all(|&level| per_level(level).least_latency() > SimSpan::ZERO),
         }

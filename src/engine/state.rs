@@ -80,7 +80,7 @@ pub(super) enum Wait {
     /// One of the requests.
     Any(Requests),
     /// The time of its clock, to look at the requests then.
-    Test { requests: Requests, all: bool },
+    Test { requests: Requests, all: bool, poll: bool },
     /// A message to come.
     Probe(Pattern),
     /// The time of its clock, to look for a message then.

@@ -10,9 +10,6 @@ use super::event::Body;
 use super::messages::set_ready;
 use super::state::{Answer, NOBODY, RequestKind, RequestState, Shared, Spent, Wait, WaitKind};
 
-/// What a failed test or probe costs: a poll of the progress engine. Without it a polling loop would never pass its instant.
-const POLL: SimSpan = SimSpan::from_ns(100);
-
 /// Waits for all of `requests`; the answer, if they are all ready.
 pub(super) fn wait_all(
     shared: &mut Shared,
@@ -168,9 +165,10 @@ pub(super) fn wake(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, turn: u3
             shared.control(task).wait = Wait::Any(requests);
             true
         }
-        Wait::Test { requests, all } => {
-            test(shared, desk, task, &requests, all);
-            shared.control(task).wait = Wait::Test { requests, all };
+        Wait::Test { requests, all, poll } => {
+            let cost = if poll { desk.poll } else { SimSpan::ZERO };
+            test(shared, desk, task, &requests, all, cost);
+            shared.control(task).wait = Wait::Test { requests, all, poll };
             true
         }
         Wait::Cancel(id) => {
@@ -185,7 +183,7 @@ pub(super) fn wake(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, turn: u3
                 Some((envelope, size)) => found(shared, desk, task, clock, envelope.source, envelope.tag, size),
                 None => {
                     desk.completions.clear();
-                    shared.spend(task, Spent::Wait, POLL);
+                    shared.spend(task, Spent::Wait, desk.poll);
                 }
             }
             shared.control(task).wait = Wait::Iprobe(pattern);
@@ -232,8 +230,8 @@ fn cancel(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, id: RequestId) {
     }
 }
 
-/// Completes what is complete at the task's clock.
-fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests, all: bool) {
+/// Completes what is complete at the task's clock; finding nothing costs `cost`.
+fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests, all: bool, cost: SimSpan) {
     let clock = shared.control(task).clock;
     let done = |shared: &Shared, id: RequestId| {
         id == COMPLETE || {
@@ -245,7 +243,7 @@ fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests
         (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(shared, id)).collect();
     desk.completions.clear();
     if ready.is_empty() || (all && ready.len() < requests.len()) {
-        shared.spend(task, Spent::Wait, POLL);
+        shared.spend(task, Spent::Wait, cost);
         return;
     }
     for (index, id) in ready {

@@ -54,6 +54,7 @@ mod tests {
                 memory: bandwidth(10),
                 cmp_memory: bandwidth(20),
                 node_memory: bandwidth(40),
+                poll: CoreRates::POLL,
                 scale_factor: 1.0,
                 slowdown: Vec::new(),
             };

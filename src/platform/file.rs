@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::config::{ConfigError, Document, Override};
-use crate::units::{Bandwidth, Bytes, Rate};
+use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
 
 use super::{Algorithm, Baseline, Collective, CollectiveRule, CollectiveRules, CoreRates, Level, Platform, Shape};
 use link::LinkFile;
@@ -55,6 +55,7 @@ struct CoreFile {
     flops: Rate,
     instructions: Rate,
     memory_bandwidth: Bandwidth,
+    poll: Option<SimSpan>,
     scale_factor: Option<Factor>,
     slowdown: Option<Vec<Factor>>,
 }
@@ -171,6 +172,10 @@ impl PlatformFile {
             }
             Some(factors) => factors.iter().map(|factor| factor.0).collect(),
         };
+        let poll = self.core.poll.unwrap_or(CoreRates::POLL);
+        if poll == SimSpan::ZERO {
+            return Err(document.expected("core.poll", "a time above zero such as \"100 ns\"", "0"));
+        }
         // A CMP or node that states no bandwidth does not limit its cores.
         let limit = |file: &Option<MemoryFile>| match file {
             Some(memory) => memory.memory_bandwidth,
@@ -182,6 +187,7 @@ impl PlatformFile {
             memory: self.core.memory_bandwidth,
             cmp_memory: limit(&self.cmp),
             node_memory: limit(&self.node),
+            poll,
             scale_factor: self.core.scale_factor.map_or(1.0, |factor| factor.0),
             slowdown,
         })

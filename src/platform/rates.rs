@@ -15,6 +15,8 @@ pub struct CoreRates {
     pub cmp_memory: Bandwidth,
     /// Memory bandwidth of a node, shared by the ranks placed on it.
     pub node_memory: Bandwidth,
+    /// What a look for messages that finds none costs: without it a polling loop would never pass its instant. Above zero.
+    pub poll: SimSpan,
     /// Target time over host time of the same real code.
     pub scale_factor: f64,
     /// What real code's time is multiplied by when 1, 2, … ranks share the CMP; the last holds beyond.
@@ -33,6 +35,9 @@ pub struct Work {
 }
 
 impl CoreRates {
+    /// The poll of a platform that states none.
+    pub const POLL: SimSpan = SimSpan::from_ns(100);
+
     /// The memory bandwidth of one rank where `on_cmp` ranks share its CMP and `on_node` its node, in bytes a second:
     /// the least of the core's own, an equal part of the CMP's and an equal part of the node's.
     pub fn memory_share(&self, on_cmp: u32, on_node: u32) -> f64 {
@@ -66,6 +71,7 @@ mod tests {
             memory: Bandwidth::new(5_000_000_000).unwrap(),
             cmp_memory: Bandwidth::new(8_000_000_000).unwrap(),
             node_memory: Bandwidth::new(12_000_000_000).unwrap(),
+            poll: CoreRates::POLL,
             scale_factor: 1.0,
             slowdown: vec![1.0],
         }

@@ -115,6 +115,8 @@ pub enum Call {
         requests: Requests,
         /// Complete all or none.
         all: bool,
+        /// To complete none takes a poll of the core's time; otherwise no time.
+        poll: bool,
     },
     /// Withdraws a posted receive if no message has been matched to it yet (MPI_Cancel): it is then ready, and its completion
     /// says so. Anything else completes as if this had not been called. → `Done`

@@ -64,6 +64,7 @@ pub fn rates() -> CoreRates {
         memory,
         cmp_memory: plenty,
         node_memory: plenty,
+        poll: CoreRates::POLL,
         scale_factor: 1.0,
         slowdown: vec![1.0],
     }
@@ -97,6 +98,10 @@ pub enum Do {
     WaitAny,
     /// Tests them all.
     Test,
+    /// Tests them all; finding them unfinished costs nothing.
+    Look,
+    /// Withdraws the first of the requests started since the last wait.
+    Cancel,
     ProbeAny,
     IprobeAny,
     /// Probes for any message with this tag, and then receives what it found from there.
@@ -122,6 +127,8 @@ pub enum Saw {
     Got(u32, Rank, u64),
     /// A test or probe that found nothing.
     Nothing,
+    /// The index of a receive that was withdrawn.
+    Cancelled(u32),
 }
 
 /// What scripts saw: the rank, its strand (0 is the main program), and what.
@@ -196,7 +203,10 @@ impl Program for Script {
                 if completed.is_empty() {
                     log.push((self.rank, self.strand, Saw::Nothing));
                 }
-                let saw = |c: &Completion| Saw::Got(c.index, c.source, c.size.get());
+                let saw = |c: &Completion| match c.cancelled {
+                    true => Saw::Cancelled(c.index),
+                    false => Saw::Got(c.index, c.source, c.size.get()),
+                };
                 log.extend(completed.iter().map(|c| (self.rank, self.strand, saw(c))));
                 match asked {
                     Asked::Test if completed.len() == self.requests.len() => self.requests.clear(),
@@ -234,10 +244,12 @@ impl Program for Script {
                     self.asked = Asked::WaitAny;
                     Call::WaitAny(self.requests.iter().copied().collect())
                 }
-                Do::Test => {
+                Do::Test | Do::Look => {
                     self.asked = Asked::Test;
-                    Call::Test { requests: self.requests.iter().copied().collect(), all: true }
+                    let poll = matches!(line, Do::Test);
+                    Call::Test { requests: self.requests.iter().copied().collect(), all: true, poll }
                 }
+                Do::Cancel => Call::Cancel(self.requests[0]),
                 Do::ProbeAny => Call::Probe(self.pattern(None, None)),
                 Do::IprobeAny => Call::Iprobe(self.pattern(None, None)),
                 Do::ProbeRecv(tag) => {

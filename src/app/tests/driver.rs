@@ -17,6 +17,7 @@ pub(super) fn target(ranks: u32) -> Target {
         memory: gigabyte,
         cmp_memory: gigabyte,
         node_memory: gigabyte,
+        poll: CoreRates::POLL,
         scale_factor: 1.0,
         slowdown: vec![],
     };

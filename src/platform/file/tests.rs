@@ -77,6 +77,7 @@ fn every_platform_of_the_project_loads() {
 fn what_a_file_leaves_out_costs_nothing_and_limits_nothing() {
     let platform = network("latency = \"2 us\"\nbandwidth = \"1 GB/s\"").unwrap();
     assert_eq!(platform.shape, Shape { nodes: 4, cmps: 2, cores: 8 });
+    assert_eq!(platform.core.poll, SimSpan::from_ns(100));
     assert_eq!((platform.core.scale_factor, &platform.core.slowdown[..]), (1.0, &[1.0][..]));
     // With 16 ranks on the node each still has the core's own bandwidth.
     assert_eq!(platform.core.memory_share(8, 16), 5e9);
@@ -415,6 +416,10 @@ fn rates_and_factors_of_a_core_must_be_above_zero() {
     assert_eq!(
         core("scale_factor = -0.5"),
         "expected a number above zero such as 1.5 in core.scale_factor of x.toml; found -0.5"
+    );
+    assert_eq!(
+        core("poll = \"0 ns\""),
+        "expected a time above zero such as \"100 ns\" in core.poll of x.toml; found 0"
     );
     assert_eq!(
         core("slowdown = [1.0, 0]"),

@@ -59,6 +59,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
             memory: bandwidth,
             cmp_memory: bandwidth,
             node_memory: bandwidth,
+            poll: CoreRates::POLL,
             scale_factor: 1.0,
             slowdown: Vec::new(),
         },
