@@ -5,6 +5,7 @@ mod desk;
 mod error;
 mod event;
 mod horizon;
+mod idle;
 mod messages;
 mod network;
 mod outcome;

@@ -9,6 +9,7 @@ use crate::units::SimTime;
 
 use super::desk::Desk;
 use super::error::RunError;
+use super::idle::begin_idle;
 use super::messages::{post, recv, set_ready, start_send};
 use super::state::{Answer, Control, MAIN, Request, Shared, Spent, Strand, Wait, WaitKind};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
@@ -73,6 +74,10 @@ pub(super) fn run<P: Program + ?Sized>(
             }
             Call::Test { requests, all, poll } => {
                 wait_for_own_time(shared, desk, task, Wait::Test { requests, all, poll });
+                None
+            }
+            Call::Idle(span) => {
+                begin_idle(shared, desk, task, span);
                 None
             }
             Call::Cancel(id) => {
@@ -145,7 +150,7 @@ pub(super) fn resume<P: Program>(program: &mut P, shared: &mut Shared, desk: &mu
             complete_all(shared, desk, task, kind, &requests)
         }
         Wait::Parked(answer) => answer,
-        Wait::Cancel(_) => Answer::Done,
+        Wait::Cancel(_) | Wait::Idle { .. } => Answer::Done,
         // The waits below have left their completions at the desk.
         Wait::Recv { .. } | Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
         wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),

@@ -58,6 +58,8 @@ pub(super) enum Body {
         /// The task's turn for which this was meant.
         turn: u32,
     },
+    /// The rank's own program has idled long enough, if its idling ends now.
+    Idle,
     /// A message (or the request of a rendezvous) leaves its sender.
     Leave {
         /// The receiver.
@@ -123,7 +125,7 @@ impl Body {
     pub fn payload_mut(&mut self) -> Option<&mut PayloadSlot> {
         match self {
             Body::Leave { parcel, .. } | Body::Head { parcel, .. } => Some(&mut parcel.payload),
-            Body::Wake { .. } | Body::Grant { .. } | Body::Data { .. } | Body::End { .. } => None,
+            Body::Wake { .. } | Body::Idle | Body::Grant { .. } | Body::Data { .. } | Body::End { .. } => None,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::units::SimTime;
 use super::desk::Desk;
 use super::error::RunError;
 use super::event::{Body, EventKey, Parcel};
+use super::idle::{decided, noticed};
 use super::state::{
     Answer, Arrived, Control, MAIN, NOBODY, Request, RequestKind, RequestState, Shared, Spent, Wait, WaitKind,
 };
@@ -131,6 +132,7 @@ pub(super) fn arrive(shared: &mut Shared, desk: &mut Desk<'_>, source: u32, parc
         return;
     }
     shared.matcher.keep(envelope, arrived);
+    noticed(shared, desk);
     for task in 0..=shared.strands.len() as u32 {
         let probing = |control: &mut Control| matches!(&control.wait, Wait::Probe(pattern) if pattern.takes(&envelope));
         if shared.living(task).is_some_and(probing) {
@@ -171,6 +173,7 @@ pub(super) fn set_ready(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId,
     request.ready = time;
     let waiter = request.waiter;
     if waiter == NOBODY {
+        decided(shared, desk, time);
         return;
     }
     let control = shared.control(waiter);

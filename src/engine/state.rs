@@ -4,6 +4,8 @@ use crate::profile::TimeParts;
 use crate::rank::{Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern};
 use crate::units::{Bytes, SimSpan, SimTime};
 
+use super::idle::Idle;
+
 /// No task: nobody waits for the request.
 pub(super) const NOBODY: u32 = u32::MAX;
 /// A rank's own program; strands have the numbers from 1.
@@ -35,6 +37,8 @@ pub(super) struct Shared {
     /// The latest head of all messages sent: one that comes no earlier overtakes nobody.
     pub furthest_head: SimTime,
     pub strands: Vec<Option<Box<Strand>>>,
+    /// There is one from when the rank's own program idles first.
+    pub idle: Option<Box<Idle>>,
 }
 
 /// A head on its way.
@@ -87,6 +91,8 @@ pub(super) enum Wait {
     Iprobe(Pattern),
     /// The time of its clock, to withdraw the receive then.
     Cancel(RequestId),
+    /// A change, or at the latest the time `until`, in whole polls from `start`; `changed` if there will be one by then.
+    Idle { start: SimTime, until: SimTime, changed: bool },
     /// Its turn: it has run far ahead of the others. Then it gets this answer.
     Parked(Answer),
     /// Nothing ever: it has ended.
@@ -253,6 +259,7 @@ impl Shared {
             ahead: Vec::new(),
             furthest_head: SimTime::ZERO,
             strands: Vec::new(),
+            idle: None,
         }
     }
 
@@ -360,6 +367,11 @@ impl RequestTable {
         entry.waiter = self.free;
         self.free = id;
         request
+    }
+
+    /// All of them, and the free entries between.
+    pub fn iter(&self) -> impl Iterator<Item = &Request> {
+        self.entries.iter()
     }
 
     #[inline]

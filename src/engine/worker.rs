@@ -8,6 +8,7 @@ use super::desk::Desk;
 use super::error::{RunError, Waiting};
 use super::event::{Body, Event, EventKey};
 use super::horizon::Horizon;
+use super::idle::end_idle;
 use super::messages::{arrive, set_ready};
 use super::network::Flight;
 use super::simulation::Progress;
@@ -185,6 +186,11 @@ impl<'a, P: Program> Worker<'a, P> {
                     desk.woken.push(task);
                 }
             }
+            Body::Idle => {
+                if end_idle(shared, desk) {
+                    desk.woken.push(MAIN);
+                }
+            }
             Body::Leave { .. } => unreachable!("handled above"),
             Body::Head { parcel, left, load } => {
                 let from = event.key.from;
@@ -247,6 +253,7 @@ fn go_on<P: Program>(program: &mut P, shared: &mut Shared, desk: &mut Desk<'_>) 
 
 fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
     let control = &shared.main;
+    let mut since = control.since;
     let mut awaits = Vec::new();
     let mut peers = Vec::new();
     let mut add = |(text, peer): (String, Option<Rank>)| {
@@ -276,16 +283,14 @@ fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
         Wait::Test { .. } => "test",
         Wait::Iprobe(_) => "iprobe",
         Wait::Cancel(_) => "cancel",
+        Wait::Idle { .. } => {
+            add(("a message or the end of a request".to_owned(), None));
+            since = shared.idle.as_ref().map_or(since, |idle| idle.since);
+            "polling"
+        }
         Wait::Nothing | Wait::Parked(_) | Wait::Finished => "run",
     };
-    Waiting {
-        rank: shared.rank,
-        call: control.collective.unwrap_or(call),
-        awaits,
-        peers,
-        since: control.since,
-        position,
-    }
+    Waiting { rank: shared.rank, call: control.collective.unwrap_or(call), awaits, peers, since, position }
 }
 
 /// For whom a request waits; a strand waits for what its own requests wait for.

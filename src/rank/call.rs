@@ -118,6 +118,14 @@ pub enum Call {
         /// To complete none takes a poll of the core's time; otherwise no time.
         poll: bool,
     },
+    /// For a program that polls in a loop: lets time pass in whole polls until something changes for the rank, at most this
+    /// long (rounded up to a poll, and one at least). → `Done`
+    ///
+    /// What changes is that a request or strand completes, that a message comes that no receive waited for, or that one is
+    /// served. The clock then is where the first poll would see it, had the rank polled all the time. What has changed since
+    /// the last such call ended, and is not completed yet, ends it at once, with no time passed. A rank that has idled for
+    /// 1000 s in which nothing changed for it goes on until something does.
+    Idle(SimSpan),
     /// Withdraws a posted receive if no message has been matched to it yet (MPI_Cancel): it is then ready, and its completion
     /// says so. Anything else completes as if this had not been called. → `Done`
     Cancel(RequestId),

@@ -100,6 +100,10 @@ pub enum Do {
     Test,
     /// Tests them all; finding them unfinished costs nothing.
     Look,
+    /// Lets time pass in polls, at most so long.
+    Idle(u64),
+    /// Tests them all, or probes for any message, until there is something to be had.
+    Poll(Polling),
     /// Withdraws the first of the requests started since the last wait.
     Cancel,
     ProbeAny,
@@ -116,6 +120,17 @@ pub enum Do {
     StartApart(Vec<Do>),
     /// Notes the clock.
     Clock,
+}
+
+/// How a script polls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Polling {
+    /// For a message, which it then receives; otherwise the requests started since the last wait.
+    pub probe: bool,
+    /// After so many failed polls it idles for this long before each other.
+    pub idle: Option<(u32, u64)>,
+    /// What it polls with costs nothing, and it idles from the first on.
+    pub free: bool,
 }
 
 /// What a script saw.
@@ -141,6 +156,10 @@ enum Asked {
     Test,
     WaitAny,
     ProbeRecv(u32),
+    /// How, and how often it has failed.
+    Poll(Polling, u32),
+    /// The same, while it idles.
+    Idle(Polling, u32),
 }
 
 /// A program that follows a script.
@@ -177,6 +196,15 @@ impl Script {
         Call::Start(Box::new(Script { strand: self.strands, context, ..script }))
     }
 
+    /// The next look of a polling script.
+    fn poll(&mut self, how: Polling, failed: u32) -> Call {
+        self.asked = Asked::Poll(how, failed);
+        match how.probe {
+            true => Call::Iprobe(self.pattern(None, None)),
+            false => Call::Test { requests: self.requests.iter().copied().collect(), all: true, poll: !how.free },
+        }
+    }
+
     fn message(&self, to: Rank, size: u64, tag: u32, mode: SendMode) -> Message {
         Message { to, context: self.context, tag, size: Bytes::new(size), mode, payload: None }
     }
@@ -199,6 +227,15 @@ impl Program for Script {
         match reply.kind {
             ReplyKind::Started(id) => self.requests.push(id),
             ReplyKind::Completed(completed) => {
+                if let (Asked::Poll(how, failed), []) = (asked, &*completed) {
+                    return match how.idle {
+                        Some((after, span)) if failed + 1 >= after => {
+                            self.asked = Asked::Idle(how, failed + 1);
+                            Call::Idle(ns(span))
+                        }
+                        _ => self.poll(how, failed + 1),
+                    };
+                }
                 let mut log = self.log.lock().unwrap();
                 if completed.is_empty() {
                     log.push((self.rank, self.strand, Saw::Nothing));
@@ -209,15 +246,23 @@ impl Program for Script {
                 };
                 log.extend(completed.iter().map(|c| (self.rank, self.strand, saw(c))));
                 match asked {
+                    Asked::Poll(how, _) => match how.probe {
+                        true => return Call::Recv(self.pattern(Some(completed[0].source), None)),
+                        false => self.requests.clear(),
+                    },
                     Asked::Test if completed.len() == self.requests.len() => self.requests.clear(),
                     Asked::WaitAny => {
                         self.requests.remove(completed[0].index as usize);
                     }
                     Asked::ProbeRecv(tag) => return Call::Recv(self.pattern(Some(completed[0].source), Some(tag))),
-                    Asked::Test | Asked::Other => {}
+                    Asked::Test | Asked::Idle(..) | Asked::Other => {}
                 }
             }
-            ReplyKind::Begin | ReplyKind::Done => {}
+            ReplyKind::Begin | ReplyKind::Done => {
+                if let Asked::Idle(how, failed) = asked {
+                    return self.poll(how, failed);
+                }
+            }
         }
         loop {
             let Some(line) = self.lines.next() else { return Call::Finish };
@@ -249,6 +294,8 @@ impl Program for Script {
                     let poll = matches!(line, Do::Test);
                     Call::Test { requests: self.requests.iter().copied().collect(), all: true, poll }
                 }
+                Do::Idle(span) => Call::Idle(ns(span)),
+                Do::Poll(how) => self.poll(how, 0),
                 Do::Cancel => Call::Cancel(self.requests[0]),
                 Do::ProbeAny => Call::Probe(self.pattern(None, None)),
                 Do::IprobeAny => Call::Iprobe(self.pattern(None, None)),

@@ -1,0 +1,154 @@
+//! Idling: a rank that polls in a loop lets time pass in whole polls until something has changed for it.
+//!
+//! The outcome is that of polling step by step; the polls that would find nothing, and their events, are left out.
+
+use crate::units::{SimSpan, SimTime};
+
+use super::desk::Desk;
+use super::event::Body;
+use super::state::{Answer, MAIN, NOBODY, RequestState, Shared, Spent, Wait};
+use super::waits::wait_for_own_time;
+
+/// A rank that has idled this long and done nothing else of note waits for a change without limit. So ranks that wait for
+/// each other by polling end in a deadlock, not at the end of time.
+const PATIENCE: SimSpan = SimSpan::from_us(1_000_000_000);
+
+/// What is kept of a rank that has idled.
+#[derive(Debug)]
+pub(super) struct Idle {
+    /// The end of the last.
+    ended: SimTime,
+    /// A request has been decided since.
+    decided: bool,
+    /// The first message that has come since without a receive waiting for it, or was served.
+    news: Option<SimTime>,
+    /// The time of the last event that is to end one at its limit; NEVER if there is none.
+    timer: SimTime,
+    /// The time idled without a change, less what the rank spent otherwise.
+    dry: SimSpan,
+    /// When that began.
+    pub since: SimTime,
+    /// The latest head of the rank's messages when it idled last: tells whether it has sent any since.
+    head: SimTime,
+}
+
+/// The rank's own program idles for at most `span`; a strand lets one poll pass.
+pub(super) fn begin_idle(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, span: SimSpan) {
+    let poll = desk.poll;
+    if task != MAIN {
+        shared.spend(task, Spent::Wait, poll);
+        wait_for_own_time(shared, desk, task, Wait::Parked(Answer::Done));
+        return;
+    }
+    let start = shared.main.clock;
+    let unreceived = shared.matcher.unexpected() > 0;
+    let idle = shared.idle.get_or_insert_with(|| {
+        Box::new(Idle {
+            ended: SimTime::ZERO,
+            decided: true,
+            news: unreceived.then_some(SimTime::ZERO),
+            timer: SimTime::NEVER,
+            dry: SimSpan::ZERO,
+            since: start,
+            head: SimTime::ZERO,
+        })
+    });
+    idle.dry = idle.dry.saturating_sub(start.since(idle.ended));
+    if std::mem::replace(&mut idle.head, shared.furthest_head) != shared.furthest_head {
+        idle.dry = SimSpan::ZERO;
+    }
+    if idle.dry == SimSpan::ZERO {
+        idle.since = start;
+    }
+    let after_last = |time: SimTime| time > idle.ended || (idle.decided && time == idle.ended);
+    let ready =
+        shared.requests.iter().filter(|request| request.state == RequestState::Ready && request.waiter == NOBODY);
+    let change = ready.map(|request| request.ready).filter(|&time| after_last(time)).chain(idle.news).min();
+    let limit = match idle.dry < PATIENCE {
+        true => start + poll * span.as_ps().div_ceil(poll.as_ps()).max(1),
+        false => SimTime::NEVER,
+    };
+    let first = change.map_or(SimTime::NEVER, |time| grid_point(start, poll, time));
+    let until = limit.min(first);
+    // Later ones than needed stay: of those there is one at a time, unless limits get shorter.
+    let has_timer = first > limit && idle.timer <= limit;
+    if first > limit && !has_timer {
+        idle.timer = limit;
+    }
+    shared.begin_wait(MAIN, Wait::Idle { start, until, changed: first <= limit });
+    if !has_timer {
+        wake_at(shared, desk, until);
+    }
+}
+
+/// The first point at or after `time` of the grid that begins at `start`.
+fn grid_point(start: SimTime, poll: SimSpan, time: SimTime) -> SimTime {
+    start + poll * time.since(start).as_ps().div_ceil(poll.as_ps())
+}
+
+/// An event that ends the idling at `time`, unless that is never.
+fn wake_at(shared: &mut Shared, desk: &mut Desk<'_>, time: SimTime) {
+    if time < SimTime::NEVER {
+        let rank = shared.rank;
+        desk.push(shared, time, rank, || Body::Idle);
+    }
+}
+
+/// A request that no task waits for is ready at `time`.
+#[inline]
+pub(super) fn decided(shared: &mut Shared, desk: &mut Desk<'_>, time: SimTime) {
+    if let Some(idle) = &mut shared.idle {
+        idle.decided = true;
+        changed(shared, desk, time);
+    }
+}
+
+/// A message has come that no receive waited for, or has been served.
+#[inline]
+pub(super) fn noticed(shared: &mut Shared, desk: &mut Desk<'_>) {
+    if let Some(idle) = &mut shared.idle {
+        let now = desk.now.time;
+        idle.news.get_or_insert(now);
+        changed(shared, desk, now);
+    }
+}
+
+/// Something will have changed for the rank at `time`: a rank that idles ends at the first poll that sees it.
+fn changed(shared: &mut Shared, desk: &mut Desk<'_>, time: SimTime) {
+    let Wait::Idle { start, until, changed } = &mut shared.main.wait else { return };
+    let now = desk.now;
+    let mut first = grid_point(*start, desk.poll, time.max(now.time));
+    if first == now.time && now.from > shared.rank {
+        // A poll at this time would have come before this event.
+        first += desk.poll;
+    }
+    if first <= *until {
+        *changed = true;
+        if first < std::mem::replace(until, first) {
+            wake_at(shared, desk, first);
+        }
+    }
+}
+
+/// The simulation has got to a time at which the rank may have to end its idling: true if it does.
+pub(super) fn end_idle(shared: &mut Shared, desk: &mut Desk<'_>) -> bool {
+    let now = desk.now.time;
+    let Some(idle) = &mut shared.idle else { return false };
+    let timer = idle.timer == now;
+    if timer {
+        idle.timer = SimTime::NEVER;
+    }
+    let Wait::Idle { start, until, changed } = shared.main.wait else { return false };
+    if until != now {
+        // Its limit is later than that of the one for which the timer was set.
+        if timer && !changed && until < SimTime::NEVER {
+            idle.timer = until;
+            wake_at(shared, desk, until);
+        }
+        return false;
+    }
+    idle.dry = if changed { SimSpan::ZERO } else { idle.dry + now.since(start) };
+    (idle.ended, idle.decided, idle.news) = (now, false, None);
+    shared.wait_until(MAIN, now);
+    true
+}
