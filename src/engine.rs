@@ -12,6 +12,7 @@ mod outcome;
 mod payloads;
 mod port;
 mod queue;
+mod service;
 mod simulation;
 mod state;
 mod transport;

@@ -7,6 +7,6 @@ mod matcher;
 
 pub use call::{
     COMPLETE, Call, Completion, Context, Message, Pattern, Payload, Program, ProgramError, Rank, Reply, ReplyKind,
-    RequestId, Requests, SendMode, Source, Tag, TagPattern,
+    RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
 };
 pub use matcher::{Envelope, Matcher};

@@ -1,8 +1,10 @@
 //! What the ranks of a worker share: its event queue, its outgoing batches, its part of the network, its records.
 
+use std::collections::HashMap;
+
 use crate::platform::{Level, LoadLaw, Platform};
 use crate::profile::{MessageProfile, Pairs};
-use crate::rank::{Completion, Rank};
+use crate::rank::{Completion, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::error::RunError;
@@ -55,6 +57,10 @@ pub(super) struct Desk<'a> {
     pub portless: [bool; 3],
     /// Per level: load does not change when a head gets there.
     pub head_known: [bool; 3],
+    /// When the last message of a pair, receiver and sender, is to be served, if that is to come.
+    pub to_serve: HashMap<(Rank, Rank), SimTime>,
+    /// The answers of the message being served; kept for its room.
+    pub answers: Vec<Message>,
     pub unfinished: u64,
     /// What a test or probe that finds nothing costs.
     pub poll: SimSpan,
@@ -98,6 +104,8 @@ impl<'a> Desk<'a> {
             least_latency: Level::ALL.map(|level| per_level(level).least_latency()),
             portless: Level::ALL.map(|level| per_level(level).law() == LoadLaw::Ideal),
             head_known: Level::ALL.map(|level| matches!(per_level(level).law(), LoadLaw::Ideal | LoadLaw::Share)),
+            to_serve: HashMap::new(),
+            answers: Vec::new(),
             unfinished: 0,
             poll: platform.core.poll,
             alone: false,

@@ -78,6 +78,11 @@ pub(super) enum Body {
         /// The load its sender's side saw.
         load: u32,
     },
+    /// The end of a message that is served gets to its receiver.
+    Serve {
+        /// The message.
+        parcel: Parcel,
+    },
     /// The receiver of a rendezvous is there: its sender may start the transfer.
     Grant {
         /// The sender's request.
@@ -124,7 +129,9 @@ impl Body {
     /// Where the event's data are, if it can carry any.
     pub fn payload_mut(&mut self) -> Option<&mut PayloadSlot> {
         match self {
-            Body::Leave { parcel, .. } | Body::Head { parcel, .. } => Some(&mut parcel.payload),
+            Body::Leave { parcel, .. } | Body::Head { parcel, .. } | Body::Serve { parcel } => {
+                Some(&mut parcel.payload)
+            }
             Body::Wake { .. } | Body::Idle | Body::Grant { .. } | Body::Data { .. } | Body::End { .. } => None,
         }
     }

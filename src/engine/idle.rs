@@ -32,6 +32,21 @@ pub(super) struct Idle {
     head: SimTime,
 }
 
+impl Idle {
+    /// Of a rank that has not idled yet. What has come before it ends the first.
+    fn new(news: Option<SimTime>) -> Self {
+        Idle {
+            ended: SimTime::ZERO,
+            decided: true,
+            news,
+            timer: SimTime::NEVER,
+            dry: SimSpan::ZERO,
+            since: SimTime::ZERO,
+            head: SimTime::ZERO,
+        }
+    }
+}
+
 /// The rank's own program idles for at most `span`; a strand lets one poll pass.
 pub(super) fn begin_idle(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, span: SimSpan) {
     let poll = desk.poll;
@@ -41,18 +56,8 @@ pub(super) fn begin_idle(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, sp
         return;
     }
     let start = shared.main.clock;
-    let unreceived = shared.matcher.unexpected() > 0;
-    let idle = shared.idle.get_or_insert_with(|| {
-        Box::new(Idle {
-            ended: SimTime::ZERO,
-            decided: true,
-            news: unreceived.then_some(SimTime::ZERO),
-            timer: SimTime::NEVER,
-            dry: SimSpan::ZERO,
-            since: start,
-            head: SimTime::ZERO,
-        })
-    });
+    let unreceived = (shared.matcher.unexpected() > 0).then_some(SimTime::ZERO);
+    let idle = shared.idle.get_or_insert_with(|| Box::new(Idle::new(unreceived)));
     idle.dry = idle.dry.saturating_sub(start.since(idle.ended));
     if std::mem::replace(&mut idle.head, shared.furthest_head) != shared.furthest_head {
         idle.dry = SimSpan::ZERO;
@@ -103,7 +108,13 @@ pub(super) fn decided(shared: &mut Shared, desk: &mut Desk<'_>, time: SimTime) {
     }
 }
 
-/// A message has come that no receive waited for, or has been served.
+/// A message has been served.
+pub(super) fn served(shared: &mut Shared, desk: &mut Desk<'_>) {
+    shared.idle.get_or_insert_with(|| Box::new(Idle::new(None)));
+    noticed(shared, desk);
+}
+
+/// A message has come that no receive waited for.
 #[inline]
 pub(super) fn noticed(shared: &mut Shared, desk: &mut Desk<'_>) {
     if let Some(idle) = &mut shared.idle {

@@ -1,6 +1,6 @@
 //! Messages at their two ends: sending, posting receives, arriving and matching.
 
-use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, RequestId, Requests, SendMode};
+use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
 use crate::units::SimTime;
 
 use super::desk::Desk;
@@ -25,11 +25,21 @@ pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, me
         SendMode::Synchronous => false,
         SendMode::Buffered => true,
     };
+    let eager = eager || context == SERVICE;
     let rendezvous = (!eager).then(|| shared.requests.add(Request::send(to, tag, size, left)));
-    // Where load does not change it, the time of the head is known now, while the rank is at hand.
-    let latency = if eager { row.latency } else { link.handshake() };
-    let head = desk.head_known[level as usize].then(|| desk.in_order(shared, level, to, left, left + latency));
     let parcel = Parcel { context, tag, size, rendezvous, payload: desk.payloads.put(payload) };
+    dispatch(shared, desk, to, parcel, left);
+    rendezvous.unwrap_or(COMPLETE)
+}
+
+/// A message of the rank, or the request of a rendezvous, leaves at `left`.
+#[inline(always)]
+pub(super) fn dispatch(shared: &mut Shared, desk: &mut Desk<'_>, to: Rank, parcel: Parcel, left: SimTime) {
+    let level = desk.level(shared.rank, to);
+    let link = desk.network.link(level);
+    // Where load does not change it, the time of the head is known now, while the rank is at hand.
+    let latency = if parcel.rendezvous.is_none() { link.row(parcel.size).latency } else { link.handshake() };
+    let head = desk.head_known[level as usize].then(|| desk.in_order(shared, level, to, left, left + latency));
     let sequence = shared.next_sequence();
     if desk.portless[level as usize] || desk.is_next(left) {
         // There is no port to meet in order of time, or this is its time.
@@ -41,7 +51,6 @@ pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, me
         let key = EventKey { time: left, to: shared.rank, from: shared.rank, sequence };
         desk.push_event(key, || Body::Leave { to, parcel, head });
     }
-    rendezvous.unwrap_or(COMPLETE)
 }
 
 /// A blocking receive, posted at `clock`.

@@ -1,6 +1,6 @@
 //! A worker: the ranks of some nodes, and the loop of windows in which their events are handled.
 
-use crate::rank::{COMPLETE, Program, Rank};
+use crate::rank::{COMPLETE, Program, Rank, SERVICE};
 use crate::units::SimTime;
 
 use super::calls::{resume, run};
@@ -11,6 +11,7 @@ use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::messages::{arrive, set_ready};
 use super::network::Flight;
+use super::service::{serve, serve_at_end};
 use super::simulation::Progress;
 use super::state::{Answer, MAIN, RankState, Request, RequestKind, RequestState, Shared, Wait};
 use super::transport::{Batch, Bid, Transport};
@@ -203,8 +204,12 @@ impl<'a, P: Program> Worker<'a, P> {
                     desk.record(level, from, shared.rank, parcel.size, end.since(left));
                     end
                 };
-                arrive(shared, desk, from, parcel, end);
+                match parcel.context {
+                    SERVICE => serve_at_end(program, shared, desk, event.key, parcel, end),
+                    _ => arrive(shared, desk, from, parcel, end),
+                }
             }
+            Body::Serve { parcel } => serve(program, shared, desk, event.key.from, parcel),
             Body::Grant { send, recv } => {
                 let Request { peer: to, size, .. } = *shared.requests.get(send);
                 let left = event.key.time;

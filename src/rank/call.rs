@@ -12,6 +12,10 @@ pub type Rank = u32;
 /// Keeps the messages of one communicator, and of its collectives, apart from all others.
 pub type Context = u32;
 
+/// The context whose messages are not received: the receiving rank's program serves each when its end arrives (see
+/// [`Program::serve`]). They are sent eagerly, whatever their size and mode.
+pub const SERVICE: Context = Context::MAX;
+
 /// A message's tag, at most 2^32 − 2.
 pub type Tag = u32;
 
@@ -187,6 +191,21 @@ pub struct Completion {
     pub cancelled: bool,
 }
 
+/// A message in the [`SERVICE`] context that has arrived.
+#[derive(Debug)]
+pub struct Served {
+    /// When its end arrived.
+    pub at: SimTime,
+    /// Its sender.
+    pub from: Rank,
+    /// Its tag.
+    pub tag: Tag,
+    /// Its size.
+    pub size: Bytes,
+    /// Its data.
+    pub payload: Payload,
+}
+
 /// A rank's code: a generator of calls.
 ///
 /// The engine calls `next` with [`ReplyKind::Begin`] first and then with the reply to each call, until [`Call::Finish`] or
@@ -194,6 +213,16 @@ pub struct Completion {
 pub trait Program: Send {
     /// Takes the reply to the last call and gives the next.
     fn next(&mut self, reply: Reply<'_>) -> Call;
+
+    /// Serves a message in the [`SERVICE`] context and puts what is to be sent for it into `answers`.
+    ///
+    /// It is the rank's network adapter that serves, whatever the program does or even if it has ended: none of the rank's
+    /// time is spent. The answers leave the overhead of a send after the message's end, eagerly. The messages of a rank are
+    /// served in the order of their ends, those of a pair of ranks in the order sent. The program may already have been run
+    /// to a later time than the message's.
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        let _ = (message, answers);
+    }
 
     /// Where the program is, for reports: "exchange\[2\] in main\[0\].do\[1\]".
     fn position(&self) -> Option<String> {
@@ -210,6 +239,10 @@ impl fmt::Debug for dyn Program {
 impl Program for Box<dyn Program> {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         (**self).next(reply)
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        (**self).serve(message, answers);
     }
 
     fn position(&self) -> Option<String> {

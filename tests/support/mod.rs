@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
 use mcpsim::platform::{CollectiveRules, CoreRates, Level, Link, LoadLaw, Placement, Platform, Row, Shape, Site};
 use mcpsim::rank::{
-    Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SendMode, Source,
-    TagPattern,
+    Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SERVICE, SendMode, Served,
+    Source, TagPattern,
 };
 use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
@@ -100,6 +100,8 @@ pub enum Do {
     Test,
     /// Tests them all; finding them unfinished costs nothing.
     Look,
+    /// Sends a message with data to be served; its receiver does what the tag says (see [`serve`]).
+    Ask(Rank, u64, u32),
     /// Lets time pass in polls, at most so long.
     Idle(u64),
     /// Tests them all, or probes for any message, until there is something to be had.
@@ -144,7 +146,18 @@ pub enum Saw {
     Nothing,
     /// The index of a receive that was withdrawn.
     Cancelled(u32),
+    /// When a message of so many bytes was served, and its sender.
+    Served(SimTime, Rank, u64),
 }
+
+/// A message is served with no answer.
+pub const TAKE: u32 = 0;
+/// It is served with an answer of 50 bytes to its sender.
+pub const ANSWER: u32 = 1;
+/// It is served by handing it on to the next rank, which answers to this one.
+pub const HAND_ON: u32 = 2;
+/// It is served with an answer to its sender which is served too.
+pub const ECHO: u32 = 3;
 
 /// What scripts saw: the rank, its strand (0 is the main program), and what.
 type Log = Arc<Mutex<Vec<(Rank, u32, Saw)>>>;
@@ -294,6 +307,10 @@ impl Program for Script {
                     let poll = matches!(line, Do::Test);
                     Call::Test { requests: self.requests.iter().copied().collect(), all: true, poll }
                 }
+                Do::Ask(to, size, tag) => {
+                    let payload = Some(Box::new(vec![self.rank as u8; size as usize]));
+                    Call::Send(Message { context: SERVICE, payload, ..self.message(to, size, tag, SendMode::Standard) })
+                }
                 Do::Idle(span) => Call::Idle(ns(span)),
                 Do::Poll(how) => self.poll(how, 0),
                 Do::Cancel => Call::Cancel(self.requests[0]),
@@ -318,6 +335,24 @@ impl Program for Script {
                 }
             };
         }
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        let Served { at, from, tag, size, payload } = message;
+        let data = payload.expect("it was sent with data");
+        assert_eq!(*data, vec![from as u8; size.get() as usize]);
+        // Apart from what the program sees: which of the two comes first on the host has no meaning.
+        self.log.lock().unwrap().push((self.rank, u32::MAX, Saw::Served(at, from, size.get())));
+        let answer = |to, context, tag, size| {
+            let payload = Some(Box::new(vec![self.rank as u8; size as usize]));
+            Message { context, payload, ..self.message(to, size, tag, SendMode::Standard) }
+        };
+        answers.extend(match tag {
+            ANSWER => Some(answer(from, 0, 0, 50)),
+            HAND_ON => Some(answer(self.rank + 1, SERVICE, ANSWER, size.get())),
+            ECHO => Some(answer(from, SERVICE, TAKE, size.get())),
+            _ => None,
+        });
     }
 }
 

@@ -1,0 +1,59 @@
+//! Messages that are served: handed to the receiving rank's program when their end arrives, and answered without the rank's
+//! clock or core.
+
+use crate::rank::{Message, Program, Rank, Served};
+
+use super::desk::Desk;
+use super::event::{Body, EventKey, Parcel};
+use super::idle::served;
+use super::messages::dispatch;
+use super::state::Shared;
+use crate::units::SimTime;
+
+/// The head of a message has come, by the event `head`, whose end comes at `end`.
+pub(super) fn serve_at_end<P: Program>(
+    program: &mut P,
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    head: EventKey,
+    parcel: Parcel,
+    end: SimTime,
+) {
+    // A later message's end may come sooner, but it is served later.
+    let last = desk.to_serve.get(&(head.to, head.from)).copied();
+    let time = end.max(last.unwrap_or(SimTime::ZERO));
+    if time == head.time {
+        serve(program, shared, desk, head.from, parcel);
+        return;
+    }
+    desk.to_serve.insert((head.to, head.from), time);
+    // The number of the head serves its end too: of the two only one exists at a time.
+    desk.push_event(EventKey { time, ..head }, || Body::Serve { parcel });
+}
+
+/// The end of a message from `from` has come.
+pub(super) fn serve<P: Program>(program: &mut P, shared: &mut Shared, desk: &mut Desk<'_>, from: Rank, parcel: Parcel) {
+    let at = desk.now.time;
+    if at > desk.limit {
+        desk.fail_by_time(shared.rank, program.position());
+        return;
+    }
+    let pair = (shared.rank, from);
+    if desk.to_serve.get(&pair) == Some(&at) {
+        desk.to_serve.remove(&pair);
+    }
+    let Parcel { tag, size, payload, .. } = parcel;
+    let message = Served { at, from, tag, size, payload: desk.payloads.take(payload) };
+    let mut answers = std::mem::take(&mut desk.answers);
+    program.serve(message, &mut answers);
+    answers.drain(..).for_each(|answer| send(shared, desk, answer, at));
+    desk.answers = answers;
+    served(shared, desk);
+}
+
+fn send(shared: &mut Shared, desk: &mut Desk<'_>, message: Message, at: SimTime) {
+    let Message { to, context, tag, size, payload, .. } = message;
+    let overhead = desk.network.link(desk.level(shared.rank, to)).row(size).send_overhead;
+    let parcel = Parcel { context, tag, size, rendezvous: None, payload: desk.payloads.put(payload) };
+    dispatch(shared, desk, to, parcel, at + overhead);
+}
