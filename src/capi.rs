@@ -7,6 +7,7 @@
 pub mod abi;
 pub mod cc;
 pub mod datatype;
+pub mod fault;
 pub mod group;
 pub mod image;
 pub mod info;

@@ -2,13 +2,15 @@
 
 mod comm;
 mod cost;
+mod group;
 mod names;
 mod process;
 mod rules;
 mod runner;
 pub mod schedule;
 
-pub use comm::{Comm, Group};
+pub use comm::Comm;
+pub use group::{Group, Listing};
 pub use names::{algorithm_word, collective_word, non_blocking_name};
 pub use process::Process;
 pub use rules::{check_rules, default_algorithm, rule_size, suits};

@@ -1,7 +1,5 @@
 //! What all ranks share once their number is known: grids and communicators.
 
-use std::sync::Arc;
-
 use crate::mpi::{Comm, Group};
 use crate::rank::Rank;
 
@@ -53,7 +51,7 @@ impl CommTable {
             for (member, (_, _, rank)) in (0..).zip(group) {
                 places[*rank as usize] = (groups.len() as u32, member);
             }
-            groups.push(group_of(group));
+            groups.push(Group::of(group.iter().map(|(_, _, rank)| *rank).collect()));
         }
         CommTable { id, division: Some(Division { groups, places }), size: colors_and_keys.len() as u32 }
     }
@@ -101,19 +99,6 @@ impl CommTable {
     fn group(&self, rank: Rank) -> Option<&Group> {
         let division = self.division.as_ref()?;
         division.groups.get(division.places[rank as usize].0 as usize)
-    }
-}
-
-/// Equal distances need no list.
-fn group_of(members: &[(i64, i64, Rank)]) -> Group {
-    let ranks: Vec<Rank> = members.iter().map(|(_, _, rank)| *rank).collect();
-    let first = ranks[0];
-    let stride = ranks.get(1).map_or(Some(1), |second| second.checked_sub(first));
-    match stride {
-        Some(stride) if ranks.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(stride)) => {
-            Group::Strided { first, stride, size: ranks.len() as u32 }
-        }
-        _ => Group::Listed(Arc::from(ranks)),
     }
 }
 

@@ -1,24 +1,7 @@
-//! Communicators: who is in them, and the contexts that keep their messages apart.
+//! Communicators: a group, and the contexts that keep its messages apart.
 
-use std::sync::Arc;
-
+use super::Group;
 use crate::rank::{Context, Rank};
-
-/// An ordered set of world ranks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// `first`, `first + stride`, … (`size` of them); the world is (0, 1, size).
-    Strided {
-        /// The world rank of member 0.
-        first: Rank,
-        /// The distance of neighbours; at least 1.
-        stride: u32,
-        /// The number of members.
-        size: u32,
-    },
-    /// Any other.
-    Listed(Arc<[Rank]>),
-}
 
 /// A communicator as one of its members sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,40 +9,6 @@ pub struct Comm {
     id: u32,
     rank: u32,
     group: Group,
-}
-
-impl Group {
-    /// The number of members.
-    pub fn size(&self) -> u32 {
-        match self {
-            Group::Strided { size, .. } => *size,
-            Group::Listed(ranks) => ranks.len() as u32,
-        }
-    }
-
-    /// The world rank of `member`.
-    ///
-    /// # Panics
-    /// If there is no such member (in release builds, for a listed group only).
-    #[inline]
-    pub fn world(&self, member: u32) -> Rank {
-        debug_assert!(member < self.size());
-        match self {
-            Group::Strided { first, stride, .. } => first + member * stride,
-            Group::Listed(ranks) => ranks[member as usize],
-        }
-    }
-
-    /// The member that `world` is, if it is one.
-    pub fn member(&self, world: Rank) -> Option<u32> {
-        match self {
-            Group::Strided { first, stride, size } => {
-                let distance = world.checked_sub(*first)?;
-                (distance % stride == 0 && distance / stride < *size).then(|| distance / stride)
-            }
-            Group::Listed(ranks) => ranks.iter().position(|&rank| rank == world).map(|index| index as u32),
-        }
-    }
 }
 
 impl Comm {

@@ -1,7 +1,5 @@
 //! What calls a process makes of a program's actions.
 
-use std::sync::Arc;
-
 use super::engine::{Ran, Script, collective, platform, run, same, world};
 use crate::mpi::{Action, CollectiveCall, Comm, Group, Process, Sizes, check_rules};
 use crate::platform::{Algorithm, Collective};
@@ -93,9 +91,8 @@ fn the_platform_chooses_before_the_defaults_and_the_call_before_both() {
 
 #[test]
 fn a_communicator_s_members_are_addressed_by_their_world_ranks() {
-    let ranks: Arc<[u32]> = [4, 1, 3].into();
     let scripts = (0..5).map(|rank| {
-        let group = Group::Listed(ranks.clone());
+        let group = Group::of(vec![4, 1, 3]);
         let Some(member) = group.member(rank) else { return Vec::new() };
         vec![Action::Collective(CollectiveCall {
             comm: Comm::new(7, member, group),

@@ -1,0 +1,129 @@
+//! Groups: ordered sets of world ranks, as a formula where there is one.
+
+use std::sync::Arc;
+
+use crate::rank::Rank;
+
+/// An ordered set of world ranks. [`Group::of`] gives the same form to the same members, so that groups compare by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// `first`, `first + stride`, … (`size` of them); the world is (0, 1, size).
+    Strided {
+        /// The world rank of member 0.
+        first: Rank,
+        /// The distance of neighbours; at least 1.
+        stride: u32,
+        /// The number of members.
+        size: u32,
+    },
+    /// Any other.
+    Listed(Arc<Listing>),
+}
+
+/// The members of a group that no formula gives; made by [`Group::of`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct Listing {
+    ranks: Box<[Rank]>,
+    /// The members by ascending world rank; empty if they ascend as they are.
+    ascending: Box<[u32]>,
+}
+
+impl Group {
+    /// The group of nobody.
+    pub const EMPTY: Group = Group::Strided { first: 0, stride: 1, size: 0 };
+
+    /// The group of these world ranks, which are distinct, in this order.
+    pub fn of(ranks: Vec<Rank>) -> Self {
+        let Some(&first) = ranks.first() else { return Group::EMPTY };
+        let stride = ranks.get(1).map_or(Some(1), |second| second.checked_sub(first));
+        match stride {
+            Some(stride) if ranks.windows(2).all(|pair| pair[1].checked_sub(pair[0]) == Some(stride)) => {
+                Group::Strided { first, stride, size: ranks.len() as u32 }
+            }
+            _ => Group::Listed(Arc::new(Listing::of(ranks))),
+        }
+    }
+
+    /// The number of members.
+    pub fn size(&self) -> u32 {
+        match self {
+            Group::Strided { size, .. } => *size,
+            Group::Listed(listing) => listing.ranks.len() as u32,
+        }
+    }
+
+    /// The world rank of `member`.
+    ///
+    /// # Panics
+    /// If there is no such member (in release builds, for a listed group only).
+    #[inline]
+    pub fn world(&self, member: u32) -> Rank {
+        debug_assert!(member < self.size());
+        match self {
+            Group::Strided { first, stride, .. } => first + member * stride,
+            Group::Listed(listing) => listing.ranks[member as usize],
+        }
+    }
+
+    /// The member that `world` is, if it is one; in logarithmic time.
+    pub fn member(&self, world: Rank) -> Option<u32> {
+        match self {
+            Group::Strided { first, stride, size } => {
+                let distance = world.checked_sub(*first)?;
+                (distance % stride == 0 && distance / stride < *size).then(|| distance / stride)
+            }
+            Group::Listed(listing) => listing.member(world),
+        }
+    }
+
+    /// The world ranks of all members, in their order.
+    pub fn ranks(&self) -> impl ExactSizeIterator<Item = Rank> + '_ {
+        (0..self.size()).map(|member| self.world(member))
+    }
+}
+
+impl Listing {
+    fn of(ranks: Vec<Rank>) -> Self {
+        let mut ascending: Vec<u32> = Vec::new();
+        if !ranks.is_sorted() {
+            ascending.extend(0..ranks.len() as u32);
+            ascending.sort_unstable_by_key(|&member| ranks[member as usize]);
+        }
+        Listing { ranks: ranks.into(), ascending: ascending.into() }
+    }
+
+    fn member(&self, world: Rank) -> Option<u32> {
+        if self.ascending.is_empty() {
+            return self.ranks.binary_search(&world).ok().map(|at| at as u32);
+        }
+        let at = self.ascending.binary_search_by_key(&world, |&member| self.ranks[member as usize]).ok()?;
+        Some(self.ascending[at])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_distances_need_no_list() {
+        assert_eq!(Group::of(vec![3, 5, 7]), Group::Strided { first: 3, stride: 2, size: 3 });
+        assert_eq!(Group::of(vec![9]), Group::Strided { first: 9, stride: 1, size: 1 });
+        assert_eq!(Group::of(Vec::new()), Group::EMPTY);
+        for ranks in [vec![7, 5, 3], vec![0, 1, 3], vec![2, 0, 1]] {
+            assert!(matches!(Group::of(ranks), Group::Listed(_)));
+        }
+    }
+
+    #[test]
+    fn every_member_is_found_and_nobody_else() {
+        for ranks in [vec![], vec![4], vec![1, 2, 3], vec![2, 6, 10], vec![0, 1, 5, 9], vec![8, 3, 9, 0, 4]] {
+            let group = Group::of(ranks.clone());
+            assert_eq!(group.ranks().collect::<Vec<_>>(), ranks);
+            for world in 0..12 {
+                let place = ranks.iter().position(|&rank| rank == world).map(|place| place as u32);
+                assert_eq!(group.member(world), place, "{world} in {ranks:?}");
+            }
+        }
+    }
+}
