@@ -1,16 +1,29 @@
 //! Real MPI programs: an unmodified C or C++ program as a [`crate::rank::Program`].
 //!
 //! `cc` wraps the compiler; `image` loads a program once a rank, each with globals of its own; `process` is a rank as its
-//! MPI functions see it, `calls` are these functions; `libc` are the functions of the C library that a rank must not share.
+//! MPI functions see it, `calls` are these functions; `clib` are the functions of the C library that a rank must not share.
 #![allow(unsafe_code)]
 
 pub mod abi;
+mod calls;
 pub mod cc;
+mod clib;
+mod collective;
+mod comm;
 pub mod datatype;
-pub mod fault;
-pub mod group;
+mod error;
+mod fault;
+mod group;
+mod handles;
 pub mod image;
-pub mod info;
-pub mod libc;
+mod info;
+mod job;
 pub mod op;
-pub mod topology;
+mod process;
+mod program;
+mod request;
+mod timer;
+mod topology;
+
+pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Stream, on_fatal};
+pub use program::RealProgram;

@@ -11,9 +11,11 @@ pub mod schedule;
 
 pub use comm::Comm;
 pub use group::{Group, Listing};
+pub use cost::DataCost;
 pub use names::{algorithm_word, collective_word, non_blocking_name};
 pub use process::Process;
-pub use rules::{check_rules, default_algorithm, rule_size, suits};
+pub use runner::{Mover, Runner};
+pub use rules::{check_rules, choose, default_algorithm, rule_size, suits};
 
 use crate::platform::{Algorithm, Collective};
 use crate::rank::{Call, Reply};

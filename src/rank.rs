@@ -3,10 +3,12 @@
 //! Ranks, tags and contexts are world-wide numbers here; communicators are `mpi`'s business.
 
 mod call;
+mod fiber;
 mod matcher;
 
 pub use call::{
     COMPLETE, Call, Completion, Context, Message, Pattern, Payload, Program, ProgramError, Rank, Reply, ReplyKind,
-    RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
+    RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern, Which,
 };
+pub use fiber::{Fiber, Gate, Trap};
 pub use matcher::{Envelope, Matcher};

@@ -1,6 +1,6 @@
 //! A rank's outstanding requests, and what becomes of them when they complete.
 
-use crate::rank::{Call, Completion, RequestId, Requests};
+use crate::rank::{Call, Completion, RequestId, Requests, Which};
 
 use super::code::{Code, Op, Outputs, Pc, Receive, RequestName, Start, Wait, WaitKind};
 use super::grid::NONE;
@@ -84,7 +84,7 @@ impl RankState {
             WaitKind::All if wait.told => Call::WaitAll(requests),
             WaitKind::All => Call::Complete(requests),
             WaitKind::Any(_) => Call::WaitAny(requests),
-            WaitKind::Test(_) => Call::Test { requests, all: true, poll: true },
+            WaitKind::Test(_) => Call::Test { requests, which: Which::All, poll: true },
         })
     }
 

@@ -72,8 +72,8 @@ pub(super) fn run<P: Program + ?Sized>(
                 wait_any(shared, desk, task, requests);
                 None
             }
-            Call::Test { requests, all, poll } => {
-                wait_for_own_time(shared, desk, task, Wait::Test { requests, all, poll });
+            Call::Test { requests, which, poll } => {
+                wait_for_own_time(shared, desk, task, Wait::Test { requests, which, poll });
                 None
             }
             Call::Idle(span) => {

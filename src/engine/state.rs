@@ -1,7 +1,7 @@
 //! What the engine keeps of a rank: its tasks, its requests, what it has posted and what has come unasked.
 
 use crate::profile::TimeParts;
-use crate::rank::{Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern};
+use crate::rank::{Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern, Which};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::idle::Idle;
@@ -84,7 +84,7 @@ pub(super) enum Wait {
     /// One of the requests.
     Any(Requests),
     /// The time of its clock, to look at the requests then.
-    Test { requests: Requests, all: bool, poll: bool },
+    Test { requests: Requests, which: Which, poll: bool },
     /// A message to come.
     Probe(Pattern),
     /// The time of its clock, to look for a message then.

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::rank::{COMPLETE, Completion, Pattern, RequestId, Requests};
+use crate::rank::{COMPLETE, Completion, Pattern, RequestId, Requests, Which};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::desk::Desk;
@@ -165,10 +165,10 @@ pub(super) fn wake(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, turn: u3
             shared.control(task).wait = Wait::Any(requests);
             true
         }
-        Wait::Test { requests, all, poll } => {
+        Wait::Test { requests, which, poll } => {
             let cost = if poll { desk.poll } else { SimSpan::ZERO };
-            test(shared, desk, task, &requests, all, cost);
-            shared.control(task).wait = Wait::Test { requests, all, poll };
+            test(shared, desk, task, &requests, which, cost);
+            shared.control(task).wait = Wait::Test { requests, which, poll };
             true
         }
         Wait::Cancel(id) => {
@@ -231,7 +231,7 @@ fn cancel(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, id: RequestId) {
 }
 
 /// Completes what is complete at the task's clock; finding nothing costs `cost`.
-fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests, all: bool, cost: SimSpan) {
+fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests, which: Which, cost: SimSpan) {
     let clock = shared.control(task).clock;
     let done = |shared: &Shared, id: RequestId| {
         id == COMPLETE || {
@@ -242,11 +242,12 @@ fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests
     let ready: Vec<(u32, RequestId)> =
         (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(shared, id)).collect();
     desk.completions.clear();
-    if ready.is_empty() || (all && ready.len() < requests.len()) {
+    if ready.is_empty() || (which == Which::All && ready.len() < requests.len()) {
         shared.spend(task, Spent::Wait, cost);
         return;
     }
-    for (index, id) in ready {
+    let wanted = if which == Which::First { 1 } else { ready.len() };
+    for (index, id) in ready.into_iter().take(wanted) {
         shared.spend(task, Spent::Recv, overhead(shared, id));
         let completion = completion(shared, index, id);
         desk.completions.push(completion);

@@ -8,24 +8,24 @@ use crate::units::{Bytes, SimSpan};
 /// The roofline of [`CoreRates::span`], which is linear in the size: combining does an operation for every 8 bytes, reads
 /// two operands and writes one; copying reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct DataCost {
+pub struct DataCost {
     combine: f64,
     copy: f64,
 }
 
 impl DataCost {
     /// The costs of a rank whose memory bandwidth is `memory` bytes a second (see [`CoreRates::memory_share`]).
-    pub(super) fn new(core: &CoreRates, memory: f64) -> Self {
+    pub fn new(core: &CoreRates, memory: f64) -> Self {
         DataCost { combine: core.flops.seconds(1.0 / 8.0).max(3.0 / memory), copy: 2.0 / memory }
     }
 
     /// The time to combine `size` with as much.
-    pub(super) fn combine(self, size: Bytes) -> SimSpan {
+    pub fn combine(self, size: Bytes) -> SimSpan {
         span(self.combine, size)
     }
 
     /// The time to copy `size`.
-    pub(super) fn copy(self, size: Bytes) -> SimSpan {
+    pub fn copy(self, size: Bytes) -> SimSpan {
         span(self.copy, size)
     }
 }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::cost::DataCost;
 use super::names::{blocking_name, non_blocking_name};
-use super::runner::Runner;
+use super::runner::{NoData, Runner};
 use super::{Action, Aside, CollectiveCall, MpiProgram};
 use crate::platform::Platform;
 use crate::rank::{Call, Program, ProgramError, Reply};
@@ -62,7 +62,7 @@ impl<P: MpiProgram> Process<P> {
         let collective = call.collective;
         let sequence = self.sequence(call.comm.id());
         let name = if blocking { blocking_name(collective) } else { non_blocking_name(collective) };
-        match Runner::new(call, &self.platform.collectives, self.cost, sequence) {
+        match Runner::new(call, &self.platform.collectives, self.cost, sequence, NoData) {
             Ok(runner) if blocking => {
                 self.active = Some(Box::new(Active { runner, left: false }));
                 Call::Enter(name)
@@ -92,10 +92,10 @@ impl<P: MpiProgram> Process<P> {
 
 impl<P: MpiProgram> Program for Process<P> {
     #[inline]
-    fn next(&mut self, reply: Reply<'_>) -> Call {
+    fn next(&mut self, mut reply: Reply<'_>) -> Call {
         if let Some(active) = &mut self.active {
             if !active.left {
-                return active.runner.next_call(&reply).unwrap_or_else(|| {
+                return active.runner.next_call(&mut reply).unwrap_or_else(|| {
                     active.left = true;
                     Call::Leave
                 });
@@ -117,8 +117,8 @@ impl<P: MpiProgram> Program for Process<P> {
 }
 
 impl Program for Strand {
-    fn next(&mut self, reply: Reply<'_>) -> Call {
-        self.runner.next_call(&reply).unwrap_or(Call::Finish)
+    fn next(&mut self, mut reply: Reply<'_>) -> Call {
+        self.runner.next_call(&mut reply).unwrap_or(Call::Finish)
     }
 
     fn position(&self) -> Option<String> {

@@ -75,7 +75,7 @@ pub fn rule_size(call: &CollectiveCall) -> Bytes {
 ///
 /// # Errors
 /// See [`suits`].
-pub(super) fn choose(call: &CollectiveCall, rules: &CollectiveRules) -> Result<Algorithm, String> {
+pub fn choose(call: &CollectiveCall, rules: &CollectiveRules) -> Result<Algorithm, String> {
     let (collective, ranks, size) = (call.collective, call.comm.size(), rule_size(call));
     match call.algorithm.or_else(|| rules.algorithm(collective, ranks, size)) {
         Some(algorithm) => suits(collective, algorithm).map(|()| algorithm),

@@ -1,18 +1,59 @@
 //! One rank's part in one collective as calls: the schedule's steps with world ranks, sizes, a tag and costs.
 
+use smallvec::SmallVec;
+
 use super::cost::DataCost;
 use super::names::collective_word;
 use super::rules;
-use super::schedule::{Layout, Parts, Piece, Schedule, Seat, Space, Step, Then};
+use super::schedule::{Layout, Parts, Piece, Schedule, Seat, Side, Space, Step, Then};
 use super::{CollectiveCall, Comm, Sizes};
 use crate::platform::{Collective, CollectiveRules};
-use crate::rank::{Call, Message, Pattern, Reply, ReplyKind, Requests, SendMode, Source, Tag, TagPattern};
+use crate::rank::{
+    Call, Completion, Message, Pattern, Payload, Reply, ReplyKind, Requests, SendMode, Source, Tag, TagPattern,
+};
 use crate::units::{Bytes, SimSpan};
+
+/// Moves the data of a rank's part in a collective, as its schedule says.
+pub trait Mover {
+    /// Whether there is data; if not, none of the functions is called.
+    const MOVES: bool;
+    /// The packed size of what is not divided between blocks of a split buffer, bytes.
+    fn element(&self) -> u32 {
+        1
+    }
+    /// The data of `piece`, packed.
+    fn read(&mut self, layout: &Layout, piece: Piece) -> Payload;
+    /// Stores packed data in `piece`, or combines it with what is there.
+    fn store(&mut self, layout: &Layout, piece: Piece, then: Then, payload: Payload);
+    /// Copies block after block.
+    fn copy(&mut self, layout: &Layout, from: Piece, to: Piece);
+    /// Combines block after block: `from` is on this side.
+    fn combine(&mut self, layout: &Layout, from: Piece, to: Piece, side: Side);
+}
+
+/// Moves nothing: described programs have no data.
+#[derive(Clone, Copy, Debug)]
+pub struct NoData;
+
+impl Mover for NoData {
+    const MOVES: bool = false;
+    fn read(&mut self, _: &Layout, _: Piece) -> Payload {
+        None
+    }
+    fn store(&mut self, _: &Layout, _: Piece, _: Then, _: Payload) {}
+    fn copy(&mut self, _: &Layout, _: Piece, _: Piece) {}
+    fn combine(&mut self, _: &Layout, _: Piece, _: Piece, _: Side) {}
+}
 
 /// One rank's part in one collective.
 #[derive(Debug)]
-pub(super) struct Runner {
+pub struct Runner<M = NoData> {
     schedule: Schedule,
+    mover: M,
+    /// What the receive under way is for.
+    expected: Option<(Piece, Then)>,
+    /// What was started: the pieces of receives, `None` of sends.
+    started: SmallVec<[Option<Piece>; 4]>,
     comm: Comm,
     layout: Layout,
     cost: DataCost,
@@ -24,16 +65,17 @@ pub(super) struct Runner {
     requests: Requests,
 }
 
-impl Runner {
-    /// This rank's part in `call`, the `sequence`th collective of its communicator.
+impl<M: Mover> Runner<M> {
+    /// This rank's part in `call`, the `sequence`th collective of its communicator, whose data `mover` moves.
     ///
     /// # Errors
     /// What is wrong with the call.
-    pub(super) fn new(
+    pub fn new(
         call: CollectiveCall,
         rules: &CollectiveRules,
         cost: DataCost,
         sequence: u32,
+        mover: M,
     ) -> Result<Self, String> {
         let algorithm = rules::choose(&call, rules)?;
         let seat = seat(&call)?;
@@ -47,7 +89,11 @@ impl Runner {
         let layout = match (schedule.parts(), sizes) {
             (Parts::Split(parts), _) => {
                 // What is combined is divided between elements only.
-                let element = if collective == Collective::Bcast { 1 } else { 8 };
+                let element = match collective {
+                    _ if M::MOVES => mover.element().max(1),
+                    Collective::Bcast => 1,
+                    _ => 8,
+                };
                 Layout::Split { total: whole, parts, element }
             }
             (Parts::Ranks, Sizes::Same(block)) => Layout::Uniform { block, parts: seat.size },
@@ -60,14 +106,22 @@ impl Runner {
         };
         // The kind keeps mismatched collectives from taking each other's messages, the sequence outstanding ones.
         let tag = sequence << 4 | collective as Tag;
-        Ok(Runner { schedule, comm, layout, cost, tag, open, busy: SimSpan::ZERO, requests: Requests::new() })
+        let (expected, started) = (None, SmallVec::new());
+        Ok(Runner { schedule, mover, expected, started, comm, layout, cost, tag, open, busy: SimSpan::ZERO, requests: Requests::new() })
+    }
+
+    /// What has moved the data, at the end.
+    pub fn into_mover(self) -> M {
+        self.mover
     }
 
     /// Takes the reply to the last call and gives the next, `None` at the end.
     #[inline]
-    pub(super) fn next_call(&mut self, reply: &Reply<'_>) -> Option<Call> {
-        if let ReplyKind::Started(request) = reply.kind {
-            self.requests.push(request);
+    pub fn next_call(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
+        match &mut reply.kind {
+            ReplyKind::Started(request) => self.requests.push(*request),
+            ReplyKind::Completed(completions) if M::MOVES => self.take(completions),
+            _ => {}
         }
         if self.busy > SimSpan::ZERO {
             return Some(Call::Compute(std::mem::take(&mut self.busy)));
@@ -75,44 +129,82 @@ impl Runner {
         loop {
             return Some(match self.schedule.next_step() {
                 Step::Send { to, piece } => Call::Send(self.message(to, piece)),
-                Step::StartSend { to, piece } => Call::Isend(self.message(to, piece)),
+                Step::StartSend { to, piece } => {
+                    if M::MOVES {
+                        self.started.push(None);
+                    }
+                    Call::Isend(self.message(to, piece))
+                }
                 Step::Recv { from, piece, then } => {
-                    self.combine_after(piece, then);
+                    self.expect(piece, then);
                     Call::Recv(self.pattern(from, piece))
                 }
-                Step::StartRecv { from, piece } => Call::Irecv(self.pattern(from, piece)),
+                Step::StartRecv { from, piece } => {
+                    if M::MOVES {
+                        self.started.push(Some(piece));
+                    }
+                    Call::Irecv(self.pattern(from, piece))
+                }
                 Step::Exchange { to, send, from, recv, then } => {
-                    self.combine_after(recv, then);
+                    self.expect(recv, then);
                     Call::Exchange(self.message(to, send), self.pattern(from, recv))
                 }
+                Step::WaitAll if M::MOVES => Call::WaitAll(std::mem::take(&mut self.requests)),
                 Step::WaitAll => Call::Complete(std::mem::take(&mut self.requests)),
-                Step::Copy { from, .. } => match self.cost.copy(self.layout.bytes(from.blocks)) {
-                    SimSpan::ZERO => continue,
-                    span => Call::Compute(span),
-                },
-                Step::Combine { from, .. } => match self.cost.combine(self.layout.bytes(from.blocks)) {
-                    SimSpan::ZERO => continue,
-                    span => Call::Compute(span),
-                },
+                Step::Copy { from, to } => {
+                    if M::MOVES {
+                        self.mover.copy(&self.layout, from, to);
+                    }
+                    match self.cost.copy(self.layout.bytes(from.blocks)) {
+                        SimSpan::ZERO => continue,
+                        span => Call::Compute(span),
+                    }
+                }
+                Step::Combine { from, to, side } => {
+                    if M::MOVES {
+                        self.mover.combine(&self.layout, from, to, side);
+                    }
+                    match self.cost.combine(self.layout.bytes(from.blocks)) {
+                        SimSpan::ZERO => continue,
+                        span => Call::Compute(span),
+                    }
+                }
                 Step::Done => return None,
             });
         }
     }
 
-    fn combine_after(&mut self, piece: Piece, then: Then) {
+    /// Stores what has come.
+    fn take(&mut self, completions: &mut [Completion]) {
+        if let Some((piece, then)) = self.expected.take() {
+            self.mover.store(&self.layout, piece, then, completions[0].payload.take());
+            return;
+        }
+        for (piece, completion) in self.started.drain(..).zip(completions) {
+            if let Some(piece) = piece {
+                self.mover.store(&self.layout, piece, Then::Store, completion.payload.take());
+            }
+        }
+    }
+
+    fn expect(&mut self, piece: Piece, then: Then) {
+        if M::MOVES {
+            self.expected = Some((piece, then));
+        }
         if let Then::Combine(_) = then {
             self.busy = self.cost.combine(self.layout.bytes(piece.blocks));
         }
     }
 
-    fn message(&self, to: u32, piece: Piece) -> Message {
+    fn message(&mut self, to: u32, piece: Piece) -> Message {
+        let payload = if M::MOVES { self.mover.read(&self.layout, piece) } else { None };
         Message {
             to: self.comm.world(to),
             context: self.comm.collective(),
             tag: self.tag,
             size: self.layout.bytes(piece.blocks),
             mode: SendMode::Standard,
-            payload: None,
+            payload,
         }
     }
 

@@ -92,6 +92,17 @@ pub struct Pattern {
     pub capacity: Bytes,
 }
 
+/// How many requests a test completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// All or none (MPI_Testall).
+    All,
+    /// Those that are complete (MPI_Testsome).
+    Some,
+    /// The first in the list that is complete (MPI_Testany).
+    First,
+}
+
 /// What a rank asks of the simulator. Each call is answered by one [`Reply`] of the kind stated.
 #[derive(Debug)]
 pub enum Call {
@@ -113,12 +124,12 @@ pub enum Call {
     Complete(Requests),
     /// Waits for the one that completes first (the first in the list among equals). → `Completed` with one entry
     WaitAny(Requests),
-    /// Completes those that are complete now, if `all` only if all are. → `Completed`, possibly with no entry
+    /// Completes those that are complete now. → `Completed`, possibly with no entry
     Test {
         /// The requests asked about.
         requests: Requests,
-        /// Complete all or none.
-        all: bool,
+        /// How many of them.
+        which: Which,
         /// To complete none takes a poll of the core's time; otherwise no time.
         poll: bool,
     },

@@ -9,7 +9,7 @@ use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation
 use mcpsim::platform::{CollectiveRules, CoreRates, Level, Link, LoadLaw, Placement, Platform, Row, Shape, Site};
 use mcpsim::rank::{
     Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SERVICE, SendMode, Served,
-    Source, TagPattern,
+    Source, TagPattern, Which,
 };
 use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
@@ -214,7 +214,7 @@ impl Script {
         self.asked = Asked::Poll(how, failed);
         match how.probe {
             true => Call::Iprobe(self.pattern(None, None)),
-            false => Call::Test { requests: self.requests.iter().copied().collect(), all: true, poll: !how.free },
+            false => Call::Test { requests: self.requests.iter().copied().collect(), which: Which::All, poll: !how.free },
         }
     }
 
@@ -305,7 +305,7 @@ impl Program for Script {
                 Do::Test | Do::Look => {
                     self.asked = Asked::Test;
                     let poll = matches!(line, Do::Test);
-                    Call::Test { requests: self.requests.iter().copied().collect(), all: true, poll }
+                    Call::Test { requests: self.requests.iter().copied().collect(), which: Which::All, poll }
                 }
                 Do::Ask(to, size, tag) => {
                     let payload = Some(Box::new(vec![self.rank as u8; size as usize]));

@@ -57,8 +57,8 @@ impl Layout {
         }
     }
 
-    /// Where block `block` of a split buffer starts; block `parts` is its end.
-    fn offset(&self, block: u64) -> u64 {
+    /// Where block `block` of a split buffer starts, bytes; block `parts` is its end.
+    pub(crate) fn offset(&self, block: u64) -> u64 {
         let Layout::Split { total, parts, element } = self else { return 0 };
         let element = u64::from(*element);
         let elements = total.get().div_ceil(element);

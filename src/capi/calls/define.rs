@@ -1,0 +1,47 @@
+//! How MPI functions are defined: `mpi_functions!` makes each a C function that finds its rank and turns errors into codes.
+
+use std::ffi::c_int;
+
+use super::super::abi;
+use super::super::error::MpiResult;
+use super::super::process::{Process, enter};
+
+/// The address of a C function.
+#[derive(Clone, Copy, Debug)]
+pub struct Function(pub *const ());
+
+// SAFETY: the address of a function is a plain number.
+unsafe impl Sync for Function {}
+
+/// Runs an MPI function: what C gets.
+#[inline(always)]
+pub fn run(name: &'static str, body: impl FnOnce(&Process) -> MpiResult) -> c_int {
+    let process = enter(name);
+    let code = match body(process) {
+        Ok(()) => abi::MPI_SUCCESS,
+        Err(error) => process.raise(error),
+    };
+    process.start_timer();
+    code
+}
+
+/// Defines MPI functions and the chapter's `TABLE` of them. `p` in `fn MPI_Name(p; …)` is the rank; the body gives an
+/// [`MpiResult`], whose error goes to the error handler it belongs to.
+macro_rules! mpi_functions {
+    ($($(#[$meta:meta])* fn $name:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
+        $(
+            $(#[$meta])*
+            #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
+                $crate::capi::calls::define::run(stringify!($name), |$p: &$crate::capi::process::Process| {
+                    // SAFETY: the arguments are what the standard demands of the caller.
+                    #[allow(unused_unsafe)]
+                    unsafe { $body }
+                })
+            }
+        )*
+        pub const TABLE: &[(&str, $crate::capi::calls::Function)] = &[
+            $((stringify!($name), $crate::capi::calls::Function($name as *const ())),)*
+        ];
+    };
+}

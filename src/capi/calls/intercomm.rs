@@ -1,0 +1,354 @@
+//! Collectives of intercommunicators (MPI-3.1, section 5.2.2): what one group gives goes to the other.
+//!
+//! Groups collect and distribute by their own communicators; between them go messages of their leaders or, where every rank
+//! has something for every other, of all.
+
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+use super::super::abi::{self, Handle};
+use super::super::collective::{Combine, DataMover, NO_LAYOUT, Part, Plan, Region, Shape};
+use super::super::comm::Comm;
+use super::super::error::{MpiError, MpiResult};
+use super::super::process::{Process, bytes};
+use super::collectives::Buffer;
+use crate::mpi::Sizes;
+use crate::platform::Collective;
+use crate::rank::{COMPLETE, Call, Message, Pattern, Requests, SendMode, Source, TagPattern};
+use crate::units::Bytes;
+
+/// Messages between the groups in one collective.
+struct Between<'a> {
+    p: &'a Process,
+    comm: &'a Comm,
+    tag: u32,
+}
+
+impl<'a> Between<'a> {
+    fn new(p: &'a Process, comm: &'a Comm, sequence: u32) -> Self {
+        Between { p, comm, tag: Comm::tag(sequence) }
+    }
+
+    /// Starts to send to the remote group's `to`.
+    fn start(&self, to: u32, data: Vec<u8>) -> u32 {
+        self.p.call_start(Call::Isend(Message {
+            to: self.comm.peers().world(to),
+            context: self.comm.local.collective(),
+            tag: self.tag,
+            size: bytes(data.len()),
+            mode: SendMode::Standard,
+            payload: (!data.is_empty()).then(|| Box::new(data)),
+        }))
+    }
+
+    fn send(&self, to: u32, data: Vec<u8>) {
+        let request = self.start(to, data);
+        self.finish(Requests::from_slice(&[request]));
+    }
+
+    fn finish(&self, requests: Requests) {
+        if requests.iter().any(|&request| request != COMPLETE) {
+            self.p.complete(requests);
+        }
+    }
+
+    /// Receives from the remote group's `from`.
+    fn recv(&self, from: u32) -> Vec<u8> {
+        let pattern = Pattern {
+            from: Source::Rank(self.comm.peers().world(from)),
+            context: self.comm.local.collective(),
+            tag: TagPattern::Tag(self.tag),
+            capacity: Bytes::MAX,
+        };
+        let take = |completions: &mut [crate::rank::Completion]| completions[0].payload.take();
+        self.p.call_completed(Call::Recv(pattern), take).map_or(Vec::new(), |data| *data)
+    }
+
+    /// The local group's leader and the remote one's exchange data; the others get nothing.
+    fn leaders_exchange(&self, data: Vec<u8>) -> Option<Vec<u8>> {
+        (self.comm.rank() == 0).then(|| {
+            let request = self.start(0, data);
+            let theirs = self.recv(0);
+            self.finish(Requests::from_slice(&[request]));
+            theirs
+        })
+    }
+}
+
+/// The communicator of the local group.
+fn local(comm: &Comm) -> Rc<Comm> {
+    comm.remote.as_ref().expect("an intercommunicator").1.clone()
+}
+
+/// Carries out a collective of the local group.
+fn locally(p: &Process, comm: &Comm, collective: Collective, sizes: Sizes, mover: DataMover) -> MpiResult {
+    let comm = local(comm);
+    let sequence = comm.next_sequence();
+    Part { collective, comm, root: 0, sizes, mover }.carry_out(p, sequence)
+}
+
+/// The data of a buffer, packed.
+fn packed(buffer: &Buffer) -> Vec<u8> {
+    let mut data = Vec::with_capacity(buffer.count * buffer.datatype.size());
+    // SAFETY: the program's buffer is there until the collective ends.
+    unsafe { buffer.datatype.pack(buffer.base, buffer.count, &mut data) };
+    data
+}
+
+/// Stores packed data in a buffer.
+fn store(buffer: &Buffer, data: &[u8]) {
+    let room = buffer.count * buffer.datatype.size();
+    // SAFETY: as above.
+    unsafe { buffer.datatype.unpack(buffer.base, buffer.count, &data[..data.len().min(room)]) };
+}
+
+/// The leader's buffer goes to the whole local group.
+fn spread(p: &Process, comm: &Comm, buffer: &Buffer) -> MpiResult {
+    let output = buffer.region(Shape::Whole(buffer.count));
+    let mover = DataMover::new(Region::absent(buffer.datatype.clone()), output);
+    locally(p, comm, Collective::Bcast, Sizes::Same(buffer.size()), mover)
+}
+
+/// The local group's contributions, combined at its leader.
+fn collect(p: &Process, comm: &Comm, input: &Buffer, combine: Combine, handle: Handle) -> MpiResult<Vec<u8>> {
+    let room = Region::room(&input.datatype, input.count);
+    let result = Buffer { base: room.base, ..input.clone() };
+    let whole = Shape::Whole(input.count);
+    let to = result.region(whole.clone());
+    let mover = DataMover::combining(input.region(whole), to, combine, input.count, handle);
+    locally(p, comm, Collective::Reduce, Sizes::Same(input.size()), mover)?;
+    Ok(if comm.rank() == 0 { packed(&result) } else { Vec::new() })
+}
+
+/// Who a rank is in a collective with a root.
+enum Role {
+    Root,
+    /// In the root's group, with nothing to do.
+    Beside,
+    /// In the other group; the root's number.
+    Other(u32),
+}
+
+fn role(comm: &Comm, root: c_int) -> MpiResult<Role> {
+    match root {
+        abi::MPI_ROOT => Ok(Role::Root),
+        abi::MPI_PROC_NULL => Ok(Role::Beside),
+        root if root >= 0 && (root as u32) < comm.peers().size() => Ok(Role::Other(root as u32)),
+        root => {
+            let what = format!(
+                "root {root}: expected MPI_ROOT, MPI_PROC_NULL, or 0 to {}, a rank of the remote group of {}",
+                comm.peers().size() - 1,
+                comm.describe()
+            );
+            Err(MpiError::new(abi::MPI_ERR_ROOT, what).on_comm(comm.handle))
+        }
+    }
+}
+
+fn code(comm: Rc<Comm>, body: impl FnOnce(&Process, Between<'_>) -> MpiResult + 'static) -> MpiResult<Plan> {
+    let with = comm.clone();
+    Ok(Plan::Code(comm, Box::new(move |p, sequence| body(p, Between::new(p, &with, sequence)))))
+}
+
+pub fn barrier(comm: Rc<Comm>) -> MpiResult<Plan> {
+    code(comm, |p, between| {
+        let nothing = || Region::room(&named_byte(), 0);
+        let mover = || DataMover::new(nothing(), nothing());
+        locally(p, between.comm, Collective::Barrier, Sizes::Same(Bytes::ZERO), mover())?;
+        between.leaders_exchange(Vec::new());
+        locally(p, between.comm, Collective::Barrier, Sizes::Same(Bytes::ZERO), mover())
+    })
+}
+
+fn named_byte() -> super::super::datatype::Type {
+    super::super::datatype::Datatype::named(abi::MPI_BYTE).expect("a named datatype").clone()
+}
+
+pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: Buffer) -> MpiResult<Plan> {
+    let role = role(&comm, root)?;
+    code(comm, move |p, between| match role {
+        Role::Root => {
+            between.send(0, packed(&buffer));
+            Ok(())
+        }
+        Role::Beside => Ok(()),
+        Role::Other(root) => {
+            if between.comm.rank() == 0 {
+                store(&buffer, &between.recv(root));
+            }
+            spread(p, between.comm, &buffer)
+        }
+    })
+}
+
+pub fn reduction(
+    collective: Collective,
+    comm: Rc<Comm>,
+    root: c_int,
+    (input, result): (Buffer, Buffer),
+    (combine, handle): (Combine, Handle),
+) -> MpiResult<Plan> {
+    match collective {
+        Collective::Reduce => {
+            let role = role(&comm, root)?;
+            code(comm, move |p, between| match role {
+                Role::Root => {
+                    store(&result, &between.recv(0));
+                    Ok(())
+                }
+                Role::Beside => Ok(()),
+                Role::Other(root) => {
+                    let data = collect(p, between.comm, &input, combine, handle)?;
+                    if between.comm.rank() == 0 {
+                        between.send(root, data);
+                    }
+                    Ok(())
+                }
+            })
+        }
+        Collective::Allreduce => code(comm, move |p, between| {
+            let data = collect(p, between.comm, &input, combine, handle)?;
+            if let Some(theirs) = between.leaders_exchange(data) {
+                store(&result, &theirs);
+            }
+            spread(p, between.comm, &result)
+        }),
+        _ => {
+            let what = "a scan over an intercommunicator: expected an intracommunicator";
+            Err(MpiError::new(abi::MPI_ERR_COMM, what).on_comm(comm.handle))
+        }
+    }
+}
+
+pub fn reduce_scatter(
+    comm: Rc<Comm>,
+    input: Buffer,
+    result: Buffer,
+    blocks: &Rc<[(usize, isize)]>,
+    (combine, handle): (Combine, Handle),
+) -> MpiResult<Plan> {
+    let blocks = blocks.clone();
+    code(comm, move |p, between| {
+        let data = collect(p, between.comm, &input, combine, handle)?;
+        let size = input.datatype.size();
+        // The local group's blocks of what the remote group has combined.
+        let theirs = between.leaders_exchange(data).unwrap_or_default();
+        let byte = named_byte();
+        let mut at = 0;
+        let cut = |&(count, _): &(usize, isize)| {
+            let block = (count * size, at as isize);
+            at += count * size;
+            block
+        };
+        let cuts: Rc<[(usize, isize)]> = blocks.iter().map(cut).collect();
+        let sizes = Sizes::Each(cuts.iter().map(|&(count, _)| bytes(count)).collect());
+        let input = Region::new(theirs.as_ptr().cast_mut(), byte, Shape::Varying(cuts));
+        let me = between.comm.rank();
+        let mover = DataMover::new(input, result.region(Shape::Only(me, result.count)));
+        let sizes = if me == 0 { sizes } else { Sizes::Same(result.size()) };
+        locally(p, between.comm, Collective::Scatterv, sizes, mover)
+    })
+}
+
+/// What ranks of the local group give goes to the ranks of the remote one that take it.
+fn all_to_all(comm: Rc<Comm>, input: impl Fn(u32) -> Vec<u8> + 'static, output: Region) -> MpiResult<Plan> {
+    code(comm, move |_, between| {
+        let (me, remote) = (between.comm.rank(), between.comm.peers().size());
+        // Beginning with one's own number, so that not all send to the same first.
+        let others = || (0..remote).map(|distance| (me + distance) % remote);
+        let requests: Requests = others().map(|to| between.start(to, input(to))).collect();
+        for from in others() {
+            let data = between.recv(from);
+            let (at, count, datatype) = output.block(&NO_LAYOUT, from);
+            store(&Buffer { base: at, count, datatype: datatype.clone() }, &data);
+        }
+        between.finish(requests);
+        Ok(())
+    })
+}
+
+pub fn allgather(comm: Rc<Comm>, mine: Buffer, output: Region) -> MpiResult<Plan> {
+    all_to_all(comm, move |_| packed(&mine), output)
+}
+
+pub fn alltoall(comm: Rc<Comm>, input: Region, output: Region) -> MpiResult<Plan> {
+    let block = move |to: u32| {
+        let mut data = Vec::new();
+        let (at, count, datatype) = input.block(&NO_LAYOUT, to);
+        // SAFETY: the program's buffer is there until the collective ends.
+        unsafe { datatype.pack(at, count, &mut data) };
+        data
+    };
+    all_to_all(comm, block, output)
+}
+
+type Argument = (*const c_void, c_int, Handle);
+
+/// # Safety
+/// The arguments are a collective's.
+pub unsafe fn gather(
+    p: &Process,
+    comm: Rc<Comm>,
+    send: Argument,
+    recv: Argument,
+    shape: impl FnOnce(&Buffer, u32) -> MpiResult<(Shape, Sizes)>,
+    root: c_int,
+) -> MpiResult<Plan> {
+    match role(&comm, root)? {
+        Role::Beside => code(comm, |_, _| Ok(())),
+        Role::Root => {
+            let result = Buffer::new(p, recv.0, recv.1, recv.2)?;
+            let output = result.region(shape(&result, comm.peers().size())?.0);
+            code(comm, move |_, between| {
+                for from in 0..between.comm.peers().size() {
+                    let data = between.recv(from);
+                    let (at, count, datatype) = output.block(&NO_LAYOUT, from);
+                    store(&Buffer { base: at, count, datatype: datatype.clone() }, &data);
+                }
+                Ok(())
+            })
+        }
+        Role::Other(root) => {
+            let mine = Buffer::new(p, send.0, send.1, send.2)?;
+            code(comm, move |_, between| {
+                between.send(root, packed(&mine));
+                Ok(())
+            })
+        }
+    }
+}
+
+/// # Safety
+/// The arguments are a collective's.
+pub unsafe fn scatter(
+    p: &Process,
+    comm: Rc<Comm>,
+    send: Argument,
+    recv: Argument,
+    shape: impl FnOnce(&Buffer, u32) -> MpiResult<(Shape, Sizes)>,
+    root: c_int,
+) -> MpiResult<Plan> {
+    match role(&comm, root)? {
+        Role::Beside => code(comm, |_, _| Ok(())),
+        Role::Root => {
+            let source = Buffer::new(p, send.0, send.1, send.2)?;
+            let input = source.region(shape(&source, comm.peers().size())?.0);
+            code(comm, move |_, between| {
+                let start = |to| {
+                    let (at, count, datatype) = input.block(&NO_LAYOUT, to);
+                    between.start(to, packed(&Buffer { base: at, count, datatype: datatype.clone() }))
+                };
+                let requests = (0..between.comm.peers().size()).map(start).collect();
+                between.finish(requests);
+                Ok(())
+            })
+        }
+        Role::Other(root) => {
+            let mine = Buffer::new(p, recv.0, recv.1, recv.2)?;
+            code(comm, move |_, between| {
+                store(&mine, &between.recv(root));
+                Ok(())
+            })
+        }
+    }
+}

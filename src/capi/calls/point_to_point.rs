@@ -1,0 +1,313 @@
+//! Point-to-point messages (MPI-3.1, sections 3.2 to 3.7, 3.10).
+
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+use super::super::abi::{self, Handle, Status};
+use super::super::comm::Comm;
+use super::super::datatype::Type;
+use super::super::error::{self, MpiError, MpiResult};
+use super::super::process::Process;
+use super::super::request::{Operation, Request, Target, message_to, proc_null};
+use crate::rank::{COMPLETE, Call, Pattern, SendMode, TagPattern};
+use crate::units::Bytes;
+
+/// The greatest tag (MPI_TAG_UB).
+pub const TAG_UB: c_int = i32::MAX;
+
+/// What a send sends, checked.
+pub struct Outgoing {
+    pub comm: Rc<Comm>,
+    pub buffer: *const u8,
+    pub count: usize,
+    pub datatype: Type,
+    pub to: c_int,
+    pub tag: c_int,
+    pub mode: SendMode,
+}
+
+/// A tag of a message to send.
+fn check_tag(tag: c_int, comm: &Comm) -> MpiResult {
+    if tag < 0 {
+        let what = format!("tag {tag}: expected 0 to {TAG_UB}");
+        return Err(MpiError::new(abi::MPI_ERR_TAG, what).on_comm(comm.handle));
+    }
+    Ok(())
+}
+
+impl Outgoing {
+    /// Checks the arguments of a send.
+    #[inline]
+    pub fn new(
+        p: &Process,
+        (buffer, count, datatype): (*const c_void, c_int, Handle),
+        (to, tag): (c_int, c_int),
+        comm: Handle,
+        mode: SendMode,
+    ) -> MpiResult<Self> {
+        let comm = p.comm(comm)?;
+        let on = |error: MpiError| error.on_comm(comm.handle);
+        let count = error::count(count, "the count").map_err(on)?;
+        let datatype = p.committed(datatype).map_err(on)?;
+        check_tag(tag, &comm)?;
+        if to != abi::MPI_PROC_NULL {
+            comm.peer(to)?;
+        }
+        Ok(Outgoing { comm, buffer: buffer.cast(), count, datatype, to, tag, mode })
+    }
+
+    /// The data as it is sent.
+    ///
+    /// # Safety
+    /// The buffer holds `count` elements of the datatype.
+    #[inline]
+    pub unsafe fn data(&self) -> Vec<u8> {
+        let mut data = Vec::with_capacity(self.datatype.size() * self.count);
+        // SAFETY: the caller's promise.
+        unsafe { self.datatype.pack(self.buffer, self.count, &mut data) };
+        data
+    }
+
+    /// The message; `None` if it goes to nobody.
+    ///
+    /// # Safety
+    /// As [`Outgoing::data`].
+    #[inline]
+    pub unsafe fn message(&self) -> MpiResult<Option<crate::rank::Message>> {
+        if self.to == abi::MPI_PROC_NULL {
+            return Ok(None);
+        }
+        let to = self.comm.peer(self.to)?;
+        // SAFETY: the caller's promise.
+        let data = unsafe { self.data() };
+        Ok(Some(message_to(to, &self.comm, self.tag, data, self.mode)))
+    }
+
+    unsafe fn send(self, p: &Process) -> MpiResult {
+        // SAFETY: the caller's promise.
+        if let Some(message) = unsafe { self.message()? } {
+            p.call_done(Call::Send(message));
+        }
+        Ok(())
+    }
+
+    unsafe fn start(self, p: &Process, request: *mut Handle) -> MpiResult {
+        // SAFETY: the caller's promise.
+        let message = unsafe { self.message()? };
+        let engine = message.map_or(COMPLETE, |message| p.call_start(Call::Isend(message)));
+        let operation = if engine == COMPLETE && self.to == abi::MPI_PROC_NULL {
+            Operation::Nothing(proc_null())
+        } else {
+            Operation::Send
+        };
+        // SAFETY: the program's request.
+        unsafe { *request = p.add_request(Request::new(engine, operation, self.comm)) };
+        Ok(())
+    }
+}
+
+/// What a receive takes, checked.
+pub struct Incoming {
+    pub comm: Rc<Comm>,
+    pub target: Target,
+    /// `None` if it is from nobody.
+    pub pattern: Option<Pattern>,
+}
+
+impl Incoming {
+    /// Checks the arguments of a receive.
+    #[inline]
+    pub fn new(
+        p: &Process,
+        (buffer, count, datatype): (*mut c_void, c_int, Handle),
+        (from, tag): (c_int, c_int),
+        comm: Handle,
+    ) -> MpiResult<Self> {
+        let comm = p.comm(comm)?;
+        let on = |error: MpiError| error.on_comm(comm.handle);
+        let count = error::count(count, "the count").map_err(on)?;
+        let datatype = p.committed(datatype).map_err(on)?;
+        let pattern = pattern(&comm, from, tag)?;
+        Ok(Incoming { target: Target { buffer: buffer.cast(), count, datatype }, pattern, comm })
+    }
+
+    unsafe fn recv(self, p: &Process) -> (Status, MpiResult) {
+        let Some(pattern) = self.pattern else { return (proc_null(), Ok(())) };
+        p.call_completed(Call::Recv(pattern), |completions| {
+            // SAFETY: the caller's promise.
+            unsafe { self.target.store(&mut completions[0], &self.comm) }
+        })
+    }
+
+    unsafe fn start(self, p: &Process) -> Handle {
+        let (engine, operation) = match self.pattern {
+            Some(pattern) => (p.call_start(Call::Irecv(pattern)), Operation::Recv(self.target)),
+            None => (COMPLETE, Operation::Nothing(proc_null())),
+        };
+        p.add_request(Request::new(engine, operation, self.comm))
+    }
+}
+
+/// What a receive or probe takes; `None` if it is from nobody. Any size fits: what is too long is found when it is stored.
+///
+/// # Errors
+/// MPI_ERR_RANK, MPI_ERR_TAG.
+#[inline]
+pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern>> {
+    let tag = if tag == abi::MPI_ANY_TAG {
+        TagPattern::Any
+    } else {
+        check_tag(tag, comm)?;
+        TagPattern::Tag(tag as u32)
+    };
+    if from == abi::MPI_PROC_NULL {
+        return Ok(None);
+    }
+    Ok(Some(Pattern { from: comm.source(from)?, context: comm.context(), tag, capacity: Bytes::MAX }))
+}
+
+/// Gives the status to the program if it wants it; the error field stays as it is (MPI-3.1, section 3.2.5).
+///
+/// # Safety
+/// `to` is MPI_STATUS_IGNORE or a status.
+#[inline]
+pub unsafe fn put_status(to: *mut Status, status: Status) {
+    if to as usize != abi::MPI_STATUS_IGNORE {
+        // SAFETY: the caller's promise.
+        unsafe { *to = Status { error: (*to).error, ..status } };
+    }
+}
+
+impl Process {
+    /// Takes up a request and gives its handle.
+    pub fn add_request(&self, request: Request) -> Handle {
+        self.polls.set(0);
+        self.requests.borrow_mut().insert(request)
+    }
+
+    /// Whether a buffered send of so many bytes fits what the program has attached.
+    fn check_buffer(&self, size: usize, comm: &Comm) -> MpiResult {
+        let (_, room) = self.buffer.get();
+        error::expect(size + abi::MPI_BSEND_OVERHEAD <= room, abi::MPI_ERR_BUFFER, || {
+            format!("a buffered send of {size} bytes and MPI_BSEND_OVERHEAD: the buffer attached has {room} bytes")
+        })
+        .map_err(|error| error.on_comm(comm.handle))
+    }
+}
+
+mpi_functions! {
+    fn MPI_Send(p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Standard)?.send(p)
+    }
+    fn MPI_Ssend(p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Synchronous)?.send(p)
+    }
+    fn MPI_Rsend(p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Standard)?.send(p)
+    }
+    fn MPI_Bsend(p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) {
+        let send = Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Buffered)?;
+        p.check_buffer(send.datatype.size() * send.count, &send.comm)?;
+        send.send(p)
+    }
+    fn MPI_Isend(
+        p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Standard)?.start(p, request)
+    }
+    fn MPI_Issend(
+        p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Synchronous)?.start(p, request)
+    }
+    fn MPI_Irsend(
+        p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Standard)?.start(p, request)
+    }
+    fn MPI_Ibsend(
+        p; buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        let send = Outgoing::new(p, (buf, count, datatype), (dest, tag), comm, SendMode::Buffered)?;
+        p.check_buffer(send.datatype.size() * send.count, &send.comm)?;
+        send.start(p, request)
+    }
+    fn MPI_Recv(
+        p; buf: *mut c_void, count: c_int, datatype: Handle, source: c_int, tag: c_int, comm: Handle,
+        status: *mut Status,
+    ) {
+        let (found, result) = Incoming::new(p, (buf, count, datatype), (source, tag), comm)?.recv(p);
+        put_status(status, found);
+        result
+    }
+    fn MPI_Irecv(
+        p; buf: *mut c_void, count: c_int, datatype: Handle, source: c_int, tag: c_int, comm: Handle,
+        request: *mut Handle,
+    ) {
+        *request = Incoming::new(p, (buf, count, datatype), (source, tag), comm)?.start(p);
+        Ok(())
+    }
+    fn MPI_Sendrecv(
+        p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, dest: c_int, sendtag: c_int,
+        recvbuf: *mut c_void, recvcount: c_int, recvtype: Handle, source: c_int, recvtag: c_int, comm: Handle,
+        status: *mut Status,
+    ) {
+        let send = Outgoing::new(p, (sendbuf, sendcount, sendtype), (dest, sendtag), comm, SendMode::Standard)?;
+        let recv = Incoming::new(p, (recvbuf, recvcount, recvtype), (source, recvtag), comm)?;
+        let message = send.message()?;
+        exchange(p, message, recv, status)
+    }
+    fn MPI_Sendrecv_replace(
+        p; buf: *mut c_void, count: c_int, datatype: Handle, dest: c_int, sendtag: c_int, source: c_int,
+        recvtag: c_int, comm: Handle, status: *mut Status,
+    ) {
+        let send = Outgoing::new(p, (buf.cast_const(), count, datatype), (dest, sendtag), comm, SendMode::Standard)?;
+        let recv = Incoming::new(p, (buf, count, datatype), (source, recvtag), comm)?;
+        let message = send.message()?;
+        exchange(p, message, recv, status)
+    }
+    fn MPI_Buffer_attach(p; buffer: *mut c_void, size: c_int) {
+        let size = error::count(size, "the buffer's size")?;
+        let (_, room) = p.buffer.get();
+        error::expect(room == 0, abi::MPI_ERR_BUFFER, || "a buffer is attached already: expected one".to_owned())?;
+        p.buffer.set((buffer.cast(), size));
+        Ok(())
+    }
+    fn MPI_Buffer_detach(p; buffer: *mut *mut c_void, size: *mut c_int) {
+        // What was sent from the buffer is on its way: nothing to wait for.
+        let (attached, room) = p.buffer.replace((std::ptr::null_mut(), 0));
+        *buffer = attached.cast();
+        *size = room as c_int;
+        Ok(())
+    }
+}
+
+unsafe fn exchange(
+    p: &Process,
+    message: Option<crate::rank::Message>,
+    recv: Incoming,
+    status: *mut Status,
+) -> MpiResult {
+    let Incoming { comm, target, pattern } = recv;
+    let (found, result) = match (message, pattern) {
+        (Some(message), Some(pattern)) => p.call_completed(Call::Exchange(message, pattern), |completions| {
+            // SAFETY: the caller's promise.
+            unsafe { target.store(&mut completions[0], &comm) }
+        }),
+        (message, pattern) => {
+            if let Some(message) = message {
+                p.call_done(Call::Send(message));
+            }
+            // SAFETY: the caller's promise.
+            unsafe { Incoming { comm, target, pattern }.recv(p) }
+        }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { put_status(status, found) };
+    result
+}
+

@@ -1,0 +1,117 @@
+//! Collectives with real data: the project's schedules move what programs give them, in the rank's own fiber or, where they
+//! do not block, in a strand.
+
+mod mover;
+mod region;
+mod strand;
+
+pub use mover::{Combine, DataMover, UserFunction};
+pub use region::{NO_LAYOUT, Region, Shape};
+pub use strand::start_strand;
+
+use std::rc::Rc;
+
+use super::abi::{self, Handle};
+use super::comm::Comm;
+use super::error::{MpiError, MpiResult};
+use super::process::Process;
+use crate::mpi::schedule::keeps_rank_order;
+use crate::mpi::{CollectiveCall, Runner, Sizes, choose};
+use crate::platform::{Algorithm, Collective};
+use crate::rank::{Call, Reply, ReplyKind};
+
+/// A rank's part in a collective: what it does, and with which data.
+pub struct Part {
+    pub collective: Collective,
+    pub comm: Rc<Comm>,
+    pub root: u32,
+    pub sizes: Sizes,
+    pub mover: DataMover,
+}
+
+impl Part {
+    /// Carries the part out in the task that runs: the `sequence`th collective of its communicator.
+    ///
+    /// # Errors
+    /// What is wrong with the sizes.
+    pub fn carry_out(self, p: &Process, sequence: u32) -> MpiResult {
+        let Part { collective, comm, root, sizes, mover } = self;
+        let handle = comm.handle;
+        let failed = |what| MpiError::new(abi::MPI_ERR_ARG, what).on_comm(handle);
+        let rules = &p.job.platform.collectives;
+        let ordered = mover.is_ordered();
+        let mut call = CollectiveCall { collective, comm: comm.local.clone(), root, sizes, algorithm: None };
+        let algorithm = choose(&call, rules).map_err(failed)?;
+        if ordered && !keeps_rank_order(collective, algorithm, root) {
+            call.algorithm = Some(match collective {
+                Collective::Reduce => Algorithm::Linear,
+                Collective::ReduceScatter => Algorithm::Binomial,
+                _ => Algorithm::RecursiveDoubling,
+            });
+        }
+        let mut runner = Runner::new(call, rules, p.job.cost(p.rank), sequence, mover).map_err(failed)?;
+        let mut next = runner.next_call(&mut Reply { clock: p.clock.get(), kind: ReplyKind::Done });
+        while let Some(call) = next {
+            next = p.call(call, |reply| runner.next_call(reply));
+        }
+        match runner.into_mover().too_long() {
+            None => Ok(()),
+            Some((size, room)) => {
+                let what = format!("a message of {size} bytes came for blocks of {room} bytes");
+                Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(handle))
+            }
+        }
+    }
+}
+
+/// How a collective is carried out.
+pub enum Plan {
+    /// By the project's schedules.
+    Part(Part),
+    /// By this code, given the number of the collective.
+    Code(Rc<Comm>, Box<dyn FnOnce(&Process, u32) -> MpiResult>),
+}
+
+impl From<Part> for Plan {
+    fn from(part: Part) -> Self {
+        Plan::Part(part)
+    }
+}
+
+impl Plan {
+    fn comm(&self) -> &Rc<Comm> {
+        match self {
+            Plan::Part(part) => &part.comm,
+            Plan::Code(comm, _) => comm,
+        }
+    }
+
+    fn carry_out(self, p: &Process, sequence: u32) -> MpiResult {
+        match self {
+            Plan::Part(part) => part.carry_out(p, sequence),
+            Plan::Code(_, code) => code(p, sequence),
+        }
+    }
+
+    /// Carries the collective out in the rank's own task.
+    ///
+    /// # Errors
+    /// The collective's.
+    pub fn block(self, p: &Process) -> MpiResult {
+        let sequence = self.comm().next_sequence();
+        p.call_done(Call::Enter(p.function.get()));
+        let result = self.carry_out(p, sequence);
+        p.call_done(Call::Leave);
+        result
+    }
+
+    /// Starts the collective beside the rank's own task: the handle of its request.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn start(self, p: &Process) -> MpiResult<Handle> {
+        let comm = self.comm().clone();
+        let sequence = comm.next_sequence();
+        start_strand(p, p.function.get(), comm, move |p| self.carry_out(p, sequence))
+    }
+}

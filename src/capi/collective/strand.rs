@@ -1,0 +1,74 @@
+//! Collectives that do not block: the same code in a fiber of its own, beside the rank's.
+
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::rc::Rc;
+
+use super::super::abi::{self, Handle};
+use super::super::comm::Comm;
+use super::super::error::{MpiError, MpiResult};
+use super::super::process::{Process, set_current};
+use super::super::request::{Operation, Request};
+use crate::rank::{Call, Fiber, Gate, Program, Reply};
+
+/// A strand's stack: enough for functions of the program that combine data.
+const STACK: usize = 256 << 10;
+
+/// A collective under way beside the rank's program.
+struct Strand {
+    fiber: Fiber,
+    gate: Rc<Cell<*const Gate<'static>>>,
+    process: *const Process,
+    name: &'static str,
+}
+
+// SAFETY: a strand runs on the thread of its rank.
+unsafe impl Send for Strand {}
+
+/// Starts `body` in a strand of `p`: the request that completes with it.
+///
+/// # Errors
+/// MPI_ERR_NO_MEM if there is no room for its stack.
+pub fn start_strand(
+    p: &Process,
+    name: &'static str,
+    comm: Rc<Comm>,
+    body: impl FnOnce(&Process) -> MpiResult + 'static,
+) -> MpiResult<Handle> {
+    let result = Rc::new(RefCell::new(Ok(())));
+    let gate = Rc::new(Cell::new(ptr::null()));
+    let process: *const Process = p;
+    let (to, own_gate) = (result.clone(), gate.clone());
+    let fiber = Fiber::new(STACK, move |out| {
+        // SAFETY: the process outlives its strands, and the gate lives as long as the fiber's code.
+        let p = unsafe { &*process };
+        let out = unsafe { std::mem::transmute::<*const Gate<'_>, *const Gate<'static>>(out) };
+        own_gate.set(out);
+        p.set_gate(out);
+        *to.borrow_mut() = body(p);
+        Call::Finish
+    });
+    let fiber = fiber.map_err(|error| {
+        MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a stack of {STACK} bytes: {error}"))
+    })?;
+    let engine = p.call_start(Call::Start(Box::new(Strand { fiber, gate, process, name })));
+    Ok(p.add_request(Request::new(engine, Operation::Strand(result), comm)))
+}
+
+impl Program for Strand {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        // SAFETY: the process outlives its strands.
+        let p = unsafe { &*self.process };
+        let outer = p.set_gate(self.gate.get());
+        p.clock.set(reply.clock);
+        set_current(p);
+        let call = self.fiber.next(reply);
+        set_current(ptr::null());
+        p.set_gate(outer);
+        call
+    }
+
+    fn position(&self) -> Option<String> {
+        Some(self.name.to_owned())
+    }
+}

@@ -1,0 +1,139 @@
+//! Communicators of a rank (MPI-3.1, chapter 6): their groups, and what is attached to them.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::abi::{self, Handle};
+use super::error::{MpiError, MpiResult};
+use super::topology::Topology;
+use crate::mpi::Group;
+use crate::rank::{Context, Rank, Source, Tag};
+
+/// A communicator as one of its members sees it.
+#[derive(Debug)]
+pub struct Comm {
+    pub handle: Handle,
+    /// The local group and this rank's place in it, and the contexts of messages.
+    pub local: crate::mpi::Comm,
+    /// Of an intercommunicator: the remote group, and the communicator of the local group alone.
+    pub remote: Option<(Group, Rc<Comm>)>,
+    /// Collectives begun so far.
+    sequence: Cell<u32>,
+    pub errhandler: Cell<Handle>,
+    pub name: RefCell<String>,
+    pub topology: RefCell<Option<Rc<Topology>>>,
+    /// Attribute values by key, in order of keys.
+    pub attributes: RefCell<Vec<(i32, usize)>>,
+    /// Info of the communicator, as key and value.
+    pub info: RefCell<Vec<(String, String)>>,
+}
+
+impl Comm {
+    /// An intracommunicator.
+    pub fn intra(handle: Handle, local: crate::mpi::Comm) -> Self {
+        Comm {
+            handle,
+            local,
+            remote: None,
+            sequence: Cell::new(0),
+            errhandler: Cell::new(abi::MPI_ERRORS_ARE_FATAL),
+            name: RefCell::default(),
+            topology: RefCell::default(),
+            attributes: RefCell::default(),
+            info: RefCell::default(),
+        }
+    }
+
+    /// An intercommunicator of `local` with `remote`; `local_only` is for messages among the local group.
+    pub fn inter(handle: Handle, local: crate::mpi::Comm, remote: Group, local_only: Rc<Comm>) -> Self {
+        Comm { remote: Some((remote, local_only)), ..Comm::intra(handle, local) }
+    }
+
+    /// This rank's number in it.
+    pub fn rank(&self) -> u32 {
+        self.local.rank()
+    }
+
+    /// The size of the local group.
+    pub fn size(&self) -> u32 {
+        self.local.size()
+    }
+
+    pub fn set_name(&self, name: &str) {
+        *self.name.borrow_mut() = name.to_owned();
+    }
+
+    pub fn is_inter(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// The group that messages go to: the remote one of an intercommunicator.
+    #[inline]
+    pub fn peers(&self) -> &Group {
+        match &self.remote {
+            Some((remote, _)) => remote,
+            None => self.local.group(),
+        }
+    }
+
+    /// The world rank of the peer `rank`.
+    ///
+    /// # Errors
+    /// MPI_ERR_RANK.
+    #[inline]
+    pub fn peer(&self, rank: i32) -> MpiResult<Rank> {
+        let peers = self.peers();
+        if rank < 0 || rank as u32 >= peers.size() {
+            return Err(self.bad_rank(rank));
+        }
+        Ok(peers.world(rank as u32))
+    }
+
+    #[cold]
+    fn bad_rank(&self, rank: i32) -> MpiError {
+        let size = self.peers().size();
+        let what = format!("rank {rank}: expected 0 to {}, a rank of {}", size - 1, self.describe());
+        MpiError::new(abi::MPI_ERR_RANK, what).on_comm(self.handle)
+    }
+
+    /// The number among the peers that world rank `world` has.
+    pub fn peer_number(&self, world: Rank) -> i32 {
+        match self.peers() {
+            Group::Strided { first: 0, stride: 1, .. } => world as i32,
+            peers => peers.member(world).map_or(abi::MPI_UNDEFINED, |rank| rank as i32),
+        }
+    }
+
+    /// Where a receive from `rank` takes messages from.
+    ///
+    /// # Errors
+    /// MPI_ERR_RANK.
+    #[inline]
+    pub fn source(&self, rank: i32) -> MpiResult<Source> {
+        if rank == abi::MPI_ANY_SOURCE { Ok(Source::Any) } else { self.peer(rank).map(Source::Rank) }
+    }
+
+    /// The context of its point-to-point messages.
+    #[inline]
+    pub fn context(&self) -> Context {
+        self.local.point_to_point()
+    }
+
+    /// The number of the collective that begins now.
+    pub fn next_sequence(&self) -> u32 {
+        let sequence = self.sequence.get();
+        self.sequence.set(sequence.wrapping_add(1));
+        sequence
+    }
+
+    /// The tag of messages of the `sequence`th collective that are not those of a schedule, whose kinds have 0 to 14.
+    pub fn tag(sequence: u32) -> Tag {
+        sequence << 4 | 15
+    }
+
+    /// "MPI_COMM_WORLD", or what else it is called.
+    pub fn describe(&self) -> String {
+        let name = self.name.borrow();
+        if name.is_empty() { format!("communicator {:#x}", self.handle) } else { name.clone() }
+    }
+}

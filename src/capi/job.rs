@@ -1,0 +1,196 @@
+//! What all ranks of a run share: the program, the machine, how code is timed, where output goes.
+
+use std::ffi::CString;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::image::Image;
+use super::timer;
+use crate::mpi::DataCost;
+use crate::platform::{Platform, Site};
+use crate::rank::Rank;
+use crate::units::SimSpan;
+
+/// Which clock of the host times local execution blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostClock {
+    /// The thread's CPU time: what else the host does has no influence.
+    #[default]
+    Cpu,
+    /// Wall-clock time: for programs with threads of their own.
+    Wall,
+}
+
+/// What local execution blocks cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ComputeMode {
+    /// Their time on the host, times the platform's scale factor.
+    #[default]
+    Measure,
+    /// Nothing.
+    Skip,
+    /// The same each.
+    Fixed(SimSpan),
+}
+
+/// A standard stream of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// stdout.
+    Out,
+    /// stderr.
+    Err,
+}
+
+/// Where what ranks print goes.
+pub trait Output: Send + Sync {
+    /// `bytes` of `rank`: whole lines, but for the last of a stream and for very long ones.
+    fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]);
+}
+
+/// How real programs are run.
+#[derive(Clone, Debug)]
+pub struct JobOptions {
+    /// What times local execution blocks.
+    pub clock: HostClock,
+    /// What they cost.
+    pub compute: ComputeMode,
+    /// A rank's stack, bytes.
+    pub stack_size: usize,
+    /// Whether to list objects that were not freed.
+    pub check_leaks: bool,
+}
+
+impl Default for JobOptions {
+    fn default() -> Self {
+        JobOptions {
+            clock: HostClock::default(),
+            compute: ComputeMode::default(),
+            stack_size: 8 << 20,
+            check_leaks: false,
+        }
+    }
+}
+
+/// What all ranks of a run share.
+pub struct Job {
+    /// The program.
+    pub image: Image,
+    /// The target machine.
+    pub platform: Arc<Platform>,
+    /// Where each rank is.
+    pub sites: Vec<Site>,
+    /// `argv`.
+    pub arguments: Vec<CString>,
+    /// `environ`, as NAME=value.
+    pub environment: Vec<CString>,
+    /// How code is timed and run.
+    pub options: JobOptions,
+    /// Where output goes.
+    pub output: Box<dyn Output>,
+    /// What starting and stopping the timer adds to what it measures, ns.
+    pub timer_overhead: u64,
+    /// What each rank's code costs against the host's, by rank.
+    factors: Vec<f64>,
+    costs: Vec<DataCost>,
+    endings: Mutex<Endings>,
+}
+
+/// What is known of ranks after their end.
+#[derive(Debug, Default)]
+pub struct Endings {
+    /// Ranks that ended with a code other than 0.
+    pub codes: Vec<(Rank, i32)>,
+    /// Objects that ranks did not free: "3 requests".
+    pub leaks: Vec<(Rank, String)>,
+}
+
+impl Job {
+    /// A run of `image` with a rank on each of `sites`, which have `memory` bytes a second each.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        image: Image,
+        platform: Arc<Platform>,
+        sites: Vec<Site>,
+        memory: impl Fn(Rank) -> f64,
+        arguments: Vec<CString>,
+        environment: Vec<CString>,
+        options: JobOptions,
+        output: Box<dyn Output>,
+    ) -> Self {
+        let mut on_cmp = std::collections::HashMap::new();
+        sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);
+        let slowdown = |ranks: usize| {
+            // Past the end of the table the last holds.
+            let table = &platform.core.slowdown;
+            table.get(ranks - 1).or(table.last()).copied().unwrap_or(1.0)
+        };
+        let factor = |site: &Site| platform.core.scale_factor * slowdown(on_cmp[&(site.node, site.cmp)]);
+        let factors = sites.iter().map(factor).collect();
+        let costs = (0..sites.len() as Rank).map(|rank| DataCost::new(&platform.core, memory(rank))).collect();
+        let timer_overhead = timer::overhead(options.clock);
+        let endings = Mutex::default();
+        Job { image, platform, sites, arguments, environment, options, output, timer_overhead, factors, costs, endings }
+    }
+
+    /// The target time of `ns` of host time of `rank`'s code (the paper's eq. 1).
+    pub fn scaled(&self, rank: Rank, ns: u64) -> SimSpan {
+        let ps = ns as f64 * 1e3 * self.factors[rank as usize];
+        SimSpan::from_ps(ps.round() as u64)
+    }
+
+    /// What combining and copying data costs `rank`.
+    pub fn cost(&self, rank: Rank) -> DataCost {
+        self.costs[rank as usize]
+    }
+
+    /// The number of ranks.
+    pub fn size(&self) -> u32 {
+        self.sites.len() as u32
+    }
+
+    /// A rank has ended with `code`.
+    pub fn ended(&self, rank: Rank, code: i32) {
+        if code != 0 {
+            self.endings.lock().expect("nothing panics with this lock held").codes.push((rank, code));
+        }
+    }
+
+    /// A rank has not freed `what`.
+    pub fn leaked(&self, rank: Rank, what: String) {
+        self.endings.lock().expect("nothing panics with this lock held").leaks.push((rank, what));
+    }
+
+    /// What is known of ranks after their end, in order of ranks.
+    pub fn endings(&self) -> Endings {
+        let mut endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
+        endings.codes.sort_unstable();
+        endings.leaks.sort_unstable();
+        endings
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").field("ranks", &self.sites.len()).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Ends the process with a message and an exit code.
+pub type Fatal = fn(message: &str, code: i32) -> !;
+
+static FATAL: OnceLock<Fatal> = OnceLock::new();
+
+/// What to do when a program does what no rank can be blamed for in an orderly way, such as calling MPI from a thread that is
+/// no rank's: there is no run it could be reported to. Once a process.
+pub fn on_fatal(fatal: Fatal) {
+    let _ = FATAL.set(fatal);
+}
+
+/// Ends the process.
+pub(super) fn fatal(message: &str, code: i32) -> ! {
+    match FATAL.get() {
+        Some(fatal) => fatal(message, code),
+        None => panic!("{message}"),
+    }
+}

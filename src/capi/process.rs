@@ -1,0 +1,452 @@
+//! A rank as its MPI functions see it: its objects, its clock, and its way to the engine.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_char, c_int};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::abi::{self, Handle};
+use super::calls::Matched;
+use super::clib::Variables;
+use super::collective::Combine;
+use super::comm::Comm;
+use super::datatype::{Datatype, Type};
+use super::error::{MpiError, MpiResult};
+use super::handles::{Kind, Table};
+use super::image::Instance;
+use super::job::{ComputeMode, Job, fatal};
+use super::request::{Operation, Request};
+use super::timer::Timer;
+use crate::mpi::Group;
+use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests};
+use crate::units::{Bytes, SimSpan, SimTime};
+
+/// Where a rank is between its start and its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Before MPI_Init.
+    Started,
+    /// Between MPI_Init and MPI_Finalize.
+    Initialised,
+    /// After MPI_Finalize.
+    Finalised,
+}
+
+/// A rank.
+///
+/// All is in cells: while one of the rank's MPI functions waits, its strands go on and change the same objects. No borrow may
+/// be held over [`Process::call`], nor while a function of the program is called.
+pub struct Process {
+    pub rank: Rank,
+    pub job: Arc<Job>,
+    pub stage: Cell<Stage>,
+    pub timer: Timer,
+    /// The clock of the task that runs, at its last reply.
+    pub clock: Cell<SimTime>,
+    /// The way out of the task that runs.
+    gate: Cell<*const Gate<'static>>,
+    /// Time that code has taken and that is still to be charged, besides the timer's.
+    charged: Cell<SimSpan>,
+    /// The MPI function called last.
+    pub function: Cell<&'static str>,
+    /// Polls that failed one after another, with no other call in between.
+    pub polls: Cell<u32>,
+    /// What the local execution block before the last call cost.
+    block: Cell<SimSpan>,
+    /// The program's code and data; absent before the start.
+    pub instance: RefCell<Option<Instance>>,
+    /// The rank's variables of the C library.
+    pub variables: Variables,
+
+    pub world: Rc<Comm>,
+    pub itself: Rc<Comm>,
+    pub comms: RefCell<Table<Rc<Comm>>>,
+    pub requests: RefCell<Table<Request>>,
+    pub messages: RefCell<Table<Matched>>,
+    pub ops: RefCell<Table<Combine>>,
+    /// Sends whose requests the program has freed.
+    pub released: RefCell<Vec<RequestId>>,
+    /// Receives whose requests the program has freed: their data is still to be stored.
+    pub abandoned: RefCell<Vec<(RequestId, Operation)>>,
+    /// The least number no communicator of this rank has.
+    pub next_context: Cell<u32>,
+    /// The program's part of memory for buffered sends.
+    pub buffer: Cell<(*mut u8, usize)>,
+    /// Functions to call at the rank's end, the last first.
+    pub at_exit: RefCell<Vec<AtExit>>,
+}
+
+/// A function to call at a rank's end.
+#[derive(Clone, Copy, Debug)]
+pub enum AtExit {
+    /// `atexit`.
+    Plain(unsafe extern "C" fn()),
+    /// `__cxa_atexit`, with its argument.
+    With(unsafe extern "C" fn(*mut std::ffi::c_void), usize),
+    /// `on_exit`, with its argument.
+    Code(unsafe extern "C" fn(c_int, *mut std::ffi::c_void), usize),
+}
+
+/// Failed polls in a row after which a rank is taken to do nothing else.
+const POLLS_BEFORE_IDLE: u32 = 16;
+/// The longest idling is 2^40 polls: a day.
+const LONGEST_IDLE: u32 = 40;
+/// What looking at a clock takes where code is not measured.
+const CLOCK_COST: SimSpan = SimSpan::from_ns(20);
+
+thread_local! {
+    /// The rank whose code runs on this thread.
+    static CURRENT: Cell<*const Process> = const { Cell::new(std::ptr::null()) };
+}
+
+/// The rank whose code runs on this thread.
+#[inline]
+pub fn current<'a>() -> Option<&'a Process> {
+    // SAFETY: the pointer is set only while the rank's code runs, and the rank outlives its code.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+/// Sets the rank whose code runs on this thread from now on.
+#[inline]
+pub fn set_current(process: *const Process) {
+    CURRENT.set(process);
+}
+
+/// Begins the MPI function `name`: the rank that calls it.
+#[inline]
+pub fn enter<'a>(name: &'static str) -> &'a Process {
+    let Some(process) = current() else { no_rank(name) };
+    process.function.set(name);
+    if process.stage.get() != Stage::Initialised {
+        process.check_stage(name);
+    }
+    process
+}
+
+#[cold]
+fn no_rank(name: &str) -> ! {
+    let what = format!(
+        "{name} was called from a thread that is not its rank's main thread: \
+         expected calls of MPI from the main thread only (MPI_THREAD_FUNNELED)"
+    );
+    fatal(&what, 1)
+}
+
+impl Process {
+    /// A rank before its start.
+    pub fn new(job: Arc<Job>, rank: Rank) -> Self {
+        let size = job.size();
+        let everybody = Group::Strided { first: 0, stride: 1, size };
+        let alone = Group::Strided { first: rank, stride: 1, size: 1 };
+        let world = Comm::intra(abi::MPI_COMM_WORLD, crate::mpi::Comm::new(0, rank, everybody));
+        let itself = Comm::intra(abi::MPI_COMM_SELF, crate::mpi::Comm::new(1, 0, alone));
+        world.set_name("MPI_COMM_WORLD");
+        itself.set_name("MPI_COMM_SELF");
+        let timer = Timer::new(job.options.clock, job.timer_overhead);
+        Process {
+            rank,
+            stage: Cell::new(Stage::Started),
+            timer,
+            clock: Cell::new(SimTime::ZERO),
+            gate: Cell::new(std::ptr::null()),
+            charged: Cell::new(SimSpan::ZERO),
+            function: Cell::new(""),
+            polls: Cell::new(0),
+            block: Cell::new(SimSpan::ZERO),
+            instance: RefCell::default(),
+            variables: Variables::default(),
+            world: Rc::new(world),
+            itself: Rc::new(itself),
+            comms: RefCell::new(Table::new(Kind::Comm)),
+            requests: RefCell::new(Table::new(Kind::Request)),
+            ops: RefCell::new(Table::new(Kind::Op)),
+            messages: RefCell::new(Table::new(Kind::Message)),
+            released: RefCell::default(),
+            abandoned: RefCell::default(),
+            next_context: Cell::new(2),
+            buffer: Cell::new((std::ptr::null_mut(), 0)),
+            at_exit: RefCell::default(),
+            job,
+        }
+    }
+
+    /// The number of ranks.
+    pub fn size(&self) -> u32 {
+        self.job.size()
+    }
+
+    #[cold]
+    fn check_stage(&self, name: &'static str) {
+        let anytime = [
+            "MPI_Init",
+            "MPI_Init_thread",
+            "MPI_Initialized",
+            "MPI_Finalized",
+            "MPI_Get_version",
+            "MPI_Get_library_version",
+            "MPI_Error_class",
+            "MPI_Error_string",
+            "MPI_Pcontrol",
+        ];
+        if anytime.contains(&name) {
+            return;
+        }
+        let when = match self.stage.get() {
+            Stage::Started => "before MPI_Init",
+            Stage::Initialised => return,
+            Stage::Finalised => "after MPI_Finalize",
+        };
+        self.fail(FailureKind::Error, format!("{name} was called {when}"));
+    }
+
+    /// The way out of the task that runs from now on.
+    pub fn set_gate(&self, gate: *const Gate<'static>) -> *const Gate<'static> {
+        self.gate.replace(gate)
+    }
+
+    /// The way out of the task that runs.
+    pub fn gate(&self) -> *const Gate<'static> {
+        self.gate.get()
+    }
+
+    /// Asks the engine, and lets `take` see its reply.
+    #[inline]
+    pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
+        self.stop_timer();
+        // SAFETY: the location is the thread's own.
+        let errno = unsafe { *libc::__errno_location() };
+        // SAFETY: the gate is that of the fiber this code runs in.
+        let result = unsafe { &*self.gate.get() }.call(call, |reply| {
+            self.clock.set(reply.clock);
+            take(reply)
+        });
+        // SAFETY: as above; the rank may run on another thread now.
+        unsafe { *libc::__errno_location() = errno };
+        result
+    }
+
+    /// Asks the engine for what gives only `Done`.
+    pub fn call_done(&self, call: Call) {
+        self.call(call, |_| ());
+    }
+
+    /// Asks the engine to start something.
+    #[inline]
+    pub fn call_start(&self, call: Call) -> RequestId {
+        self.call(call, |reply| match reply.kind {
+            ReplyKind::Started(id) => id,
+            ref other => unreachable!("a started request was answered by {other:?}"),
+        })
+    }
+
+    /// Asks the engine for what gives completions, and lets `take` see them.
+    #[inline]
+    pub fn call_completed<R>(&self, call: Call, take: impl FnOnce(&mut [crate::rank::Completion]) -> R) -> R {
+        self.call(call, |reply| match &mut reply.kind {
+            ReplyKind::Completed(completions) => take(completions),
+            other => unreachable!("completions were asked for, and {other:?} came"),
+        })
+    }
+
+    /// Waits for requests that are of no further interest.
+    pub fn complete(&self, requests: Requests) {
+        self.call_done(Call::Complete(requests));
+    }
+
+    /// Stops the timer at the end of a local execution block.
+    #[inline]
+    fn stop_timer(&self) {
+        match self.job.options.compute {
+            ComputeMode::Measure => self.timer.stop(),
+            ComputeMode::Skip => {}
+            ComputeMode::Fixed(span) => {
+                if self.timer.take_running() {
+                    self.charge(span);
+                }
+            }
+        }
+    }
+
+    /// Goes on measuring: the rank's own code runs again.
+    #[inline]
+    pub fn start_timer(&self) {
+        match self.job.options.compute {
+            ComputeMode::Measure => self.timer.start(),
+            ComputeMode::Skip => {}
+            ComputeMode::Fixed(_) => self.timer.set_running(),
+        }
+    }
+
+    /// Charges target time to the rank's clock, besides what is measured.
+    pub fn charge(&self, span: SimSpan) {
+        self.charged.set(self.charged.get() + span);
+    }
+
+    /// What local execution blocks have cost since the last time.
+    #[inline]
+    pub fn take_charge(&self) -> SimSpan {
+        let measured = self.timer.take();
+        let charged = self.charged.replace(SimSpan::ZERO);
+        let block = if measured == 0 { charged } else { charged + self.job.scaled(self.rank, measured) };
+        self.block.set(block);
+        block
+    }
+
+    /// The rank's virtual time now, in the middle of a local execution block.
+    pub fn now(&self) -> SimTime {
+        let running = match self.job.options.compute {
+            ComputeMode::Measure => self.job.scaled(self.rank, self.timer.peek()),
+            ComputeMode::Skip | ComputeMode::Fixed(_) => SimSpan::ZERO,
+        };
+        self.clock.get() + self.charged.get() + running
+    }
+
+    /// A poll begins: how many failed before it, one right after another. A rank that does nothing but poll lets the time
+    /// up to the next change pass at once, at most as long as it has polled already.
+    pub fn before_poll(&self) -> u32 {
+        let polls = self.polls.get();
+        if polls >= POLLS_BEFORE_IDLE {
+            let longest = self.job.platform.core.poll * (1 << (polls - POLLS_BEFORE_IDLE).min(LONGEST_IDLE));
+            self.call_done(Call::Idle(longest));
+        }
+        polls
+    }
+
+    /// The poll has ended.
+    pub fn after_poll(&self, polls: u32, found: bool) {
+        // Code of some length between polls is work, and not to be skipped over.
+        let busy = self.block.get() > self.job.platform.core.poll * 10;
+        self.polls.set(if found || busy { 0 } else { polls + 1 });
+    }
+
+    /// A poll for what only the rank itself can bring about.
+    pub fn failed_poll(&self) {
+        self.charge(self.job.platform.core.poll);
+    }
+
+    /// Looking at a clock takes time too, without which a rank that waits for a time would wait for ever.
+    pub fn look_at_clock(&self) {
+        if self.job.options.compute != ComputeMode::Measure {
+            self.charge(CLOCK_COST);
+        }
+    }
+
+    /// The datatype behind `handle`, for communication.
+    ///
+    /// # Errors
+    /// MPI_ERR_TYPE if there is none or it is not committed.
+    #[inline]
+    pub fn committed(&self, handle: Handle) -> MpiResult<Type> {
+        match Datatype::named(handle) {
+            Some(named) => Ok(named.clone()),
+            None => self.committed_derived(handle),
+        }
+    }
+
+    fn committed_derived(&self, handle: Handle) -> MpiResult<Type> {
+        Err(MpiError::new(abi::MPI_ERR_TYPE, format!("{handle:#x} is no handle of a datatype")))
+    }
+
+    /// An error goes to the handler it belongs to: what the function then returns.
+    #[cold]
+    pub fn raise(&self, error: MpiError) -> c_int {
+        self.fail(FailureKind::Error, error.what)
+    }
+
+    /// What is left to do when the rank calls MPI_Finalize.
+    ///
+    /// # Errors
+    /// Of functions that free attributes.
+    pub fn finalise(&self) -> MpiResult {
+        Ok(())
+    }
+
+    /// Lets virtual time pass, as in a sleep.
+    pub fn pass(&self, span: SimSpan) {
+        self.call_done(Call::Compute(span));
+    }
+
+    /// Ends the rank and with it the run.
+    pub fn fail(&self, kind: FailureKind, what: String) -> ! {
+        let place = self.function.get().to_owned();
+        self.call_done(Call::Fail(Box::new(ProgramError { kind, place, what })));
+        unreachable!("a failed rank does not go on")
+    }
+
+    /// Ends the rank.
+    pub fn finish(&self) -> ! {
+        self.call_done(Call::Finish);
+        unreachable!("a finished rank does not go on")
+    }
+
+    /// The communicator behind `handle`.
+    ///
+    /// # Errors
+    /// MPI_ERR_COMM.
+    #[inline]
+    pub fn comm(&self, handle: Handle) -> MpiResult<Rc<Comm>> {
+        if handle == abi::MPI_COMM_WORLD {
+            return Ok(self.world.clone());
+        }
+        self.other_comm(handle)
+    }
+
+    fn other_comm(&self, handle: Handle) -> MpiResult<Rc<Comm>> {
+        match handle {
+            abi::MPI_COMM_SELF => Ok(self.itself.clone()),
+            abi::MPI_COMM_NULL => Err(MpiError::new(abi::MPI_ERR_COMM, "the communicator is MPI_COMM_NULL")),
+            _ => self.comms.borrow().get(handle).cloned().ok_or_else(|| {
+                MpiError::new(abi::MPI_ERR_COMM, format!("{handle:#x} is no handle of a communicator"))
+            }),
+        }
+    }
+
+    /// Takes up a new communicator and gives its handle.
+    pub fn add_comm(&self, make: impl FnOnce(Handle) -> Comm) -> Handle {
+        // The handle is part of the communicator: reserve it first.
+        let mut comms = self.comms.borrow_mut();
+        let handle = comms.insert(self.world.clone());
+        let comm = Rc::new(make(handle));
+        *comms.get_mut(handle).expect("just inserted") = comm;
+        handle
+    }
+
+    /// A message's data, from the pool.
+    pub fn payload(&self, data: Vec<u8>) -> Payload {
+        (!data.is_empty()).then(|| Box::new(data))
+    }
+
+    /// What the rank was last seen to do, for reports.
+    pub fn place(&self) -> Option<String> {
+        let function = self.function.get();
+        (!function.is_empty()).then(|| function.to_owned())
+    }
+}
+
+/// Text from C.
+///
+/// # Safety
+/// `text` is null or points to a string with a final zero.
+pub unsafe fn text<'a>(text: *const c_char) -> Option<std::borrow::Cow<'a, str>> {
+    // SAFETY: the caller's promise.
+    (!text.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy())
+}
+
+/// Writes a string with a final zero into C's buffer of `room` bytes, cut if it must be; gives its length.
+///
+/// # Safety
+/// `buffer` has room for so many bytes.
+pub unsafe fn put_text(buffer: *mut c_char, room: usize, text: &str) -> usize {
+    let length = text.len().min(room.saturating_sub(1));
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
+        *buffer.add(length) = 0;
+    }
+    length
+}
+
+/// As [`Bytes::new`] for lengths in memory.
+pub fn bytes(length: usize) -> Bytes {
+    Bytes::new(length as u64)
+}

@@ -1,0 +1,157 @@
+//! A rank of a real program, as the engine runs it.
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+use std::sync::Arc;
+
+use super::clib;
+use super::job::Job;
+use super::process::{Process, Stage, set_current};
+use crate::rank::{Call, FailureKind, Fiber, Gate, Program, ProgramError, Rank, Reply};
+use crate::units::SimSpan;
+
+/// A rank of a real program.
+pub struct RealProgram {
+    /// Absent before the start and after the end.
+    fiber: Option<Fiber>,
+    /// What follows the local execution block that has just been charged.
+    held: Option<Call>,
+    begun: bool,
+    // Last: the fiber's code uses it.
+    process: Box<Process>,
+}
+
+// SAFETY: the engine runs a rank on one thread at a time, and nothing of it is shared with other ranks but the job.
+unsafe impl Send for RealProgram {}
+
+impl RealProgram {
+    /// Rank `rank` of `job`, before its start.
+    pub fn new(job: Arc<Job>, rank: Rank) -> Self {
+        RealProgram { fiber: None, held: None, begun: false, process: Box::new(Process::new(job, rank)) }
+    }
+
+    fn begin(&mut self) -> Result<(), Call> {
+        self.begun = true;
+        let process: *const Process = &*self.process;
+        let stack = self.process.job.options.stack_size;
+        let fiber = Fiber::new(stack, move |gate| {
+            // SAFETY: the process outlives its fiber.
+            let process = unsafe { &*process };
+            gate.begin(|reply| process.clock.set(reply.clock));
+            // SAFETY: the gate lives as long as the fiber's code.
+            process.set_gate(unsafe { std::mem::transmute::<*const Gate<'_>, *const Gate<'static>>(gate) });
+            main(process)
+        });
+        match fiber {
+            Ok(fiber) => self.fiber = Some(fiber),
+            Err(error) => {
+                let what = format!("no room for a stack of {stack} bytes: {error}");
+                return Err(fail(FailureKind::Error, "the start of the rank", what));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fail(kind: FailureKind, place: &str, what: String) -> Call {
+    Call::Fail(Box::new(ProgramError { kind, place: place.to_owned(), what }))
+}
+
+impl Program for RealProgram {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        if let Some(call) = self.held.take() {
+            return call;
+        }
+        if !self.begun
+            && let Err(failure) = self.begin()
+        {
+            return failure;
+        }
+        let fiber = self.fiber.as_mut().expect("a rank that has ended is asked for nothing");
+        let gate = self.process.gate();
+        set_current(&*self.process);
+        let call = fiber.next(reply);
+        set_current(ptr::null());
+        // Strands of this rank have gates of their own.
+        if !gate.is_null() {
+            self.process.set_gate(gate);
+        }
+        if let Call::Finish | Call::Fail(_) = call {
+            self.fiber = None;
+        }
+        let charge = self.process.take_charge();
+        if charge > SimSpan::ZERO {
+            self.held = Some(call);
+            return Call::Compute(charge);
+        }
+        call
+    }
+
+    fn position(&self) -> Option<String> {
+        self.process.place()
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        let name = self.process.function.get();
+        (!name.is_empty()).then_some(name)
+    }
+}
+
+/// A rank from its start to its end: its last call.
+fn main(p: &Process) -> Call {
+    let data = |name: &str| clib::data(p, name);
+    let instance = match p.job.image.instance(&clib::Host, &data) {
+        Ok(instance) => instance,
+        Err(error) => return fail(FailureKind::Error, "the start of the rank", error.to_string()),
+    };
+    p.instance.replace(Some(instance));
+    clib::open_streams(p);
+    let arguments = strings(p.job.arguments.iter().map(|text| text.as_c_str()));
+    clib::set_environment(p, strings(p.job.environment.iter().map(|text| text.as_c_str())));
+    let count = p.job.arguments.len() as c_int;
+    let main = {
+        let instance = p.instance.borrow();
+        let instance = instance.as_ref().expect("just loaded");
+        // SAFETY: the functions of a program, given what the C library gives them.
+        unsafe { instance.initialise(count, arguments, clib::environment(p)) };
+        instance.symbol("main")
+    };
+    let Some(main) = main else {
+        return fail(FailureKind::Error, "the start of the rank", "the program has no main function".to_owned());
+    };
+    p.start_timer();
+    // SAFETY: main of a C program.
+    let code = unsafe {
+        type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+        std::mem::transmute::<usize, Main>(main)(count, arguments, clib::environment(p))
+    };
+    end(p, code)
+}
+
+/// A rank has left its main function, or called `exit`: what is left to do, and its last call.
+pub fn end(p: &Process, code: c_int) -> Call {
+    clib::run_at_exit(p, code);
+    if let Some(instance) = &*p.instance.borrow() {
+        // SAFETY: the program's own functions, at its end.
+        unsafe { instance.finalise() };
+    }
+    leave(p, code)
+}
+
+/// The end of a rank without functions that the program wants called before.
+pub fn leave(p: &Process, code: c_int) -> Call {
+    clib::flush(p);
+    let code = code & 0xff;
+    if code != 0 && p.stage.get() == Stage::Initialised {
+        return fail(FailureKind::Exited { code }, "exit", "without MPI_Finalize".to_owned());
+    }
+    p.job.ended(p.rank, code);
+    Call::Finish
+}
+
+/// A list of strings as C has them, with a null at the end. It is the rank's for good.
+fn strings<'a>(texts: impl Iterator<Item = &'a std::ffi::CStr>) -> *mut *mut c_char {
+    let mut list: Vec<*mut c_char> = texts.map(|text| text.to_owned().into_raw()).collect();
+    list.push(ptr::null_mut());
+    Box::leak(list.into_boxed_slice()).as_mut_ptr()
+}

@@ -1,0 +1,158 @@
+//! Requests of a rank (MPI-3.1, sections 3.7 to 3.9 and 12.2): what is done when they complete.
+
+use std::cell::RefCell;
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+use super::abi::{self, Status};
+use super::comm::Comm;
+use super::datatype::Type;
+use super::error::{MpiError, MpiResult};
+use crate::rank::{COMPLETE, Completion, Message, Pattern, RequestId};
+
+/// A request.
+#[derive(Debug)]
+pub struct Request {
+    /// The engine's request; [`COMPLETE`] if there is none to wait for.
+    pub engine: RequestId,
+    pub operation: Operation,
+    pub comm: Rc<Comm>,
+    /// Of a persistent request, how it is started.
+    pub persistent: Option<Box<Persistent>>,
+    /// Started and not completed; always true of requests that are not persistent.
+    pub active: bool,
+}
+
+/// What a request is for.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// A send; its data is on its way.
+    Send,
+    /// A receive.
+    Recv(Target),
+    /// A strand, which leaves here what became of it.
+    Strand(Rc<RefCell<MpiResult>>),
+    /// What the program completes itself.
+    Generalised(Rc<Generalised>),
+    /// Nothing: complete from the start, with this status.
+    Nothing(Status),
+}
+
+/// Where a receive puts what comes.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub buffer: *mut u8,
+    pub count: usize,
+    pub datatype: Type,
+}
+
+/// How a persistent request is started.
+#[derive(Clone, Debug)]
+pub enum Persistent {
+    /// MPI_Send_init and its like.
+    Send { buffer: *const u8, count: usize, datatype: Type, to: i32, tag: c_int, mode: crate::rank::SendMode },
+    /// MPI_Recv_init.
+    Recv { target: Target, pattern: Option<Pattern> },
+}
+
+/// A generalised request (MPI-3.1, section 12.2).
+#[derive(Debug)]
+pub struct Generalised {
+    pub query: unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int,
+    pub free: unsafe extern "C" fn(*mut c_void) -> c_int,
+    pub cancel: unsafe extern "C" fn(*mut c_void, c_int) -> c_int,
+    pub state: *mut c_void,
+    pub complete: std::cell::Cell<bool>,
+}
+
+/// The status of an operation with nobody (MPI-3.1, section 3.11).
+pub fn proc_null() -> Status {
+    Status { source: abi::MPI_PROC_NULL, tag: abi::MPI_ANY_TAG, ..Status::default() }
+}
+
+/// The empty status (MPI-3.1, section 3.7.3).
+pub fn empty_status() -> Status {
+    Status { source: abi::MPI_ANY_SOURCE, tag: abi::MPI_ANY_TAG, ..Status::default() }
+}
+
+impl Status {
+    /// The bytes received.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.internal[0] as u32) | u64::from(self.internal[1] as u32) << 32
+    }
+
+    /// States the bytes received.
+    pub fn set_bytes(&mut self, bytes: u64) {
+        self.internal[0] = bytes as u32 as c_int;
+        self.internal[1] = (bytes >> 32) as u32 as c_int;
+    }
+
+    /// Whether the operation was cancelled.
+    pub fn cancelled(&self) -> bool {
+        self.internal[2] != 0
+    }
+
+    /// States whether the operation was cancelled.
+    pub fn set_cancelled(&mut self, cancelled: bool) {
+        self.internal[2] = c_int::from(cancelled);
+    }
+}
+
+impl Request {
+    /// A request that is active from now on.
+    pub fn new(engine: RequestId, operation: Operation, comm: Rc<Comm>) -> Self {
+        Request { engine, operation, comm, persistent: None, active: true }
+    }
+
+    /// Whether waiting for it takes no engine.
+    pub fn is_complete(&self) -> bool {
+        self.engine == COMPLETE
+    }
+}
+
+impl Target {
+    /// Stores what came; the error if it is more than there is room for.
+    ///
+    /// # Safety
+    /// The buffer has room for `count` elements of the datatype.
+    pub unsafe fn store(&self, completion: &mut Completion, comm: &Comm) -> (Status, MpiResult) {
+        let mut status = Status {
+            source: comm.peer_number(completion.source),
+            tag: completion.tag as c_int,
+            ..Status::default()
+        };
+        if completion.cancelled {
+            status.set_cancelled(true);
+            return (status, Ok(()));
+        }
+        let room = self.datatype.size() * self.count;
+        let size = completion.size.get() as usize;
+        let mut result = Ok(());
+        if let Some(payload) = completion.payload.take() {
+            let data = &payload[..room.min(payload.len())];
+            // SAFETY: the caller's promise.
+            unsafe { self.datatype.unpack(self.buffer, self.count, data) };
+        }
+        if size > room {
+            let what = format!(
+                "a message of {size} bytes from rank {} with tag {} came for a buffer of {room} bytes",
+                status.source, status.tag
+            );
+            result = Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(comm.handle));
+        }
+        status.set_bytes(size.min(room) as u64);
+        (status, result)
+    }
+}
+
+/// A message to `to`.
+pub fn message_to(to: crate::rank::Rank, comm: &Comm, tag: c_int, data: Vec<u8>, mode: crate::rank::SendMode) -> Message {
+    Message {
+        to,
+        context: comm.context(),
+        tag: tag as u32,
+        size: crate::units::Bytes::new(data.len() as u64),
+        mode,
+        payload: (!data.is_empty()).then(|| Box::new(data)),
+    }
+}

@@ -1,0 +1,185 @@
+//! Fibers: straight-line code as a generator of calls, on a stack of its own.
+//!
+//! A fiber may have frames of C on its stack. It is therefore never unwound: when it is dropped before its end, its stack is
+//! given back and whatever its frames own is lost.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::io;
+use std::num::NonZeroUsize;
+
+use corosensei::stack::{Stack, StackPointer};
+use corosensei::trap::CoroutineTrapHandler;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use super::call::{Call, Reply};
+
+/// What a fiber is resumed with: a reply that lives until the fiber's next call.
+type Resumed = *mut Reply<'static>;
+
+/// Code on a stack of its own, suspended at its last call.
+pub struct Fiber {
+    coroutine: Coroutine<Resumed, Call, Call, FiberStack>,
+}
+
+/// The way out of a fiber, for the code that runs in it.
+pub struct Gate<'a> {
+    yielder: &'a Yielder<Resumed, Call>,
+    first: Cell<Resumed>,
+}
+
+/// How a handler of signals ends a fiber that cannot go on.
+pub type Trap = CoroutineTrapHandler<Call>;
+
+// SAFETY: a fiber is resumed by one thread at a time, and the code in it knows that it may move to another thread between
+// two calls.
+unsafe impl Send for Fiber {}
+
+impl Fiber {
+    /// A fiber that runs `body` on a stack of `size` bytes, below which is a page that traps. The call that `body` returns is
+    /// its last: [`Call::Finish`] or [`Call::Fail`].
+    ///
+    /// # Errors
+    /// If there is no room for the stack.
+    pub fn new(size: usize, body: impl FnOnce(&Gate<'_>) -> Call + 'static) -> io::Result<Self> {
+        let stack = FiberStack::new(size)?;
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Call>, first: Resumed| {
+            body(&Gate { yielder, first: Cell::new(first) })
+        });
+        Ok(Fiber { coroutine })
+    }
+
+    /// Goes on with the reply to the last call, up to the next.
+    ///
+    /// # Panics
+    /// If the fiber has given its last call, or if its code panics.
+    #[inline]
+    pub fn next(&mut self, mut reply: Reply<'_>) -> Call {
+        // The fiber uses the reply only before it suspends again, and so within the reply's life.
+        let reply = (&raw mut reply).cast::<Reply<'static>>();
+        match self.coroutine.resume(reply) {
+            CoroutineResult::Yield(call) | CoroutineResult::Return(call) => call,
+        }
+    }
+
+    /// For a handler of signals.
+    pub fn trap(&self) -> Trap {
+        self.coroutine.trap_handler()
+    }
+}
+
+impl Drop for Fiber {
+    fn drop(&mut self) {
+        if self.coroutine.started() && !self.coroutine.done() {
+            // SAFETY: nothing runs on the stack any more; what its frames own is leaked.
+            unsafe { self.coroutine.force_reset() };
+        }
+    }
+}
+
+impl Gate<'_> {
+    /// Takes the very first reply, before any call.
+    ///
+    /// # Panics
+    /// If it was taken before.
+    pub fn begin<R>(&self, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
+        let first = self.first.replace(std::ptr::null_mut());
+        assert!(!first.is_null(), "the first reply is taken once");
+        // SAFETY: the reply lives until the fiber suspends, which `take` has no way to do.
+        take(unsafe { &mut *first })
+    }
+
+    /// Suspends with `call`, and lets `take` see the reply to it.
+    #[inline]
+    pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
+        let reply = self.yielder.suspend(call);
+        // SAFETY: as above.
+        take(unsafe { &mut *reply })
+    }
+}
+
+/// A mapping whose lowest page traps.
+struct FiberStack {
+    bottom: NonZeroUsize,
+    size: usize,
+}
+
+const PAGE: usize = 4096;
+
+impl FiberStack {
+    fn new(size: usize) -> io::Result<Self> {
+        let size = size.max(4 * PAGE).next_multiple_of(PAGE) + PAGE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        // SAFETY: a new mapping at an address of the system's choice.
+        let bottom = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
+        if bottom == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let stack = FiberStack { bottom: NonZeroUsize::new(bottom as usize).expect("a mapping has an address"), size };
+        // SAFETY: the ranges are within the mapping. Huge pages would give every rank megabytes it does not need.
+        unsafe {
+            let top = bottom.cast::<u8>().add(PAGE).cast();
+            if libc::mprotect(top, size - PAGE, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            libc::madvise(top, size - PAGE, libc::MADV_NOHUGEPAGE);
+        }
+        Ok(stack)
+    }
+}
+
+impl Drop for FiberStack {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the stack's own, and the fiber has ended.
+        unsafe { libc::munmap(self.bottom.get() as *mut _, self.size) };
+    }
+}
+
+// SAFETY: the mapping is page-aligned, has a guard page at its bottom and at least four pages above it.
+unsafe impl Stack for FiberStack {
+    fn base(&self) -> StackPointer {
+        self.bottom.checked_add(self.size).expect("a mapping does not wrap")
+    }
+
+    fn limit(&self) -> StackPointer {
+        self.bottom
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::call::ReplyKind;
+    use super::*;
+    use crate::units::{SimSpan, SimTime};
+
+    fn reply<'a>(ns: u64, kind: ReplyKind<'a>) -> Reply<'a> {
+        Reply { clock: SimTime::ZERO + SimSpan::from_ns(ns), kind }
+    }
+
+    #[test]
+    fn a_fiber_gives_its_calls_in_turn_and_sees_each_reply() {
+        let mut fiber = Fiber::new(64 << 10, |gate| {
+            let mut clock = gate.begin(|reply| reply.clock);
+            for _ in 0..3 {
+                let span = clock.since(SimTime::ZERO) + SimSpan::from_ns(1);
+                clock = gate.call(Call::Compute(span), |reply| reply.clock);
+            }
+            Call::Finish
+        })
+        .unwrap();
+        let mut kind = ReplyKind::Begin;
+        for ns in [5, 7, 9] {
+            assert!(matches!(fiber.next(reply(ns, kind)), Call::Compute(span) if span == SimSpan::from_ns(ns + 1)));
+            kind = ReplyKind::Done;
+        }
+        assert!(matches!(fiber.next(reply(11, ReplyKind::Done)), Call::Finish));
+    }
+
+    #[test]
+    fn a_suspended_fiber_may_be_dropped() {
+        let mut fiber = Fiber::new(16 << 10, |gate| gate.call(Call::Yield, |_| Call::Finish)).unwrap();
+        assert!(matches!(fiber.next(reply(0, ReplyKind::Begin)), Call::Yield));
+        drop(fiber);
+        drop(Fiber::new(16 << 10, |_| Call::Finish).unwrap());
+    }
+}
