@@ -6,7 +6,7 @@ mod call;
 mod matcher;
 
 pub use call::{
-    COMPLETE, Call, Completion, Context, Message, Pattern, Payload, Program, ProgramError, Rank, Reply, ReplyKind,
-    RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
+    COMPLETE, Call, Completion, Context, FailureKind, Message, Pattern, Payload, Program, ProgramError, Rank, Reply,
+    ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
 };
 pub use matcher::{Envelope, Matcher};
