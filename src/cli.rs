@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
     if let Err(failure) = &result {
         complain(&failure.text);
     }
-    ExitCode::from(result.err().map_or(Exit::Predicted, |failure| failure.exit) as u8)
+    ExitCode::from(result.err().map_or(Exit::Predicted, |failure| failure.exit).code())
 }
 
 fn command(arguments: Vec<OsString>) -> Result<(), Failure> {

@@ -124,3 +124,31 @@ fn there_are_never_so_many_workers_that_they_alone_fill_the_memory() {
     let options = RunOptions { workers: Some(u32::MAX), ..RunOptions::default() };
     assert_eq!(Simulation::new(&platform, sites, options, Labels::default()).workers(), 1024);
 }
+
+/// Waits for a message that nobody sends, and says where.
+struct Stuck;
+
+impl Program for Stuck {
+    fn next(&mut self, _: Reply<'_>) -> Call {
+        Call::Recv(Pattern { from: Source::Any, context: 0, tag: TagPattern::Any, capacity: Bytes::MAX })
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        Some("MPI_Recv")
+    }
+
+    fn position(&self) -> Option<String> {
+        Some("ring.c:12".to_owned())
+    }
+}
+
+#[test]
+fn a_deadlock_names_the_programs_own_calls() {
+    let platform = machine([1, 1, 1], LoadLaw::Ideal);
+    let sites = Placement::Block.sites(platform.shape, 1, false).unwrap();
+    let simulation = Simulation::new(&platform, sites, RunOptions::default(), Labels::default());
+    let make = |_| -> Box<dyn Program> { Box::new(Stuck) };
+    let RunError::Deadlock(deadlock) = simulation.run(make, &Progress::default()).unwrap_err() else { panic!() };
+    let [waiting] = &deadlock.waiting[..] else { panic!("{deadlock:?}") };
+    assert_eq!((waiting.call, waiting.position.as_deref()), ("MPI_Recv", Some("ring.c:12")));
+}

@@ -68,7 +68,7 @@ fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
     let clock = |script: Vec<Do>| {
         let saw = run(&platform, &[script, vec![Send(0, 100)]]).1.into_iter();
         let clock = saw.filter_map(|(_, saw)| if let Saw::Clock(clock) = saw { Some(clock) } else { None });
-        clock.last().unwrap().as_ps() / 1000
+        clock.max().unwrap().as_ps() / 1000
     };
     assert_eq!(clock(vec![Irecv(1), Idle(1_000_000), Clock]), 1110);
     assert_eq!(clock(vec![Irecv(1), Compute(5), Idle(1_000_000), Clock]), 1115);

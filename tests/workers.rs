@@ -45,6 +45,10 @@ impl Program for Ring {
 
 /// The Outcome, and how often programs were made.
 fn run(token: bool, turns: u32, workers: Option<u32>) -> (Outcome, u32) {
+    run_as(token, turns, workers, true)
+}
+
+fn run_as(token: bool, turns: u32, workers: Option<u32>, restartable: bool) -> (Outcome, u32) {
     let platform = machine([64, 1, 16], LoadLaw::Share);
     // Neighbours on the same node or on different ones: a turn of the exchange then takes a whole window.
     let placement = if token { Placement::Block } else { Placement::Cyclic };
@@ -54,7 +58,7 @@ fn run(token: bool, turns: u32, workers: Option<u32>) -> (Outcome, u32) {
         made.fetch_add(1, Ordering::Relaxed);
         Ring { rank, turns, token, sent: false }
     };
-    let options = RunOptions { workers, ..RunOptions::default() };
+    let options = RunOptions { workers, restartable, ..RunOptions::default() };
     let simulation = Simulation::new(&platform, sites, options, Labels::default());
     let outcome = simulation.run(make, &Progress::default()).unwrap();
     (outcome, made.into_inner())
@@ -73,6 +77,16 @@ fn a_run_whose_windows_hold_next_to_nothing_begins_again_with_one_worker() {
     assert_eq!(made, if several_cores() { 2 * RANKS } else { RANKS });
     assert_eq!(free.host.workers, 1);
     assert_eq!(free, alone);
+}
+
+#[test]
+fn programs_that_cannot_begin_again_are_made_once() {
+    let (alone, _) = run(true, 60, Some(1));
+    for (workers, had) in [(None, 1), (Some(2), 2)] {
+        let (outcome, made) = run_as(true, 60, workers, false);
+        assert_eq!((made, outcome.host.workers), (RANKS, had));
+        assert_eq!(outcome.per_rank, alone.per_rank);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::mpi::{Action, Aside, MpiProgram};
 use crate::platform::CoreRates;
-use crate::rank::{Call, ProgramError, Rank, Reply, ReplyKind};
+use crate::rank::{Call, FailureKind, ProgramError, Rank, Reply, ReplyKind};
 
 use super::code::{Code, Op, Pc, Start};
 use super::expr::Env;
@@ -202,7 +202,7 @@ impl RankState {
     #[cold]
     fn failed(&self, code: &Code, fault: &Fault) -> Call {
         let place = self.position(code);
-        Call::Fail(Box::new(ProgramError { place, what: fault.to_string() }))
+        Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what: fault.to_string() }))
     }
 
     #[inline]

@@ -23,7 +23,7 @@ pub(super) fn install_hook() {
             text.push_str(&std::backtrace::Backtrace::force_capture().to_string());
         }
         let _ = std::io::stderr().write_all(text.as_bytes());
-        std::process::exit(Exit::Bug as i32);
+        std::process::exit(Exit::Bug.code().into());
     }));
 }
 

@@ -2,24 +2,56 @@
 
 use crate::config::ConfigError;
 use crate::engine::RunError;
+use crate::rank::FailureKind;
 use crate::report;
 
 /// The exit codes of `mcpsim run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Exit {
     /// There is a prediction.
-    Predicted = 0,
+    Predicted,
     /// The target program itself failed.
-    ProgramFailed = 1,
+    ProgramFailed,
+    /// The target program ended itself with this code.
+    Program(u8),
     /// Bad input or usage, or a result that could not be written.
-    BadInput = 2,
+    BadInput,
     /// Nobody can go on.
-    Deadlock = 3,
+    Deadlock,
+    /// The target program crashed.
+    Crashed,
     /// A bug in mcpsim.
-    Bug = 70,
+    Bug,
     /// The user interrupted the run.
-    Interrupted = 130,
+    Interrupted,
+}
+
+impl Exit {
+    /// The process's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Predicted => 0,
+            Exit::ProgramFailed => 1,
+            Exit::Program(code) => code,
+            Exit::BadInput => 2,
+            Exit::Deadlock => 3,
+            Exit::Crashed => 4,
+            Exit::Bug => 70,
+            Exit::Interrupted => 130,
+        }
+    }
+
+    fn of_program(kind: FailureKind) -> Self {
+        match kind {
+            FailureKind::Error => Exit::ProgramFailed,
+            FailureKind::Description => Exit::BadInput,
+            FailureKind::Aborted { code } | FailureKind::Exited { code } => match (code & 0xff) as u8 {
+                0 => Exit::ProgramFailed,
+                code => Exit::Program(code),
+            },
+            FailureKind::Crashed { .. } => Exit::Crashed,
+        }
+    }
 }
 
 /// Why there is no result, and how the process ends for it.
@@ -47,8 +79,7 @@ impl From<ConfigError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let exit = match error {
-            // A described program that cannot go on is a wrong description.
-            RunError::Program { .. } => Exit::BadInput,
+            RunError::Program { ref error, .. } => Exit::of_program(error.kind),
             RunError::Truncated { .. } => Exit::ProgramFailed,
             RunError::Deadlock(_) => Exit::Deadlock,
             RunError::MaxTime { .. } | RunError::MaxEvents { .. } | RunError::ClockOverflow { .. } => Exit::BadInput,
@@ -68,10 +99,19 @@ mod tests {
     #[test]
     fn each_way_to_fail_has_its_exit_code() {
         let clock = SimTime::from_ps(1_250_000);
-        let error = ProgramError { place: "main[0]".into(), what: "no".into() };
+        let program = |kind| {
+            let error = ProgramError { kind, place: "main[0]".into(), what: "no".into() };
+            RunError::Program { rank: 0, clock, error }
+        };
         let (size, capacity) = (Bytes::new(2), Bytes::new(1));
-        let code = |error: RunError| Failure::from(error).exit as u8;
-        assert_eq!(code(RunError::Program { rank: 0, clock, error }), 2);
+        let code = |error: RunError| Failure::from(error).exit.code();
+        assert_eq!(code(program(FailureKind::Error)), 1);
+        assert_eq!(code(program(FailureKind::Description)), 2);
+        for (given, ends) in [(7, 7), (256, 1), (0, 1), (-1, 255), (2, 2)] {
+            assert_eq!(code(program(FailureKind::Aborted { code: given })), ends);
+            assert_eq!(code(program(FailureKind::Exited { code: given })), ends);
+        }
+        assert_eq!(code(program(FailureKind::Crashed { signal: 11 })), 4);
         assert_eq!(code(RunError::Truncated { rank: 0, source: 1, size, capacity, clock, position: None }), 1);
         assert_eq!(code(RunError::Deadlock(Deadlock { waiting: vec![], finished: 0 })), 3);
         assert_eq!(code(RunError::MaxTime { rank: 0, limit: clock, position: None }), 2);

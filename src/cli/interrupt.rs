@@ -15,7 +15,7 @@ pub(super) fn listen(progress: &Arc<Progress>) -> Result<(), Failure> {
     ctrlc::set_handler(move || {
         if asked.swap(true, Ordering::SeqCst) {
             let _ = writeln!(std::io::stderr(), "\nerror: interrupted twice, ended at once");
-            std::process::exit(Exit::Interrupted as i32);
+            std::process::exit(Exit::Interrupted.code().into());
         }
         progress.cancel();
     })

@@ -169,7 +169,7 @@ mod tests {
     fn a_full_disk_is_an_error_that_names_the_file() {
         let failure = outputs(Some(Path::new("/dev/full")), None).unwrap().write(&busy()).unwrap_err();
         assert_eq!(failure.text, "cannot write /dev/full: No space left on device (os error 28)");
-        assert_eq!(failure.exit as u8, 2);
+        assert_eq!(failure.exit.code(), 2);
     }
 
     #[test]

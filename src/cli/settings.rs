@@ -150,6 +150,7 @@ impl Settings {
             intervals: self.intervals.clone(),
             pairs: self.pairs,
             per_rank: self.per_rank,
+            restartable: true,
         }
     }
 

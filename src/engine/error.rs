@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::rank::{ProgramError, Rank};
+use crate::rank::{FailureKind, ProgramError, Rank};
 use crate::units::{Bytes, SimTime};
 
 /// Why a run ended without a prediction.
@@ -78,7 +78,7 @@ pub struct Deadlock {
 pub struct Waiting {
     /// The rank.
     pub rank: Rank,
-    /// In which call: "recv", "waitall", "allreduce".
+    /// In which call: "recv", "MPI_Allreduce", or what the program says it is in.
     pub call: &'static str,
     /// For whom and what, one text an unfinished part: "a message from rank 3, tag 0", "any message".
     pub awaits: Vec<String>,
@@ -122,11 +122,11 @@ impl Deadlock {
 }
 
 impl fmt::Display for RunError {
-    /// One line; a deadlock's table is the report's business.
+    /// One line, and after it what details a crash has; a deadlock's table is the report's business.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = |position: &Option<String>| position.as_ref().map_or(String::new(), |place| format!(" at {place}"));
         match self {
-            RunError::Program { rank, clock, error } => write!(f, "rank {rank} at virtual time {clock}: {error}"),
+            RunError::Program { rank, clock, error } => write_failure(f, *rank, *clock, error),
             RunError::Truncated { rank, source, size, capacity, clock, position } => write!(
                 f,
                 "rank {rank}{} at virtual time {clock}: message truncated: {} bytes from rank {source}, room for {}",
@@ -157,4 +157,74 @@ impl fmt::Display for RunError {
     }
 }
 
+fn write_failure(f: &mut fmt::Formatter<'_>, rank: Rank, clock: SimTime, error: &ProgramError) -> fmt::Result {
+    let ProgramError { kind, place, what } = error;
+    match kind {
+        FailureKind::Error | FailureKind::Description => write!(f, "rank {rank} at virtual time {clock}")?,
+        FailureKind::Aborted { code } => {
+            write!(f, "rank {rank} called MPI_Abort with code {code} at virtual time {clock}")?
+        }
+        FailureKind::Exited { code } => write!(f, "rank {rank} exited with code {code} at virtual time {clock}")?,
+        FailureKind::Crashed { signal } => {
+            write!(f, "rank {rank} crashed with {} at virtual time {clock}", signal_name(*signal))?;
+        }
+    }
+    let before_details = if matches!(kind, FailureKind::Crashed { .. }) { "\n" } else { ": " };
+    for (between, text) in [(": ", place), (before_details, what)] {
+        if !text.is_empty() {
+            write!(f, "{between}{text}")?;
+        }
+    }
+    Ok(())
+}
+
+/// "signal 11 (SIGSEGV)".
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        11 => "SIGSEGV",
+        31 => "SIGSYS",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}
+
 impl std::error::Error for RunError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_to_fail_has_its_words() {
+        let text = |kind, place: &str, what: &str| {
+            let error = ProgramError { kind, place: place.to_owned(), what: what.to_owned() };
+            RunError::Program { rank: 3, clock: SimTime::from_ps(1_200_000_000), error }.to_string()
+        };
+        let place = "main at ring.c:12";
+        assert_eq!(
+            text(FailureKind::Error, "MPI_Send", "rank 9 of 4"),
+            "rank 3 at virtual time 1.200 ms: MPI_Send: rank 9 of 4"
+        );
+        assert_eq!(
+            text(FailureKind::Aborted { code: 7 }, place, ""),
+            "rank 3 called MPI_Abort with code 7 at virtual time 1.200 ms: main at ring.c:12"
+        );
+        assert_eq!(
+            text(FailureKind::Exited { code: 2 }, "", "before MPI_Finalize"),
+            "rank 3 exited with code 2 at virtual time 1.200 ms: before MPI_Finalize"
+        );
+        assert_eq!(
+            text(FailureKind::Crashed { signal: 11 }, place, "  main\n  _start"),
+            "rank 3 crashed with signal 11 (SIGSEGV) at virtual time 1.200 ms: main at ring.c:12\n  main\n  _start"
+        );
+        assert_eq!(
+            text(FailureKind::Crashed { signal: 64 }, "", ""),
+            "rank 3 crashed with signal 64 at virtual time 1.200 ms"
+        );
+    }
+}

@@ -1,5 +1,6 @@
 //! Messages at their two ends: sending, posting receives, arriving and matching.
 
+use crate::platform::{Level, Row};
 use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
 use crate::units::SimTime;
 
@@ -28,17 +29,22 @@ pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, me
     let eager = eager || context == SERVICE;
     let rendezvous = (!eager).then(|| shared.requests.add(Request::send(to, tag, size, left)));
     let parcel = Parcel { context, tag, size, rendezvous, payload: desk.payloads.put(payload) };
-    dispatch(shared, desk, to, parcel, left);
+    dispatch(shared, desk, to, (level, row), parcel, left);
     rendezvous.unwrap_or(COMPLETE)
 }
 
 /// A message of the rank, or the request of a rendezvous, leaves at `left`.
 #[inline(always)]
-pub(super) fn dispatch(shared: &mut Shared, desk: &mut Desk<'_>, to: Rank, parcel: Parcel, left: SimTime) {
-    let level = desk.level(shared.rank, to);
-    let link = desk.network.link(level);
+pub(super) fn dispatch(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    to: Rank,
+    (level, row): (Level, &Row),
+    parcel: Parcel,
+    left: SimTime,
+) {
     // Where load does not change it, the time of the head is known now, while the rank is at hand.
-    let latency = if parcel.rendezvous.is_none() { link.row(parcel.size).latency } else { link.handshake() };
+    let latency = if parcel.rendezvous.is_none() { row.latency } else { desk.network.link(level).handshake() };
     let head = desk.head_known[level as usize].then(|| desk.in_order(shared, level, to, left, left + latency));
     let sequence = shared.next_sequence();
     if desk.portless[level as usize] || desk.is_next(left) {

@@ -2,13 +2,13 @@
 //! clock or core.
 
 use crate::rank::{Message, Program, Rank, Served};
+use crate::units::SimTime;
 
 use super::desk::Desk;
 use super::event::{Body, EventKey, Parcel};
 use super::idle::served;
 use super::messages::dispatch;
 use super::state::Shared;
-use crate::units::SimTime;
 
 /// The head of a message has come, by the event `head`, whose end comes at `end`.
 pub(super) fn serve_at_end<P: Program>(
@@ -53,7 +53,8 @@ pub(super) fn serve<P: Program>(program: &mut P, shared: &mut Shared, desk: &mut
 
 fn send(shared: &mut Shared, desk: &mut Desk<'_>, message: Message, at: SimTime) {
     let Message { to, context, tag, size, payload, .. } = message;
-    let overhead = desk.network.link(desk.level(shared.rank, to)).row(size).send_overhead;
+    let level = desk.level(shared.rank, to);
+    let row = desk.network.link(level).row(size);
     let parcel = Parcel { context, tag, size, rendezvous: None, payload: desk.payloads.put(payload) };
-    dispatch(shared, desk, to, parcel, at + overhead);
+    dispatch(shared, desk, to, (level, row), parcel, at + row.send_overhead);
 }

@@ -25,7 +25,7 @@ const RANKS_FOR_WORKERS: usize = 1024;
 const MOST_WORKERS: u32 = 1024;
 
 /// What a run is asked to do, besides the machine and the programs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct RunOptions {
     /// Host threads; `None` takes as many as pay off. Never more than 1024 or than there are nodes with ranks.
     pub workers: Option<u32>,
@@ -39,6 +39,23 @@ pub struct RunOptions {
     pub pairs: bool,
     /// List every rank's time in the Outcome even above 65,536 ranks.
     pub per_rank: bool,
+    /// Programs may be made and run again from the start, as a trial of several workers may ask for. Where they may not, one
+    /// worker is taken if their number is left open.
+    pub restartable: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions {
+            workers: None,
+            max_time: None,
+            max_events: None,
+            intervals: Intervals::default(),
+            pairs: false,
+            per_rank: false,
+            restartable: true,
+        }
+    }
 }
 
 /// What the Outcome says of its inputs.
@@ -126,7 +143,7 @@ impl<'a> Simulation<'a> {
         }
         let wanted = self.options.workers.unwrap_or_else(|| {
             let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-            if self.sites.len() < RANKS_FOR_WORKERS { 1 } else { cores }
+            if self.sites.len() < RANKS_FOR_WORKERS || !self.options.restartable { 1 } else { cores }
         });
         wanted.clamp(1, self.platform.shape.nodes.min(MOST_WORKERS))
     }
@@ -134,13 +151,13 @@ impl<'a> Simulation<'a> {
     /// Runs the programs that `make` gives, one a rank, to their end.
     ///
     /// Where the number of workers is left open, several begin; if their windows turn out to be too small to pay off, the run
-    /// begins again with one, and `make` is called again.
+    /// begins again with one, and `make` is called again, unless the programs are not restartable.
     ///
     /// # Errors
     /// See [`RunError`].
     pub fn run<P: Program>(&self, make: impl Fn(Rank) -> P + Sync, progress: &Progress) -> Result<Outcome, RunError> {
         let workers = self.workers();
-        let trial = workers > 1 && self.options.workers.is_none();
+        let trial = workers > 1 && self.options.workers.is_none() && self.options.restartable;
         let (findings, workers) = match self.attempt(&make, workers, trial, progress) {
             (Findings { end: End::TooSmall, .. }, _) => {
                 progress.reset();

@@ -240,7 +240,9 @@ impl<'a, P: Program> Worker<'a, P> {
     /// The ranks that have not ended, and for whom they wait.
     pub fn waiting(&self) -> Vec<Waiting> {
         let unfinished = self.ranks.iter().filter(|state| !matches!(state.shared.main.wait, Wait::Finished));
-        unfinished.map(|state| waiting(&state.shared, state.program.position())).collect()
+        let described =
+            unfinished.map(|state| waiting(&state.shared, state.program.call_name(), state.program.position()));
+        described.collect()
     }
 }
 
@@ -256,7 +258,7 @@ fn go_on<P: Program>(program: &mut P, shared: &mut Shared, desk: &mut Desk<'_>) 
     }
 }
 
-fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
+fn waiting(shared: &Shared, name: Option<&'static str>, position: Option<String>) -> Waiting {
     let control = &shared.main;
     let mut since = control.since;
     let mut awaits = Vec::new();
@@ -295,7 +297,7 @@ fn waiting(shared: &Shared, position: Option<String>) -> Waiting {
         }
         Wait::Nothing | Wait::Parked(_) | Wait::Finished => "run",
     };
-    Waiting { rank: shared.rank, call: control.collective.unwrap_or(call), awaits, peers, since, position }
+    Waiting { rank: shared.rank, call: name.or(control.collective).unwrap_or(call), awaits, peers, since, position }
 }
 
 /// For whom a request waits; a strand waits for what its own requests wait for.

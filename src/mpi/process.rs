@@ -9,7 +9,7 @@ use super::names::{blocking_name, non_blocking_name};
 use super::runner::{NoData, Runner};
 use super::{Action, Aside, CollectiveCall, MpiProgram};
 use crate::platform::Platform;
-use crate::rank::{Call, Program, ProgramError, Reply};
+use crate::rank::{Call, FailureKind, Program, ProgramError, Reply};
 
 /// Runs an [`MpiProgram`] on the engine: passes its calls on, and carries out its collectives.
 ///
@@ -70,7 +70,7 @@ impl<P: MpiProgram> Process<P> {
             Ok(runner) => Call::Start(Box::new(Strand { runner, name })),
             Err(what) => {
                 let place = self.program.position().unwrap_or_else(|| name.to_owned());
-                Call::Fail(Box::new(ProgramError { place, what }))
+                Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what }))
             }
         }
     }

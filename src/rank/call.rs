@@ -235,6 +235,11 @@ pub trait Program: Send {
         let _ = (message, answers);
     }
 
+    /// The call that the program is in, for reports: "MPI_Recv". Without it the name of the engine's call is used.
+    fn call_name(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Where the program is, for reports: "exchange\[2\] in main\[0\].do\[1\]".
     fn position(&self) -> Option<String> {
         None
@@ -256,18 +261,49 @@ impl Program for Box<dyn Program> {
         (**self).serve(message, answers);
     }
 
+    fn call_name(&self) -> Option<&'static str> {
+        (**self).call_name()
+    }
+
     fn position(&self) -> Option<String> {
         (**self).position()
     }
 }
 
 /// Why a program cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramError {
+    /// In which way it ended.
+    pub kind: FailureKind,
     /// Where in the program: "main\[2\].do\[0\]".
     pub place: String,
-    /// What is wrong and what was expected.
+    /// What is wrong and what was expected; of a crash, lines of detail. May be empty where the kind says all.
     pub what: String,
+}
+
+/// The ways in which a program ends that cannot go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailureKind {
+    /// It has done what it must not.
+    #[default]
+    Error,
+    /// It is described, and the description is wrong.
+    Description,
+    /// It called MPI_Abort.
+    Aborted {
+        /// The error code it gave.
+        code: i32,
+    },
+    /// It exited without MPI_Finalize, or with a code other than 0.
+    Exited {
+        /// The exit code.
+        code: i32,
+    },
+    /// A signal would have ended its process.
+    Crashed {
+        /// The signal's number.
+        signal: i32,
+    },
 }
 
 impl fmt::Display for ProgramError {

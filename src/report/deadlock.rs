@@ -15,7 +15,7 @@ const CYCLE: usize = 8;
 /// A line's width.
 const WIDTH: usize = 80;
 
-/// One line, and for a deadlock a table of who waits in which call, for whom, since when and where; no newline at the end.
+/// One line, for a crash its details, and for a deadlock a table of who waits in which call, for whom, since when and where; no newline at the end.
 pub fn failure(error: &RunError) -> String {
     match error {
         RunError::Deadlock(deadlock) => format!("{error}\n{}", deadlock_table(deadlock)),
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn other_failures_are_one_line() {
-        let error = ProgramError { place: "main[2]".into(), what: "rank 99 of 16".into() };
+        let error = ProgramError { place: "main[2]".into(), what: "rank 99 of 16".into(), ..ProgramError::default() };
         let text = failure(&RunError::Program { rank: 3, clock: SimTime::ZERO, error });
         assert_eq!(text, "rank 3 at virtual time 0 s: main[2]: rank 99 of 16");
     }
