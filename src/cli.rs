@@ -20,6 +20,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use crate::capi::cc::{self, Language, Request};
 use crate::engine::{Outcome, Progress};
 
 use args::{Parsed, RunArgs};
@@ -33,17 +34,28 @@ use progress::ProgressLine;
 /// Runs the program on the arguments of the process.
 pub fn main() -> ExitCode {
     bug::install_hook();
-    let result = command(std::env::args_os().collect());
-    if let Err(failure) = &result {
+    let code = command(std::env::args_os().collect()).unwrap_or_else(|failure| {
         complain(&failure.text);
-    }
-    ExitCode::from(result.err().map_or(Exit::Predicted, |failure| failure.exit).code())
+        failure.exit.code()
+    });
+    ExitCode::from(code)
 }
 
-fn command(arguments: Vec<OsString>) -> Result<(), Failure> {
+/// Does what is asked; returns the exit code.
+fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
     match args::parse(arguments)? {
-        Parsed::Help(text) => output::print(&text),
-        Parsed::Run(args) => predict(&args),
+        Parsed::Help(text) => output::print(&text)?,
+        Parsed::Run(args) => predict(&args)?,
+        Parsed::Compile(language, arguments) => return compile(language, &arguments),
+    }
+    Ok(Exit::Predicted.code())
+}
+
+/// Runs the compiler, whose exit code this is.
+fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
+    match cc::request(language, arguments)? {
+        Request::Show(text) => output::print(&text).map(|()| 0),
+        Request::Run(compiler) => Ok(u8::try_from(cc::run(compiler)?).unwrap_or(u8::MAX)),
     }
 }
 

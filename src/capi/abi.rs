@@ -65,6 +65,10 @@ pub const MPI_DATATYPE_NULL: Handle = 0x200;
 pub const MPI_AINT: Handle = 0x201;
 pub const MPI_COUNT: Handle = 0x202;
 pub const MPI_OFFSET: Handle = 0x203;
+/// MPI-1's marker, which the ABI does not have: a value that it leaves free.
+pub const MPI_LB: Handle = 0x204;
+/// As `MPI_LB`.
+pub const MPI_UB: Handle = 0x205;
 pub const MPI_PACKED: Handle = 0x207;
 pub const MPI_SHORT: Handle = 0x208;
 pub const MPI_INT: Handle = 0x209;
@@ -248,6 +252,10 @@ pub const MPI_COMBINER_F90_COMPLEX: c_int = 114;
 pub const MPI_COMBINER_F90_INTEGER: c_int = 115;
 pub const MPI_COMBINER_RESIZED: c_int = 116;
 pub const MPI_COMBINER_VALUE_INDEX: c_int = 117;
+/// Of MPI-1, and not in the ABI, as the next two.
+pub const MPI_COMBINER_HVECTOR_INTEGER: c_int = 118;
+pub const MPI_COMBINER_HINDEXED_INTEGER: c_int = 119;
+pub const MPI_COMBINER_STRUCT_INTEGER: c_int = 120;
 pub const MPI_TYPECLASS_INTEGER: c_int = 192;
 pub const MPI_TYPECLASS_REAL: c_int = 193;
 pub const MPI_TYPECLASS_COMPLEX: c_int = 194;

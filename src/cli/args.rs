@@ -1,10 +1,11 @@
 //! The arguments: what can be typed, and what `--help` teaches.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
+use crate::capi::cc::Language;
 use crate::platform::Shape;
 use crate::profile::Intervals;
 use crate::units::SimSpan;
@@ -13,7 +14,10 @@ use super::exit::{Exit, Failure};
 use super::values::{Model, parse_intervals};
 
 /// Commands of the contract that this version does not have.
-const LATER: [&str; 8] = ["sweep", "validate", "measure", "cluster", "report", "trace", "cc", "cxx"];
+const LATER: [&str; 6] = ["sweep", "validate", "measure", "cluster", "report", "trace"];
+
+/// The commands whose arguments are a compiler's.
+const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
 
 /// Numbers that a configuration file can hold: TOML's integers are signed.
 const MOST: u64 = i64::MAX as u64;
@@ -136,6 +140,10 @@ pub(super) struct RunArgs {
     /// Prefix what a program prints by its rank; described applications print nothing
     #[arg(long, help_heading = "Results")]
     pub tag_output: bool,
+
+    /// A program that was started by its own name: one rank, its output and its exit code only
+    #[arg(long, hide = true)]
+    pub direct: bool,
 }
 
 /// What the arguments ask for.
@@ -145,11 +153,20 @@ pub(super) enum Parsed {
     Help(String),
     /// A run.
     Run(Box<RunArgs>),
+    /// The compiler, with these arguments.
+    Compile(Language, Vec<OsString>),
 }
 
 /// Reads the arguments, the first of which is the program's name.
 pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
+    let name = arguments.first().and_then(|name| Path::new(name).file_name()?.to_str());
+    if let Some(language) = name.and_then(Language::of_wrapper) {
+        return Ok(Parsed::Compile(language, arguments.split_off(1)));
+    }
     let first = arguments.get(1).and_then(|argument| argument.to_str()).unwrap_or_default();
+    if let Some((_, language)) = COMPILERS.into_iter().find(|(name, _)| *name == first) {
+        return Ok(Parsed::Compile(language, arguments.split_off(2)));
+    }
     if first == "run" {
         arguments.remove(1);
     } else if LATER.contains(&first) {
@@ -191,6 +208,9 @@ fn check_command(args: &RunArgs) -> Result<(), Failure> {
         Some("run") if !args.app.exists() => {
             Err(Failure::bad_input("\"run\" stands before the options: mcpsim run [OPTIONS] APP"))
         }
+        Some(name @ ("cc" | "cxx")) if !args.app.exists() => {
+            Err(Failure::bad_input(format!("\"{name}\" stands before all options, which are the compiler's")))
+        }
         _ => Ok(()),
     }
 }
@@ -225,6 +245,25 @@ mod tests {
             let args = run(line);
             assert_eq!(args.app, PathBuf::from("app.toml"), "{line}");
             assert_eq!(args.nct, Some(Shape { nodes: 4, cmps: 2, cores: 2 }), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_compilers_arguments_are_its_own() {
+        for (line, language) in [
+            ("mcpsim cc --help -o run a.c", Language::C),
+            ("mcpsim cxx --help -o run a.c", Language::Cxx),
+            ("/usr/bin/mpicc --help -o run a.c", Language::C),
+            ("mpic++ --help -o run a.c", Language::Cxx),
+            ("mcpsim-c++ --help -o run a.c", Language::Cxx),
+        ] {
+            match parse(line.split_whitespace().map(OsString::from).collect()) {
+                Ok(Parsed::Compile(found, arguments)) => {
+                    assert_eq!(found, language, "{line}");
+                    assert_eq!(arguments, ["--help", "-o", "run", "a.c"], "{line}");
+                }
+                other => panic!("{line}: {other:?}"),
+            }
         }
     }
 
@@ -274,7 +313,7 @@ mod tests {
                 "unexpected argument \"b.toml\": the described application a.toml takes none, change its keys with --set",
             ),
             ("a.toml -- -n 5", "unexpected argument \"-n\": "),
-            ("cc prog.c", "\"cc\" is not available in this version"),
+            ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
             ("--quiet sweep", "\"sweep\" is not available in this version"),
             ("--quiet run app.toml", "\"run\" stands before the options"),
         ] {

@@ -1,5 +1,6 @@
 //! How the process ends: the exit codes, which README states, and the failures that lead to them.
 
+use crate::capi::cc::CcError;
 use crate::config::ConfigError;
 use crate::engine::RunError;
 use crate::rank::FailureKind;
@@ -72,6 +73,12 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
+        Failure::bad_input(error.to_string())
+    }
+}
+
+impl From<CcError> for Failure {
+    fn from(error: CcError) -> Self {
         Failure::bad_input(error.to_string())
     }
 }

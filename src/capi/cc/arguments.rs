@@ -1,0 +1,335 @@
+//! What the arguments of a compiler ask for, as far as a wrapper has to know.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// How far the compiler is asked to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing is compiled or linked: a question about the compiler.
+    Question,
+    /// Up to objects at most.
+    Compile,
+    /// Objects are linked into one.
+    Relocatable,
+    /// A shared library of the user's own.
+    Library,
+    /// A program.
+    Program,
+}
+
+/// The arguments, read.
+#[derive(Debug)]
+pub(super) struct Arguments {
+    /// What to pass on.
+    pub passed: Vec<OsString>,
+    /// How far to go.
+    pub step: Step,
+    /// Whether files that follow would be taken for a language that `-x` named.
+    pub language_set: bool,
+}
+
+/// Options that make a program that is not position-independent, or not a shared object.
+const DROPPED: [&str; 18] = [
+    "-static",
+    "--static",
+    "-static-pie",
+    "--static-pie",
+    "-pie",
+    "--pie",
+    "-no-pie",
+    "--no-pie",
+    "-nopie",
+    "-fPIE",
+    "-fpie",
+    "-fno-PIE",
+    "-fno-pie",
+    "-fno-PIC",
+    "-fno-pic",
+    "-fpic",
+    "-mdynamic-no-pic",
+    "-Wl,-pie",
+];
+
+/// Options whose value is the next argument.
+const WITH_VALUE: [&str; 42] = [
+    "-o",
+    "-x",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-u",
+    "-T",
+    "-z",
+    "-e",
+    "-h",
+    "-A",
+    "-B",
+    "-G",
+    "-R",
+    "-F",
+    "-J",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isysroot",
+    "-imultilib",
+    "-Xlinker",
+    "-Xpreprocessor",
+    "-Xassembler",
+    "-Xclang",
+    "-aux-info",
+    "-dumpbase",
+    "-dumpbase-ext",
+    "-dumpdir",
+    "--param",
+    "--sysroot",
+    "-target",
+];
+
+const UP_TO_OBJECTS: [&str; 12] = [
+    "-c",
+    "-S",
+    "-E",
+    "-M",
+    "-MM",
+    "-fsyntax-only",
+    "--compile",
+    "--assemble",
+    "--preprocess",
+    "--dependencies",
+    "--user-dependencies",
+    "-emit-llvm",
+];
+
+const HEADER_ENDS: [&str; 7] = [".h", ".hh", ".hpp", ".hxx", ".h++", ".H", ".tcc"];
+
+/// How deep files of arguments may name others.
+const DEEPEST: usize = 16;
+
+/// Reads `arguments`.
+pub(super) fn read(arguments: &[OsString]) -> Arguments {
+    let mut seen = Seen::default();
+    let mut passed = Vec::new();
+    for argument in arguments {
+        let inner = expand(argument, 0);
+        let before = seen.dropped;
+        let kept: Vec<OsString> = inner.iter().filter(|inner| seen.see(inner)).cloned().collect();
+        // A file of arguments is passed on as it is, unless something in it must go.
+        match seen.dropped == before && inner.len() != 1 {
+            true => passed.push(argument.clone()),
+            false => passed.extend(kept),
+        }
+    }
+    if seen.default_libraries {
+        // The C library comes last of all, after the functions that replace some of its own.
+        passed.retain(|argument| argument != "-lc");
+    }
+    Arguments { passed, step: seen.step(), language_set: seen.language_set }
+}
+
+/// What was seen in the arguments so far.
+#[derive(Debug)]
+struct Seen {
+    value_of: Option<OsString>,
+    inputs: bool,
+    other_than_headers: bool,
+    up_to_objects: bool,
+    shared: bool,
+    relocatable: bool,
+    language_set: bool,
+    default_libraries: bool,
+    dropped: usize,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen {
+            value_of: None,
+            inputs: false,
+            other_than_headers: false,
+            up_to_objects: false,
+            shared: false,
+            relocatable: false,
+            language_set: false,
+            default_libraries: true,
+            dropped: 0,
+        }
+    }
+}
+
+impl Seen {
+    /// Looks at the next argument; whether it is passed on.
+    fn see(&mut self, argument: &OsStr) -> bool {
+        let text = argument.to_str().unwrap_or("\u{fffd}");
+        if let Some(option) = self.value_of.take() {
+            match option.to_str() {
+                Some("-x") => self.language_set = text != "none",
+                Some("-l") => self.input(text),
+                _ => (),
+            }
+            return true;
+        }
+        if !text.starts_with('-') || text == "-" {
+            self.input(text);
+            return true;
+        }
+        if DROPPED.contains(&text) {
+            self.dropped += 1;
+            return false;
+        }
+        if WITH_VALUE.contains(&text) {
+            self.value_of = Some(argument.to_owned());
+        }
+        match text {
+            "-shared" | "--shared" => self.shared = true,
+            "-r" | "--relocatable" | "-Wl,-r" | "-Wl,--relocatable" => self.relocatable = true,
+            "-nostdlib" | "-nodefaultlibs" | "-nolibc" => self.default_libraries = false,
+            _ if UP_TO_OBJECTS.contains(&text) => self.up_to_objects = true,
+            _ if text.starts_with("-x") && text.len() > 2 => self.language_set = text != "-xnone",
+            _ if text.starts_with("-l") && text.len() > 2 => self.input(text),
+            _ => (),
+        }
+        true
+    }
+
+    fn input(&mut self, name: &str) {
+        self.inputs = true;
+        self.other_than_headers |= !HEADER_ENDS.iter().any(|end| name.ends_with(end));
+    }
+
+    fn step(&self) -> Step {
+        match () {
+            () if !self.inputs => Step::Question,
+            () if self.up_to_objects || !self.other_than_headers => Step::Compile,
+            () if self.relocatable => Step::Relocatable,
+            () if self.shared => Step::Library,
+            () => Step::Program,
+        }
+    }
+}
+
+/// The arguments that `@file` stands for; any other stands for itself, and so does one that names no file.
+fn expand(argument: &OsStr, depth: usize) -> Vec<OsString> {
+    let Some(path) = argument.as_bytes().strip_prefix(b"@") else { return vec![argument.to_owned()] };
+    match std::fs::read(OsStr::from_bytes(path)) {
+        Ok(text) if depth < DEEPEST => words(&text).iter().flat_map(|word| expand(word, depth + 1)).collect(),
+        _ => vec![argument.to_owned()],
+    }
+}
+
+/// The words of a file of arguments: quotes and backslashes as compilers understand them.
+fn words(text: &[u8]) -> Vec<OsString> {
+    let mut words = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut quote = None;
+    let mut bytes = text.iter();
+    while let Some(&byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
+            (_, Some(open)) if byte == open => quote = None,
+            (_, Some(_)) => word.get_or_insert_default().push(byte),
+            (b'"' | b'\'', None) => {
+                quote = Some(byte);
+                word.get_or_insert_default();
+            }
+            (_, None) if byte.is_ascii_whitespace() => words.extend(word.take()),
+            (_, None) => word.get_or_insert_default().push(byte),
+        }
+    }
+    words.extend(word);
+    words.into_iter().map(OsString::from_vec).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Arguments {
+        read(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    fn passed(line: &str) -> String {
+        of(line).passed.join(OsStr::new(" ")).into_string().unwrap()
+    }
+
+    #[test]
+    fn the_step_is_told_by_options_and_inputs() {
+        for (line, step) in [
+            ("", Step::Question),
+            ("--version", Step::Question),
+            ("-v", Step::Question),
+            ("-dumpmachine -O2", Step::Question),
+            ("-o a -I dir -D X", Step::Question),
+            ("-c a.c", Step::Compile),
+            ("-E -dM -", Step::Compile),
+            ("-MM a.c", Step::Compile),
+            ("-fsyntax-only a.c", Step::Compile),
+            ("a.h", Step::Compile),
+            ("a.c", Step::Program),
+            ("-MD -MF a.d a.c -o a", Step::Program),
+            ("a.o -lm", Step::Program),
+            ("-o -c a.c", Step::Program),
+            ("-x c -", Step::Program),
+            ("-lfoo", Step::Program),
+            ("-shared a.o", Step::Library),
+            ("-shared -c a.c", Step::Compile),
+            ("-r a.o b.o", Step::Relocatable),
+            ("missing@file.c", Step::Program),
+        ] {
+            assert_eq!(of(line).step, step, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_would_break_the_program_is_dropped() {
+        assert_eq!(passed("-static -O2 -no-pie a.c -fno-pic -fPIE -pie"), "-O2 a.c");
+        assert_eq!(passed("-o -static a.c"), "-o -static a.c");
+        assert_eq!(passed("-static-libgcc a.c"), "-static-libgcc a.c");
+        assert_eq!(passed("a.o -lc -lm"), "a.o -lm");
+        assert_eq!(passed("a.o -nostdlib -lc"), "a.o -nostdlib -lc");
+    }
+
+    #[test]
+    fn a_language_holds_for_later_files() {
+        assert!(of("-x c a.txt").language_set);
+        assert!(of("-xc++ a.txt").language_set);
+        assert!(!of("-x c a.txt -x none b.o").language_set);
+        assert!(!of("a.c").language_set);
+    }
+
+    #[test]
+    fn files_of_arguments_are_looked_into_and_passed_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            std::fs::write(directory.path().join(name), text).unwrap();
+            format!("@{}", directory.path().join(name).display())
+        };
+        let plain = file("plain", "-c 'a b.c'\n");
+        assert_eq!(of(&plain).step, Step::Compile);
+        assert_eq!(passed(&plain), plain);
+        let breaking = file("breaking", &format!("-static \"a b.o\" c\\ d.o {plain}"));
+        let read = of(&breaking);
+        assert_eq!(read.passed, ["a b.o", "c d.o", "-c", "a b.c"]);
+        let itself = file("itself", &format!("@{}", directory.path().join("itself").display()));
+        assert_eq!(of(&itself).step, Step::Program);
+        assert_eq!(passed("@no/such"), "@no/such");
+    }
+
+    #[test]
+    fn words_are_split_as_compilers_do() {
+        assert_eq!(words(b"a  'b c'\"d\"\n\\ e '' \"x\\\"y\""), ["a", "b cd", " e", "", "x\"y"]);
+        assert_eq!(words(b""), [""; 0]);
+        assert_eq!(words(b"a\\"), ["a"]);
+    }
+}

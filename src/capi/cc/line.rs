@@ -1,0 +1,205 @@
+//! The command line of the compiler, and what the wrapper tells of it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::Command;
+
+use super::arguments::{self, Arguments, Step};
+use super::kit::Kit;
+use super::{CcError, Language, Request};
+
+/// Set for the compilers that a wrapper starts: one that is a wrapper itself would start itself for ever.
+const INSIDE: &str = "MCPSIM_INSIDE_CC";
+
+/// A shared object with an entry, which uses its own symbols and needs no others than those it is linked with.
+const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--no-undefined"];
+
+/// What is linked though nobody may have named it yet: the compiler makes `puts` of `printf` at any time.
+const WANTED: &str = "-Wl,-u,puts,-u,putchar";
+
+pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Request, CcError> {
+    let (variable, _) = language.compiler();
+    if std::env::var_os(INSIDE).is_some() {
+        return Err(CcError::new(format!("the compiler is this wrapper itself: set {variable} to another one")));
+    }
+    if let Some(question) = arguments.iter().find_map(|argument| Question::of(argument)) {
+        let rest: Vec<OsString> =
+            arguments.iter().filter(|argument| Question::of(argument).is_none()).cloned().collect();
+        return Ok(Request::Show(question.answer(language, &rest)?));
+    }
+    let words = words(language, arguments)?;
+    let mut command = command(&words);
+    command.env(INSIDE, "1");
+    Ok(Request::Run(command))
+}
+
+/// The compiler and all its arguments.
+fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, CcError> {
+    let mut words = compiler(language);
+    let Arguments { passed, step, language_set } = arguments::read(arguments);
+    if step == Step::Question {
+        words.extend_from_slice(arguments);
+        return Ok(words);
+    }
+    let kit = Kit::ready()?;
+    words.push(joined("-I", &kit.include()));
+    words.extend(passed);
+    words.push("-fPIC".into());
+    if step == Step::Program {
+        words.push("-shared".into());
+        words.extend(SHAPE.map(OsString::from));
+        words.push(WANTED.into());
+        if language == Language::Cxx {
+            words.push("-static-libstdc++".into());
+        }
+    }
+    if matches!(step, Step::Program | Step::Library) {
+        if language_set {
+            words.extend(["-x".into(), "none".into()]);
+        }
+        words.extend((step == Step::Program).then(|| kit.start().into()));
+        words.extend([kit.support().into(), kit.stubs().into()]);
+    }
+    Ok(words)
+}
+
+/// The compiler that the environment names, with what stands behind its name.
+pub(super) fn compiler(language: Language) -> Vec<OsString> {
+    let (variable, default) = language.compiler();
+    let text = std::env::var_os(variable).unwrap_or_default();
+    let words = text.as_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let words: Vec<OsString> = words.map(|word| OsString::from_vec(word.to_owned())).collect();
+    if words.is_empty() { vec![default.into()] } else { words }
+}
+
+/// The command of these words.
+pub(super) fn command(words: &[OsString]) -> Command {
+    let (program, arguments) = words.split_first().expect("a compiler has a name");
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+/// The error of a program that cannot be started.
+pub(super) fn not_started(command: &Command, error: &std::io::Error) -> CcError {
+    let program = command.get_program().display();
+    let hint = "install a C compiler, or set MCPSIM_CC (MCPSIM_CXX for C++) to one";
+    CcError::new(format!("cannot start \"{program}\": {error}; {hint}"))
+}
+
+/// What can be asked of the wrapper itself, in the words of Open MPI's and of MPICH's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    /// The whole command.
+    Show,
+    /// The command up to objects; with the compiler's name or without.
+    Compile {
+        named: bool,
+    },
+    /// The command that links.
+    Link {
+        named: bool,
+    },
+    /// One kind of words.
+    Compiler,
+    IncludeDirectories,
+    LibraryDirectories,
+    Libraries,
+    Version,
+}
+
+impl Question {
+    fn of(argument: &OsStr) -> Option<Question> {
+        let text = argument.to_str()?.strip_prefix('-')?;
+        match text.strip_prefix('-').unwrap_or(text) {
+            "show" | "showme" => Some(Question::Show),
+            "showme:compile" => Some(Question::Compile { named: false }),
+            "showme:link" => Some(Question::Link { named: false }),
+            "compile-info" | "compile_info" => Some(Question::Compile { named: true }),
+            "link-info" | "link_info" => Some(Question::Link { named: true }),
+            "showme:command" => Some(Question::Compiler),
+            "showme:incdirs" => Some(Question::IncludeDirectories),
+            "showme:libdirs" => Some(Question::LibraryDirectories),
+            "showme:libs" => Some(Question::Libraries),
+            "showme:version" => Some(Question::Version),
+            _ => None,
+        }
+    }
+
+    fn answer(self, language: Language, arguments: &[OsString]) -> Result<String, CcError> {
+        if self == Question::Show && arguments::read(arguments).step != Step::Question {
+            return Ok(shown(&words(language, arguments)?));
+        }
+        let kit = Kit::ready()?;
+        let compiler = compiler(language);
+        let compile = || vec![joined("-I", &kit.include()), "-fPIC".into()];
+        let words = match self {
+            Question::Show => [compiler, arguments.to_vec(), compile(), for_others(language, &kit)].concat(),
+            Question::Compile { named: true } => [compiler, arguments.to_vec(), compile()].concat(),
+            Question::Compile { named: false } => compile(),
+            Question::Link { named: true } => [compiler, arguments.to_vec(), for_others(language, &kit)].concat(),
+            Question::Link { named: false } => for_others(language, &kit),
+            Question::Compiler => compiler,
+            Question::IncludeDirectories => vec![kit.include().into()],
+            Question::LibraryDirectories => vec![kit.lib().into()],
+            Question::Libraries => vec!["mcpsim_support".into(), "mcpsim_mpi".into()],
+            Question::Version => return Ok(format!("mcpsim {}\n", env!("CARGO_PKG_VERSION"))),
+        };
+        Ok(shown(&words))
+    }
+}
+
+/// The words that make another build tool link a program by the compiler itself: in forms that such tools recognize as
+/// the linker's, which is why the linker is told of the shared object and not the compiler.
+fn for_others(language: Language, kit: &Kit) -> Vec<OsString> {
+    let mut words = vec![
+        "-Wl,-shared,-e,mcpsim_start,-Bsymbolic,-z,defs".into(),
+        "-Wl,-u,mcpsim_start,-u,mcpsim_main,-u,puts,-u,putchar".into(),
+    ];
+    if language == Language::Cxx {
+        words.push("-static-libstdc++".into());
+    }
+    words.extend([joined("-L", &kit.lib()), "-lmcpsim_support".into(), "-lmcpsim_mpi".into()]);
+    words
+}
+
+fn joined(option: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
+}
+
+/// The words as a shell takes them.
+fn shown(words: &[OsString]) -> String {
+    let quoted = words.iter().map(|word| {
+        let text = word.to_string_lossy().into_owned();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%^".contains(c);
+        match !text.is_empty() && text.chars().all(plain) {
+            true => text,
+            false => format!("'{}'", text.replace('\'', "'\\''")),
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_of_both_families_are_known() {
+        let of = |text: &str| Question::of(OsStr::new(text));
+        assert_eq!(of("-show"), Some(Question::Show));
+        assert_eq!(of("--showme:compile"), Some(Question::Compile { named: false }));
+        assert_eq!(of("-link-info"), Some(Question::Link { named: true }));
+        assert_eq!(of("-showx"), None);
+        assert_eq!(of("show"), None);
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        let words = ["cc", "-I/a b", "", "it's", "-DX=\"1\""].map(OsString::from);
+        assert_eq!(shown(&words), "cc '-I/a b' '' 'it'\\''s' '-DX=\"1\"'\n");
+    }
+}

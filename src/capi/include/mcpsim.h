@@ -1,0 +1,59 @@
+/* What a program can tell the simulator. With another MPI's compiler all of it does nothing: copy this file beside your
+   sources and they compile everywhere.
+
+   MCPSIM_SAMPLE_LOCAL(n) { ... }    The first n times that a rank comes here it runs the block, and is timed; later it
+                                     skips the block and is charged the mean of those times.
+   MCPSIM_SAMPLE_GLOBAL(n) { ... }   The same, with the n times counted over all ranks.
+   mcpsim_compute(seconds)           Charges this time of the simulated machine.
+
+   A block that is left by break, return or goto is not counted. The blocks need C99 or C++. */
+#ifndef MCPSIM_H
+#define MCPSIM_H
+
+#pragma GCC system_header
+
+#if !defined MCPSIM && defined __has_include
+#if __has_include(<mcpsim_functions.h>)
+#define MCPSIM 1
+#endif
+#endif
+
+#ifdef MCPSIM
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A place of the source: the simulator's, zero at first. */
+struct mcpsim_sample {
+    long state[8];
+};
+
+int mcpsim_sample_begin(struct mcpsim_sample *sample, int n, int global);
+void mcpsim_sample_end(struct mcpsim_sample *sample);
+void mcpsim_compute(double seconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#define MCPSIM_SAMPLE_LOCAL(n) MCPSIM_SAMPLE_AT(n, 0, __LINE__)
+#define MCPSIM_SAMPLE_GLOBAL(n) MCPSIM_SAMPLE_AT(n, 1, __LINE__)
+#define MCPSIM_SAMPLE_AT(n, global, line) MCPSIM_SAMPLE_OF(n, global, line)
+#define MCPSIM_SAMPLE_OF(n, global, line)                                                                             \
+    for (struct mcpsim_sample *mcpsim_sample_##line = __extension__({                                                 \
+             static struct mcpsim_sample mcpsim_place;                                                                \
+             mcpsim_sample_begin(&mcpsim_place, (n), (global)) ? &mcpsim_place : (struct mcpsim_sample *)0;           \
+         });                                                                                                          \
+         mcpsim_sample_##line;                                                                                        \
+         mcpsim_sample_end(mcpsim_sample_##line), mcpsim_sample_##line = (struct mcpsim_sample *)0)
+
+#else
+
+#define MCPSIM_SAMPLE_LOCAL(n)
+#define MCPSIM_SAMPLE_GLOBAL(n)
+#define mcpsim_compute(seconds) ((void)(seconds))
+
+#endif
+
+#endif

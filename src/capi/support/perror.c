@@ -1,0 +1,9 @@
+/* The last error, to the standard error without naming it. */
+#include "own.h"
+
+OWN void perror(const char *text) {
+    char buffer[256];
+    const char *what = strerror_r(errno, buffer, sizeof buffer);
+    int named = text && *text;
+    fprintf(stderr, "%s%s%s\n", named ? text : "", named ? ": " : "", what);
+}

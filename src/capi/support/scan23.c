@@ -1,0 +1,3 @@
+/* Reading in the dialect of C23. */
+#define PREFIX __isoc23_
+#include "scan.c"
