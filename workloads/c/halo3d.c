@@ -52,7 +52,8 @@ int main(int argc, char **argv)
     }
     double seconds = longest(MPI_Wtime() - start);
     if (rank == 0) {
-        printf("halo3d: %d bytes, %ld turns, %d ranks as %d x %d x %d\n", bytes, turns, size, dims[0], dims[1], dims[2]);
+        printf("halo3d: %d bytes, %ld turns, %d ranks as %d x %d x %d\n", bytes, turns, size, dims[0], dims[1],
+               dims[2]);
         printf("time: %.6f s, %.3f us a turn\n", seconds, seconds / (double)turns * 1e6);
     }
     for (int k = 0; k < neighbours; k++)

@@ -11,9 +11,9 @@
  *
  * Walls let no heat through: beyond a wall is what is before it. Points are floats. In the end rank 0 gathers the room.
  *
- * Checked: the temperature at the start is a sum X(x) + Y(y) + Z(z), and stays such a sum, each part of which follows the
- * heat equation in one dimension; rank 0 computes the three and compares every point. As no point depends on how the room
- * is cut, the checksum is the same for any number of ranks.
+ * Checked: the temperature at the start is a sum X(x) + Y(y) + Z(z), and stays such a sum, each part of which follows
+ * the heat equation in one dimension; rank 0 computes the three and compares every point. As no point depends on how
+ * the room is cut, the checksum is the same for any number of ranks.
  */
 #include "common.h"
 #include <math.h>
@@ -40,7 +40,7 @@ static float start_value(int dimension, long i)
     return (float)(80 * exp(-(where - centre) * (where - centre) / (width * width)) + 10 * (dimension + 1) * where);
 }
 
-/* Calls for a face: its points in `values`, one after another, are taken from layer `layer` of a dimension or put there. */
+/* Takes the points of layer `layer` of a dimension into `values`, one after another, or puts them there. */
 static void copy_face(int dimension, long layer, float *values, int put)
 {
     long low[dimensions] = {1, 1, 1}, high[dimensions] = {points[0], points[1], points[2]};

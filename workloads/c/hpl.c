@@ -66,15 +66,16 @@ static double *entry(long i, long j)
 /* ---- c (m * k) -= a (m * inner, by columns) * b (inner * k, by rows) ---- */
 
 #ifdef USE_CBLAS
-static void subtract_product(long m, long k, long inner, const double *a, long lda, const double *b, long ldb, double *c,
-                             long ldc)
+static void subtract_product(long m, long k, long inner, const double *a, long lda, const double *b, long ldb,
+                             double *c, long ldc)
 {
     if (m > 0 && k > 0 && inner > 0)
         cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, (int)m, (int)k, (int)inner, -1, a, (int)lda, b, (int)ldb,
                     1, c, (int)ldc);
 }
 #else
-enum { tall = 4, wide = 4, strips = 32, depth = 128 }; /* a block of c in registers; strips of a at once; inner at once */
+/* A block of c that stays in registers; how many strips of a, and how much of inner, are taken at once. */
+enum { tall = 4, wide = 4, strips = 32, depth = 128 };
 
 /* acc = a strip of a times a strip of b, both packed. */
 static inline void multiply_strips(long inner, const double *restrict a, const double *restrict b,
@@ -88,8 +89,8 @@ static inline void multiply_strips(long inner, const double *restrict a, const d
     memcpy(acc, sum, sizeof sum);
 }
 
-static void subtract_product(long m, long k, long inner, const double *a, long lda, const double *b, long ldb, double *c,
-                             long ldc)
+static void subtract_product(long m, long k, long inner, const double *a, long lda, const double *b, long ldb,
+                             double *c, long ldc)
 {
     static double *packed_a, *packed_b;
     static long b_room;
@@ -192,8 +193,8 @@ static void combine(double *mine, double *other)
     }
     for (int bit = 1; bit < cube; bit *= 2) {
         int partner = ((place ^ bit) + panel.root_row) % P;
-        MPI_Sendrecv(mine, length, MPI_DOUBLE, partner, pivot_tag, other, length, MPI_DOUBLE, partner, pivot_tag, column,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(mine, length, MPI_DOUBLE, partner, pivot_tag, other, length, MPI_DOUBLE, partner, pivot_tag,
+                     column, MPI_STATUS_IGNORE);
         take_better(mine, other);
     }
     if (place + cube < P)
@@ -298,8 +299,10 @@ struct move {
     long from, to;
 };
 
-static struct move *ups, *downs; /* to the top block, and out of it; sorted by the rank of the row that is not the top's */
-static long *up_starts, *down_starts; /* where the moves of each place of the column begin, counted from the root row */
+/* Moves to the top block and out of it, in the order of the places in the column that give and get the rows, counted
+ * from the root row; and where the moves of each place begin. */
+static struct move *ups, *downs;
+static long *up_starts, *down_starts;
 
 static int place_of(long global_row)
 {

@@ -8,10 +8,10 @@
  *       A     2^23    2^19
  *
  * Keys are averages of four numbers of the suite's generator, x' = 5^13 x mod 2^46 from x = 314159265. An iteration
- * changes two keys and then ranks all: it counts the keys of each of 512 or 1024 buckets, adds the counts up (Allreduce),
- * deals consecutive buckets out so that ranks have about equal numbers of keys, says how many keys go where (Alltoall),
- * sends them (Alltoallv), and counts how many keys are not above each value. One iteration is for warming up, ten are
- * timed; any number of ranks will do, where the suite wants a power of two.
+ * changes two keys and then ranks all: it counts the keys of each of 512 or 1024 buckets, adds the counts up
+ * (Allreduce), deals consecutive buckets out so that ranks have about equal numbers of keys, says how many keys go
+ * where (Alltoall), sends them (Alltoallv), and counts how many keys are not above each value. One iteration is for
+ * warming up, ten are timed; any number of ranks will do, where the suite wants a power of two.
  *
  * Checked: in each iteration the ranks of the five keys whose ranks the suite publishes; at the end that the keys are
  * in order, as many as they were and of the same sum.
@@ -166,7 +166,8 @@ static int in_order(long expected_sum)
     for (long i = owned_count - 1; i >= 0; i--)
         sorted[--below[owned[i] - least_value]] = owned[i];
     int right = 1;
-    long last = owned_count > 0 ? sorted[owned_count - 1] : -1, greatest_before = -1, mine[2] = {owned_count, 0}, all[2];
+    long last = owned_count > 0 ? sorted[owned_count - 1] : -1, greatest_before = -1;
+    long mine[2] = {owned_count, 0}, all[2]; /* keys, and their sum */
     for (long i = 0; i < owned_count; i++) {
         right = right && (i == 0 || sorted[i - 1] <= sorted[i]);
         mine[1] += sorted[i];

@@ -5,9 +5,9 @@
  *     -v blocking      faces are exchanged by MPI_Sendrecv, one direction after another
  *     -v nonblocking   all faces at once: Irecv, Isend, Waitall (default)
  *
- * The textbook 7-point solver (Gropp, Lusk, Skjellum: Using MPI, chapter 4, in three dimensions): a turn exchanges faces
- * with up to six neighbours, which are described by MPI datatypes and not copied; updates every point; and finds the
- * greatest change of all (Allreduce). The borders are zero.
+ * The textbook 7-point solver (Gropp, Lusk, Skjellum: Using MPI, chapter 4, in three dimensions): a turn exchanges
+ * faces, which are described by MPI datatypes and not copied, with up to six neighbours; updates every point; and finds
+ * the greatest change of all (Allreduce). The borders are zero.
  *
  * Checked at every point, for any size: the right-hand side is an eigenvector s of the discrete Laplacian, a product of
  * three sines, so that from zero the iteration arrives after k turns at (1 - lambda^k) s, where lambda is the mean of

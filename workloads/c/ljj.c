@@ -5,16 +5,16 @@
  *     points   of the junction, 0.1 Josephson lengths apart, at least 400 and at least 4 for each rank
  *     steps    of time, 0.02 each
  *
- * The phase p across the junction and the voltage v = p_t follow p_tt = p_xx - sin p; both ends are open (p_x = 0). A step
- * is of the classical Runge-Kutta method of fourth order, each of whose four stages needs one more neighbour: ranks
- * exchange the phases and voltages of four points with both neighbours once a step, 64 bytes each way, and compute the
- * stages of these points again. A single fluxon, p = 4 arctan exp((x - x0 - u t) / sqrt(1 - u^2)), begins left of the
+ * The phase p across the junction and the voltage v = p_t follow p_tt = p_xx - sin p; both ends are open (p_x = 0). A
+ * step is of the classical Runge-Kutta method of fourth order, each of whose four stages needs one more neighbour:
+ * ranks exchange the phases and voltages of four points with both neighbours once a step, 64 bytes each way, and compute
+ * the stages of these points again. A single fluxon, p = 4 arctan exp((x - x0 - u t) / sqrt(1 - u^2)), begins left of the
  * middle, and is as fast as it can be, up to u = 0.6, without coming near an end.
  *
  * Checked: energy and momentum stay; the phase across the whole junction is one turn; the fluxon is where the formula
  * says, as exactly as the distance of points allows.
- * The application's shape is that of workloads/ljj.toml; the physics is in McLaughlin and Scott: Perturbation analysis of
- * fluxon dynamics, Physical Review A 18 (1978).
+ * The application's shape is that of workloads/ljj.toml; the physics is in McLaughlin and Scott: Perturbation analysis
+ * of fluxon dynamics, Physical Review A 18 (1978).
  */
 #include "common.h"
 #include <math.h>
@@ -139,7 +139,11 @@ int main(int argc, char **argv)
     double seconds = longest(MPI_Wtime() - start);
     struct sums is = measure(phase, voltage, total);
 
-    double mine[2] = {rank == 0 ? -phase[border] : -1e300, rank == size - 1 ? phase[border + points - 1] : -1e300}, ends[2];
+    double mine[2] = {-1e300, -1e300}, ends[2];
+    if (rank == 0)
+        mine[0] = -phase[border];
+    if (rank == size - 1)
+        mine[1] = phase[border + points - 1];
     MPI_Allreduce(mine, ends, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     double turns = (ends[0] + ends[1]) / (2 * pi), moved = is.centre - was.centre;
     /* Differences of second order make the fluxon slower by a share that goes with the square of the distance. */

@@ -24,8 +24,8 @@ static int is_prime(uint64_t x)
     return 1;
 }
 
-/* The primes up to n. `low[v]` counts the numbers from 2 to v, `high[i]` those from 2 to n / i, which no prime looked at
- * so far divides, except the primes themselves. Every prime p takes away those that p is the least divisor of. */
+/* The primes up to n. `low[v]` counts the numbers from 2 to v, `high[i]` those from 2 to n / i, that are prime or that
+ * no prime looked at so far divides. Every prime p takes away those others that p is the least divisor of. */
 static uint64_t legendre(uint64_t n)
 {
     uint64_t root = 1;

@@ -5,8 +5,8 @@
  *     n            numbers of 63 bits, from 1 to 10^10
  *     -a sample    sorting by regular sampling (default): every rank sorts its part and gives evenly spaced samples, of
  *                  which all choose the same dividing numbers; numbers go to the rank of their range (Alltoallv)
- *     -a oddeven   odd-even transposition: ranks sort their parts, then neighbours merge theirs, the left one keeping the
- *                  smaller half, in as many rounds as there are ranks
+ *     -a oddeven   odd-even transposition: ranks sort their parts, then neighbours merge theirs, the left one keeping
+ *                  the smaller half, in as many rounds as there are ranks
  *
  * Algorithms: Li, Lu, Schaeffer, Shillington, Wong, Shi: On the versatility of parallel sorting by regular sampling,
  * Parallel Computing 19 (1993); Knuth, The Art of Computer Programming, volume 3, 5.3.4, exercises.
@@ -74,8 +74,8 @@ static uint64_t *sample_sort(uint64_t *part, long *count)
     return sorted;
 }
 
-/* Sorts by merging neighbours. Parts must be equally long for that, so shorter ones are filled up; in the end what fills
- * them is in the last parts and is dropped. */
+/* Sorts by merging neighbours. Parts must be equally long for that, so shorter ones are filled up; in the end what
+ * fills them is in the last parts and is dropped. */
 static uint64_t *odd_even_sort(uint64_t *part, long *count, long length)
 {
     uint64_t *mine = room((size_t)length, sizeof *mine), *other = room((size_t)length, sizeof *other);
