@@ -7,9 +7,9 @@
  *
  * The phase p across the junction and the voltage v = p_t follow p_tt = p_xx - sin p; both ends are open (p_x = 0). A
  * step is of the classical Runge-Kutta method of fourth order, each of whose four stages needs one more neighbour:
- * ranks exchange the phases and voltages of four points with both neighbours once a step, 64 bytes each way, and compute
- * the stages of these points again. A single fluxon, p = 4 arctan exp((x - x0 - u t) / sqrt(1 - u^2)), begins left of the
- * middle, and is as fast as it can be, up to u = 0.6, without coming near an end.
+ * ranks exchange the phases and voltages of four points with both neighbours once a step, 64 bytes each way, and
+ * compute the stages of these points again. A single fluxon, p = 4 arctan exp((x - x0 - u t) / sqrt(1 - u^2)), begins
+ * left of the middle, and is as fast as it can be, up to u = 0.6, without coming near an end.
  *
  * Checked: energy and momentum stay; the phase across the whole junction is one turn; the fluxon is where the formula
  * says, as exactly as the distance of points allows.
