@@ -25,5 +25,16 @@ mod request;
 mod timer;
 mod topology;
 
-pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Stream, on_fatal};
+pub use clib::set_variables;
+pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
 pub use program::RealProgram;
+
+use std::path::Path;
+
+/// Opens the program at `path`, which `mcpsim cc` made.
+///
+/// # Errors
+/// What is wrong with the file, and functions that nobody has.
+pub fn open(path: &Path) -> Result<image::Image, image::ImageError> {
+    image::Image::open(path, &clib::Host)
+}

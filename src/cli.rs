@@ -11,6 +11,7 @@ mod host;
 mod interrupt;
 mod output;
 mod progress;
+mod real;
 mod run;
 mod settings;
 mod values;
@@ -20,6 +21,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use crate::capi;
 use crate::capi::cc::{self, Language, Request};
 use crate::engine::{Outcome, Progress};
 
@@ -45,7 +47,7 @@ pub fn main() -> ExitCode {
 fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
     match args::parse(arguments)? {
         Parsed::Help(text) => output::print(&text)?,
-        Parsed::Run(args) => predict(&args)?,
+        Parsed::Run(args) => return predict(&args),
         Parsed::Compile(language, arguments) => return compile(language, &arguments),
     }
     Ok(Exit::Predicted.code())
@@ -59,25 +61,43 @@ fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     }
 }
 
-fn predict(args: &RunArgs) -> Result<(), Failure> {
+fn predict(args: &RunArgs) -> Result<u8, Failure> {
     copies::refuse_several(|name| std::env::var(name).ok())?;
     let configuration = Configuration::load(args)?;
     if args.show_config {
-        return output::print(&configuration.to_toml()?);
+        return output::print(&configuration.to_toml()?).map(|()| Exit::Predicted.code());
     }
-    let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), args.quiet)?;
+    let quiet = args.quiet || args.direct;
+    let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?;
     let progress = Arc::new(Progress::default());
     interrupt::listen(&progress)?;
-    let line = ProgressLine::start(&progress, args.quiet);
+    let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
-    let outcome = run::simulate(&configuration, &progress);
+    let (mut exit, mut notes) = (Exit::Predicted, Vec::new());
+    let outcome = if configuration.is_program() {
+        capi::on_fatal(fatal);
+        real::simulate(&configuration, outputs.take_stdout(), &progress).map(|ran| {
+            (exit, notes) = (ran.exit, ran.notes);
+            ran.outcome
+        })
+    } else {
+        run::simulate(&configuration, &progress)
+    };
     drop(line);
     let mut outcome = outcome?;
     stopwatch.stop(&mut outcome);
-    if let Some(note) = fewer_workers(configuration.settings.workers, &outcome).filter(|_| !args.quiet) {
-        let _ = writeln!(std::io::stderr(), "note: {note}");
+    notes.extend(fewer_workers(configuration.settings.workers, &outcome));
+    if !quiet {
+        notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
-    outputs.write(&outcome)
+    outputs.write(&outcome)?;
+    Ok(exit.code())
+}
+
+/// Ends the process for a program that leaves no other way.
+fn fatal(message: &str, code: i32) -> ! {
+    complain(message);
+    std::process::exit(code)
 }
 
 /// Why there were fewer workers than asked for.

@@ -21,6 +21,10 @@ impl image::Host for Host {
             found.map(|(_, function)| function.0 as usize)
         })
     }
+
+    fn owned(&self, name: &str) -> bool {
+        VARIABLES.contains(&name)
+    }
 }
 
 /// A rank's variables of the C library.
@@ -31,6 +35,9 @@ pub struct Variables {
     /// What was written to stdout and stderr after the last end of a line.
     partial: [RefCell<Vec<u8>>; 2],
 }
+
+/// Variables of the C library of which each rank has its own.
+const VARIABLES: [&str; 6] = ["stdin", "stdout", "stderr", "environ", "__environ", "_environ"];
 
 /// The address of the variable `name` that `p` owns.
 pub fn data(p: &Process, name: &str) -> Option<usize> {
@@ -290,6 +297,14 @@ pub fn flush(p: &Process) {
         if !rest.is_empty() {
             p.job.output.write(p.rank, stream, &rest);
         }
+    }
+}
+
+/// Sets variables of the whole process, for libraries that look at them when they are loaded.
+pub fn set_variables<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) {
+    for (name, value) in variables {
+        // SAFETY: before a run no other thread of mcpsim reads the environment.
+        unsafe { std::env::set_var(name, value) };
     }
 }
 

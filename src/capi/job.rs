@@ -48,8 +48,17 @@ pub trait Output: Send + Sync {
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]);
 }
 
-/// How real programs are run.
+/// How a program is started.
 #[derive(Clone, Debug)]
+pub struct Started {
+    /// `argv`.
+    pub arguments: Vec<CString>,
+    /// `environ`, as NAME=value.
+    pub environment: Vec<CString>,
+}
+
+/// How real programs are run.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOptions {
     /// What times local execution blocks.
     pub clock: HostClock,
@@ -107,14 +116,12 @@ pub struct Endings {
 
 impl Job {
     /// A run of `image` with a rank on each of `sites`, which have `memory` bytes a second each.
-    #[allow(clippy::too_many_arguments)]
     pub fn new(
         image: Image,
         platform: Arc<Platform>,
         sites: Vec<Site>,
         memory: impl Fn(Rank) -> f64,
-        arguments: Vec<CString>,
-        environment: Vec<CString>,
+        Started { arguments, environment }: Started,
         options: JobOptions,
         output: Box<dyn Output>,
     ) -> Self {

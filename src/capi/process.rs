@@ -13,7 +13,7 @@ use super::comm::Comm;
 use super::datatype::{Datatype, Type};
 use super::error::{MpiError, MpiResult};
 use super::handles::{Kind, Table};
-use super::image::Instance;
+use super::image::{self, Instance, InstanceId};
 use super::job::{ComputeMode, Job, fatal};
 use super::request::{Operation, Request};
 use super::timer::Timer;
@@ -55,6 +55,7 @@ pub struct Process {
     block: Cell<SimSpan>,
     /// The program's code and data; absent before the start.
     pub instance: RefCell<Option<Instance>>,
+    pub instance_id: Cell<Option<InstanceId>>,
     /// The rank's variables of the C library.
     pub variables: Variables,
 
@@ -106,10 +107,17 @@ pub fn current<'a>() -> Option<&'a Process> {
     unsafe { CURRENT.get().as_ref() }
 }
 
-/// Sets the rank whose code runs on this thread from now on.
+/// The code of `process` runs on this thread from now on.
 #[inline]
-pub fn set_current(process: *const Process) {
+pub fn run_as(process: &Process) {
     CURRENT.set(process);
+    image::set_main(process.instance_id.get());
+}
+
+/// No rank's code runs on this thread any more.
+#[inline]
+pub fn run_as_nobody() {
+    CURRENT.set(std::ptr::null());
 }
 
 /// Begins the MPI function `name`: the rank that calls it.
@@ -154,6 +162,7 @@ impl Process {
             polls: Cell::new(0),
             block: Cell::new(SimSpan::ZERO),
             instance: RefCell::default(),
+            instance_id: Cell::new(None),
             variables: Variables::default(),
             world: Rc::new(world),
             itself: Rc::new(itself),

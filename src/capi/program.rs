@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::clib;
 use super::job::Job;
-use super::process::{Process, Stage, set_current};
+use super::process::{Process, Stage, run_as, run_as_nobody};
 use crate::rank::{Call, FailureKind, Fiber, Gate, Program, ProgramError, Rank, Reply};
 use crate::units::SimSpan;
 
@@ -68,14 +68,9 @@ impl Program for RealProgram {
             return failure;
         }
         let fiber = self.fiber.as_mut().expect("a rank that has ended is asked for nothing");
-        let gate = self.process.gate();
-        set_current(&*self.process);
+        run_as(&self.process);
         let call = fiber.next(reply);
-        set_current(ptr::null());
-        // Strands of this rank have gates of their own.
-        if !gate.is_null() {
-            self.process.set_gate(gate);
-        }
+        run_as_nobody();
         if let Call::Finish | Call::Fail(_) = call {
             self.fiber = None;
         }
@@ -100,11 +95,13 @@ impl Program for RealProgram {
 /// A rank from its start to its end: its last call.
 fn main(p: &Process) -> Call {
     let data = |name: &str| clib::data(p, name);
-    let instance = match p.job.image.instance(&clib::Host, &data) {
+    let instance = match p.job.image.instance(&data) {
         Ok(instance) => instance,
         Err(error) => return fail(FailureKind::Error, "the start of the rank", error.to_string()),
     };
+    p.instance_id.set(Some(instance.id()));
     p.instance.replace(Some(instance));
+    run_as(p);
     clib::open_streams(p);
     let arguments = strings(p.job.arguments.iter().map(|text| text.as_c_str()));
     clib::set_environment(p, strings(p.job.environment.iter().map(|text| text.as_c_str())));

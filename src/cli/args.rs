@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::capi::cc::Language;
+use crate::capi::{ComputeMode, HostClock};
 use crate::platform::Shape;
 use crate::profile::Intervals;
-use crate::units::SimSpan;
+use crate::units::{Bytes, SimSpan};
 
 use super::exit::{Exit, Failure};
-use super::values::{Model, parse_intervals};
+use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack};
 
 /// Commands of the contract that this version does not have.
 const LATER: [&str; 6] = ["sweep", "validate", "measure", "cluster", "report", "trace"];
@@ -58,7 +59,7 @@ pub(super) struct RunArgs {
     pub app: PathBuf,
 
     /// Arguments of a real program; a described application takes none (use --set)
-    #[arg(value_name = "ARGS", hide = true)]
+    #[arg(value_name = "ARGS", allow_hyphen_values = true, hide = true)]
     pub arguments: Vec<OsString>,
 
     /// Nodes, CMPs (sockets) a node, cores a CMP
@@ -137,8 +138,25 @@ pub(super) struct RunArgs {
     #[arg(long, short, help_heading = "Results")]
     pub quiet: bool,
 
+    /// What a real program's own code costs: measure its time on the host, skip it, or a time such as "1 us" for each stretch
+    /// between two MPI calls (default: measure)
+    #[arg(long, value_name = "measure|skip|TIME", value_parser = parse_compute, help_heading = "Real programs")]
+    pub compute: Option<ComputeMode>,
+
+    /// What measures a real program's own code (default: cpu)
+    #[arg(long, value_name = "cpu|wall", value_parser = parse_clock, help_heading = "Real programs")]
+    pub clock: Option<HostClock>,
+
+    /// A real program's stack for each rank (default: 8 MiB)
+    #[arg(long, value_name = "SIZE", value_parser = parse_stack, help_heading = "Real programs")]
+    pub stack_size: Option<Bytes>,
+
+    /// List what ranks of a real program have not freed at their end
+    #[arg(long, help_heading = "Real programs")]
+    pub check_leaks: bool,
+
     /// Prefix what a program prints by its rank; described applications print nothing
-    #[arg(long, help_heading = "Results")]
+    #[arg(long, help_heading = "Real programs")]
     pub tag_output: bool,
 
     /// A program that was started by its own name: one rank, its output and its exit code only
@@ -172,6 +190,7 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     } else if LATER.contains(&first) {
         return Err(not_available(first));
     }
+    separate_programs_arguments(&mut arguments);
     let args = match RunArgs::command().try_get_matches_from(arguments) {
         Ok(matches) => RunArgs::from_arg_matches(&matches),
         Err(error) => Err(error),
@@ -182,14 +201,37 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         Err(error) => return Err(usage(&error)),
     };
     check_command(&args)?;
-    if let Some(argument) = args.arguments.first() {
-        return Err(Failure::bad_input(format!(
-            "unexpected argument \"{}\": the described application {} takes none, change its keys with --set app.KEY=VALUE",
-            argument.display(),
-            args.app.display()
-        )));
-    }
     Ok(Parsed::Run(Box::new(args)))
+}
+
+/// What follows a real program is its own, options included: says so to clap.
+fn separate_programs_arguments(arguments: &mut Vec<OsString>) {
+    let command = RunArgs::command();
+    let takes_value = |argument: &str| {
+        let mut options = command.get_arguments().filter(|option| option.get_action().takes_values());
+        options.any(|option| option.get_long().is_some_and(|long| argument.strip_prefix("--") == Some(long)))
+    };
+    let mut at = 1;
+    while let Some(argument) = arguments.get(at) {
+        match argument.to_str() {
+            Some("--") => return,
+            Some(option) if takes_value(option) => at += 2,
+            Some(option) if option.starts_with('-') => at += 1,
+            _ => {
+                if is_elf(Path::new(argument)) && arguments.get(at + 1).is_some_and(|next| next != "--") {
+                    arguments.insert(at + 1, "--".into());
+                }
+                return;
+            }
+        }
+    }
+}
+
+/// Whether the file is machine code, by its first bytes.
+pub(super) fn is_elf(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut magic));
+    read.is_ok() && magic == *b"\x7fELF"
 }
 
 /// clap's message without its own "error: "; without arguments it is the help, which has none.
@@ -308,11 +350,6 @@ mod tests {
                 "invalid value 'x' for '--intervals <SIZES>': expected a size such as \"64 KiB\" or 65536",
             ),
             ("--colour a.toml", "unexpected argument '--colour' found"),
-            (
-                "a.toml b.toml",
-                "unexpected argument \"b.toml\": the described application a.toml takes none, change its keys with --set",
-            ),
-            ("a.toml -- -n 5", "unexpected argument \"-n\": "),
             ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
             ("--quiet sweep", "\"sweep\" is not available in this version"),
             ("--quiet run app.toml", "\"run\" stands before the options"),

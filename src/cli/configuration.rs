@@ -1,12 +1,14 @@
 //! Everything a run is given, read and layered but not yet understood: settings, the platform's document, the application's.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use crate::app::App;
+use crate::capi::cc::ProgramFile;
 use crate::config::{Document, Override};
 use crate::platform::{Platform, PlatformSource};
 
-use super::args::RunArgs;
+use super::args::{RunArgs, is_elf};
 use super::exit::Failure;
 use super::settings::Settings;
 
@@ -24,6 +26,10 @@ pub(super) struct Configuration {
     pub platform_overrides: Vec<Override>,
     /// The application's document without its `[run]` table.
     pub app: Document,
+    /// Where relative paths in it begin.
+    directory: PathBuf,
+    /// The application as the user typed it.
+    pub typed: String,
     /// What `--set app.…` lays over it.
     pub app_overrides: Vec<Override>,
 }
@@ -31,7 +37,7 @@ pub(super) struct Configuration {
 impl Configuration {
     /// Reads the files that `args` name, and merges the settings.
     pub fn load(args: &RunArgs) -> Result<Configuration, Failure> {
-        let mut file = Document::read(&args.app)?;
+        let mut file = if is_elf(&args.app) { of_binary(args)? } else { Document::read(&args.app)? };
         let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let of =
             |what: &str| -> Vec<Override> { overrides.iter().filter(|over| over.key[0] == what).cloned().collect() };
@@ -45,6 +51,17 @@ impl Configuration {
             false => (Some(file), None),
         };
         let directory = args.app.parent().unwrap_or(Path::new(""));
+        let mut app = app.expect("a whole configuration has an app");
+        if let Some(first) = args.arguments.first() {
+            if !ProgramFile::is_in(&app) {
+                return Err(Failure::bad_input(format!(
+                    "unexpected argument \"{}\": the described application {} takes none, change its keys with --set app.KEY=VALUE",
+                    first.display(),
+                    args.app.display()
+                )));
+            }
+            set_arguments(&mut app, &args.arguments)?;
+        }
         let settings = Settings::merge(run, directory, &of("run"), args)?;
         let platform = match &settings.platform {
             Some(path) => Some(Document::read(path)?),
@@ -54,7 +71,9 @@ impl Configuration {
             settings,
             platform,
             platform_overrides: of("platform"),
-            app: app.expect("a whole configuration has an app"),
+            app,
+            directory: directory.to_owned(),
+            typed: args.app.to_string_lossy().into_owned(),
             app_overrides: of("app"),
         })
     }
@@ -69,18 +88,39 @@ impl Configuration {
         })
     }
 
-    /// The application.
+    /// Whether the application is a real program.
+    pub fn is_program(&self) -> bool {
+        ProgramFile::is_in(&self.app)
+    }
+
+    /// The described application.
     pub fn app(&self) -> Result<App, Failure> {
         Ok(App::load(self.app.clone(), &self.app_overrides)?)
     }
 
+    /// The real program.
+    pub fn program(&self) -> Result<ProgramFile, Failure> {
+        Ok(ProgramFile::load(self.app.clone(), &self.directory, &self.app_overrides)?)
+    }
+
+    /// The merged table of the application, and its name.
+    fn app_table(&self) -> Result<(toml::Table, String), Failure> {
+        if self.is_program() {
+            let program = self.program()?;
+            let table = toml::Table::from_iter([("program".to_owned(), program.config().into())]);
+            return Ok((table, program.name));
+        }
+        let app = self.app()?;
+        let mut table = app.config();
+        // An application without a name has its file's, which is another when the tables are read back.
+        table.insert("name".to_owned(), app.name().into());
+        Ok((table, app.name().to_owned()))
+    }
+
     /// The merged tables `run`, `platform` and `app`.
     pub fn tables(&self) -> Result<toml::Table, Failure> {
-        let app = self.app()?;
-        let mut app_table = app.config();
-        // An application without a name has its file's, which is another when the tables are read back.
-        app_table.insert("name".to_owned(), app.name().into());
-        let tables = [("run", self.settings.table()), ("platform", self.platform()?.table), ("app", app_table)];
+        let (app_table, _) = self.app_table()?;
+        let tables = [("run", self.settings.table(self.is_program())), ("platform", self.platform()?.table), ("app", app_table)];
         Ok(tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect())
     }
 
@@ -100,6 +140,32 @@ impl Configuration {
         }
         Ok(value)
     }
+}
+
+/// A program that is given itself, as a file would describe it.
+fn of_binary(args: &RunArgs) -> Result<Document, Failure> {
+    let path = std::path::absolute(&args.app).unwrap_or(args.app.clone());
+    let text = path.to_str().ok_or_else(|| {
+        Failure::bad_input(format!("{}: expected a path that is valid UTF-8", args.app.display()))
+    })?;
+    let name = path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    let program = toml::Table::from_iter([("name".to_owned(), name.into()), ("binary".to_owned(), text.into())]);
+    let table = toml::Table::from_iter([("program".to_owned(), toml::Value::Table(program))]);
+    Ok(Document::parse(&args.app.display().to_string(), &table.to_string())?)
+}
+
+/// The arguments of the command line take the place of the file's.
+fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), Failure> {
+    let words: Result<Vec<toml::Value>, Failure> = arguments
+        .iter()
+        .map(|argument| match argument.to_str() {
+            Some(text) => Ok(text.into()),
+            None => Err(Failure::bad_input(format!("argument \"{}\": expected valid UTF-8", argument.display()))),
+        })
+        .collect();
+    let list = toml::Value::Array(words?);
+    let over = Override::parse(&format!("app.program.arguments={list}"))?;
+    Ok(app.set(&over.key[1..], &over)?)
 }
 
 /// Whether the file is one that `--show-config` printed: a table `app`, and beside it nothing but its companions.

@@ -38,8 +38,13 @@ impl Outputs {
             };
             return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
         }
-        let stdout_taken = [&json, &profile].into_iter().any(|target| *target == Some(Target::Stdout));
-        Ok(Outputs { json, profile, summary: !quiet && !stdout_taken })
+        let outputs = Outputs { json, profile, summary: !quiet };
+        Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
+    }
+
+    /// Whether a result goes to stdout.
+    pub fn take_stdout(&self) -> bool {
+        [&self.json, &self.profile].into_iter().any(|target| *target == Some(Target::Stdout))
     }
 
     /// Writes the files first, so that a closed stdout (`| head`) costs no result.

@@ -21,7 +21,7 @@ pub(super) fn simulate(configuration: &Configuration, progress: &Progress) -> Re
     let source = configuration.platform()?;
     check_rules(&source.platform)?;
     let app = configuration.app()?;
-    let (platform, sites) = placed(settings, source.platform)?;
+    let (platform, sites) = placed(settings, source.platform, None)?;
     let memory = memory_shares(&platform, &sites);
     let target = Target {
         ranks: sites.len() as u32,
@@ -45,9 +45,13 @@ pub(super) fn simulate(configuration: &Configuration, progress: &Progress) -> Re
 }
 
 /// The platform as the model sees it, and the ranks' places on it.
-fn placed(settings: &Settings, platform: Platform) -> Result<(Platform, Vec<Site>), Failure> {
+pub(super) fn placed(
+    settings: &Settings,
+    platform: Platform,
+    own_ranks: Option<u32>,
+) -> Result<(Platform, Vec<Site>), Failure> {
     let shape = platform.shape;
-    let ranks = settings.ranks.unwrap_or(shape.total_cores() as u32);
+    let ranks = settings.ranks.or(own_ranks).unwrap_or(shape.total_cores() as u32);
     if ranks > Shape::MOST_CORES {
         return Err(Failure::bad_input(format!("{ranks} ranks: expected at most {}", Shape::MOST_CORES)));
     }
@@ -66,18 +70,18 @@ fn placed(settings: &Settings, platform: Platform) -> Result<(Platform, Vec<Site
 }
 
 /// The memory bandwidth of the ranks by their CMP.
-struct MemoryShares {
+pub(super) struct MemoryShares {
     cmps: u32,
     of_cmp: Vec<f64>,
 }
 
 impl MemoryShares {
-    fn of(&self, site: Site) -> f64 {
+    pub fn of(&self, site: Site) -> f64 {
         self.of_cmp[(site.node * self.cmps + site.cmp) as usize]
     }
 }
 
-fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {
+pub(super) fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {
     let cmps = platform.shape.cmps;
     // Ranks on one core take turns, so that only one of them uses the memory at a time.
     let mut cores: Vec<Site> = sites.to_vec();

@@ -5,16 +5,19 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Value;
 
+use crate::capi::{ComputeMode, HostClock, JobOptions};
 use crate::config::{Document, Override};
 use crate::engine::RunOptions;
 use crate::platform::Shape;
 use crate::profile::Intervals;
-use crate::units::{SimSpan, SimTime};
+use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::args::RunArgs;
 use super::exit::Failure;
-use super::values::{Model, PlacementChoice, intervals_of, model_of, natural, positive};
+use super::values::{Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of, natural, positive, stack_of};
 
+/// A rank's stack, as it is for a process by default, bytes.
+const DEFAULT_STACK: usize = 8 << 20;
 /// More threads than this are never of use, and every pair of them needs some memory.
 const MOST_WORKERS: u32 = 1024;
 
@@ -49,6 +52,12 @@ pub(super) struct Settings {
     pub pairs: bool,
     /// List every rank however many there are.
     pub per_rank: bool,
+    /// How a real program is run.
+    pub job: JobOptions,
+    /// Prefix what a program prints by its rank.
+    pub tag_output: bool,
+    /// The program was started by itself: one rank, and nothing printed but what it prints.
+    pub direct: bool,
 }
 
 /// The `[run]` table as it is written.
@@ -75,6 +84,12 @@ struct RunFile {
     #[serde(deserialize_with = "intervals_of")]
     intervals: Option<Intervals>,
     pairs: Option<bool>,
+    #[serde(deserialize_with = "compute_of")]
+    compute: Option<ComputeMode>,
+    #[serde(deserialize_with = "clock_of")]
+    clock: Option<HostClock>,
+    #[serde(deserialize_with = "stack_of")]
+    stack_size: Option<Bytes>,
 }
 
 /// The document around it: errors then name `run.seed`, not `seed`.
@@ -121,6 +136,14 @@ impl Settings {
             intervals: args.intervals.clone().or(file.intervals).unwrap_or_default(),
             pairs: args.pairs || file.pairs.unwrap_or(false),
             per_rank: args.per_rank,
+            job: JobOptions {
+                clock: args.clock.or(file.clock).unwrap_or_default(),
+                compute: args.compute.or(file.compute).unwrap_or_default(),
+                stack_size: args.stack_size.or(file.stack_size).map_or(DEFAULT_STACK, |size| size.get() as usize),
+                check_leaks: args.check_leaks,
+            },
+            tag_output: args.tag_output,
+            direct: args.direct,
         };
         settings.check_placement(&document, args)?;
         Ok(settings)
@@ -154,8 +177,9 @@ impl Settings {
         }
     }
 
-    /// The settings as a `[run]` table that reads back as the same, but for the platform, which has a table of its own.
-    pub fn table(&self) -> toml::Table {
+    /// The settings as a `[run]` table that reads back as the same, but for the platform, which has a table of its own;
+    /// with those keys that only real programs have if `real_program`.
+    pub fn table(&self, real_program: bool) -> toml::Table {
         let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         let placement = match &self.placement {
             PlacementChoice::Block => "block".to_owned(),
@@ -163,6 +187,7 @@ impl Settings {
             // The table may be read from another directory.
             PlacementChoice::File(path) => std::path::absolute(path).unwrap_or(path.clone()).display().to_string(),
         };
+        let real = |value: Value| real_program.then_some(value);
         let bounds = self.intervals.bounds().iter().map(|bound| integer(bound.get())).collect();
         let entries = [
             ("nct", self.shape.map(|shape| format!("{},{},{}", shape.nodes, shape.cmps, shape.cores).into())),
@@ -177,6 +202,9 @@ impl Settings {
             ("max_turns", self.max_turns.map(integer)),
             ("intervals", Some(Value::Array(bounds))),
             ("pairs", Some(self.pairs.into())),
+            ("compute", real(compute_text(self.job.compute).into())),
+            ("clock", real(clock_text(self.job.clock).into())),
+            ("stack_size", real(self.job.stack_size.to_string().into())),
         ];
         entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }
@@ -198,6 +226,9 @@ fn refuse_twice(over: &Override, args: &RunArgs) -> Result<(), Failure> {
         "max_turns" if args.max_turns.is_some() => "--max-turns",
         "intervals" if args.intervals.is_some() => "--intervals",
         "pairs" if args.pairs => "--pairs",
+        "compute" if args.compute.is_some() => "--compute",
+        "clock" if args.clock.is_some() => "--clock",
+        "stack_size" if args.stack_size.is_some() => "--stack-size",
         _ => return Ok(()),
     };
     Err(Failure::bad_input(format!("both {option} and --set {} are given: leave out one", over.text)))

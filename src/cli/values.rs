@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 
+use crate::capi::{ComputeMode, HostClock};
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
@@ -58,6 +59,67 @@ impl PlacementChoice {
         }
     }
 }
+
+/// Reads "measure", "skip" or a time.
+pub(super) fn parse_compute(text: &str) -> Result<ComputeMode, String> {
+    match text {
+        "measure" => Ok(ComputeMode::Measure),
+        "skip" => Ok(ComputeMode::Skip),
+        time => time.parse().map(ComputeMode::Fixed).map_err(|_| {
+            "expected measure, skip, or the time of each block such as \"1 us\"".to_owned()
+        }),
+    }
+}
+
+/// As it is written in files.
+pub(super) fn compute_text(mode: ComputeMode) -> String {
+    match mode {
+        ComputeMode::Measure => "measure".to_owned(),
+        ComputeMode::Skip => "skip".to_owned(),
+        ComputeMode::Fixed(span) => format!("{} ps", span.as_ps()),
+    }
+}
+
+/// Reads "cpu" or "wall".
+pub(super) fn parse_clock(text: &str) -> Result<HostClock, String> {
+    match text {
+        "cpu" => Ok(HostClock::Cpu),
+        "wall" => Ok(HostClock::Wall),
+        _ => Err("expected cpu or wall".to_owned()),
+    }
+}
+
+/// As it is written in files.
+pub(super) fn clock_text(clock: HostClock) -> &'static str {
+    match clock {
+        HostClock::Cpu => "cpu",
+        HostClock::Wall => "wall",
+    }
+}
+
+/// Reads a stack's size.
+pub(super) fn parse_stack(text: &str) -> Result<Bytes, String> {
+    const EXPECTED: &str = "expected a size from 16 KiB to 64 GiB, such as \"8 MiB\"";
+    let size: Bytes = text.parse().map_err(|_| EXPECTED.to_owned())?;
+    if (16 << 10..=64 << 30).contains(&size.get()) { Ok(size) } else { Err(EXPECTED.to_owned()) }
+}
+
+/// A key of the `[run]` table that is read as the option is.
+macro_rules! as_option {
+    ($name:ident, $parse:ident, $type:ty, $expected:literal) => {
+        pub(super) fn $name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$type>, D::Error> {
+            checked(deserializer, $expected, |value| match value {
+                toml::Value::String(text) => $parse(text).ok(),
+                _ => None,
+            })
+            .map(Some)
+        }
+    };
+}
+
+as_option!(compute_of, parse_compute, ComputeMode, "\"measure\", \"skip\" or a time such as \"1 us\"");
+as_option!(clock_of, parse_clock, HostClock, "\"cpu\" or \"wall\"");
+as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \"8 MiB\"");
 
 const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";
 const MODELS: &str = "mcpsim or bigsim";

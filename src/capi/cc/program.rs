@@ -94,6 +94,32 @@ impl ProgramFile {
         })
     }
 
+    /// The table as a file would have it, with absolute paths: what is read back is the same.
+    pub fn config(&self) -> toml::Table {
+        let list = |words: &[String]| Value::Array(words.iter().map(|word| word.as_str().into()).collect());
+        let path = |path: &PathBuf| Value::from(path.display().to_string());
+        let mut table = toml::Table::from_iter([("name".to_owned(), self.name.as_str().into())]);
+        match &self.code {
+            Code::Binary(binary) => {
+                table.insert("binary".to_owned(), path(binary));
+            }
+            Code::Sources { files, language, around: [flags, libraries], .. } => {
+                let language = if *language == Language::C { "c" } else { "c++" };
+                table.insert("source".to_owned(), Value::Array(files.iter().map(path).collect()));
+                table.insert("language".to_owned(), language.into());
+                table.insert("flags".to_owned(), list(flags));
+                table.insert("libraries".to_owned(), list(libraries));
+            }
+        }
+        table.insert("arguments".to_owned(), list(&self.arguments));
+        let environment = self.environment.iter().map(|(name, text)| (name.clone(), text.as_str().into()));
+        table.insert("environment".to_owned(), Value::Table(environment.collect()));
+        if let Some(ranks) = self.ranks {
+            table.insert("ranks".to_owned(), i64::from(ranks).into());
+        }
+        table
+    }
+
     /// The program, compiled if there are sources.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::super::abi::{self, Handle};
 use super::super::comm::Comm;
 use super::super::error::{MpiError, MpiResult};
-use super::super::process::{Process, set_current};
+use super::super::process::{Process, run_as, run_as_nobody};
 use super::super::request::{Operation, Request};
 use crate::rank::{Call, Fiber, Gate, Program, Reply};
 
@@ -61,9 +61,9 @@ impl Program for Strand {
         let p = unsafe { &*self.process };
         let outer = p.set_gate(self.gate.get());
         p.clock.set(reply.clock);
-        set_current(p);
+        run_as(p);
         let call = self.fiber.next(reply);
-        set_current(ptr::null());
+        run_as_nobody();
         p.set_gate(outer);
         call
     }
