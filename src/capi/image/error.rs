@@ -1,0 +1,109 @@
+//! Why a program cannot be loaded: the file, what is wrong with it and what to do.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that cannot be loaded, and why.
+#[derive(Debug)]
+pub struct ImageError {
+    /// The program, or the library of it that is at fault.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with a file.
+#[derive(Debug)]
+pub enum Fault {
+    /// It cannot be read.
+    Read(io::Error),
+    /// It is no ELF file.
+    NotElf,
+    /// It is for another machine, or no shared object.
+    OtherKind(String),
+    /// It has no marker of `mcpsim cc`.
+    NotAProgram,
+    /// It was made by a version of `mcpsim cc` whose programs are of another format.
+    OtherFormat(u32),
+    /// Its parts contradict each other.
+    Malformed(String),
+    /// It needs what this loader does not do.
+    Unsupported(String),
+    /// It was compiled for the static thread-local storage model; the symbol, where it has a name.
+    StaticTls(String),
+    /// A library that it needs is not there.
+    MissingLibrary {
+        /// As the file names it.
+        name: String,
+        /// In the words of the system's loader, or our own.
+        why: String,
+    },
+    /// Symbols that are defined nowhere.
+    Undefined(Vec<String>),
+    /// The system has no room for another instance.
+    Map(io::Error),
+}
+
+impl Fault {
+    /// This fault, of the file at `path`.
+    pub(super) fn of(self, path: &Path) -> ImageError {
+        ImageError { path: path.to_owned(), fault: self }
+    }
+}
+
+/// A contradiction in a file.
+pub(super) fn malformed<T>(what: impl Into<String>) -> Result<T, Fault> {
+    Err(Fault::Malformed(what.into()))
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.fault)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Read(error) => write!(f, "cannot be read: {error}"),
+            Fault::NotElf => f.write_str("expected a program built by mcpsim cc; this is no ELF file"),
+            Fault::OtherKind(found) => write!(f, "expected a program built by mcpsim cc for x86-64; found {found}"),
+            Fault::NotAProgram => f.write_str("expected a program built by mcpsim cc; build it with mcpsim cc"),
+            Fault::OtherFormat(found) => write!(
+                f,
+                "was built by another version of mcpsim cc (format {found}, expected {}); build it again",
+                super::note::FORMAT
+            ),
+            Fault::Malformed(what) => write!(f, "is damaged: {what}"),
+            Fault::Unsupported(what) => f.write_str(what),
+            Fault::StaticTls(symbol) => {
+                f.write_str("uses the static thread-local storage model")?;
+                if !symbol.is_empty() {
+                    write!(f, " for {symbol}")?;
+                }
+                f.write_str("; compile with -fPIC and without -ftls-model")
+            }
+            Fault::MissingLibrary { name, why } => write!(f, "needs the library {name}, which cannot be loaded: {why}"),
+            Fault::Undefined(symbols) => {
+                let shown = symbols[..symbols.len().min(8)].join(", ");
+                write!(f, "undefined: {shown}")?;
+                if symbols.len() > 8 {
+                    write!(f, " and {} more", symbols.len() - 8)?;
+                }
+                Ok(())
+            }
+            Fault::Map(error) => write!(f, "no room for another instance of the program: {error}"),
+        }
+    }
+}
+
+impl Error for ImageError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.fault {
+            Fault::Read(error) | Fault::Map(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Call frame information of instances, made known to the system's unwinder so that C++ exceptions pass through them.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use super::elf::Elf;
+
+/// Names by which code that throws, catches or cleans up is known.
+const UNWINDING: [&str; 4] =
+    ["__gxx_personality_v0", "__gcc_personality_v0", "_Unwind_RaiseException", "_Unwind_Resume"];
+
+/// Whether the module takes part in exceptions.
+pub(super) fn unwinds(elf: &Elf) -> bool {
+    elf.symbols().flatten().any(|symbol| UNWINDING.contains(&symbol.name))
+}
+
+/// The address in the file of the call frame information, if there is any and it is well-formed: the unwinder believes all
+/// of it.
+pub(super) fn find(elf: &Elf) -> Option<u64> {
+    /// Version 1; a signed 32-bit number relative to its place.
+    const EXPECTED: [u8; 2] = [1, 0x1b];
+    let header = elf.frame_header?;
+    if elf.at(header, 2).ok()? != EXPECTED {
+        return None;
+    }
+    let start = (header + 4).wrapping_add_signed((elf.number(header + 4).ok()? as i32).into());
+    let mut at = start;
+    loop {
+        match elf.number(at).ok()? {
+            0 => return Some(start),
+            u32::MAX => return None,
+            length => at = at + 4 + u64::from(length),
+        }
+    }
+}
+
+struct Unwinder {
+    register: unsafe extern "C" fn(*const c_void),
+    deregister: unsafe extern "C" fn(*const c_void),
+}
+
+fn unwinder() -> Option<&'static Unwinder> {
+    static FOUND: OnceLock<Option<Unwinder>> = OnceLock::new();
+    let find = || {
+        // SAFETY: the names are terminated; the functions have had these signatures since there was an unwinder.
+        unsafe {
+            let library = libc::dlopen(c"libgcc_s.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL);
+            if library.is_null() {
+                return None;
+            }
+            let register = libc::dlsym(library, c"__register_frame".as_ptr());
+            let deregister = libc::dlsym(library, c"__deregister_frame".as_ptr());
+            if register.is_null() || deregister.is_null() {
+                return None;
+            }
+            Some(Unwinder {
+                register: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_void)>(register),
+                deregister: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const c_void)>(deregister),
+            })
+        }
+    };
+    FOUND.get_or_init(find).as_ref()
+}
+
+/// Makes what is at `address` known.
+///
+/// # Safety
+/// [`find`] has found it there, and it stays until [`deregister`].
+pub(super) unsafe fn register(address: usize) {
+    if let Some(unwinder) = unwinder() {
+        // SAFETY: the caller's promise.
+        unsafe { (unwinder.register)(address as *const c_void) }
+    }
+}
+
+/// Forgets what is at `address`.
+///
+/// # Safety
+/// It was registered, and is still there.
+pub(super) unsafe fn deregister(address: usize) {
+    if let Some(unwinder) = unwinder() {
+        // SAFETY: the caller's promise.
+        unsafe { (unwinder.deregister)(address as *const c_void) }
+    }
+}

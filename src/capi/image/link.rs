@@ -1,0 +1,330 @@
+//! Relocations and symbols, worked out once for all instances.
+//!
+//! Modules lie at the same offsets in every instance, so an address inside is a sum of the instance's base and a number known
+//! here, and an address outside is the same for all. What is left for each instance is in [`Fixups`].
+
+use std::collections::HashMap;
+use std::ffi::CString;
+
+use object::elf;
+
+use super::Host;
+use super::elf::{Elf, Relocation, Symbol};
+use super::error::{Fault, ImageError, malformed};
+use super::exits;
+use super::layout::Layout;
+use super::library::{Libraries, Shared};
+use super::tls::{self, Template};
+use super::versions::Versions;
+
+/// The greatest block of thread-local variables.
+const VARIABLES: u64 = 1 << 32;
+
+/// What each instance writes into its data. All places are offsets in an instance.
+#[derive(Debug, Default)]
+pub(super) struct Fixups {
+    /// The base and a number.
+    pub relative: Vec<(usize, usize)>,
+    /// Addresses outside, where they are not in the copied data already.
+    pub constants: Vec<(usize, usize)>,
+    /// The address of a rank's own variable, by its index in `owned_names`, and a number.
+    pub owned: Vec<(usize, usize, usize)>,
+    /// What a resolver at an offset gives, and a number.
+    pub resolved: Vec<(usize, usize, usize)>,
+    /// The address of a descriptor, by its index: those of modules, then `variables`.
+    pub descriptors: Vec<(usize, usize)>,
+    pub owned_names: Vec<String>,
+    /// Thread-local variables of libraries that all share.
+    pub variables: Vec<(Shared, CString)>,
+    /// The thread-local variables of each module.
+    pub templates: Vec<Option<Template>>,
+    /// Defined symbols for [`super::Instance::symbol`]; whether a resolver gives the address.
+    pub symbols: HashMap<String, (usize, bool)>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:p}", self.0)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Value {
+    Inside(usize),
+    Resolved(usize),
+    Outside(usize),
+    Owned(usize),
+}
+
+/// Links the modules; data of `layout` gets what is the same for all instances.
+pub(super) fn link(
+    elfs: &[Elf],
+    libraries: &Libraries,
+    layout: &mut Layout,
+    host: &dyn Host,
+) -> Result<Fixups, ImageError> {
+    let mut linker = Linker { elfs, libraries, layout, host, defined: HashMap::new(), fixups: Fixups::default() };
+    let fault = |module: usize, fault: Fault| fault.of(&libraries.sources[module].path);
+    let mut versions = Vec::new();
+    for (module, elf) in elfs.iter().enumerate() {
+        let found = linker.define(module, elf).map_err(|found| fault(module, found))?;
+        versions.push(found);
+    }
+    for (module, elf) in elfs.iter().enumerate() {
+        linker.module(module, elf, &versions[module]).map_err(|found| fault(module, found))?;
+    }
+    let Linker { fixups, .. } = linker;
+    Ok(fixups)
+}
+
+struct Linker<'a> {
+    elfs: &'a [Elf<'a>],
+    libraries: &'a Libraries,
+    layout: &'a mut Layout,
+    host: &'a dyn Host,
+    /// The first definition of each name, in the order of modules.
+    defined: HashMap<&'a str, (usize, Symbol<'a>)>,
+    fixups: Fixups,
+}
+
+impl<'a> Linker<'a> {
+    fn define(&mut self, module: usize, elf: &Elf<'a>) -> Result<Versions<'a>, Fault> {
+        let symbols: Vec<Symbol> = elf.symbols().collect::<Result<_, _>>()?;
+        let versions = Versions::new(elf, symbols.len())?;
+        let exported = |symbol: &Symbol| symbol.defined && symbol.bind != elf::STB_LOCAL && !symbol.name.is_empty();
+        for old in [false, true] {
+            for (index, &symbol) in symbols.iter().enumerate().filter(|(_, symbol)| exported(symbol)) {
+                if versions.is_old(index as u32) == old {
+                    self.defined.entry(symbol.name).or_insert((module, symbol));
+                    if symbol.kind != elf::STT_TLS && !symbol.absolute && !self.fixups.symbols.contains_key(symbol.name)
+                    {
+                        let place =
+                            (self.layout.places[module].offset(symbol.value), symbol.kind == elf::STT_GNU_IFUNC);
+                        self.fixups.symbols.insert(symbol.name.to_owned(), place);
+                    }
+                }
+            }
+        }
+        let template = elf.tls.map(|segment| {
+            if segment.size > VARIABLES {
+                return malformed("its thread-local variables are too large");
+            }
+            Ok(Template {
+                size: segment.size as usize,
+                align: segment.align as usize,
+                skew: (segment.address % segment.align) as usize,
+                at: self.layout.places[module].offset(segment.address),
+                filled: segment.filled as usize,
+            })
+        });
+        self.fixups.templates.push(template.transpose()?);
+        Ok(versions)
+    }
+
+    fn module(&mut self, module: usize, elf: &Elf<'a>, versions: &Versions) -> Result<(), Fault> {
+        if elf.entry(elf::DT_REL).is_some()
+            || elf.entry(elf::DT_PLTREL).is_some_and(|kind| kind != elf::DT_RELA.0 as u64)
+        {
+            return Err(Fault::Unsupported("has relocations without addends, which x86-64 does not use".into()));
+        }
+        for at in elf.packed_relocations()? {
+            let addend = elf.at(at, 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+            let value = self.layout.places[module].offset(addend);
+            self.put(module, at, Value::Inside(value), 0)?;
+        }
+        let mut known: HashMap<u32, Value> = HashMap::new();
+        let mut undefined = Vec::new();
+        for relocation in elf.relocations()? {
+            let symbol = elf.symbol(relocation.symbol).ok().filter(|_| relocation.symbol > 0);
+            if relocation.symbol > 0 && symbol.is_none() {
+                return malformed(format!("a relocation wants symbol {}, which is not there", relocation.symbol));
+            }
+            let place = self.layout.places[module];
+            match relocation.kind {
+                elf::R_X86_64_NONE => {}
+                elf::R_X86_64_RELATIVE | elf::R_X86_64_RELATIVE64 => {
+                    self.put(module, relocation.at, Value::Inside(place.offset(relocation.addend)), 0)?;
+                }
+                elf::R_X86_64_IRELATIVE => {
+                    let value = self.resolver(module, relocation.addend)?;
+                    self.put(module, relocation.at, value, 0)?;
+                }
+                elf::R_X86_64_GLOB_DAT | elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_64 => {
+                    let value = match known.get(&relocation.symbol) {
+                        Some(&value) => value,
+                        None => match self.value(module, symbol, versions.needed(relocation.symbol))? {
+                            Some(value) => value,
+                            None => {
+                                undefined.extend(symbol.map(|symbol| symbol.name.to_owned()));
+                                Value::Outside(0)
+                            }
+                        },
+                    };
+                    known.insert(relocation.symbol, value);
+                    let addend = if relocation.kind == elf::R_X86_64_64 { relocation.addend } else { 0 };
+                    self.put(module, relocation.at, value, addend)?;
+                }
+                elf::R_X86_64_DTPMOD64 | elf::R_X86_64_DTPOFF64 => {
+                    if !self.variable(module, relocation, symbol)? {
+                        undefined.extend(symbol.map(|symbol| symbol.name.to_owned()));
+                    }
+                }
+                _ => return Err(unsupported(relocation, symbol)),
+            }
+        }
+        undefined.dedup();
+        if undefined.is_empty() { Ok(()) } else { Err(Fault::Undefined(undefined)) }
+    }
+
+    /// What stands in for `symbol` of `module`: its own definition, or the first of the modules.
+    fn definition(&self, module: usize, symbol: Symbol<'a>) -> Option<(usize, Symbol<'a>)> {
+        let elf = &self.elfs[module];
+        let symbolic = elf.entry(elf::DT_SYMBOLIC).is_some()
+            || elf.entry(elf::DT_FLAGS).is_some_and(|flags| flags & elf::DF_SYMBOLIC.0 != 0);
+        if symbol.defined && (symbol.hidden || symbolic) {
+            return Some((module, symbol));
+        }
+        self.defined.get(symbol.name).copied()
+    }
+
+    /// The value of `symbol`; none if it is defined nowhere and must be.
+    fn value(
+        &mut self,
+        module: usize,
+        symbol: Option<Symbol<'a>>,
+        version: Option<&str>,
+    ) -> Result<Option<Value>, Fault> {
+        let Some(symbol) = symbol else { return Ok(Some(Value::Outside(0))) };
+        if let Some((owner, found)) = self.definition(module, symbol) {
+            return Ok(Some(match found.kind {
+                elf::STT_TLS => return malformed(format!("{} is thread-local and used as if it were not", found.name)),
+                elf::STT_GNU_IFUNC => self.resolver(owner, found.value)?,
+                _ if found.absolute => Value::Outside(found.value as usize),
+                _ => Value::Inside(self.layout.places[owner].offset(found.value)),
+            }));
+        }
+        if self.host.owned(symbol.name) {
+            let names = &mut self.fixups.owned_names;
+            let known = names.iter().position(|name| name == symbol.name);
+            return Ok(Some(Value::Owned(known.unwrap_or_else(|| {
+                names.push(symbol.name.to_owned());
+                names.len() - 1
+            }))));
+        }
+        let found = self.host.function(symbol.name).or_else(|| own_function(symbol.name));
+        let found = found.or_else(|| self.shared(symbol.name, version).map(|(_, address)| address));
+        let weak = symbol.bind == elf::STB_WEAK;
+        Ok(found.or(weak.then_some(0)).map(Value::Outside))
+    }
+
+    fn shared(&self, name: &str, version: Option<&str>) -> Option<(Shared, usize)> {
+        let name = CString::new(name).ok()?;
+        let version = version.and_then(|version| CString::new(version).ok());
+        let mut shared = self.libraries.shared.iter();
+        shared.find_map(|&library| Some((library, library.symbol(&name, version.as_deref())?)))
+    }
+
+    fn resolver(&self, module: usize, address: u64) -> Result<Value, Fault> {
+        match self.elfs[module].is_code(address) {
+            true => Ok(Value::Resolved(self.layout.places[module].offset(address))),
+            false => malformed(format!("the resolver at {address:#x} is no code")),
+        }
+    }
+
+    /// Fills a slot of a thread-local variable; whether there is such a variable.
+    fn variable(&mut self, module: usize, slot: Relocation, symbol: Option<Symbol<'a>>) -> Result<bool, Fault> {
+        let found = match symbol {
+            None => Some((module, 0)),
+            Some(symbol) => self.definition(module, symbol).map(|(owner, found)| (owner, found.value)),
+        };
+        let (descriptor, offset) = match (found, symbol) {
+            (Some((owner, value)), _) if self.fixups.templates[owner].is_some() => (owner, value),
+            (Some(_), _) => return malformed("a thread-local variable is of a module that has none"),
+            (None, None) => return Ok(false),
+            (None, Some(symbol)) => match self.shared_variable(symbol.name) {
+                Some(descriptor) => (descriptor, 0),
+                None => return Ok(false),
+            },
+        };
+        if slot.kind == elf::R_X86_64_DTPOFF64 {
+            self.put(module, slot.at, Value::Outside(offset as usize), slot.addend)?;
+        } else {
+            let at = self.slot(module, slot.at)?;
+            self.fixups.descriptors.push((at, descriptor));
+        }
+        Ok(true)
+    }
+
+    fn shared_variable(&mut self, name: &str) -> Option<usize> {
+        let (library, _) = self.shared(name, None)?;
+        let variables = &mut self.fixups.variables;
+        let known = variables.iter().position(|(_, known)| known.as_bytes() == name.as_bytes());
+        let index = match known {
+            Some(index) => index,
+            None => {
+                variables.push((library, CString::new(name).ok()?));
+                variables.len() - 1
+            }
+        };
+        Some(self.elfs.len() + index)
+    }
+
+    /// Where in an instance the eight bytes at `address` are.
+    fn slot(&self, module: usize, address: u64) -> Result<usize, Fault> {
+        match self.elfs[module].is_writable(address, 8) {
+            true => Ok(self.layout.places[module].offset(address)),
+            false => Err(Fault::Unsupported(format!(
+                "needs its code or constants changed when loaded (at {address:#x}); compile with -fPIC"
+            ))),
+        }
+    }
+
+    fn put(&mut self, module: usize, address: u64, value: Value, addend: u64) -> Result<(), Fault> {
+        let at = self.slot(module, address)?;
+        let addend = addend as usize;
+        match value {
+            Value::Inside(offset) => self.fixups.relative.push((at, offset.wrapping_add(addend))),
+            Value::Resolved(offset) => self.fixups.resolved.push((at, offset, addend)),
+            Value::Owned(index) => self.fixups.owned.push((at, index, addend)),
+            Value::Outside(value) => {
+                let value = value.wrapping_add(addend);
+                let mut copies = self.layout.copies.iter_mut();
+                let place = copies.find_map(|copy| copy.bytes.get_mut(at.checked_sub(copy.at)?..)?.get_mut(..8));
+                match place {
+                    Some(place) => place.copy_from_slice(&value.to_le_bytes()),
+                    None => self.fixups.constants.push((at, value)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Functions that only the loader can provide.
+fn own_function(name: &str) -> Option<usize> {
+    Some(match name {
+        "__tls_get_addr" => tls::address as *const () as usize,
+        "__cxa_atexit" => exits::at_exit as *const () as usize,
+        "__cxa_finalize" => exits::finalize as *const () as usize,
+        "__cxa_thread_atexit" | "__cxa_thread_atexit_impl" => exits::at_thread_exit as *const () as usize,
+        _ => return None,
+    })
+}
+
+fn unsupported(relocation: Relocation, symbol: Option<Symbol>) -> Fault {
+    let name = symbol.map_or("", |symbol| symbol.name);
+    let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
+    match relocation.kind {
+        elf::R_X86_64_TPOFF64 | elf::R_X86_64_TPOFF32 => Fault::StaticTls(name.to_owned()),
+        elf::R_X86_64_TLSDESC => {
+            Fault::Unsupported(format!("uses thread-local storage descriptors{of}; compile without -mtls-dialect=gnu2"))
+        }
+        elf::R_X86_64_COPY => {
+            Fault::Unsupported(format!("wants a copy{of}, as only executables do; link it with -shared"))
+        }
+        elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 | elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_PC64 => {
+            Fault::Unsupported(format!("has code that is not position-independent{of}; compile with -fPIC"))
+        }
+        other => Fault::Unsupported(format!("has a relocation of the unknown type {}{of}", other.0)),
+    }
+}

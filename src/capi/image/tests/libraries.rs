@@ -1,0 +1,43 @@
+//! Libraries of programs: a rank's own, and the system's.
+
+use super::*;
+
+#[test]
+fn a_private_library_has_globals_an_instance() {
+    let Some(workshop) = Workshop::new() else { return };
+    workshop.library("libbase.so", "int base = 1; int shift(int n) { return base += n; }", &[]);
+    let middle = "extern int base, shift(int); int middle(int n) { return shift(n) * 100 + base; }";
+    workshop.library("libmiddle.so", middle, &["-L.", "-lbase", "-Wl,-rpath,$ORIGIN"]);
+    let source = "extern int middle(int), base, shift(int); int *pointer = &base; int go(int n) { middle(n); shift(1); return *pointer; }";
+    let image = workshop.image(source, &["-L.", "-lmiddle", "-lbase", "-Wl,-rpath,${ORIGIN}"]);
+    let (one, two) = (fresh(&image), fresh(&image));
+    assert_eq!(call(&one, "go", 10), 12);
+    assert_eq!(call(&one, "go", 10), 23);
+    assert_eq!(call(&two, "go", 1), 3);
+    // The library that two need is there once: a second copy would have its own.
+    let address = one.symbol("base").unwrap();
+    let (module, _) = one.contains(address).unwrap();
+    assert_eq!(image.module(module), Some(workshop.path("libbase.so").canonicalize().unwrap().as_path()));
+    assert_eq!(image.module(3), None);
+}
+
+#[test]
+fn the_program_s_definition_stands_in_unless_the_library_is_symbolic() {
+    let Some(workshop) = Workshop::new() else { return };
+    let library = "int choice(int n) { return n + 1; } int through(int n) { return choice(n); }";
+    let source = "extern int through(int); int choice(int n) { return n + 100; } int go(int n) { return through(n); }";
+    for (extra, expected) in [(&[][..], 105), (&["-Wl,-Bsymbolic"][..], 6)] {
+        workshop.library("libchoice.so", library, extra);
+        let image = workshop.image(source, &["-L.", "-lchoice", "-Wl,-rpath,$ORIGIN"]);
+        assert_eq!(call(&fresh(&image), "go", 5), expected);
+    }
+}
+
+#[test]
+fn the_stub_is_never_loaded() {
+    let Some(workshop) = Workshop::new() else { return };
+    workshop.library(STUB, "int MPI_Nothing(int n) { return n; }", &[]);
+    let link = format!("-l:{STUB}");
+    let text = workshop.failure("int MPI_Nothing(int); int go(int n) { return MPI_Nothing(n); }", &["-L.", &link]);
+    assert_eq!(text, "/program: undefined: MPI_Nothing");
+}
