@@ -1,0 +1,217 @@
+//! Bounds and data of a type map, and how they add up (MPI-3.1, sections 4.1.1, 4.1.6 to 4.1.8).
+//!
+//! Bounds follow the standard's formulas for the flat type map: if there is a marker of a bound (of MPI-1, or from resizing)
+//! the outermost marker is the bound, else the outermost data; the upper one padded to the alignment of the data.
+
+use super::TypeError;
+use super::kind::{Group, Kind};
+use super::named::{BYTE, MPI_LB};
+use super::plan::Plan;
+
+/// Which basic elements there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mix {
+    Nothing,
+    One(&'static Kind),
+    Several,
+}
+
+/// A type map.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub size: u64,
+    /// Where the first byte of data is and the one after the last; 0 and 0 without data.
+    pub true_lb: i64,
+    pub true_ub: i64,
+    lb_mark: Option<i64>,
+    ub_mark: Option<i64>,
+    align: i64,
+    pub mix: Mix,
+    /// The data with their types.
+    pub typed: Plan,
+    /// The data as bytes, where this is not `typed` itself.
+    bytes: Option<Plan>,
+}
+
+/// `n` copies of a layout, an extent apart, the first displaced by `at`.
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'a> {
+    pub at: i64,
+    pub n: i64,
+    pub of: &'a Layout,
+}
+
+/// What is too large to be addressed.
+fn overflow() -> TypeError {
+    TypeError::argument("the datatype spans more bytes than 64 bits can count".to_owned())
+}
+
+/// Forgets the type of dense elements; others are bytes already in a plan of bytes.
+fn as_bytes(_: &'static Kind) -> &'static Kind {
+    &BYTE
+}
+
+impl Layout {
+    pub const EMPTY: Layout = Layout {
+        size: 0,
+        true_lb: 0,
+        true_ub: 0,
+        lb_mark: None,
+        ub_mark: None,
+        align: 1,
+        mix: Mix::Nothing,
+        typed: Plan::NOTHING,
+        bytes: None,
+    };
+
+    pub fn basic(kind: &'static Kind) -> Layout {
+        if kind.group == Group::Marker {
+            return match kind.handle {
+                MPI_LB => Layout { lb_mark: Some(0), ..Layout::EMPTY },
+                _ => Layout { ub_mark: Some(0), ..Layout::EMPTY },
+            };
+        }
+        let halves = |index: u64| {
+            let first = Plan::run(0, &BYTE, kind.scalar.size() as u64);
+            [first, Plan::run(kind.index_at() as i64, &BYTE, index)]
+        };
+        let (end, bytes) = match kind.group {
+            Group::Pair(index) if !kind.is_dense() => {
+                let plan = Plan::sequence(halves(index.size() as u64).into_iter(), as_bytes);
+                (kind.index_at() + index.size(), Some(plan))
+            }
+            _ => (kind.size(), None),
+        };
+        Layout {
+            size: kind.size() as u64,
+            true_ub: end as i64,
+            align: kind.align() as i64,
+            mix: Mix::One(kind),
+            typed: Plan::run(0, kind, 1),
+            bytes,
+            ..Layout::EMPTY
+        }
+    }
+
+    pub fn lb(&self) -> i64 {
+        self.lb_mark.unwrap_or(self.true_lb)
+    }
+
+    pub fn ub(&self) -> i64 {
+        self.ub_mark.unwrap_or_else(|| {
+            let extent = self.true_ub.saturating_sub(self.lb());
+            let padding = (self.align - extent.rem_euclid(self.align)) % self.align;
+            self.true_ub.saturating_add(padding)
+        })
+    }
+
+    pub fn extent(&self) -> i64 {
+        self.ub().saturating_sub(self.lb())
+    }
+
+    /// The data as bytes.
+    pub fn bytes(&self) -> &Plan {
+        self.bytes.as_ref().unwrap_or(&self.typed)
+    }
+
+    /// With other bounds.
+    pub fn resized(&self, lb: i64, extent: i64) -> Result<Layout, TypeError> {
+        let ub = lb.checked_add(extent).ok_or_else(overflow)?;
+        Ok(Layout { lb_mark: Some(lb), ub_mark: Some(ub), ..self.clone() })
+    }
+
+    /// `count` copies, `stride` bytes apart.
+    pub fn repeated(&self, count: i64, stride: i64) -> Result<Layout, TypeError> {
+        if count <= 0 {
+            return Ok(Layout::EMPTY);
+        }
+        let mut layout = Bounds::default();
+        layout.add(0, count, stride, self)?;
+        let copies = count as u64;
+        let typed = self.typed.clone().repeated(copies, stride);
+        layout.into_layout(typed, || self.bytes().clone().repeated(copies, stride))
+    }
+
+    /// Items one after another, an extent apart.
+    pub fn contiguous(&self, count: i64) -> Result<Layout, TypeError> {
+        self.repeated(count, self.extent())
+    }
+
+    /// Pieces one after another in the type map.
+    pub fn assembled<'a>(pieces: impl Iterator<Item = Piece<'a>> + Clone) -> Result<Layout, TypeError> {
+        let pieces = pieces.filter(|piece| piece.n > 0);
+        let mut layout = Bounds::default();
+        for piece in pieces.clone() {
+            layout.add(piece.at, piece.n, piece.of.extent(), piece.of)?;
+        }
+        let plan = |of: fn(&Layout) -> &Plan, see| {
+            let place =
+                |piece: Piece| of(piece.of).clone().repeated(piece.n as u64, piece.of.extent()).shifted(piece.at);
+            Plan::sequence(pieces.clone().map(place), see)
+        };
+        let typed = plan(|layout| &layout.typed, |kind| kind);
+        layout.into_layout(typed, || plan(Layout::bytes, as_bytes))
+    }
+}
+
+/// The bounds of a layout that is being put together.
+struct Bounds {
+    size: u64,
+    data: Option<(i64, i64)>,
+    lb_mark: Option<i64>,
+    ub_mark: Option<i64>,
+    align: i64,
+    mix: Mix,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds { size: 0, data: None, lb_mark: None, ub_mark: None, align: 1, mix: Mix::Nothing }
+    }
+}
+
+impl Bounds {
+    /// Adds `n` > 0 copies of a layout at `at`, `at + stride`, …
+    fn add(&mut self, at: i64, n: i64, stride: i64, layout: &Layout) -> Result<(), TypeError> {
+        let mut sum = || {
+            let last = (n - 1).checked_mul(stride)?.checked_add(at)?;
+            let (low, high) = (at.min(last), at.max(last));
+            if let Some(mark) = layout.lb_mark {
+                let mark = mark.checked_add(low)?;
+                self.lb_mark = Some(self.lb_mark.map_or(mark, |found| found.min(mark)));
+            }
+            if let Some(mark) = layout.ub_mark {
+                let mark = mark.checked_add(high)?;
+                self.ub_mark = Some(self.ub_mark.map_or(mark, |found| found.max(mark)));
+            }
+            if layout.size > 0 {
+                let (lb, ub) = (layout.true_lb.checked_add(low)?, layout.true_ub.checked_add(high)?);
+                self.data = Some(self.data.map_or((lb, ub), |(least, most)| (least.min(lb), most.max(ub))));
+                let bytes = layout.size.checked_mul(n as u64)?;
+                self.size = self.size.checked_add(bytes).filter(|&size| i64::try_from(size).is_ok())?;
+            }
+            self.align = self.align.max(layout.align);
+            self.mix = match (self.mix, layout.mix) {
+                (Mix::Nothing, other) | (other, Mix::Nothing) => other,
+                (Mix::One(a), Mix::One(b)) if a.handle == b.handle => Mix::One(a),
+                _ => Mix::Several,
+            };
+            Some(())
+        };
+        sum().ok_or_else(overflow)
+    }
+
+    fn into_layout(self, typed: Plan, bytes: impl FnOnce() -> Plan) -> Result<Layout, TypeError> {
+        let (true_lb, true_ub) = self.data.unwrap_or((0, 0));
+        true_ub.checked_sub(true_lb).ok_or_else(overflow)?;
+        let bytes = match self.mix {
+            Mix::One(kind) if kind.is_dense() => None,
+            Mix::Nothing => None,
+            _ => Some(bytes()),
+        };
+        let Bounds { size, lb_mark, ub_mark, align, mix, .. } = self;
+        let layout = Layout { size, true_lb, true_ub, lb_mark, ub_mark, align, mix, typed, bytes };
+        layout.ub().checked_sub(layout.lb()).ok_or_else(overflow)?;
+        Ok(layout)
+    }
+}

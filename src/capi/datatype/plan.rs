@@ -1,0 +1,219 @@
+//! Where the data of a datatype lies, as a small tree: runs, loops over runs, and lists where nothing is regular.
+//!
+//! Data stand in the order of the type map; the packed form is that order without gaps. A vector of a million blocks is one
+//! loop. Neighbours are merged when a plan is made, so what is contiguous is a single run.
+
+use std::sync::Arc;
+
+use super::kind::Kind;
+
+/// The longest list that is copied into a longer one; longer ones are shared.
+const INLINE: usize = 64;
+
+/// A piece of a datatype, `at` bytes from its origin.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub at: i64,
+    /// Bytes of data, so of the packed form.
+    pub bytes: u64,
+    /// Basic elements.
+    pub basics: u64,
+    pub node: Node,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Nothing,
+    /// Elements one after another, an extent apart.
+    Run(&'static Kind),
+    /// Copies of `body`, which itself is at 0, `stride` bytes apart.
+    Loop {
+        count: u64,
+        stride: i64,
+        body: Arc<Plan>,
+    },
+    /// Runs anywhere.
+    Runs(Arc<[Run]>),
+    /// Anything anywhere.
+    Parts(Arc<[Part]>),
+}
+
+/// A run in a list: `start` is its place in the packed form.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub at: i64,
+    pub start: u64,
+    pub bytes: u64,
+    pub kind: &'static Kind,
+}
+
+/// A piece in a list: `start` is its place in the packed form.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub start: u64,
+    pub plan: Plan,
+}
+
+impl Plan {
+    pub const NOTHING: Plan = Plan { at: 0, bytes: 0, basics: 0, node: Node::Nothing };
+
+    /// `n` elements at `at`.
+    pub fn run(at: i64, kind: &'static Kind, n: u64) -> Plan {
+        match n * kind.size() as u64 {
+            0 => Plan::NOTHING,
+            bytes => Plan { at, bytes, basics: n * kind.basics(), node: Node::Run(kind) },
+        }
+    }
+
+    pub fn shifted(mut self, by: i64) -> Plan {
+        if self.bytes > 0 {
+            self.at += by;
+        }
+        self
+    }
+
+    /// `count` copies, `stride` bytes apart. That all of them can be addressed is the caller's to check.
+    pub fn repeated(self, count: u64, stride: i64) -> Plan {
+        if count == 0 || self.bytes == 0 {
+            return Plan::NOTHING;
+        }
+        if count == 1 {
+            return self;
+        }
+        let (at, bytes, basics) = (self.at, self.bytes * count, self.basics * count);
+        let node = match self.node {
+            Node::Run(kind) if span(kind, self.bytes) == stride => Node::Run(kind),
+            Node::Loop { count: inner, stride: step, body } if step.checked_mul(inner as i64) == Some(stride) => {
+                Node::Loop { count: inner * count, stride: step, body }
+            }
+            node => Node::Loop { count, stride, body: Arc::new(Plan { at: 0, node, ..self }) },
+        };
+        Plan { at, bytes, basics, node }
+    }
+
+    /// These one after another, where `see` tells what to take a run's elements for.
+    pub fn sequence(plans: impl Iterator<Item = Plan>, see: fn(&'static Kind) -> &'static Kind) -> Plan {
+        let mut list: Vec<Plan> = Vec::new();
+        let mut push = |mut plan: Plan| {
+            if let Node::Run(kind) = &mut plan.node {
+                *kind = see(kind);
+            }
+            push(&mut list, plan);
+        };
+        for plan in plans {
+            match &plan.node {
+                Node::Nothing => {}
+                Node::Runs(runs) if runs.len() <= INLINE => {
+                    for run in runs.iter() {
+                        let n = run.bytes / run.kind.size() as u64;
+                        push(Plan::run(plan.at + run.at, run.kind, n));
+                    }
+                }
+                Node::Parts(parts) if parts.len() <= INLINE => {
+                    parts.iter().for_each(|part| push(part.plan.clone().shifted(plan.at)));
+                }
+                _ => push(plan),
+            }
+        }
+        match list.len() {
+            0 => return Plan::NOTHING,
+            1 => return list.swap_remove(0),
+            _ => {}
+        }
+        if let Some(stride) = regular(&list) {
+            let count = list.len() as u64;
+            return list.swap_remove(0).repeated(count, stride);
+        }
+        let basics = list.iter().map(|plan| plan.basics).sum();
+        let mut bytes = 0;
+        let node = if list.iter().all(|plan| matches!(plan.node, Node::Run(_))) {
+            let run = |plan: &Plan| match plan.node {
+                Node::Run(kind) => Run { at: plan.at, start: advance(&mut bytes, plan.bytes), bytes: plan.bytes, kind },
+                _ => unreachable!("only runs are here"),
+            };
+            Node::Runs(list.iter().map(run).collect())
+        } else {
+            Node::Parts(list.into_iter().map(|plan| Part { start: advance(&mut bytes, plan.bytes), plan }).collect())
+        };
+        Plan { at: 0, bytes, basics, node }
+    }
+
+    /// The basic elements in the first `bytes` of the packed form; none if they end within one.
+    pub fn basics_in(&self, bytes: u64) -> Option<u64> {
+        if bytes >= self.bytes {
+            return Some(self.basics);
+        }
+        match &self.node {
+            Node::Nothing => Some(0),
+            Node::Run(kind) => run_basics(kind, bytes),
+            Node::Loop { body, .. } => Some(bytes / body.bytes * body.basics + body.basics_in(bytes % body.bytes)?),
+            Node::Runs(runs) => {
+                let before = runs.partition_point(|run| run.start + run.bytes <= bytes);
+                let whole: u64 =
+                    runs[..before].iter().map(|run| run.bytes / run.kind.size() as u64 * run.kind.basics()).sum();
+                Some(whole + run_basics(runs[before].kind, bytes - runs[before].start)?)
+            }
+            Node::Parts(parts) => {
+                let before = parts.partition_point(|part| part.start + part.plan.bytes <= bytes);
+                let whole: u64 = parts[..before].iter().map(|part| part.plan.basics).sum();
+                Some(whole + parts[before].plan.basics_in(bytes - parts[before].start)?)
+            }
+        }
+    }
+}
+
+/// The bytes in memory from the first element of a run to the one after the last.
+fn span(kind: &Kind, bytes: u64) -> i64 {
+    (bytes / kind.size() as u64 * kind.extent() as u64) as i64
+}
+
+fn run_basics(kind: &Kind, bytes: u64) -> Option<u64> {
+    let (whole, rest) = (bytes / kind.size() as u64, bytes % kind.size() as u64);
+    let half = match rest {
+        0 => 0,
+        _ if kind.basics() == 2 && rest == kind.scalar.size() as u64 => 1,
+        _ => return None,
+    };
+    Some(whole * kind.basics() + half)
+}
+
+fn advance(total: &mut u64, by: u64) -> u64 {
+    let before = *total;
+    *total += by;
+    before
+}
+
+/// Adds a plan to a list, or to the last run of it.
+fn push(list: &mut Vec<Plan>, plan: Plan) {
+    if let (Some(last), Node::Run(kind)) = (list.last_mut(), &plan.node)
+        && let Node::Run(before) = last.node
+        && before.handle == kind.handle
+        && last.at + span(before, last.bytes) == plan.at
+    {
+        last.bytes += plan.bytes;
+        last.basics += plan.basics;
+    } else {
+        list.push(plan);
+    }
+}
+
+/// The stride of a list of at least two like pieces at equal distances.
+fn regular(list: &[Plan]) -> Option<i64> {
+    let stride = list[1].at.checked_sub(list[0].at)?;
+    let holds = |pair: &[Plan]| pair[1].at.checked_sub(pair[0].at) == Some(stride) && alike(&pair[0], &pair[1]);
+    list.windows(2).all(holds).then_some(stride)
+}
+
+/// Whether two pieces are surely the same but for their places.
+fn alike(a: &Plan, b: &Plan) -> bool {
+    a.bytes == b.bytes
+        && match (&a.node, &b.node) {
+            (Node::Run(a), Node::Run(b)) => a.handle == b.handle,
+            (Node::Loop { count, stride, body }, Node::Loop { count: n, stride: step, body: other }) => {
+                count == n && stride == step && (Arc::ptr_eq(body, other) || alike(body, other))
+            }
+            (Node::Runs(a), Node::Runs(b)) => Arc::ptr_eq(a, b),
+            (Node::Parts(a), Node::Parts(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+}

@@ -1,0 +1,5 @@
+//! Datatypes against layouts derived by hand and against a naive type map.
+
+mod layouts;
+mod naive;
+mod random;
