@@ -515,8 +515,7 @@ static double residual(const double *x)
         }
         double found[3] = {fabs(sum - b), absolute, fabs(b)};
         for (int k = 0; k < 3; k++)
-            if (!(found[k] <= norms[k]))
-                norms[k] = found[k];
+            norms[k] = isnan(found[k]) ? INFINITY : fmax(norms[k], found[k]);
     }
     MPI_Allreduce(norms, most, 3, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     for (long i = 0; i < n; i++)
