@@ -4,22 +4,14 @@
 static void truncation(void)
 {
     int in[4] = {-1, -1, -1, -1}, out[4] = {1, 2, 3, 4};
-    MPI_Request requests[3];
-    MPI_Status statuses[3], status;
-    /* Two good messages around one that is too long; to oneself, so that one rank suffices. */
-    OK(MPI_Isend(out, 4, MPI_INT, rank, 1, MPI_COMM_WORLD, &requests[0]));
+    MPI_Request request;
+    MPI_Status status;
+    /* To oneself, so that one rank suffices. */
+    OK(MPI_Isend(out, 4, MPI_INT, rank, 1, MPI_COMM_WORLD, &request));
     FAILS(MPI_Recv(in, 2, MPI_INT, rank, 1, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE);
     CHECK(in[2] == -1 && in[3] == -1);
     CHECK(status.MPI_SOURCE == rank && status.MPI_TAG == 1);
-    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-    OK(MPI_Irecv(in, 2, MPI_INT, rank, 2, MPI_COMM_WORLD, &requests[0]));
-    OK(MPI_Irecv(in + 3, 1, MPI_INT, rank, 3, MPI_COMM_WORLD, &requests[1]));
-    OK(MPI_Isend(out + 3, 1, MPI_INT, rank, 3, MPI_COMM_WORLD, &requests[2]));
-    OK(MPI_Wait(&requests[2], MPI_STATUS_IGNORE));
-    OK(MPI_Isend(out, 3, MPI_INT, rank, 2, MPI_COMM_WORLD, &requests[2]));
-    FAILS(MPI_Waitall(2, requests, statuses), MPI_ERR_IN_STATUS);
-    CHECK(class_of(statuses[0].MPI_ERROR) == MPI_ERR_TRUNCATE && statuses[1].MPI_ERROR == MPI_SUCCESS && in[3] == 4);
-    MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
 static void arguments(void)
