@@ -87,6 +87,16 @@ fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
 }
 
 #[test]
+fn a_limit_that_passed_unused_does_not_hide_a_change_at_the_next() {
+    let mut platform = machine([3, 1, 1], LoadLaw::Ideal);
+    platform.core.poll = ns(30);
+    // Rank 2's head at 1000 ends the first at 1020, before its limit of 1500. Rank 1's head comes at 1400 and tells that its
+    // message is there at 1800, the limit of the second.
+    let scripts = [vec![Irecv(1), Idle(1500), Idle(780), Clock], vec![Compute(400), Send(0, 400)], vec![Send(0, 0)]];
+    assert_eq!(run(&platform, &scripts).1, main_saw([Saw::Clock(at(1800))]));
+}
+
+#[test]
 fn ranks_that_idle_for_each_other_are_a_deadlock() {
     let platform = machine([3, 1, 1], LoadLaw::Ideal);
     let idler = |peer| vec![Irecv(peer), Compute(70), polling(false, Some((2, 10_000_000_000)), false)];

@@ -9,7 +9,7 @@ use super::event::Body;
 use super::state::{Answer, MAIN, NOBODY, RequestState, Shared, Spent, Wait};
 use super::waits::wait_for_own_time;
 
-/// A rank that has idled this long and done nothing else of note waits for a change without limit. So ranks that wait for
+/// A rank that has idled this long, less what it spent otherwise, without a change or a message sent waits for a change without limit. So ranks that wait for
 /// each other by polling end in a deadlock, not at the end of time.
 const PATIENCE: SimSpan = SimSpan::from_us(1_000_000_000);
 
@@ -133,11 +133,10 @@ fn changed(shared: &mut Shared, desk: &mut Desk<'_>, time: SimTime) {
         // A poll at this time would have come before this event.
         first += desk.poll;
     }
-    if first <= *until {
-        *changed = true;
-        if first < std::mem::replace(until, first) {
-            wake_at(shared, desk, first);
-        }
+    // At the limit itself there may be no event yet, only an earlier timer.
+    if first < *until || (first == *until && !*changed) {
+        (*until, *changed) = (first, true);
+        wake_at(shared, desk, first);
     }
 }
 

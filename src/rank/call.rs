@@ -138,8 +138,8 @@ pub enum Call {
     ///
     /// What changes is that a request or strand completes, that a message comes that no receive waited for, or that one is
     /// served. The clock then is where the first poll would see it, had the rank polled all the time. What has changed since
-    /// the last such call ended, and is not completed yet, ends it at once, with no time passed. A rank that has idled for
-    /// 1000 s in which nothing changed for it goes on until something does.
+    /// the last such call ended, and is not completed yet, ends it at once, with no time passed. A rank for which nothing
+    /// has changed while it idled for 1000 s (less what it spent otherwise) goes on until something does.
     Idle(SimSpan),
     /// Withdraws a posted receive if no message has been matched to it yet (MPI_Cancel): it is then ready, and its completion
     /// says so. Anything else completes as if this had not been called. → `Done`
