@@ -65,14 +65,16 @@ static inline int choice(int *argc, char **argv, const char *option, const char 
     return chosen;
 }
 
-/* All options are taken out: expects from `least` to `most` arguments. */
+/* When all options are taken out: expects from `least` to `most` arguments. */
 static inline void expect_arguments(int argc, char **argv, int least, int most)
 {
     for (int i = 1; i < argc; i++)
         if (argv[i][0] == '-' && (argv[i][1] < '0' || argv[i][1] > '9'))
             refuse("unknown option %s\n", argv[i]);
-    if (argc - 1 < least || argc - 1 > most)
-        refuse("expected %d to %d arguments; found %d\n", least, most, argc - 1);
+    if (argc - 1 < least)
+        refuse("expected at least %d argument%s; found %d\n", least, least == 1 ? "" : "s", argc - 1);
+    if (argc - 1 > most)
+        refuse("expected at most %d argument%s; found %d\n", most, most == 1 ? "" : "s", argc - 1);
 }
 
 /* Argument i, called `what`, which must be a whole number in the given range; `absent` if there is none. */

@@ -536,10 +536,10 @@ int main(int argc, char **argv)
         P++;
     while (size % P != 0)
         P--;
-    P = (int)number(argc, argv, 3, "p", 1, size, P);
-    Q = (int)number(argc, argv, 4, "q", 1, size, size / P);
-    if (P * Q != size)
-        refuse("a grid of %d x %d has %d ranks; there are %d\n", P, Q, P * Q, size);
+    P = (int)number(argc, argv, 3, "p", 1, 1000000, P);
+    Q = (int)number(argc, argv, 4, "q", 1, 1000000, size / P);
+    if ((long)P * Q != size)
+        refuse("a grid of %d x %d has %ld ranks; there are %d\n", P, Q, (long)P * Q, size);
     my_row = rank / Q;
     my_column = rank % Q;
     rows = owned(n, my_row, P);
