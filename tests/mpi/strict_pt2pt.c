@@ -23,17 +23,18 @@ static void nobody(void)
    the receive is there before. */
 static void buffered(void)
 {
-    int out, in, bytes, room = 4 * (int)sizeof(int) + 4 * MPI_BSEND_OVERHEAD;
+    static int out[300], in[300];
+    int bytes, room = 4 * (int)sizeof out + 4 * MPI_BSEND_OVERHEAD;
     char *buffer = malloc(room), *back;
     MPI_Request requests[2];
     OK(MPI_Buffer_attach(buffer, room));
-    OK(MPI_Recv_init(&in, 1, MPI_INT, rank, 4, MPI_COMM_WORLD, &requests[0]));
-    OK(MPI_Bsend_init(&out, 1, MPI_INT, rank, 4, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Recv_init(in, 300, MPI_INT, rank, 4, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Bsend_init(out, 300, MPI_INT, rank, 4, MPI_COMM_WORLD, &requests[1]));
     for (int round = 0; round < 4; round++) {
-        out = 100 + round;
+        out[0] = out[299] = 100 + round;
         OK(MPI_Startall(2, requests));
         OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
-        CHECK(in == 100 + round);
+        CHECK(in[0] == 100 + round && in[299] == 100 + round);
     }
     OK(MPI_Request_free(&requests[0]));
     OK(MPI_Request_free(&requests[1]));
