@@ -12,6 +12,7 @@ mod instance;
 mod layout;
 mod library;
 mod link;
+mod loaded;
 mod locate;
 pub mod note;
 mod parts;

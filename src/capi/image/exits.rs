@@ -1,14 +1,14 @@
 //! What programs want done at their end: `atexit` functions and destructors of C++ objects.
 //!
-//! The C library would keep them to the end of the process, when the instance is gone. So the instances are known here by
-//! their addresses, and each keeps its own. A rank's thread-local objects end with its instance, those of other threads with
+//! The C library would keep them to the end of the process, when the instance is gone. So each instance keeps
+//! its own. A rank's thread-local objects end with its instance, those of other threads with
 //! their threads.
 
-use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::tls::{self, InstanceId};
+use super::loaded;
+use super::tls;
 
 /// A function to call at an end.
 #[derive(Debug, Clone, Copy)]
@@ -57,39 +57,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Loaded {
-    end: usize,
-    id: InstanceId,
-    exits: Arc<Exits>,
-}
-
-/// The instances by their first addresses.
-static LOADED: RwLock<BTreeMap<usize, Loaded>> = RwLock::new(BTreeMap::new());
-
-/// Makes the instance at `base` known.
-pub(super) fn add(base: usize, size: usize, id: InstanceId) -> Arc<Exits> {
-    let exits = Arc::new(Exits::default());
-    let loaded = Loaded { end: base + size, id, exits: exits.clone() };
-    LOADED.write().unwrap_or_else(PoisonError::into_inner).insert(base, loaded);
-    exits
-}
-
-/// Forgets the instance at `base`.
-pub(super) fn remove(base: usize) {
-    LOADED.write().unwrap_or_else(PoisonError::into_inner).remove(&base);
-}
-
-/// Whether the instance is still there.
-pub(super) fn is_alive(id: InstanceId) -> bool {
-    LOADED.read().unwrap_or_else(PoisonError::into_inner).values().any(|loaded| loaded.id == id)
-}
-
-fn owner(address: *mut c_void) -> Option<(InstanceId, Arc<Exits>)> {
-    let loaded = LOADED.read().unwrap_or_else(PoisonError::into_inner);
-    let (_, found) = loaded.range(..=address as usize).next_back()?;
-    ((address as usize) < found.end).then(|| (found.id, found.exits.clone()))
-}
-
 unsafe extern "C" {
     #[link_name = "__cxa_atexit"]
     fn system_at_exit(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void, module: *mut c_void)
@@ -104,7 +71,7 @@ pub(super) unsafe extern "C" fn at_exit(
     argument: *mut c_void,
     module: *mut c_void,
 ) -> c_int {
-    match owner(module) {
+    match loaded::exits(module as usize) {
         Some((_, exits)) => lock(&exits.process).push(Exit { function, argument, module }),
         // SAFETY: it comes from a library of the system, which passes what the system's function wants.
         None => return unsafe { system_at_exit(function, argument, module) },
@@ -114,7 +81,7 @@ pub(super) unsafe extern "C" fn at_exit(
 
 /// `__cxa_finalize` of the programs: runs what a module has registered.
 pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
-    let Some((_, exits)) = owner(module) else {
+    let Some((_, exits)) = loaded::exits(module as usize) else {
         if !module.is_null() {
             // SAFETY: as in `at_exit`.
             unsafe { system_finalize(module) }
@@ -138,7 +105,7 @@ pub(super) unsafe extern "C" fn at_thread_exit(
     argument: *mut c_void,
     module: *mut c_void,
 ) -> c_int {
-    let Some((id, exits)) = owner(module) else { return -1 };
+    let Some((id, exits)) = loaded::exits(module as usize) else { return -1 };
     let exit = Exit { function, argument, module };
     match tls::main_instance() == Some(id) {
         true => lock(&exits.thread).push(exit),

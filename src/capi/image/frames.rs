@@ -1,9 +1,13 @@
-//! Call frame information of instances, made known to the system's unwinder so that C++ exceptions pass through them.
+//! Call frame information of instances, made known to the unwinder so that C++ exceptions pass through them.
+//!
+//! The system's unwinder is told of each instance. One that is linked into a program asks the C library instead, and gets its
+//! answer here.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
 use super::elf::Elf;
+use super::loaded;
 
 /// Names by which code that throws, catches or cleans up is known.
 const UNWINDING: [&str; 4] =
@@ -82,4 +86,40 @@ pub(super) unsafe fn deregister(address: usize) {
         // SAFETY: the caller's promise.
         unsafe { (unwinder.deregister)(address as *const c_void) }
     }
+}
+
+/// The answer to `_dl_find_object`.
+#[repr(C)]
+pub(super) struct Object {
+    flags: u64,
+    start: usize,
+    end: usize,
+    /// What the system's loader knows of it: nothing.
+    link_map: usize,
+    frame_table: usize,
+    reserved: [u64; 7],
+}
+
+/// `_dl_find_object` of the programs.
+///
+/// # Safety
+/// `result` may be written.
+pub(super) unsafe extern "C" fn find_object(code: *mut c_void, result: *mut Object) -> c_int {
+    type Find = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
+    static SYSTEM: OnceLock<Option<Find>> = OnceLock::new();
+    if let Some(found) = loaded::module(code as usize) {
+        let loaded::Mapped { start, end, frame_table } = found;
+        // SAFETY: the caller's promise.
+        unsafe { result.write(Object { flags: 0, start, end, link_map: 0, frame_table, reserved: [0; 7] }) };
+        return 0;
+    }
+    let system = SYSTEM.get_or_init(|| {
+        // SAFETY: the name is terminated; the C library documents this signature.
+        unsafe {
+            let found = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr());
+            (!found.is_null()).then(|| std::mem::transmute::<*mut c_void, Find>(found))
+        }
+    });
+    // SAFETY: passed on as it came.
+    system.map_or(-1, |find| unsafe { find(code, result) })
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::{Fault, ImageError};
-use super::exits::{self, Exits};
+use super::exits::Exits;
 use super::frames;
 use super::layout;
+use super::loaded;
 use super::parts::Parts;
 use super::tls::{Descriptor, InstanceId};
 
@@ -57,7 +58,7 @@ impl Instance {
         fixups.relative.iter().for_each(|&(at, offset)| put(at, base.wrapping_add(offset)));
         fixups.owned.iter().for_each(|&(at, index, addend)| put(at, owned[index].wrapping_add(addend)));
         fixups.descriptors.iter().for_each(|&(at, index)| put(at, &raw const descriptors[index] as usize));
-        let exits = exits::add(base, parts.layout.size, id);
+        let exits = loaded::add(base, id, parts);
         let parts = parts.clone();
         let instance =
             Instance { base, id, parts, _descriptors: descriptors, exits, has_frames: AtomicBool::new(false) };
@@ -147,7 +148,7 @@ impl Drop for Instance {
             // SAFETY: registered when it was initialised.
             self.frames().for_each(|address| unsafe { frames::deregister(address) });
         }
-        exits::remove(self.base);
+        loaded::remove(self.base);
         layout::unmap(self.base, self.parts.layout.size);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_void};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -77,6 +77,10 @@ pub(super) struct Libraries {
 impl Source {
     pub fn read(path: &Path) -> Result<Source, ImageError> {
         let read = || {
+            // Others may have no end, or wait for somebody to write.
+            if !fs::metadata(path)?.is_file() {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+            }
             let mut file = File::open(path)?;
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;

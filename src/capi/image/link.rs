@@ -12,6 +12,7 @@ use super::Host;
 use super::elf::{Elf, Relocation, Symbol};
 use super::error::{Fault, ImageError, malformed};
 use super::exits;
+use super::frames;
 use super::layout::Layout;
 use super::library::{Libraries, Shared};
 use super::tls::{self, Template};
@@ -307,6 +308,7 @@ fn own_function(name: &str) -> Option<usize> {
         "__cxa_atexit" => exits::at_exit as *const () as usize,
         "__cxa_finalize" => exits::finalize as *const () as usize,
         "__cxa_thread_atexit" | "__cxa_thread_atexit_impl" => exits::at_thread_exit as *const () as usize,
+        "_dl_find_object" => frames::find_object as *const () as usize,
         _ => return None,
     })
 }

@@ -32,6 +32,8 @@ pub(super) struct Module {
     pub finalisers: Functions,
     /// The call frame information, where exceptions may need it.
     pub frames: Option<usize>,
+    /// The table by which it is searched.
+    pub frame_table: Option<usize>,
 }
 
 /// Functions to run at the beginning or the end.
@@ -64,18 +66,20 @@ impl Parts {
             let unwinds = elfs.iter().any(frames::unwinds);
             let modules = elfs.iter().zip(&layout.places).zip(&libraries.sources).map(|((elf, &place), source)| {
                 let frames = frames::find(elf).filter(|_| unwinds).map(|address| place.offset(address));
+                let frame_table = elf.frame_header.filter(|_| frames.is_some()).map(|address| place.offset(address));
                 let functions = |once, array, size| functions(elf, place, once, array, size);
                 let initialisers = functions(elf::DT_INIT, elf::DT_INIT_ARRAY, elf::DT_INIT_ARRAYSZ);
                 let finalisers = functions(elf::DT_FINI, elf::DT_FINI_ARRAY, elf::DT_FINI_ARRAYSZ);
                 let fault = |fault: Fault| fault.of(&source.path);
-                Ok((initialisers.map_err(fault)?, finalisers.map_err(fault)?, frames))
+                Ok((initialisers.map_err(fault)?, finalisers.map_err(fault)?, frames, frame_table))
             });
             let modules = modules.collect::<Result<Vec<_>, ImageError>>()?;
             (layout, fixups, modules)
         };
         let order = libraries.order();
-        let modules = libraries.sources.drain(..).zip(modules).map(|(source, (initialisers, finalisers, frames))| {
-            Module { path: source.path, file: source.file, initialisers, finalisers, frames }
+        let modules = libraries.sources.drain(..).zip(modules).map(|(source, module)| {
+            let (initialisers, finalisers, frames, frame_table) = module;
+            Module { path: source.path, file: source.file, initialisers, finalisers, frames, frame_table }
         });
         Ok(Parts { modules: modules.collect(), layout, fixups, order })
     }

@@ -8,6 +8,7 @@ mod data;
 mod errors;
 mod libraries;
 mod many;
+mod openmp;
 mod storage;
 
 use std::ffi::{c_char, c_int};

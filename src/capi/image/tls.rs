@@ -11,8 +11,9 @@ use std::ffi::CString;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use super::exits::{self, Exit};
+use super::exits::Exit;
 use super::library::Shared;
+use super::loaded;
 
 /// An instance among all that the process ever had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -190,7 +191,7 @@ impl Drop for End {
         let kept = unsafe { &*thread };
         // Destructors may use variables, and register further destructors.
         while let Some((instance, exit)) = { kept.exits.borrow_mut().pop() } {
-            if exits::is_alive(instance) {
+            if loaded::is_alive(instance) {
                 // SAFETY: the instance that registered it is there.
                 unsafe { exit.run() }
             }

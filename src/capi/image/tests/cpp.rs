@@ -67,4 +67,5 @@ fn exceptions_are_caught_and_objects_end_in_every_instance() {
 fn the_runtime_library_may_be_linked_into_the_program() {
     let Some(workshop) = Workshop::new().filter(|_| is_there()) else { return };
     check(&workshop, &["-static-libstdc++", "-Wl,-Bsymbolic"]);
+    check(&workshop, &["-static-libstdc++", "-static-libgcc", "-Wl,-Bsymbolic"]);
 }

@@ -14,6 +14,8 @@ fn files_that_are_no_programs_are_refused() {
     assert_eq!(text(&script), "/script: expected a program built by mcpsim cc; this is no ELF file");
     let missing = workshop.path("missing");
     assert_eq!(text(&missing), "/missing: cannot be read: No such file or directory (os error 2)");
+    let directory = workshop.path("");
+    assert_eq!(text(&directory), "/: cannot be read: not a regular file");
     let plain = workshop.library("plain", "int a;", &[]);
     assert_eq!(text(&plain), "/plain: expected a program built by mcpsim cc; build it with mcpsim cc");
     let fixed = workshop.run("cc", "fixed", "int main(void) { return 0; }", &["-no-pie", "-fno-PIC"]);

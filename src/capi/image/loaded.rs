@@ -1,0 +1,64 @@
+//! The instances that are in memory, by their addresses: for functions that programs call without saying who they are.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::exits::Exits;
+use super::parts::Parts;
+use super::tls::InstanceId;
+
+struct Loaded {
+    id: InstanceId,
+    parts: Arc<Parts>,
+    exits: Arc<Exits>,
+}
+
+/// By their first addresses.
+static LOADED: RwLock<BTreeMap<usize, Loaded>> = RwLock::new(BTreeMap::new());
+
+/// Makes the instance at `base` known.
+pub(super) fn add(base: usize, id: InstanceId, parts: &Arc<Parts>) -> Arc<Exits> {
+    let exits = Arc::new(Exits::default());
+    let loaded = Loaded { id, parts: parts.clone(), exits: exits.clone() };
+    LOADED.write().unwrap_or_else(PoisonError::into_inner).insert(base, loaded);
+    exits
+}
+
+/// Forgets the instance at `base`.
+pub(super) fn remove(base: usize) {
+    LOADED.write().unwrap_or_else(PoisonError::into_inner).remove(&base);
+}
+
+/// Whether the instance is in memory.
+pub(super) fn is_alive(id: InstanceId) -> bool {
+    LOADED.read().unwrap_or_else(PoisonError::into_inner).values().any(|loaded| loaded.id == id)
+}
+
+/// What `look` finds in the instance that `address` is in; it is given the instance's first address too.
+fn find<T>(address: usize, look: impl FnOnce(usize, &Loaded) -> Option<T>) -> Option<T> {
+    let loaded = LOADED.read().unwrap_or_else(PoisonError::into_inner);
+    let (&base, found) = loaded.range(..=address).next_back()?;
+    if address - base < found.parts.layout.size { look(base, found) } else { None }
+}
+
+/// The instance that `address` is in, and what is to be done at its end.
+pub(super) fn exits(address: usize) -> Option<(InstanceId, Arc<Exits>)> {
+    find(address, |_, found| Some((found.id, found.exits.clone())))
+}
+
+/// A module in memory.
+pub(super) struct Mapped {
+    pub start: usize,
+    pub end: usize,
+    /// The table by which call frame information is searched.
+    pub frame_table: usize,
+}
+
+/// The module that `code` is in, if it has call frame information.
+pub(super) fn module(code: usize) -> Option<Mapped> {
+    find(code, |base, found| {
+        let places = found.parts.layout.places.iter().zip(&found.parts.modules);
+        let (place, module) = places.rev().find(|(place, _)| base + place.start <= code)?;
+        Some(Mapped { start: base + place.start, end: base + place.end, frame_table: base + module.frame_table? })
+    })
+}
