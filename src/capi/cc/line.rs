@@ -28,10 +28,7 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Requ
             arguments.iter().filter(|argument| Question::of(argument).is_none()).cloned().collect();
         return Ok(Request::Show(question.answer(language, &rest)?));
     }
-    let words = words(language, arguments)?;
-    let mut command = command(&words);
-    command.env(INSIDE, "1");
-    Ok(Request::Run(command))
+    Ok(Request::Run(command(&words(language, arguments)?)))
 }
 
 /// The compiler and all its arguments.
@@ -77,7 +74,7 @@ pub(super) fn compiler(language: Language) -> Vec<OsString> {
 pub(super) fn command(words: &[OsString]) -> Command {
     let (program, arguments) = words.split_first().expect("a compiler has a name");
     let mut command = Command::new(program);
-    command.args(arguments);
+    command.args(arguments).env(INSIDE, "1");
     command
 }
 
