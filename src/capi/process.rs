@@ -15,7 +15,7 @@ use super::error::{MpiError, MpiResult};
 use super::handles::{Kind, Table};
 use super::image::{self, Instance, InstanceId};
 use super::job::{ComputeMode, Job, fatal};
-use super::request::{Operation, Request};
+use super::request::Request;
 use super::timer::Timer;
 use crate::mpi::Group;
 use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests};
@@ -65,10 +65,8 @@ pub struct Process {
     pub requests: RefCell<Table<Request>>,
     pub messages: RefCell<Table<Matched>>,
     pub ops: RefCell<Table<Combine>>,
-    /// Sends whose requests the program has freed.
-    pub released: RefCell<Vec<RequestId>>,
-    /// Receives whose requests the program has freed: their data is still to be stored.
-    pub abandoned: RefCell<Vec<(RequestId, Operation)>>,
+    /// Operations whose requests the program has freed before they were complete.
+    pub abandoned: RefCell<Vec<Request>>,
     /// The least number no communicator of this rank has.
     pub next_context: Cell<u32>,
     /// The program's part of memory for buffered sends.
@@ -170,7 +168,6 @@ impl Process {
             requests: RefCell::new(Table::new(Kind::Request)),
             ops: RefCell::new(Table::new(Kind::Op)),
             messages: RefCell::new(Table::new(Kind::Message)),
-            released: RefCell::default(),
             abandoned: RefCell::default(),
             next_context: Cell::new(2),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
