@@ -3,6 +3,8 @@
 //! `cargo bench --bench image` compiles a small program with the system's `cc` and loads it 8,192 times. Processor time is
 //! that of this process, in the kernel too; most of it goes into fresh pages for the data.
 
+#![allow(unsafe_code)]
+
 use std::fs;
 use std::mem::MaybeUninit;
 use std::path::Path;
