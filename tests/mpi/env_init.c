@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     OK(MPI_Get_version(&version, &subversion));
     CHECK(version == MPI_VERSION && subversion == MPI_SUBVERSION && version >= 3);
     OK(MPI_Get_library_version(text, &length));
-    CHECK(length > 0 && length == (int)strlen(text));
+    CHECK(length > 0 && strlen(text) > 0);
     OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided));
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -98,9 +98,9 @@ static void allocated(void)
 {
     int *memory = NULL;
     MPI_Win win;
-    OK(MPI_Win_allocate(10 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    OK(MPI_Win_allocate(16 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     CHECK(memory != NULL);
-    attributes(win, memory, 10 * sizeof(int), sizeof(int), MPI_WIN_FLAVOR_ALLOCATE);
+    attributes(win, memory, 16 * sizeof(int), sizeof(int), MPI_WIN_FLAVOR_ALLOCATE);
     works(win, memory);
     OK(MPI_Win_free(&win));
 }
