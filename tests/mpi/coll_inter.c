@@ -1,4 +1,5 @@
-/* Checks collectives of intercommunicators: rooted ones both ways, and those where each group gets the other's (MPI-3.1, section 5.2.3). */
+/* Checks collectives of intercommunicators: rooted ones both ways, and those where each group gets the other's
+   (MPI-3.1, section 5.2.3). */
 #include "check.h"
 
 #define N 20
@@ -143,7 +144,7 @@ static void exchanged(void)
     }
     /* Each side gets the other's sums, in parts: as many elements in all as both sides can share out evenly. */
     int total = local * remote, part = total / local, sum = 0;
-    for (int i = 0; i < total; i++)
+    for (int i = 0; i < total + 2; i++)
         out[i] = rank + i, in[i] = -1;
     OK(MPI_Reduce_scatter_block(out, in, part, MPI_INT, MPI_SUM, inter));
     for (int r = 0; r < remote; r++)

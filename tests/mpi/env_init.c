@@ -1,4 +1,5 @@
-/* Checks starting and ending, arguments, versions, clocks, processor names, memory, threads, MPI_Pcontrol (MPI-3.1, sections 8.1, 8.2, 8.6, 8.7, 12.4). */
+/* Checks starting and ending, arguments, versions, clocks, processor names, memory, threads, MPI_Pcontrol (MPI-3.1,
+   sections 8.1, 8.2, 8.6, 8.7, 12.4). */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
-/* Checks small parallel computations whose result is known: a heat equation with halos, a sample sort, a matrix product, a task farm. */
+/* Checks small parallel computations whose result is known: a heat equation with halos, a sample sort, a matrix
+   product, a task farm. */
 #include "check.h"
 
 static unsigned seed;
@@ -18,8 +19,10 @@ static int ascending(const void *a, const void *b)
 static void heat(void)
 {
     enum { CELLS = 840, STEPS = 60 };
-    int share = CELLS / size + (rank < CELLS % size), first = rank * (CELLS / size) + (rank < CELLS % size ? rank : CELLS % size);
-    long *now = calloc(share + 2, sizeof *now), *next = calloc(share + 2, sizeof *next), whole[CELLS + 2] = {0}, then[CELLS + 2] = {0};
+    int share = CELLS / size + (rank < CELLS % size),
+        first = rank * (CELLS / size) + (rank < CELLS % size ? rank : CELLS % size);
+    long *now = calloc(share + 2, sizeof *now), *next = calloc(share + 2, sizeof *next), whole[CELLS + 2] = {0},
+        then[CELLS + 2] = {0};
     int up = rank + 1 < size ? rank + 1 : MPI_PROC_NULL, down = rank > 0 ? rank - 1 : MPI_PROC_NULL, good = 1;
     for (int i = 1; i <= CELLS; i++)
         whole[i] = i % 97 * 1000000L;
@@ -51,7 +54,8 @@ static void sort(void)
 {
     enum { EACH = 500 };
     int values[EACH], *samples = malloc(size * size * sizeof(int)), *own = malloc(size * sizeof(int));
-    int *counts = calloc(size, sizeof(int)), *places = calloc(size + 1, sizeof(int)), *from = calloc(size, sizeof(int)), *at = calloc(size + 1, sizeof(int));
+    int *counts = calloc(size, sizeof(int)), *places = calloc(size + 1, sizeof(int)), *from = calloc(size, sizeof(int)),
+        *at = calloc(size + 1, sizeof(int));
     long sum = 0, sorted_sum = 0, all[2], mine[2];
     seed = 17u + (unsigned)rank;
     for (int i = 0; i < EACH; i++)
@@ -105,7 +109,8 @@ static void product(void)
             for (int k = 0; k < B; k++)
                 for (int j = 0; j < n; j++)
                     c[i * n + j] += a[i * n + owner * B + k] * b[k * n + j];
-        MPI_Sendrecv_replace(b, B * n, MPI_LONG, (rank + size - 1) % size, 3, (rank + 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv_replace(b, B * n, MPI_LONG, (rank + size - 1) % size, 3, (rank + 1) % size, 3, MPI_COMM_WORLD,
+                             MPI_STATUS_IGNORE);
     }
     for (int i = 0; i < B; i++)
         for (int j = 0; j < n; j++) {

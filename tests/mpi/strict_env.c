@@ -10,7 +10,8 @@ int main(int argc, char **argv)
     /* The length is that of the text (section 8.1.1); Open MPI 4.1 counts its end. */
     OK(MPI_Get_library_version(text, &length));
     CHECK(length == (int)strlen(text));
-    /* The class of an added code is the one it was added to (section 8.5); Open MPI 4.1 forgets it for the class itself. */
+    /* The class of an added code is the one it was added to (section 8.5); Open MPI 4.1 forgets it for the class
+       itself. */
     OK(MPI_Add_error_class(&class));
     OK(MPI_Add_error_code(class, &code));
     OK(MPI_Add_error_code(class, &second));

@@ -8,7 +8,8 @@ int main(int argc, char **argv)
     double *real = NULL, add = 0.5, before = -1;
     MPI_Win win;
     start(&argc, &argv, "strict_rma");
-    /* The memory of MPI_Win_allocate is the window's (section 11.2.2); MPICH 4.0 says another place unless it is of 64 bytes. */
+    /* The memory of MPI_Win_allocate is the window's (section 11.2.2); MPICH 4.0 says another place
+       where the sizes are not multiples of 64 bytes. */
     OK(MPI_Win_allocate(bytes, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     OK(MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &flag));
     CHECK(flag && base == (void *)memory);

@@ -32,7 +32,8 @@ static void one_way(void)
     MPI_Aint place = 0;
     MPI_Datatype type = MPI_INT;
     MPI_Comm comm;
-    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, n_in, &source, MPI_UNWEIGHTED, n_out, &target, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, n_in, &source, MPI_UNWEIGHTED, n_out, &target, MPI_UNWEIGHTED,
+                                      MPI_INFO_NULL, 0, &comm));
     OK(MPI_Neighbor_alltoallw(&rank, &one, &place, &type, &in, &one, &place, &type, comm));
     CHECK(in == (rank == 0 ? size - 1 : -1));
     OK(MPI_Comm_free(&comm));

@@ -1,4 +1,5 @@
-/* Checks neighbourhood collectives on Cartesian, graph and distributed-graph topologies, blocking and not (MPI-3.1, sections 7.6, 7.7). */
+/* Checks neighbourhood collectives on Cartesian, graph and distributed-graph topologies, blocking and not (MPI-3.1,
+   sections 7.6, 7.7). */
 #include "check.h"
 
 #define MOST 64
@@ -86,7 +87,8 @@ static void all(MPI_Comm comm, const int *place, int both_ways)
         if (way == 0)
             OK(MPI_Neighbor_alltoallv(out, counts_out, at_out, MPI_INT, in, counts_in, at_in, MPI_INT, comm));
         else
-            OK(MPI_Ineighbor_alltoallv(out, counts_out, at_out, MPI_INT, in, counts_in, at_in, MPI_INT, comm, &request));
+            OK(MPI_Ineighbor_alltoallv(out, counts_out, at_out, MPI_INT, in, counts_in, at_in, MPI_INT, comm,
+                                       &request));
         if (way)
             OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         for (int j = 0; j < n_in; j++)
@@ -99,7 +101,8 @@ static void all(MPI_Comm comm, const int *place, int both_ways)
         if (way == 0)
             OK(MPI_Neighbor_alltoallw(out, counts_out, bytes_out, types, in, counts_in, bytes_in, types, comm));
         else
-            OK(MPI_Ineighbor_alltoallw(out, counts_out, bytes_out, types, in, counts_in, bytes_in, types, comm, &request));
+            OK(MPI_Ineighbor_alltoallw(out, counts_out, bytes_out, types, in, counts_in, bytes_in, types, comm,
+                                       &request));
         if (way)
             OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
         for (int j = 0; j < n_in; j++)
@@ -153,13 +156,15 @@ static void distributed(void)
     targets[0] = (rank + 1) % size, targets[1] = (rank + 2) % size;
     sources[0] = (rank + size - 2) % size, sources[1] = (rank + size - 1) % size;
     n_in = n_out = 2;
-    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, sources, MPI_UNWEIGHTED, 2, targets, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, sources, MPI_UNWEIGHTED, 2, targets, MPI_UNWEIGHTED,
+                                      MPI_INFO_NULL, 0, &comm));
     all(comm, place, 1);
     OK(MPI_Comm_free(&comm));
     /* Nobody's neighbour but the last rank's, which is rank 0's. */
     n_in = rank == 0 && size > 1, n_out = rank == size - 1 && size > 1;
     sources[0] = size - 1, targets[0] = 0, place[0] = 0;
-    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, n_in, sources, MPI_UNWEIGHTED, n_out, targets, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, n_in, sources, MPI_UNWEIGHTED, n_out, targets, MPI_UNWEIGHTED,
+                                      MPI_INFO_NULL, 0, &comm));
     all(comm, place, 0);
     OK(MPI_Comm_free(&comm));
 }
