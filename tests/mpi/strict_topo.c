@@ -17,7 +17,7 @@ static void none_left(MPI_Comm cart)
     OK(MPI_Comm_free(&part));
 }
 
-/* Who has no place in a grid gets MPI_UNDEFINED (section 7.5.8); Open MPI 4.1 says a rank. */
+/* Who has no place in a grid gets MPI_UNDEFINED (section 7.5.8); Open MPI 4.1 gives it its own rank. */
 static void mapped(void)
 {
     int d[1] = {size > 1 ? size - 1 : 1}, ring[1] = {0}, place = -9;
