@@ -6,17 +6,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::abi::{self, Handle};
+use super::attribute::AttributeKeys;
 use super::calls::Matched;
 use super::clib::Variables;
 use super::collective::Combine;
 use super::comm::Comm;
-use super::datatype::{Datatype, Type};
 use super::error::{MpiError, MpiResult};
 use super::handles::{Kind, Table};
 use super::image::{self, Instance, InstanceId};
 use super::job::{ComputeMode, Job, fatal};
 use super::request::Request;
 use super::timer::Timer;
+use super::types::Types;
 use crate::mpi::Group;
 use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -67,6 +68,8 @@ pub struct Process {
     pub ops: RefCell<Table<Combine>>,
     /// Operations whose requests the program has freed before they were complete.
     pub abandoned: RefCell<Vec<Request>>,
+    pub types: RefCell<Types>,
+    pub attributes: AttributeKeys,
     /// The least number no communicator of this rank has.
     pub next_context: Cell<u32>,
     /// The program's part of memory for buffered sends.
@@ -167,6 +170,8 @@ impl Process {
             comms: RefCell::new(Table::new(Kind::Comm)),
             requests: RefCell::new(Table::new(Kind::Request)),
             ops: RefCell::new(Table::new(Kind::Op)),
+            types: RefCell::new(Types::new()),
+            attributes: AttributeKeys::new(size),
             messages: RefCell::new(Table::new(Kind::Message)),
             abandoned: RefCell::default(),
             next_context: Cell::new(2),
@@ -335,22 +340,6 @@ impl Process {
         if self.job.options.compute != ComputeMode::Measure {
             self.charge(CLOCK_COST);
         }
-    }
-
-    /// The datatype behind `handle`, for communication.
-    ///
-    /// # Errors
-    /// MPI_ERR_TYPE if there is none or it is not committed.
-    #[inline]
-    pub fn committed(&self, handle: Handle) -> MpiResult<Type> {
-        match Datatype::named(handle) {
-            Some(named) => Ok(named.clone()),
-            None => self.committed_derived(handle),
-        }
-    }
-
-    fn committed_derived(&self, handle: Handle) -> MpiResult<Type> {
-        Err(MpiError::new(abi::MPI_ERR_TYPE, format!("{handle:#x} is no handle of a datatype")))
     }
 
     /// An error goes to the handler it belongs to: what the function then returns.
