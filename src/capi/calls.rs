@@ -4,7 +4,9 @@
 mod define;
 mod attributes;
 mod collectives;
+mod comms;
 mod environment;
+mod groups;
 mod intercomm;
 mod operations;
 mod packing;
@@ -26,8 +28,10 @@ const CHAPTERS: &[&[(&str, Function)]] = &[
     attributes::TABLE,
     attributes::OLD_NAMES,
     collectives::TABLE,
+    comms::TABLE,
     environment::TABLE,
     environment::VALUES,
+    groups::TABLE,
     operations::TABLE,
     packing::TABLE,
     persistent::TABLE,
