@@ -12,8 +12,10 @@ use super::clib::Variables;
 use super::collective::Combine;
 use super::comm::Comm;
 use super::error::{MpiError, MpiResult};
+use super::handler::Errors;
 use super::handles::{Kind, Table};
 use super::image::{self, Instance, InstanceId};
+use super::info::Info;
 use super::job::{ComputeMode, Job, fatal};
 use super::request::{Operation, Request};
 use super::timer::Timer;
@@ -67,6 +69,8 @@ pub struct Process {
     pub messages: RefCell<Table<Matched>>,
     pub ops: RefCell<Table<Combine>>,
     pub types: RefCell<Types>,
+    pub infos: RefCell<Table<Info>>,
+    pub errors: Errors,
     pub attributes: AttributeKeys,
     /// Sends whose requests the program has freed.
     pub released: RefCell<Vec<RequestId>>,
@@ -173,6 +177,8 @@ impl Process {
             requests: RefCell::new(Table::new(Kind::Request)),
             ops: RefCell::new(Table::new(Kind::Op)),
             types: RefCell::new(Types::new()),
+            infos: RefCell::new(Table::new(Kind::Info)),
+            errors: Errors::new(),
             attributes: AttributeKeys::new(size),
             messages: RefCell::new(Table::new(Kind::Message)),
             released: RefCell::default(),
@@ -345,18 +351,13 @@ impl Process {
         }
     }
 
-    /// An error goes to the handler it belongs to: what the function then returns.
-    #[cold]
-    pub fn raise(&self, error: MpiError) -> c_int {
-        self.fail(FailureKind::Error, error.what)
-    }
-
     /// What is left to do when the rank calls MPI_Finalize.
     ///
     /// # Errors
     /// Of functions that free attributes.
     pub fn finalise(&self) -> MpiResult {
-        Ok(())
+        let list = self.itself.attributes.take();
+        self.delete_attributes(self.itself.handle, list)
     }
 
     /// Lets virtual time pass, as in a sleep.
