@@ -118,11 +118,8 @@ impl Target {
     /// The buffer has room for `count` elements of the datatype.
     #[inline]
     pub unsafe fn store(&self, completion: &mut Completion, comm: &Comm) -> (Status, MpiResult) {
-        let mut status = Status {
-            source: comm.peer_number(completion.source),
-            tag: completion.tag as c_int,
-            ..Status::default()
-        };
+        let mut status =
+            Status { source: comm.peer_number(completion.source), tag: completion.tag as c_int, ..Status::default() };
         if completion.cancelled {
             status.set_cancelled(true);
             return (status, Ok(()));
@@ -149,7 +146,13 @@ impl Target {
 }
 
 /// A message to `to`.
-pub fn message_to(to: crate::rank::Rank, comm: &Comm, tag: c_int, data: Box<Vec<u8>>, mode: crate::rank::SendMode) -> Message {
+pub fn message_to(
+    to: crate::rank::Rank,
+    comm: &Comm,
+    tag: c_int,
+    data: Box<Vec<u8>>,
+    mode: crate::rank::SendMode,
+) -> Message {
     Message {
         to,
         context: comm.context(),

@@ -84,7 +84,8 @@ fn barrier(p: &Process, comm: Handle) -> MpiResult<Plan> {
         return super::intercomm::barrier(comm);
     }
     let nothing = || Region::absent(named(abi::MPI_BYTE));
-    let (collective, sizes, mover) = (Collective::Barrier, Sizes::Same(Bytes::ZERO), DataMover::new(nothing(), nothing()));
+    let (collective, sizes, mover) =
+        (Collective::Barrier, Sizes::Same(Bytes::ZERO), DataMover::new(nothing(), nothing()));
     Ok(Part { collective, comm, root: 0, sizes, mover }.into())
 }
 
@@ -202,12 +203,21 @@ impl Blocks {
 
 type Argument = (*const c_void, c_int, Handle);
 
-unsafe fn gather(p: &Process, send: Argument, recv: Argument, all: &Blocks, root_argument: c_int, comm: Handle) -> MpiResult<Plan> {
+unsafe fn gather(
+    p: &Process,
+    send: Argument,
+    recv: Argument,
+    all: &Blocks,
+    root_argument: c_int,
+    comm: Handle,
+) -> MpiResult<Plan> {
     let comm = p.comm(comm)?;
     let collective = if let Blocks::Same = all { Collective::Gather } else { Collective::Gatherv };
     if comm.is_inter() {
         // SAFETY: the caller's promise.
-        return unsafe { super::intercomm::gather(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument) };
+        return unsafe {
+            super::intercomm::gather(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
+        };
     }
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
@@ -223,12 +233,21 @@ unsafe fn gather(p: &Process, send: Argument, recv: Argument, all: &Blocks, root
     Ok(Part { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
 }
 
-unsafe fn scatter(p: &Process, send: Argument, recv: Argument, all: &Blocks, root_argument: c_int, comm: Handle) -> MpiResult<Plan> {
+unsafe fn scatter(
+    p: &Process,
+    send: Argument,
+    recv: Argument,
+    all: &Blocks,
+    root_argument: c_int,
+    comm: Handle,
+) -> MpiResult<Plan> {
     let comm = p.comm(comm)?;
     let collective = if let Blocks::Same = all { Collective::Scatter } else { Collective::Scatterv };
     if comm.is_inter() {
         // SAFETY: the caller's promise.
-        return unsafe { super::intercomm::scatter(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument) };
+        return unsafe {
+            super::intercomm::scatter(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
+        };
     }
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
@@ -259,7 +278,14 @@ unsafe fn allgather(p: &Process, send: Argument, recv: Argument, all: &Blocks, c
     Ok(Part { collective, comm, root: 0, sizes, mover: DataMover::new(input, output) }.into())
 }
 
-unsafe fn alltoall(p: &Process, send: Argument, recv: Argument, sent: &Blocks, received: &Blocks, comm: Handle) -> MpiResult<Plan> {
+unsafe fn alltoall(
+    p: &Process,
+    send: Argument,
+    recv: Argument,
+    sent: &Blocks,
+    received: &Blocks,
+    comm: Handle,
+) -> MpiResult<Plan> {
     let comm = p.comm(comm)?;
     let collective = if let Blocks::Same = sent { Collective::Alltoall } else { Collective::Alltoallv };
     let ranks = comm.peers().size();

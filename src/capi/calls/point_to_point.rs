@@ -311,4 +311,3 @@ unsafe fn exchange(
     unsafe { put_status(status, found) };
     result
 }
-

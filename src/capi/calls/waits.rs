@@ -117,7 +117,8 @@ impl Process {
             if let Operation::Generalised(request) = &request.operation
                 && !request.complete.get()
             {
-                let what = "waits for a generalised request that nothing completes: expected MPI_Grequest_complete before";
+                let what =
+                    "waits for a generalised request that nothing completes: expected MPI_Grequest_complete before";
                 return Err(MpiError::new(abi::MPI_ERR_REQUEST, what));
             }
         }
