@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub mod abi;
+mod attribute;
 mod calls;
 pub mod cc;
 mod clib;
@@ -24,6 +25,7 @@ mod program;
 mod request;
 mod timer;
 mod topology;
+mod types;
 
 pub use clib::set_variables;
 pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};

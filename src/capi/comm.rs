@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::abi::{self, Handle};
+use super::attribute::Attributes;
 use super::error::{MpiError, MpiResult};
 use super::topology::Topology;
 use crate::mpi::Group;
@@ -25,8 +26,8 @@ pub struct Comm {
     pub errhandler: Cell<Handle>,
     pub name: RefCell<String>,
     pub topology: RefCell<Option<Rc<Topology>>>,
-    /// Attribute values by key, in order of keys.
-    pub attributes: RefCell<Vec<(i32, usize)>>,
+    /// Attribute values by key, in the order they were set.
+    pub attributes: RefCell<Attributes>,
     /// Info of the communicator, as key and value.
     pub info: RefCell<Vec<(String, String)>>,
 }

@@ -6,17 +6,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::abi::{self, Handle};
+use super::attribute::AttributeKeys;
 use super::calls::Matched;
 use super::clib::Variables;
 use super::collective::Combine;
 use super::comm::Comm;
-use super::datatype::{Datatype, Type};
 use super::error::{MpiError, MpiResult};
 use super::handles::{Kind, Table};
 use super::image::{self, Instance, InstanceId};
 use super::job::{ComputeMode, Job, fatal};
 use super::request::{Operation, Request};
 use super::timer::Timer;
+use super::types::Types;
 use crate::mpi::Group;
 use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -66,6 +67,8 @@ pub struct Process {
     pub requests: RefCell<Table<Request>>,
     pub messages: RefCell<Table<Matched>>,
     pub ops: RefCell<Table<Combine>>,
+    pub types: RefCell<Types>,
+    pub attributes: AttributeKeys,
     /// Sends whose requests the program has freed.
     pub released: RefCell<Vec<RequestId>>,
     /// Receives whose requests the program has freed: their data is still to be stored.
@@ -169,6 +172,8 @@ impl Process {
             groups: RefCell::new(Table::new(Kind::Group)),
             requests: RefCell::new(Table::new(Kind::Request)),
             ops: RefCell::new(Table::new(Kind::Op)),
+            types: RefCell::new(Types::new()),
+            attributes: AttributeKeys::new(size),
             messages: RefCell::new(Table::new(Kind::Message)),
             released: RefCell::default(),
             abandoned: RefCell::default(),
@@ -337,22 +342,6 @@ impl Process {
         if self.job.options.compute != ComputeMode::Measure {
             self.charge(CLOCK_COST);
         }
-    }
-
-    /// The datatype behind `handle`, for communication.
-    ///
-    /// # Errors
-    /// MPI_ERR_TYPE if there is none or it is not committed.
-    #[inline]
-    pub fn committed(&self, handle: Handle) -> MpiResult<Type> {
-        match Datatype::named(handle) {
-            Some(named) => Ok(named.clone()),
-            None => self.committed_derived(handle),
-        }
-    }
-
-    fn committed_derived(&self, handle: Handle) -> MpiResult<Type> {
-        Err(MpiError::new(abi::MPI_ERR_TYPE, format!("{handle:#x} is no handle of a datatype")))
     }
 
     /// An error goes to the handler it belongs to: what the function then returns.
