@@ -15,7 +15,7 @@ use super::error::{MpiError, MpiResult};
 use super::handles::{Kind, Table};
 use super::image::{self, Instance, InstanceId};
 use super::job::{ComputeMode, Job, fatal};
-use super::request::{Operation, Request};
+use super::request::Request;
 use super::timer::Timer;
 use super::types::Types;
 use crate::mpi::Group;
@@ -67,12 +67,10 @@ pub struct Process {
     pub requests: RefCell<Table<Request>>,
     pub messages: RefCell<Table<Matched>>,
     pub ops: RefCell<Table<Combine>>,
+    /// Operations whose requests the program has freed before they were complete.
+    pub abandoned: RefCell<Vec<Request>>,
     pub types: RefCell<Types>,
     pub attributes: AttributeKeys,
-    /// Sends whose requests the program has freed.
-    pub released: RefCell<Vec<RequestId>>,
-    /// Receives whose requests the program has freed: their data is still to be stored.
-    pub abandoned: RefCell<Vec<(RequestId, Operation)>>,
     /// The program's part of memory for buffered sends.
     pub buffer: Cell<(*mut u8, usize)>,
     /// Functions to call at the rank's end, the last first.
@@ -175,7 +173,6 @@ impl Process {
             types: RefCell::new(Types::new()),
             attributes: AttributeKeys::new(size),
             messages: RefCell::new(Table::new(Kind::Message)),
-            released: RefCell::default(),
             abandoned: RefCell::default(),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             at_exit: RefCell::default(),

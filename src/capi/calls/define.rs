@@ -21,6 +21,9 @@ pub fn run(name: &'static str, body: impl FnOnce(&Process) -> MpiResult) -> c_in
         Ok(()) => abi::MPI_SUCCESS,
         Err(error) => process.raise(error),
     };
+    if process.has_abandoned() {
+        process.store_abandoned();
+    }
     process.start_timer();
     code
 }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use super::super::abi::{self, Handle, Status};
 use super::super::comm::Comm;
-use super::super::datatype::Type;
 use super::super::error::{self, MpiError, MpiResult};
+use super::super::held::Held;
+use super::super::payloads;
 use super::super::process::Process;
 use super::super::request::{Operation, Request, Target, message_to, proc_null};
 use crate::rank::{COMPLETE, Call, Pattern, SendMode, TagPattern};
@@ -20,7 +21,7 @@ pub struct Outgoing {
     pub comm: Rc<Comm>,
     pub buffer: *const u8,
     pub count: usize,
-    pub datatype: Type,
+    pub datatype: Held,
     pub to: c_int,
     pub tag: c_int,
     pub mode: SendMode,
@@ -48,7 +49,7 @@ impl Outgoing {
         let comm = p.comm(comm)?;
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
-        let datatype = p.committed(datatype).map_err(on)?;
+        let datatype = p.held(datatype).map_err(on)?;
         check_tag(tag, &comm)?;
         if to != abi::MPI_PROC_NULL {
             comm.peer(to)?;
@@ -61,8 +62,8 @@ impl Outgoing {
     /// # Safety
     /// The buffer holds `count` elements of the datatype.
     #[inline]
-    pub unsafe fn data(&self) -> Vec<u8> {
-        let mut data = Vec::with_capacity(self.datatype.size() * self.count);
+    pub unsafe fn data(&self) -> Box<Vec<u8>> {
+        let mut data = payloads::buffer(self.datatype.size() * self.count);
         // SAFETY: the caller's promise.
         unsafe { self.datatype.pack(self.buffer, self.count, &mut data) };
         data
@@ -126,7 +127,7 @@ impl Incoming {
         let comm = p.comm(comm)?;
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
-        let datatype = p.committed(datatype).map_err(on)?;
+        let datatype = p.held(datatype).map_err(on)?;
         let pattern = pattern(&comm, from, tag)?;
         Ok(Incoming { target: Target { buffer: buffer.cast(), count, datatype }, pattern, comm })
     }

@@ -70,7 +70,7 @@ unsafe fn matched(p: &Process, handle: *mut Handle) -> MpiResult<Option<Matched>
 }
 
 fn target(p: &Process, buf: *mut c_void, count: c_int, datatype: Handle) -> MpiResult<Target> {
-    Ok(Target { buffer: buf.cast(), count: error::count(count, "the count")?, datatype: p.committed(datatype)? })
+    Ok(Target { buffer: buf.cast(), count: error::count(count, "the count")?, datatype: p.held(datatype)? })
 }
 
 mpi_functions! {

@@ -159,7 +159,7 @@ mod tests {
         edges.iter().map(|edge| (edge.rank, edge.weight)).collect()
     }
 
-    /// What each rank has given to the example of section 7.5.4, Example 7.3's graph with distinct weights.
+    /// A graph of four, given by three of them, partly for others; the weights tell the edges apart.
     fn example() -> [Contribution; 4] {
         let given = |sources: &[c_int], degrees: &[c_int], to: &[c_int], weights: &[c_int]| {
             Contribution::new(4, sources, degrees, to, Some(weights)).unwrap()
