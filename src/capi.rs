@@ -15,6 +15,7 @@ pub mod datatype;
 mod error;
 mod fault;
 mod group;
+mod handler;
 mod handles;
 mod held;
 pub mod image;

@@ -104,6 +104,11 @@ impl AttributeKeys {
         self.predefined.get(usize::try_from(key.checked_sub(abi::MPI_TAG_UB)?).ok()?)
     }
 
+    /// The greatest error code is another (MPI_LASTUSEDCODE).
+    pub fn set_last_code(&self, code: c_int) {
+        self.predefined[(abi::MPI_LASTUSEDCODE - abi::MPI_TAG_UB) as usize].set(code);
+    }
+
     /// Takes up a key and gives its number.
     pub fn add(&self, key: Key) -> c_int {
         let mut keys = self.keys.borrow_mut();

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::abi::{self, Handle};
 use super::attribute::Attributes;
 use super::error::{MpiError, MpiResult};
+use super::info::Info;
 use super::topology::Topology;
 use crate::mpi::Group;
 use crate::rank::{Context, Rank, Source, Tag};
@@ -28,8 +29,8 @@ pub struct Comm {
     pub topology: RefCell<Option<Rc<Topology>>>,
     /// Attribute values by key, in the order they were set.
     pub attributes: RefCell<Attributes>,
-    /// Info of the communicator, as key and value.
-    pub info: RefCell<Vec<(String, String)>>,
+    /// Hints; they are kept and change nothing.
+    pub info: RefCell<Info>,
 }
 
 impl Comm {

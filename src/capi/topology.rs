@@ -7,7 +7,7 @@ mod graph;
 
 use std::ffi::c_int;
 
-pub use cartesian::{Cart, Shift, SubGrid};
+pub use cartesian::Cart;
 pub use dims::dims_create;
 pub use distributed::{Contribution, Edge, Neighbours};
 pub use graph::Graph;

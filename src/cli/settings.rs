@@ -293,7 +293,7 @@ mod tests {
                     --max-time 1.5ms --max-events 5 --max-turns 6 --intervals 1,2KiB --pairs";
         for line in [line, ""] {
             let settings = merge("", line).unwrap();
-            let text = toml::to_string(&toml::Table::from_iter([("run".to_owned(), settings.table().into())])).unwrap();
+            let text = toml::to_string(&toml::Table::from_iter([("run".to_owned(), settings.table(false).into())])).unwrap();
             assert_eq!(merge(&text, ""), Ok(settings), "{text}");
         }
     }

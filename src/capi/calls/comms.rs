@@ -8,6 +8,7 @@ use super::super::collective::{Plan, own};
 use super::super::comm::Comm;
 use super::super::error::{self, MpiError, MpiResult};
 use super::super::group;
+use super::super::info::Info;
 use super::super::job::MOST_COMMS;
 use super::super::process::{Process, put_text, text};
 use crate::mpi::Group;
@@ -86,10 +87,8 @@ fn remote(comm: &Comm) -> Option<Group> {
     comm.is_inter().then(|| comm.peers().clone())
 }
 
-/// Info for a duplicate; its own, if there is none.
-type Hints = Option<Vec<(String, String)>>;
-
-fn dup(p: &Process, comm: Handle, hints: Hints, newcomm: *mut Handle) -> MpiResult<Plan> {
+/// The duplicate has `hints` or, if there are none, those of the communicator.
+fn dup(p: &Process, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) -> MpiResult<Plan> {
     let comm = p.comm(comm)?;
     let old = comm.clone();
     // What the duplicate takes over is what the communicator has now, whenever it is made (section 6.4.2).
@@ -259,6 +258,17 @@ fn compare(a: &Comm, b: &Comm) -> c_int {
 mpi_functions! {
     fn MPI_Comm_dup(p; comm: Handle, newcomm: *mut Handle) {
         dup(p, comm, None, newcomm)?.block(p)
+    }
+    fn MPI_Comm_dup_with_info(p; comm: Handle, info: Handle, newcomm: *mut Handle) {
+        let hints = p.info_argument(info).map_err(|error| error.on_comm(comm))?;
+        dup(p, comm, Some(hints), newcomm)?.block(p)
+    }
+    fn MPI_Comm_idup_with_info(
+        p; comm: Handle, info: Handle, newcomm: *mut Handle, request: *mut Handle,
+    ) {
+        let hints = p.info_argument(info).map_err(|error| error.on_comm(comm))?;
+        *request = dup(p, comm, Some(hints), newcomm)?.start(p)?;
+        Ok(())
     }
     fn MPI_Comm_idup(p; comm: Handle, newcomm: *mut Handle, request: *mut Handle) {
         *request = dup(p, comm, None, newcomm)?.start(p)?;
