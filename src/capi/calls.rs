@@ -9,15 +9,19 @@ mod environment;
 mod errors;
 mod external;
 mod fortran;
+mod graphs;
 mod groups;
 mod infos;
 mod intercomm;
+mod intercomms;
+mod neighbours;
 mod operations;
 mod packing;
 mod persistent;
 mod point_to_point;
 mod probe;
 mod statuses;
+mod topologies;
 mod type_contents;
 mod types;
 mod waits;
@@ -40,14 +44,18 @@ const CHAPTERS: &[&[(&str, Function)]] = &[
     external::TABLE,
     fortran::HANDLES,
     fortran::TABLE,
+    graphs::TABLE,
     groups::TABLE,
     infos::TABLE,
+    intercomms::TABLE,
+    neighbours::TABLE,
     operations::TABLE,
     packing::TABLE,
     persistent::TABLE,
     point_to_point::TABLE,
     probe::TABLE,
     statuses::TABLE,
+    topologies::TABLE,
     type_contents::OTHER_NAMES,
     type_contents::TABLE,
     types::OLD_NAMES,

@@ -182,13 +182,20 @@ unsafe fn reduce_scatter(
 }
 
 /// Where a rank's blocks of a gather, scatter or exchange are.
-enum Blocks {
+pub enum Blocks {
     Same,
     Varying(*const c_int, *const c_int),
 }
 
 impl Blocks {
-    unsafe fn shape(&self, buffer: &Buffer, ranks: u32) -> MpiResult<(Shape, Sizes)> {
+    /// The shape of a buffer with a block for each of `ranks`, and the sizes of the blocks.
+    ///
+    /// # Errors
+    /// A negative count.
+    ///
+    /// # Safety
+    /// The arrays are there.
+    pub unsafe fn shape(&self, buffer: &Buffer, ranks: u32) -> MpiResult<(Shape, Sizes)> {
         Ok(match *self {
             Blocks::Same => (Shape::Blocks(buffer.count), Sizes::Same(buffer.size())),
             Blocks::Varying(counts, displs) => {
@@ -201,7 +208,8 @@ impl Blocks {
     }
 }
 
-type Argument = (*const c_void, c_int, Handle);
+/// A buffer as the program gives it.
+pub type Argument = (*const c_void, c_int, Handle);
 
 unsafe fn gather(
     p: &Process,
@@ -334,25 +342,6 @@ unsafe fn alltoallw(p: &Process, send: Mixed, recv: Mixed, comm: Handle) -> MpiR
     });
     let sizes = Sizes::Each(sizes.collect());
     exchange(comm, Collective::Alltoallv, input, output, sizes)
-}
-
-/// Defines the blocking and the non-blocking form of a collective from the same plan.
-macro_rules! collectives {
-    ($($blocking:ident $started:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $plan:block)*) => {
-        mpi_functions! {
-            $(
-                fn $blocking($p; $($argument: $type),*) {
-                    let plan: Plan = $plan?;
-                    plan.block($p)
-                }
-                fn $started($p; $($argument: $type),*, request: *mut Handle) {
-                    let plan: Plan = $plan?;
-                    *request = plan.start($p)?;
-                    Ok(())
-                }
-            )*
-        }
-    };
 }
 
 collectives! {

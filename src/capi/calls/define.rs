@@ -48,3 +48,22 @@ macro_rules! mpi_functions {
         ];
     };
 }
+
+/// Defines the blocking and the non-blocking form of a collective from the same plan.
+macro_rules! collectives {
+    ($($blocking:ident $started:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $plan:block)*) => {
+        mpi_functions! {
+            $(
+                fn $blocking($p; $($argument: $type),*) {
+                    let plan: $crate::capi::collective::Plan = $plan?;
+                    plan.block($p)
+                }
+                fn $started($p; $($argument: $type),*, request: *mut Handle) {
+                    let plan: $crate::capi::collective::Plan = $plan?;
+                    *request = plan.start($p)?;
+                    Ok(())
+                }
+            )*
+        }
+    };
+}
