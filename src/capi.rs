@@ -24,6 +24,7 @@ mod program;
 mod request;
 mod timer;
 mod topology;
+mod window;
 
 pub use clib::set_variables;
 pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};

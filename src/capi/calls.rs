@@ -10,6 +10,9 @@ mod point_to_point;
 mod probe;
 mod persistent;
 mod waits;
+mod windows;
+mod windows_epochs;
+mod windows_operations;
 
 pub use define::Function;
 pub use environment::wtime;
@@ -18,7 +21,7 @@ pub use probe::Matched;
 /// The functions of all chapters, by name without the P of the profiling interface.
 const CHAPTERS: &[&[(&str, Function)]] =
     &[
-    collectives::TABLE, operations::TABLE, environment::TABLE, environment::VALUES, persistent::TABLE, point_to_point::TABLE, probe::TABLE, waits::TABLE];
+    collectives::TABLE, operations::TABLE, environment::TABLE, environment::VALUES, persistent::TABLE, point_to_point::TABLE, probe::TABLE, waits::TABLE, windows::TABLE, windows_epochs::TABLE, windows_operations::TABLE];
 
 /// The address of the MPI function `name`, which may be a name of the profiling interface (MPI-3.1, section 14.2).
 pub fn find(name: &str) -> Option<usize> {

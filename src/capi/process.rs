@@ -17,6 +17,7 @@ use super::image::{self, Instance, InstanceId};
 use super::job::{ComputeMode, Job, fatal};
 use super::request::{Operation, Request};
 use super::timer::Timer;
+use super::window::Windows;
 use crate::mpi::Group;
 use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -65,6 +66,7 @@ pub struct Process {
     pub requests: RefCell<Table<Request>>,
     pub messages: RefCell<Table<Matched>>,
     pub ops: RefCell<Table<Combine>>,
+    pub windows: RefCell<Windows>,
     /// Sends whose requests the program has freed.
     pub released: RefCell<Vec<RequestId>>,
     /// Receives whose requests the program has freed: their data is still to be stored.
@@ -170,6 +172,7 @@ impl Process {
             requests: RefCell::new(Table::new(Kind::Request)),
             ops: RefCell::new(Table::new(Kind::Op)),
             messages: RefCell::new(Table::new(Kind::Message)),
+            windows: RefCell::default(),
             released: RefCell::default(),
             abandoned: RefCell::default(),
             next_context: Cell::new(2),
