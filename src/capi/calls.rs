@@ -3,7 +3,9 @@
 #[macro_use]
 mod define;
 mod collectives;
+mod comms;
 mod environment;
+mod groups;
 mod intercomm;
 mod operations;
 mod point_to_point;
@@ -21,7 +23,8 @@ pub use probe::Matched;
 /// The functions of all chapters, by name without the P of the profiling interface.
 const CHAPTERS: &[&[(&str, Function)]] =
     &[
-    collectives::TABLE, operations::TABLE, environment::TABLE, environment::VALUES, persistent::TABLE, point_to_point::TABLE, probe::TABLE, waits::TABLE, windows::TABLE, windows_epochs::TABLE, windows_operations::TABLE];
+    collectives::TABLE, comms::TABLE, operations::TABLE, environment::TABLE, environment::VALUES, groups::TABLE, persistent::TABLE, point_to_point::TABLE, probe::TABLE, waits::TABLE,
+    windows::TABLE, windows_epochs::TABLE, windows_operations::TABLE];
 
 /// The address of the MPI function `name`, which may be a name of the profiling interface (MPI-3.1, section 14.2).
 pub fn find(name: &str) -> Option<usize> {

@@ -1,10 +1,13 @@
 //! Collectives with real data: the project's schedules move what programs give them, in the rank's own fiber or, where they
 //! do not block, in a strand.
 
+mod letters;
 mod mover;
+pub mod own;
 mod region;
 mod strand;
 
+pub use letters::Letters;
 pub use mover::{Combine, DataMover, UserFunction};
 pub use region::{NO_LAYOUT, Region, Shape};
 pub use strand::start_strand;
@@ -70,6 +73,13 @@ pub enum Plan {
     Part(Part),
     /// By this code, given the number of the collective.
     Code(Rc<Comm>, Box<dyn FnOnce(&Process, u32) -> MpiResult>),
+}
+
+impl Plan {
+    /// What `body` does is collective over `comm`.
+    pub fn code(comm: &Rc<Comm>, body: impl FnOnce(&Process, u32) -> MpiResult + 'static) -> Self {
+        Plan::Code(comm.clone(), Box::new(body))
+    }
 }
 
 impl From<Part> for Plan {

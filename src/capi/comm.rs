@@ -9,6 +9,9 @@ use super::topology::Topology;
 use crate::mpi::Group;
 use crate::rank::{Context, Rank, Source, Tag};
 
+/// Numbers of collectives from here on are tags of a program's; tags of messages have room for 28 bits of them.
+const TAGGED: u32 = 1 << 27;
+
 /// A communicator as one of its members sees it.
 #[derive(Debug)]
 pub struct Comm {
@@ -44,9 +47,21 @@ impl Comm {
         }
     }
 
-    /// An intercommunicator of `local` with `remote`; `local_only` is for messages among the local group.
-    pub fn inter(handle: Handle, local: crate::mpi::Comm, remote: Group, local_only: Rc<Comm>) -> Self {
+    /// An intercommunicator of `local` with `remote`.
+    pub fn inter(handle: Handle, local: crate::mpi::Comm, remote: Group) -> Self {
+        // Messages among the local group may have the same contexts: nobody is in both groups.
+        let local_only = Rc::new(Comm::intra(handle, local.clone()));
         Comm { remote: Some((remote, local_only)), ..Comm::intra(handle, local) }
+    }
+
+    /// The collective among some members that programs tell by `tag`: a number that [`Comm::next_sequence`] does not give.
+    pub fn tagged(tag: u32) -> u32 {
+        tag | TAGGED
+    }
+
+    /// The number that collective `part` (0 or 1) of the local group has in the `sequence`th of an intercommunicator.
+    pub fn part(sequence: u32, part: u32) -> u32 {
+        sequence << 1 | part
     }
 
     /// This rank's number in it.
@@ -122,7 +137,7 @@ impl Comm {
     /// The number of the collective that begins now.
     pub fn next_sequence(&self) -> u32 {
         let sequence = self.sequence.get();
-        self.sequence.set(sequence.wrapping_add(1));
+        self.sequence.set((sequence + 1) % TAGGED);
         sequence
     }
 

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use super::abi::{self, Handle};
+use super::fault::Fault;
 
 /// Why an MPI function failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,12 @@ impl MpiError {
     /// The same on window `win`.
     pub fn on_win(self, win: Handle) -> Self {
         MpiError { on: On::Win(win), ..self }
+    }
+}
+
+impl From<Fault> for MpiError {
+    fn from(Fault { class, what }: Fault) -> Self {
+        MpiError::new(class, what)
     }
 }
 

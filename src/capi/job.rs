@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::image::Image;
@@ -103,7 +104,12 @@ pub struct Job {
     factors: Vec<f64>,
     costs: Vec<DataCost>,
     endings: Mutex<Endings>,
+    /// The least number no communicator has had.
+    next_comm: AtomicU32,
 }
+
+/// There are less than so many communicators: each has two contexts.
+pub const MOST_COMMS: u32 = u32::MAX / 4;
 
 /// What is known of ranks after their end.
 #[derive(Debug, Default)]
@@ -136,8 +142,27 @@ impl Job {
         let factors = sites.iter().map(factor).collect();
         let costs = (0..sites.len() as Rank).map(|rank| DataCost::new(&platform.core, memory(rank))).collect();
         let timer_overhead = timer::overhead(options.clock);
-        let endings = Mutex::default();
-        Job { image, platform, sites, arguments, environment, options, output, timer_overhead, factors, costs, endings }
+        let (endings, next_comm) = (Mutex::default(), AtomicU32::new(2));
+        Job {
+            image,
+            platform,
+            sites,
+            arguments,
+            environment,
+            options,
+            output,
+            timer_overhead,
+            factors,
+            costs,
+            endings,
+            next_comm,
+        }
+    }
+
+    /// A number that no communicator has: 0 is MPI_COMM_WORLD, 1 all MPI_COMM_SELF. [`MOST_COMMS`] if there are no more.
+    pub fn new_comm(&self) -> u32 {
+        let next = |number| (number < MOST_COMMS).then_some(number + 1);
+        self.next_comm.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or(MOST_COMMS)
     }
 
     /// The target time of `ns` of host time of `rank`'s code (the paper's eq. 1).

@@ -63,6 +63,7 @@ pub struct Process {
     pub world: Rc<Comm>,
     pub itself: Rc<Comm>,
     pub comms: RefCell<Table<Rc<Comm>>>,
+    pub groups: RefCell<Table<Group>>,
     pub requests: RefCell<Table<Request>>,
     pub messages: RefCell<Table<Matched>>,
     pub ops: RefCell<Table<Combine>>,
@@ -71,8 +72,6 @@ pub struct Process {
     pub released: RefCell<Vec<RequestId>>,
     /// Receives whose requests the program has freed: their data is still to be stored.
     pub abandoned: RefCell<Vec<(RequestId, Operation)>>,
-    /// The least number no communicator of this rank has.
-    pub next_context: Cell<u32>,
     /// The program's part of memory for buffered sends.
     pub buffer: Cell<(*mut u8, usize)>,
     /// Functions to call at the rank's end, the last first.
@@ -169,13 +168,13 @@ impl Process {
             world: Rc::new(world),
             itself: Rc::new(itself),
             comms: RefCell::new(Table::new(Kind::Comm)),
+            groups: RefCell::new(Table::new(Kind::Group)),
             requests: RefCell::new(Table::new(Kind::Request)),
             ops: RefCell::new(Table::new(Kind::Op)),
             messages: RefCell::new(Table::new(Kind::Message)),
             windows: RefCell::default(),
             released: RefCell::default(),
             abandoned: RefCell::default(),
-            next_context: Cell::new(2),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             at_exit: RefCell::default(),
             job,

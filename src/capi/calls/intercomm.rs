@@ -7,84 +7,25 @@ use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 use super::super::abi::{self, Handle};
-use super::super::collective::{Combine, DataMover, NO_LAYOUT, Part, Plan, Region, Shape};
+use super::super::collective::{Combine, DataMover, Letters, NO_LAYOUT, Part, Plan, Region, Shape};
 use super::super::comm::Comm;
 use super::super::error::{MpiError, MpiResult};
 use super::super::process::{Process, bytes};
 use super::collectives::Buffer;
 use crate::mpi::Sizes;
 use crate::platform::Collective;
-use crate::rank::{COMPLETE, Call, Message, Pattern, Requests, SendMode, Source, TagPattern};
+use crate::rank::Requests;
 use crate::units::Bytes;
-
-/// Messages between the groups in one collective.
-struct Between<'a> {
-    p: &'a Process,
-    comm: &'a Comm,
-    tag: u32,
-}
-
-impl<'a> Between<'a> {
-    fn new(p: &'a Process, comm: &'a Comm, sequence: u32) -> Self {
-        Between { p, comm, tag: Comm::tag(sequence) }
-    }
-
-    /// Starts to send to the remote group's `to`.
-    fn start(&self, to: u32, data: Vec<u8>) -> u32 {
-        self.p.call_start(Call::Isend(Message {
-            to: self.comm.peers().world(to),
-            context: self.comm.local.collective(),
-            tag: self.tag,
-            size: bytes(data.len()),
-            mode: SendMode::Standard,
-            payload: (!data.is_empty()).then(|| Box::new(data)),
-        }))
-    }
-
-    fn send(&self, to: u32, data: Vec<u8>) {
-        let request = self.start(to, data);
-        self.finish(Requests::from_slice(&[request]));
-    }
-
-    fn finish(&self, requests: Requests) {
-        if requests.iter().any(|&request| request != COMPLETE) {
-            self.p.complete(requests);
-        }
-    }
-
-    /// Receives from the remote group's `from`.
-    fn recv(&self, from: u32) -> Vec<u8> {
-        let pattern = Pattern {
-            from: Source::Rank(self.comm.peers().world(from)),
-            context: self.comm.local.collective(),
-            tag: TagPattern::Tag(self.tag),
-            capacity: Bytes::MAX,
-        };
-        let take = |completions: &mut [crate::rank::Completion]| completions[0].payload.take();
-        self.p.call_completed(Call::Recv(pattern), take).map_or(Vec::new(), |data| *data)
-    }
-
-    /// The local group's leader and the remote one's exchange data; the others get nothing.
-    fn leaders_exchange(&self, data: Vec<u8>) -> Option<Vec<u8>> {
-        (self.comm.rank() == 0).then(|| {
-            let request = self.start(0, data);
-            let theirs = self.recv(0);
-            self.finish(Requests::from_slice(&[request]));
-            theirs
-        })
-    }
-}
 
 /// The communicator of the local group.
 fn local(comm: &Comm) -> Rc<Comm> {
     comm.remote.as_ref().expect("an intercommunicator").1.clone()
 }
 
-/// Carries out a collective of the local group.
-fn locally(p: &Process, comm: &Comm, collective: Collective, sizes: Sizes, mover: DataMover) -> MpiResult {
-    let comm = local(comm);
-    let sequence = comm.next_sequence();
-    Part { collective, comm, root: 0, sizes, mover }.carry_out(p, sequence)
+/// Carries out a collective of the local group, one of two that are part of one of both.
+fn locally(between: &Letters<'_>, stage: u32, collective: Collective, sizes: Sizes, mover: DataMover) -> MpiResult {
+    let comm = local(between.comm);
+    Part { collective, comm, root: 0, sizes, mover }.carry_out(between.p, Comm::part(between.sequence, stage))
 }
 
 /// The data of a buffer, packed.
@@ -103,21 +44,21 @@ fn store(buffer: &Buffer, data: &[u8]) {
 }
 
 /// The leader's buffer goes to the whole local group.
-fn spread(p: &Process, comm: &Comm, buffer: &Buffer) -> MpiResult {
+fn spread(between: &Letters<'_>, buffer: &Buffer) -> MpiResult {
     let output = buffer.region(Shape::Whole(buffer.count));
     let mover = DataMover::new(Region::absent(buffer.datatype.clone()), output);
-    locally(p, comm, Collective::Bcast, Sizes::Same(buffer.size()), mover)
+    locally(between, 1, Collective::Bcast, Sizes::Same(buffer.size()), mover)
 }
 
 /// The local group's contributions, combined at its leader.
-fn collect(p: &Process, comm: &Comm, input: &Buffer, combine: Combine, handle: Handle) -> MpiResult<Vec<u8>> {
+fn collect(between: &Letters<'_>, input: &Buffer, combine: Combine, handle: Handle) -> MpiResult<Vec<u8>> {
     let room = Region::room(&input.datatype, input.count);
     let result = Buffer { base: room.base, ..input.clone() };
     let whole = Shape::Whole(input.count);
     let to = result.region(whole.clone());
     let mover = DataMover::combining(input.region(whole), to, combine, input.count, handle);
-    locally(p, comm, Collective::Reduce, Sizes::Same(input.size()), mover)?;
-    Ok(if comm.rank() == 0 { packed(&result) } else { Vec::new() })
+    locally(between, 0, Collective::Reduce, Sizes::Same(input.size()), mover)?;
+    Ok(if between.comm.rank() == 0 { packed(&result) } else { Vec::new() })
 }
 
 /// Who a rank is in a collective with a root.
@@ -145,18 +86,18 @@ fn role(comm: &Comm, root: c_int) -> MpiResult<Role> {
     }
 }
 
-fn code(comm: Rc<Comm>, body: impl FnOnce(&Process, Between<'_>) -> MpiResult + 'static) -> MpiResult<Plan> {
+fn code(comm: Rc<Comm>, body: impl FnOnce(Letters<'_>) -> MpiResult + 'static) -> MpiResult<Plan> {
     let with = comm.clone();
-    Ok(Plan::Code(comm, Box::new(move |p, sequence| body(p, Between::new(p, &with, sequence)))))
+    Ok(Plan::Code(comm, Box::new(move |p, sequence| body(Letters::new(p, &with, sequence)))))
 }
 
 pub fn barrier(comm: Rc<Comm>) -> MpiResult<Plan> {
-    code(comm, |p, between| {
+    code(comm, |between| {
         let nothing = || Region::room(&named_byte(), 0);
         let mover = || DataMover::new(nothing(), nothing());
-        locally(p, between.comm, Collective::Barrier, Sizes::Same(Bytes::ZERO), mover())?;
+        locally(&between, 0, Collective::Barrier, Sizes::Same(Bytes::ZERO), mover())?;
         between.leaders_exchange(Vec::new());
-        locally(p, between.comm, Collective::Barrier, Sizes::Same(Bytes::ZERO), mover())
+        locally(&between, 1, Collective::Barrier, Sizes::Same(Bytes::ZERO), mover())
     })
 }
 
@@ -166,7 +107,7 @@ fn named_byte() -> super::super::datatype::Type {
 
 pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: Buffer) -> MpiResult<Plan> {
     let role = role(&comm, root)?;
-    code(comm, move |p, between| match role {
+    code(comm, move |between| match role {
         Role::Root => {
             between.send(0, packed(&buffer));
             Ok(())
@@ -176,7 +117,7 @@ pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: Buffer) -> MpiResult<Plan> {
             if between.comm.rank() == 0 {
                 store(&buffer, &between.recv(root));
             }
-            spread(p, between.comm, &buffer)
+            spread(&between, &buffer)
         }
     })
 }
@@ -191,14 +132,14 @@ pub fn reduction(
     match collective {
         Collective::Reduce => {
             let role = role(&comm, root)?;
-            code(comm, move |p, between| match role {
+            code(comm, move |between| match role {
                 Role::Root => {
                     store(&result, &between.recv(0));
                     Ok(())
                 }
                 Role::Beside => Ok(()),
                 Role::Other(root) => {
-                    let data = collect(p, between.comm, &input, combine, handle)?;
+                    let data = collect(&between, &input, combine, handle)?;
                     if between.comm.rank() == 0 {
                         between.send(root, data);
                     }
@@ -206,12 +147,12 @@ pub fn reduction(
                 }
             })
         }
-        Collective::Allreduce => code(comm, move |p, between| {
-            let data = collect(p, between.comm, &input, combine, handle)?;
+        Collective::Allreduce => code(comm, move |between| {
+            let data = collect(&between, &input, combine, handle)?;
             if let Some(theirs) = between.leaders_exchange(data) {
                 store(&result, &theirs);
             }
-            spread(p, between.comm, &result)
+            spread(&between, &result)
         }),
         _ => {
             let what = "a scan over an intercommunicator: expected an intracommunicator";
@@ -228,8 +169,8 @@ pub fn reduce_scatter(
     (combine, handle): (Combine, Handle),
 ) -> MpiResult<Plan> {
     let blocks = blocks.clone();
-    code(comm, move |p, between| {
-        let data = collect(p, between.comm, &input, combine, handle)?;
+    code(comm, move |between| {
+        let data = collect(&between, &input, combine, handle)?;
         let size = input.datatype.size();
         // The local group's blocks of what the remote group has combined.
         let theirs = between.leaders_exchange(data).unwrap_or_default();
@@ -246,13 +187,13 @@ pub fn reduce_scatter(
         let me = between.comm.rank();
         let mover = DataMover::new(input, result.region(Shape::Only(me, result.count)));
         let sizes = if me == 0 { sizes } else { Sizes::Same(result.size()) };
-        locally(p, between.comm, Collective::Scatterv, sizes, mover)
+        locally(&between, 1, Collective::Scatterv, sizes, mover)
     })
 }
 
 /// What ranks of the local group give goes to the ranks of the remote one that take it.
 fn all_to_all(comm: Rc<Comm>, input: impl Fn(u32) -> Vec<u8> + 'static, output: Region) -> MpiResult<Plan> {
-    code(comm, move |_, between| {
+    code(comm, move |between| {
         let (me, remote) = (between.comm.rank(), between.comm.peers().size());
         // Beginning with one's own number, so that not all send to the same first.
         let others = || (0..remote).map(|distance| (me + distance) % remote);
@@ -295,11 +236,11 @@ pub unsafe fn gather(
     root: c_int,
 ) -> MpiResult<Plan> {
     match role(&comm, root)? {
-        Role::Beside => code(comm, |_, _| Ok(())),
+        Role::Beside => code(comm, |_| Ok(())),
         Role::Root => {
             let result = Buffer::new(p, recv.0, recv.1, recv.2)?;
             let output = result.region(shape(&result, comm.peers().size())?.0);
-            code(comm, move |_, between| {
+            code(comm, move |between| {
                 for from in 0..between.comm.peers().size() {
                     let data = between.recv(from);
                     let (at, count, datatype) = output.block(&NO_LAYOUT, from);
@@ -310,7 +251,7 @@ pub unsafe fn gather(
         }
         Role::Other(root) => {
             let mine = Buffer::new(p, send.0, send.1, send.2)?;
-            code(comm, move |_, between| {
+            code(comm, move |between| {
                 between.send(root, packed(&mine));
                 Ok(())
             })
@@ -329,11 +270,11 @@ pub unsafe fn scatter(
     root: c_int,
 ) -> MpiResult<Plan> {
     match role(&comm, root)? {
-        Role::Beside => code(comm, |_, _| Ok(())),
+        Role::Beside => code(comm, |_| Ok(())),
         Role::Root => {
             let source = Buffer::new(p, send.0, send.1, send.2)?;
             let input = source.region(shape(&source, comm.peers().size())?.0);
-            code(comm, move |_, between| {
+            code(comm, move |between| {
                 let start = |to| {
                     let (at, count, datatype) = input.block(&NO_LAYOUT, to);
                     between.start(to, packed(&Buffer { base: at, count, datatype: datatype.clone() }))
@@ -345,7 +286,7 @@ pub unsafe fn scatter(
         }
         Role::Other(root) => {
             let mine = Buffer::new(p, recv.0, recv.1, recv.2)?;
-            code(comm, move |_, between| {
+            code(comm, move |between| {
                 store(&mine, &between.recv(root));
                 Ok(())
             })

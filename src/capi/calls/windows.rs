@@ -102,6 +102,12 @@ mpi_functions! {
         *win = abi::MPI_WIN_NULL;
         Ok(())
     }
+    fn MPI_Win_get_group(p; win: Handle, group: *mut Handle) {
+        on(p, win, |window| {
+            *group = p.add_group(window.comm.local.group().clone());
+            Ok(())
+        })
+    }
     fn MPI_Win_set_name(p; win: Handle, name: *const c_char) {
         on(p, win, |window| {
             let name = text(name).ok_or_else(|| MpiError::new(abi::MPI_ERR_ARG, "the name is null"))?;

@@ -10,6 +10,12 @@ mpi_functions! {
     fn MPI_Win_fence(p; assert: c_int, win: Handle) {
         on(p, win, |window| window.fence(p, assert))
     }
+    fn MPI_Win_post(p; group: Handle, assert: c_int, win: Handle) {
+        on(p, win, |window| window.post(p, &p.group(group)?, assert))
+    }
+    fn MPI_Win_start(p; group: Handle, assert: c_int, win: Handle) {
+        on(p, win, |window| window.start(p, p.group(group)?, assert))
+    }
     fn MPI_Win_complete(p; win: Handle) {
         on(p, win, |window| window.finish(p))
     }

@@ -10,6 +10,7 @@ use super::super::collective::{Combine, DataMover, Part, Plan, Region, Shape as 
 use super::super::comm::Comm;
 use super::super::datatype::{Datatype, Type};
 use super::super::error::{MpiError, MpiResult, expect};
+use super::super::job::MOST_COMMS;
 use super::super::op::Builtin;
 use super::super::process::{Process, bytes};
 use super::{Exposed, Origin, Window};
@@ -111,16 +112,6 @@ pub fn barrier(p: &Process, comm: &Rc<Comm>) -> MpiResult {
     Plan::from(Part { collective: Collective::Barrier, comm: comm.clone(), root: 0, sizes, mover }).block(p)
 }
 
-/// The communicator behind `handle`, which has one group.
-fn intra(p: &Process, handle: Handle) -> MpiResult<Rc<Comm>> {
-    let comm = p.comm(handle)?;
-    expect(!comm.is_inter(), abi::MPI_ERR_COMM, || {
-        format!("{} is an intercommunicator: expected an intracommunicator", comm.describe())
-    })
-    .map_err(|error| error.on_comm(handle))?;
-    Ok(comm)
-}
-
 fn check_shape(shape: Shape, comm: &Comm) -> MpiResult {
     let Shape { size, unit } = shape;
     expect(size >= 0, abi::MPI_ERR_SIZE, || format!("the window's size is {size} bytes: expected 0 or more"))
@@ -140,9 +131,13 @@ impl Agreed {
     /// Agrees on the window's contexts, and on whether memory is alike everywhere.
     fn new(p: &Process, parent: &Rc<Comm>, Shape { size, unit }: Shape) -> MpiResult<Self> {
         let (size, unit) = (size as i64, i64::from(unit));
-        let mine = [i64::from(p.next_context.get()), size, -size, unit, -unit];
+        let number = if parent.rank() == 0 { p.job.new_comm() } else { 0 };
+        let mine = [i64::from(number), size, -size, unit, -unit];
         let [number, most, least, greatest, smallest] = agree(p, parent, mine)?;
-        p.next_context.set(number as u32 + 1);
+        expect(number < i64::from(MOST_COMMS), abi::MPI_ERR_OTHER, || {
+            format!("the run has made {MOST_COMMS} communicators and windows: expected less")
+        })
+        .map_err(|error| error.on_comm(parent.handle))?;
         let alike = most == -least && greatest == -smallest;
         let local = crate::mpi::Comm::new(number as u32, parent.rank(), parent.local.group().clone());
         let everywhere = alike.then_some(Shape { size: most as Aint, unit: greatest as c_int });
@@ -193,7 +188,7 @@ impl Blank {
 /// # Errors
 /// MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_BASE, MPI_ERR_NO_MEM.
 pub fn make_window(p: &Process, flavor: Flavor, shape: Shape, comm: Handle) -> MpiResult<Rc<Window>> {
-    let parent = intra(p, comm)?;
+    let parent = p.intra_comm(comm)?;
     check_shape(shape, &parent)?;
     let (flavor, base, memory) = match flavor {
         Flavor::Create(base) => {
@@ -217,7 +212,7 @@ pub fn make_window(p: &Process, flavor: Flavor, shape: Shape, comm: Handle) -> M
 /// # Errors
 /// MPI_ERR_COMM.
 pub fn make_dynamic(p: &Process, comm: Handle) -> MpiResult<Rc<Window>> {
-    let parent = intra(p, comm)?;
+    let parent = p.intra_comm(comm)?;
     let shape = Shape { size: 0, unit: 1 };
     let mut agreed = Agreed::new(p, &parent, shape)?;
     agreed.everywhere = None;
@@ -230,7 +225,7 @@ pub fn make_dynamic(p: &Process, comm: Handle) -> MpiResult<Rc<Window>> {
 /// # Errors
 /// As [`make_window`], and MPI_ERR_RMA_SHARED if not all ranks are on one node.
 pub fn make_shared(p: &Process, shape: Shape, apart: bool, comm: Handle) -> MpiResult<Rc<Window>> {
-    let parent = intra(p, comm)?;
+    let parent = p.intra_comm(comm)?;
     check_shape(shape, &parent)?;
     let node = |rank: u32| p.job.sites[rank as usize].node;
     if let Some(stranger) = parent.local.group().ranks().find(|&rank| node(rank) != node(p.rank)) {

@@ -1,0 +1,72 @@
+//! Messages of collectives that no schedule gives: with peers by their number, apart from all that programs send.
+
+use super::super::comm::Comm;
+use super::super::process::{Process, bytes};
+use crate::rank::{COMPLETE, Call, Completion, Message, Pattern, RequestId, Requests, SendMode, Source, TagPattern};
+use crate::units::Bytes;
+
+/// A rank's messages in one collective.
+#[derive(Clone, Copy)]
+pub struct Letters<'a> {
+    pub p: &'a Process,
+    pub comm: &'a Comm,
+    /// The number of the collective.
+    pub sequence: u32,
+}
+
+impl<'a> Letters<'a> {
+    /// Messages of the `sequence`th collective of `comm`.
+    pub fn new(p: &'a Process, comm: &'a Comm, sequence: u32) -> Self {
+        Letters { p, comm, sequence }
+    }
+
+    /// Starts to send to the peer `to`.
+    pub fn start(&self, to: u32, data: Vec<u8>) -> RequestId {
+        self.p.call_start(Call::Isend(Message {
+            to: self.comm.peers().world(to),
+            context: self.comm.local.collective(),
+            tag: Comm::tag(self.sequence),
+            size: bytes(data.len()),
+            mode: SendMode::Standard,
+            payload: self.p.payload(data),
+        }))
+    }
+
+    /// Sends to the peer `to`.
+    pub fn send(&self, to: u32, data: Vec<u8>) {
+        let request = self.start(to, data);
+        self.finish(Requests::from_slice(&[request]));
+    }
+
+    /// Waits for what was started.
+    pub fn finish(&self, requests: Requests) {
+        if requests.iter().any(|&request| request != COMPLETE) {
+            self.p.complete(requests);
+        }
+    }
+
+    /// Receives from the peer `from`.
+    pub fn recv(&self, from: u32) -> Vec<u8> {
+        let pattern = Pattern {
+            from: Source::Rank(self.comm.peers().world(from)),
+            context: self.comm.local.collective(),
+            tag: TagPattern::Tag(Comm::tag(self.sequence)),
+            capacity: Bytes::MAX,
+        };
+        let take = |completions: &mut [Completion]| completions[0].payload.take();
+        self.p.call_completed(Call::Recv(pattern), take).map_or(Vec::new(), |data| *data)
+    }
+
+    /// Exchanges data with the peer `with`.
+    pub fn exchange(&self, with: u32, data: Vec<u8>) -> Vec<u8> {
+        let request = self.start(with, data);
+        let theirs = self.recv(with);
+        self.finish(Requests::from_slice(&[request]));
+        theirs
+    }
+
+    /// The leaders of both groups exchange data; the others get nothing.
+    pub fn leaders_exchange(&self, data: Vec<u8>) -> Option<Vec<u8>> {
+        (self.comm.rank() == 0).then(|| self.exchange(0, data))
+    }
+}
