@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub mod abi;
+mod attribute;
 mod calls;
 pub mod cc;
 mod clib;
@@ -14,6 +15,7 @@ pub mod datatype;
 mod error;
 mod fault;
 mod group;
+mod handler;
 mod handles;
 pub mod image;
 mod info;
@@ -25,6 +27,7 @@ mod request;
 mod timer;
 mod topology;
 mod window;
+mod types;
 
 pub use clib::set_variables;
 pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};

@@ -4,7 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::abi::{self, Handle};
+use super::attribute::Attributes;
 use super::error::{MpiError, MpiResult};
+use super::info::Info;
 use super::topology::Topology;
 use crate::mpi::Group;
 use crate::rank::{Context, Rank, Source, Tag};
@@ -25,10 +27,10 @@ pub struct Comm {
     pub errhandler: Cell<Handle>,
     pub name: RefCell<String>,
     pub topology: RefCell<Option<Rc<Topology>>>,
-    /// Attribute values by key, in order of keys.
-    pub attributes: RefCell<Vec<(i32, usize)>>,
-    /// Info of the communicator, as key and value.
-    pub info: RefCell<Vec<(String, String)>>,
+    /// Attribute values by key, in the order they were set.
+    pub attributes: RefCell<Attributes>,
+    /// Hints; they are kept and change nothing.
+    pub info: RefCell<Info>,
 }
 
 impl Comm {

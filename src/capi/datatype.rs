@@ -190,7 +190,7 @@ impl Datatype {
     pub fn items_in(&self, bytes: usize) -> Option<u64> {
         match self.size() {
             0 => (bytes == 0).then_some(0),
-            size => (bytes % size == 0).then_some((bytes / size) as u64),
+            size => bytes.is_multiple_of(size).then_some((bytes / size) as u64),
         }
     }
 }

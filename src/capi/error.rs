@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use super::abi::{self, Handle};
+use super::datatype::TypeError;
 use super::fault::Fault;
 
 /// Why an MPI function failed.
@@ -46,6 +47,12 @@ impl MpiError {
     /// The same on window `win`.
     pub fn on_win(self, win: Handle) -> Self {
         MpiError { on: On::Win(win), ..self }
+    }
+}
+
+impl From<TypeError> for MpiError {
+    fn from(TypeError { class, what }: TypeError) -> Self {
+        MpiError::new(class, what)
     }
 }
 

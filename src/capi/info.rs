@@ -33,6 +33,13 @@ impl Info {
         Ok(())
     }
 
+    /// Sets all keys of another.
+    pub fn merge(&mut self, other: &Info) {
+        for (key, value) in &other.pairs {
+            self.set(key, value).expect("it was set once");
+        }
+    }
+
     /// The value of a key, if it has one.
     ///
     /// # Errors
@@ -99,6 +106,8 @@ mod tests {
         info.delete(b"one").unwrap();
         assert_eq!((keys(&info), info.get(b"one").unwrap()), (vec![b"two".to_vec(), b"three".to_vec()], None));
         assert_eq!(copy.keys(), 3, "a copy has its own keys");
+        info.merge(&copy);
+        assert_eq!(keys(&info), [&b"two"[..], b"three", b"one"]);
     }
 
     #[test]

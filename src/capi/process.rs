@@ -6,18 +6,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::abi::{self, Handle};
+use super::attribute::AttributeKeys;
 use super::calls::Matched;
 use super::clib::Variables;
 use super::collective::Combine;
 use super::comm::Comm;
-use super::datatype::{Datatype, Type};
 use super::error::{MpiError, MpiResult};
+use super::handler::Errors;
 use super::handles::{Kind, Table};
 use super::image::{self, Instance, InstanceId};
+use super::info::Info;
 use super::job::{ComputeMode, Job, fatal};
 use super::request::{Operation, Request};
 use super::timer::Timer;
 use super::window::Windows;
+use super::types::Types;
 use crate::mpi::Group;
 use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -68,6 +71,10 @@ pub struct Process {
     pub messages: RefCell<Table<Matched>>,
     pub ops: RefCell<Table<Combine>>,
     pub windows: RefCell<Windows>,
+    pub types: RefCell<Types>,
+    pub infos: RefCell<Table<Info>>,
+    pub errors: Errors,
+    pub attributes: AttributeKeys,
     /// Sends whose requests the program has freed.
     pub released: RefCell<Vec<RequestId>>,
     /// Receives whose requests the program has freed: their data is still to be stored.
@@ -171,6 +178,10 @@ impl Process {
             groups: RefCell::new(Table::new(Kind::Group)),
             requests: RefCell::new(Table::new(Kind::Request)),
             ops: RefCell::new(Table::new(Kind::Op)),
+            types: RefCell::new(Types::new()),
+            infos: RefCell::new(Table::new(Kind::Info)),
+            errors: Errors::new(),
+            attributes: AttributeKeys::new(size),
             messages: RefCell::new(Table::new(Kind::Message)),
             windows: RefCell::default(),
             released: RefCell::default(),
@@ -342,34 +353,13 @@ impl Process {
         }
     }
 
-    /// The datatype behind `handle`, for communication.
-    ///
-    /// # Errors
-    /// MPI_ERR_TYPE if there is none or it is not committed.
-    #[inline]
-    pub fn committed(&self, handle: Handle) -> MpiResult<Type> {
-        match Datatype::named(handle) {
-            Some(named) => Ok(named.clone()),
-            None => self.committed_derived(handle),
-        }
-    }
-
-    fn committed_derived(&self, handle: Handle) -> MpiResult<Type> {
-        Err(MpiError::new(abi::MPI_ERR_TYPE, format!("{handle:#x} is no handle of a datatype")))
-    }
-
-    /// An error goes to the handler it belongs to: what the function then returns.
-    #[cold]
-    pub fn raise(&self, error: MpiError) -> c_int {
-        self.fail(FailureKind::Error, error.what)
-    }
-
     /// What is left to do when the rank calls MPI_Finalize.
     ///
     /// # Errors
     /// Of functions that free attributes.
     pub fn finalise(&self) -> MpiResult {
-        Ok(())
+        let list = self.itself.attributes.take();
+        self.delete_attributes(self.itself.handle, list)
     }
 
     /// Lets virtual time pass, as in a sleep.

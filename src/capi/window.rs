@@ -16,15 +16,17 @@ pub use origin::{Back, Place, Work};
 pub use target::serve;
 pub use wire::Action;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::rc::Rc;
 
 use super::abi::{self, Aint, Handle};
+use super::attribute::Attributes;
 use super::comm::Comm;
 use super::error::{MpiError, MpiResult};
 use super::handles::{Kind, Table};
+use super::info::Info;
 use super::process::Process;
 use crate::rank::Context;
 use origin::Origin;
@@ -54,25 +56,20 @@ pub struct Window {
     memory: RefCell<Option<make::Memory>>,
     origin: RefCell<Origin>,
     exposed: RefCell<Exposed>,
-    pub errhandler: Cell<Handle>,
     pub name: RefCell<String>,
-    /// Attribute values by key, in order of keys; the predefined ones are not here.
-    pub attributes: RefCell<Vec<(i32, usize)>>,
-    /// Info of the window, as key and value.
-    pub info: RefCell<Vec<(String, String)>>,
+    pub info: RefCell<Info>,
 }
 
 impl Window {
-    /// The value of a predefined attribute, as MPI_Win_get_attr gives it: an address (MPI-3.1, section 11.2.6).
-    pub fn predefined(&self, key: c_int) -> Option<usize> {
-        Some(match key {
-            abi::MPI_WIN_BASE => self.base as usize,
-            abi::MPI_WIN_SIZE => &raw const self.size as usize,
-            abi::MPI_WIN_DISP_UNIT => &raw const self.unit as usize,
-            abi::MPI_WIN_CREATE_FLAVOR => &raw const self.flavor as usize,
-            abi::MPI_WIN_MODEL => &raw const self.model as usize,
-            _ => return None,
-        })
+    /// The values of predefined attributes, as MPI_Win_get_attr gives them: addresses (MPI-3.1, section 11.2.6).
+    fn predefined(&self) -> Attributes {
+        vec![
+            (abi::MPI_WIN_BASE, self.base as usize),
+            (abi::MPI_WIN_SIZE, &raw const self.size as usize),
+            (abi::MPI_WIN_DISP_UNIT, &raw const self.unit as usize),
+            (abi::MPI_WIN_CREATE_FLAVOR, &raw const self.flavor as usize),
+            (abi::MPI_WIN_MODEL, &raw const self.model as usize),
+        ]
     }
 
     /// The number that all its ranks know it by.

@@ -97,7 +97,7 @@ fn drop_attributes(_p: &Process, _comm: &Comm) -> MpiResult {
 }
 
 /// Info for a duplicate; its own, if there is none.
-type Hints = Option<Vec<(String, String)>>;
+type Hints = Option<super::super::info::Info>;
 
 fn dup(p: &Process, comm: Handle, hints: Hints, newcomm: *mut Handle) -> MpiResult<Plan> {
     let comm = p.comm(comm)?;

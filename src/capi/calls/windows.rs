@@ -16,13 +16,12 @@ pub fn on<R>(p: &Process, win: Handle, body: impl FnOnce(&Rc<Window>) -> MpiResu
 
 /// Whether info asks for parts of shared memory that are apart.
 fn is_apart(p: &Process, info: Handle) -> MpiResult<bool> {
-    let hints = p.hints(info)?;
-    Ok(hints.iter().any(|(key, value)| key == "alloc_shared_noncontig" && value == "true"))
+    Ok(p.info_argument(info)?.get(b"alloc_shared_noncontig")? == Some(b"true"))
 }
 
 /// Gives a window to the program.
 unsafe fn give(p: &Process, info: Handle, window: &Window, base: *mut c_void, win: *mut Handle) -> MpiResult {
-    *window.info.borrow_mut() = p.hints(info)?;
+    *window.info.borrow_mut() = p.info_argument(info)?;
     // SAFETY: the program's results.
     unsafe {
         if !base.is_null() {
@@ -33,31 +32,18 @@ unsafe fn give(p: &Process, info: Handle, window: &Window, base: *mut c_void, wi
     Ok(())
 }
 
-impl Process {
-    /// Hints of an info argument, as key and value.
-    ///
-    /// # Errors
-    /// MPI_ERR_INFO.
-    fn hints(&self, info: Handle) -> MpiResult<Vec<(String, String)>> {
-        match info {
-            abi::MPI_INFO_NULL | abi::MPI_INFO_ENV => Ok(Vec::new()),
-            _ => Err(MpiError::new(abi::MPI_ERR_INFO, format!("{info:#x} is no handle of an info object"))),
-        }
-    }
-}
-
 mpi_functions! {
     fn MPI_Win_create(
         p; base: *mut c_void, size: Aint, disp_unit: c_int, info: Handle, comm: Handle, win: *mut Handle,
     ) {
-        p.hints(info)?;
+        p.info_argument(info)?;
         let window = make_window(p, Flavor::Create(base.cast()), Shape { size, unit: disp_unit }, comm)?;
         give(p, info, &window, std::ptr::null_mut(), win)
     }
     fn MPI_Win_allocate(
         p; size: Aint, disp_unit: c_int, info: Handle, comm: Handle, baseptr: *mut c_void, win: *mut Handle,
     ) {
-        p.hints(info)?;
+        p.info_argument(info)?;
         let window = make_window(p, Flavor::Allocate, Shape { size, unit: disp_unit }, comm)?;
         give(p, info, &window, baseptr, win)
     }
@@ -87,7 +73,7 @@ mpi_functions! {
         })
     }
     fn MPI_Win_create_dynamic(p; info: Handle, comm: Handle, win: *mut Handle) {
-        p.hints(info)?;
+        p.info_argument(info)?;
         let window = make_dynamic(p, comm)?;
         give(p, info, &window, std::ptr::null_mut(), win)
     }
@@ -105,6 +91,20 @@ mpi_functions! {
     fn MPI_Win_get_group(p; win: Handle, group: *mut Handle) {
         on(p, win, |window| {
             *group = p.add_group(window.comm.local.group().clone());
+            Ok(())
+        })
+    }
+    fn MPI_Win_set_info(p; win: Handle, info: Handle) {
+        on(p, win, |window| {
+            let hints = p.info_argument(info)?;
+            window.info.borrow_mut().merge(&hints);
+            Ok(())
+        })
+    }
+    fn MPI_Win_get_info(p; win: Handle, info_used: *mut Handle) {
+        on(p, win, |window| {
+            let hints = window.info.borrow().clone();
+            *info_used = p.add_info(hints);
             Ok(())
         })
     }

@@ -58,9 +58,9 @@ pub struct Distributed<'a, N> {
     pub psizes: &'a [c_int],
 }
 
-fn product(factors: impl Iterator<Item = i64>, what: &str) -> Result<i64> {
+fn product(mut factors: impl Iterator<Item = i64>, what: &str) -> Result<i64> {
     factors
-        .fold(Some(1i64), |product, factor| product?.checked_mul(factor))
+        .try_fold(1i64, |product, factor| product.checked_mul(factor))
         .ok_or_else(|| TypeError::argument(format!("{what} has more bytes than 64 bits can count")))
 }
 

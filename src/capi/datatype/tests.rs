@@ -1,5 +1,7 @@
 //! Datatypes against layouts derived by hand and against a naive type map.
 
+mod errors;
+mod external;
 mod layouts;
 mod naive;
 mod random;

@@ -53,6 +53,13 @@ impl<'a> Reader<'a> {
         Some(first)
     }
 
+    /// The next `N` bytes.
+    pub fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
     /// The next number.
     pub fn number(&mut self) -> Option<i64> {
         let mut number = 0;

@@ -1,7 +1,7 @@
 //! Which built-in operations take which basic elements (the table of MPI-3.1, section 5.9.2).
 //!
-//! Beyond the table: characters count as integers, bytes as small ones, and numbers as logical values, as in C.
-//! Half precision, and 16-byte reals of Fortran, are data only.
+//! Beyond the table, as some implementations have it: characters and bytes count as small integers, and integers of
+//! Fortran as logical values. Half precision, and 16-byte reals of Fortran, are data only.
 
 use super::Builtin::{self, *};
 use crate::capi::datatype::{Group, Kind, Scalar};
@@ -9,7 +9,11 @@ use crate::capi::datatype::{Group, Kind, Scalar};
 pub(super) fn accepts(op: Builtin, kind: &Kind) -> bool {
     use Group::*;
     let group = kind.group;
-    let integer = matches!(group, CInteger | FortranInteger | MultiLanguage | Character);
+    let integer = match group {
+        CInteger | FortranInteger | MultiLanguage | Byte => true,
+        Character => kind.size() == 1,
+        _ => false,
+    };
     let computed = match kind.scalar {
         Scalar::F16 | Scalar::F128 => false,
         Scalar::F80 => cfg!(target_arch = "x86_64"),
@@ -18,10 +22,10 @@ pub(super) fn accepts(op: Builtin, kind: &Kind) -> bool {
     match op {
         Replace | NoOp => group != Marker,
         _ if !computed => false,
-        Max | Min => integer || matches!(group, Floating | Byte),
-        Sum | Prod => integer || matches!(group, Floating | Complex | Byte),
-        Land | Lor | Lxor => integer || matches!(group, Logical | Floating | Byte),
-        Band | Bor | Bxor => integer || matches!(group, Byte | Logical),
+        Max | Min => integer || group == Floating,
+        Sum | Prod => integer || matches!(group, Floating | Complex),
+        Land | Lor | Lxor => integer || group == Logical,
+        Band | Bor | Bxor => integer,
         Minloc | Maxloc => matches!(group, Pair(_)),
     }
 }

@@ -1,11 +1,12 @@
 //! How windows come about: what their ranks agree on, and memory that goes with them.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::c_int;
 use std::rc::Rc;
 
 use super::super::abi::{self, Aint, Handle};
+use super::super::attribute::OfWindow;
 use super::super::collective::{Combine, DataMover, Part, Plan, Region, Shape as Blocks};
 use super::super::comm::Comm;
 use super::super::datatype::{Datatype, Type};
@@ -172,12 +173,12 @@ impl Blank {
             memory: RefCell::new(memory),
             origin: RefCell::new(Origin::default()),
             exposed: RefCell::new(Exposed::default()),
-            errhandler: Cell::new(abi::MPI_ERRORS_ARE_FATAL),
             name: RefCell::default(),
-            attributes: RefCell::default(),
             info: RefCell::default(),
         };
         let window = p.windows.borrow_mut().insert(make);
+        let attached = Rc::new(OfWindow::new(window.predefined()));
+        p.attributes.windows.borrow_mut().insert(window.handle, attached);
         barrier(p, &comm)?;
         Ok(window)
     }
@@ -272,10 +273,13 @@ impl Window {
     /// MPI_Win_free: all ranks meet, then the window is gone.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC.
+    /// MPI_ERR_RMA_SYNC; of functions that delete attributes.
     pub fn free(&self, p: &Process) -> MpiResult {
         self.check_closed()?;
+        let attached = p.of_window(self.handle)?;
+        p.delete_attributes(self.handle, attached.attributes.take())?;
         self.barrier(p)?;
+        p.attributes.windows.borrow_mut().remove(&self.handle);
         let mut windows = p.windows.borrow_mut();
         windows.table.remove(self.handle);
         windows.numbers.remove(&self.number());
