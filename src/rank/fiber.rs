@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::io;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::trap::CoroutineTrapHandler;
@@ -102,20 +103,28 @@ impl Gate<'_> {
 struct FiberStack {
     bottom: NonZeroUsize,
     size: usize,
+    /// What is left free at the top: equal places of all stacks would compete for the same few lines of the host's caches.
+    free: usize,
 }
+
+/// How far the tops of stacks made one after the other are apart, of the [`PAGE`] bytes over which they are spread.
+const STAGGER: usize = 5 * 64;
+
+static STACKS: AtomicUsize = AtomicUsize::new(0);
 
 const PAGE: usize = 4096;
 
 impl FiberStack {
     fn new(size: usize) -> io::Result<Self> {
-        let size = size.max(4 * PAGE).next_multiple_of(PAGE) + PAGE;
+        let size = size.max(4 * PAGE).next_multiple_of(PAGE) + 2 * PAGE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         // SAFETY: a new mapping at an address of the system's choice.
         let bottom = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
         if bottom == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let stack = FiberStack { bottom: NonZeroUsize::new(bottom as usize).expect("a mapping has an address"), size };
+        let free = STACKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STAGGER) % PAGE / 64 * 64;
+        let stack = FiberStack { free, bottom: NonZeroUsize::new(bottom as usize).expect("a mapping has an address"), size };
         // SAFETY: the ranges are within the mapping. Huge pages would give every rank megabytes it does not need.
         unsafe {
             let top = bottom.cast::<u8>().add(PAGE).cast();
@@ -138,7 +147,7 @@ impl Drop for FiberStack {
 // SAFETY: the mapping is page-aligned, has a guard page at its bottom and at least four pages above it.
 unsafe impl Stack for FiberStack {
     fn base(&self) -> StackPointer {
-        self.bottom.checked_add(self.size).expect("a mapping does not wrap")
+        self.bottom.checked_add(self.size - self.free).expect("a mapping does not wrap")
     }
 
     fn limit(&self) -> StackPointer {

@@ -5,9 +5,10 @@ use std::ffi::{c_int, c_void};
 use super::super::abi::Handle;
 use super::super::datatype::{Datatype, Type};
 use super::super::op::Builtin;
+use super::super::payloads;
 use super::region::Region;
 use crate::mpi::Mover;
-use crate::mpi::schedule::{Layout, Piece, Side, Space, Then};
+use crate::mpi::schedule::{Blocks, Layout, Piece, Side, Space, Then};
 use crate::rank::Payload;
 
 /// How contributions are combined.
@@ -90,20 +91,20 @@ impl DataMover {
 
     fn region(&mut self, layout: &Layout, space: Space) -> &Region {
         // What is combined is kept as items; what is only moved as bytes.
-        let (datatype, whole) = match self.reduction {
-            Some((_, count, _)) => (self.input.datatype.clone(), count),
-            None => (bytes(), layout.bytes(crate::mpi::schedule::Blocks::All).get() as usize),
+        let own = || match self.reduction {
+            Some((_, count, _)) => Region::own(layout, &self.input.datatype, count),
+            None => Region::own(layout, &bytes(), layout.bytes(Blocks::All).get() as usize),
         };
         match space {
             Space::Input => &self.input,
             Space::Output => &self.output,
-            Space::Temp => self.temp.get_or_insert_with(|| Region::own(layout, &datatype, whole)),
-            Space::Scratch => self.scratch.get_or_insert_with(|| Region::own(layout, &datatype, whole)),
+            Space::Temp => self.temp.get_or_insert_with(own),
+            Space::Scratch => self.scratch.get_or_insert_with(own),
         }
     }
 
-    fn packed(&mut self, layout: &Layout, piece: Piece) -> Vec<u8> {
-        let mut data = Vec::with_capacity(layout.bytes(piece.blocks).get() as usize);
+    fn packed(&mut self, layout: &Layout, piece: Piece) -> Box<Vec<u8>> {
+        let mut data = payloads::buffer(layout.bytes(piece.blocks).get() as usize);
         // SAFETY: the program's buffers are there until the collective ends.
         unsafe { self.region(layout, piece.space).pack(layout, piece.blocks, &mut data) };
         data
@@ -170,7 +171,7 @@ impl Mover for DataMover {
 
     fn read(&mut self, layout: &Layout, piece: Piece) -> Payload {
         let data = self.packed(layout, piece);
-        (!data.is_empty()).then(|| Box::new(data))
+        (!data.is_empty()).then_some(data)
     }
 
     fn store(&mut self, layout: &Layout, piece: Piece, then: Then, payload: Payload) {
@@ -186,6 +187,7 @@ impl Mover for DataMover {
             }
             Then::Combine(side) => self.combine_packed(layout, piece, side, &mut data),
         }
+        payloads::done(Some(data));
     }
 
     fn copy(&mut self, layout: &Layout, from: Piece, to: Piece) {
