@@ -10,6 +10,7 @@ use super::super::held::Held;
 use super::super::payloads;
 use super::super::process::Process;
 use super::super::request::{Operation, Request, Target, message_to, proc_null};
+use super::super::types::check_buffer;
 use crate::rank::{COMPLETE, Call, Pattern, SendMode, TagPattern};
 use crate::units::Bytes;
 
@@ -53,6 +54,7 @@ impl Outgoing {
         check_tag(tag, &comm)?;
         if to != abi::MPI_PROC_NULL {
             comm.peer(to)?;
+            check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
         }
         Ok(Outgoing { comm, buffer: buffer.cast(), count, datatype, to, tag, mode })
     }
@@ -129,6 +131,9 @@ impl Incoming {
         let count = error::count(count, "the count").map_err(on)?;
         let datatype = p.held(datatype).map_err(on)?;
         let pattern = pattern(&comm, from, tag)?;
+        if pattern.is_some() {
+            check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
+        }
         Ok(Incoming { target: Target { buffer: buffer.cast(), count, datatype }, pattern, comm })
     }
 
