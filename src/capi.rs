@@ -29,6 +29,7 @@ mod request;
 mod timer;
 mod topology;
 mod types;
+mod window;
 
 pub use clib::set_variables;
 pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};

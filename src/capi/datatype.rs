@@ -15,6 +15,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 mod walk;
+pub mod wire;
 
 use std::ffi::c_int;
 use std::fmt;

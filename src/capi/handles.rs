@@ -49,6 +49,12 @@ impl<T> Table<T> {
         FIRST_USER + (index << KIND_BITS | self.kind as usize)
     }
 
+    /// The handle that the next object gets.
+    pub fn next_handle(&self) -> Handle {
+        let index = self.free.last().map_or(self.entries.len(), |&index| index as usize);
+        FIRST_USER + (index << KIND_BITS | self.kind as usize)
+    }
+
     fn index(&self, handle: Handle) -> Option<usize> {
         let rest = handle.checked_sub(FIRST_USER)?;
         (rest & ((1 << KIND_BITS) - 1) == self.kind as usize).then_some(rest >> KIND_BITS)
@@ -94,9 +100,11 @@ mod tests {
         let g = groups.insert('g');
         assert!(a >= FIRST_USER && a != b && a != g);
         assert_eq!((comms.get(a), comms.get(b), comms.get(g), groups.get(a)), (Some(&'a'), Some(&'b'), None, None));
+        let next = groups.next_handle();
+        assert_eq!(groups.insert('h'), next);
         assert_eq!(comms.remove(a), Some('a'));
-        assert_eq!(comms.get(a), None);
-        assert_eq!(comms.remove(a), None);
+        assert_eq!(comms.next_handle(), a);
+        assert_eq!((comms.get(a), comms.remove(a)), (None, None));
         assert_eq!(comms.insert('c'), a);
         assert_eq!(comms.iter().count(), 2);
         assert_eq!((comms.get(0), comms.get(usize::MAX)), (None, None));

@@ -20,6 +20,7 @@ use super::job::{ComputeMode, Job, fatal};
 use super::request::Request;
 use super::timer::Timer;
 use super::types::Types;
+use super::window::Windows;
 use crate::mpi::Group;
 use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -73,6 +74,7 @@ pub struct Process {
     pub ops: RefCell<Table<Combine>>,
     /// Operations whose requests the program has freed before they were complete.
     pub abandoned: RefCell<Vec<Request>>,
+    pub windows: RefCell<Windows>,
     pub types: RefCell<Types>,
     pub infos: RefCell<Table<Info>>,
     pub errors: Errors,
@@ -183,6 +185,7 @@ impl Process {
             errors: Errors::new(),
             attributes: AttributeKeys::new(size),
             messages: RefCell::new(Table::new(Kind::Message)),
+            windows: RefCell::default(),
             abandoned: RefCell::default(),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             at_exit: RefCell::default(),

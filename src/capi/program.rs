@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::clib;
 use super::job::Job;
 use super::process::{Process, Stage, run_as, run_as_nobody};
-use crate::rank::{Call, FailureKind, Fiber, Gate, Program, ProgramError, Rank, Reply};
+use super::window;
+use crate::rank::{Call, FailureKind, Fiber, Gate, Message, Program, ProgramError, Rank, Reply, Served};
 use crate::units::SimSpan;
 
 /// A rank of a real program.
@@ -80,6 +81,10 @@ impl Program for RealProgram {
             return Call::Compute(charge);
         }
         call
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        window::serve(&self.process, message, answers);
     }
 
     fn position(&self) -> Option<String> {

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 use super::super::abi::{self, Handle};
-use super::super::collective::{Letters, NO_LAYOUT, Plan, Region, Shape};
+use super::super::collective::{Letters, Plan, Region, Shape};
 use super::super::comm::Comm;
 use super::super::datatype::{Datatype, Type};
 use super::super::error::{self, MpiError, MpiResult};
@@ -49,27 +49,16 @@ impl Near {
                 receives.iter().map(|&block| letters.start_recv(sources[block] as u32)).collect();
             for (block, &to) in destinations.iter().enumerate() {
                 let Some(to) = there(to) else { continue };
-                let (at, count, datatype) = input.block(&NO_LAYOUT, block as u32);
-                let mut data = Vec::with_capacity(count * datatype.size());
                 // SAFETY: the program's buffer is there until the collective ends.
-                unsafe { datatype.pack(at, count, &mut data) };
-                requests.push(letters.start(to, data));
+                requests.push(letters.start(to, unsafe { input.packed(block as u32) }));
             }
             let came = letters.finish_all(requests, receives.len());
             let mut result = Ok(());
             for (&block, data) in receives.iter().zip(came) {
-                let (at, count, datatype) = output.block(&NO_LAYOUT, block as u32);
-                let room = count * datatype.size();
                 // SAFETY: as above.
-                unsafe { datatype.unpack(at, count, &data[..data.len().min(room)]) };
-                if data.len() > room && result.is_ok() {
-                    let (size, from) = (data.len(), sources[block]);
-                    let what =
-                        format!("{size} bytes came from neighbour {block}, rank {from}, for a block of {room} bytes");
-                    result = Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(with.handle));
-                }
+                result = result.and(unsafe { output.store(block as u32, &data) });
             }
-            result
+            result.map_err(|error: MpiError| error.on_comm(with.handle))
         })
     }
 }

@@ -105,11 +105,6 @@ impl Contribution {
         Ok(Contribution { edges, weighted: weights.is_some() })
     }
 
-    /// The edges: source, destination, weight.
-    pub fn edges(&self) -> &[(u32, u32, c_int)] {
-        &self.edges
-    }
-
     /// What each end of the edges is told: whether there are weights, then for each edge whether it leads to that end, the
     /// other end, and the weight.
     pub fn by_end(&self) -> BTreeMap<u32, Vec<u32>> {
