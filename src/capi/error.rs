@@ -20,7 +20,7 @@ pub struct MpiError {
 /// The object an error belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// None: MPI_COMM_WORLD's handler hears of it.
+    /// The communicator that the function was given or, if there is none, MPI_COMM_WORLD.
     World,
     /// This communicator.
     Comm(Handle),

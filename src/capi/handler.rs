@@ -164,7 +164,7 @@ impl Process {
         let found = match on {
             On::Comm(comm) => of_comm(comm),
             On::Win(win) => of_win(win),
-            On::World | On::Nobody => None,
+            On::World | On::Nobody => self.given.get().and_then(of_comm),
         };
         let (object, handler) = found.unwrap_or_else(|| (abi::MPI_COMM_WORLD, self.world.errhandler.get()));
         if handler == abi::MPI_ERRORS_RETURN {

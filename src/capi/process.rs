@@ -54,6 +54,8 @@ pub struct Process {
     /// The MPI function called last.
     pub function: Cell<&'static str>,
     pub rank: Rank,
+    /// The communicator that it was given, where that is not MPI_COMM_WORLD: whose errors are its errors.
+    pub given: Cell<Option<Handle>>,
     /// Polls that failed one after another, with no other call in between.
     pub polls: Cell<u32>,
     pub stage: Cell<Stage>,
@@ -134,6 +136,7 @@ pub fn run_as_nobody() {
 pub fn enter<'a>(name: &'static str) -> &'a Process {
     let Some(process) = current() else { no_rank(name) };
     process.function.set(name);
+    process.given.set(None);
     if process.stage.get() != Stage::Initialised {
         process.check_stage(name);
     }
@@ -168,6 +171,7 @@ impl Process {
             gate: Cell::new(std::ptr::null()),
             charged: Cell::new(SimSpan::ZERO),
             function: Cell::new(""),
+            given: Cell::new(None),
             polls: Cell::new(0),
             block: Cell::new(SimSpan::ZERO),
             instance: RefCell::default(),
@@ -389,7 +393,9 @@ impl Process {
         if handle == abi::MPI_COMM_WORLD {
             return Ok(self.world.clone());
         }
-        self.other_comm(handle)
+        let comm = self.other_comm(handle)?;
+        self.given.set(Some(handle));
+        Ok(comm)
     }
 
     fn other_comm(&self, handle: Handle) -> MpiResult<Rc<Comm>> {

@@ -121,11 +121,6 @@ impl Types {
     pub fn remove(&mut self, handle: Handle) {
         self.derived.remove(handle);
     }
-
-    /// How many datatypes the program has made and not freed.
-    pub fn count(&self) -> usize {
-        self.derived.iter().count() - self.fortran.len()
-    }
 }
 
 fn is_fortran(datatype: &Datatype) -> bool {
@@ -163,6 +158,33 @@ impl Process {
     }
 }
 
+/// The lowest addresses, where no data can be: those of MPI_BOTTOM, MPI_IN_PLACE and other constants.
+const LOWEST: usize = 4096;
+
+/// Whether `count` items can be at `base`, as far as that can be told.
+///
+/// # Errors
+/// MPI_ERR_BUFFER if they would be at the address null or nearby.
+#[inline]
+pub fn check_buffer(base: *const u8, count: usize, datatype: &Datatype) -> MpiResult {
+    if base as usize >= LOWEST { Ok(()) } else { check_low_buffer(base as usize, count, datatype) }
+}
+
+#[cold]
+fn check_low_buffer(base: usize, count: usize, datatype: &Datatype) -> MpiResult {
+    let (first, end) = datatype.span(count);
+    // A datatype may have absolute addresses.
+    if first == end || first.saturating_add(base as i64) >= LOWEST as i64 {
+        return Ok(());
+    }
+    let what = match base {
+        abi::MPI_BOTTOM => "the buffer is null and the datatype has no absolute addresses".to_owned(),
+        abi::MPI_IN_PLACE => "the buffer is MPI_IN_PLACE: expected an address".to_owned(),
+        _ => format!("the buffer is at {base:#x}: expected an address"),
+    };
+    Err(MpiError::new(abi::MPI_ERR_BUFFER, what))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,9 +201,9 @@ mod tests {
         let part = types.part(&datatype);
         assert!(part != pair);
         assert_eq!(types.part(int), abi::MPI_INT);
-        assert_eq!((types.count(), types.can_free(part)), (2, Ok(())));
+        assert_eq!((types.derived.iter().count(), types.can_free(part)), (2, Ok(())));
         types.remove(part);
-        assert_eq!((types.count(), types.get(part).unwrap_err().class), (1, abi::MPI_ERR_TYPE));
+        assert_eq!(types.get(part).unwrap_err().class, abi::MPI_ERR_TYPE);
         assert_eq!(types.can_free(abi::MPI_INT).unwrap_err().class, abi::MPI_ERR_TYPE);
     }
 
@@ -193,7 +215,21 @@ mod tests {
         assert!(types.fortran(Datatype::f90_complex(6, 30).unwrap()) != six);
         assert!(types.fortran(Datatype::f90_real(6, 31).unwrap()) != six);
         let again = types.get(six).unwrap();
-        assert_eq!((types.part(&again), types.count()), (six, 0));
+        assert_eq!(types.part(&again), six);
         assert_eq!(types.can_free(six).unwrap_err().class, abi::MPI_ERR_TYPE);
+    }
+
+    #[test]
+    fn data_at_null_is_an_error_unless_its_addresses_are_absolute() {
+        let class = |base: usize, count, datatype: &Datatype| {
+            check_buffer(base as *const u8, count, datatype).map_err(|error| error.class)
+        };
+        let int = Datatype::named(abi::MPI_INT).unwrap();
+        let (absolute, near) = ([0x5000_0000_0000], [8]);
+        let absolute = Datatype::hindexed(&[1], &absolute, int).unwrap();
+        let near = Datatype::hindexed(&[1], &near, int).unwrap();
+        let bad = Err(abi::MPI_ERR_BUFFER);
+        assert_eq!((class(0, 1, int), class(0, 0, int), class(0x6000, 1, int)), (bad, Ok(()), Ok(())));
+        assert_eq!((class(0, 1, &absolute), class(0, 1, &near), class(abi::MPI_IN_PLACE, 1, int)), (Ok(()), bad, bad));
     }
 }

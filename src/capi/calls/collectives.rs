@@ -9,6 +9,7 @@ use super::super::comm::Comm;
 use super::super::datatype::{Datatype, Type};
 use super::super::error::{self, MpiError, MpiResult};
 use super::super::process::{Process, bytes};
+use super::super::types::check_buffer;
 use crate::mpi::Sizes;
 use crate::platform::Collective;
 use crate::units::Bytes;
@@ -25,6 +26,15 @@ impl Buffer {
     pub fn new(p: &Process, base: *const c_void, count: c_int, datatype: Handle) -> MpiResult<Self> {
         let count = error::count(count, "the count")?;
         Ok(Buffer { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
+    }
+
+    /// The same if there can be data.
+    ///
+    /// # Errors
+    /// MPI_ERR_BUFFER.
+    fn checked(self) -> MpiResult<Self> {
+        check_buffer(self.base, self.count, &self.datatype)?;
+        Ok(self)
     }
 
     pub fn size(&self) -> Bytes {
@@ -101,6 +111,7 @@ fn bcast(
         return super::intercomm::bcast(comm, root_argument, buffer);
     }
     let root = root(&comm, root_argument)?;
+    let buffer = buffer.checked()?;
     let output = buffer.region(Shape::Whole(buffer.count));
     let mover = DataMover::new(Region::absent(buffer.datatype.clone()), output);
     Ok(Part { collective: Collective::Bcast, comm, root, sizes: Sizes::Same(buffer.size()), mover }.into())
@@ -132,6 +143,7 @@ fn reduction(
         return super::intercomm::reduction(collective, comm, root_argument, (input, result), (combine, datatype));
     }
     let root = if collective == Collective::Reduce { root(&comm, root_argument)? } else { 0 };
+    let input = input.checked()?;
     let size = input.size();
     let whole = Shape::Whole(input.count);
     let from = if in_place(sendbuf) { copied(&input) } else { input.region(whole.clone()) };
@@ -229,7 +241,7 @@ unsafe fn gather(
     }
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
-        let mine = Buffer::new(p, send.0, send.1, send.2)?;
+        let mine = Buffer::new(p, send.0, send.1, send.2)?.checked()?;
         let mover = DataMover::new(mine.block_of(me), Region::absent(mine.datatype.clone()));
         return Ok(Part { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
@@ -259,7 +271,7 @@ unsafe fn scatter(
     }
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
-        let mine = Buffer::new(p, recv.0, recv.1, recv.2)?;
+        let mine = Buffer::new(p, recv.0, recv.1, recv.2)?.checked()?;
         let mover = DataMover::new(Region::absent(mine.datatype.clone()), mine.block_of(me));
         return Ok(Part { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }

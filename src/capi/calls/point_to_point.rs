@@ -10,6 +10,7 @@ use super::super::held::Held;
 use super::super::payloads;
 use super::super::process::Process;
 use super::super::request::{Operation, Request, Target, message_to, proc_null};
+use super::super::types::check_buffer;
 use crate::rank::{COMPLETE, Call, Pattern, SendMode, TagPattern};
 use crate::units::Bytes;
 
@@ -36,19 +37,6 @@ fn check_tag(tag: c_int, comm: &Comm) -> MpiResult {
     Ok(())
 }
 
-/// A buffer at address 0 (MPI_BOTTOM) is none, but for datatypes whose data is at addresses of their own.
-#[inline]
-fn check_buffer(buffer: *const c_void, count: usize, datatype: &Held) -> MpiResult {
-    if buffer.is_null() && count > 0 { check_absolute(datatype) } else { Ok(()) }
-}
-
-#[cold]
-fn check_absolute(datatype: &Held) -> MpiResult {
-    error::expect(datatype.size() == 0 || datatype.true_lb() != 0, abi::MPI_ERR_BUFFER, || {
-        "the buffer is null: expected memory for items of a datatype without addresses of its own".to_owned()
-    })
-}
-
 impl Outgoing {
     /// Checks the arguments of a send.
     #[inline]
@@ -63,10 +51,10 @@ impl Outgoing {
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
         let datatype = p.held(datatype).map_err(on)?;
-        check_buffer(buffer, count, &datatype).map_err(on)?;
         check_tag(tag, &comm)?;
         if to != abi::MPI_PROC_NULL {
             comm.peer(to)?;
+            check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
         }
         Ok(Outgoing { comm, buffer: buffer.cast(), count, datatype, to, tag, mode })
     }
@@ -142,8 +130,10 @@ impl Incoming {
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
         let datatype = p.held(datatype).map_err(on)?;
-        check_buffer(buffer, count, &datatype).map_err(on)?;
         let pattern = pattern(&comm, from, tag)?;
+        if pattern.is_some() {
+            check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
+        }
         Ok(Incoming { target: Target { buffer: buffer.cast(), count, datatype }, pattern, comm })
     }
 
