@@ -67,12 +67,15 @@ impl Part {
     }
 }
 
+/// What carries out a collective of a given number.
+type Code = Box<dyn FnOnce(&Process, u32) -> MpiResult>;
+
 /// How a collective is carried out.
 pub enum Plan {
     /// By the project's schedules.
-    Part(Part),
-    /// By this code, given the number of the collective.
-    Code(Rc<Comm>, Box<dyn FnOnce(&Process, u32) -> MpiResult>),
+    Part(Box<Part>),
+    /// By code of its own.
+    Code(Rc<Comm>, Code),
 }
 
 impl Plan {
@@ -84,7 +87,7 @@ impl Plan {
 
 impl From<Part> for Plan {
     fn from(part: Part) -> Self {
-        Plan::Part(part)
+        Plan::Part(Box::new(part))
     }
 }
 

@@ -98,7 +98,7 @@ unsafe fn alltoallw(p: &Process, send: Mixed, recv: Mixed, comm: Handle) -> MpiR
         let block = |block: usize| {
             // SAFETY: the program gave one of each a neighbour.
             let (count, at, datatype) = unsafe { (*counts.add(block), *displs.add(block), *types.add(block)) };
-            Ok((error::count(count, &format!("count {block}"))?, at as isize, p.committed(datatype)?))
+            Ok((error::count(count, &format!("count {block}"))?, at, p.committed(datatype)?))
         };
         let blocks: MpiResult<Rc<[(usize, isize, Type)]>> = (0..blocks).map(block).collect();
         let byte = Datatype::named(abi::MPI_BYTE).expect("a named datatype").clone();

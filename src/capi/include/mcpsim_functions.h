@@ -298,12 +298,12 @@ int MPI_FN(Graph_neighbors)(MPI_Comm comm, int rank, int maxneighbors, int neigh
 int MPI_FN(Graph_neighbors_count)(MPI_Comm comm, int rank, int *nneighbors);
 int MPI_FN(Graphdims_get)(MPI_Comm comm, int *nnodes, int *nedges);
 int MPI_FN(Dist_graph_create)(MPI_Comm comm_old, int n, const int sources[], const int degrees[],
-    const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph);
-int MPI_FN(Dist_graph_create_adjacent)(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
-    int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder,
+    const int destinations[], const int *weights, MPI_Info info, int reorder, MPI_Comm *comm_dist_graph);
+int MPI_FN(Dist_graph_create_adjacent)(MPI_Comm comm_old, int indegree, const int sources[], const int *sourceweights,
+    int outdegree, const int destinations[], const int *destweights, MPI_Info info, int reorder,
     MPI_Comm *comm_dist_graph);
-int MPI_FN(Dist_graph_neighbors)(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree,
-    int destinations[], int destweights[]);
+int MPI_FN(Dist_graph_neighbors)(MPI_Comm comm, int maxindegree, int sources[], int *sourceweights, int maxoutdegree,
+    int destinations[], int *destweights);
 int MPI_FN(Dist_graph_neighbors_count)(MPI_Comm comm, int *indegree, int *outdegree, int *weighted);
 int MPI_FN(Topo_test)(MPI_Comm comm, int *status);
 
