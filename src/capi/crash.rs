@@ -70,6 +70,8 @@ impl Ground {
 
 thread_local! {
     static READY: Cell<bool> = const { Cell::new(false) };
+    /// On its way from the handler to what follows it in the fiber.
+    static CRASH: Cell<Option<Crash>> = const { Cell::new(None) };
 }
 
 /// Makes this thread ready for crashes of the ranks that it runs.
@@ -182,9 +184,10 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     if report::in_memory_management(&crash.trace) {
         hand_over(&Notice { crash, process: p });
     }
+    CRASH.set(Some(crash));
     let process: *const Process = p;
     // SAFETY: the fiber whose stack this is runs on this thread, and its process outlives it.
-    let go_on = unsafe { ground.trap.setup_trap_handler(move || failed(&*process, &crash)) };
+    let go_on = unsafe { ground.trap.setup_trap_handler(move || failed(&*process)) };
     words[libc::REG_RIP as usize] = go_on.rip as i64;
     words[libc::REG_RSP as usize] = go_on.rsp as i64;
     words[libc::REG_RBP as usize] = go_on.rbp as i64;
@@ -199,8 +202,9 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
 }
 
 /// The last call of a rank that has crashed.
-fn failed(p: &Process, crash: &Crash) -> Call {
-    Call::Fail(Box::new(report::error(p, crash)))
+fn failed(p: &Process) -> Call {
+    let crash = CRASH.take().expect("the handler has left it on this thread");
+    Call::Fail(Box::new(report::error(p, &crash)))
 }
 
 /// Ends the rank, which has called for it, as a crash does.
@@ -209,7 +213,7 @@ pub fn called(p: &Process, signal: c_int) -> ! {
     let stack = p.stack();
     let trace = Trace::new(Registers::at(here()), &stack);
     let crash = Crash { signal, code: CALLED, address: 0, error: 0, overflow: None, trace };
-    p.call_done(failed(p, &crash));
+    p.call_done(Call::Fail(Box::new(report::error(p, &crash))));
     unreachable!("a failed rank does not go on")
 }
 

@@ -382,7 +382,11 @@ impl Process {
 
     /// Ends the rank and with it the run.
     pub fn fail(&self, kind: FailureKind, what: String) -> ! {
-        let place = self.position().unwrap_or_default();
+        self.fail_at(self.position().unwrap_or_default(), kind, what)
+    }
+
+    /// As [`Process::fail`], outside of MPI functions.
+    pub fn fail_at(&self, place: String, kind: FailureKind, what: String) -> ! {
         self.call_done(Call::Fail(Box::new(ProgramError { kind, place, what })));
         unreachable!("a failed rank does not go on")
     }

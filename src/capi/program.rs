@@ -138,11 +138,34 @@ fn main(p: &Process) -> Call {
     p.start_timer();
     // SAFETY: main of a C program.
     let code = unsafe {
-        type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
-        std::mem::transmute::<usize, Main>(main)(count, arguments, clib::environment(p))
+        outermost(count, arguments, clib::environment(p), main)
     };
     end(p, code)
 }
+
+unsafe extern "C" {
+    /// Calls `main`. For who looks for a handler of an exception, there is nothing outside of it.
+    #[link_name = "mcpsim_outermost"]
+    fn outermost(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char, main: usize) -> c_int;
+}
+
+std::arch::global_asm!(
+    ".pushsection .text.mcpsim_outermost, \"ax\", @progbits",
+    ".globl mcpsim_outermost",
+    ".hidden mcpsim_outermost",
+    ".type mcpsim_outermost, @function",
+    "mcpsim_outermost:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "push rbp",
+    "mov rbp, rsp",
+    "call rcx",
+    "pop rbp",
+    "ret",
+    ".cfi_endproc",
+    ".size mcpsim_outermost, . - mcpsim_outermost",
+    ".popsection",
+);
 
 /// A rank has left its main function, or called `exit`: what is left to do, and its last call.
 pub fn end(p: &Process, code: c_int) -> Call {

@@ -104,8 +104,8 @@ unsafe extern "C" fn compute(seconds: f64) {
     match SimSpan::from_seconds(seconds) {
         Some(span) => p.charge(span),
         None => {
-            let what = format!("mcpsim_compute was called with {seconds} seconds: expected 0 or more, and not too many");
-            p.fail(FailureKind::Error, what)
+            let what = format!("{seconds} seconds: expected 0 or more, and not too many");
+            p.fail_at("mcpsim_compute".to_owned(), FailureKind::Error, what)
         }
     }
 }

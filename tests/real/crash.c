@@ -59,7 +59,7 @@ static void crash(char *how) {
     if (!strcmp(how, "write")) *nowhere = 1;
     if (!strcmp(how, "strlen")) printf("%d\n", (int)strlen((char *)nowhere));
     if (!strcmp(how, "call")) no_function();
-    if (!strcmp(how, "divide")) printf("%d\n", 1 / zero);
+    if (!strcmp(how, "divide")) printf("%d\n", 7 / zero);
     if (!strcmp(how, "stack")) printf("%d\n", deeper(0));
     if (!strcmp(how, "abort")) abort();
     if (!strcmp(how, "assert")) assert(zero == 1);

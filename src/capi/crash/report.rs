@@ -49,8 +49,8 @@ fn lines(trace: &Trace, describe: impl Fn(&Frame) -> Option<String>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for frame in trace.frames() {
         match describe(frame) {
-            // What leads to main is no part of the program.
-            Some(place) if place.starts_with("mcpsim_main") => {}
+            // What leads to main and from a failed assertion is no part of the program.
+            Some(place) if place.starts_with("mcpsim_") => {}
             Some(place) => lines.push(format!("  {place}")),
             None if lines.is_empty() => lines.extend(system_function(frame).map(|name| format!("  {name}"))),
             None => {}
