@@ -81,7 +81,10 @@ fn a_crash_tells_rank_signal_time_call_and_the_calls_that_led_there() {
 
 #[test]
 fn each_kind_of_crash_has_its_words() {
-    crashes("early", &["rank 0 crashed with signal 11 (SIGSEGV)", "no memory at 0x10, before any MPI call\n  main at crash.c"]);
+    crashes(
+        "early",
+        &["rank 0 crashed with signal 11 (SIGSEGV)", "no memory at 0x10, before any MPI call\n  main at crash.c"],
+    );
     crashes("strlen", &["no memory at 0x10", "  crash at crash.c:60"]);
     crashes("call", &["no code at 0x0, after MPI_Bcast\n  crash at crash.c:61"]);
     crashes("divide", &["signal 8 (SIGFPE)", "integer division by zero", "  crash at crash.c:62"]);
@@ -94,7 +97,10 @@ fn each_kind_of_crash_has_its_words() {
 
 #[test]
 fn a_stack_that_overflows_is_told_from_other_crashes() {
-    crashes("stack", &["stack overflow: the stack has 8 MiB, see --stack-size, after", "\n  deeper at crash.c", "\n  and so on"]);
+    crashes(
+        "stack",
+        &["stack overflow: the stack has 8 MiB, see --stack-size, after", "\n  deeper at crash.c", "\n  and so on"],
+    );
 }
 
 #[test]
@@ -105,7 +111,10 @@ fn abort_and_failed_assertions_are_crashes() {
 
 #[test]
 fn a_crash_in_the_memory_management_is_reported_without_hanging() {
-    crashes("heap", &["rank 1 crashed with signal 6 (SIGABRT)", "the C library has ended the program", "  crash at crash.c:8"]);
+    crashes(
+        "heap",
+        &["rank 1 crashed with signal 6 (SIGABRT)", "the C library has ended the program", "  crash at crash.c:8"],
+    );
 }
 
 #[test]
@@ -127,7 +136,11 @@ fn threads_of_a_program_may_crash_but_not_call_mpi() {
     let Some(program) = crasher() else { return };
     let ran = run(program, "--nct 1,1,2", "thread_mpi");
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("MPI_Comm_size was called from a thread that is not its rank's main thread"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("MPI_Comm_size was called from a thread that is not its rank's main thread"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
@@ -274,8 +287,9 @@ fn threads_of_openmp_work_in_every_rank() {
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
     let mut lines: Vec<&str> = ran.stdout.lines().collect();
     lines.sort_unstable();
-    let expected =
-        [0, 1].into_iter().flat_map(|rank| (0..3).map(move |t| format!("[{rank}:out] rank {rank} thread {t} i {}", t * 100)));
+    let expected = [0, 1]
+        .into_iter()
+        .flat_map(|rank| (0..3).map(move |t| format!("[{rank}:out] rank {rank} thread {t} i {}", t * 100)));
     assert_eq!(lines, expected.collect::<Vec<_>>());
 }
 

@@ -149,9 +149,23 @@ fn step_back(signal: c_int) {
 
 /// The order of registers in call frame information, as the system has them.
 const ORDER: [c_int; 17] = [
-    libc::REG_RAX, libc::REG_RDX, libc::REG_RCX, libc::REG_RBX, libc::REG_RSI, libc::REG_RDI, libc::REG_RBP,
-    libc::REG_RSP, libc::REG_R8, libc::REG_R9, libc::REG_R10, libc::REG_R11, libc::REG_R12, libc::REG_R13,
-    libc::REG_R14, libc::REG_R15, libc::REG_RIP,
+    libc::REG_RAX,
+    libc::REG_RDX,
+    libc::REG_RCX,
+    libc::REG_RBX,
+    libc::REG_RSI,
+    libc::REG_RDI,
+    libc::REG_RBP,
+    libc::REG_RSP,
+    libc::REG_R8,
+    libc::REG_R9,
+    libc::REG_R10,
+    libc::REG_R11,
+    libc::REG_R12,
+    libc::REG_R13,
+    libc::REG_R14,
+    libc::REG_R15,
+    libc::REG_RIP,
 ];
 
 unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
@@ -260,12 +274,8 @@ static NOTICE: AtomicPtr<Notice> = AtomicPtr::new(ptr::null_mut());
 
 /// Has another thread report the crash and end the process, which it does soon.
 fn hand_over(notice: &Notice) -> ! {
-    let first = NOTICE.compare_exchange(
-        ptr::null_mut(),
-        ptr::from_ref(notice).cast_mut(),
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    );
+    let first =
+        NOTICE.compare_exchange(ptr::null_mut(), ptr::from_ref(notice).cast_mut(), Ordering::AcqRel, Ordering::Acquire);
     // SAFETY: these functions may be called in handlers.
     unsafe {
         if first.is_ok() {

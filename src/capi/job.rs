@@ -1,7 +1,7 @@
 //! What all ranks of a run share: the program, the machine, how code is timed, where output goes.
 
-use std::ffi::CString;
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};

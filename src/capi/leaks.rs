@@ -28,7 +28,11 @@ impl Process {
             self.left(&self.requests.borrow(), "request"),
             self.left(&self.comms.borrow(), "communicator"),
             self.left(&self.messages.borrow(), "matched message"),
+            self.left(&self.groups.borrow(), "group"),
             self.left(&self.ops.borrow(), "operation"),
+            self.left(&self.infos.borrow(), "info object"),
+            self.left(&self.windows.borrow().table, "window"),
+            counted(self.types.borrow().count(), "datatype"),
         ];
         let left: Vec<String> = kinds.into_iter().flatten().collect();
         if !left.is_empty() {
@@ -39,11 +43,7 @@ impl Process {
     /// "2 requests (first from MPI_Irecv at ring.c:42)".
     pub fn left<T>(&self, table: &Table<T>, kind: &str) -> Option<String> {
         let handles: Vec<Handle> = table.iter().map(|(handle, _)| handle).collect();
-        let count = match handles.len() {
-            0 => return None,
-            1 => format!("1 {kind}"),
-            count => format!("{count} {kind}s"),
-        };
+        let count = counted(handles.len(), kind)?;
         let makers = self.makers.borrow();
         let maker = handles.first().and_then(|handle| makers.get(handle)).filter(|maker| !maker.is_empty());
         Some(match (maker, handles.len()) {
@@ -51,5 +51,14 @@ impl Process {
             (Some(maker), 1) => format!("{count} (from {maker})"),
             (Some(maker), _) => format!("{count} (first from {maker})"),
         })
+    }
+}
+
+/// "2 requests"; none if there are none.
+fn counted(count: usize, kind: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {kind}")),
+        count => Some(format!("{count} {kind}s")),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_char;
 use std::rc::Rc;
 use std::sync::Arc;
 

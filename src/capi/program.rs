@@ -137,9 +137,7 @@ fn main(p: &Process) -> Call {
     };
     p.start_timer();
     // SAFETY: main of a C program.
-    let code = unsafe {
-        outermost(count, arguments, clib::environment(p), main)
-    };
+    let code = unsafe { outermost(count, arguments, clib::environment(p), main) };
     end(p, code)
 }
 

@@ -2,8 +2,8 @@
 
 use std::ffi::c_int;
 
-use super::clib::Known;
 use super::calls::Function;
+use super::clib::Known;
 use super::process::{Process, current};
 use crate::rank::FailureKind;
 use crate::units::SimSpan;
@@ -68,7 +68,14 @@ unsafe extern "C" fn begin(sample: *mut Sample, asked: c_int, global: c_int) -> 
         (*sample).global = u64::from(global != 0);
         match global {
             0 => Sampled { times: (*sample).times, cost: (*sample).cost },
-            _ => p.job.samples.lock().expect("nothing panics with this lock held").get(&key(p, sample)).copied().unwrap_or_default(),
+            _ => p
+                .job
+                .samples
+                .lock()
+                .expect("nothing panics with this lock held")
+                .get(&key(p, sample))
+                .copied()
+                .unwrap_or_default(),
         }
     };
     match known.mean(asked.max(0) as u64) {

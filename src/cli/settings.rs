@@ -125,7 +125,11 @@ impl Settings {
         let placement = file.placement.map(|path| PlacementChoice::new(&path, directory_for("placement")));
         let typed_placement = args.placement.as_ref().map(|path| PlacementChoice::new(path, Path::new("")));
         let settings = Settings {
-            shape: if args.direct { Some(direct_shape(|name| std::env::var(name).ok())?) } else { args.nct.or(file.nct) },
+            shape: if args.direct {
+                Some(direct_shape(|name| std::env::var(name).ok())?)
+            } else {
+                args.nct.or(file.nct)
+            },
             platform: args.platform.clone().or(platform),
             ranks: args.ranks.or(file.ranks),
             oversubscribe: args.oversubscribe || file.oversubscribe.unwrap_or(false),

@@ -166,7 +166,14 @@ pub fn deliver(p: &Process, number: c_int) -> bool {
 /// Whether a signal ends a process that does not handle it.
 fn ends(number: c_int) -> bool {
     let harmless = [
-        0, libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT, libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN,
+        0,
+        libc::SIGCHLD,
+        libc::SIGURG,
+        libc::SIGWINCH,
+        libc::SIGCONT,
+        libc::SIGSTOP,
+        libc::SIGTSTP,
+        libc::SIGTTIN,
         libc::SIGTTOU,
     ];
     !harmless.contains(&number)

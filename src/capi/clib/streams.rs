@@ -225,7 +225,8 @@ pub fn flush(p: &Process) {
 
 fn flush_partial(p: &Process) {
     for stream in [Stream::Out, Stream::Err] {
-        let mut partial = p.variables.streams.partial[stream as usize].lock().expect("nothing panics with this lock held");
+        let mut partial =
+            p.variables.streams.partial[stream as usize].lock().expect("nothing panics with this lock held");
         let rest = std::mem::take(&mut *partial);
         drop(partial);
         if !rest.is_empty() {

@@ -123,8 +123,18 @@ fn reason(crash: &Crash) -> String {
 /// The functions of the C library that manage memory, as far as they are there.
 pub fn memory_functions() -> Vec<usize> {
     let names = [
-        c"malloc", c"free", c"calloc", c"realloc", c"memalign", c"aligned_alloc", c"posix_memalign", c"valloc",
-        c"pvalloc", c"malloc_trim", c"mallinfo2", c"malloc_usable_size",
+        c"malloc",
+        c"free",
+        c"calloc",
+        c"realloc",
+        c"memalign",
+        c"aligned_alloc",
+        c"posix_memalign",
+        c"valloc",
+        c"pvalloc",
+        c"malloc_trim",
+        c"mallinfo2",
+        c"malloc_usable_size",
     ];
     // SAFETY: the names are terminated.
     let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
