@@ -30,7 +30,7 @@ mod windows_epochs;
 mod windows_operations;
 
 pub use define::Function;
-pub use environment::wtime;
+pub use environment::{node_name, wtime};
 pub use point_to_point::TAG_UB;
 pub use probe::Matched;
 

@@ -26,8 +26,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::{Fault, ImageError};
+pub use frames::{Code, code};
 pub use instance::Instance;
 pub use library::STUB;
+pub use loaded::place_at_once;
 pub use note::{Kind, is_program};
 pub use tls::{InstanceId, main_instance, set_main};
 

@@ -1,11 +1,13 @@
 //! What all ranks of a run share: the program, the machine, how code is timed, where output goes.
 
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::image::Image;
+use super::sample::Sampled;
 use super::timer;
 use crate::mpi::DataCost;
 use crate::platform::{Platform, Site};
@@ -106,6 +108,10 @@ pub struct Job {
     endings: Mutex<Endings>,
     /// The least number no communicator has had.
     next_comm: AtomicU32,
+    /// Places in the source that reports have named.
+    places: Mutex<HashMap<(usize, usize), String>>,
+    /// Blocks that all ranks sample together, by their places in the program.
+    pub samples: Mutex<HashMap<(usize, usize), Sampled>>,
 }
 
 /// There are less than so many communicators: each has two contexts.
@@ -118,6 +124,8 @@ pub struct Endings {
     pub codes: Vec<(Rank, i32)>,
     /// Objects that ranks did not free: "3 requests".
     pub leaks: Vec<(Rank, String)>,
+    /// Ranks that ended between MPI_Init and MPI_Finalize.
+    pub unfinalised: Vec<Rank>,
 }
 
 impl Job {
@@ -156,6 +164,8 @@ impl Job {
             costs,
             endings,
             next_comm,
+            places: Mutex::default(),
+            samples: Mutex::default(),
         }
     }
 
@@ -181,11 +191,30 @@ impl Job {
         self.sites.len() as u32
     }
 
-    /// A rank has ended with `code`.
-    pub fn ended(&self, rank: Rank, code: i32) {
-        if code != 0 {
-            self.endings.lock().expect("nothing panics with this lock held").codes.push((rank, code));
+    /// A rank has ended with `code`; whether outside of MPI_Init and MPI_Finalize.
+    pub fn ended(&self, rank: Rank, code: i32, orderly: bool) {
+        if code == 0 && orderly {
+            return;
         }
+        let mut endings = self.endings.lock().expect("nothing panics with this lock held");
+        if code != 0 {
+            endings.codes.push((rank, code));
+        }
+        if !orderly {
+            endings.unfinalised.push(rank);
+        }
+    }
+
+    /// As [`Image::describe`], once a place: many ranks are at the same.
+    pub fn describe(&self, module: usize, offset: usize) -> String {
+        let known = |places: &HashMap<_, String>| places.get(&(module, offset)).cloned();
+        if let Some(place) = known(&self.places.lock().expect("nothing panics with this lock held")) {
+            return place;
+        }
+        let place = self.image.describe(module, offset);
+        let mut places = self.places.lock().expect("nothing panics with this lock held");
+        places.insert((module, offset), place.clone());
+        place
     }
 
     /// A rank has not freed `what`.
@@ -198,6 +227,7 @@ impl Job {
         let mut endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
         endings.codes.sort_unstable();
         endings.leaks.sort_unstable();
+        endings.unfinalised.sort_unstable();
         endings
     }
 }
@@ -206,6 +236,21 @@ impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Job").field("ranks", &self.sites.len()).field("options", &self.options).finish_non_exhaustive()
     }
+}
+
+static LATEST: Mutex<Weak<Job>> = Mutex::new(Weak::new());
+
+/// A rank of `job` starts.
+pub(super) fn set_latest(job: &Arc<Job>) {
+    let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    if !std::ptr::eq(latest.as_ptr(), Arc::as_ptr(job)) {
+        *latest = Arc::downgrade(job);
+    }
+}
+
+/// The job of which a rank has started last.
+pub(super) fn latest() -> Option<Arc<Job>> {
+    LATEST.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
 }
 
 /// Ends the process with a message and an exit code.

@@ -1,7 +1,8 @@
 //! A rank as its MPI functions see it: its objects, its clock, and its way to the engine.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{c_char, c_int};
+use std::collections::HashMap;
+use std::ffi::c_char;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use super::calls::Matched;
 use super::clib::Variables;
 use super::collective::Combine;
 use super::comm::Comm;
+use super::crash::{self, Ground};
 use super::error::{MpiError, MpiResult};
 use super::handler::Errors;
 use super::handles::{Kind, Table};
@@ -84,19 +86,16 @@ pub struct Process {
     pub attributes: AttributeKeys,
     /// The program's part of memory for buffered sends.
     pub buffer: Cell<(*mut u8, usize)>,
-    /// Functions to call at the rank's end, the last first.
-    pub at_exit: RefCell<Vec<AtExit>>,
-}
-
-/// A function to call at a rank's end.
-#[derive(Clone, Copy, Debug)]
-pub enum AtExit {
-    /// `atexit`.
-    Plain(unsafe extern "C" fn()),
-    /// `__cxa_atexit`, with its argument.
-    With(unsafe extern "C" fn(*mut std::ffi::c_void), usize),
-    /// `on_exit`, with its argument.
-    Code(unsafe extern "C" fn(c_int, *mut std::ffi::c_void), usize),
+    /// What made the objects that are there, by their handles; kept only if leaks are looked for.
+    pub makers: RefCell<HashMap<Handle, String>>,
+    /// Where the code runs that runs now.
+    pub ground: RefCell<Option<Ground>>,
+    /// Set once the rank has crashed.
+    pub crashing: Cell<bool>,
+    /// Where the MPI function that is running is; all zero outside of one.
+    pub here: Cell<[usize; 3]>,
+    /// What local execution blocks have cost so far.
+    pub computed: Cell<SimSpan>,
 }
 
 /// Failed polls in a row after which a rank is taken to do nothing else.
@@ -191,7 +190,11 @@ impl Process {
             windows: RefCell::default(),
             abandoned: RefCell::default(),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
-            at_exit: RefCell::default(),
+            makers: RefCell::default(),
+            ground: RefCell::default(),
+            crashing: Cell::new(false),
+            here: Cell::new([0; 3]),
+            computed: Cell::new(SimSpan::ZERO),
             job,
         }
     }
@@ -315,16 +318,27 @@ impl Process {
         let charged = self.charged.replace(SimSpan::ZERO);
         let block = if measured == 0 { charged } else { charged + self.job.scaled(self.rank, measured) };
         self.block.set(block);
+        self.computed.set(self.computed.get() + block);
         block
     }
 
     /// The rank's virtual time now, in the middle of a local execution block.
     pub fn now(&self) -> SimTime {
+        self.clock.get() + self.block_so_far()
+    }
+
+    /// What the present local execution block has cost.
+    fn block_so_far(&self) -> SimSpan {
         let running = match self.job.options.compute {
             ComputeMode::Measure => self.job.scaled(self.rank, self.timer.peek()),
             ComputeMode::Skip | ComputeMode::Fixed(_) => SimSpan::ZERO,
         };
-        self.clock.get() + self.charged.get() + running
+        self.charged.get() + running
+    }
+
+    /// What the rank's own code has cost, up to now.
+    pub fn computed(&self) -> SimSpan {
+        self.computed.get() + self.block_so_far()
     }
 
     /// A poll begins: how many failed before it, one right after another. A rank that does nothing but poll lets the time
@@ -363,7 +377,9 @@ impl Process {
     /// Of functions that free attributes.
     pub fn finalise(&self) -> MpiResult {
         let list = self.itself.attributes.take();
-        self.delete_attributes(self.itself.handle, list)
+        self.delete_attributes(self.itself.handle, list)?;
+        self.report_leaks();
+        Ok(())
     }
 
     /// Lets virtual time pass, as in a sleep.
@@ -373,7 +389,11 @@ impl Process {
 
     /// Ends the rank and with it the run.
     pub fn fail(&self, kind: FailureKind, what: String) -> ! {
-        let place = self.function.get().to_owned();
+        self.fail_at(self.position().unwrap_or_default(), kind, what)
+    }
+
+    /// As [`Process::fail`], outside of MPI functions.
+    pub fn fail_at(&self, place: String, kind: FailureKind, what: String) -> ! {
         self.call_done(Call::Fail(Box::new(ProgramError { kind, place, what })));
         unreachable!("a failed rank does not go on")
     }
@@ -417,6 +437,7 @@ impl Process {
         let handle = comms.insert(self.world.clone());
         let comm = Rc::new(make(handle));
         *comms.get_mut(handle).expect("just inserted") = comm;
+        self.note_maker(handle);
         handle
     }
 
@@ -425,10 +446,25 @@ impl Process {
         (!data.is_empty()).then(|| Box::new(data))
     }
 
-    /// What the rank was last seen to do, for reports.
-    pub fn place(&self) -> Option<String> {
+    /// The stack on which the rank's code runs; empty if it does not.
+    pub fn stack(&self) -> std::ops::Range<usize> {
+        self.ground.borrow().as_ref().map_or(0..0, Ground::stack)
+    }
+
+    /// Whether an MPI function of the rank is running.
+    pub fn in_call(&self) -> bool {
+        self.here.get() != [0; 3]
+    }
+
+    /// What the rank was last seen to do, for reports: "MPI_Recv at ring.c:42" where there is debug information.
+    pub fn position(&self) -> Option<String> {
         let function = self.function.get();
-        (!function.is_empty()).then(|| function.to_owned())
+        let called = || crash::caller(self, self.here.get(), &self.stack());
+        match self.in_call().then(called).flatten() {
+            _ if function.is_empty() => None,
+            Some(line) => Some(format!("{function} at {line}")),
+            None => Some(function.to_owned()),
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::clib;
-use super::job::Job;
+use super::crash::{self, Ground};
+use super::job::{self, Job};
 use super::process::{Process, Stage, run_as, run_as_nobody};
 use super::window;
 use crate::rank::{Call, FailureKind, Fiber, Gate, Message, Program, ProgramError, Rank, Reply, Served};
@@ -33,6 +34,7 @@ impl RealProgram {
 
     fn begin(&mut self) -> Result<(), Call> {
         self.begun = true;
+        job::set_latest(&self.process.job);
         let process: *const Process = &*self.process;
         let stack = self.process.job.options.stack_size;
         let fiber = Fiber::new(stack, move |gate| {
@@ -44,7 +46,10 @@ impl RealProgram {
             main(process)
         });
         match fiber {
-            Ok(fiber) => self.fiber = Some(fiber),
+            Ok(fiber) => {
+                self.process.ground.replace(Some(Ground::of(&fiber)));
+                self.fiber = Some(fiber);
+            }
             Err(error) => {
                 let what = format!("no room for a stack of {stack} bytes: {error}");
                 return Err(fail(FailureKind::Error, "the start of the rank", what));
@@ -58,6 +63,13 @@ fn fail(kind: FailureKind, place: &str, what: String) -> Call {
     Call::Fail(Box::new(ProgramError { kind, place: place.to_owned(), what }))
 }
 
+impl Drop for RealProgram {
+    /// What was printed and not passed on is shown however the rank ended.
+    fn drop(&mut self) {
+        clib::close_streams(&self.process);
+    }
+}
+
 impl Program for RealProgram {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         if let Some(call) = self.held.take() {
@@ -68,12 +80,14 @@ impl Program for RealProgram {
         {
             return failure;
         }
+        crash::ready();
         let fiber = self.fiber.as_mut().expect("a rank that has ended is asked for nothing");
         run_as(&self.process);
         let call = fiber.next(reply);
         run_as_nobody();
         if let Call::Finish | Call::Fail(_) = call {
             self.fiber = None;
+            self.process.ground.replace(None);
         }
         let charge = self.process.take_charge();
         if charge > SimSpan::ZERO {
@@ -88,7 +102,7 @@ impl Program for RealProgram {
     }
 
     fn position(&self) -> Option<String> {
-        self.process.place()
+        self.process.position()
     }
 
     fn call_name(&self) -> Option<&'static str> {
@@ -123,19 +137,39 @@ fn main(p: &Process) -> Call {
     };
     p.start_timer();
     // SAFETY: main of a C program.
-    let code = unsafe {
-        type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
-        std::mem::transmute::<usize, Main>(main)(count, arguments, clib::environment(p))
-    };
+    let code = unsafe { outermost(count, arguments, clib::environment(p), main) };
     end(p, code)
 }
 
+unsafe extern "C" {
+    /// Calls `main`. For who looks for a handler of an exception, there is nothing outside of it.
+    #[link_name = "mcpsim_outermost"]
+    fn outermost(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char, main: usize) -> c_int;
+}
+
+std::arch::global_asm!(
+    ".pushsection .text.mcpsim_outermost, \"ax\", @progbits",
+    ".globl mcpsim_outermost",
+    ".hidden mcpsim_outermost",
+    ".type mcpsim_outermost, @function",
+    "mcpsim_outermost:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "push rbp",
+    "mov rbp, rsp",
+    "call rcx",
+    "pop rbp",
+    "ret",
+    ".cfi_endproc",
+    ".size mcpsim_outermost, . - mcpsim_outermost",
+    ".popsection",
+);
+
 /// A rank has left its main function, or called `exit`: what is left to do, and its last call.
 pub fn end(p: &Process, code: c_int) -> Call {
-    clib::run_at_exit(p, code);
     if let Some(instance) = &*p.instance.borrow() {
         // SAFETY: the program's own functions, at its end.
-        unsafe { instance.finalise() };
+        unsafe { instance.finalise(code) };
     }
     leave(p, code)
 }
@@ -145,9 +179,10 @@ pub fn leave(p: &Process, code: c_int) -> Call {
     clib::flush(p);
     let code = code & 0xff;
     if code != 0 && p.stage.get() == Stage::Initialised {
-        return fail(FailureKind::Exited { code }, "exit", "without MPI_Finalize".to_owned());
+        let place = p.position().map_or(String::new(), |place| format!("after {place}"));
+        return fail(FailureKind::Exited { code }, &place, "without MPI_Finalize".to_owned());
     }
-    p.job.ended(p.rank, code);
+    p.job.ended(p.rank, code, p.stage.get() != Stage::Initialised);
     Call::Finish
 }
 

@@ -66,6 +66,12 @@ pub(super) fn simulate(configuration: &Configuration, stdout_taken: bool, progre
         };
         notes.push(format!("rank {rank} ended with exit code {code}{others}"));
     }
+    if let Some(&first) = endings.unfinalised.first() {
+        notes.push(match endings.unfinalised.len() {
+            1 => format!("rank {first} ended without MPI_Finalize"),
+            ranks => format!("{ranks} ranks ended without MPI_Finalize, rank {first} first"),
+        });
+    }
     notes.extend(endings.leaks.iter().map(|(rank, what)| format!("rank {rank} has not freed {what}")));
     Ok(Ran { outcome, exit, notes })
 }

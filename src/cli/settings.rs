@@ -125,7 +125,11 @@ impl Settings {
         let placement = file.placement.map(|path| PlacementChoice::new(&path, directory_for("placement")));
         let typed_placement = args.placement.as_ref().map(|path| PlacementChoice::new(path, Path::new("")));
         let settings = Settings {
-            shape: args.nct.or(file.nct),
+            shape: if args.direct {
+                Some(direct_shape(|name| std::env::var(name).ok())?)
+            } else {
+                args.nct.or(file.nct)
+            },
             platform: args.platform.clone().or(platform),
             ranks: args.ranks.or(file.ranks),
             oversubscribe: args.oversubscribe || file.oversubscribe.unwrap_or(false),
@@ -235,6 +239,12 @@ fn refuse_twice(over: &Override, args: &RunArgs) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     Err(Failure::bad_input(format!("both {option} and --set {} are given: leave out one", over.text)))
+}
+
+/// The machine of a program that was started by its own name: one core, unless the user has set another.
+fn direct_shape(variable: impl Fn(&str) -> Option<String>) -> Result<Shape, Failure> {
+    let text = variable("MCPSIM_NCT").filter(|text| !text.is_empty()).unwrap_or_else(|| "1,1,1".to_owned());
+    text.parse().map_err(|error| Failure::bad_input(format!("MCPSIM_NCT: {error}")))
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ type Resumed = *mut Reply<'static>;
 /// Code on a stack of its own, suspended at its last call.
 pub struct Fiber {
     coroutine: Coroutine<Resumed, Call, Call, FiberStack>,
+    stack: std::ops::Range<usize>,
 }
 
 /// The way out of a fiber, for the code that runs in it.
@@ -44,10 +45,11 @@ impl Fiber {
     /// If there is no room for the stack.
     pub fn new(size: usize, body: impl FnOnce(&Gate<'_>) -> Call + 'static) -> io::Result<Self> {
         let stack = FiberStack::new(size)?;
+        let range = stack.bottom.get() + PAGE..stack.bottom.get() + stack.size;
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Call>, first: Resumed| {
             body(&Gate { yielder, first: Cell::new(first) })
         });
-        Ok(Fiber { coroutine })
+        Ok(Fiber { coroutine, stack: range })
     }
 
     /// Goes on with the reply to the last call, up to the next.
@@ -61,6 +63,11 @@ impl Fiber {
         match self.coroutine.resume(reply) {
             CoroutineResult::Yield(call) | CoroutineResult::Return(call) => call,
         }
+    }
+
+    /// The addresses of its stack, without the page below that traps.
+    pub fn stack(&self) -> std::ops::Range<usize> {
+        self.stack.clone()
     }
 
     /// For a handler of signals.

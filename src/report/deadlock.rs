@@ -41,6 +41,9 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     let before = widest(0).max(4) + widest(1).max(8) + widest(2).max(5) + widest(3) + 5 * 2;
     for (waiting, [rank, call, since, awaits]) in shown(deadlock, &cycle).into_iter().zip(rows) {
         let position = waiting.position.as_deref().unwrap_or_default();
+        // The call has a column of its own.
+        let without = position.strip_prefix(waiting.call).and_then(|rest| rest.strip_prefix(" at "));
+        let position = without.unwrap_or(position);
         table.row([rank, call, since, awaits, end_of(position, WIDTH.saturating_sub(before).max(12))]);
     }
     let mut text = table.render();

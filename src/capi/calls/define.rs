@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use super::super::abi;
 use super::super::error::MpiResult;
 use super::super::process::{Process, enter};
+use super::super::unwind::here;
 
 /// The address of a C function.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,7 @@ unsafe impl Sync for Function {}
 #[inline(always)]
 pub fn run(name: &'static str, body: impl FnOnce(&Process) -> MpiResult) -> c_int {
     let process = enter(name);
+    let outer = process.here.replace(here());
     let code = match body(process) {
         Ok(()) => abi::MPI_SUCCESS,
         Err(error) => process.raise(error),
@@ -24,6 +26,7 @@ pub fn run(name: &'static str, body: impl FnOnce(&Process) -> MpiResult) -> c_in
     if process.has_abandoned() {
         process.store_abandoned();
     }
+    process.here.set(outer);
     process.start_timer();
     code
 }

@@ -188,7 +188,9 @@ impl Process {
     /// Takes up a request and gives its handle.
     pub fn add_request(&self, request: Request) -> Handle {
         self.polls.set(0);
-        self.requests.borrow_mut().insert(request)
+        let handle = self.requests.borrow_mut().insert(request);
+        self.note_maker(handle);
+        handle
     }
 
     /// Whether a buffered send of so many bytes fits what the program has attached.

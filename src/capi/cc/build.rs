@@ -15,10 +15,11 @@ macro_rules! sources {
 }
 
 /// The sources of start object and support archive.
-pub(super) const SOURCES: [(&str, &str); 19] = sources![
+pub(super) const SOURCES: [(&str, &str); 20] = sources![
     "start.c",
     "own.h",
     "assert.c",
+    "dprintf.c",
     "error.c",
     "getopt.c",
     "name.c",

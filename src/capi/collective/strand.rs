@@ -6,9 +6,11 @@ use std::rc::Rc;
 
 use super::super::abi::{self, Handle};
 use super::super::comm::Comm;
+use super::super::crash::Ground;
 use super::super::error::{MpiError, MpiResult};
 use super::super::process::{Process, run_as, run_as_nobody};
 use super::super::request::{Operation, Request};
+use super::super::unwind::here;
 use crate::rank::{Call, Fiber, Gate, Program, Reply};
 
 /// A strand's stack: enough for functions of the program that combine data.
@@ -60,11 +62,17 @@ impl Program for Strand {
         // SAFETY: the process outlives its strands.
         let p = unsafe { &*self.process };
         let outer = p.set_gate(self.gate.get());
+        let ground = p.ground.replace(Some(Ground::of(&self.fiber)));
+        let function = p.function.replace(self.name);
+        let here = p.here.replace(here());
         p.clock.set(reply.clock);
         run_as(p);
         let call = self.fiber.next(reply);
         run_as_nobody();
         p.set_gate(outer);
+        p.ground.replace(ground);
+        p.function.set(function);
+        p.here.set(here);
         call
     }
 

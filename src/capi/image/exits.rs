@@ -13,9 +13,17 @@ use super::tls;
 /// A function to call at an end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exit {
-    function: unsafe extern "C" fn(*mut c_void),
+    function: Function,
     argument: *mut c_void,
     module: *mut c_void,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Function {
+    /// Of `__cxa_atexit`.
+    Plain(unsafe extern "C" fn(*mut c_void)),
+    /// Of `on_exit`.
+    Code(unsafe extern "C" fn(c_int, *mut c_void)),
 }
 
 // SAFETY: the pointers are only passed on to the function of the program that gave them.
@@ -24,9 +32,14 @@ unsafe impl Send for Exit {}
 impl Exit {
     /// # Safety
     /// The instance that registered it is there.
-    pub unsafe fn run(self) {
+    pub unsafe fn run(self, code: c_int) {
         // SAFETY: the caller's promise.
-        unsafe { (self.function)(self.argument) }
+        unsafe {
+            match self.function {
+                Function::Plain(function) => function(self.argument),
+                Function::Code(function) => function(code, self.argument),
+            }
+        }
     }
 }
 
@@ -42,14 +55,19 @@ impl Exits {
     ///
     /// # Safety
     /// The instance is there, and its rank runs on this thread.
-    pub unsafe fn run(&self) {
+    pub unsafe fn run(&self, code: c_int) {
         for list in [&self.thread, &self.process] {
             // One by one, without the lock: a function may register others.
             while let Some(exit) = { lock(list).pop() } {
                 // SAFETY: the caller's promise.
-                unsafe { exit.run() }
+                unsafe { exit.run(code) }
             }
         }
+    }
+
+    /// `on_exit`.
+    pub fn on_exit(&self, function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) {
+        lock(&self.process).push(Exit { function: Function::Code(function), argument, module: std::ptr::null_mut() });
     }
 }
 
@@ -72,7 +90,7 @@ pub(super) unsafe extern "C" fn at_exit(
     module: *mut c_void,
 ) -> c_int {
     match loaded::exits(module as usize) {
-        Some((_, exits)) => lock(&exits.process).push(Exit { function, argument, module }),
+        Some((_, exits)) => lock(&exits.process).push(Exit { function: Function::Plain(function), argument, module }),
         // SAFETY: it comes from a library of the system, which passes what the system's function wants.
         None => return unsafe { system_at_exit(function, argument, module) },
     }
@@ -95,7 +113,7 @@ pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
     };
     while let Some(exit) = next() {
         // SAFETY: the module calls, so the instance is there.
-        unsafe { exit.run() }
+        unsafe { exit.run(0) }
     }
 }
 
@@ -106,7 +124,7 @@ pub(super) unsafe extern "C" fn at_thread_exit(
     module: *mut c_void,
 ) -> c_int {
     let Some((id, exits)) = loaded::exits(module as usize) else { return -1 };
-    let exit = Exit { function, argument, module };
+    let exit = Exit { function: Function::Plain(function), argument, module };
     match tls::main_instance() == Some(id) {
         true => lock(&exits.thread).push(exit),
         false => tls::at_thread_end(id, exit),

@@ -105,21 +105,52 @@ pub(super) struct Object {
 /// # Safety
 /// `result` may be written.
 pub(super) unsafe extern "C" fn find_object(code: *mut c_void, result: *mut Object) -> c_int {
-    type Find = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
-    static SYSTEM: OnceLock<Option<Find>> = OnceLock::new();
     if let Some(found) = loaded::module(code as usize) {
         let loaded::Mapped { start, end, frame_table } = found;
         // SAFETY: the caller's promise.
         unsafe { result.write(Object { flags: 0, start, end, link_map: 0, frame_table, reserved: [0; 7] }) };
         return 0;
     }
-    let system = SYSTEM.get_or_init(|| {
+    // SAFETY: passed on as it came.
+    system().map_or(-1, |find| unsafe { find(code, result) })
+}
+
+type Find = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
+
+/// The C library's own, where it has one.
+fn system() -> Option<Find> {
+    static SYSTEM: OnceLock<Option<Find>> = OnceLock::new();
+    *SYSTEM.get_or_init(|| {
         // SAFETY: the name is terminated; the C library documents this signature.
         unsafe {
             let found = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr());
             (!found.is_null()).then(|| std::mem::transmute::<*mut c_void, Find>(found))
         }
-    });
-    // SAFETY: passed on as it came.
-    system.map_or(-1, |find| unsafe { find(code, result) })
+    })
+}
+
+/// Code with its call frame information.
+#[derive(Debug, Clone, Copy)]
+pub struct Code {
+    /// Its first address.
+    pub start: usize,
+    /// The address behind it.
+    pub end: usize,
+    /// The table by which its call frame information is searched (`.eh_frame_hdr`).
+    pub table: usize,
+}
+
+/// The code that `address` is in, of an instance or a library of the system: takes no memory and waits for nothing.
+pub fn code(address: usize) -> Option<Code> {
+    if let Some(found) = loaded::module_at_once(address) {
+        return Some(Code { start: found.start, end: found.end, table: found.frame_table });
+    }
+    let mut object = Object { flags: 0, start: 0, end: 0, link_map: 0, frame_table: 0, reserved: [0; 7] };
+    // SAFETY: the function may be called with any address, in handlers of signals too.
+    let found = unsafe { system()?(address as *mut c_void, &mut object) };
+    (found == 0 && object.frame_table != 0).then_some(Code {
+        start: object.start,
+        end: object.end,
+        table: object.frame_table,
+    })
 }

@@ -1,6 +1,6 @@
 //! A program with data of its own: what a rank runs.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -92,14 +92,14 @@ impl Instance {
         }
     }
 
-    /// Runs what the program has registered with `atexit`, destructors, and the finalisers in the reverse order of the
-    /// initialisers.
+    /// Runs what the program has registered with `atexit` and `on_exit`, which are told `code`, destructors, and the
+    /// finalisers in the reverse order of the initialisers.
     ///
     /// # Safety
     /// Runs code of the program, once an instance, after [`Instance::initialise`] and with the same [`super::set_main`].
-    pub unsafe fn finalise(&self) {
+    pub unsafe fn finalise(&self, code: c_int) {
         // SAFETY: the caller's promise.
-        unsafe { self.exits.run() }
+        unsafe { self.exits.run(code) }
         for &module in self.parts.order.iter().rev() {
             let functions = &self.parts.modules[module].finalisers;
             let array: Vec<usize> = self.array(functions.array).collect();
@@ -108,6 +108,11 @@ impl Instance {
                 unsafe { std::mem::transmute::<usize, Finaliser>(address)() }
             }
         }
+    }
+
+    /// `on_exit`: has `function` called at the end with the exit code and `argument`.
+    pub fn on_exit(&self, function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) {
+        self.exits.on_exit(function, argument);
     }
 
     /// The functions of an array, given by where it is and how many there are. The places of some are empty.
@@ -132,9 +137,7 @@ impl Instance {
     /// The module that `address` is in and its address there, as in the module's file.
     pub fn contains(&self, address: usize) -> Option<(usize, usize)> {
         let offset = address.checked_sub(self.base)?;
-        let places = &self.parts.layout.places;
-        let module = places.iter().position(|place| (place.start..place.end).contains(&offset))?;
-        Some((module, offset - places[module].start + places[module].first as usize))
+        self.parts.layout.find(offset)
     }
 
     fn frames(&self) -> impl Iterator<Item = usize> {

@@ -83,6 +83,12 @@ impl Layout {
         Ok(layout)
     }
 
+    /// The module that an offset in an instance is in, and the address there, as in the module's file.
+    pub fn find(&self, offset: usize) -> Option<(usize, usize)> {
+        let module = self.places.iter().position(|place| (place.start..place.end).contains(&offset))?;
+        Some((module, offset - self.places[module].start + self.places[module].first as usize))
+    }
+
     fn add(&mut self, index: usize, module: &Elf) -> Result<(), Fault> {
         let align = module.segments.iter().map(|segment| segment.align).max().unwrap_or(1).max(PAGE);
         let first = module.segments[0].pages().start;

@@ -36,7 +36,14 @@ pub(super) fn is_alive(id: InstanceId) -> bool {
 
 /// What `look` finds in the instance that `address` is in; it is given the instance's first address too.
 fn find<T>(address: usize, look: impl FnOnce(usize, &Loaded) -> Option<T>) -> Option<T> {
-    let loaded = LOADED.read().unwrap_or_else(PoisonError::into_inner);
+    find_in(&LOADED.read().unwrap_or_else(PoisonError::into_inner), address, look)
+}
+
+fn find_in<T>(
+    loaded: &BTreeMap<usize, Loaded>,
+    address: usize,
+    look: impl FnOnce(usize, &Loaded) -> Option<T>,
+) -> Option<T> {
     let (&base, found) = loaded.range(..=address).next_back()?;
     if address - base < found.parts.layout.size { look(base, found) } else { None }
 }
@@ -56,9 +63,24 @@ pub(super) struct Mapped {
 
 /// The module that `code` is in, if it has call frame information.
 pub(super) fn module(code: usize) -> Option<Mapped> {
-    find(code, |base, found| {
-        let places = found.parts.layout.places.iter().zip(&found.parts.modules);
-        let (place, module) = places.rev().find(|(place, _)| base + place.start <= code)?;
-        Some(Mapped { start: base + place.start, end: base + place.end, frame_table: base + module.frame_table? })
+    find(code, |base, found| mapped(base, found, code))
+}
+
+/// As [`module`], for handlers of signals: finds nothing where it would have to wait.
+pub(super) fn module_at_once(code: usize) -> Option<Mapped> {
+    find_in(&*LOADED.try_read().ok()?, code, |base, found| mapped(base, found, code))
+}
+
+/// The instance that `address` is in, for handlers of signals, the module and the address in its file.
+pub fn place_at_once(address: usize) -> Option<(InstanceId, usize, usize)> {
+    find_in(&*LOADED.try_read().ok()?, address, |base, found| {
+        let (module, offset) = found.parts.layout.find(address - base)?;
+        Some((found.id, module, offset))
     })
+}
+
+fn mapped(base: usize, found: &Loaded, code: usize) -> Option<Mapped> {
+    let places = found.parts.layout.places.iter().zip(&found.parts.modules);
+    let (place, module) = places.rev().find(|(place, _)| base + place.start <= code)?;
+    Some(Mapped { start: base + place.start, end: base + place.end, frame_table: base + module.frame_table? })
 }

@@ -32,7 +32,7 @@ pub(super) struct Module {
     pub finalisers: Functions,
     /// The call frame information, where exceptions may need it.
     pub frames: Option<usize>,
-    /// The table by which it is searched.
+    /// The table by which such information is searched, whether or not exceptions may need it.
     pub frame_table: Option<usize>,
 }
 
@@ -65,8 +65,9 @@ impl Parts {
             let fixups = link::link(&elfs, &libraries, &mut layout, host)?;
             let unwinds = elfs.iter().any(frames::unwinds);
             let modules = elfs.iter().zip(&layout.places).zip(&libraries.sources).map(|((elf, &place), source)| {
-                let frames = frames::find(elf).filter(|_| unwinds).map(|address| place.offset(address));
-                let frame_table = elf.frame_header.filter(|_| frames.is_some()).map(|address| place.offset(address));
+                let found = frames::find(elf);
+                let frames = found.filter(|_| unwinds).map(|address| place.offset(address));
+                let frame_table = elf.frame_header.filter(|_| found.is_some()).map(|address| place.offset(address));
                 let functions = |once, array, size| functions(elf, place, once, array, size);
                 let initialisers = functions(elf::DT_INIT, elf::DT_INIT_ARRAY, elf::DT_INIT_ARRAYSZ);
                 let finalisers = functions(elf::DT_FINI, elf::DT_FINI_ARRAY, elf::DT_FINI_ARRAYSZ);

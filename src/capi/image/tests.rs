@@ -101,6 +101,6 @@ fn start(instance: &Instance) {
 
 fn end(instance: &Instance) {
     // SAFETY: as in `start`.
-    unsafe { instance.finalise() }
+    unsafe { instance.finalise(0) }
     set_main(None);
 }

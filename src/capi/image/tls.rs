@@ -193,7 +193,7 @@ impl Drop for End {
         while let Some((instance, exit)) = { kept.exits.borrow_mut().pop() } {
             if loaded::is_alive(instance) {
                 // SAFETY: the instance that registered it is there.
-                unsafe { exit.run() }
+                unsafe { exit.run(0) }
             }
         }
         THREAD.set(ptr::null_mut());

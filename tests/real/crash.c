@@ -1,0 +1,101 @@
+/* Crashes in the way that the first argument names, in the last rank, after a message around. */
+#include <assert.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile int zero;
+static int *volatile nowhere = (int *)16;
+static void (*volatile no_function)(void);
+
+static int deeper(int n) {
+    volatile char room[1000];
+    room[n % 1000] = 1;
+    return deeper(n + 1) + room[n % 1000];
+}
+
+static void dies_in_reduction(void *in, void *inout, int *count, MPI_Datatype *type) {
+    *nowhere = 1;
+}
+
+static void handler(int number) {
+    printf("handled %d\n", number);
+}
+
+static void *thread(void *what) {
+    if (!strcmp(what, "thread_mpi")) {
+        int size;
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+    } else {
+        *nowhere = 1;
+    }
+    return NULL;
+}
+
+static void in_thread(char *what) {
+    pthread_t id;
+    pthread_create(&id, NULL, thread, what);
+    pthread_join(id, NULL);
+}
+
+static void reduce(int blocking) {
+    int in = 1, out;
+    MPI_Op op;
+    MPI_Op_create(dies_in_reduction, 1, &op);
+    if (blocking) {
+        MPI_Reduce(&in, &out, 1, MPI_INT, op, 0, MPI_COMM_WORLD);
+    } else {
+        MPI_Request request;
+        MPI_Iallreduce(&in, &out, 1, MPI_INT, op, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void crash(char *how) {
+    if (!strcmp(how, "write")) *nowhere = 1;
+    if (!strcmp(how, "strlen")) printf("%d\n", (int)strlen((char *)nowhere));
+    if (!strcmp(how, "call")) no_function();
+    if (!strcmp(how, "divide")) printf("%d\n", 7 / zero);
+    if (!strcmp(how, "stack")) printf("%d\n", deeper(0));
+    if (!strcmp(how, "abort")) abort();
+    if (!strcmp(how, "assert")) assert(zero == 1);
+    if (!strcmp(how, "trap")) __builtin_trap();
+    if (!strcmp(how, "breakpoint")) __asm__ volatile("int3");
+    if (!strcmp(how, "raise")) raise(SIGSEGV);
+    if (!strcmp(how, "print")) printf("%s\n", (char *)nowhere);
+    if (!strcmp(how, "handled")) {
+        signal(SIGSEGV, handler);
+        raise(SIGSEGV);
+        fflush(stdout);
+        *nowhere = 1;
+    }
+    if (!strcmp(how, "heap")) {
+        char *volatile block = malloc(4000);
+        char *volatile other = malloc(4000);
+        memset(block - 8, 0x41, 8);
+        free(other);
+        free(block);
+        free(block);
+    }
+    if (!strcmp(how, "buffer")) MPI_Send((void *)nowhere, 100, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    if (!strcmp(how, "thread") || !strcmp(how, "thread_mpi")) in_thread(how);
+}
+
+int main(int argc, char **argv) {
+    int rank, size, token = 0;
+    if (!strcmp(argv[1], "early")) *nowhere = 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Bcast(&token, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!strcmp(argv[1], "reduce")) reduce(1);
+    if (!strcmp(argv[1], "ireduce")) reduce(0);
+    if (rank == size - 1) crash(argv[1]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,25 @@
+/* OpenMP in every rank. */
+#include <mpi.h>
+#include <omp.h>
+#include <stdio.h>
+
+static int counter;
+
+int main(int argc, char **argv) {
+    int rank, i, sum = 0, round, total;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &i);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (round = 0; round < 5; round++) {
+#pragma omp parallel for num_threads(3) reduction(+ : sum)
+        for (i = 0; i < 300; i++) {
+            sum += i;
+#pragma omp atomic
+            counter++;
+            if (i % 100 == 0 && round == 0) printf("rank %d thread %d i %d\n", rank, omp_get_thread_num(), i);
+        }
+        MPI_Allreduce(&sum, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    if (counter != 1500 || sum != 5 * 44850 || omp_get_wtime() < 0) printf("rank %d: %d %d\n", rank, counter, sum);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,312 @@
+//! Real programs from outside: how their crashes and ends are reported, what each rank has for its own, and what time they see.
+
+#[path = "support/binary.rs"]
+mod support;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use support::{Ran, finish, mcpsim};
+use tempfile::TempDir;
+
+/// Where programs are compiled and run; none without a compiler.
+fn workshop() -> Option<&'static Path> {
+    static MADE: OnceLock<Option<TempDir>> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        Command::new("c++").arg("--version").output().ok()?;
+        Some(TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
+    });
+    made.as_ref().map(|directory| directory.path())
+}
+
+fn command(directory: &Path) -> Command {
+    let mut command = mcpsim(directory);
+    command.env("MCPSIM_CACHE", workshop().unwrap().join("cache")).env_remove("MCPSIM_NCT");
+    command
+}
+
+/// Compiles `tests/real/NAME` with these flags.
+fn program(name: &str, flags: &str) -> Option<PathBuf> {
+    let directory = workshop()?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real").join(name);
+    let out = tempfile::Builder::new().prefix("program-").tempfile_in(directory).unwrap();
+    let out = out.into_temp_path().keep().unwrap();
+    std::fs::remove_file(&out).unwrap();
+    let wrapper = if name.ends_with(".cc") { "cxx" } else { "cc" };
+    let mut compiler = command(directory);
+    compiler.arg(wrapper).args(flags.split_whitespace()).arg(source).arg("-o").arg(&out);
+    let ran = finish(compiler.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    Some(out)
+}
+
+/// Runs a program with mcpsim's `options` and arguments of its own.
+fn run(program: &Path, options: &str, arguments: &str) -> Ran {
+    let directory = tempfile::tempdir().unwrap();
+    run_in(directory.path(), program, options, arguments)
+}
+
+fn run_in(directory: &Path, program: &Path, options: &str, arguments: &str) -> Ran {
+    let mut command = command(directory);
+    command.arg("--quiet").args(options.split_whitespace()).arg(program);
+    finish(command.args(arguments.split_whitespace()).output().unwrap())
+}
+
+/// Compiled once for the tests of crashes.
+fn crasher() -> Option<&'static Path> {
+    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    MADE.get_or_init(|| program("crash.c", "-g -O1 -pthread -fno-inline")).as_deref()
+}
+
+/// The report of a crash of one of two ranks, which must contain all of this.
+fn crashes(how: &str, expected: &[&str]) {
+    let Some(program) = crasher() else { return };
+    let ran = run(program, "--nct 1,1,2", how);
+    assert_eq!(ran.code, Some(4), "{how}: {}{}", ran.stdout, ran.stderr);
+    for part in expected {
+        assert!(ran.stderr.contains(part), "{how}: no \"{part}\" in:\n{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_crash_tells_rank_signal_time_call_and_the_calls_that_led_there() {
+    crashes(
+        "write",
+        &["error: rank 1 crashed with signal 11 (SIGSEGV) at virtual time ", ": no memory at 0x10, after MPI_Bcast\n"],
+    );
+    crashes("write", &["\n  crash at crash.c:59\n  main at crash.c:"]);
+}
+
+#[test]
+fn each_kind_of_crash_has_its_words() {
+    crashes(
+        "early",
+        &["rank 0 crashed with signal 11 (SIGSEGV)", "no memory at 0x10, before any MPI call\n  main at crash.c"],
+    );
+    crashes("strlen", &["no memory at 0x10", "  crash at crash.c:60"]);
+    crashes("call", &["no code at 0x0, after MPI_Bcast\n  crash at crash.c:61"]);
+    crashes("divide", &["signal 8 (SIGFPE)", "integer division by zero", "  crash at crash.c:62"]);
+    crashes("trap", &["signal 4 (SIGILL)", "__builtin_trap", "  crash at crash.c:66"]);
+    crashes("breakpoint", &["signal 5 (SIGTRAP)", "a breakpoint", "  crash at crash.c:67"]);
+    crashes("raise", &["signal 11 (SIGSEGV)", "the program has sent it to itself", "  crash at crash.c:68"]);
+    crashes("print", &["signal 11 (SIGSEGV)", "no memory at 0x10", "  crash at crash.c:69"]);
+    crashes("buffer", &["no memory at 0x10, in MPI_Send\n  crash at crash.c:84"]);
+}
+
+#[test]
+fn a_stack_that_overflows_is_told_from_other_crashes() {
+    crashes(
+        "stack",
+        &["stack overflow: the stack has 8 MiB, see --stack-size, after", "\n  deeper at crash.c", "\n  and so on"],
+    );
+}
+
+#[test]
+fn abort_and_failed_assertions_are_crashes() {
+    crashes("abort", &["signal 6 (SIGABRT)", "abort was called, after MPI_Bcast\n", "  crash at crash.c:64"]);
+    crashes("assert", &["Assertion `zero == 1' failed", "signal 6 (SIGABRT)", "  crash at crash.c:65"]);
+}
+
+#[test]
+fn a_crash_in_the_memory_management_is_reported_without_hanging() {
+    crashes(
+        "heap",
+        &["rank 1 crashed with signal 6 (SIGABRT)", "the C library has ended the program", "  crash at crash.c:8"],
+    );
+}
+
+#[test]
+fn a_crash_in_a_function_that_a_collective_calls_names_the_collective() {
+    crashes("reduce", &["in MPI_Reduce\n  dies_in_reduction at crash.c:", "\n  reduce at crash.c:50\n"]);
+    crashes("ireduce", &["in MPI_Iallreduce\n  dies_in_reduction at crash.c:"]);
+}
+
+#[test]
+fn a_handler_is_called_for_what_the_program_sends_itself_but_not_for_a_crash() {
+    let Some(program) = crasher() else { return };
+    let ran = run(program, "--nct 1,1,2", "handled");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), "handled 11\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn threads_of_a_program_may_crash_but_not_call_mpi() {
+    crashes("thread", &["a thread of the program crashed with signal 11", "no memory at 0x10", "  thread at crash.c:"]);
+    let Some(program) = crasher() else { return };
+    let ran = run(program, "--nct 1,1,2", "thread_mpi");
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("MPI_Comm_size was called from a thread that is not its rank's main thread"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn reports_name_the_line_of_the_call_where_it_is_known() {
+    let Some(program) = program("deadlock.c", "-g -O2") else { return };
+    let ran = run(&program, "--nct 1,1,2", "");
+    assert_eq!(ran.code, Some(3));
+    assert_eq!(ran.stderr.matches("  deadlock.c:6\n").count(), 2, "{}", ran.stderr);
+    let ran = run(&program, "--nct 1,1,2", "wrong");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains(": MPI_Send at deadlock.c:14: "), "{}", ran.stderr);
+}
+
+#[test]
+fn a_rank_s_exit_code_is_the_run_s() {
+    let Some(program) = program("ends.c", "-g") else { return };
+    let ran = run(&program, "--nct 1,1,2", "early");
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("rank 1 exited with code 3"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("without MPI_Finalize"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("second 1\ncode 1: 3\nfirst 1\n"), "{}", ran.stdout);
+    for (how, code) in [("exit", 3), ("return", 4), ("_exit", 5), ("quick", 6)] {
+        let mut command = command(workshop().unwrap());
+        let ran = finish(command.args(["--nct", "1,1,2"]).arg(&program).arg(how).output().unwrap());
+        assert_eq!(ran.code, Some(code), "{how}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("rank 1 ended with exit code {code}")), "{how}: {}", ran.stderr);
+        let functions = ran.stdout.contains("second 1\n") && ran.stdout.contains(&format!("code 1: {code}\nfirst 1\n"));
+        assert_eq!(functions, code < 5, "{how}: {}", ran.stdout);
+        assert_eq!(ran.stdout.contains("quick 1"), code == 6, "{how}: {}", ran.stdout);
+        assert!(ran.stdout.contains("predicted"), "{how}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn ranks_may_end_without_mpi_finalize_and_communicate_at_their_end() {
+    let Some(program) = program("ends.c", "-g") else { return };
+    let mut command = command(workshop().unwrap());
+    let ran = finish(command.args(["--nct", "1,1,2"]).arg(&program).arg("forgotten").output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("note: 2 ranks ended without MPI_Finalize, rank 0 first"), "{}", ran.stderr);
+    let ran = run(&program, "--nct 1,1,2", "without");
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));
+    let ran = run(&program, "--nct 1,1,2", "talk");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.stdout.matches("sum 1\n").count(), 2);
+}
+
+#[test]
+fn destructors_and_functions_at_the_end_run_in_reverse_order() {
+    let Some(program) = program("order.cc", "-g -std=c++17") else { return };
+    let ran = run(&program, "--nct 1,1,2 --tag-output", "");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    for rank in 0..2 {
+        let tag = format!("[{rank}:out] ");
+        let lines: Vec<&str> = ran.stdout.lines().filter_map(|line| line.strip_prefix(&tag)).collect();
+        assert_eq!(lines, ["caught", "slept", "~own", "~lazy", "plain", "~early"]);
+    }
+    let ran = run(&program, "--nct 1,1,2", "throw");
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert!(ran.stderr.contains("signal 6 (SIGABRT)") && ran.stderr.contains("order.cc:"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nobody catches"), "{}", ran.stderr);
+}
+
+#[test]
+fn every_clock_shows_virtual_time() {
+    let Some(program) = program("clocks.c", "-O1 -pthread") else { return };
+    for options in ["", "--compute skip", "--compute 1us"] {
+        let options: Vec<&str> = options.splitn(2, ' ').filter(|word| !word.is_empty()).collect();
+        let mut command = command(workshop().unwrap());
+        let ran = finish(command.args(["--quiet", "--nct", "1,1,2"]).args(&options).arg(&program).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{options:?}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
+fn each_rank_has_its_own_variables_state_and_name() {
+    let Some(program) = program("own.c", "-O1") else { return };
+    let ran = run(&program, "--nct 2,1,2", "");
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn standard_streams_work_in_all_ways() {
+    let Some(program) = program("streams.c", "-O2") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let ran = run_in(directory.path(), &program, "--nct 1,1,2 --tag-output", "");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    for rank in 0..2 {
+        let tag = format!("[{rank}:out] ");
+        let lines: Vec<&str> = ran.stdout.lines().filter_map(|line| line.strip_prefix(&tag)).collect();
+        let first = format!("a{rank}b{rank}");
+        assert_eq!(lines, [&first, "write", &format!("dprintf {rank}"), "puts", "0 1 2 0"], "{}", ran.stdout);
+        assert!(ran.stderr.contains(&format!("[{rank}:err] error {rank}\n[{rank}:err] also\n")), "{}", ran.stderr);
+    }
+    assert_eq!(ran.stdout.matches("out again").count(), 2);
+    let file = std::fs::read_to_string(directory.path().join("out.txt")).unwrap();
+    assert_eq!((file.matches("into the file\n").count(), file.matches("freopened\n").count()), (2, 2), "{file}");
+}
+
+#[test]
+fn rank_0_reads_the_input_and_the_others_find_it_at_its_end() {
+    let Some(program) = program("streams.c", "-O2") else { return };
+    let mut command = command(workshop().unwrap());
+    command.args(["--quiet", "--nct", "1,1,2"]).arg(&program).arg("input");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"Ada\n").unwrap();
+    let ran = finish(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "your name? rank 0: Ada\nrank 1: nothing\n");
+}
+
+#[test]
+fn sampled_blocks_run_as_often_as_asked_and_are_charged_for() {
+    let Some(program) = program("sample.c", "-O1") else { return };
+    let ran = run(&program, "--nct 1,1,2 --compute skip --workers 1", "");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let text = ran.stdout.trim_end();
+    // Both ranks come to the block before either has left it for the last time.
+    assert!(text == "local 3 global 4" || text == "local 3 global 5", "{text}");
+    let ran = run(&program, "--nct 1,1,2", "negative");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains(": mcpsim_compute: -1 seconds: expected 0 or more"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_is_not_freed_is_listed_when_asked_for() {
+    let Some(program) = program("leaks.c", "-g -O1") else { return };
+    let report = |options: &[&str]| {
+        let mut command = command(workshop().unwrap());
+        finish(command.args(["--nct", "1,1,2"]).args(options).arg(&program).output().unwrap())
+    };
+    let ran = report(&["--check-leaks"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let expected = "note: rank 0 has not freed 2 requests (first from MPI_Irecv at leaks.c:11)\n";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("rank 1"), "{}", ran.stderr);
+    assert!(!report(&[]).stderr.contains("freed"));
+}
+
+#[test]
+fn threads_of_openmp_work_in_every_rank() {
+    let Some(program) = program("threads.c", "-O1 -fopenmp") else { return };
+    let ran = run(&program, "--nct 1,1,2 --clock wall --tag-output", "");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    let mut lines: Vec<&str> = ran.stdout.lines().collect();
+    lines.sort_unstable();
+    let expected = [0, 1]
+        .into_iter()
+        .flat_map(|rank| (0..3).map(move |t| format!("[{rank}:out] rank {rank} thread {t} i {}", t * 100)));
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_program_that_is_run_directly_is_one_rank_and_says_only_what_it_prints() {
+    let Some(program) = program("ends.c", "") else { return };
+    let direct = |arguments: &str, nct: Option<&str>| {
+        let mut command = Command::new(&program);
+        command.args(arguments.split_whitespace()).env_remove("MCPSIM_NCT").envs(nct.map(|nct| ("MCPSIM_NCT", nct)));
+        finish(command.output().unwrap())
+    };
+    let ran = direct("exit", None);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.stdout, "partial 0second 0\ncode 0: 0\nfirst 0\n");
+    let ran = direct("exit", Some("1,1,2"));
+    assert_eq!((ran.code, ran.stdout.matches("partial").count()), (Some(3), 2));
+    let ran = direct("exit", Some("1,x"));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("MCPSIM_NCT"), "{}", ran.stderr);
+}
