@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::image::Image;
@@ -106,8 +105,6 @@ pub struct Job {
     factors: Vec<f64>,
     costs: Vec<DataCost>,
     endings: Mutex<Endings>,
-    /// The least number no communicator has had.
-    next_comm: AtomicU32,
     /// Places in the source that reports have named.
     places: Mutex<HashMap<(usize, usize), String>>,
     /// Blocks that all ranks sample together, by their places in the program.
@@ -150,7 +147,7 @@ impl Job {
         let factors = sites.iter().map(factor).collect();
         let costs = (0..sites.len() as Rank).map(|rank| DataCost::new(&platform.core, memory(rank))).collect();
         let timer_overhead = timer::overhead(options.clock);
-        let (endings, next_comm) = (Mutex::default(), AtomicU32::new(2));
+        let endings = Mutex::default();
         Job {
             image,
             platform,
@@ -163,16 +160,9 @@ impl Job {
             factors,
             costs,
             endings,
-            next_comm,
             places: Mutex::default(),
             samples: Mutex::default(),
         }
-    }
-
-    /// A number that no communicator has: 0 is MPI_COMM_WORLD, 1 all MPI_COMM_SELF. [`MOST_COMMS`] if there are no more.
-    pub fn new_comm(&self) -> u32 {
-        let next = |number| (number < MOST_COMMS).then_some(number + 1);
-        self.next_comm.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or(MOST_COMMS)
     }
 
     /// The target time of `ns` of host time of `rank`'s code (the paper's eq. 1).

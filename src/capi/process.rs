@@ -18,7 +18,7 @@ use super::handler::Errors;
 use super::handles::{Kind, Table};
 use super::image::{self, Instance, InstanceId};
 use super::info::Info;
-use super::job::{ComputeMode, Job, fatal};
+use super::job::{ComputeMode, Job, MOST_COMMS, fatal};
 use super::request::Request;
 use super::timer::Timer;
 use super::types::Types;
@@ -66,6 +66,8 @@ pub struct Process {
     /// What the local execution block before the last call cost.
     block: Cell<SimSpan>,
     pub timer: Timer,
+    /// Communicators and windows that this rank has given numbers.
+    numbered: Cell<u32>,
     /// Operations whose requests the program has freed before they were complete.
     pub abandoned: RefCell<Vec<Request>>,
     pub requests: RefCell<Table<Request>>,
@@ -188,6 +190,7 @@ impl Process {
             attributes: AttributeKeys::new(size),
             messages: RefCell::new(Table::new(Kind::Message)),
             windows: RefCell::default(),
+            numbered: Cell::new(0),
             abandoned: RefCell::default(),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             makers: RefCell::default(),
@@ -231,11 +234,6 @@ impl Process {
     /// The way out of the task that runs from now on.
     pub fn set_gate(&self, gate: *const Gate<'static>) -> *const Gate<'static> {
         self.gate.replace(gate)
-    }
-
-    /// The way out of the task that runs.
-    pub fn gate(&self) -> *const Gate<'static> {
-        self.gate.get()
     }
 
     /// Asks the engine, and lets `take` see its reply.
@@ -398,12 +396,6 @@ impl Process {
         unreachable!("a failed rank does not go on")
     }
 
-    /// Ends the rank.
-    pub fn finish(&self) -> ! {
-        self.call_done(Call::Finish);
-        unreachable!("a finished rank does not go on")
-    }
-
     /// The communicator behind `handle`.
     ///
     /// # Errors
@@ -428,6 +420,19 @@ impl Process {
                 })
             }
         }
+    }
+
+    /// A number that no communicator or window has, whichever ranks give out others at the same time; [`MOST_COMMS`] if there
+    /// are no more.
+    pub fn new_comm(&self) -> u32 {
+        let given = self.numbered.get();
+        // 0 and 1 are MPI_COMM_WORLD and MPI_COMM_SELF.
+        let number = 2 + u64::from(given) * u64::from(self.size()) + u64::from(self.rank);
+        if number >= u64::from(MOST_COMMS) {
+            return MOST_COMMS;
+        }
+        self.numbered.set(given + 1);
+        number as u32
     }
 
     /// Takes up a new communicator and gives its handle.

@@ -104,11 +104,6 @@ impl Request {
     pub fn new(engine: RequestId, operation: Operation, comm: Rc<Comm>) -> Self {
         Request { engine, operation, comm, persistent: None, active: true }
     }
-
-    /// Whether waiting for it takes no engine.
-    pub fn is_complete(&self) -> bool {
-        self.engine == COMPLETE
-    }
 }
 
 impl Target {

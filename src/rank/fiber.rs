@@ -131,7 +131,8 @@ impl FiberStack {
             return Err(io::Error::last_os_error());
         }
         let free = STACKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STAGGER) % PAGE / 64 * 64;
-        let stack = FiberStack { free, bottom: NonZeroUsize::new(bottom as usize).expect("a mapping has an address"), size };
+        let stack =
+            FiberStack { free, bottom: NonZeroUsize::new(bottom as usize).expect("a mapping has an address"), size };
         // SAFETY: the ranges are within the mapping. Huge pages would give every rank megabytes it does not need.
         unsafe {
             let top = bottom.cast::<u8>().add(PAGE).cast();

@@ -68,7 +68,7 @@ impl Process {
 
 /// A new communicator's number: the leader of the members has it, the others learn it.
 pub fn offer(p: &Process, comm: &Comm) -> u32 {
-    if comm.rank() == 0 { p.job.new_comm() } else { 0 }
+    if comm.rank() == 0 { p.new_comm() } else { 0 }
 }
 
 /// All members of `comm` agree on a number for a new communicator, in the `sequence`th collective.

@@ -34,7 +34,7 @@ fn create(
         let local = old.local.group();
         let (mut head, mut theirs) = ([0; 2], Vec::new());
         if let Some((bridge, to)) = &bridge {
-            let number = p.job.new_comm();
+            let number = p.new_comm();
             let mine: Vec<u32> = [number].into_iter().chain(local.ranks()).collect();
             let letters = Letters::new(p, bridge, Comm::tagged(tag));
             theirs = own::unpacked(&letters.exchange(*to, own::packed(&mine)));

@@ -132,7 +132,7 @@ impl Agreed {
     /// Agrees on the window's contexts, and on whether memory is alike everywhere.
     fn new(p: &Process, parent: &Rc<Comm>, Shape { size, unit }: Shape) -> MpiResult<Self> {
         let (size, unit) = (size as i64, i64::from(unit));
-        let number = if parent.rank() == 0 { p.job.new_comm() } else { 0 };
+        let number = if parent.rank() == 0 { p.new_comm() } else { 0 };
         let mine = [i64::from(number), size, -size, unit, -unit];
         let [number, most, least, greatest, smallest] = agree(p, parent, mine)?;
         expect(number < i64::from(MOST_COMMS), abi::MPI_ERR_OTHER, || {
