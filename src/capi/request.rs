@@ -9,7 +9,7 @@ use super::comm::Comm;
 use super::error::{MpiError, MpiResult};
 use super::held::Held;
 use super::payloads;
-use crate::rank::{COMPLETE, Completion, Message, Pattern, RequestId};
+use crate::rank::{Completion, Message, Pattern, RequestId};
 
 /// A request.
 #[derive(Debug)]
