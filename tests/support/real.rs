@@ -1,0 +1,189 @@
+//! What tests of real programs share: compiling them with `mcpsim cc` and with the real MPIs of the machine, and running
+//! them, none for longer than a limit.
+
+use std::env;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+use super::support::{Ran, finish, mcpsim};
+
+/// How long a child may take, in seconds. Only one that hangs takes as long.
+const LIMIT: &str = "120";
+
+/// A directory for what a test compiles.
+pub fn directory() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// The project's file at `path`.
+pub fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The names, without it, of the files in the project's `directory` whose name ends in `end`.
+pub fn names(directory: &str, end: &str) -> Vec<String> {
+    let entries = fs::read_dir(file(directory)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.filter_map(|name| name.strip_suffix(end).map(str::to_owned)).collect();
+    names.sort();
+    names
+}
+
+/// Runs `command`, ending it when it takes too long.
+pub fn limited(command: &Command) -> Ran {
+    let mut limited = Command::new("timeout");
+    limited.args(["--kill-after=10", LIMIT]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        limited.current_dir(directory);
+    }
+    finish(limited.output().expect("timeout, of the GNU core utilities, starts"))
+}
+
+/// What was run, and all that is known of how it went.
+pub fn told(what: &str, ran: &Ran) -> String {
+    let end = match ran.code {
+        Some(124 | 137) => format!("killed after {LIMIT} s"),
+        Some(code) => format!("exit code {code}"),
+        None => "ended by a signal".to_owned(),
+    };
+    format!("{what}: {end}\n{}{}", ran.stdout, ran.stderr)
+}
+
+/// The binary with the words of `line` and the cache of all tests.
+fn simulator(line: &str) -> Command {
+    let mut command = mcpsim(Path::new(env!("CARGO_MANIFEST_DIR")));
+    command.args(line.split_whitespace());
+    command.env("MCPSIM_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    for name in ["MCPSIM_CC", "MCPSIM_CXX"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs the binary, in the project's directory, with the words of `line`.
+pub fn simulate(line: &str) -> Ran {
+    limited(&simulator(line))
+}
+
+/// The program that `mcpsim cc` makes of `source`, without a warning.
+pub fn compile(source: &Path, flags: &str, program: &Path) -> Result<(), String> {
+    let line = format!("cc {flags} -Wall -Wextra");
+    let ran = limited(simulator(&line).arg(source).arg("-o").arg(program).arg("-lm"));
+    match (ran.code, ran.stderr.as_str()) {
+        (Some(0), "") => Ok(()),
+        _ => Err(told(&format!("mcpsim {line} {}", source.display()), &ran)),
+    }
+}
+
+/// Runs `program` with `arguments` under mcpsim: what its code costs does not matter.
+pub fn run(program: &Path, options: &str, arguments: &str) -> Ran {
+    let mut command = simulator(&format!("--quiet --compute skip {options}"));
+    limited(command.arg(program).arg("--").args(arguments.split_whitespace()))
+}
+
+/// A real MPI.
+pub struct RealMpi {
+    pub name: &'static str,
+    compiler: &'static str,
+    launcher: &'static str,
+    is_open_mpi: bool,
+}
+
+/// Commands by which they are installed. On Debian both have their own, and one of them the plain ones.
+const COMMANDS: [[&str; 3]; 3] = [
+    ["Open MPI", "mpicc.openmpi", "mpirun.openmpi"],
+    ["MPICH", "mpicc.mpich", "mpirun.mpich"],
+    ["mpirun", "mpicc", "mpirun"],
+];
+
+const PROBE: &str = "#include <mpi.h>\n#include <stdio.h>\n\
+    int main(int argc, char **argv) {\n    int rank, size;\n    MPI_Init(&argc, &argv);\n\
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n    MPI_Comm_size(MPI_COMM_WORLD, &size);\n\
+    if (rank == 0) printf(\"%d\\n\", size);\n    return MPI_Finalize();\n}\n";
+
+impl RealMpi {
+    /// The MPI of these commands if they are there, and what keeps it from running a program of four ranks.
+    fn find([name, compiler, launcher]: [&'static str; 3]) -> Option<Result<RealMpi, String>> {
+        let path = env::var_os("PATH")?;
+        let there = |command: &&str| env::split_paths(&path).any(|directory| directory.join(command).is_file());
+        if ![compiler, launcher].iter().all(there) {
+            return None;
+        }
+        let version = limited(Command::new(launcher).arg("--version"));
+        let is_open_mpi = ["Open MPI", "OpenRTE"].iter().any(|word| version.stdout.contains(word));
+        let mpi = RealMpi { name, compiler, launcher, is_open_mpi };
+        let directory = directory();
+        let [source, program] = ["probe.c", "probe"].map(|name| directory.path().join(name));
+        fs::write(&source, PROBE).unwrap();
+        let probed = mpi.compile(&source, &program).and_then(|()| match mpi.run(&program, 4, "") {
+            Ran { code: Some(0), stdout, .. } if stdout == "4\n" => Ok(()),
+            ran => Err(told(&format!("{launcher} with four ranks"), &ran)),
+        });
+        Some(probed.map(|()| mpi))
+    }
+
+    /// Its program of `source`.
+    pub fn compile(&self, source: &Path, program: &Path) -> Result<(), String> {
+        // The programs are told to be free of warnings where mcpsim compiles them; other MPIs' headers may cause some.
+        let ran = limited(Command::new(self.compiler).args(["-O1", "-w", "-o"]).args([program, source]).arg("-lm"));
+        match ran.code {
+            Some(0) => Ok(()),
+            _ => Err(told(&format!("{} {}", self.compiler, source.display()), &ran)),
+        }
+    }
+
+    /// Runs `program` with `arguments`.
+    pub fn run(&self, program: &Path, ranks: u32, arguments: &str) -> Ran {
+        let mut command = Command::new(self.launcher);
+        if self.is_open_mpi {
+            command.arg("--oversubscribe");
+            command.envs([
+                ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+                ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+                // One-sided communication in shared memory, or else by messages: the default of some versions is wrong.
+                ("OMPI_MCA_osc", "sm,pt2pt"),
+                // More ranks than cores: those that wait let others run.
+                ("OMPI_MCA_mpi_yield_when_idle", "1"),
+                ("OMPI_MCA_btl", "vader,self,tcp"),
+            ]);
+        }
+        command.args(["-n", &ranks.to_string()]).arg(program).args(arguments.split_whitespace());
+        limited(&command)
+    }
+}
+
+/// The real MPIs of this machine that can run programs. Says on stderr if there is none, and which cannot.
+pub fn real_mpis() -> &'static [RealMpi] {
+    static FOUND: OnceLock<Vec<RealMpi>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        // What `eprintln!` says is not shown if the test passes.
+        let say = |text: &str| writeln!(std::io::stderr(), "{text}").expect("stderr can be written");
+        let mut found = Vec::new();
+        let [open_mpi, mpich, plain] = COMMANDS;
+        for commands in [open_mpi, mpich, plain] {
+            // The plain commands are those of one of the others.
+            if commands == plain && !found.is_empty() {
+                continue;
+            }
+            match RealMpi::find(commands) {
+                Some(Ok(mpi)) => found.push(mpi),
+                Some(Err(why)) => say(&format!("{} cannot run programs here: it is left out: {why}", commands[0])),
+                None => {}
+            }
+        }
+        if found.is_empty() {
+            say("no real MPI is found (mpicc and mpirun): programs run under mcpsim alone");
+        }
+        found
+    })
+}
