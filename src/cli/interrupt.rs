@@ -1,12 +1,17 @@
-//! Ctrl-C and SIGTERM: the first asks the run to end, the second ends the process.
+//! Ctrl-C and SIGTERM: the first asks the run to end, the second ends the process. So does time: a real program that calls no
+//! MPI function never gives the run a chance to end.
 
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::engine::Progress;
 
 use super::exit::{Exit, Failure};
+
+/// What a run gets to end by itself.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// From now on a signal cancels what `progress` belongs to.
 pub(super) fn listen(progress: &Arc<Progress>) -> Result<(), Failure> {
@@ -18,6 +23,11 @@ pub(super) fn listen(progress: &Arc<Progress>) -> Result<(), Failure> {
             std::process::exit(Exit::Interrupted.code().into());
         }
         progress.cancel();
+        std::thread::spawn(|| {
+            std::thread::sleep(PATIENCE);
+            let _ = writeln!(std::io::stderr(), "\nerror: interrupted, and the program did not call MPI any more");
+            std::process::exit(Exit::Interrupted.code().into());
+        });
     })
     .map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))
 }
