@@ -50,11 +50,6 @@ impl Types {
         Types { derived: Table::new(Kind::Datatype), named: BTreeMap::new(), fortran: Vec::new() }
     }
 
-    /// The datatypes that the program has made and not freed.
-    pub fn count(&self) -> usize {
-        self.derived.iter().count() - self.fortran.len()
-    }
-
     /// Takes up a datatype and gives its handle.
     pub fn insert(&mut self, datatype: Type, committed: bool) -> Handle {
         self.derived.insert(Derived { datatype, committed, notes: Notes::default() })
