@@ -10,12 +10,12 @@ mod runner;
 pub mod schedule;
 
 pub use comm::Comm;
-pub use group::{Group, Listing};
 pub use cost::DataCost;
+pub use group::{Group, Listing};
 pub use names::{algorithm_word, collective_word, non_blocking_name};
 pub use process::Process;
-pub use runner::{Mover, Runner};
 pub use rules::{check_rules, choose, default_algorithm, rule_size, suits};
+pub use runner::{Mover, Runner};
 
 use crate::platform::{Algorithm, Collective};
 use crate::rank::{Call, Reply};

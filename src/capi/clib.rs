@@ -170,7 +170,8 @@ unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, to: *mut libc::timesp
         libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => time_of_day(),
         _ => since_start(),
     };
-    let time = libc::timespec { tv_sec: (now / 1_000_000_000) as libc::time_t, tv_nsec: (now % 1_000_000_000) as c_long };
+    let time =
+        libc::timespec { tv_sec: (now / 1_000_000_000) as libc::time_t, tv_nsec: (now % 1_000_000_000) as c_long };
     // SAFETY: the caller's.
     unsafe { *to = time };
     0

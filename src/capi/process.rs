@@ -17,10 +17,10 @@ use super::handles::{Kind, Table};
 use super::image::{self, Instance, InstanceId};
 use super::info::Info;
 use super::job::{ComputeMode, Job, fatal};
-use super::request::{Operation, Request};
+use super::request::Request;
 use super::timer::Timer;
-use super::window::Windows;
 use super::types::Types;
+use super::window::Windows;
 use crate::mpi::Group;
 use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -70,15 +70,13 @@ pub struct Process {
     pub requests: RefCell<Table<Request>>,
     pub messages: RefCell<Table<Matched>>,
     pub ops: RefCell<Table<Combine>>,
+    /// Operations whose requests the program has freed before they were complete.
+    pub abandoned: RefCell<Vec<Request>>,
     pub windows: RefCell<Windows>,
     pub types: RefCell<Types>,
     pub infos: RefCell<Table<Info>>,
     pub errors: Errors,
     pub attributes: AttributeKeys,
-    /// Sends whose requests the program has freed.
-    pub released: RefCell<Vec<RequestId>>,
-    /// Receives whose requests the program has freed: their data is still to be stored.
-    pub abandoned: RefCell<Vec<(RequestId, Operation)>>,
     /// The program's part of memory for buffered sends.
     pub buffer: Cell<(*mut u8, usize)>,
     /// Functions to call at the rank's end, the last first.
@@ -184,7 +182,6 @@ impl Process {
             attributes: AttributeKeys::new(size),
             messages: RefCell::new(Table::new(Kind::Message)),
             windows: RefCell::default(),
-            released: RefCell::default(),
             abandoned: RefCell::default(),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             at_exit: RefCell::default(),
@@ -396,9 +393,11 @@ impl Process {
         match handle {
             abi::MPI_COMM_SELF => Ok(self.itself.clone()),
             abi::MPI_COMM_NULL => Err(MpiError::new(abi::MPI_ERR_COMM, "the communicator is MPI_COMM_NULL")),
-            _ => self.comms.borrow().get(handle).cloned().ok_or_else(|| {
-                MpiError::new(abi::MPI_ERR_COMM, format!("{handle:#x} is no handle of a communicator"))
-            }),
+            _ => {
+                self.comms.borrow().get(handle).cloned().ok_or_else(|| {
+                    MpiError::new(abi::MPI_ERR_COMM, format!("{handle:#x} is no handle of a communicator"))
+                })
+            }
         }
     }
 

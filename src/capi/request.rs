@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use super::abi::{self, Status};
 use super::comm::Comm;
-use super::datatype::Type;
 use super::error::{MpiError, MpiResult};
+use super::held::Held;
+use super::payloads;
 use crate::rank::{COMPLETE, Completion, Message, Pattern, RequestId};
 
 /// A request.
@@ -43,14 +44,14 @@ pub enum Operation {
 pub struct Target {
     pub buffer: *mut u8,
     pub count: usize,
-    pub datatype: Type,
+    pub datatype: Held,
 }
 
 /// How a persistent request is started.
 #[derive(Clone, Debug)]
 pub enum Persistent {
     /// MPI_Send_init and its like.
-    Send { buffer: *const u8, count: usize, datatype: Type, to: i32, tag: c_int, mode: crate::rank::SendMode },
+    Send { buffer: *const u8, count: usize, datatype: Held, to: i32, tag: c_int, mode: crate::rank::SendMode },
     /// MPI_Recv_init.
     Recv { target: Target, pattern: Option<Pattern> },
 }
@@ -115,12 +116,10 @@ impl Target {
     ///
     /// # Safety
     /// The buffer has room for `count` elements of the datatype.
+    #[inline]
     pub unsafe fn store(&self, completion: &mut Completion, comm: &Comm) -> (Status, MpiResult) {
-        let mut status = Status {
-            source: comm.peer_number(completion.source),
-            tag: completion.tag as c_int,
-            ..Status::default()
-        };
+        let mut status =
+            Status { source: comm.peer_number(completion.source), tag: completion.tag as c_int, ..Status::default() };
         if completion.cancelled {
             status.set_cancelled(true);
             return (status, Ok(()));
@@ -132,6 +131,7 @@ impl Target {
             let data = &payload[..room.min(payload.len())];
             // SAFETY: the caller's promise.
             unsafe { self.datatype.unpack(self.buffer, self.count, data) };
+            payloads::done(Some(payload));
         }
         if size > room {
             let what = format!(
@@ -146,13 +146,19 @@ impl Target {
 }
 
 /// A message to `to`.
-pub fn message_to(to: crate::rank::Rank, comm: &Comm, tag: c_int, data: Vec<u8>, mode: crate::rank::SendMode) -> Message {
+pub fn message_to(
+    to: crate::rank::Rank,
+    comm: &Comm,
+    tag: c_int,
+    data: Box<Vec<u8>>,
+    mode: crate::rank::SendMode,
+) -> Message {
     Message {
         to,
         context: comm.context(),
         tag: tag as u32,
         size: crate::units::Bytes::new(data.len() as u64),
         mode,
-        payload: (!data.is_empty()).then(|| Box::new(data)),
+        payload: (!data.is_empty()).then_some(data),
     }
 }

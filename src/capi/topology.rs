@@ -7,9 +7,9 @@ mod graph;
 
 use std::ffi::c_int;
 
-pub use cartesian::{Cart, Shift, SubGrid};
+pub use cartesian::Cart;
 pub use dims::dims_create;
-pub use distributed::{Contribution, Edge, Neighbours, assemble};
+pub use distributed::{Contribution, Edge, Neighbours};
 pub use graph::Graph;
 
 use super::abi::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH};

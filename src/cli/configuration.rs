@@ -120,7 +120,8 @@ impl Configuration {
     /// The merged tables `run`, `platform` and `app`.
     pub fn tables(&self) -> Result<toml::Table, Failure> {
         let (app_table, _) = self.app_table()?;
-        let tables = [("run", self.settings.table(self.is_program())), ("platform", self.platform()?.table), ("app", app_table)];
+        let tables =
+            [("run", self.settings.table(self.is_program())), ("platform", self.platform()?.table), ("app", app_table)];
         Ok(tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect())
     }
 
@@ -145,9 +146,9 @@ impl Configuration {
 /// A program that is given itself, as a file would describe it.
 fn of_binary(args: &RunArgs) -> Result<Document, Failure> {
     let path = std::path::absolute(&args.app).unwrap_or(args.app.clone());
-    let text = path.to_str().ok_or_else(|| {
-        Failure::bad_input(format!("{}: expected a path that is valid UTF-8", args.app.display()))
-    })?;
+    let text = path
+        .to_str()
+        .ok_or_else(|| Failure::bad_input(format!("{}: expected a path that is valid UTF-8", args.app.display())))?;
     let name = path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
     let program = toml::Table::from_iter([("name".to_owned(), name.into()), ("binary".to_owned(), text.into())]);
     let table = toml::Table::from_iter([("program".to_owned(), toml::Value::Table(program))]);

@@ -14,7 +14,10 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::args::RunArgs;
 use super::exit::Failure;
-use super::values::{Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of, natural, positive, stack_of};
+use super::values::{
+    Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of, natural, positive,
+    stack_of,
+};
 
 /// A rank's stack, as it is for a process by default, bytes.
 const DEFAULT_STACK: usize = 8 << 20;
@@ -293,7 +296,8 @@ mod tests {
                     --max-time 1.5ms --max-events 5 --max-turns 6 --intervals 1,2KiB --pairs";
         for line in [line, ""] {
             let settings = merge("", line).unwrap();
-            let text = toml::to_string(&toml::Table::from_iter([("run".to_owned(), settings.table().into())])).unwrap();
+            let text =
+                toml::to_string(&toml::Table::from_iter([("run".to_owned(), settings.table(false).into())])).unwrap();
             assert_eq!(merge(&text, ""), Ok(settings), "{text}");
         }
     }

@@ -65,9 +65,10 @@ pub(super) fn parse_compute(text: &str) -> Result<ComputeMode, String> {
     match text {
         "measure" => Ok(ComputeMode::Measure),
         "skip" => Ok(ComputeMode::Skip),
-        time => time.parse().map(ComputeMode::Fixed).map_err(|_| {
-            "expected measure, skip, or the time of each block such as \"1 us\"".to_owned()
-        }),
+        time => time
+            .parse()
+            .map(ComputeMode::Fixed)
+            .map_err(|_| "expected measure, skip, or the time of each block such as \"1 us\"".to_owned()),
     }
 }
 

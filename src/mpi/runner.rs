@@ -107,7 +107,19 @@ impl<M: Mover> Runner<M> {
         // The kind keeps mismatched collectives from taking each other's messages, the sequence outstanding ones.
         let tag = sequence << 4 | collective as Tag;
         let (expected, started) = (None, SmallVec::new());
-        Ok(Runner { schedule, mover, expected, started, comm, layout, cost, tag, open, busy: SimSpan::ZERO, requests: Requests::new() })
+        Ok(Runner {
+            schedule,
+            mover,
+            expected,
+            started,
+            comm,
+            layout,
+            cost,
+            tag,
+            open,
+            busy: SimSpan::ZERO,
+            requests: Requests::new(),
+        })
     }
 
     /// What has moved the data, at the end.

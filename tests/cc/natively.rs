@@ -82,11 +82,11 @@ fn options_are_found_as_the_c_library_finds_them() {
     ];
     for mode in ["s", "l", "o"] {
         for shorts in ["ab:g::", "+ab:g::", "-ab:g::", ":ab:g::", "-:ab:", "ab:W;x", ""] {
+            let mode_and_list = format!("{mode}{shorts}");
             for list in lists {
                 let arguments: Vec<&str> = list.split_whitespace().collect();
                 for posix in [None, Some(("POSIXLY_CORRECT", "1"))] {
-                    let environment: Vec<_> =
-                        [("MODE", &*format!("{mode}{shorts}"))].into_iter().chain(posix).collect();
+                    let environment: Vec<_> = [("MODE", &*mode_and_list)].into_iter().chain(posix).collect();
                     let of = |program: &Path| outcome(program, &arguments, &environment, Path::new("/dev/null"));
                     assert_eq!(of(&ours), of(&theirs), "{mode}{shorts} {list} {posix:?}");
                 }

@@ -32,7 +32,8 @@ static void allgather(int count)
         }
         for (int i = 0; i < numbers[rank]; i++)
             (in_place ? in + places[rank] : out)[i] = mark(rank, i, 2);
-        OK(MPI_Allgatherv(in_place ? MPI_IN_PLACE : out, numbers[rank], MPI_INT, in, numbers, places, MPI_INT, MPI_COMM_WORLD));
+        OK(MPI_Allgatherv(in_place ? MPI_IN_PLACE : out, numbers[rank], MPI_INT, in, numbers, places, MPI_INT,
+                          MPI_COMM_WORLD));
         for (int r = 0; r < size; r++) {
             for (int i = 0; i < numbers[r]; i++)
                 good = good && in[places[r] + i] == mark(r, i, 2);
@@ -128,7 +129,8 @@ static void alltoallv_in_place(void)
         if (way)
             OK(MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, in, numbers, places, types, MPI_COMM_WORLD));
         else
-            OK(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, in, numbers, places, MPI_INT, MPI_COMM_WORLD));
+            OK(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, in, numbers, places, MPI_INT,
+                             MPI_COMM_WORLD));
         for (int r = 0; r < size; r++)
             for (int i = 0; i < numbers[r]; i++)
                 good = good && in[places[r] / (way ? (int)sizeof(int) : 1) + i] == mark(r, i, rank);

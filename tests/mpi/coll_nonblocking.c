@@ -1,4 +1,5 @@
-/* Checks every non-blocking collective, one after another, then several at once, completed in any order (MPI-3.1, section 5.12). */
+/* Checks every non-blocking collective, one after another, then several at once, completed in any order (MPI-3.1,
+   section 5.12). */
 #include "check.h"
 
 #define N 50
@@ -67,7 +68,8 @@ static void rootless(int way)
 {
     MPI_Request request;
     MPI_Datatype *types = malloc(size * sizeof *types);
-    int good = 1, *bytes = malloc(size * sizeof(int)), *mine = malloc(size * sizeof(int)), *back = malloc(size * sizeof(int));
+    int good = 1, *bytes = malloc(size * sizeof(int)), *mine = malloc(size * sizeof(int)),
+        *back = malloc(size * sizeof(int));
     OK(MPI_Ibarrier(MPI_COMM_WORLD, &request));
     done(&request, way);
     clear(6);
@@ -150,13 +152,15 @@ static void sums(int way)
     CHECK(good);
 }
 
-/* Many at once, of several kinds and on two communicators, with messages between; completed last to first, or all together. */
+/* Many at once, of several kinds and on two communicators, with messages between; completed last to first, or all
+   together. */
 static void overlapping(int way)
 {
     enum { M = 8 };
     MPI_Request requests[M + 2];
     MPI_Comm other;
-    int values[M], sum[M], good = 1, token = -1, gathered[2] = {0, 0}, next = (rank + 1) % size, last = (rank + size - 1) % size;
+    int values[M], sum[M], good = 1, token = -1, gathered[2] = {0, 0}, next = (rank + 1) % size,
+        last = (rank + size - 1) % size;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
     for (int m = 0; m < M; m++) {
         MPI_Comm comm = m % 3 == 2 ? other : MPI_COMM_WORLD;

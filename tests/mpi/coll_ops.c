@@ -1,4 +1,5 @@
-/* Checks the predefined operations on their types, with MINLOC and MAXLOC, and MPI_Reduce_local (MPI-3.1, sections 5.9.2 to 5.9.7). */
+/* Checks the predefined operations on their types, with MINLOC and MAXLOC, and MPI_Reduce_local (MPI-3.1, sections
+   5.9.2 to 5.9.7). */
 #include "check.h"
 
 #include <complex.h>

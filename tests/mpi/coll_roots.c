@@ -1,4 +1,5 @@
-/* Checks broadcast, gather(v), scatter(v) and reduce from every root, of no, odd and large data, also in place (MPI-3.1, sections 5.4 to 5.6, 5.9). */
+/* Checks broadcast, gather(v), scatter(v) and reduce from every root, of no, odd and large data, also in place
+   (MPI-3.1, sections 5.4 to 5.6, 5.9). */
 #include "check.h"
 
 #define LARGE 40000
@@ -31,7 +32,8 @@ static void gather(int root, int count, int in_place)
     clear();
     if (rank == root && in_place)
         memcpy(all + rank * count, one, count * sizeof(int));
-    OK(MPI_Gather(rank == root && in_place ? MPI_IN_PLACE : one, count, MPI_INT, rank == root ? all : NULL, count, MPI_INT, root, MPI_COMM_WORLD));
+    OK(MPI_Gather(rank == root && in_place ? MPI_IN_PLACE : one, count, MPI_INT, rank == root ? all : NULL, count,
+                  MPI_INT, root, MPI_COMM_WORLD));
     for (int r = 0; r < size; r++)
         for (int i = 0; i < count; i++)
             good = good && all[r * count + i] == (rank == root ? mark(r, i, 1) : -1);
@@ -44,7 +46,8 @@ static void scatter(int root, int count, int in_place)
     clear();
     for (int i = 0; i < count * size && rank == root; i++)
         all[i] = mark(i / (count ? count : 1), i % (count ? count : 1), 2);
-    OK(MPI_Scatter(rank == root ? all : NULL, count, MPI_INT, rank == root && in_place ? MPI_IN_PLACE : one, count, MPI_INT, root, MPI_COMM_WORLD));
+    OK(MPI_Scatter(rank == root ? all : NULL, count, MPI_INT, rank == root && in_place ? MPI_IN_PLACE : one, count,
+                   MPI_INT, root, MPI_COMM_WORLD));
     for (int i = 0; i < count; i++)
         good = good && one[i] == mark(rank, i, rank == root && in_place ? 1 : 2);
     CHECK(good);
@@ -77,13 +80,15 @@ static void varying(int root, int count)
     if (rank == root)
         for (int i = 0; i < numbers[rank]; i++)
             all[places[rank] + i] = -9;
-    OK(MPI_Gatherv(rank == root ? MPI_IN_PLACE : one, numbers[rank], MPI_INT, all, numbers, places, MPI_INT, root, MPI_COMM_WORLD));
+    OK(MPI_Gatherv(rank == root ? MPI_IN_PLACE : one, numbers[rank], MPI_INT, all, numbers, places, MPI_INT, root,
+                   MPI_COMM_WORLD));
     if (rank == root)
         for (int r = 0; r < size; r++)
             for (int i = 0; i < numbers[r]; i++)
                 good = good && all[places[r] + i] == (r == root ? -9 : mark(r, i, 1));
     CHECK(good);
-    OK(MPI_Scatterv(all, numbers, places, MPI_INT, rank == root ? MPI_IN_PLACE : one, numbers[rank], MPI_INT, root, MPI_COMM_WORLD));
+    OK(MPI_Scatterv(all, numbers, places, MPI_INT, rank == root ? MPI_IN_PLACE : one, numbers[rank], MPI_INT, root,
+                    MPI_COMM_WORLD));
     for (int i = 0; i < numbers[rank]; i++)
         good = good && one[i] == mark(rank, i, 1);
     CHECK(good);
@@ -96,7 +101,8 @@ static void reduce(int root, int count, int in_place)
     int good = 1;
     for (int i = 0; i < count; i++)
         one[i] = rank * 3 + i, all[i] = in_place && rank == root ? one[i] : -1;
-    OK(MPI_Reduce(in_place && rank == root ? MPI_IN_PLACE : one, rank == root ? all : NULL, count, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD));
+    OK(MPI_Reduce(in_place && rank == root ? MPI_IN_PLACE : one, rank == root ? all : NULL, count, MPI_INT, MPI_SUM,
+                  root, MPI_COMM_WORLD));
     for (int i = 0; i < count; i++)
         good = good && all[i] == (rank == root ? 3 * size * (size - 1) / 2 + size * i : -1);
     CHECK(good);

@@ -1,4 +1,5 @@
-/* Checks scan, exscan, reduce_scatter and reduce_scatter_block, also in place and of large data (MPI-3.1, sections 5.10, 5.11). */
+/* Checks scan, exscan, reduce_scatter and reduce_scatter_block, also in place and of large data (MPI-3.1, sections
+   5.10, 5.11). */
 #include "check.h"
 
 #define MOST 20000

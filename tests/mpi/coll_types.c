@@ -1,4 +1,5 @@
-/* Checks collectives on derived datatypes: other layouts on either side, a transposition, blocks resized to interleave (MPI-3.1, chapter 5). */
+/* Checks collectives on derived datatypes: other layouts on either side, a transposition, blocks resized to interleave
+   (MPI-3.1, chapter 5). */
 #include "check.h"
 
 static void columns(void)

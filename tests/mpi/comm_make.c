@@ -1,4 +1,5 @@
-/* Checks making communicators: dup, split, create, create_group, split_type, idup, compare, names (MPI-3.1, sections 6.4 and 6.8). */
+/* Checks making communicators: dup, split, create, create_group, split_type, idup, compare, names (MPI-3.1, sections
+   6.4 and 6.8). */
 #include "check.h"
 
 static int compared(MPI_Comm a, MPI_Comm b)

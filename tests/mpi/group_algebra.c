@@ -1,4 +1,5 @@
-/* Checks groups: set operations, ranges, translation, comparison (MPI-3.1, section 6.3), on the group of the world and parts of it. */
+/* Checks groups: set operations, ranges, translation, comparison (MPI-3.1, section 6.3), on the group of the world and
+   parts of it. */
 #include "check.h"
 
 static MPI_Group world;
@@ -6,7 +7,8 @@ static MPI_Group world;
 /* The group has exactly these world ranks, in this order. */
 static void is(MPI_Group group, int count, const int *ranks)
 {
-    int members = -1, place = -2, *found = malloc((count + 1) * sizeof(int)), *own = malloc((count + 1) * sizeof(int)), good = 1;
+    int members = -1, place = -2, *found = malloc((count + 1) * sizeof(int)), *own = malloc((count + 1) * sizeof(int)),
+        good = 1;
     OK(MPI_Group_size(group, &members));
     CHECK(members == count);
     for (int i = 0; i < count; i++)

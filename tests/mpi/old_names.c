@@ -97,7 +97,10 @@ int main(int argc, char **argv)
     start(&argc, &argv, "old_names");
     keys();
 #if REMOVED
+    /* Uncounted, so that the last line is the same everywhere. */
+    long counted = checks;
     removed();
+    checks = counted;
 #endif
     return finish();
 }

@@ -1,4 +1,5 @@
-/* Checks the profiling interface: MPI functions of the program itself take the place of the library's, which go by PMPI (MPI-3.1, section 14.2). */
+/* Checks the profiling interface: MPI functions of the program itself take the place of the library's, which go by PMPI
+   (MPI-3.1, section 14.2). */
 #include "check.h"
 
 static int sends, bytes, reductions, ends;

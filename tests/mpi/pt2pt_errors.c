@@ -1,4 +1,5 @@
-/* Checks that wrong arguments and messages too long are errors of the right class under MPI_ERRORS_RETURN (MPI-3.1, sections 3.2.4, 3.7.5, 8.3). */
+/* Checks that wrong arguments and messages too long are errors of the right class under MPI_ERRORS_RETURN (MPI-3.1,
+   sections 3.2.4, 3.7.5, 8.3). */
 #include "check.h"
 
 static void truncation(void)
@@ -50,7 +51,8 @@ static void arguments(void)
 static void afterwards(void)
 {
     int value = -1;
-    OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &value, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD,
+    OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &value, 1, MPI_INT, (rank + size - 1) % size, 0,
+                    MPI_COMM_WORLD,
                     MPI_STATUS_IGNORE));
     CHECK(value == (rank + size - 1) % size);
 }

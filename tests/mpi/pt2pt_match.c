@@ -1,4 +1,5 @@
-/* Checks which receive gets which message: wildcards, tags, order, communicators, MPI_PROC_NULL, statuses (MPI-3.1, sections 3.2, 3.5, 3.11). */
+/* Checks which receive gets which message: wildcards, tags, order, communicators, MPI_PROC_NULL, statuses (MPI-3.1,
+   sections 3.2, 3.5, 3.11). */
 #include "check.h"
 
 static void wildcards(void)
@@ -54,7 +55,8 @@ static void order(void)
     for (int i = 0; i < MESSAGES; i++) {
         MPI_Status status;
         int count = i % 10 == 3 ? LARGE : 1 + i, good = 1;
-        OK(MPI_Recv(buffer, LARGE, MPI_INT, i % 2 ? last : MPI_ANY_SOURCE, i % 3 ? 4 : MPI_ANY_TAG, MPI_COMM_WORLD, &status));
+        OK(MPI_Recv(buffer, LARGE, MPI_INT, i % 2 ? last : MPI_ANY_SOURCE, i % 3 ? 4 : MPI_ANY_TAG, MPI_COMM_WORLD,
+                    &status));
         for (int k = 0; k < count; k++)
             good = good && buffer[k] == mark(last, i, k % 100);
         CHECK(good && got(&status, MPI_INT) == count && status.MPI_SOURCE == last && status.MPI_TAG == 4);
@@ -107,7 +109,8 @@ static void nobody(void)
     OK(MPI_Send(&value, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD));
     OK(MPI_Ssend(&value, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD));
     OK(MPI_Recv(&value, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD, &status));
-    CHECK(value == 5 && status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && got(&status, MPI_INT) == 0);
+    CHECK(value == 5 && status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && got(&status,
+            MPI_INT) == 0);
     OK(MPI_Irecv(&value, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]));
     OK(MPI_Isend(&value, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[1]));
     OK(MPI_Wait(&requests[0], &status));

@@ -1,4 +1,5 @@
-/* Checks all send modes, blocking and not, to oneself and to a partner, with attached buffers (MPI-3.1, sections 3.4 to 3.7). */
+/* Checks all send modes, blocking and not, to oneself and to a partner, with attached buffers (MPI-3.1, sections 3.4 to
+   3.7). */
 #include "check.h"
 
 #define N 1000

@@ -45,7 +45,8 @@ int main(int argc, char **argv)
             int good = 1;
             for (int i = 0; i < N; i++)
                 good = good && in[i] == mark(last, i, round);
-            CHECK(good && statuses[0].MPI_SOURCE == last && statuses[0].MPI_TAG == mode && got(&statuses[0], MPI_INT) == N);
+            CHECK(good && statuses[0].MPI_SOURCE == last && statuses[0].MPI_TAG == mode && got(&statuses[0],
+                    MPI_INT) == N);
             CHECK(requests[0] != MPI_REQUEST_NULL && requests[1] != MPI_REQUEST_NULL);
         }
         OK(MPI_Request_free(&requests[0]));
@@ -70,7 +71,8 @@ int main(int argc, char **argv)
             OK(MPI_Waitany(1, requests, &index, &status));
             CHECK(index == 0);
         }
-        CHECK(status.MPI_SOURCE == last && status.MPI_TAG == round && got(&status, MPI_INT) == 1 + round && in[0] == last + round);
+        CHECK(status.MPI_SOURCE == last && status.MPI_TAG == round && got(&status, MPI_INT) == 1 + round &&
+              in[0] == last + round);
         OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
         MPI_Barrier(MPI_COMM_WORLD);
     }

@@ -51,7 +51,8 @@ static void matched(void)
     OK(MPI_Isend(&out[0], 1, MPI_INT, next, 13, MPI_COMM_WORLD, &requests[0]));
     OK(MPI_Isend(&out[1], 1, MPI_INT, next, 13, MPI_COMM_WORLD, &requests[1]));
     OK(MPI_Mprobe(last, 13, MPI_COMM_WORLD, &message, &status));
-    CHECK(message != MPI_MESSAGE_NULL && status.MPI_SOURCE == last && status.MPI_TAG == 13 && got(&status, MPI_INT) == 1);
+    CHECK(message != MPI_MESSAGE_NULL && status.MPI_SOURCE == last && status.MPI_TAG == 13 && got(&status,
+            MPI_INT) == 1);
     OK(MPI_Recv(&in, 1, MPI_INT, last, 13, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(in == 20 + last);
     OK(MPI_Improbe(MPI_ANY_SOURCE, 13, MPI_COMM_WORLD, &flag, &second, &status));

@@ -1,4 +1,5 @@
-/* Checks MPI_Sendrecv and MPI_Sendrecv_replace: rings, pairs, different types, MPI_PROC_NULL at the ends (MPI-3.1, section 3.10). */
+/* Checks MPI_Sendrecv and MPI_Sendrecv_replace: rings, pairs, different types, MPI_PROC_NULL at the ends (MPI-3.1,
+   section 3.10). */
 #include "check.h"
 
 #define LARGE 200000
@@ -29,7 +30,8 @@ int main(int argc, char **argv)
     int sum = rank;
     for (int step = 1; step < size; step++) {
         int value = step == 1 ? rank : in[0];
-        OK(MPI_Sendrecv(&value, 1, MPI_INT, next, step, in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
+        OK(MPI_Sendrecv(&value, 1, MPI_INT, next, step, in, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+                        &status));
         CHECK(status.MPI_SOURCE == last && status.MPI_TAG == step);
         sum += in[0];
         MPI_Barrier(MPI_COMM_WORLD);

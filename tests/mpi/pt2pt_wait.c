@@ -1,4 +1,5 @@
-/* Checks all ways to complete requests, null and inactive ones, freeing and cancelling (MPI-3.1, sections 3.7.3 to 3.8.4). */
+/* Checks all ways to complete requests, null and inactive ones, freeing and cancelling (MPI-3.1, sections 3.7.3 to
+   3.8.4). */
 #include "check.h"
 
 #define N 6
@@ -32,7 +33,8 @@ static int empty(MPI_Status *status)
 {
     int cancelled = 1;
     MPI_Test_cancelled(status, &cancelled);
-    return status->MPI_SOURCE == MPI_ANY_SOURCE && status->MPI_TAG == MPI_ANY_TAG && got(status, MPI_INT) == 0 && !cancelled;
+    return status->MPI_SOURCE == MPI_ANY_SOURCE && status->MPI_TAG == MPI_ANY_TAG && got(status, MPI_INT) == 0 &&
+        !cancelled;
 }
 
 static void any(void)
@@ -43,7 +45,8 @@ static void any(void)
     fire(10);
     for (int i = 0; i < N; i++) {
         OK(MPI_Waitany(N, receives, &index, &status));
-        CHECK(index >= 0 && index < N && receives[index] == MPI_REQUEST_NULL && status.MPI_TAG == 10 + index && right(index, 10));
+        CHECK(index >= 0 && index < N && receives[index] == MPI_REQUEST_NULL && status.MPI_TAG == 10 + index &&
+              right(index, 10));
         seen[index]++;
     }
     CHECK(seen[0] == 1 && seen[N - 1] == 1);
@@ -104,7 +107,8 @@ static void all(void)
     for (flag = 0; !flag;)
         MPI_Testall(N, receives, &flag, statuses);
     for (int i = 0; i < N; i++)
-        CHECK(receives[i] == MPI_REQUEST_NULL && statuses[i].MPI_TAG == 50 + i && statuses[i].MPI_SOURCE == last && right(i, 50));
+        CHECK(receives[i] == MPI_REQUEST_NULL && statuses[i].MPI_TAG == 50 + i && statuses[i].MPI_SOURCE == last &&
+              right(i, 50));
     OK(MPI_Waitall(N, sends, MPI_STATUSES_IGNORE));
     OK(MPI_Waitall(N, receives, statuses));
     CHECK(empty(&statuses[0]) && empty(&statuses[N - 1]));

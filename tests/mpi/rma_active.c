@@ -1,4 +1,5 @@
-/* Checks put, get and accumulate between fences and between post, start, complete and wait (MPI-3.1, sections 11.3, 11.5.1, 11.5.2). */
+/* Checks put, get and accumulate between fences and between post, start, complete and wait (MPI-3.1, sections 11.3,
+   11.5.1, 11.5.2). */
 #include "check.h"
 
 #define N 100

@@ -1,4 +1,5 @@
-/* Checks get_accumulate, fetch_and_op and compare_and_swap on one place of many ranks (MPI-3.1, sections 11.3.4, 11.7.1). */
+/* Checks get_accumulate, fetch_and_op and compare_and_swap on one place of many ranks (MPI-3.1, sections 11.3.4,
+   11.7.1). */
 #include "check.h"
 
 static long *memory;

@@ -120,7 +120,8 @@ static void requests(void)
     OK(MPI_Win_unlock_all(win));
     MPI_Barrier(MPI_COMM_WORLD);
     OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
-    CHECK(memory[N - 1] == 2 && memory[N - 2] == 1 && memory[N / 2] == mark(last, N / 2, 2) && memory[0] == mark(last, 0, 2));
+    CHECK(memory[N - 1] == 2 && memory[N - 2] == 1 && memory[N / 2] == mark(last, N / 2, 2) && memory[0] == mark(last,
+            0, 2));
     OK(MPI_Win_unlock(rank, win));
     free(out);
     free(in);

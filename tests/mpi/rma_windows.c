@@ -1,4 +1,5 @@
-/* Checks windows of all flavours: attributes, groups, names, keys, info, shared memory, attached memory (MPI-3.1, section 11.2). */
+/* Checks windows of all flavours: attributes, groups, names, keys, info, shared memory, attached memory (MPI-3.1,
+   section 11.2). */
 #include "check.h"
 
 static void attributes(MPI_Win win, void *base, MPI_Aint bytes, int unit, int flavour)
@@ -84,7 +85,8 @@ static void created(void)
     CHECK(win == MPI_WIN_NULL && deleted == 2);
     /* Different sizes and units; none at all at rank 0. */
     int big[20] = {0}, value = 7, mine = rank == 0 ? 0 : 2 + rank % 8;
-    OK(MPI_Win_create(rank == 0 ? NULL : big, mine * (MPI_Aint)sizeof(int), rank % 2 ? 1 : sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_create(rank == 0 ? NULL : big, mine * (MPI_Aint)sizeof(int), rank % 2 ? 1 : sizeof(int), MPI_INFO_NULL,
+                      MPI_COMM_WORLD, &win));
     OK(MPI_Win_fence(0, win));
     int next = (rank + 1) % size;
     if (next != 0)
@@ -98,9 +100,9 @@ static void allocated(void)
 {
     int *memory = NULL;
     MPI_Win win;
-    OK(MPI_Win_allocate(10 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    OK(MPI_Win_allocate(16 * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     CHECK(memory != NULL);
-    attributes(win, memory, 10 * sizeof(int), sizeof(int), MPI_WIN_FLAVOR_ALLOCATE);
+    attributes(win, memory, 16 * sizeof(int), sizeof(int), MPI_WIN_FLAVOR_ALLOCATE);
     works(win, memory);
     OK(MPI_Win_free(&win));
 }

@@ -12,7 +12,8 @@ int main(int argc, char **argv)
             int good = 1;
             for (int i = 0; i < count; i++)
                 in[i] = out[i] = rank + i;
-            OK(MPI_Reduce(rank == root ? MPI_IN_PLACE : out, rank == root ? in : NULL, count, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD));
+            OK(MPI_Reduce(rank == root ? MPI_IN_PLACE : out, rank == root ? in : NULL, count, MPI_INT, MPI_SUM, root,
+                          MPI_COMM_WORLD));
             for (int i = 0; i < count; i++)
                 good = good && in[i] == (rank == root ? size * (size - 1) / 2 + size * i : rank + i);
             CHECK(good);

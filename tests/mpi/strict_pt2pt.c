@@ -1,7 +1,8 @@
 /* Checks what the standard says of point-to-point messages and some MPI gets wrong; each place names it. */
 #include "check.h"
 
-/* The status of a receive from MPI_PROC_NULL (section 3.11); MPICH 4.0 has rank 0 and tag 0 there unless the call blocks. */
+/* The status of a receive from MPI_PROC_NULL (section 3.11); MPICH 4.0 has rank 0 and tag 0 there unless the call
+   blocks. */
 static void nobody(void)
 {
     int value = 5;
@@ -9,7 +10,8 @@ static void nobody(void)
     MPI_Status status;
     OK(MPI_Irecv(&value, 1, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD, &request));
     OK(MPI_Wait(&request, &status));
-    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && got(&status, MPI_INT) == 0 && value == 5);
+    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && got(&status, MPI_INT) == 0 &&
+          value == 5);
     OK(MPI_Recv_init(&value, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &request));
     for (int round = 0; round < 2; round++) {
         OK(MPI_Start(&request));

@@ -22,11 +22,11 @@ static void external(void)
     OK(MPI_Unpack_external("external32", buffer, 12, &position, &back, 1, type));
     CHECK(back.i == 7 && back.d == -2.0 && position == 12);
     OK(MPI_Type_free(&type));
-    /* Open MPI 4.1 writes more than it said. */
+    /* A long has four bytes there (section 13.5.2); Open MPI 4.1 says eight, and writes four. */
     long l = 258, l_back = 0;
     position = 0;
     OK(MPI_Pack_external_size("external32", 1, MPI_LONG, &bytes));
-    CHECK(bytes == 4 || bytes == 8);
+    CHECK(bytes == 4);
     OK(MPI_Pack_external("external32", &l, 1, MPI_LONG, buffer, sizeof buffer, &position));
     CHECK(position == bytes && buffer[bytes - 1] == 2 && buffer[bytes - 2] == 1);
     position = 0;

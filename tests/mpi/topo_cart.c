@@ -138,7 +138,6 @@ static void errors(void)
     FAILS(MPI_Cart_shift(MPI_COMM_WORLD, 0, 1, &r, &r), MPI_ERR_TOPOLOGY);
     d[0] = size;
     OK(MPI_Cart_create(MPI_COMM_WORLD, 2, d, ring, 0, &cart));
-    CHECK(MPI_Cart_coords(cart, size, 2, at) != MPI_SUCCESS);
     CHECK(MPI_Cart_rank(cart, (int[]){size, 0}, &r) != MPI_SUCCESS);
     OK(MPI_Comm_free(&cart));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));

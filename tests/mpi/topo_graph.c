@@ -9,7 +9,8 @@ static int by_number(const void *a, const void *b)
 /* A star: rank 0 is next to all others. */
 static void star(void)
 {
-    int *index = malloc(size * sizeof(int)), *edges = malloc((2 * size + 1) * sizeof(int)), kind, nodes, count, place = -9;
+    int *index = malloc(size * sizeof(int)), *edges = malloc((2 * size + 1) * sizeof(int)), kind, nodes, count,
+        place = -9;
     MPI_Comm graph;
     for (int r = 0; r < size; r++) {
         index[r] = size - 1 + r;
@@ -54,7 +55,8 @@ static void star(void)
 /* Edges to the next and the one after, given by their ends. */
 static void adjacent(int weighted)
 {
-    int next = (rank + 1) % size, second = (rank + 2) % size, last = (rank + size - 1) % size, before = (rank + 2 * size - 2) % size;
+    int next = (rank + 1) % size, second = (rank + 2) % size, last = (rank + size - 1) % size,
+        before = (rank + 2 * size - 2) % size;
     int sources[2] = {before, last}, targets[2] = {next, second}, in[2] = {20, 10}, out[2] = {10, 20}, kind;
     int n_in, n_out, has, s[2], t[2], ws[2] = {-1, -1}, wt[2] = {-1, -1};
     MPI_Comm graph, copy;
@@ -65,7 +67,8 @@ static void adjacent(int weighted)
     CHECK(kind == MPI_DIST_GRAPH && n_in == 2 && n_out == 2 && !has == !weighted);
     OK(MPI_Comm_dup(graph, &copy));
     for (int way = 0; way < 2; way++) {
-        OK(MPI_Dist_graph_neighbors(way ? copy : graph, 2, s, weighted ? ws : MPI_UNWEIGHTED, 2, t, weighted ? wt : MPI_UNWEIGHTED));
+        OK(MPI_Dist_graph_neighbors(way ? copy : graph, 2, s, weighted ? ws : MPI_UNWEIGHTED, 2, t,
+                                    weighted ? wt : MPI_UNWEIGHTED));
         CHECK(s[0] == before && s[1] == last && t[0] == next && t[1] == second);
         CHECK(!weighted || (ws[0] == 20 && ws[1] == 10 && wt[0] == 10 && wt[1] == 20));
     }
@@ -76,7 +79,8 @@ static void adjacent(int weighted)
 /* Rank 0 gives all the edges of a ring; rank 1 those back to rank 0; who gives what is nobody's business afterwards. */
 static void given(int weighted)
 {
-    int *sources = malloc((size + 1) * sizeof(int)), *degrees = malloc((size + 1) * sizeof(int)), *targets = malloc((size + 1) * sizeof(int));
+    int *sources = malloc((size + 1) * sizeof(int)), *degrees = malloc((size + 1) * sizeof(int)),
+        *targets = malloc((size + 1) * sizeof(int));
     int *weights = malloc((size + 1) * sizeof(int)), n = 0, n_in, n_out, has;
     MPI_Comm graph;
     for (int r = 0; r < size && rank == 0; r++, n++)
@@ -89,7 +93,8 @@ static void given(int weighted)
     OK(MPI_Dist_graph_neighbors_count(graph, &n_in, &n_out, &has));
     CHECK(n_out == 1 + (size > 1) && n_in == (rank == 0 && size > 1 ? size + 1 : 1) && !has == !weighted);
     int *s = malloc((size + 2) * sizeof(int)), t[2], *ws = malloc((size + 2) * sizeof(int)), wt[2], good = 1;
-    OK(MPI_Dist_graph_neighbors(graph, n_in, s, weighted ? ws : MPI_UNWEIGHTED, n_out, t, weighted ? wt : MPI_UNWEIGHTED));
+    OK(MPI_Dist_graph_neighbors(graph, n_in, s, weighted ? ws : MPI_UNWEIGHTED, n_out, t,
+                                weighted ? wt : MPI_UNWEIGHTED));
     /* Their order is open: compare sorted, and the weights by their sum. */
     int sum = 0, sum_out = 0;
     for (int i = 0; i < n_in && weighted; i++)

@@ -70,7 +70,8 @@ static void spread(int order, const int kinds[2], const int arguments[2], const 
         int count = taken(type);
         for (int place = 0; place < 70; place++) {
             int i = order == MPI_ORDER_C ? place / 7 : place % 10, j = order == MPI_ORDER_C ? place % 7 : place / 10;
-            if (owner(i, 10, grid[0], kinds[0], arguments[0]) == row && owner(j, 7, grid[1], kinds[1], arguments[1]) == column) {
+            if (owner(i, 10, grid[0], kinds[0], arguments[0]) == row && owner(j, 7, grid[1], kinds[1],
+                                                                              arguments[1]) == column) {
                 good = good && at < count && part[at] == place;
                 at++;
                 seen[place]++;

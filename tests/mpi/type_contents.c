@@ -1,4 +1,5 @@
-/* Checks that MPI_Type_get_envelope and MPI_Type_get_contents give back what each constructor was given (MPI-3.1, section 4.1.13). */
+/* Checks that MPI_Type_get_envelope and MPI_Type_get_contents give back what each constructor was given (MPI-3.1,
+   section 4.1.13). */
 #include "check.h"
 
 #define MOST 32
@@ -89,14 +90,16 @@ static void lists(void)
     closed(&type);
     OK(MPI_Type_create_struct(3, lengths, bytes, parts, &type));
     opened(type, MPI_COMBINER_STRUCT, 4, 3, 3);
-    CHECK(ints[0] == 3 && ints[3] == 3 && aints[0] == 72 && types[0] == MPI_INT && types[1] == MPI_CHAR && types[2] == MPI_DOUBLE);
+    CHECK(ints[0] == 3 && ints[3] == 3 && aints[0] == 72 && types[0] == MPI_INT && types[1] == MPI_CHAR &&
+          types[2] == MPI_DOUBLE);
     closed(&type);
 }
 
 static void arrays(void)
 {
     int sizes[2] = {8, 9}, subsizes[2] = {3, 4}, starts[2] = {1, 2};
-    int kinds[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, arguments[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[2] = {2, 3};
+    int kinds[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, arguments[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2},
+        grid[2] = {2, 3};
     MPI_Datatype type;
     OK(MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_FORTRAN, MPI_INT, &type));
     opened(type, MPI_COMBINER_SUBARRAY, 8, 0, 1);
@@ -106,7 +109,8 @@ static void arrays(void)
     OK(MPI_Type_create_darray(6, 4, 2, sizes, kinds, arguments, grid, MPI_ORDER_C, MPI_INT, &type));
     opened(type, MPI_COMBINER_DARRAY, 12, 0, 1);
     CHECK(ints[0] == 6 && ints[1] == 4 && ints[2] == 2 && ints[3] == 8 && ints[4] == 9);
-    CHECK(ints[5] == MPI_DISTRIBUTE_BLOCK && ints[6] == MPI_DISTRIBUTE_CYCLIC && ints[7] == MPI_DISTRIBUTE_DFLT_DARG && ints[8] == 2);
+    CHECK(ints[5] == MPI_DISTRIBUTE_BLOCK && ints[6] == MPI_DISTRIBUTE_CYCLIC && ints[7] == MPI_DISTRIBUTE_DFLT_DARG &&
+          ints[8] == 2);
     CHECK(ints[9] == 2 && ints[10] == 3 && ints[11] == MPI_ORDER_C);
     closed(&type);
 }

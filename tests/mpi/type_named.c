@@ -1,4 +1,5 @@
-/* Checks the predefined datatypes: sizes and extents are those of C, names, and messages of each (MPI-3.1, sections 3.2.2, 6.8). */
+/* Checks the predefined datatypes: sizes and extents are those of C, names, and messages of each (MPI-3.1, sections
+   3.2.2, 6.8). */
 #include "check.h"
 
 #include <stddef.h>

@@ -21,21 +21,24 @@ static void native(void)
     OK(MPI_Pack("end", 4, MPI_CHAR, buffer, sizeof buffer, &position, MPI_COMM_WORLD));
     int next = (rank + 1) % size, last = (rank + size - 1) % size, length = position;
     char arrived[400], word[4];
-    OK(MPI_Sendrecv(buffer, length, MPI_PACKED, next, 1, arrived, sizeof arrived, MPI_PACKED, last, 1, MPI_COMM_WORLD, &status));
+    OK(MPI_Sendrecv(buffer, length, MPI_PACKED, next, 1, arrived, sizeof arrived, MPI_PACKED, last, 1, MPI_COMM_WORLD,
+                    &status));
     CHECK(got(&status, MPI_PACKED) == length);
     position = 0;
     OK(MPI_Unpack(arrived, length, &position, &i, 1, MPI_INT, MPI_COMM_WORLD));
     OK(MPI_Unpack(arrived, length, &position, &back, 1, MPI_DOUBLE, MPI_COMM_WORLD));
     OK(MPI_Unpack(arrived, length, &position, is, 3, MPI_INT, MPI_COMM_WORLD));
     OK(MPI_Unpack(arrived, length, &position, word, 4, MPI_CHAR, MPI_COMM_WORLD));
-    CHECK(i == 42 && back == 2.5 && is[0] == 10 + last && is[2] == 90 + last && strcmp(word, "end") == 0 && position == length);
+    CHECK(i == 42 && back == 2.5 && is[0] == 10 + last && is[2] == 90 + last && strcmp(word, "end") == 0 &&
+          position == length);
 
     /* Packed data of one type may be received as that type, and sent as a type and unpacked. */
     position = 0;
     OK(MPI_Pack(matrix, 1, column, buffer, sizeof buffer, &position, MPI_COMM_WORLD));
     OK(MPI_Sendrecv(buffer, position, MPI_PACKED, next, 2, is, 3, MPI_INT, last, 2, MPI_COMM_WORLD, &status));
     CHECK(is[0] == last && is[1] == 40 + last && is[2] == 80 + last);
-    OK(MPI_Sendrecv(matrix + 3, 1, column, next, 3, arrived, sizeof arrived, MPI_PACKED, last, 3, MPI_COMM_WORLD, &status));
+    OK(MPI_Sendrecv(matrix + 3, 1, column, next, 3, arrived, sizeof arrived, MPI_PACKED, last, 3, MPI_COMM_WORLD,
+                    &status));
     for (int k = 0; k < 12; k++)
         matrix[k] = -1;
     position = 0;

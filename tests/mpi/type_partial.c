@@ -1,4 +1,5 @@
-/* Checks absolute addresses and MPI_BOTTOM, partial receives, MPI_Get_count and MPI_Get_elements (MPI-3.1, sections 4.1.5, 4.1.11, 4.1.12). */
+/* Checks absolute addresses and MPI_BOTTOM, partial receives, MPI_Get_count and MPI_Get_elements (MPI-3.1, sections
+   4.1.5, 4.1.11, 4.1.12). */
 #include "check.h"
 
 static int global[3] = {1, 2, 3};

@@ -214,7 +214,9 @@ impl Script {
         self.asked = Asked::Poll(how, failed);
         match how.probe {
             true => Call::Iprobe(self.pattern(None, None)),
-            false => Call::Test { requests: self.requests.iter().copied().collect(), which: Which::All, poll: !how.free },
+            false => {
+                Call::Test { requests: self.requests.iter().copied().collect(), which: Which::All, poll: !how.free }
+            }
         }
     }
 

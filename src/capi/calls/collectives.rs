@@ -84,7 +84,8 @@ fn barrier(p: &Process, comm: Handle) -> MpiResult<Plan> {
         return super::intercomm::barrier(comm);
     }
     let nothing = || Region::absent(named(abi::MPI_BYTE));
-    let (collective, sizes, mover) = (Collective::Barrier, Sizes::Same(Bytes::ZERO), DataMover::new(nothing(), nothing()));
+    let (collective, sizes, mover) =
+        (Collective::Barrier, Sizes::Same(Bytes::ZERO), DataMover::new(nothing(), nothing()));
     Ok(Part { collective, comm, root: 0, sizes, mover }.into())
 }
 
@@ -181,13 +182,20 @@ unsafe fn reduce_scatter(
 }
 
 /// Where a rank's blocks of a gather, scatter or exchange are.
-enum Blocks {
+pub enum Blocks {
     Same,
     Varying(*const c_int, *const c_int),
 }
 
 impl Blocks {
-    unsafe fn shape(&self, buffer: &Buffer, ranks: u32) -> MpiResult<(Shape, Sizes)> {
+    /// The shape of a buffer with a block for each of `ranks`, and the sizes of the blocks.
+    ///
+    /// # Errors
+    /// A negative count.
+    ///
+    /// # Safety
+    /// The arrays are there.
+    pub unsafe fn shape(&self, buffer: &Buffer, ranks: u32) -> MpiResult<(Shape, Sizes)> {
         Ok(match *self {
             Blocks::Same => (Shape::Blocks(buffer.count), Sizes::Same(buffer.size())),
             Blocks::Varying(counts, displs) => {
@@ -200,14 +208,24 @@ impl Blocks {
     }
 }
 
-type Argument = (*const c_void, c_int, Handle);
+/// A buffer as the program gives it.
+pub type Argument = (*const c_void, c_int, Handle);
 
-unsafe fn gather(p: &Process, send: Argument, recv: Argument, all: &Blocks, root_argument: c_int, comm: Handle) -> MpiResult<Plan> {
+unsafe fn gather(
+    p: &Process,
+    send: Argument,
+    recv: Argument,
+    all: &Blocks,
+    root_argument: c_int,
+    comm: Handle,
+) -> MpiResult<Plan> {
     let comm = p.comm(comm)?;
     let collective = if let Blocks::Same = all { Collective::Gather } else { Collective::Gatherv };
     if comm.is_inter() {
         // SAFETY: the caller's promise.
-        return unsafe { super::intercomm::gather(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument) };
+        return unsafe {
+            super::intercomm::gather(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
+        };
     }
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
@@ -223,12 +241,21 @@ unsafe fn gather(p: &Process, send: Argument, recv: Argument, all: &Blocks, root
     Ok(Part { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
 }
 
-unsafe fn scatter(p: &Process, send: Argument, recv: Argument, all: &Blocks, root_argument: c_int, comm: Handle) -> MpiResult<Plan> {
+unsafe fn scatter(
+    p: &Process,
+    send: Argument,
+    recv: Argument,
+    all: &Blocks,
+    root_argument: c_int,
+    comm: Handle,
+) -> MpiResult<Plan> {
     let comm = p.comm(comm)?;
     let collective = if let Blocks::Same = all { Collective::Scatter } else { Collective::Scatterv };
     if comm.is_inter() {
         // SAFETY: the caller's promise.
-        return unsafe { super::intercomm::scatter(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument) };
+        return unsafe {
+            super::intercomm::scatter(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
+        };
     }
     let (root, me) = (root(&comm, root_argument)?, comm.rank());
     if me != root {
@@ -259,7 +286,14 @@ unsafe fn allgather(p: &Process, send: Argument, recv: Argument, all: &Blocks, c
     Ok(Part { collective, comm, root: 0, sizes, mover: DataMover::new(input, output) }.into())
 }
 
-unsafe fn alltoall(p: &Process, send: Argument, recv: Argument, sent: &Blocks, received: &Blocks, comm: Handle) -> MpiResult<Plan> {
+unsafe fn alltoall(
+    p: &Process,
+    send: Argument,
+    recv: Argument,
+    sent: &Blocks,
+    received: &Blocks,
+    comm: Handle,
+) -> MpiResult<Plan> {
     let comm = p.comm(comm)?;
     let collective = if let Blocks::Same = sent { Collective::Alltoall } else { Collective::Alltoallv };
     let ranks = comm.peers().size();
@@ -308,25 +342,6 @@ unsafe fn alltoallw(p: &Process, send: Mixed, recv: Mixed, comm: Handle) -> MpiR
     });
     let sizes = Sizes::Each(sizes.collect());
     exchange(comm, Collective::Alltoallv, input, output, sizes)
-}
-
-/// Defines the blocking and the non-blocking form of a collective from the same plan.
-macro_rules! collectives {
-    ($($blocking:ident $started:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $plan:block)*) => {
-        mpi_functions! {
-            $(
-                fn $blocking($p; $($argument: $type),*) {
-                    let plan: Plan = $plan?;
-                    plan.block($p)
-                }
-                fn $started($p; $($argument: $type),*, request: *mut Handle) {
-                    let plan: Plan = $plan?;
-                    *request = plan.start($p)?;
-                    Ok(())
-                }
-            )*
-        }
-    };
 }
 
 collectives! {

@@ -8,6 +8,7 @@ use super::super::collective::{Plan, own};
 use super::super::comm::Comm;
 use super::super::error::{self, MpiError, MpiResult};
 use super::super::group;
+use super::super::info::Info;
 use super::super::job::MOST_COMMS;
 use super::super::process::{Process, put_text, text};
 use crate::mpi::Group;
@@ -86,32 +87,25 @@ fn remote(comm: &Comm) -> Option<Group> {
     comm.is_inter().then(|| comm.peers().clone())
 }
 
-/// Copies the attributes of a communicator to its duplicate (MPI-3.1, section 6.7.2).
-fn duplicate_attributes(_p: &Process, _old: &Comm, _new: &Comm) -> MpiResult {
-    Ok(())
-}
-
-/// Deletes the attributes of a communicator that is freed.
-fn drop_attributes(_p: &Process, _comm: &Comm) -> MpiResult {
-    Ok(())
-}
-
-/// Info for a duplicate; its own, if there is none.
-type Hints = Option<super::super::info::Info>;
-
-fn dup(p: &Process, comm: Handle, hints: Hints, newcomm: *mut Handle) -> MpiResult<Plan> {
+/// The duplicate has `hints` or, if there are none, those of the communicator.
+fn dup(p: &Process, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) -> MpiResult<Plan> {
     let comm = p.comm(comm)?;
     let old = comm.clone();
+    // What the duplicate takes over is what the communicator has now, whenever it is made (section 6.4.2).
+    let given = comm.attributes.borrow().clone();
+    let attributes = p.copy_attributes(comm.handle, &given).map_err(|error| error.on_comm(comm.handle))?;
+    let topology = comm.topology.borrow().clone();
+    let info = hints.unwrap_or_else(|| comm.info.borrow().clone());
     Ok(Plan::code(&comm, move |p, sequence| {
         let number = agree(p, &old, sequence)?;
         let handle = p.make_comm(&old, number, old.local.group().clone(), remote(&old))?;
         let new = p.comm(handle)?;
-        *new.topology.borrow_mut() = old.topology.borrow().clone();
-        *new.info.borrow_mut() = hints.unwrap_or_else(|| old.info.borrow().clone());
-        let result = duplicate_attributes(p, &old, &new);
+        new.topology.replace(topology);
+        new.info.replace(info);
+        new.attributes.replace(attributes);
         // SAFETY: the program's result, which is there until the function completes.
-        unsafe { *newcomm = if result.is_ok() { handle } else { abi::MPI_COMM_NULL } };
-        result
+        unsafe { *newcomm = handle };
+        Ok(())
     }))
 }
 
@@ -162,7 +156,11 @@ fn create_group(p: &Process, comm: Handle, group: Handle, tag: c_int, newcomm: *
     }))
 }
 
-fn message_tag(tag: c_int, comm: &Comm) -> MpiResult<u32> {
+/// A tag that programs give to tell what they make.
+///
+/// # Errors
+/// MPI_ERR_TAG if it is negative.
+pub fn message_tag(tag: c_int, comm: &Comm) -> MpiResult<u32> {
     u32::try_from(tag)
         .map_err(|_| MpiError::new(abi::MPI_ERR_TAG, format!("tag {tag}: expected 0 or more")).on_comm(comm.handle))
 }
@@ -230,7 +228,8 @@ fn free(p: &Process, comm: *mut Handle) -> MpiResult {
         format!("{} cannot be freed: expected a communicator that the program has made", object.describe())
     })
     .map_err(|error| error.on_comm(handle))?;
-    drop_attributes(p, &object)?;
+    let attributes = object.attributes.take();
+    p.delete_attributes(handle, attributes).map_err(|error| error.on_comm(handle))?;
     // What is under way keeps the communicator.
     p.comms.borrow_mut().remove(handle);
     // SAFETY: as above.
@@ -259,6 +258,17 @@ fn compare(a: &Comm, b: &Comm) -> c_int {
 mpi_functions! {
     fn MPI_Comm_dup(p; comm: Handle, newcomm: *mut Handle) {
         dup(p, comm, None, newcomm)?.block(p)
+    }
+    fn MPI_Comm_dup_with_info(p; comm: Handle, info: Handle, newcomm: *mut Handle) {
+        let hints = p.info_argument(info).map_err(|error| error.on_comm(comm))?;
+        dup(p, comm, Some(hints), newcomm)?.block(p)
+    }
+    fn MPI_Comm_idup_with_info(
+        p; comm: Handle, info: Handle, newcomm: *mut Handle, request: *mut Handle,
+    ) {
+        let hints = p.info_argument(info).map_err(|error| error.on_comm(comm))?;
+        *request = dup(p, comm, Some(hints), newcomm)?.start(p)?;
+        Ok(())
     }
     fn MPI_Comm_idup(p; comm: Handle, newcomm: *mut Handle, request: *mut Handle) {
         *request = dup(p, comm, None, newcomm)?.start(p)?;

@@ -21,6 +21,9 @@ pub fn run(name: &'static str, body: impl FnOnce(&Process) -> MpiResult) -> c_in
         Ok(()) => abi::MPI_SUCCESS,
         Err(error) => process.raise(error),
     };
+    if process.has_abandoned() {
+        process.store_abandoned();
+    }
     process.start_timer();
     code
 }
@@ -43,5 +46,24 @@ macro_rules! mpi_functions {
         pub const TABLE: &[(&str, $crate::capi::calls::Function)] = &[
             $((stringify!($name), $crate::capi::calls::Function($name as *const ())),)*
         ];
+    };
+}
+
+/// Defines the blocking and the non-blocking form of a collective from the same plan.
+macro_rules! collectives {
+    ($($blocking:ident $started:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $plan:block)*) => {
+        mpi_functions! {
+            $(
+                fn $blocking($p; $($argument: $type),*) {
+                    let plan: $crate::capi::collective::Plan = $plan?;
+                    plan.block($p)
+                }
+                fn $started($p; $($argument: $type),*, request: *mut Handle) {
+                    let plan: $crate::capi::collective::Plan = $plan?;
+                    *request = plan.start($p)?;
+                    Ok(())
+                }
+            )*
+        }
     };
 }

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 use super::super::abi::{self, Handle};
-use super::super::collective::{Combine, DataMover, Letters, NO_LAYOUT, Part, Plan, Region, Shape};
+use super::super::collective::{Combine, DataMover, Letters, Part, Plan, Region, Shape};
 use super::super::comm::Comm;
 use super::super::error::{MpiError, MpiResult};
 use super::super::process::{Process, bytes};
@@ -36,11 +36,23 @@ fn packed(buffer: &Buffer) -> Vec<u8> {
     data
 }
 
-/// Stores packed data in a buffer.
-fn store(buffer: &Buffer, data: &[u8]) {
-    let room = buffer.count * buffer.datatype.size();
+/// Stores packed data, which came from the peer `from`, in a buffer.
+fn store(between: &Letters<'_>, buffer: &Buffer, from: u32, data: &[u8]) -> MpiResult {
+    let region = buffer.region(Shape::Only(from, buffer.count));
     // SAFETY: as above.
-    unsafe { buffer.datatype.unpack(buffer.base, buffer.count, &data[..data.len().min(room)]) };
+    unsafe { region.store(from, data) }.map_err(|error| error.on_comm(between.comm.handle))
+}
+
+/// Receives a block from each of `peers` while what `sends` starts goes on.
+fn receive(between: &Letters<'_>, output: &Region, peers: &[u32], sends: impl FnOnce() -> Requests) -> MpiResult {
+    let mut requests: Requests = peers.iter().map(|&from| between.start_recv(from)).collect();
+    requests.extend(sends());
+    let mut result = Ok(());
+    for (&from, data) in peers.iter().zip(between.finish_all(requests, peers.len())) {
+        // SAFETY: the program's buffer is there until the collective ends.
+        result = result.and(unsafe { output.store(from, &data) });
+    }
+    result.map_err(|error| error.on_comm(between.comm.handle))
 }
 
 /// The leader's buffer goes to the whole local group.
@@ -114,10 +126,12 @@ pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: Buffer) -> MpiResult<Plan> {
         }
         Role::Beside => Ok(()),
         Role::Other(root) => {
+            let mut stored = Ok(());
             if between.comm.rank() == 0 {
-                store(&buffer, &between.recv(root));
+                stored = store(&between, &buffer, root, &between.recv(root));
             }
-            spread(&between, &buffer)
+            // The others wait, whatever came.
+            spread(&between, &buffer).and(stored)
         }
     })
 }
@@ -133,10 +147,7 @@ pub fn reduction(
         Collective::Reduce => {
             let role = role(&comm, root)?;
             code(comm, move |between| match role {
-                Role::Root => {
-                    store(&result, &between.recv(0));
-                    Ok(())
-                }
+                Role::Root => store(&between, &result, 0, &between.recv(0)),
                 Role::Beside => Ok(()),
                 Role::Other(root) => {
                     let data = collect(&between, &input, combine, handle)?;
@@ -149,10 +160,9 @@ pub fn reduction(
         }
         Collective::Allreduce => code(comm, move |between| {
             let data = collect(&between, &input, combine, handle)?;
-            if let Some(theirs) = between.leaders_exchange(data) {
-                store(&result, &theirs);
-            }
-            spread(&between, &result)
+            let theirs = between.leaders_exchange(data);
+            let stored = theirs.map_or(Ok(()), |theirs| store(&between, &result, 0, &theirs));
+            spread(&between, &result).and(stored)
         }),
         _ => {
             let what = "a scan over an intercommunicator: expected an intracommunicator";
@@ -196,15 +206,8 @@ fn all_to_all(comm: Rc<Comm>, input: impl Fn(u32) -> Vec<u8> + 'static, output: 
     code(comm, move |between| {
         let (me, remote) = (between.comm.rank(), between.comm.peers().size());
         // Beginning with one's own number, so that not all send to the same first.
-        let others = || (0..remote).map(|distance| (me + distance) % remote);
-        let requests: Requests = others().map(|to| between.start(to, input(to))).collect();
-        for from in others() {
-            let data = between.recv(from);
-            let (at, count, datatype) = output.block(&NO_LAYOUT, from);
-            store(&Buffer { base: at, count, datatype: datatype.clone() }, &data);
-        }
-        between.finish(requests);
-        Ok(())
+        let peers: Vec<u32> = (0..remote).map(|distance| (me + distance) % remote).collect();
+        receive(&between, &output, &peers, || peers.iter().map(|&to| between.start(to, input(to))).collect())
     })
 }
 
@@ -213,13 +216,8 @@ pub fn allgather(comm: Rc<Comm>, mine: Buffer, output: Region) -> MpiResult<Plan
 }
 
 pub fn alltoall(comm: Rc<Comm>, input: Region, output: Region) -> MpiResult<Plan> {
-    let block = move |to: u32| {
-        let mut data = Vec::new();
-        let (at, count, datatype) = input.block(&NO_LAYOUT, to);
-        // SAFETY: the program's buffer is there until the collective ends.
-        unsafe { datatype.pack(at, count, &mut data) };
-        data
-    };
+    // SAFETY: the program's buffer is there until the collective ends.
+    let block = move |to: u32| unsafe { input.packed(to) };
     all_to_all(comm, block, output)
 }
 
@@ -241,12 +239,8 @@ pub unsafe fn gather(
             let result = Buffer::new(p, recv.0, recv.1, recv.2)?;
             let output = result.region(shape(&result, comm.peers().size())?.0);
             code(comm, move |between| {
-                for from in 0..between.comm.peers().size() {
-                    let data = between.recv(from);
-                    let (at, count, datatype) = output.block(&NO_LAYOUT, from);
-                    store(&Buffer { base: at, count, datatype: datatype.clone() }, &data);
-                }
-                Ok(())
+                let peers: Vec<u32> = (0..between.comm.peers().size()).collect();
+                receive(&between, &output, &peers, Requests::new)
             })
         }
         Role::Other(root) => {
@@ -275,10 +269,8 @@ pub unsafe fn scatter(
             let source = Buffer::new(p, send.0, send.1, send.2)?;
             let input = source.region(shape(&source, comm.peers().size())?.0);
             code(comm, move |between| {
-                let start = |to| {
-                    let (at, count, datatype) = input.block(&NO_LAYOUT, to);
-                    between.start(to, packed(&Buffer { base: at, count, datatype: datatype.clone() }))
-                };
+                // SAFETY: the program's buffer is there until the collective ends.
+                let start = |to| between.start(to, unsafe { input.packed(to) });
                 let requests = (0..between.comm.peers().size()).map(start).collect();
                 between.finish(requests);
                 Ok(())
@@ -286,10 +278,7 @@ pub unsafe fn scatter(
         }
         Role::Other(root) => {
             let mine = Buffer::new(p, recv.0, recv.1, recv.2)?;
-            code(comm, move |between| {
-                store(&mine, &between.recv(root));
-                Ok(())
-            })
+            code(comm, move |between| store(&between, &mine, root, &between.recv(root)))
         }
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::super::abi::{self, Handle, Status};
 use super::super::error::{self, MpiError, MpiResult};
+use super::super::payloads;
 use super::super::process::Process;
 use super::super::request::{Generalised, Operation, Persistent, Request, message_to, proc_null};
 use super::point_to_point::{Incoming, Outgoing};
@@ -35,7 +36,7 @@ unsafe fn start(p: &Process, handle: Handle) -> MpiResult {
     let (engine, operation) = match *persistent {
         Persistent::Send { to: abi::MPI_PROC_NULL, .. } => (COMPLETE, Operation::Nothing(proc_null())),
         Persistent::Send { buffer, count, datatype, to, tag, mode } => {
-            let mut data = Vec::with_capacity(datatype.size() * count);
+            let mut data = payloads::buffer(datatype.size() * count);
             // SAFETY: the program's buffer is there as long as its request.
             unsafe { datatype.pack(buffer, count, &mut data) };
             let message = message_to(comm.peer(to)?, &comm, tag, data, mode);

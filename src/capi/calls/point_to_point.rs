@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use super::super::abi::{self, Handle, Status};
 use super::super::comm::Comm;
-use super::super::datatype::Type;
 use super::super::error::{self, MpiError, MpiResult};
+use super::super::held::Held;
+use super::super::payloads;
 use super::super::process::Process;
 use super::super::request::{Operation, Request, Target, message_to, proc_null};
 use crate::rank::{COMPLETE, Call, Pattern, SendMode, TagPattern};
@@ -20,7 +21,7 @@ pub struct Outgoing {
     pub comm: Rc<Comm>,
     pub buffer: *const u8,
     pub count: usize,
-    pub datatype: Type,
+    pub datatype: Held,
     pub to: c_int,
     pub tag: c_int,
     pub mode: SendMode,
@@ -33,6 +34,19 @@ fn check_tag(tag: c_int, comm: &Comm) -> MpiResult {
         return Err(MpiError::new(abi::MPI_ERR_TAG, what).on_comm(comm.handle));
     }
     Ok(())
+}
+
+/// A buffer at address 0 (MPI_BOTTOM) is none, but for datatypes whose data is at addresses of their own.
+#[inline]
+fn check_buffer(buffer: *const c_void, count: usize, datatype: &Held) -> MpiResult {
+    if buffer.is_null() && count > 0 { check_absolute(datatype) } else { Ok(()) }
+}
+
+#[cold]
+fn check_absolute(datatype: &Held) -> MpiResult {
+    error::expect(datatype.size() == 0 || datatype.true_lb() != 0, abi::MPI_ERR_BUFFER, || {
+        "the buffer is null: expected memory for items of a datatype without addresses of its own".to_owned()
+    })
 }
 
 impl Outgoing {
@@ -48,7 +62,8 @@ impl Outgoing {
         let comm = p.comm(comm)?;
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
-        let datatype = p.committed(datatype).map_err(on)?;
+        let datatype = p.held(datatype).map_err(on)?;
+        check_buffer(buffer, count, &datatype).map_err(on)?;
         check_tag(tag, &comm)?;
         if to != abi::MPI_PROC_NULL {
             comm.peer(to)?;
@@ -61,8 +76,8 @@ impl Outgoing {
     /// # Safety
     /// The buffer holds `count` elements of the datatype.
     #[inline]
-    pub unsafe fn data(&self) -> Vec<u8> {
-        let mut data = Vec::with_capacity(self.datatype.size() * self.count);
+    pub unsafe fn data(&self) -> Box<Vec<u8>> {
+        let mut data = payloads::buffer(self.datatype.size() * self.count);
         // SAFETY: the caller's promise.
         unsafe { self.datatype.pack(self.buffer, self.count, &mut data) };
         data
@@ -126,7 +141,8 @@ impl Incoming {
         let comm = p.comm(comm)?;
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
-        let datatype = p.committed(datatype).map_err(on)?;
+        let datatype = p.held(datatype).map_err(on)?;
+        check_buffer(buffer, count, &datatype).map_err(on)?;
         let pattern = pattern(&comm, from, tag)?;
         Ok(Incoming { target: Target { buffer: buffer.cast(), count, datatype }, pattern, comm })
     }
@@ -310,4 +326,3 @@ unsafe fn exchange(
     unsafe { put_status(status, found) };
     result
 }
-

@@ -30,7 +30,8 @@ fn seen(comm: &Comm, completion: &Completion) -> Status {
 /// Looks for a message now.
 fn look(p: &Process, comm: &Comm, pattern: Pattern) -> Option<(Status, Pattern)> {
     let polls = p.before_poll();
-    let found = p.call_completed(Call::Iprobe(pattern), |found| found.first().map(|one| (seen(comm, one), only(one, comm))));
+    let found =
+        p.call_completed(Call::Iprobe(pattern), |found| found.first().map(|one| (seen(comm, one), only(one, comm))));
     p.after_poll(polls, found.is_some());
     found
 }
@@ -64,13 +65,11 @@ unsafe fn matched(p: &Process, handle: *mut Handle) -> MpiResult<Option<Matched>
         return Ok(None);
     }
     let found = p.messages.borrow_mut().remove(name);
-    found.map(Some).ok_or_else(|| {
-        MpiError::new(abi::MPI_ERR_REQUEST, format!("{name:#x} is no handle of a message"))
-    })
+    found.map(Some).ok_or_else(|| MpiError::new(abi::MPI_ERR_REQUEST, format!("{name:#x} is no handle of a message")))
 }
 
 fn target(p: &Process, buf: *mut c_void, count: c_int, datatype: Handle) -> MpiResult<Target> {
-    Ok(Target { buffer: buf.cast(), count: error::count(count, "the count")?, datatype: p.committed(datatype)? })
+    Ok(Target { buffer: buf.cast(), count: error::count(count, "the count")?, datatype: p.held(datatype)? })
 }
 
 mpi_functions! {

@@ -9,7 +9,7 @@ use super::super::error::{self, MpiError, MpiResult, On};
 use super::super::process::Process;
 use super::super::request::{Operation, Request, empty_status};
 use super::point_to_point::put_status;
-use crate::rank::{COMPLETE, Call, Completion, RequestId, Requests, Which};
+use crate::rank::{COMPLETE, Call, Completion, Requests, Which};
 
 /// The requests of an array that take part in a wait or test: their places, and what the engine knows them by.
 #[derive(Default)]
@@ -117,11 +117,35 @@ impl Process {
             if let Operation::Generalised(request) = &request.operation
                 && !request.complete.get()
             {
-                let what = "waits for a generalised request that nothing completes: expected MPI_Grequest_complete before";
+                let what =
+                    "waits for a generalised request that nothing completes: expected MPI_Grequest_complete before";
                 return Err(MpiError::new(abi::MPI_ERR_REQUEST, what));
             }
         }
         Ok(())
+    }
+
+    /// Whether there are operations whose requests the program has freed before they were complete.
+    #[inline]
+    pub fn has_abandoned(&self) -> bool {
+        !self.abandoned.borrow().is_empty()
+    }
+
+    /// Finishes those that are complete now: what receives of them got is stored.
+    #[cold]
+    pub fn store_abandoned(&self) {
+        let engine: Requests = self.abandoned.borrow().iter().map(|request| request.engine).collect();
+        let call = Call::Test { requests: engine, which: Which::Some, poll: false };
+        self.call_completed(call, |completions| {
+            let mut abandoned = self.abandoned.borrow_mut();
+            for completion in completions.iter_mut().rev() {
+                let Request { operation, comm, .. } = abandoned.remove(completion.index as usize);
+                if let Operation::Recv(target) = operation {
+                    // SAFETY: the program promised its buffer until the receive is complete. Of errors nobody can hear.
+                    let _ = unsafe { target.store(completion, &comm) };
+                }
+            }
+        });
     }
 
     /// Tests, at the cost of a poll if nothing comes of it; a rank that polls in a loop lets the time in between pass at once.
@@ -357,13 +381,6 @@ fn index(place: Option<usize>) -> c_int {
     place.map_or(abi::MPI_UNDEFINED, |place| place as c_int)
 }
 
-/// The engine's requests of operations whose requests the program has freed: they complete when they complete.
-fn release(p: &Process, engine: RequestId) {
-    if engine != COMPLETE {
-        p.released.borrow_mut().push(engine);
-    }
-}
-
 mpi_functions! {
     fn MPI_Wait(p; request: *mut Handle, status: *mut Status) {
         let handles = Handles { first: request, count: 1 };
@@ -431,14 +448,9 @@ mpi_functions! {
     }
     fn MPI_Request_free(p; request: *mut Handle) {
         let taken = p.requests.borrow_mut().remove(*request);
-        let Request { engine, operation, active, .. } = taken.ok_or_else(|| bad_request(*request))?;
+        let Request { engine, operation, comm, active, .. } = taken.ok_or_else(|| bad_request(*request))?;
         if active {
-            if let Operation::Recv(_) = operation {
-                let mut kept = p.abandoned.borrow_mut();
-                kept.push((engine, operation));
-            } else {
-                release(p, engine);
-            }
+            p.abandoned.borrow_mut().push(Request { engine, operation, comm, persistent: None, active });
         }
         *request = abi::MPI_REQUEST_NULL;
         Ok(())

@@ -141,7 +141,7 @@ fn key(compiler: &[OsString], own: &Path) -> u64 {
     build::FLAGS.hash(&mut hasher);
     own.hash(&mut hasher);
     compiler.hash(&mut hasher);
-    let found = compiler.iter().filter_map(|word| find(word)).filter_map(|path| fs::metadata(path).ok());
+    let found = compiler.iter().filter_map(find).filter_map(|path| fs::metadata(path).ok());
     found.for_each(|file| (file.len(), file.mtime(), file.mtime_nsec()).hash(&mut hasher));
     hasher.finish()
 }

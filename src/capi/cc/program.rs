@@ -9,6 +9,7 @@ use toml::Value;
 
 use crate::config::{ConfigError, Document, Override};
 
+use super::arguments::{self, Step};
 use super::{CcError, Language, Request, request};
 
 const KEYS: [&str; 9] =
@@ -137,15 +138,10 @@ impl ProgramFile {
         arguments.extend(files.iter().map(OsString::from));
         arguments.extend(libraries.iter().map(OsString::from));
         arguments.extend(["-o".into(), path.clone().into()]);
-        let mut compiler = match request(language, &arguments)? {
-            Request::Run(command) => command,
-            Request::Show(_) => {
-                return Err(CcError::new(format!(
-                    "{}: flags that ask about the compiler, expected some to compile",
-                    self.name
-                )));
-            }
-        };
+        let Request::Run(mut compiler) = request(language, &arguments)? else { return Err(self.no_program()) };
+        if arguments::read(&arguments).step != Step::Program {
+            return Err(self.no_program());
+        }
         let output =
             compiler.current_dir(directory).output().map_err(|error| super::line::not_started(&compiler, &error))?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -153,9 +149,13 @@ impl ProgramFile {
             return Err(CcError::new(format!("{} does not compile:\n{}", self.name, said.trim_end())));
         }
         if !path.is_file() {
-            return Err(CcError::new(format!("{}: the compiler made no program with these flags", self.name)));
+            return Err(self.no_program());
         }
         Ok(Built { path, _directory: Some(temporary) })
+    }
+
+    fn no_program(&self) -> CcError {
+        CcError::new(format!("{}: the compiler makes no program with these flags", self.name))
     }
 }
 

@@ -45,16 +45,40 @@ impl<'a> Letters<'a> {
         }
     }
 
+    fn pattern(&self, from: Source) -> Pattern {
+        let tag = TagPattern::Tag(Comm::tag(self.sequence));
+        Pattern { from, context: self.comm.local.collective(), tag, capacity: Bytes::MAX }
+    }
+
+    fn from(&self, peer: u32) -> Source {
+        Source::Rank(self.comm.peers().world(peer))
+    }
+
     /// Receives from the peer `from`.
     pub fn recv(&self, from: u32) -> Vec<u8> {
-        let pattern = Pattern {
-            from: Source::Rank(self.comm.peers().world(from)),
-            context: self.comm.local.collective(),
-            tag: TagPattern::Tag(Comm::tag(self.sequence)),
-            capacity: Bytes::MAX,
-        };
-        let take = |completions: &mut [Completion]| completions[0].payload.take();
-        self.p.call_completed(Call::Recv(pattern), take).map_or(Vec::new(), |data| *data)
+        self.p.call_completed(Call::Recv(self.pattern(self.from(from))), |completions| data(&mut completions[0]))
+    }
+
+    /// Receives from whichever peer sends: who it was, and what.
+    pub fn recv_any(&self) -> (u32, Vec<u8>) {
+        self.p.call_completed(Call::Recv(self.pattern(Source::Any)), |completions| {
+            (self.comm.peer_number(completions[0].source) as u32, data(&mut completions[0]))
+        })
+    }
+
+    /// Starts to receive from the peer `from`.
+    pub fn start_recv(&self, from: u32) -> RequestId {
+        self.p.call_start(Call::Irecv(self.pattern(self.from(from))))
+    }
+
+    /// Waits for what was started, and gives the data of the first `receives`.
+    pub fn finish_all(&self, requests: Requests, receives: usize) -> Vec<Vec<u8>> {
+        if requests.is_empty() {
+            return Vec::new();
+        }
+        self.p.call_completed(Call::WaitAll(requests), |completions| {
+            completions.iter_mut().take(receives).map(data).collect()
+        })
     }
 
     /// Exchanges data with the peer `with`.
@@ -69,4 +93,8 @@ impl<'a> Letters<'a> {
     pub fn leaders_exchange(&self, data: Vec<u8>) -> Option<Vec<u8>> {
         (self.comm.rank() == 0).then(|| self.exchange(0, data))
     }
+}
+
+fn data(completion: &mut Completion) -> Vec<u8> {
+    completion.payload.take().map_or(Vec::new(), |data| *data)
 }

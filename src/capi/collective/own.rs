@@ -61,6 +61,21 @@ pub fn allgather(p: &Process, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -> M
     Ok(all)
 }
 
+/// The sum of what all members have for this one: each has a number for everybody.
+///
+/// # Errors
+/// What the schedule finds wrong.
+pub fn sum_of_each(p: &Process, comm: &Rc<Comm>, sequence: u32, each: &mut [u32]) -> MpiResult<u32> {
+    let sum = op::builtin(abi::MPI_SUM).expect("a built-in operation");
+    let mut result = vec![0];
+    let from = Region::new(each.as_mut_ptr().cast(), number(), Shape::Blocks(1));
+    let to = Region::new(result.as_mut_ptr().cast(), number(), Shape::Only(comm.rank(), 1));
+    let mover = DataMover::combining(from, to, Combine::Builtin(sum), each.len(), NUMBER);
+    let sizes = Sizes::Same(bytes(SIZE));
+    Part { collective: Collective::ReduceScatter, comm: comm.clone(), root: 0, sizes, mover }.carry_out(p, sequence)?;
+    Ok(result[0])
+}
+
 /// The numbers of member `root` for all, who know how many they are.
 ///
 /// # Errors

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use super::super::abi::MPI_BYTE;
+use super::super::abi::{MPI_BYTE, MPI_ERR_TRUNCATE};
 use super::super::datatype::{Datatype, Type};
+use super::super::error::{MpiResult, expect};
 use crate::mpi::schedule::{Blocks, Layout};
 use crate::units::Bytes;
 
@@ -127,6 +128,35 @@ impl Region {
             Shape::Only(only, count) if *only == block => (self.base, *count, &self.datatype),
             Shape::Only(..) | Shape::Absent => (self.base, 0, &self.datatype),
         }
+    }
+
+    /// The data of block `block` of a region without a layout, packed.
+    ///
+    /// # Safety
+    /// The buffer is there.
+    pub unsafe fn packed(&self, block: u32) -> Vec<u8> {
+        let (at, count, datatype) = self.block(&NO_LAYOUT, block);
+        let mut data = Vec::with_capacity(count * datatype.size());
+        // SAFETY: the caller's promise.
+        unsafe { datatype.pack(at, count, &mut data) };
+        data
+    }
+
+    /// Stores packed data in block `block` of a region without a layout, as far as there is room.
+    ///
+    /// # Errors
+    /// MPI_ERR_TRUNCATE if there is not enough.
+    ///
+    /// # Safety
+    /// The buffer is there.
+    pub unsafe fn store(&self, block: u32, data: &[u8]) -> MpiResult {
+        let (at, count, datatype) = self.block(&NO_LAYOUT, block);
+        let (size, room) = (data.len(), count * datatype.size());
+        // SAFETY: the caller's promise.
+        unsafe { datatype.unpack(at, count, &data[..size.min(room)]) };
+        expect(size <= room, MPI_ERR_TRUNCATE, || {
+            format!("{size} bytes came from rank or neighbour {block} for a block of {room} bytes")
+        })
     }
 
     /// Appends the data of `blocks`, packed.

@@ -147,12 +147,20 @@ impl Share {
         };
         let rest_at = self.first + full * self.period;
         let rest = (self.size - rest_at).clamp(0, self.block);
-        let blocks = item.repeated(self.block, extent)?.repeated(full, self.period * extent)?;
-        let last = item.repeated(rest, extent)?;
-        let pieces = [
-            Piece { at: self.first * extent, n: i64::from(full > 0), of: &blocks },
-            Piece { at: rest_at * extent, n: i64::from(rest > 0), of: &last },
-        ];
+        let scaled = |indices: i64| {
+            let bytes = indices.checked_mul(extent);
+            bytes.ok_or_else(|| TypeError::argument("array_of_dargs has a block that 64 bits cannot count".to_owned()))
+        };
+        // What is not there has no place, which might be far beyond the array.
+        let (mut blocks, mut last) = ((0, Layout::EMPTY), (0, Layout::EMPTY));
+        if full > 0 {
+            let stride = if full > 1 { scaled(self.period)? } else { 0 };
+            blocks = (scaled(self.first)?, item.repeated(self.block, extent)?.repeated(full, stride)?);
+        }
+        if rest > 0 {
+            last = (scaled(rest_at)?, item.repeated(rest, extent)?);
+        }
+        let pieces = [&blocks, &last].map(|(at, of)| Piece { at: *at, n: 1, of });
         Layout::assembled(pieces.into_iter())
     }
 }

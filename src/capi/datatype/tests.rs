@@ -1,5 +1,6 @@
 //! Datatypes against layouts derived by hand and against a naive type map.
 
+mod arrays;
 mod errors;
 mod external;
 mod layouts;

@@ -206,11 +206,9 @@ mod tests {
         assert_eq!(decoded.span(2), vector.span(2));
 
         let pairs = Datatype::contiguous(3, named(abi::MPI_DOUBLE_INT)).unwrap();
-        let pairs = Arc::new(pairs);
         let lengths = [2, 1, 4];
         let at = [100, -8, 1000];
-        let types =
-            [pairs, named(abi::MPI_CHAR).clone(), Arc::new(Datatype::vector(3, 2, -5, named(abi::MPI_SHORT)).unwrap())];
+        let types = [pairs, named(abi::MPI_CHAR).clone(), Datatype::vector(3, 2, -5, named(abi::MPI_SHORT)).unwrap()];
         let mixed = Datatype::structure(&lengths, &at, &types).unwrap();
         let (decoded, _) = through(&mixed);
         assert_eq!(runs(&decoded), runs(&mixed));

@@ -153,7 +153,9 @@ impl Libraries {
 impl Shared {
     fn open(name: &str) -> Result<Shared, Fault> {
         let missing = |why: String| Fault::MissingLibrary { name: name.to_owned(), why };
-        let text = CString::new(name).map_err(|_| missing("the name is damaged".into()))?;
+        // Without a name, the system's loader gives this program itself.
+        let text = CString::new(name).ok().filter(|text| !text.is_empty());
+        let text = text.ok_or_else(|| missing("the name is damaged".into()))?;
         // SAFETY: initialisers of the system's libraries run, as in any process that uses them.
         let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         if handle.is_null() {
@@ -245,9 +247,9 @@ impl Search {
     }
 }
 
-/// The library at `path`; none if it is for another machine, in which case the search goes on.
+/// The library at `path`; none if it cannot be read or is for another machine, in which case the search goes on.
 fn usable(path: &Path) -> Result<Option<Source>, ImageError> {
-    let source = Source::read(path)?;
+    let Ok(source) = Source::read(path) else { return Ok(None) };
     match Elf::parse(&source.bytes) {
         Ok(_) => Ok(Some(source)),
         Err(Fault::NotElf | Fault::OtherKind(_)) => Ok(None),

@@ -10,6 +10,7 @@ enum order { PERMUTE, STOP, IN_PLACE };
 
 static struct {
     int begun;
+    int culprit; /* What optopt was last set to here: writing to it has no effect. */
     enum order order;
     char *rest;        /* What is left of an argument of several short options. */
     int skipped, past; /* Arguments that are no options, skipped so far: from `skipped` up to before `past`. */
@@ -199,24 +200,20 @@ static int next_argument(int argc, char **argv) {
     return 1;
 }
 
-static int any_option(int argc, char **argv, const char *shorts, const struct option *longs, int *index, int single,
-                      int posix) {
-    struct command command = {argc, argv, shorts, longs, index, single, 0};
-    if (argc < 1) return -1;
-    optarg = NULL;
-    if (optind == 0 || !scan.begun) begin(shorts, posix);
-    if (shorts[0] == '-' || shorts[0] == '+') command.shorts++;
+static int next_option(struct command command) {
+    const struct option *longs = command.longs;
+    if (command.shorts[0] == '-' || command.shorts[0] == '+') command.shorts++;
     command.silent = !opterr || command.shorts[0] == ':';
     if (!scan.rest || !*scan.rest) {
-        int result = next_argument(argc, argv);
+        int result = next_argument(command.argc, command.argv);
         char *argument;
         if (result) return result;
-        argument = argv[optind];
+        argument = command.argv[optind];
         if (longs && argument[1] == '-') {
             scan.rest = argument + 2;
             return long_option(&command, "--");
         }
-        if (longs && single && (argument[2] || !strchr(command.shorts, argument[1]))) {
+        if (longs && command.single && (argument[2] || !strchr(command.shorts, argument[1]))) {
             scan.rest = argument + 1;
             result = long_option(&command, "-");
             if (result != -1) return result;
@@ -224,6 +221,19 @@ static int any_option(int argc, char **argv, const char *shorts, const struct op
         scan.rest = argument + 1;
     }
     return short_option(&command);
+}
+
+static int any_option(int argc, char **argv, const char *shorts, const struct option *longs, int *index, int single,
+                      int posix) {
+    struct command command = {argc, argv, shorts, longs, index, single, 0};
+    int result;
+    if (argc < 1) return -1;
+    optarg = NULL;
+    optopt = scan.culprit;
+    if (optind == 0 || !scan.begun) begin(shorts, posix);
+    result = next_option(command);
+    scan.culprit = optopt;
+    return result;
 }
 
 OWN int getopt(int argc, char *const argv[], const char *shorts) {

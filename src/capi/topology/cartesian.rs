@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn sub_grids_are_those_of_the_standard() {
-        // The example of section 7.5.6: 2 × 3 × 4, remaining (true, false, true), gives three grids of 2 × 4.
+        // The example of section 7.5.7: 2 × 3 × 4, remaining (true, false, true), gives three grids of 2 × 4.
         let grid = cart(&[2, 3, 4], &[false, true, true]);
         let mut seen = [0; 24];
         for rank in 0..24 {

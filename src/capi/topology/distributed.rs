@@ -1,5 +1,6 @@
 //! Distributed graphs (MPI-3.1, section 7.5.4): anybody may give any edge, everybody learns its own.
 
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 
 use crate::capi::abi::MPI_ERR_ARG;
@@ -55,6 +56,25 @@ impl Neighbours {
         };
         Ok(Neighbours { sources: edges(sources)?, destinations: edges(destinations)?, weighted })
     }
+
+    /// The edges of a member who was told of them ([`Contribution::by_end`]), in the order of the givers, then as given.
+    ///
+    /// # Errors
+    /// Some have given weights and some have not.
+    pub fn told(weighted: bool, by_giver: &BTreeMap<u32, Vec<u32>>) -> Result<Self, Fault> {
+        let mut near = Neighbours { weighted, ..Neighbours::default() };
+        for (giver, edges) in by_giver {
+            if (edges[0] != 0) != weighted {
+                let what = format!("rank {giver} and this one differ in whether there are weights");
+                return Err(Fault::new(MPI_ERR_ARG, what));
+            }
+            for edge in edges[1..].chunks_exact(3) {
+                let list = if edge[0] != 0 { &mut near.sources } else { &mut near.destinations };
+                list.push(Edge { rank: edge[1], weight: edge[2] as c_int });
+            }
+        }
+        Ok(near)
+    }
 }
 
 impl Contribution {
@@ -85,33 +105,23 @@ impl Contribution {
         Ok(Contribution { edges, weighted: weights.is_some() })
     }
 
-    /// The edges: source, destination, weight.
-    pub fn edges(&self) -> &[(u32, u32, c_int)] {
-        &self.edges
+    /// What each end of the edges is told: whether there are weights, then for each edge whether it leads to that end, the
+    /// other end, and the weight.
+    pub fn by_end(&self) -> BTreeMap<u32, Vec<u32>> {
+        let mut told = BTreeMap::new();
+        for &(source, destination, weight) in &self.edges {
+            for (inward, end, other) in [(0, source, destination), (1, destination, source)] {
+                let edges = told.entry(end).or_insert_with(|| vec![u32::from(self.weighted)]);
+                edges.extend([inward, other, weight as u32]);
+            }
+        }
+        told
     }
 
     /// Whether weights were given.
     pub fn weighted(&self) -> bool {
         self.weighted
     }
-}
-
-/// The edges of every member, from what each of the members in turn has given: in the order of the givers, then as given.
-///
-/// # Errors
-/// Some have given weights and some have not.
-pub fn assemble(contributions: &[Contribution]) -> Result<Vec<Neighbours>, Fault> {
-    let weighted = contributions.first().is_some_and(Contribution::weighted);
-    if let Some(other) = contributions.iter().position(|given| given.weighted != weighted) {
-        let what = format!("ranks 0 and {other} differ in whether there are weights");
-        return Err(Fault::new(MPI_ERR_ARG, what));
-    }
-    let mut all = vec![Neighbours { weighted, ..Neighbours::default() }; contributions.len()];
-    for &(source, destination, weight) in contributions.iter().flat_map(|given| &given.edges) {
-        all[source as usize].destinations.push(Edge { rank: destination, weight });
-        all[destination as usize].sources.push(Edge { rank: source, weight });
-    }
-    Ok(all)
 }
 
 fn member(members: u32, rank: c_int) -> Result<u32, Fault> {
@@ -130,11 +140,21 @@ fn weight(weights: Option<&[c_int]>, place: usize) -> Result<c_int, Fault> {
 mod tests {
     use super::*;
 
+    /// What every member learns.
+    fn assemble(given: &[Contribution]) -> Result<Vec<Neighbours>, Fault> {
+        let told: Vec<_> = given.iter().map(Contribution::by_end).collect();
+        let heard = |member| {
+            let from = told.iter().zip(0..).filter_map(|(told, giver)| Some((giver, told.get(&member)?.clone())));
+            from.collect::<BTreeMap<_, _>>()
+        };
+        (0..given.len()).map(|member| Neighbours::told(given[member].weighted(), &heard(member as u32))).collect()
+    }
+
     fn pairs(edges: &[Edge]) -> Vec<(u32, c_int)> {
         edges.iter().map(|edge| (edge.rank, edge.weight)).collect()
     }
 
-    /// What each rank has given to the example of section 7.5.4, Example 7.3's graph with distinct weights.
+    /// A graph of four, given by three of them, partly for others; the weights tell the edges apart.
     fn example() -> [Contribution; 4] {
         let given = |sources: &[c_int], degrees: &[c_int], to: &[c_int], weights: &[c_int]| {
             Contribution::new(4, sources, degrees, to, Some(weights)).unwrap()
@@ -187,7 +207,7 @@ mod tests {
         let one_sided = Neighbours::adjacent(2, (&[0], Some(&[1])), (&[0], None));
         assert_eq!(one_sided.unwrap_err().class, MPI_ERR_ARG);
         let [weighted, ..] = example();
-        let mixed = assemble(&[weighted, Contribution::default()]);
-        assert_eq!(mixed.unwrap_err().what, "ranks 0 and 1 differ in whether there are weights");
+        let mixed = assemble(&[Contribution::default(), weighted]);
+        assert_eq!(mixed.unwrap_err().what, "rank 1 and this one differ in whether there are weights");
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::super::abi::{self, Handle};
 use super::super::datatype::Type;
 use super::super::error::{MpiError, MpiResult};
+use super::super::held::Held;
 use super::super::process::{Process, bytes};
 use super::super::request::{Operation, Request, Target, empty_status, proc_null};
 use super::epoch::FIRST_ANSWER;
@@ -152,7 +153,7 @@ impl Window {
         };
         let engine = self.tell_and_listen(p, target, message);
         let expected = span.datatype.packed_size(count).min(place.bytes());
-        let room = Target { buffer: place.base, count: place.count, datatype: place.datatype };
+        let room = Target { buffer: place.base, count: place.count, datatype: Held::Derived(place.datatype) };
         let (request, room) = match requested {
             true => (add(engine, Operation::Recv(room)), None),
             false => (abi::MPI_REQUEST_NULL, Some(room)),
@@ -198,7 +199,7 @@ impl Window {
         let table = p.requests.borrow();
         let entry = table.get(pending.request).filter(|entry| Rc::ptr_eq(&entry.comm, &self.comm));
         entry.is_some_and(|entry| entry.engine == pending.engine && matches!(entry.operation, Operation::Recv(_)))
-            || p.abandoned.borrow().iter().any(|(engine, _)| *engine == pending.engine)
+            || p.abandoned.borrow().iter().any(|request| request.engine == pending.engine)
     }
 
     /// What came back goes to where it belongs.
@@ -227,8 +228,8 @@ impl Window {
             }
             (None, None) => {
                 let mut abandoned = p.abandoned.borrow_mut();
-                let at = abandoned.iter().position(|(engine, _)| *engine == pending.engine);
-                match at.map(|at| abandoned.swap_remove(at).1) {
+                let at = abandoned.iter().position(|request| request.engine == pending.engine);
+                match at.map(|at| abandoned.swap_remove(at).operation) {
                     Some(Operation::Recv(room)) => store(&room, completion).1,
                     _ => Ok(()),
                 }

@@ -74,6 +74,17 @@ fn impossible_distributions() {
     refused(array(4, 0, none, default, 4), MPI_ERR_ARG, "array_of_psizes[0] is 4; expected 1 for MPI_DISTRIBUTE_NONE");
     let what = "array_of_distribs[0] is 99; expected an MPI_DISTRIBUTE constant";
     refused(array(4, 0, 99, default, 4), MPI_ERR_ARG, what);
+    // Blocks that begin far beyond the array are no mistake: there is nothing of it.
+    let large = Datatype::resized(0, isize::MAX / 16, int()).unwrap();
+    let of = Distributed {
+        size: 4,
+        rank: 3,
+        gsizes: &[10],
+        distributions: &[block],
+        arguments: &[c_int::MAX],
+        psizes: &[4],
+    };
+    assert_eq!(Datatype::darray(of, Order::C, &large).unwrap().size(), 0);
     refused(array(0, 0, block, default, 0), MPI_ERR_ARG, "array_of_psizes[0] is 0; expected 1 or more");
 }
 

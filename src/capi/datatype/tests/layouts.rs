@@ -136,3 +136,29 @@ fn what_lies_side_by_side_is_one_piece() {
     assert!(!Datatype::indexed(&[1, 1], &[1, 0], &double).unwrap().is_contiguous());
     assert!(Datatype::indexed(&[2, 3], &[0, 2], &double).unwrap().is_dense());
 }
+
+/// Size, lower bound, extent, true lower bound, true extent.
+fn bounds(ty: &Type) -> [i64; 5] {
+    [ty.size() as i64, ty.lb(), ty.extent(), ty.true_lb(), ty.true_extent()]
+}
+
+#[test]
+fn bounds_follow_the_flat_type_map() {
+    let [int, float, char, double] = [MPI_INT, MPI_FLOAT, MPI_CHAR, MPI_DOUBLE].map(named);
+    // Odd places are padded to the alignment in all constructors, by the formula of section 4.1.6.
+    assert_eq!(bounds(&Datatype::hvector(3, 1, 9, float).unwrap()), [12, 0, 24, 0, 22]);
+    assert_eq!(bounds(&Datatype::hvector(3, 1, 9, char).unwrap()), [3, 0, 19, 0, 19]);
+    let odd = Datatype::hvector(2, 2, -33, int).unwrap();
+    let spread = Datatype::indexed_block(2, &[-2], &odd).unwrap();
+    assert_eq!(bounds(&spread), [32, -121, 88, -121, 85]);
+    // The bounds of one part are those of the whole, wherever the data of others are.
+    let short = Datatype::resized(-11, 43, named(MPI_SHORT)).unwrap();
+    let types = [short, named(MPI_C_DOUBLE_COMPLEX).clone()];
+    let around = Datatype::structure(&[3, 1], &[0, -60], &types).unwrap();
+    assert_eq!(bounds(&around), [22, -11, 129, -60, 148]);
+    // Blocks of no length have no place.
+    assert_eq!(bounds(&Datatype::indexed_block(0, &[2, 9], double).unwrap()), [0; 5]);
+    assert_eq!(bounds(&Datatype::contiguous(0, double).unwrap()), [0; 5]);
+    let types = [double.clone(), char.clone()];
+    assert_eq!(bounds(&Datatype::structure(&[0, 1], &[-3, 5], &types).unwrap()), [1, 5, 1, 5, 1]);
+}
