@@ -172,7 +172,10 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     // SAFETY: what the system gives a handler.
     let (info, context) = unsafe { (&*info, &mut *context.cast::<libc::ucontext_t>()) };
     let words = &mut context.uc_mcontext.gregs;
-    let registers = Registers(ORDER.map(|register| words[register as usize] as usize));
+    let mut registers = Registers(ORDER.map(|register| words[register as usize] as usize));
+    if signal == libc::SIGTRAP {
+        registers.step_back();
+    }
     let Some(p) = current() else { return of_thread(signal, info, &registers) };
     if p.crashing.replace(true) {
         last_words(c"error: a program crashed, and crashed again while that was reported\n");

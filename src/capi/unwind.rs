@@ -35,6 +35,11 @@ impl Registers {
         self.0[RSP]
     }
 
+    /// Takes the instruction before for the next: after a breakpoint, the breakpoint.
+    pub fn step_back(&mut self) {
+        self.0[RIP] = self.0[RIP].wrapping_sub(1);
+    }
+
     /// The next instruction.
     pub fn pc(&self) -> usize {
         self.0[RIP]

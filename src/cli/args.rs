@@ -40,7 +40,7 @@ Examples:
     mcpsim whole.toml
 
 Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
-70 a bug in mcpsim, 130 interrupted.";
+4 the program crashed, 70 a bug in mcpsim, 130 interrupted.";
 
 /// Predicts how long an MPI program would take on a multi-core cluster, and why
 #[derive(Clone, Debug, Parser)]
