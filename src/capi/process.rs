@@ -237,7 +237,7 @@ impl Process {
     }
 
     /// Asks the engine, and lets `take` see its reply.
-    #[inline]
+    #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
         // SAFETY: the location is the thread's own.
@@ -253,6 +253,7 @@ impl Process {
     }
 
     /// Asks the engine for what gives only `Done`.
+    #[inline]
     pub fn call_done(&self, call: Call) {
         self.call(call, |_| ());
     }
@@ -267,7 +268,7 @@ impl Process {
     }
 
     /// Asks the engine for what gives completions, and lets `take` see them.
-    #[inline]
+    #[inline(always)]
     pub fn call_completed<R>(&self, call: Call, take: impl FnOnce(&mut [crate::rank::Completion]) -> R) -> R {
         self.call(call, |reply| match &mut reply.kind {
             ReplyKind::Completed(completions) => take(completions),

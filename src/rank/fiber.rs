@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,15 +19,18 @@ use super::call::{Call, Reply};
 /// What a fiber is resumed with: a reply that lives until the fiber's next call.
 type Resumed = *mut Reply<'static>;
 
+/// A call on the fiber's stack, there until the fiber is resumed: calls are large, and copying one takes longer than a switch.
+type Asked = *mut ManuallyDrop<Call>;
+
 /// Code on a stack of its own, suspended at its last call.
 pub struct Fiber {
-    coroutine: Coroutine<Resumed, Call, Call, FiberStack>,
+    coroutine: Coroutine<Resumed, Asked, Call, FiberStack>,
     stack: std::ops::Range<usize>,
 }
 
 /// The way out of a fiber, for the code that runs in it.
 pub struct Gate<'a> {
-    yielder: &'a Yielder<Resumed, Call>,
+    yielder: &'a Yielder<Resumed, Asked>,
     first: Cell<Resumed>,
 }
 
@@ -46,7 +50,7 @@ impl Fiber {
     pub fn new(size: usize, body: impl FnOnce(&Gate<'_>) -> Call + 'static) -> io::Result<Self> {
         let stack = FiberStack::new(size)?;
         let range = stack.bottom.get() + PAGE..stack.bottom.get() + stack.size;
-        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Call>, first: Resumed| {
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Asked>, first: Resumed| {
             body(&Gate { yielder, first: Cell::new(first) })
         });
         Ok(Fiber { coroutine, stack: range })
@@ -61,7 +65,9 @@ impl Fiber {
         // The fiber uses the reply only before it suspends again, and so within the reply's life.
         let reply = (&raw mut reply).cast::<Reply<'static>>();
         match self.coroutine.resume(reply) {
-            CoroutineResult::Yield(call) | CoroutineResult::Return(call) => call,
+            // SAFETY: the fiber gives each call once, and is suspended while this reads it.
+            CoroutineResult::Yield(call) => unsafe { ManuallyDrop::take(&mut *call) },
+            CoroutineResult::Return(call) => call,
         }
     }
 
@@ -100,7 +106,8 @@ impl Gate<'_> {
     /// Suspends with `call`, and lets `take` see the reply to it.
     #[inline]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
-        let reply = self.yielder.suspend(call);
+        let mut call = ManuallyDrop::new(call);
+        let reply = self.yielder.suspend(&raw mut call);
         // SAFETY: as above.
         take(unsafe { &mut *reply })
     }

@@ -39,7 +39,7 @@ fn check_tag(tag: c_int, comm: &Comm) -> MpiResult {
 
 impl Outgoing {
     /// Checks the arguments of a send.
-    #[inline]
+    #[inline(always)]
     pub fn new(
         p: &Process,
         (buffer, count, datatype): (*const c_void, c_int, Handle),
@@ -63,7 +63,7 @@ impl Outgoing {
     ///
     /// # Safety
     /// The buffer holds `count` elements of the datatype.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn data(&self) -> Box<Vec<u8>> {
         let mut data = payloads::buffer(self.datatype.size() * self.count);
         // SAFETY: the caller's promise.
@@ -75,7 +75,7 @@ impl Outgoing {
     ///
     /// # Safety
     /// As [`Outgoing::data`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn message(&self) -> MpiResult<Option<crate::rank::Message>> {
         if self.to == abi::MPI_PROC_NULL {
             return Ok(None);
@@ -86,6 +86,7 @@ impl Outgoing {
         Ok(Some(message_to(to, &self.comm, self.tag, data, self.mode)))
     }
 
+    #[inline(always)]
     unsafe fn send(self, p: &Process) -> MpiResult {
         // SAFETY: the caller's promise.
         if let Some(message) = unsafe { self.message()? } {
@@ -94,6 +95,7 @@ impl Outgoing {
         Ok(())
     }
 
+    #[inline(always)]
     unsafe fn start(self, p: &Process, request: *mut Handle) -> MpiResult {
         // SAFETY: the caller's promise.
         let message = unsafe { self.message()? };
@@ -119,7 +121,7 @@ pub struct Incoming {
 
 impl Incoming {
     /// Checks the arguments of a receive.
-    #[inline]
+    #[inline(always)]
     pub fn new(
         p: &Process,
         (buffer, count, datatype): (*mut c_void, c_int, Handle),
@@ -137,6 +139,7 @@ impl Incoming {
         Ok(Incoming { target: Target { buffer: buffer.cast(), count, datatype }, pattern, comm })
     }
 
+    #[inline(always)]
     unsafe fn recv(self, p: &Process) -> (Status, MpiResult) {
         let Some(pattern) = self.pattern else { return (proc_null(), Ok(())) };
         p.call_completed(Call::Recv(pattern), |completions| {
@@ -145,6 +148,7 @@ impl Incoming {
         })
     }
 
+    #[inline(always)]
     unsafe fn start(self, p: &Process) -> Handle {
         let (engine, operation) = match self.pattern {
             Some(pattern) => (p.call_start(Call::Irecv(pattern)), Operation::Recv(self.target)),

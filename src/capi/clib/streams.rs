@@ -235,7 +235,7 @@ fn flush_partial(p: &Process) {
     }
 }
 
-/// Shows what is left and closes the streams: at the end of the rank, however it came.
+/// Shows what is left and takes the rank away from its streams: at the end of the rank, however it came.
 pub fn close_streams(p: &Process) {
     let streams = &p.variables.streams;
     // A crash may have left a stream in any state.
@@ -244,16 +244,16 @@ pub fn close_streams(p: &Process) {
     }
     flush_partial(p);
     for number in 0..3 {
-        // SAFETY: cookies are made from boxes, and freed with their streams only.
+        // SAFETY: cookies are made from boxes and never freed.
         unsafe {
             let Some(cookie) = streams.cookies[number].replace(ptr::null()).as_ref() else { continue };
             cookie.process.store(ptr::null_mut(), Ordering::Release);
             let file = streams.first[number].replace(ptr::null_mut());
-            // Who holds the lock of a stream does so for ever; the stream then stays, and does nothing.
+            // The stream stays, and does nothing any more: to close one, the C library looks through all that are open, of
+            // which every rank has three. Who holds the lock of a stream does so for ever.
             if !p.crashing.get() && !file.is_null() && ftrylockfile(file) == 0 {
                 funlockfile(file);
-                libc::fclose(file);
-                drop(Box::from_raw(ptr::from_ref(cookie).cast_mut()));
+                libc::setvbuf(file, ptr::null_mut(), libc::_IONBF, 0);
             }
         }
         if let file @ 0.. = streams.descriptors[number].replace(CLOSED) {
