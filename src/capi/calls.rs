@@ -20,6 +20,7 @@ mod packing;
 mod persistent;
 mod point_to_point;
 mod probe;
+mod results;
 mod statuses;
 mod topologies;
 mod type_contents;

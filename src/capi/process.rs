@@ -102,6 +102,8 @@ pub struct Process {
 
 /// Failed polls in a row after which a rank is taken to do nothing else.
 const POLLS_BEFORE_IDLE: u32 = 16;
+/// As many polls later, idling takes twice as long: programs may look a hundred times for messages before they go on.
+const POLLS_A_DOUBLING: u32 = 8;
 /// The longest idling is 2^40 polls: a day.
 const LONGEST_IDLE: u32 = 40;
 /// What looking at a clock takes where code is not measured.
@@ -220,7 +222,8 @@ impl Process {
             "MPI_Error_string",
             "MPI_Pcontrol",
         ];
-        if anytime.contains(&name) {
+        // Info objects may say how MPI is to begin.
+        if anytime.contains(&name) || name.starts_with("MPI_Info_") {
             return;
         }
         let when = match self.stage.get() {
@@ -345,7 +348,8 @@ impl Process {
     pub fn before_poll(&self) -> u32 {
         let polls = self.polls.get();
         if polls >= POLLS_BEFORE_IDLE {
-            let longest = self.job.platform.core.poll * (1 << (polls - POLLS_BEFORE_IDLE).min(LONGEST_IDLE));
+            let doublings = ((polls - POLLS_BEFORE_IDLE) / POLLS_A_DOUBLING).min(LONGEST_IDLE);
+            let longest = self.job.platform.core.poll * (1 << doublings);
             self.call_done(Call::Idle(longest));
         }
         polls

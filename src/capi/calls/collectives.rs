@@ -45,6 +45,11 @@ impl Buffer {
         Region::new(self.base, self.datatype.clone(), shape)
     }
 
+    /// Whether `other`, of as many items, is the same memory.
+    fn shares(&self, other: &Buffer) -> bool {
+        self.base == other.base && !self.base.is_null() && self.size() > Bytes::ZERO
+    }
+
     /// It is the only block that the rank has, of number `block`.
     fn block_of(&self, block: u32) -> Region {
         self.region(Shape::Only(block, self.count))
@@ -53,6 +58,14 @@ impl Buffer {
 
 fn in_place(buffer: *const c_void) -> bool {
     buffer as usize == abi::MPI_IN_PLACE
+}
+
+/// What is sent and what is received must be in different places (MPI-3.1, section 5.2.1).
+fn apart(shared: bool, comm: &Comm) -> MpiResult {
+    error::expect(!shared, abi::MPI_ERR_BUFFER, || {
+        "the send and receive buffers are the same: expected buffers that do not overlap, or MPI_IN_PLACE".to_owned()
+    })
+    .map_err(|error| error.on_comm(comm.handle))
 }
 
 /// Blocks of varying size at displacements in items.
@@ -112,9 +125,31 @@ fn bcast(
     }
     let root = root(&comm, root_argument)?;
     let buffer = buffer.checked()?;
-    let output = buffer.region(Shape::Whole(buffer.count));
-    let mover = DataMover::new(Region::absent(buffer.datatype.clone()), output);
-    Ok(Part { collective: Collective::Bcast, comm, root, sizes: Sizes::Same(buffer.size()), mover }.into())
+    let (size, with) = (buffer.size(), comm.clone());
+    // Datatypes may differ between ranks: what they share, and what is divided, are the bytes.
+    let part = move |base: *mut u8| {
+        let output = Region::new(base, named(abi::MPI_BYTE), Shape::Whole(size.get() as usize));
+        let mover = DataMover::new(Region::absent(named(abi::MPI_BYTE)), output);
+        Part { collective: Collective::Bcast, comm: with, root, sizes: Sizes::Same(size), mover }
+    };
+    if buffer.datatype.is_dense() && buffer.datatype.true_lb() == 0 {
+        return Ok(part(buffer.base).into());
+    }
+    let sends = comm.rank() == root;
+    let mut memory = Vec::with_capacity(size.get() as usize);
+    if sends {
+        // SAFETY: the program's buffer holds the items.
+        unsafe { buffer.datatype.pack(buffer.base, buffer.count, &mut memory) };
+    }
+    memory.resize(size.get() as usize, 0);
+    Ok(Plan::code(&comm, move |p, sequence| {
+        part(memory.as_mut_ptr()).carry_out(p, sequence)?;
+        if !sends {
+            // SAFETY: the program's buffer has room for the items.
+            unsafe { buffer.datatype.unpack(buffer.base, buffer.count, &memory) };
+        }
+        Ok(())
+    }))
 }
 
 /// A copy of the program's buffer, for collectives that would write what they still have to read.
@@ -146,6 +181,9 @@ fn reduction(
     let input = input.checked()?;
     let size = input.size();
     let whole = Shape::Whole(input.count);
+    if !in_place(sendbuf) && (collective != Collective::Reduce || comm.rank() == root) {
+        apart(input.shares(&result), &comm)?;
+    }
     let from = if in_place(sendbuf) { copied(&input) } else { input.region(whole.clone()) };
     let to = if collective == Collective::Reduce && comm.rank() != root {
         // Only the root's buffer is there.
@@ -184,6 +222,9 @@ unsafe fn reduce_scatter(
     let result = Buffer { base: recvbuf.cast(), count: own, ..input.clone() };
     if comm.is_inter() {
         return super::intercomm::reduce_scatter(comm, input, result, &blocks, (combine, datatype));
+    }
+    if !in_place(sendbuf) {
+        apart(input.shares(&result), &comm)?;
     }
     let mut from = if in_place(sendbuf) { copied(&input) } else { input.region(Shape::Absent) };
     from.shape = Shape::Varying(blocks.clone());
@@ -250,6 +291,9 @@ unsafe fn gather(
     let (shape, sizes) = unsafe { all.shape(&result, comm.size())? };
     let output = result.region(shape);
     let input = if in_place(send.0) { output.only(me) } else { Buffer::new(p, send.0, send.1, send.2)?.block_of(me) };
+    if !in_place(send.0) {
+        apart(input.shares(&output, me), &comm)?;
+    }
     Ok(Part { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
 }
 
@@ -280,6 +324,9 @@ unsafe fn scatter(
     let (shape, sizes) = unsafe { all.shape(&source, comm.size())? };
     let input = source.region(shape);
     let output = if in_place(recv.0) { input.only(me) } else { Buffer::new(p, recv.0, recv.1, recv.2)?.block_of(me) };
+    if !in_place(recv.0) {
+        apart(input.shares(&output, me), &comm)?;
+    }
     Ok(Part { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
 }
 
@@ -295,6 +342,9 @@ unsafe fn allgather(p: &Process, send: Argument, recv: Argument, all: &Blocks, c
     }
     let me = comm.rank();
     let input = if in_place(send.0) { output.only(me) } else { Buffer::new(p, send.0, send.1, send.2)?.block_of(me) };
+    if !in_place(send.0) {
+        apart(input.shares(&output, me), &comm)?;
+    }
     Ok(Part { collective, comm, root: 0, sizes, mover: DataMover::new(input, output) }.into())
 }
 
@@ -328,6 +378,9 @@ unsafe fn alltoall(
 fn exchange(comm: Rc<Comm>, collective: Collective, input: Region, output: Region, sizes: Sizes) -> MpiResult<Plan> {
     if comm.is_inter() {
         return super::intercomm::alltoall(comm, input, output);
+    }
+    if input.base == output.base {
+        apart((0..comm.size()).any(|block| input.shares(&output, block)), &comm)?;
     }
     Ok(Part { collective, comm, root: 0, sizes, mover: DataMover::new(input, output) }.into())
 }

@@ -89,6 +89,8 @@ fn remote(comm: &Comm) -> Option<Group> {
 
 /// The duplicate has `hints` or, if there are none, those of the communicator.
 fn dup(p: &Process, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) -> MpiResult<Plan> {
+    // SAFETY: the program's result.
+    unsafe { *newcomm = abi::MPI_COMM_NULL };
     let comm = p.comm(comm)?;
     let old = comm.clone();
     // What the duplicate takes over is what the communicator has now, whenever it is made (section 6.4.2).

@@ -39,7 +39,14 @@ macro_rules! mpi_functions {
             $(#[$meta])*
             #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
+                #[allow(unused_imports)]
+                use $crate::capi::calls::results::{Given, Plain as _, Pointer as _, is_result, no_room};
                 $crate::capi::calls::define::run(stringify!($name), |$p: &$crate::capi::process::Process| {
+                    $(
+                        if const { is_result(stringify!($argument)) } && (&Given($argument)).is_null() {
+                            return Err(no_room(stringify!($argument)));
+                        }
+                    )*
                     // SAFETY: the arguments are what the standard demands of the caller.
                     #[allow(unused_unsafe)]
                     unsafe { $body }

@@ -79,6 +79,7 @@ mpi_functions! {
     ) {
         let (from, to) = (p.group(group1)?, p.group(group2)?);
         let found = group::translate_ranks(&from, array(ranks1, n, "ranks")?, &to)?;
+        array(ranks2, n, "ranks found")?;
         put(ranks2, found.len(), &found);
         Ok(())
     }

@@ -55,6 +55,14 @@ mpi_functions! {
         let count = error::count(count, "the count")?;
         let items = p.committed(datatype)?;
         let combine = p.combine(op, &items)?;
+        for (buffer, name) in [(inbuf, "inbuf"), (inoutbuf.cast_const(), "inoutbuf")] {
+            error::expect(buffer as usize != abi::MPI_IN_PLACE, abi::MPI_ERR_BUFFER, || {
+                format!("{name} is MPI_IN_PLACE: expected a buffer")
+            })?;
+        }
+        error::expect(count == 0 || inbuf != inoutbuf.cast_const(), abi::MPI_ERR_BUFFER, || {
+            "inbuf and inoutbuf are the same: expected buffers that do not overlap".to_owned()
+        })?;
         combine.apply(&items, datatype, inbuf.cast_mut().cast(), inoutbuf.cast(), count);
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::super::error::{self, MpiError, MpiResult};
 use super::super::held::Held;
 use super::super::payloads;
 use super::super::process::Process;
-use super::super::request::{Operation, Request, Target, message_to, proc_null};
+use super::super::request::{Operation, Request, Target, empty_status, message_to, proc_null};
 use super::super::types::check_buffer;
 use crate::rank::{COMPLETE, Call, Pattern, SendMode, TagPattern};
 use crate::units::Bytes;
@@ -26,6 +26,12 @@ pub struct Outgoing {
     pub to: c_int,
     pub tag: c_int,
     pub mode: SendMode,
+}
+
+/// The datatype of a message; of one to or from nobody, it need be none.
+#[inline]
+fn for_nobody(datatype: Handle, peer: c_int) -> Handle {
+    if peer == abi::MPI_PROC_NULL && datatype == abi::MPI_DATATYPE_NULL { abi::MPI_BYTE } else { datatype }
 }
 
 /// A tag of a message to send.
@@ -50,7 +56,7 @@ impl Outgoing {
         let comm = p.comm(comm)?;
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
-        let datatype = p.held(datatype).map_err(on)?;
+        let datatype = p.held(for_nobody(datatype, to)).map_err(on)?;
         check_tag(tag, &comm)?;
         if to != abi::MPI_PROC_NULL {
             comm.peer(to)?;
@@ -131,7 +137,7 @@ impl Incoming {
         let comm = p.comm(comm)?;
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
-        let datatype = p.held(datatype).map_err(on)?;
+        let datatype = p.held(for_nobody(datatype, from)).map_err(on)?;
         let pattern = pattern(&comm, from, tag)?;
         if pattern.is_some() {
             check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
@@ -185,6 +191,17 @@ pub unsafe fn put_status(to: *mut Status, status: Status) {
     if to as usize != abi::MPI_STATUS_IGNORE {
         // SAFETY: the caller's promise.
         unsafe { *to = Status { error: (*to).error, ..status } };
+    }
+}
+
+/// Gives the empty status to the program if it wants it; its error field is MPI_SUCCESS (MPI-3.1, section 3.7.3).
+///
+/// # Safety
+/// As [`put_status`].
+pub unsafe fn put_empty(to: *mut Status) {
+    if to as usize != abi::MPI_STATUS_IGNORE {
+        // SAFETY: the caller's promise.
+        unsafe { *to = empty_status() };
     }
 }
 
@@ -292,7 +309,8 @@ mpi_functions! {
     fn MPI_Buffer_detach(p; buffer: *mut *mut c_void, size: *mut c_int) {
         // What was sent from the buffer is on its way: nothing to wait for.
         let (attached, room) = p.buffer.replace((std::ptr::null_mut(), 0));
-        *buffer = attached.cast();
+        // Programs pass the addresses of pointers of any kind, which need not be aligned.
+        buffer.write_unaligned(attached.cast());
         *size = room as c_int;
         Ok(())
     }

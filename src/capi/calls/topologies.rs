@@ -90,6 +90,7 @@ mpi_functions! {
         p; comm_old: Handle, ndims: c_int, dims: *const c_int, periods: *const c_int, _reorder: c_int,
         comm_cart: *mut Handle,
     ) {
+        *comm_cart = abi::MPI_COMM_NULL;
         let comm = p.intra_comm(comm_old)?;
         let grid = grid(&comm, ndims, dims, periods)?;
         with_topology(&comm, grid.size(), Topology::Cart(grid), comm_cart).block(p)

@@ -8,7 +8,7 @@ use super::super::abi::{self, Handle, Status};
 use super::super::error::{self, MpiError, MpiResult, On};
 use super::super::process::Process;
 use super::super::request::{Operation, Request, empty_status};
-use super::point_to_point::put_status;
+use super::point_to_point::{put_empty, put_status};
 use crate::rank::{COMPLETE, Call, Completion, Requests, Which};
 
 /// The requests of an array that take part in a wait or test: their places, and what the engine knows them by.
@@ -239,7 +239,7 @@ unsafe fn wait_any(p: &Process, handles: &Handles, status: *mut Status) -> (Opti
     };
     if active.places.is_empty() {
         // SAFETY: the caller's promise.
-        unsafe { put_status(status, empty_status()) };
+        unsafe { put_empty(status) };
         return (None, Ok(()));
     }
     let Active { places, engine } = active;
@@ -388,7 +388,7 @@ mpi_functions! {
         p.check_waitable(&handles, &active)?;
         match active.engine.first() {
             None => {
-                put_status(status, empty_status());
+                put_empty(status);
                 Ok(())
             }
             Some(&COMPLETE) => {
@@ -462,7 +462,7 @@ mpi_functions! {
         let active = handles.active(p)?;
         let Some(&engine) = active.engine.first() else {
             *flag = 1;
-            put_status(status, empty_status());
+            put_empty(status);
             return Ok(());
         };
         if p.check_waitable(&handles, &active).is_err() {
@@ -502,7 +502,7 @@ mpi_functions! {
                 (generalised.query)(generalised.state, &mut found);
                 put_status(status, found);
             }
-            _ => put_status(status, empty_status()),
+            _ => put_empty(status),
         }
         Ok(())
     }
@@ -515,6 +515,13 @@ mpi_functions! {
         error::expect(active, abi::MPI_ERR_REQUEST, || "the request is not active".to_owned())?;
         match operation {
             Operation::Recv(_) if engine != COMPLETE => p.call_done(Call::Cancel(engine)),
+            Operation::Send if engine != COMPLETE => {
+                // It is not withdrawn: its data is on its way. A wait for it must not depend on others any more (section 3.8.4).
+                let mut table = p.requests.borrow_mut();
+                let entry = table.get_mut(*request).expect("the request is active");
+                entry.engine = COMPLETE;
+                p.abandoned.borrow_mut().push(Request::new(engine, operation, entry.comm.clone()));
+            }
             Operation::Generalised(generalised) => {
                 let code = (generalised.cancel)(generalised.state, c_int::from(generalised.complete.get()));
                 if code != abi::MPI_SUCCESS {

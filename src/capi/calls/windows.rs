@@ -68,7 +68,8 @@ mpi_functions! {
             })?;
             *size = shape.size;
             *disp_unit = shape.unit;
-            *baseptr.cast::<*mut u8>() = base;
+            // What is nowhere has no address.
+            *baseptr.cast::<*mut u8>() = if shape.size > 0 { base } else { std::ptr::null_mut() };
             Ok(())
         })
     }

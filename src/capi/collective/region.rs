@@ -130,6 +130,13 @@ impl Region {
         }
     }
 
+    /// Whether block `block` begins with the same memory in `other`, both without a layout.
+    pub fn shares(&self, other: &Region, block: u32) -> bool {
+        let ((mine, count, datatype), (theirs, others, _)) =
+            (self.block(&NO_LAYOUT, block), other.block(&NO_LAYOUT, block));
+        mine == theirs && !mine.is_null() && count > 0 && others > 0 && datatype.size() > 0
+    }
+
     /// The data of block `block` of a region without a layout, packed.
     ///
     /// # Safety

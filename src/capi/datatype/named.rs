@@ -16,8 +16,17 @@ pub(super) static BYTE: Kind = Kind { handle: abi::MPI_BYTE, name: "MPI_BYTE", s
 
 macro_rules! kinds {
     ($($name:ident $scalar:ident $group:expr;)*) => {
-        &[$(Kind { handle: abi::$name, name: stringify!($name), scalar: $scalar, group: $group }),*]
+        &[$(Kind { handle: abi::$name, name: first_name(stringify!($name)), scalar: $scalar, group: $group }),*]
     };
+}
+
+/// The name of a datatype that has two: the standard's tables have the other as a synonym.
+const fn first_name(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        b"MPI_LONG_LONG" => "MPI_LONG_LONG_INT",
+        b"MPI_C_FLOAT_COMPLEX" => "MPI_C_COMPLEX",
+        _ => name,
+    }
 }
 
 static KINDS: &[Kind] = kinds! {

@@ -1,7 +1,7 @@
 //! Which built-in operations take which basic elements (the table of MPI-3.1, section 5.9.2).
 //!
-//! Beyond the table, as some implementations have it: characters and bytes count as small integers, and integers of
-//! Fortran as logical values. Half precision, and 16-byte reals of Fortran, are data only.
+//! Beyond the table, as some implementations have it: characters count as small integers, and integers of Fortran as logical
+//! values. Half precision, and 16-byte reals of Fortran, are data only.
 
 use super::Builtin::{self, *};
 use crate::capi::datatype::{Group, Kind, Scalar};
@@ -10,7 +10,7 @@ pub(super) fn accepts(op: Builtin, kind: &Kind) -> bool {
     use Group::*;
     let group = kind.group;
     let integer = match group {
-        CInteger | FortranInteger | MultiLanguage | Byte => true,
+        CInteger | FortranInteger | MultiLanguage => true,
         Character => kind.size() == 1,
         _ => false,
     };
@@ -25,7 +25,7 @@ pub(super) fn accepts(op: Builtin, kind: &Kind) -> bool {
         Max | Min => integer || group == Floating,
         Sum | Prod => integer || matches!(group, Floating | Complex),
         Land | Lor | Lxor => integer || group == Logical,
-        Band | Bor | Bxor => integer,
+        Band | Bor | Bxor => integer || group == Byte,
         Minloc | Maxloc => matches!(group, Pair(_)),
     }
 }

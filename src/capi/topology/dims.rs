@@ -5,7 +5,8 @@ use std::ffi::c_int;
 use crate::capi::abi::{MPI_ERR_ARG, MPI_ERR_DIMS};
 use crate::capi::fault::Fault;
 
-/// Fills in the zeros of `dims` so that the product is `nodes`: non-increasing, the greatest as small as possible, then the next.
+/// Fills in the zeros of `dims` so that the product is `nodes`: non-increasing, the greatest and the smallest as close to each
+/// other as possible; of several such lists the one with the greatest smallest extent, then the greatest next to it.
 ///
 /// # Errors
 /// `nodes` below 1, an extent below 0, or given extents that do not divide `nodes`.
@@ -34,7 +35,7 @@ pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `count` factors of `number`, none greater than the one before, the least such list.
+/// `count` factors of `number`, none greater than the one before, as balanced as can be.
 fn balanced(number: u64, count: usize) -> Vec<u64> {
     let primes = primes(number);
     let mut divisors = vec![1];
@@ -46,29 +47,40 @@ fn balanced(number: u64, count: usize) -> Vec<u64> {
     }
     // Factors of 1 fill what the primes cannot: below, there is at least one prime a factor.
     let real = count.min(primes.len());
-    let mut found = Vec::with_capacity(count);
-    let fits = real == 0 || split(number, real, number, &divisors, &mut found);
-    debug_assert!(fits, "{number} itself and ones are such a list");
-    found.resize(count, 1);
-    found
+    let mut best = Vec::new();
+    if real > 0 {
+        split(number, real, &divisors, &mut Vec::with_capacity(real), &mut best);
+    }
+    best.resize(count, 1);
+    best
 }
 
-/// Appends the least list of `count` factors of `number` that are at most `most`; leaves `found` as it was if there is none.
-fn split(number: u64, count: usize, most: u64, divisors: &[u64], found: &mut Vec<u64>) -> bool {
-    if count == 1 {
-        found.extend((number <= most).then_some(number));
-        return number <= most;
-    }
-    let enough = |factor: u64| u32::try_from(count).is_ok_and(|count| factor.saturating_pow(count) >= number);
-    let factors = divisors.iter().copied().filter(|&factor| number.is_multiple_of(factor) && enough(factor));
-    for factor in factors.take_while(|&factor| factor <= most) {
-        found.push(factor);
-        if split(number / factor, count - 1, factor, divisors, found) {
-            return true;
+/// How far the greatest factor is from the smallest.
+fn spread(factors: &[u64]) -> u64 {
+    factors.first().zip(factors.last()).map_or(u64::MAX, |(greatest, smallest)| greatest - smallest)
+}
+
+/// Tries all that can follow the factors `found`, with `count` more of product `number`, and keeps the best list in `best`.
+fn split(number: u64, count: usize, divisors: &[u64], found: &mut Vec<u64>, best: &mut Vec<u64>) {
+    if count == 0 {
+        let smaller_first = |factors: &[u64]| factors.iter().rev().copied().collect::<Vec<u64>>();
+        let closer = spread(found).cmp(&spread(best)).then_with(|| smaller_first(best).cmp(&smaller_first(found)));
+        if closer.is_lt() {
+            best.clone_from(found);
         }
-        found.pop();
+        return;
     }
-    false
+    let power = |factor: u64| u32::try_from(count).map_or(u64::MAX, |count| factor.saturating_pow(count));
+    let most = found.last().copied().unwrap_or(number);
+    let from = divisors.partition_point(|&factor| count > 1 && power(factor) < number);
+    for &factor in divisors[from..].iter().take_while(|&&factor| factor <= most) {
+        let least = found.first().unwrap_or(&factor).saturating_sub(spread(best)).max(1);
+        if factor >= least && power(least) <= number && number.is_multiple_of(factor) {
+            found.push(factor);
+            split(number / factor, count - 1, divisors, found, best);
+            found.pop();
+        }
+    }
 }
 
 fn primes(mut number: u64) -> Vec<u64> {
@@ -112,6 +124,8 @@ mod tests {
         assert_eq!(dims(64, [0; 4]), Ok([4, 4, 2, 2]));
         assert_eq!(dims(c_int::MAX, [0, 0]), Ok([c_int::MAX, 1]), "a prime");
         assert_eq!(dims(720_720, [0; 3]), Ok([91, 90, 88]));
+        assert_eq!(dims(7488, [0; 3]), Ok([26, 18, 16]), "10 apart, and 24 x 24 x 13 is 11");
+        assert_eq!(dims(5040, [0; 3]), Ok([21, 16, 15]), "6 apart as 20 x 18 x 14, whose smallest is smaller");
         let widest = dims(2_095_133_040, [0; 6]).unwrap();
         assert_eq!(widest.iter().map(|&extent| u64::from(extent as u32)).product::<u64>(), 2_095_133_040);
         assert_eq!(dims(1 << 30, [0; 40]).unwrap()[..31], [[2; 30].as_slice(), &[1]].concat());
