@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::rank::Payload;
+use crate::rank::{Data, Payload};
 
 /// Longer buffers go back to the system.
 const LONGEST_KEPT: usize = 4096;
@@ -10,13 +10,12 @@ const LONGEST_KEPT: usize = 4096;
 const MOST_KEPT: usize = 4096;
 
 thread_local! {
-    #[allow(clippy::vec_box)] // The box is what messages carry.
-    static KEPT: RefCell<Vec<Box<Vec<u8>>>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<Data>> = const { RefCell::new(Vec::new()) };
 }
 
 /// An empty buffer with room for `size` bytes.
 #[inline]
-pub fn buffer(size: usize) -> Box<Vec<u8>> {
+pub fn buffer(size: usize) -> Data {
     if size <= LONGEST_KEPT
         && let Some(mut kept) = KEPT.with_borrow_mut(Vec::pop)
     {

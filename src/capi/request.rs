@@ -9,7 +9,7 @@ use super::comm::Comm;
 use super::error::{MpiError, MpiResult};
 use super::held::Held;
 use super::payloads;
-use crate::rank::{Completion, Message, Pattern, RequestId};
+use crate::rank::{Completion, Data, Message, Pattern, RequestId};
 
 /// A request.
 #[derive(Debug)]
@@ -141,13 +141,7 @@ impl Target {
 }
 
 /// A message to `to`.
-pub fn message_to(
-    to: crate::rank::Rank,
-    comm: &Comm,
-    tag: c_int,
-    data: Box<Vec<u8>>,
-    mode: crate::rank::SendMode,
-) -> Message {
+pub fn message_to(to: crate::rank::Rank, comm: &Comm, tag: c_int, data: Data, mode: crate::rank::SendMode) -> Message {
     Message {
         to,
         context: comm.context(),

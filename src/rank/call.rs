@@ -30,7 +30,10 @@ pub const COMPLETE: RequestId = RequestId::MAX;
 pub type Requests = SmallVec<[RequestId; 12]>;
 
 /// What a message carries; a described program's messages carry nothing but their size.
-pub type Payload = Option<Box<Vec<u8>>>;
+pub type Payload = Option<Data>;
+
+/// Bytes behind one pointer: messages are moved often, and most carry none.
+pub type Data = Box<Vec<u8>>;
 
 /// How a send may complete (MPI-3.1, section 3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,5 @@
 //! What integration tests share: running the binary and reading what it said.
+#![allow(dead_code)] // Each test file uses a part of it.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

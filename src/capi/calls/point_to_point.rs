@@ -11,7 +11,7 @@ use super::super::payloads;
 use super::super::process::Process;
 use super::super::request::{Operation, Request, Target, empty_status, message_to, proc_null};
 use super::super::types::check_buffer;
-use crate::rank::{COMPLETE, Call, Pattern, SendMode, TagPattern};
+use crate::rank::{COMPLETE, Call, Data, Pattern, SendMode, TagPattern};
 use crate::units::Bytes;
 
 /// The greatest tag (MPI_TAG_UB).
@@ -70,7 +70,7 @@ impl Outgoing {
     /// # Safety
     /// The buffer holds `count` elements of the datatype.
     #[inline(always)]
-    pub unsafe fn data(&self) -> Box<Vec<u8>> {
+    pub unsafe fn data(&self) -> Data {
         let mut data = payloads::buffer(self.datatype.size() * self.count);
         // SAFETY: the caller's promise.
         unsafe { self.datatype.pack(self.buffer, self.count, &mut data) };

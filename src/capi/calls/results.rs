@@ -73,7 +73,7 @@ mod tests {
     fn results_are_known_by_name_and_pointers_by_type() {
         assert!(is_result("newcomm") && is_result("address") && is_result("win") && is_result("comm"));
         assert!(!is_result("new") && !is_result("") && !is_result("buf") && !is_result("status"));
-        assert!((&Given(std::ptr::null_mut::<i32>())).is_null() && !(&Given(&mut 1 as *mut i32)).is_null());
+        assert!(Given(std::ptr::null_mut::<i32>()).is_null() && !Given(&mut 1 as *mut i32).is_null());
         assert!(!(&Given(0usize)).is_null() && !(&Given(std::ptr::null::<i32>())).is_null());
     }
 }

@@ -9,7 +9,7 @@ use super::super::payloads;
 use super::region::Region;
 use crate::mpi::Mover;
 use crate::mpi::schedule::{Blocks, Layout, Piece, Side, Space, Then};
-use crate::rank::Payload;
+use crate::rank::{Data, Payload};
 
 /// How contributions are combined.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +103,7 @@ impl DataMover {
         }
     }
 
-    fn packed(&mut self, layout: &Layout, piece: Piece) -> Box<Vec<u8>> {
+    fn packed(&mut self, layout: &Layout, piece: Piece) -> Data {
         let mut data = payloads::buffer(layout.bytes(piece.blocks).get() as usize);
         // SAFETY: the program's buffers are there until the collective ends.
         unsafe { self.region(layout, piece.space).pack(layout, piece.blocks, &mut data) };
