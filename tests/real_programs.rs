@@ -1,5 +1,6 @@
 //! Real programs from outside: how their crashes and ends are reported, what each rank has for its own, and what time they see.
 
+#[allow(dead_code)]
 #[path = "support/binary.rs"]
 mod support;
 

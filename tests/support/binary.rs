@@ -1,5 +1,4 @@
 //! What integration tests share: running the binary and reading what it said.
-#![allow(dead_code)] // Each test file uses a part of it.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
