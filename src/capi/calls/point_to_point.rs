@@ -96,6 +96,7 @@ impl Outgoing {
     unsafe fn send(self, p: &Process) -> MpiResult {
         // SAFETY: the caller's promise.
         if let Some(message) = unsafe { self.message()? } {
+            p.polls.set(0);
             p.call_done(Call::Send(message));
         }
         Ok(())
@@ -148,6 +149,7 @@ impl Incoming {
     #[inline(always)]
     unsafe fn recv(self, p: &Process) -> (Status, MpiResult) {
         let Some(pattern) = self.pattern else { return (proc_null(), Ok(())) };
+        p.polls.set(0);
         p.call_completed(Call::Recv(pattern), |completions| {
             // SAFETY: the caller's promise.
             unsafe { self.target.store(&mut completions[0], &self.comm) }

@@ -156,17 +156,17 @@ mpi_functions! {
         on(p, win, |window| accumulate(p, window, (origin, origin_count, origin_type), target, op, false).map(drop))
     }
     fn MPI_Get_accumulate(
-        p; origin: *const c_void, origin_count: c_int, origin_type: Handle, result: *mut c_void, result_count: c_int,
+        p; origin: *const c_void, origin_count: c_int, origin_type: Handle, resultbuf: *mut c_void, result_count: c_int,
         result_type: Handle, rank: c_int, disp: Aint, count: c_int, datatype: Handle, op: Handle, win: Handle,
     ) {
-        let ends = ((origin, origin_count, origin_type), (result, result_count, result_type));
+        let ends = ((origin, origin_count, origin_type), (resultbuf, result_count, result_type));
         on(p, win, |window| get_accumulate(p, window, ends, (rank, disp, count, datatype), op, false).map(drop))
     }
     fn MPI_Fetch_and_op(
-        p; origin: *const c_void, result: *mut c_void, datatype: Handle, rank: c_int, disp: Aint, op: Handle,
+        p; origin: *const c_void, resultbuf: *mut c_void, datatype: Handle, rank: c_int, disp: Aint, op: Handle,
         win: Handle,
     ) {
-        let ends = ((origin, 1, datatype), (result, 1, datatype));
+        let ends = ((origin, 1, datatype), (resultbuf, 1, datatype));
         on(p, win, |window| {
             let known = p.committed(datatype)?;
             expect(known.kind().is_some(), abi::MPI_ERR_TYPE, || {
@@ -176,7 +176,7 @@ mpi_functions! {
         })
     }
     fn MPI_Compare_and_swap(
-        p; origin: *const c_void, compare: *const c_void, result: *mut c_void, datatype: Handle, rank: c_int,
+        p; origin: *const c_void, compare: *const c_void, resultbuf: *mut c_void, datatype: Handle, rank: c_int,
         disp: Aint, win: Handle,
     ) {
         on(p, win, |window| {
@@ -192,7 +192,7 @@ mpi_functions! {
                 "expected a datatype of integers, logical values or bytes (MPI-3.1, section 11.3.4)".to_owned()
             })?;
             let target = (rank, disp, 1, datatype);
-            let ends = Ends::new(p, window, None, Some((result, 1, datatype)), target)?;
+            let ends = Ends::new(p, window, None, Some((resultbuf, 1, datatype)), target)?;
             let mut work = ends.work(Action::CompareSwap, None);
             if work.target.is_some() {
                 known.pack(compare.cast(), 1, &mut work.data);
@@ -226,11 +226,11 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Rget_accumulate(
-        p; origin: *const c_void, origin_count: c_int, origin_type: Handle, result: *mut c_void, result_count: c_int,
+        p; origin: *const c_void, origin_count: c_int, origin_type: Handle, resultbuf: *mut c_void, result_count: c_int,
         result_type: Handle, rank: c_int, disp: Aint, count: c_int, datatype: Handle, op: Handle, win: Handle,
         request: *mut Handle,
     ) {
-        let ends = ((origin, origin_count, origin_type), (result, result_count, result_type));
+        let ends = ((origin, origin_count, origin_type), (resultbuf, result_count, result_type));
         let target = (rank, disp, count, datatype);
         *request = on(p, win, |window| get_accumulate(p, window, ends, target, op, true))?;
         Ok(())

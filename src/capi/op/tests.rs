@@ -154,7 +154,8 @@ fn operations_take_the_types_of_the_standard() {
         groups.into_iter().chain([of(&[Minloc, Maxloc], 'p')]).collect::<String>()
     };
     let expected = [
-        ("mslb-", &[MPI_INT, MPI_UNSIGNED_LONG, MPI_INT8_T, MPI_INTEGER, MPI_AINT, MPI_COUNT, MPI_BYTE, MPI_CHAR][..]),
+        ("mslb-", &[MPI_INT, MPI_UNSIGNED_LONG, MPI_INT8_T, MPI_INTEGER, MPI_AINT, MPI_COUNT, MPI_CHAR][..]),
+        ("---b-", &[MPI_BYTE]),
         ("ms---", &[MPI_FLOAT, MPI_DOUBLE, MPI_REAL8, MPI_LONG_DOUBLE]),
         ("-s---", &[MPI_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX]),
         ("--l--", &[MPI_LOGICAL, MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL16]),
