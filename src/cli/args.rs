@@ -138,24 +138,23 @@ pub(super) struct RunArgs {
     #[arg(long, short, help_heading = "Results")]
     pub quiet: bool,
 
-    /// What a real program's own code costs: measure its time on the host, skip it, or a time such as "1 us" for each stretch
-    /// between two MPI calls (default: measure)
-    #[arg(long, value_name = "measure|skip|TIME", value_parser = parse_compute, help_heading = "Real programs")]
+    /// What its own code costs: measure (default), skip, or a time a block
+    #[arg(long, value_name = "MODE", value_parser = parse_compute, help_heading = "Real programs")]
     pub compute: Option<ComputeMode>,
 
-    /// What measures a real program's own code (default: cpu)
-    #[arg(long, value_name = "cpu|wall", value_parser = parse_clock, help_heading = "Real programs")]
+    /// What measures it: cpu (default) or wall
+    #[arg(long, value_name = "CLOCK", value_parser = parse_clock, help_heading = "Real programs")]
     pub clock: Option<HostClock>,
 
-    /// A real program's stack for each rank (default: 8 MiB)
+    /// Stack of each rank (default: 8 MiB)
     #[arg(long, value_name = "SIZE", value_parser = parse_stack, help_heading = "Real programs")]
     pub stack_size: Option<Bytes>,
 
-    /// List what ranks of a real program have not freed at their end
+    /// List what ranks have not freed at their end
     #[arg(long, help_heading = "Real programs")]
     pub check_leaks: bool,
 
-    /// Prefix what a program prints by its rank; described applications print nothing
+    /// Prefix what ranks print by their number
     #[arg(long, help_heading = "Real programs")]
     pub tag_output: bool,
 

@@ -1,0 +1,88 @@
+//! Throughput and memory of real programs: the kernels of `workloads/c`, each run in a process of its own.
+//!
+//! `cargo bench --bench programs [-- FILTER] [--runs N]` prints a table; README.md beside this file keeps the measured ones.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A run: a name, options, the program and its arguments, and what the table asks for.
+struct Case {
+    name: &'static str,
+    options: &'static str,
+    program: &'static str,
+    /// Messages a second, in millions.
+    target: &'static str,
+}
+
+const CASES: [Case; 9] = [
+    case("ping-pong, 8 B, 2 ranks", "--nct 1,1,2", "pingpong 8 2000000", ">= 5"),
+    case("the same, timer on", "--nct 1,1,2 --compute measure", "pingpong 8 1000000", ""),
+    case("the same, wall clock", "--nct 1,1,2 --compute measure --clock wall", "pingpong 8 1000000", ""),
+    case("ring, 1024 ranks, one token", "--nct 64,2,8", "ring 3000", ">= 4"),
+    case("halo, 512 ranks, 1 KiB", "--nct 32,2,8", "halo3d 1024 300", ">= 2"),
+    case("halo, 4096 ranks, 1 KiB", "--nct 256,2,8", "halo3d 1024 40", ">= 1"),
+    case("alltoall, 1024 ranks, 1 KiB", "--nct 64,2,8", "alltoall 1024 5", ">= 2"),
+    case("empty, 4096 ranks", "--nct 256,2,8", "empty", ""),
+    case("empty, 8192 ranks", "--nct 512,2,8", "empty", ""),
+];
+
+const fn case(name: &'static str, options: &'static str, program: &'static str, target: &'static str) -> Case {
+    Case { name, options, program, target }
+}
+
+fn mcpsim(directory: &Path, line: &str) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_mcpsim"))
+        .current_dir(directory)
+        .args(line.split_whitespace())
+        .output()
+        .expect("mcpsim starts");
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Messages, seconds, peak bytes, ranks.
+fn measure(directory: &Path, case: &Case) -> (u64, f64, u64, u64) {
+    let (options, program) = (case.options, case.program);
+    let compute = if options.contains("--compute") { "" } else { "--compute skip" };
+    mcpsim(directory, &format!("--quiet --workers 1 --json out.json {compute} {options} ./{program}"));
+    let text = std::fs::read_to_string(directory.join("out.json")).expect("an Outcome");
+    let outcome: serde_json::Value = serde_json::from_str(&text).expect("an Outcome");
+    let host = &outcome["host"];
+    (
+        outcome["messages"]["count"].as_u64().expect("messages"),
+        host["wall_s"].as_f64().expect("seconds"),
+        host["peak_rss_bytes"].as_u64().expect("bytes"),
+        outcome["ranks"].as_u64().expect("ranks"),
+    )
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let mut arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let mut runs = 3;
+    if let Some(at) = arguments.iter().position(|argument| argument == "--runs") {
+        runs = arguments.get(at + 1).and_then(|runs| runs.parse().ok()).expect("--runs N, a number");
+        arguments.drain(at..at + 2);
+    }
+    let wanted = |case: &&Case| arguments.iter().all(|filter| case.name.contains(filter.as_str()));
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/c");
+    println!("{:<30} {:>9} {:>7} {:>9} {:>10}", "program", "M msg/s", "wanted", "seconds", "KiB a rank");
+    for case in CASES.iter().filter(wanted) {
+        let name = case.program.split_whitespace().next().expect("a program");
+        if !temporary.path().join(name).exists() {
+            let source = sources.join(name).with_extension("c");
+            mcpsim(temporary.path(), &format!("cc -O2 -o {name} {} -lm", source.display()));
+        }
+        let measured: Vec<(u64, f64, u64, u64)> = (0..runs).map(|_| measure(temporary.path(), case)).collect();
+        let rate = median(measured.iter().map(|&(messages, seconds, ..)| messages as f64 / seconds / 1e6).collect());
+        let seconds = median(measured.iter().map(|&(_, seconds, ..)| seconds).collect());
+        let (_, _, bytes, ranks) = measured[0];
+        let each = bytes as f64 / ranks as f64 / 1024.0;
+        println!("{:<30} {rate:>9.2} {:>7} {seconds:>9.3} {each:>10.1}", case.name, case.target);
+    }
+}
