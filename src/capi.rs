@@ -36,6 +36,7 @@ mod unwind;
 mod window;
 
 pub use clib::set_variables;
+pub use image::ImageError;
 pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
 pub use program::RealProgram;
 

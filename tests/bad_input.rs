@@ -564,7 +564,7 @@ fn files_that_cannot_be_read() {
         ("none.toml", "none.toml: no such file"),
         ("a.toml/b.toml", "a.toml/b.toml: Not a directory (os error 20)"),
         ("dir", "dir: is a directory, expected a file"),
-        ("binary", "binary: not a text file, expected TOML in UTF-8"),
+        ("binary", "binary: expected a program built by mcpsim cc for x86-64; found a file of another byte order"),
         ("empty", "missing \"main\" (the statements each rank executes) in empty"),
         ("a.toml --platform none.toml", "none.toml: no such file"),
         ("a.toml --platform dir", "dir: is a directory, expected a file"),

@@ -51,7 +51,7 @@ fn each_error_is_one_line_with_exit_code_2() {
     std::fs::write(here.join("program"), [0x7f, b'E', b'L', b'F', 0xff]).unwrap();
     for (line, error) in [
         ("no.toml", "no.toml: no such file"),
-        ("program", "program: not a text file, expected TOML in UTF-8"),
+        ("program", "program: is damaged: it ends within its header"),
         ("broken.toml", "broken.toml:1:5: not TOML: string values must be quoted, expected literal string"),
         ("run.toml", "expected a whole number above zero that is not too large in run.ranks of run.toml; found 0"),
         ("--platform no.toml app.toml", "no.toml: no such file"),

@@ -93,7 +93,7 @@ fn each_kind_of_crash_has_its_words() {
     crashes("breakpoint", &["signal 5 (SIGTRAP)", "a breakpoint", "  crash at crash.c:67"]);
     crashes("raise", &["signal 11 (SIGSEGV)", "the program has sent it to itself", "  crash at crash.c:68"]);
     crashes("print", &["signal 11 (SIGSEGV)", "no memory at 0x10", "  crash at crash.c:69"]);
-    crashes("buffer", &["no memory at 0x10, in MPI_Send\n  crash at crash.c:84"]);
+    crashes("buffer", &["no memory at 0x10000000, in MPI_Send\n  crash at crash.c:84"]);
 }
 
 #[test]

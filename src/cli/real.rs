@@ -45,7 +45,10 @@ pub(super) fn simulate(configuration: &Configuration, stdout_taken: bool, progre
     let built = file.build()?;
     // Libraries that are loaded with the program read their variables then.
     capi::set_variables(&file.environment);
-    let program = capi::open(&built.path).map_err(|error| Failure::bad_input(error.to_string()))?;
+    // Errors call the program what the user does.
+    let path = built.path.display().to_string();
+    let named = |error: capi::ImageError| Failure::bad_input(error.to_string().replace(&path, &configuration.typed));
+    let program = capi::open(&built.path).map_err(named)?;
     let platform = Arc::new(platform);
     let output = Box::new(Printer { tagged: settings.tag_output, to_stderr: stdout_taken });
     let share = |rank: Rank| memory.of(sites[rank as usize]);

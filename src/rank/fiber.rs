@@ -130,7 +130,7 @@ const PAGE: usize = 4096;
 
 impl FiberStack {
     fn new(size: usize) -> io::Result<Self> {
-        let size = size.max(4 * PAGE).next_multiple_of(PAGE) + 2 * PAGE;
+        let size = size.max(4 * PAGE).next_multiple_of(PAGE) + PAGE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         // SAFETY: a new mapping at an address of the system's choice.
         let bottom = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };

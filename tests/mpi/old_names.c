@@ -2,7 +2,7 @@
 #include "check.h"
 
 /* The MPI standard ABI and some libraries lack the removed names: they are used if the header says so, or is known to. */
-#if defined(MPI_OLD_NAMES) || defined(MPICH) || defined(MPICH_VERSION)
+#if defined(MPI_OLD_NAMES) || defined(MCPSIM) || defined(MPICH) || defined(MPICH_VERSION)
 #define REMOVED 1
 #else
 #define REMOVED 0

@@ -81,7 +81,7 @@ static void crash(char *how) {
         free(block);
         free(block);
     }
-    if (!strcmp(how, "buffer")) MPI_Send((void *)nowhere, 100, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    if (!strcmp(how, "buffer")) MPI_Send((void *)0x10000000, 100, MPI_INT, 0, 1, MPI_COMM_WORLD);
     if (!strcmp(how, "thread") || !strcmp(how, "thread_mpi")) in_thread(how);
 }
 

@@ -76,7 +76,7 @@ static void token(void)
 
 int main(int argc, char **argv)
 {
-    start(&argc, &argv, "rma_shared");
+    start(&argc, &argv, "strict_rma_shared");
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
     OK(MPI_Comm_rank(node, &me));
     OK(MPI_Comm_size(node, &members));

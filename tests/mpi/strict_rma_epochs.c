@@ -156,7 +156,7 @@ static void passive(int next)
 
 int main(int argc, char **argv)
 {
-    start(&argc, &argv, "rma_epochs");
+    start(&argc, &argv, "strict_rma_epochs");
     int next = (rank + 1) % size, last = (rank + size - 1) % size;
     OK(MPI_Win_allocate(N * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     asserted(next, last);

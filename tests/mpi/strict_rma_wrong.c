@@ -122,7 +122,7 @@ static void not_attached(void)
 int main(int argc, char **argv)
 {
     MPI_Win win;
-    start(&argc, &argv, "strict_rma_order");
+    start(&argc, &argv, "strict_rma_wrong");
     OK(MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     out_of_order(win);

@@ -33,7 +33,7 @@ static void halves(void)
 
 int main(int argc, char **argv)
 {
-    start(&argc, &argv, "rma_two");
+    start(&argc, &argv, "strict_rma_two");
     halves();
     return finish();
 }
