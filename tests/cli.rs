@@ -62,7 +62,7 @@ fn each_error_is_one_line_with_exit_code_2() {
         ),
         (
             "--set run.sed=1 app.toml --quiet",
-            "unknown field \"sed\", expected one of \"nct\", \"platform\", \"ranks\", \"oversubscribe\", \"placement\", \"workers\", \"model\", \"seed\", \"max_time\", \"max_events\", \"max_turns\", \"intervals\", \"pairs\" in --set run.sed=1",
+            "unknown field \"sed\", expected one of \"nct\", \"platform\", \"ranks\", \"oversubscribe\", \"placement\", \"workers\", \"model\", \"seed\", \"max_time\", \"max_events\", \"max_turns\", \"intervals\", \"pairs\", \"compute\", \"clock\", \"stack_size\" in --set run.sed=1",
         ),
         ("--seed 1 --set run.seed=2 app.toml", "both --seed and --set run.seed=2 are given: leave out one"),
         ("--json no/x.json app.toml", "--json no/x.json: no such directory as no"),
