@@ -185,7 +185,14 @@ impl Mover for DataMover {
                     self.too_long = Some((size, size - left));
                 }
             }
-            Then::Combine(side) => self.combine_packed(layout, piece, side, &mut data),
+            Then::Combine(side) => {
+                let room = layout.bytes(piece.blocks).get() as usize;
+                if data.len() > room {
+                    self.too_long = Some((data.len(), room));
+                    data.truncate(room);
+                }
+                self.combine_packed(layout, piece, side, &mut data);
+            }
         }
         payloads::done(Some(data));
     }
