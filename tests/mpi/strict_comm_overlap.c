@@ -80,7 +80,7 @@ static void errors(void)
 
 int main(int argc, char **argv)
 {
-    start(&argc, &argv, "comm_overlap");
+    start(&argc, &argv, "strict_comm_overlap");
     if (size > 1 && size <= 64)
         between();
     apart();
