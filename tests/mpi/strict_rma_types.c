@@ -151,7 +151,7 @@ static void large(int next, int last)
 
 int main(int argc, char **argv)
 {
-    start(&argc, &argv, "rma_types");
+    start(&argc, &argv, "strict_rma_types");
     int next = (rank + 1) % size, last = (rank + size - 1) % size;
     structures(next, last);
     irregular(next, last);
