@@ -45,6 +45,7 @@ pub(super) fn simulate(configuration: &Configuration, stdout_taken: bool, progre
     let built = file.build()?;
     // Libraries that are loaded with the program read their variables then.
     capi::set_variables(&file.environment);
+    capi::set_default_threads();
     let program = capi::open(&built.path).map_err(|error| Failure::bad_input(error.to_string()))?;
     let platform = Arc::new(platform);
     let output = Box::new(Printer { tagged: settings.tag_output, to_stderr: stdout_taken });
