@@ -64,7 +64,7 @@ fn simulator(line: &str) -> Command {
     let mut command = mcpsim(Path::new(env!("CARGO_MANIFEST_DIR")));
     command.args(line.split_whitespace());
     command.env("MCPSIM_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
-    for name in ["MCPSIM_CC", "MCPSIM_CXX"] {
+    for name in ["MCPSIM_CC", "MCPSIM_CXX", "MCPSIM_NCT"] {
         command.env_remove(name);
     }
     command
