@@ -62,20 +62,38 @@ pub fn buffer(size: usize) -> Data {
 #[inline]
 pub fn done(payload: Payload) {
     let Some(mut data) = payload else { return };
-    let capacity = data.capacity();
-    if capacity > LONGEST_KEPT {
-        return;
+    if data.capacity() <= LONGEST_KEPT {
+        data.clear();
+        KEPT.with_borrow_mut(|kept| kept.keep(data));
     }
-    data.clear();
-    KEPT.with_borrow_mut(|kept| {
+}
+
+impl Kept {
+    #[inline]
+    fn keep(&mut self, data: Data) {
         // The largest class of which it has room for all.
-        let class = if capacity <= SHORT { 0 } else { (capacity / SHORT).ilog2() as usize };
-        let bytes = kept.bytes + long(capacity);
-        if kept.classes[class].len() < MOST_KEPT && bytes <= MOST_BYTES {
-            kept.bytes = bytes;
-            kept.classes[class].push(data);
+        let class = if data.capacity() <= SHORT { 0 } else { (data.capacity() / SHORT).ilog2() as usize };
+        self.make_room(long(data.capacity()), class);
+        let bytes = self.bytes + long(data.capacity());
+        if self.classes[class].len() < MOST_KEPT && bytes <= MOST_BYTES {
+            self.bytes = bytes;
+            self.classes[class].push(data);
         }
-    });
+    }
+
+    /// Gives back long buffers of other classes, which were needed longer ago.
+    fn make_room(&mut self, size: usize, class: usize) {
+        if self.bytes + size <= MOST_BYTES {
+            return;
+        }
+        for other in (1..CLASSES).filter(|&other| other != class) {
+            while self.bytes + size > MOST_BYTES
+                && let Some(old) = self.classes[other].pop()
+            {
+                self.bytes -= old.capacity();
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -118,5 +136,7 @@ mod tests {
         let many: Vec<_> = (0..2 * MOST_BYTES / LONGEST_KEPT).map(|_| buffer(LONGEST_KEPT)).collect();
         many.into_iter().for_each(|data| done(Some(data)));
         assert_eq!(kept(), (MOST_BYTES / LONGEST_KEPT, MOST_BYTES));
+        done(Some(buffer(2 * SHORT)));
+        assert_eq!(kept(), (MOST_BYTES / LONGEST_KEPT, MOST_BYTES - LONGEST_KEPT + 2 * SHORT));
     }
 }
