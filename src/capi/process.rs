@@ -284,6 +284,14 @@ impl Process {
         self.call_done(Call::Complete(requests));
     }
 
+    /// An MPI function begins, which may copy data before it asks the engine: none of this is the program's own time.
+    #[inline]
+    pub fn pause_timer(&self) {
+        if self.job.options.compute == ComputeMode::Measure {
+            self.timer.stop();
+        }
+    }
+
     /// Stops the timer at the end of a local execution block.
     #[inline]
     fn stop_timer(&self) {

@@ -35,8 +35,7 @@ impl Timer {
     pub fn stop(&self) {
         let started = self.started.replace(0);
         if started != 0 {
-            let length = now(self.clock).saturating_sub(started).saturating_sub(self.overhead);
-            self.measured.set(self.measured.get() + length);
+            self.add(now(self.clock).saturating_sub(started));
         }
     }
 
@@ -56,11 +55,21 @@ impl Timer {
         self.measured.replace(0)
     }
 
-    /// What was measured and not taken, with the present block, ns.
+    /// What was measured and not taken, with the present block, ns. Looking costs the block nothing: another begins.
     pub fn peek(&self) -> u64 {
         let started = self.started.get();
-        let running = if started == 0 { 0 } else { now(self.clock).saturating_sub(started + self.overhead) };
-        self.measured.get() + running
+        if started != 0 {
+            let now = now(self.clock);
+            self.started.set(now);
+            self.add(now.saturating_sub(started));
+        }
+        self.measured.get()
+    }
+
+    /// Adds a block that took so long with the timer's own cost.
+    #[inline]
+    fn add(&self, length: u64) {
+        self.measured.set(self.measured.get() + length.saturating_sub(self.overhead));
     }
 }
 
@@ -111,5 +120,24 @@ mod tests {
         timer.start();
         timer.stop();
         assert_eq!(timer.take(), 0);
+    }
+
+    #[test]
+    fn looking_at_the_timer_is_not_measured() {
+        const LOOKS: u64 = 100_000;
+        let clock = HostClock::Cpu;
+        let timer = Timer::new(clock, overhead(clock));
+        timer.start();
+        for _ in 0..LOOKS {
+            timer.peek();
+        }
+        timer.stop();
+        let before = now(clock);
+        let mut last = before;
+        for _ in 0..LOOKS {
+            last = now(clock);
+        }
+        let measured = timer.take();
+        assert!(measured < (last - before) / 2, "{measured} ns of {} ns", last - before);
     }
 }

@@ -18,6 +18,7 @@ unsafe impl Sync for Function {}
 #[inline(always)]
 pub fn run(name: &'static str, body: impl FnOnce(&Process) -> MpiResult) -> c_int {
     let process = enter(name);
+    process.pause_timer();
     let outer = process.here.replace(here());
     let code = match body(process) {
         Ok(()) => abi::MPI_SUCCESS,
