@@ -2,9 +2,8 @@
 //! MPI function never gives the run a chance to end.
 
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use crate::engine::Progress;
 
@@ -13,12 +12,19 @@ use super::exit::{Exit, Failure};
 /// What a run gets to end by itself.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// Signals that come so soon after the first are the same: `timeout` tells the process and its group, a terminal and its
+/// shell may too.
+const ECHO: Duration = Duration::from_millis(100);
+
 /// From now on a signal cancels what `progress` belongs to.
 pub(super) fn listen(progress: &Arc<Progress>) -> Result<(), Failure> {
     let progress = Arc::clone(progress);
-    let asked = AtomicBool::new(false);
+    let asked = OnceLock::new();
     ctrlc::set_handler(move || {
-        if asked.swap(true, Ordering::SeqCst) {
+        if asked.set(Instant::now()).is_err() {
+            if asked.get().is_some_and(|first| first.elapsed() < ECHO) {
+                return;
+            }
             let _ = writeln!(std::io::stderr(), "\nerror: interrupted twice, ended at once");
             std::process::exit(Exit::Interrupted.code().into());
         }
