@@ -35,7 +35,7 @@ mod types;
 mod unwind;
 mod window;
 
-pub use clib::set_variables;
+pub use clib::{set_default_threads, set_variables};
 pub use image::ImageError;
 pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
 pub use program::RealProgram;

@@ -282,6 +282,32 @@ fn what_is_not_freed_is_listed_when_asked_for() {
 }
 
 #[test]
+fn what_mpi_functions_copy_is_not_the_programs_time() {
+    let Some(program) = program("copies.c", "-O1") else { return };
+    let times = |options: &str| -> Vec<f64> {
+        let ran = run(&program, &format!("--nct 1,1,2 {options}"), "");
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+        ran.stdout.split_whitespace().map(|time| time.parse().unwrap()).collect()
+    };
+    let (measured, skipped) = (times(""), times("--compute skip"));
+    assert_eq!(measured.len(), 3);
+    for (measured, skipped) in measured.iter().zip(&skipped) {
+        assert!((*skipped..2.0 * skipped).contains(measured), "{measured} us, {skipped} us without the program's own");
+    }
+}
+
+#[test]
+fn a_rank_has_one_thread_unless_the_user_says_otherwise() {
+    let Some(program) = program("threads.c", "-O1 -fopenmp") else { return };
+    for (given, expected) in [(None, "1"), (Some("2"), "2")] {
+        let mut command = command(workshop().unwrap());
+        command.env_remove("OMP_NUM_THREADS").envs(given.map(|given| ("OMP_NUM_THREADS", given)));
+        let ran = finish(command.args(["--quiet", "--nct", "1,1,2"]).arg(&program).arg("most").output().unwrap());
+        assert_eq!((ran.code, ran.stdout), (Some(0), format!("{expected}\n").repeat(2)), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn threads_of_openmp_work_in_every_rank() {
     let Some(program) = program("threads.c", "-O1 -fopenmp") else { return };
     let ran = run(&program, "--nct 1,1,2 --clock wall --tag-output", "");

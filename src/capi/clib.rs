@@ -17,7 +17,7 @@ use super::calls::{self, Function};
 use super::process::Process;
 use super::{image, sample};
 
-pub use environment::{environment, set_environment, set_variables};
+pub use environment::{environment, set_default_threads, set_environment, set_variables};
 pub use streams::{close_streams, flush, open_streams};
 
 /// A function of the host with its name.

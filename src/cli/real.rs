@@ -45,6 +45,7 @@ pub(super) fn simulate(configuration: &Configuration, stdout_taken: bool, progre
     let built = file.build()?;
     // Libraries that are loaded with the program read their variables then.
     capi::set_variables(&file.environment);
+    capi::set_default_threads();
     // Errors call the program what the user does.
     let path = built.path.display().to_string();
     let named = |error: capi::ImageError| Failure::bad_input(error.to_string().replace(&path, &configuration.typed));
