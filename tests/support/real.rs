@@ -49,10 +49,15 @@ pub fn limited(command: &Command) -> Ran {
     finish(limited.output().expect("timeout, of the GNU core utilities, starts"))
 }
 
+/// Whether it was ended because it took too long: by `timeout`, in one way or the other.
+fn is_killed(ran: &Ran) -> bool {
+    matches!(ran.code, Some(124 | 137))
+}
+
 /// What was run, and all that is known of how it went.
 pub fn told(what: &str, ran: &Ran) -> String {
     let end = match ran.code {
-        Some(124 | 137) => format!("killed after {LIMIT} s"),
+        _ if is_killed(ran) => format!("killed after {LIMIT} s"),
         Some(code) => format!("exit code {code}"),
         None => "ended by a signal".to_owned(),
     };
@@ -142,23 +147,31 @@ impl RealMpi {
         }
     }
 
-    /// Runs `program` with `arguments`.
+    /// Runs `program` with `arguments`; once more if it does not end, which was seen of Open MPI 4.1 on a busy machine.
     pub fn run(&self, program: &Path, ranks: u32, arguments: &str) -> Ran {
+        let run = || limited(&self.launch(program, ranks, arguments));
+        let first = run();
+        if is_killed(&first) { run() } else { first }
+    }
+
+    fn launch(&self, program: &Path, ranks: u32, arguments: &str) -> Command {
         let mut command = Command::new(self.launcher);
-        if self.is_open_mpi {
+        // There may be more ranks than cores: those that wait let others run.
+        if !self.is_open_mpi {
+            command.env("MPIR_CVAR_POLLS_BEFORE_YIELD", "1");
+        } else {
             command.arg("--oversubscribe");
             command.envs([
                 ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
                 ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
                 // One-sided communication in shared memory, or else by messages: the default of some versions is wrong.
                 ("OMPI_MCA_osc", "sm,pt2pt"),
-                // More ranks than cores: those that wait let others run.
                 ("OMPI_MCA_mpi_yield_when_idle", "1"),
                 ("OMPI_MCA_btl", "vader,self,tcp"),
             ]);
         }
         command.args(["-n", &ranks.to_string()]).arg(program).args(arguments.split_whitespace());
-        limited(&command)
+        command
     }
 }
 
