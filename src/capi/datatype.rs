@@ -74,6 +74,14 @@ pub struct Envelope {
 /// A datatype.
 #[derive(Debug)]
 pub struct Datatype {
+    /// Bytes of data.
+    size: usize,
+    /// Bytes from one item to the next.
+    extent: i64,
+    /// Where the data begin, if those of an item are one piece of memory in order.
+    run: Option<isize>,
+    /// Whether those of any number of items are.
+    dense: bool,
     layout: Layout,
     envelope: Envelope,
     /// For a named datatype, a duplicate of one, or one that stands for a named one (of Fortran 90).
@@ -84,7 +92,19 @@ impl Datatype {
     fn of_kind(kind: &'static Kind) -> Datatype {
         let envelope =
             Envelope { combiner: abi::MPI_COMBINER_NAMED, integers: vec![], addresses: vec![], types: vec![] };
-        Datatype { layout: Layout::basic(kind), envelope, kind: Some(kind) }
+        Datatype::new(Layout::basic(kind), envelope, Some(kind))
+    }
+
+    /// What is asked of a layout most often is kept beside it.
+    fn new(layout: Layout, envelope: Envelope, kind: Option<&'static Kind>) -> Datatype {
+        let plan = layout.bytes();
+        let (extent, run) = match plan.node {
+            plan::Node::Run(_) => (layout.extent(), Some(plan.at as isize)),
+            plan::Node::Nothing => (layout.extent(), Some(0)),
+            _ => (layout.extent(), None),
+        };
+        let dense = matches!(plan.node, plan::Node::Nothing) || run.is_some() && extent == plan.bytes as i64;
+        Datatype { size: layout.size as usize, extent, run, dense, layout, envelope, kind }
     }
 
     /// The handle of a named datatype.
@@ -120,7 +140,7 @@ impl Datatype {
     /// Bytes of data, so of the packed form.
     #[inline]
     pub fn size(&self) -> usize {
-        self.layout.size as usize
+        self.size
     }
 
     /// The lower bound.
@@ -136,7 +156,7 @@ impl Datatype {
     /// Bytes from one item to the next.
     #[inline]
     pub fn extent(&self) -> i64 {
-        self.layout.extent()
+        self.extent
     }
 
     /// Where the first byte of data is.
@@ -161,7 +181,7 @@ impl Datatype {
     /// Whether an item is one piece of memory, in order.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
-        matches!(self.layout.bytes().node, plan::Node::Run(_) | plan::Node::Nothing)
+        self.run.is_some()
     }
 
     /// Whether any number of items is one piece of memory, in order.

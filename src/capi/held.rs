@@ -28,43 +28,6 @@ impl Deref for Held {
     }
 }
 
-impl Held {
-    /// Appends the packed form of `count` items at `base`.
-    ///
-    /// # Safety
-    /// The data of the items can be read.
-    #[inline]
-    pub unsafe fn pack(&self, base: *const u8, count: usize, out: &mut Vec<u8>) {
-        let size = self.packed_size(count);
-        match self.piece(count) {
-            // SAFETY: the caller's promise; the items are one piece of memory.
-            Some(at) if size > 0 => unsafe {
-                out.extend_from_slice(std::slice::from_raw_parts(base.wrapping_offset(at), size));
-            },
-            // SAFETY: the caller's promise.
-            _ => unsafe { (**self).pack(base, count, out) },
-        }
-    }
-
-    /// Puts packed data, which is not longer than the items, into `count` items at `base`.
-    ///
-    /// # Safety
-    /// The data of the items can be written.
-    #[inline]
-    pub unsafe fn unpack(&self, base: *mut u8, count: usize, data: &[u8]) {
-        match self.piece(count) {
-            // SAFETY: the caller's promise; the items are one piece of memory.
-            Some(at) if !data.is_empty() => unsafe {
-                std::ptr::copy_nonoverlapping(data.as_ptr(), base.wrapping_offset(at), data.len());
-            },
-            // SAFETY: the caller's promise.
-            _ => unsafe {
-                (**self).unpack(base, count, data);
-            },
-        }
-    }
-}
-
 impl Process {
     /// The datatype behind `handle`, for communication.
     ///

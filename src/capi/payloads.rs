@@ -26,9 +26,9 @@ struct Kept {
     bytes: usize,
 }
 
-/// The class whose buffers have room for `size` bytes, but short ones, which may have to grow.
+/// The class of long buffers that have room for `size` bytes.
 fn class_for(size: usize) -> usize {
-    if size <= SHORT { 0 } else { (size.next_power_of_two() / SHORT).ilog2() as usize }
+    (size.next_power_of_two() / SHORT).ilog2() as usize
 }
 
 /// What a buffer adds to the bytes of long ones.
@@ -39,6 +39,25 @@ fn long(capacity: usize) -> usize {
 /// An empty buffer with room for `size` bytes.
 #[inline]
 pub fn buffer(size: usize) -> Data {
+    if size > SHORT {
+        return long_buffer(size);
+    }
+    let kept = KEPT.with_borrow_mut(|kept| {
+        let buffer = kept.classes[0].pop()?;
+        kept.bytes -= long(buffer.capacity());
+        Some(buffer)
+    });
+    match kept {
+        Some(mut buffer) => {
+            buffer.reserve(size);
+            buffer
+        }
+        None => Box::new(Vec::with_capacity(size)),
+    }
+}
+
+#[inline(never)]
+fn long_buffer(size: usize) -> Data {
     if size > LONGEST_KEPT {
         return Box::new(Vec::with_capacity(size));
     }
@@ -48,31 +67,36 @@ pub fn buffer(size: usize) -> Data {
         kept.bytes -= long(buffer.capacity());
         Some(buffer)
     });
-    match kept {
-        Some(mut buffer) => {
-            buffer.reserve(size);
-            buffer
-        }
-        None if class == 0 => Box::new(Vec::with_capacity(size)),
-        None => Box::new(Vec::with_capacity(SHORT << class)),
-    }
+    kept.unwrap_or_else(|| Box::new(Vec::with_capacity(SHORT << class)))
 }
 
 /// A message's data that nobody needs any more.
 #[inline]
 pub fn done(payload: Payload) {
     let Some(mut data) = payload else { return };
+    data.clear();
+    if data.capacity() > SHORT {
+        return long_done(data);
+    }
+    KEPT.with_borrow_mut(|kept| {
+        let short = &mut kept.classes[0];
+        if short.len() < MOST_KEPT {
+            short.push(data);
+        }
+    });
+}
+
+#[inline(never)]
+fn long_done(data: Data) {
     if data.capacity() <= LONGEST_KEPT {
-        data.clear();
         KEPT.with_borrow_mut(|kept| kept.keep(data));
     }
 }
 
 impl Kept {
-    #[inline]
     fn keep(&mut self, data: Data) {
         // The largest class of which it has room for all.
-        let class = if data.capacity() <= SHORT { 0 } else { (data.capacity() / SHORT).ilog2() as usize };
+        let class = (data.capacity() / SHORT).ilog2() as usize;
         self.make_room(long(data.capacity()), class);
         let bytes = self.bytes + long(data.capacity());
         if self.classes[class].len() < MOST_KEPT && bytes <= MOST_BYTES {

@@ -26,7 +26,7 @@ pub(super) fn derived(
     addresses: Vec<Aint>,
     types: Vec<Type>,
 ) -> Type {
-    Arc::new(Datatype { layout, envelope: Envelope { combiner, integers, addresses, types }, kind: None })
+    Arc::new(Datatype::new(layout, Envelope { combiner, integers, addresses, types }, None))
 }
 
 fn count(count: i64) -> Result<i64> {
@@ -146,7 +146,7 @@ impl Datatype {
     pub fn dup(old: &Type) -> Type {
         let envelope =
             Envelope { combiner: abi::MPI_COMBINER_DUP, integers: vec![], addresses: vec![], types: vec![old.clone()] };
-        Arc::new(Datatype { layout: old.layout.clone(), envelope, kind: old.kind })
+        Arc::new(Datatype::new(old.layout.clone(), envelope, old.kind))
     }
 }
 

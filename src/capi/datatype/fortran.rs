@@ -39,7 +39,7 @@ fn like(handle: Handle, combiner: c_int, arguments: &[c_int]) -> Type {
     let named = Datatype::named(handle).expect("a named datatype");
     let integers = arguments.iter().map(|&argument| i64::from(argument)).collect();
     let envelope = Envelope { combiner, integers, addresses: vec![], types: vec![] };
-    Arc::new(Datatype { layout: named.layout.clone(), envelope, kind: named.kind })
+    Arc::new(Datatype::new(named.layout.clone(), envelope, named.kind))
 }
 
 impl Datatype {

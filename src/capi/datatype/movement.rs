@@ -23,21 +23,24 @@ impl Datatype {
     /// Whether `count` items are one piece of memory, in order; where it begins from their base.
     #[inline]
     pub fn piece(&self, count: usize) -> Option<isize> {
-        let plan = self.layout.bytes();
-        match plan.node {
-            Node::Run(_) if count == 1 || self.extent() == plan.bytes as i64 => Some(plan.at as isize),
-            Node::Nothing => Some(0),
-            _ => None,
-        }
+        if self.dense || count == 1 { self.run } else { None }
     }
 
     /// Appends the packed form of `count` items at `base`.
     ///
     /// # Safety
     /// The data of the items can be read.
+    #[inline]
     pub unsafe fn pack(&self, base: *const u8, count: usize, out: &mut Vec<u8>) {
-        // SAFETY: the caller's.
-        unsafe { self.pack_range(base, count, 0..self.packed_size(count), out) };
+        let size = self.packed_size(count);
+        match self.piece(count) {
+            // SAFETY: the caller's promise; the items are one piece of memory.
+            Some(at) if size > 0 => unsafe {
+                out.extend_from_slice(std::slice::from_raw_parts(base.wrapping_offset(at), size));
+            },
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.pack_range(base, count, 0..size, out) },
+        }
     }
 
     /// Appends a range of the packed form.
@@ -75,9 +78,18 @@ impl Datatype {
     ///
     /// # Safety
     /// The data of the items can be written.
+    #[inline]
     pub unsafe fn unpack(&self, base: *mut u8, count: usize, data: &[u8]) -> usize {
-        // SAFETY: the caller's.
-        unsafe { self.unpack_range(base, count, 0, data) }
+        match self.piece(count) {
+            // SAFETY: the caller's promise; the items are one piece of memory.
+            Some(at) if !data.is_empty() => unsafe {
+                let size = data.len().min(self.packed_size(count));
+                std::ptr::copy_nonoverlapping(data.as_ptr(), base.wrapping_offset(at), size);
+                size
+            },
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.unpack_range(base, count, 0, data) },
+        }
     }
 
     /// Puts a piece of the packed form, which begins at byte `from` of it, into `count` items at `base`. Returns the bytes

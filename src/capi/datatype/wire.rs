@@ -95,7 +95,7 @@ impl Datatype {
         let layout = decode(from, DEEPEST)?.resized(lb, extent).ok()?;
         let envelope =
             Envelope { combiner: abi::MPI_COMBINER_RESIZED, integers: vec![], addresses: vec![], types: vec![] };
-        Some(Arc::new(Datatype { layout, envelope, kind: None }))
+        Some(Arc::new(Datatype::new(layout, envelope, None)))
     }
 }
 
