@@ -2,10 +2,12 @@
 //!
 //! Ranks, tags and contexts are world-wide numbers here; communicators are `mpi`'s business.
 
+mod ahead;
 mod call;
 mod fiber;
 mod matcher;
 
+pub use ahead::{Ahead, Bell, CARRIED, Letter, Post};
 pub use call::{
     COMPLETE, Call, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program, ProgramError, Rank,
     Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern, Which,

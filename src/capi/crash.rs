@@ -311,7 +311,7 @@ fn report_when_asked(bell: c_int) {
     let Some(notice) = (unsafe { NOTICE.load(Ordering::Acquire).as_ref() }) else { return };
     // SAFETY: as above.
     let text = match unsafe { notice.process.as_ref() } {
-        Some(p) => text_of(p.rank, p.now(), report::error(p, &notice.crash)),
+        Some(p) => text_of(p.rank, p.reached(), report::error(p, &notice.crash)),
         None => report::of_thread(&notice.crash),
     };
     job::fatal(&text, 4)

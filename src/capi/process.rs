@@ -334,7 +334,28 @@ impl Process {
 
     /// The rank's virtual time now, in the middle of a local execution block.
     pub fn now(&self) -> SimTime {
+        if self.job.options.ahead {
+            self.ask_for_clock();
+        }
+        self.reached()
+    }
+
+    /// As [`Process::now`], but a rank that runs ahead may have got further.
+    pub fn reached(&self) -> SimTime {
         self.clock.get() + self.block_so_far()
+    }
+
+    /// Charges what the block has cost so far, and waits until virtual time has come to it.
+    fn ask_for_clock(&self) {
+        let running = self.job.options.compute == ComputeMode::Measure && self.timer.is_running();
+        if running {
+            self.timer.stop();
+        }
+        // SAFETY: the gate is that of the fiber this code runs in.
+        unsafe { &*self.gate.get() }.call(Call::Compute(SimSpan::ZERO), |reply| self.clock.set(reply.clock));
+        if running {
+            self.timer.start();
+        }
     }
 
     /// What the present local execution block has cost.

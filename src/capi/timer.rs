@@ -39,6 +39,11 @@ impl Timer {
         }
     }
 
+    /// Whether a block is under way.
+    pub fn is_running(&self) -> bool {
+        self.started.get() != 0
+    }
+
     /// As [`Timer::start`], without looking at the clock.
     pub fn set_running(&self) {
         self.started.set(1);

@@ -28,7 +28,7 @@ use super::error::{MpiError, MpiResult};
 use super::handles::{Kind, Table};
 use super::info::Info;
 use super::process::Process;
-use crate::rank::Context;
+use crate::rank::{CARRIED, Context};
 use origin::Origin;
 use target::Exposed;
 
@@ -79,7 +79,7 @@ impl Window {
 
     /// The context of answers.
     fn context(&self) -> Context {
-        self.comm.context()
+        CARRIED | self.comm.context()
     }
 
     /// An error on this window.

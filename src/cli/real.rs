@@ -10,7 +10,7 @@ use crate::capi::cc::ProgramFile;
 use crate::capi::{self, Job, Output, RealProgram, Stream};
 use crate::engine::{Labels, Outcome, Progress, RunOptions, Simulation};
 use crate::mpi::check_rules;
-use crate::rank::Rank;
+use crate::rank::{Ahead, Post, Rank};
 
 use super::configuration::Configuration;
 use super::exit::{Exit, Failure};
@@ -54,11 +54,20 @@ pub(super) fn simulate(configuration: &Configuration, stdout_taken: bool, progre
     let output = Box::new(Printer { tagged: settings.tag_output, to_stderr: stdout_taken });
     let share = |rank: Rank| memory.of(sites[rank as usize]);
     let started = capi::Started { arguments: arguments(&file, &configuration.typed)?, environment: environment() };
-    let job = Job::new(program, platform.clone(), sites.clone(), share, started, settings.job.clone(), output);
-    let job = Arc::new(job);
     let options = RunOptions { restartable: false, ..settings.options() };
-    let simulation = Simulation::new(&platform, sites, options, labels);
-    let outcome = simulation.run(|rank| RealProgram::new(job.clone(), rank), progress)?;
+    let simulation = Simulation::new(&platform, sites.clone(), options, labels);
+    // A single worker runs all code one after another anyway.
+    let ahead = simulation.workers() > 1;
+    let options = capi::JobOptions { ahead, ..settings.job.clone() };
+    let job = Job::new(program, platform.clone(), sites.clone(), share, started, options, output);
+    let job = Arc::new(job);
+    let program = |rank| RealProgram::new(job.clone(), rank);
+    let outcome = if ahead {
+        let post = Arc::new(Post::new(sites.len() as u32));
+        simulation.run(|rank| Ahead::new(Box::new(program(rank)), rank, post.clone()), progress)?
+    } else {
+        simulation.run(program, progress)?
+    };
     let endings = job.endings();
     let mut notes = Vec::new();
     let mut exit = Exit::Predicted;

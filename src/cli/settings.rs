@@ -148,6 +148,7 @@ impl Settings {
                 compute: args.compute.or(file.compute).unwrap_or_default(),
                 stack_size: args.stack_size.or(file.stack_size).map_or(DEFAULT_STACK, |size| size.get() as usize),
                 check_leaks: args.check_leaks,
+                ahead: false,
             },
             tag_output: args.tag_output,
             direct: args.direct,

@@ -1,10 +1,11 @@
 //! What the ranks of a worker share: its event queue, its outgoing batches, its part of the network, its records.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::platform::{Level, LoadLaw, Platform};
 use crate::profile::{MessageProfile, Pairs};
-use crate::rank::{Completion, Message, Rank};
+use crate::rank::{Bell, Completion, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::error::RunError;
@@ -69,6 +70,8 @@ pub(super) struct Desk<'a> {
     pub alone: bool,
     /// Every effect of a call comes later than the call: no latency or handshake is zero.
     pub all_later: bool,
+    /// Rings for ranks that can run ahead.
+    pub bell: Arc<Bell>,
 }
 
 impl<'a> Desk<'a> {
@@ -109,6 +112,7 @@ impl<'a> Desk<'a> {
             unfinished: 0,
             poll: platform.core.poll,
             alone: false,
+            bell: Arc::default(),
             all_later: Level::ALL.iter().all(|&level| per_level(level).least_latency() > SimSpan::ZERO),
         }
     }

@@ -95,13 +95,20 @@ pub(super) enum Transport<'a> {
 
 impl Transport<'_> {
     /// Hands over `outgoing` (a batch a worker, emptied), appends to `incoming` what the others have for this worker, and
-    /// agrees on how far each may go.
-    pub fn exchange(&mut self, bid: Bid, outgoing: &mut [Batch], incoming: &mut Batch) -> Agreement {
+    /// agrees on how far each may go. While it waits it calls `meanwhile`, which does something useful or says that there is
+    /// nothing to do.
+    pub fn exchange(
+        &mut self,
+        bid: Bid,
+        outgoing: &mut [Batch],
+        incoming: &mut Batch,
+        meanwhile: &mut dyn FnMut() -> bool,
+    ) -> Agreement {
         match self {
             Transport::Solo => {
                 Agreement { others: SimTime::NEVER, handled: bid.handled, until: bid.until, stop: bid.stop }
             }
-            Transport::Threads(threads) => threads.exchange(bid, outgoing, incoming),
+            Transport::Threads(threads) => threads.exchange(bid, outgoing, incoming, meanwhile),
         }
     }
 }

@@ -47,9 +47,10 @@ impl<'a, P: Program> Worker<'a, P> {
     /// A worker for `ranks`, each with the number of ranks on its core, whose programs `make` gives.
     pub fn new(desk: Desk<'a>, ranks: &[(Rank, u32)], make: impl Fn(Rank) -> P, max_events: Option<u64>) -> Self {
         let state = |&(rank, sharing)| RankState { program: make(rank), shared: Shared::new(rank, sharing) };
-        let ranks: Vec<_> = ranks.iter().map(state).collect();
+        let mut ranks: Vec<_> = ranks.iter().map(state).collect();
         let mut desk = desk;
         desk.unfinished = ranks.len() as u64;
+        ranks.iter_mut().for_each(|state| state.program.attach(&desk.bell));
         Worker { ranks, desk, max_events, reported: 0 }
     }
 
@@ -70,7 +71,15 @@ impl<'a, P: Program> Worker<'a, P> {
                 stop: interrupted,
             };
             handled_before = desk.handled;
-            let agreement = transport.exchange(bid, &mut desk.outgoing, &mut incoming);
+            let ranks = &mut self.ranks;
+            let mut run_ahead = || match desk.bell.answer() {
+                Some(rank) => {
+                    ranks[desk.seats[rank as usize].local as usize].program.run_ahead();
+                    true
+                }
+                None => false,
+            };
+            let agreement = transport.exchange(bid, &mut desk.outgoing, &mut incoming, &mut run_ahead);
             if agreement.stop {
                 return End::Stopped;
             }

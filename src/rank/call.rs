@@ -1,9 +1,11 @@
 //! Calls, replies and programs.
 
 use std::fmt;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::ahead::Bell;
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// A target rank's number in the world, at most 2^32 − 2.
@@ -238,6 +240,14 @@ pub trait Program: Send {
         let _ = (message, answers);
     }
 
+    /// Tells the program, before it begins, which bell to ring when it could run ahead.
+    fn attach(&mut self, bell: &Arc<Bell>) {
+        let _ = bell;
+    }
+
+    /// Runs what can be run before the engine asks for it.
+    fn run_ahead(&mut self) {}
+
     /// The call that the program is in, for reports: "MPI_Recv". Without it the name of the engine's call is used.
     fn call_name(&self) -> Option<&'static str> {
         None
@@ -262,6 +272,14 @@ impl Program for Box<dyn Program> {
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
         (**self).serve(message, answers);
+    }
+
+    fn attach(&mut self, bell: &Arc<Bell>) {
+        (**self).attach(bell);
+    }
+
+    fn run_ahead(&mut self) {
+        (**self).run_ahead();
     }
 
     fn call_name(&self) -> Option<&'static str> {

@@ -65,7 +65,7 @@ impl Hub {
     }
 
     /// Waits until all workers have come; false if one never will.
-    fn wait(&self, round: usize) -> bool {
+    fn wait(&self, round: usize, meanwhile: &mut dyn FnMut() -> bool) -> bool {
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
             self.arrived.store(0, Ordering::Relaxed);
             self.round.store(round + 1, Ordering::Release);
@@ -77,7 +77,9 @@ impl Hub {
                 return false;
             }
             spins += 1;
-            if spins < SPINS {
+            if meanwhile() {
+                spins = 0;
+            } else if spins < SPINS {
                 std::hint::spin_loop();
             } else {
                 std::thread::yield_now();
@@ -96,7 +98,13 @@ pub struct ThreadsTransport<'a> {
 }
 
 impl ThreadsTransport<'_> {
-    pub(super) fn exchange(&mut self, bid: Bid, outgoing: &mut [Batch], incoming: &mut Batch) -> Agreement {
+    pub(super) fn exchange(
+        &mut self,
+        bid: Bid,
+        outgoing: &mut [Batch],
+        incoming: &mut Batch,
+        meanwhile: &mut dyn FnMut() -> bool,
+    ) -> Agreement {
         let hub = self.hub;
         let side = &hub.sides[self.round % 2];
         for (other, batch) in outgoing.iter_mut().enumerate() {
@@ -111,7 +119,7 @@ impl ThreadsTransport<'_> {
         side.handled[self.me].store(bid.handled, Ordering::Relaxed);
         side.until[self.me].store(bid.until.as_ps(), Ordering::Relaxed);
         side.stop[self.me].store(bid.stop, Ordering::Relaxed);
-        let whole = hub.wait(self.round);
+        let whole = hub.wait(self.round, meanwhile);
         self.round += 1;
         if !whole {
             return Agreement { others: SimTime::NEVER, handled: 0, until: SimTime::NEVER, stop: true };

@@ -1,0 +1,465 @@
+//! Runs a program ahead of virtual time: its code goes on as soon as the data that it waits for are there, whenever in virtual
+//! time they come.
+//!
+//! What a receive from a stated source gets does not depend on time: a pair's messages are matched in the order sent. So a
+//! program is given such data at once, by letters from rank to rank ([`Post`]), and its calls are queued for the engine, which
+//! is told their sizes and decides their times. The engine's messages carry tickets in place of data; it must come to the
+//! same matches, which is checked. What does depend on time waits for the engine: receives from any source and all that are
+//! posted after them in their context, tests, probes, cancelling, waiting for one of several, and looking at the clock
+//! (a [`Call::Compute`] of no length).
+//!
+//! ```text
+//!   program ──Call──▶ Ahead ──queue──▶ engine          data:  Ahead ──letter──▶ Ahead of the receiver
+//!           ◀─Reply──       ◀──Reply──                 time:  engine ──event──▶ engine of the receiver
+//! ```
+
+mod mail;
+mod post;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use smallvec::SmallVec;
+
+use super::call::{
+    COMPLETE, Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, Requests, Served,
+};
+use crate::units::{Bytes, SimSpan, SimTime};
+use mail::{Mail, ReceiveId};
+pub use post::{Bell, Letter, Post};
+
+/// Messages in contexts from here on carry their data in virtual time: adapters serve them, or answer with them.
+pub const CARRIED: Context = 1 << 31;
+
+/// As many calls may wait for the engine.
+const MOST_QUEUED: usize = 4096;
+
+/// A program that runs ahead.
+pub struct Ahead {
+    /// Calls for the engine; requests have this task's own names.
+    queue: VecDeque<Queued>,
+    /// What the reply to the call at the engine is for.
+    asked: Asked,
+    /// What the program waits for.
+    state: State,
+    /// Its requests by their own names.
+    requests: Vec<Kind>,
+    free: Vec<RequestId>,
+    /// The engine's names for them; it hears of requests later than the program.
+    names: Vec<RequestId>,
+    /// The numbers of messages that the engine has still to match as they were matched here.
+    matched: VecDeque<u64>,
+    rank: Rank,
+    /// Its clock as far as the engine has come.
+    clock: SimTime,
+    mail: Arc<Mutex<Mail>>,
+    post: Arc<Post>,
+    bell: Arc<Bell>,
+    // Last: what strands in the queue point to.
+    program: Box<dyn Program>,
+}
+
+/// A call for the engine.
+#[derive(Debug)]
+struct Queued {
+    call: Call,
+    /// The request it starts.
+    starts: Option<RequestId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Send,
+    Receive(ReceiveId),
+    Strand,
+}
+
+/// What the reply to the call at the engine is for.
+#[derive(Debug)]
+enum Asked {
+    /// Nothing, unless it has completions: their tickets say what the program knows already.
+    Nothing,
+    /// The engine's name of a request.
+    Start(RequestId),
+    /// The program.
+    Reply,
+}
+
+/// What the program waits for.
+#[derive(Debug)]
+enum State {
+    /// Its turn to begin.
+    Begin,
+    /// Its turn to go on with the answer Done.
+    Done,
+    /// Its turn to go on with a request.
+    Started(RequestId),
+    /// The data of receives.
+    Data(Wait),
+    /// The engine's reply, which completes these.
+    Engine(Wait),
+    /// Nothing any more.
+    Ended,
+}
+
+/// A call that completes requests.
+#[derive(Debug)]
+enum Wait {
+    /// Completes all of them and tells the program.
+    All(Requests),
+    /// Completes all of them.
+    Quietly(Requests),
+    /// A receive without a request.
+    Receive(ReceiveId),
+    /// Completes those of them that the engine says.
+    Some(Requests),
+    /// Nothing is completed: the reply is passed on.
+    Nothing,
+}
+
+impl Ahead {
+    /// Runs `program`, which is rank `rank`, ahead; `post` is that of all ranks.
+    pub fn new(program: Box<dyn Program>, rank: Rank, post: Arc<Post>) -> Self {
+        Ahead::task(program, rank, post, Arc::default())
+    }
+
+    fn task(program: Box<dyn Program>, rank: Rank, post: Arc<Post>, mail: Arc<Mutex<Mail>>) -> Self {
+        Ahead {
+            queue: VecDeque::new(),
+            asked: Asked::Nothing,
+            state: State::Begin,
+            requests: Vec::new(),
+            free: Vec::new(),
+            names: Vec::new(),
+            matched: VecDeque::new(),
+            rank,
+            clock: SimTime::ZERO,
+            mail,
+            post,
+            bell: Arc::default(),
+            program,
+        }
+    }
+
+    fn mail(&self) -> MutexGuard<'_, Mail> {
+        self.mail.lock().expect("no task of a rank panics with its mail")
+    }
+
+    /// The rank's mail with all letters that have come.
+    fn collected(&self) -> MutexGuard<'_, Mail> {
+        let mut mail = self.mail();
+        self.post.collect(self.rank, |letter| mail.arrive(letter));
+        mail
+    }
+
+    /// Runs the program until it must wait, or the queue is full.
+    fn run(&mut self) {
+        while self.queue.len() < MOST_QUEUED {
+            let mut completions: Vec<Completion> = Vec::new();
+            let kind = match std::mem::replace(&mut self.state, State::Ended) {
+                State::Begin => ReplyKind::Begin,
+                State::Done => ReplyKind::Done,
+                State::Started(id) => ReplyKind::Started(id),
+                State::Data(wait) => match self.complete(&wait, &mut completions) {
+                    Completed::Told => ReplyKind::Completed(&mut completions),
+                    Completed::Quietly => ReplyKind::Done,
+                    Completed::NotYet => {
+                        self.state = State::Data(wait);
+                        return;
+                    }
+                },
+                state @ (State::Engine(_) | State::Ended) => {
+                    self.state = state;
+                    return;
+                }
+            };
+            let call = self.program.next(Reply { clock: self.clock, kind });
+            self.take(call);
+        }
+    }
+
+    fn receive_of(&self, id: RequestId) -> Option<ReceiveId> {
+        match self.requests.get(id as usize) {
+            Some(Kind::Receive(receive)) => Some(*receive),
+            _ => None,
+        }
+    }
+
+    /// Completes `wait` without the engine, if all data are there.
+    fn complete(&mut self, wait: &Wait, completions: &mut Vec<Completion>) -> Completed {
+        let mut mail = self.collected();
+        let (ids, told) = match wait {
+            Wait::Receive(receive) if mail.has(*receive) => {
+                let letter = mail.take(*receive);
+                drop(mail);
+                self.matched.push_back(letter.number);
+                completions.push(letter.completion(0));
+                return Completed::Told;
+            }
+            Wait::All(ids) => (ids, true),
+            Wait::Quietly(ids) => (ids, false),
+            Wait::Receive(_) | Wait::Some(_) | Wait::Nothing => return Completed::NotYet,
+        };
+        if !ids.iter().filter_map(|&id| self.receive_of(id)).all(|receive| mail.has(receive)) {
+            return Completed::NotYet;
+        }
+        let mut numbers: SmallVec<[u64; 8]> = SmallVec::new();
+        for (index, &id) in (0..).zip(ids) {
+            match self.receive_of(id).map(|receive| mail.take(receive)) {
+                Some(letter) => {
+                    numbers.push(letter.number);
+                    completions.push(letter.completion(index));
+                }
+                None => completions.push(sent(self.rank, index)),
+            }
+        }
+        drop(mail);
+        ids.iter().for_each(|&id| self.release(id));
+        if told {
+            self.matched.extend(numbers);
+            Completed::Told
+        } else {
+            Completed::Quietly
+        }
+    }
+
+    fn add(&mut self, kind: Kind) -> RequestId {
+        match self.free.pop() {
+            Some(id) => {
+                self.requests[id as usize] = kind;
+                id
+            }
+            None => {
+                self.requests.push(kind);
+                self.names.push(COMPLETE);
+                self.requests.len() as RequestId - 1
+            }
+        }
+    }
+
+    fn release(&mut self, id: RequestId) {
+        if id != COMPLETE {
+            self.free.push(id);
+        }
+    }
+
+    /// Posts the data of `message`, which gets a ticket in their place.
+    fn send(&self, message: &mut Message) {
+        let &mut Message { to, context, tag, size, .. } = message;
+        if context < CARRIED {
+            let (number, ticket) = self.mail().ticket();
+            let data = message.payload.replace(ticket);
+            self.post.send(to, Letter { source: self.rank, context, tag, size, number, data });
+        }
+    }
+
+    /// The program has made `call`: queues it, and decides what the program waits for.
+    fn take(&mut self, call: Call) {
+        let mut call = call;
+        let mut starts = None;
+        self.state = match &mut call {
+            &mut Call::Compute(SimSpan::ZERO) => State::Engine(Wait::Nothing),
+            Call::Compute(_) | Call::Enter(_) | Call::Leave | Call::Yield => State::Done,
+            Call::Send(message) => {
+                self.send(message);
+                State::Done
+            }
+            Call::Isend(message) => {
+                self.send(message);
+                State::Started(*starts.insert(self.add(Kind::Send)))
+            }
+            Call::Irecv(pattern) => {
+                let receive = self.collected().receive(*pattern);
+                State::Started(*starts.insert(self.add(Kind::Receive(receive))))
+            }
+            Call::Recv(pattern) => self.receive(*pattern),
+            Call::Exchange(message, pattern) => {
+                self.send(message);
+                self.receive(*pattern)
+            }
+            Call::WaitAll(ids) => self.wait(Wait::All(ids.clone())),
+            Call::Complete(ids) => self.wait(Wait::Quietly(ids.clone())),
+            Call::WaitAny(ids) | Call::Test { requests: ids, .. } => State::Engine(Wait::Some(ids.clone())),
+            Call::Idle(_) | Call::Probe(_) | Call::Iprobe(_) => State::Engine(Wait::Nothing),
+            Call::Cancel(id) => {
+                if let Some(receive) = self.receive_of(*id) {
+                    self.collected().defer(receive);
+                }
+                State::Engine(Wait::Nothing)
+            }
+            Call::Start(program) => {
+                let inner = std::mem::replace(program, Box::new(Nobody));
+                let mut strand = Ahead::task(inner, self.rank, self.post.clone(), self.mail.clone());
+                strand.run();
+                *program = Box::new(strand);
+                State::Started(*starts.insert(self.add(Kind::Strand)))
+            }
+            Call::Finish | Call::Fail(_) => State::Ended,
+        };
+        // What the engine decides it must say.
+        if let (State::Engine(Wait::Quietly(_)), Call::Complete(ids)) = (&self.state, &mut call) {
+            call = Call::WaitAll(std::mem::take(ids));
+        }
+        self.queue.push_back(Queued { call, starts });
+    }
+
+    /// Waits for a receive without a request.
+    fn receive(&mut self, pattern: Pattern) -> State {
+        let mut mail = self.collected();
+        let receive = mail.receive(pattern);
+        let wait = Wait::Receive(receive);
+        if mail.is_deferred(receive) { State::Engine(wait) } else { State::Data(wait) }
+    }
+
+    /// Waits for data, or for the engine if anything among the requests is for it to decide.
+    fn wait(&self, wait: Wait) -> State {
+        let (Wait::All(ids) | Wait::Quietly(ids)) = &wait else { unreachable!("other waits know for whom they wait") };
+        let mail = self.mail();
+        let decided_later = |&id: &RequestId| match self.requests.get(id as usize) {
+            Some(&Kind::Receive(receive)) => mail.is_deferred(receive),
+            Some(Kind::Strand) => true,
+            Some(Kind::Send) | None => false,
+        };
+        let engine = ids.iter().any(decided_later);
+        drop(mail);
+        if engine { State::Engine(wait) } else { State::Data(wait) }
+    }
+
+    /// The engine has replied to the call that the program waits in: gives it its data, and goes on.
+    fn answer(&mut self, reply: &mut Reply<'_>) {
+        let State::Engine(wait) = std::mem::replace(&mut self.state, State::Ended) else {
+            unreachable!("the program waits for the engine")
+        };
+        let mut done = ReplyKind::Done;
+        let kind = match (&mut reply.kind, &wait) {
+            (kind, Wait::Nothing) => kind,
+            (ReplyKind::Completed(completions), wait) => {
+                let mut mail = self.collected();
+                for completion in completions.iter_mut() {
+                    let receive = match wait {
+                        Wait::Receive(receive) => Some(*receive),
+                        Wait::All(ids) | Wait::Quietly(ids) | Wait::Some(ids) => {
+                            self.receive_of(ids[completion.index as usize])
+                        }
+                        Wait::Nothing => None,
+                    };
+                    if let Some(receive) = receive {
+                        mail.finish(receive, completion);
+                    }
+                }
+                drop(mail);
+                if let Wait::All(ids) | Wait::Quietly(ids) | Wait::Some(ids) = wait {
+                    completions.iter().for_each(|completion| self.release(ids[completion.index as usize]));
+                }
+                if matches!(wait, Wait::Quietly(_)) { &mut done } else { &mut reply.kind }
+            }
+            (kind, _) => kind,
+        };
+        let kind = std::mem::replace(kind, ReplyKind::Done);
+        let call = self.program.next(Reply { clock: self.clock, kind });
+        self.take(call);
+    }
+
+    /// The engine completed what the program knows to be complete: it must have found the same messages.
+    fn check(&mut self, completions: &mut [Completion]) {
+        for completion in completions {
+            if let Some(ticket) = completion.payload.take() {
+                let number = self.mail().redeem(ticket);
+                let expected = self.matched.pop_front();
+                assert_eq!(Some(number), expected, "the engine matched another message than the program was given");
+            }
+        }
+    }
+
+    /// The next call for the engine, by its names.
+    fn give(&mut self) -> Call {
+        let Queued { mut call, starts } = self.queue.pop_front().expect("the program has made a call");
+        let names = &self.names;
+        let rename = |id: &mut RequestId| *id = names.get(*id as usize).copied().unwrap_or(COMPLETE);
+        match &mut call {
+            Call::WaitAll(ids) | Call::Complete(ids) | Call::WaitAny(ids) | Call::Test { requests: ids, .. } => {
+                ids.iter_mut().for_each(rename);
+            }
+            Call::Cancel(id) => rename(id),
+            _ => {}
+        }
+        self.asked = match starts {
+            Some(id) => Asked::Start(id),
+            None if self.queue.is_empty() && matches!(self.state, State::Engine(_)) => Asked::Reply,
+            None => Asked::Nothing,
+        };
+        call
+    }
+}
+
+/// What became of a wait.
+enum Completed {
+    Told,
+    Quietly,
+    NotYet,
+}
+
+fn sent(rank: Rank, index: u32) -> Completion {
+    Completion { index, source: rank, tag: 0, size: Bytes::ZERO, payload: None, cancelled: false }
+}
+
+/// Stands where a strand's program was.
+struct Nobody;
+
+impl Program for Nobody {
+    fn next(&mut self, _: Reply<'_>) -> Call {
+        unreachable!("a program that has been replaced")
+    }
+}
+
+impl Program for Ahead {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let mut reply = reply;
+        self.clock = reply.clock;
+        match std::mem::replace(&mut self.asked, Asked::Nothing) {
+            Asked::Reply => self.answer(&mut reply),
+            Asked::Start(id) => {
+                let ReplyKind::Started(engine) = reply.kind else { unreachable!("a start is answered by its name") };
+                self.names[id as usize] = engine;
+            }
+            Asked::Nothing => {
+                if let ReplyKind::Completed(completions) = reply.kind {
+                    // The engine may be as far as the program.
+                    if self.queue.is_empty() {
+                        self.run();
+                    }
+                    self.check(completions);
+                }
+            }
+        }
+        if self.queue.is_empty() {
+            self.run();
+        } else if self.queue.len() == MOST_QUEUED / 2 {
+            self.bell.ring(self.rank);
+        }
+        self.give()
+    }
+
+    fn attach(&mut self, bell: &Arc<Bell>) {
+        self.bell = bell.clone();
+        self.post.attach(self.rank, bell);
+    }
+
+    fn run_ahead(&mut self) {
+        if !matches!(self.state, State::Begin) {
+            self.run();
+        }
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        self.program.serve(message, answers);
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        self.program.call_name()
+    }
+
+    fn position(&self) -> Option<String> {
+        self.program.position()
+    }
+}
