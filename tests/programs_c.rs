@@ -79,6 +79,9 @@ fn check_program(name: &str, all_arguments: &[&str], directory: &Path) -> Vec<St
             };
             said.push((*arguments, *ranks, output));
         }
+        if let Err(why) = real::is_the_same_on_workers(&program, "--nct 4,2,2", arguments) {
+            return vec![why];
+        }
     }
     let wrong = |mpi: &real::RealMpi| {
         let program = directory.join(format!("{name}-{}", mpi.name));

@@ -96,6 +96,31 @@ pub fn run(program: &Path, options: &str, arguments: &str) -> Ran {
     limited(command.arg(program).arg("--").args(arguments.split_whitespace()))
 }
 
+/// Whether `program` prints the same lines and has the same Outcome on one worker and on several, where its ranks run ahead
+/// of virtual time.
+pub fn is_the_same_on_workers(program: &Path, options: &str, arguments: &str) -> Result<(), String> {
+    let outcome = |workers: u32| {
+        let file = program.with_extension(format!("{workers}.json"));
+        let options = format!("{options} --workers {workers} --json {}", file.display());
+        let ran = run(program, &options, arguments);
+        let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        let text = fs::read_to_string(&file).map_err(|_| told(&format!("mcpsim {options} {arguments}"), &ran))?;
+        let mut outcome: serde_json::Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        outcome.as_object_mut().expect("an object").remove("host");
+        outcome["config"]["run"].as_object_mut().expect("a table").remove("workers");
+        Ok((lines, outcome))
+    };
+    let expected: Result<_, String> = outcome(1);
+    let expected = expected?;
+    for workers in [2, 4] {
+        if outcome(workers)? != expected {
+            return Err(format!("{} {arguments}: not the same on 1 and {workers} workers", program.display()));
+        }
+    }
+    Ok(())
+}
+
 /// A real MPI.
 pub struct RealMpi {
     pub name: &'static str,

@@ -65,6 +65,26 @@ static inline int choice(int *argc, char **argv, const char *option, const char 
     return chosen;
 }
 
+/* The number after an option, taken out of the arguments; `absent` without the option. */
+static inline double real_option(int *argc, char **argv, const char *option, double least, double most, double absent)
+{
+    double value = absent;
+    for (int i = 1; i < *argc; i++) {
+        if (strcmp(argv[i], option) != 0)
+            continue;
+        char *end = NULL;
+        value = i + 1 < *argc ? strtod(argv[i + 1], &end) : 0;
+        if (end == NULL || end == argv[i + 1] || *end != 0 || !(value >= least && value <= most))
+            refuse("expected a number from %g to %g after %s; found %s\n", least, most, option,
+                   i + 1 < *argc ? argv[i + 1] : "nothing");
+        for (int k = i; k + 2 <= *argc; k++)
+            argv[k] = argv[k + 2];
+        *argc -= 2;
+        i--;
+    }
+    return value;
+}
+
 /* When all options are taken out: expects from `least` to `most` arguments. */
 static inline void expect_arguments(int argc, char **argv, int least, int most)
 {

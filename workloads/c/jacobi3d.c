@@ -1,9 +1,12 @@
 /* Jacobi iteration for Poisson's equation on a box of nx * ny * nz points, divided among the ranks in three dimensions.
  *
- *     jacobi3d nx ny nz iterations [-v blocking|nonblocking]
+ *     jacobi3d nx ny nz iterations [-v blocking|nonblocking] [-r times] [-n noise] [-u factor]
  *
  *     -v blocking      faces are exchanged by MPI_Sendrecv, one direction after another
  *     -v nonblocking   all faces at once: Irecv, Isend, Waitall (default)
+ *     -r times         every point is computed so many times in a turn
+ *     -n noise         some of a rank's points, at random up to this part of them, are computed twice in a turn
+ *     -u factor        the second half of the ranks computes so many times as much
  *
  * The textbook 7-point solver (Gropp, Lusk, Skjellum: Using MPI, chapter 4, in three dimensions): a turn exchanges
  * faces, which are described by MPI datatypes and not copied, with up to six neighbours; updates every point; and finds
@@ -91,12 +94,21 @@ static double *sines(int dimension, long total, long before, double *cosine, dou
     return values;
 }
 
+/* How often this rank computes its points in a turn: once and a bit, for the sake of its time only. */
+static double repetitions(long turn, double times, double noise, double factor)
+{
+    double random = (double)(scramble((uint64_t)turn << 32 | (uint64_t)rank) >> 11) / 9007199254740992.0;
+    return times * (2 * rank >= size ? factor : 1) * (1 + noise * random);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const ways[] = {"nonblocking", "blocking"};
     static const char *const names[] = {"nx", "ny", "nz"};
-    begin(&argc, &argv, "jacobi3d nx ny nz iterations [-v blocking|nonblocking]");
+    begin(&argc, &argv, "jacobi3d nx ny nz iterations [-v blocking|nonblocking] [-r times] [-n noise] [-u factor]");
     int way = choice(&argc, argv, "-v", ways, 2);
+    double times = real_option(&argc, argv, "-r", 1, 1e6, 1);
+    double noise = real_option(&argc, argv, "-n", 0, 10, 0), factor = real_option(&argc, argv, "-u", 1, 100, 1);
     expect_arguments(argc, argv, 4, 4);
     long total[dimensions];
     for (int d = 0; d < dimensions; d++)
@@ -133,18 +145,21 @@ int main(int argc, char **argv)
         else
             exchange_blocking(u);
         double change = 0;
-        for (long x = 1; x <= points[0]; x++)
-            for (long y = 1; y <= points[1]; y++) {
-                double source = (1 - lambda) * sine[0][x] * sine[1][y]; /* a sixth of the right-hand side */
-                for (long z = 1; z <= points[2]; z++) {
-                    const double *c = u + at(x, y, z);
-                    double value = (c[-plane] + c[plane] + c[-line] + c[line] + c[-1] + c[1]) * (1.0 / 6) +
-                                   source * sine[2][z];
-                    double difference = fabs(value - *c);
-                    change = difference > change ? difference : change;
-                    next[c - u] = value;
+        for (double again = repetitions(turn, times, noise, factor); again > 0; again--) {
+            long rows = again < 1 ? (long)(again * (double)points[0]) : points[0];
+            for (long x = 1; x <= rows; x++)
+                for (long y = 1; y <= points[1]; y++) {
+                    double source = (1 - lambda) * sine[0][x] * sine[1][y]; /* a sixth of the right-hand side */
+                    for (long z = 1; z <= points[2]; z++) {
+                        const double *c = u + at(x, y, z);
+                        double value = (c[-plane] + c[plane] + c[-line] + c[line] + c[-1] + c[1]) * (1.0 / 6) +
+                                       source * sine[2][z];
+                        double difference = fabs(value - *c);
+                        change = difference > change ? difference : change;
+                        next[c - u] = value;
+                    }
                 }
-            }
+        }
         MPI_Allreduce(&change, &greatest, 1, MPI_DOUBLE, MPI_MAX, box);
         double *swap = u;
         u = next;

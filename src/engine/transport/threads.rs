@@ -188,7 +188,7 @@ mod tests {
                         let until = at(2000 - u64::from(me));
                         let stop = round == 999 && me == 1;
                         let bid = Bid { queued, sent, handled: 1 + u64::from(me), until, stop };
-                        let agreement = transport.exchange(bid, &mut outgoing, &mut incoming);
+                        let agreement = transport.exchange(bid, &mut outgoing, &mut incoming, &mut || false);
                         // The least queued at another worker: 10, or 11 for worker 0.
                         let others = at(10 + round + u64::from(me == 0));
                         let until = at(1998);
@@ -220,8 +220,12 @@ mod tests {
             });
             let never = SimTime::NEVER;
             let bid = Bid { queued: SimTime::ZERO, sent: never, handled: 0, until: never, stop: false };
-            let agreement =
-                hub.transport(0).exchange(bid, &mut [Batch::default(), Batch::default()], &mut Batch::default());
+            let agreement = hub.transport(0).exchange(
+                bid,
+                &mut [Batch::default(), Batch::default()],
+                &mut Batch::default(),
+                &mut || false,
+            );
             assert!(agreement.stop);
             assert!(other.join().is_err());
         });

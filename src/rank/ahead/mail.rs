@@ -195,3 +195,98 @@ impl Mail {
         lane.letters.remove(at.expect("letters come before their messages")).expect("just found")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Bytes;
+
+    fn pattern(from: Source, tag: TagPattern) -> Pattern {
+        Pattern { from, context: 0, tag, capacity: Bytes::MAX }
+    }
+
+    fn from_1(tag: u32) -> Pattern {
+        pattern(Source::Rank(1), TagPattern::Tag(tag))
+    }
+
+    const ANY: Pattern = Pattern { from: Source::Any, context: 0, tag: TagPattern::Any, capacity: Bytes::MAX };
+
+    /// Message `number` of rank 1.
+    fn letter(number: u64, tag: u32) -> Letter {
+        Letter { source: 1, context: 0, tag, size: Bytes::new(8), number, data: Some(Box::new(vec![number as u8])) }
+    }
+
+    /// What the engine says of a receive that got message `number` of rank 1.
+    fn completion(number: u64, cancelled: bool) -> Completion {
+        let payload = (!cancelled).then(|| Box::new(number.to_le_bytes().to_vec()));
+        Completion { index: 0, source: 1, tag: 0, size: Bytes::new(8), payload, cancelled }
+    }
+
+    fn finished(mail: &mut Mail, receive: ReceiveId, number: u64) -> Vec<u8> {
+        let mut completion = completion(number, false);
+        mail.finish(receive, &mut completion);
+        *completion.payload.expect("data")
+    }
+
+    #[test]
+    fn letters_of_a_rank_go_to_its_receives_in_order() {
+        let mut mail = Mail::default();
+        mail.arrive(letter(1, 5));
+        mail.arrive(letter(2, 6));
+        let [second, any, third] =
+            [from_1(6), pattern(Source::Rank(1), TagPattern::Any), from_1(5)].map(|p| mail.receive(p));
+        assert!(mail.has(second) && mail.has(any) && !mail.has(third));
+        mail.arrive(letter(3, 6));
+        assert!(!mail.has(third));
+        mail.arrive(letter(4, 5));
+        assert_eq!([second, any, third].map(|id| mail.take(id).number), [2, 1, 4]);
+        let last = mail.receive(from_1(6));
+        assert_eq!(mail.take(last).number, 3);
+    }
+
+    #[test]
+    fn what_is_posted_after_a_receive_from_any_source_is_decided_by_the_engine() {
+        let mut mail = Mail::default();
+        let before = mail.receive(from_1(5));
+        let [any, after] = [ANY, from_1(5)].map(|pattern| mail.receive(pattern));
+        (1..=3).for_each(|number| mail.arrive(letter(number, 5)));
+        assert!(mail.has(before) && mail.is_deferred(any) && mail.is_deferred(after));
+        assert_eq!(finished(&mut mail, after, 3), [3]);
+        assert_eq!(finished(&mut mail, any, 2), [2]);
+        assert_eq!(mail.take(before).number, 1);
+        let now = mail.receive(from_1(5));
+        assert!(!mail.is_deferred(now));
+    }
+
+    #[test]
+    fn the_letter_of_a_cancelled_receive_is_the_next_ones() {
+        let mut mail = Mail::default();
+        (1..=2).for_each(|number| mail.arrive(letter(number, 5)));
+        let [cancelled, other] = [from_1(5), from_1(5)].map(|pattern| mail.receive(pattern));
+        mail.defer(cancelled);
+        mail.finish(cancelled, &mut completion(0, true));
+        assert_eq!(finished(&mut mail, other, 1), [1]);
+        let next = mail.receive(from_1(5));
+        assert_eq!(mail.take(next).number, 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "the engine matched another message than the program was given")]
+    fn another_match_of_the_engine_is_noticed() {
+        let mut mail = Mail::default();
+        mail.arrive(letter(1, 5));
+        let receive = mail.receive(from_1(5));
+        mail.finish(receive, &mut completion(2, false));
+    }
+
+    #[test]
+    fn lanes_that_are_empty_do_not_pile_up() {
+        let mut mail = Mail::default();
+        for source in 0..1000 {
+            mail.arrive(Letter { source, ..letter(1, 5) });
+            let receive = mail.receive(Pattern { from: Source::Rank(source), ..from_1(5) });
+            assert_eq!(mail.take(receive).source, source);
+        }
+        assert!(mail.lanes.len() <= IDLE_LANES + 1);
+    }
+}
