@@ -9,6 +9,7 @@ mod idle;
 mod messages;
 mod network;
 mod outcome;
+mod paths;
 mod payloads;
 mod port;
 mod queue;

@@ -1,8 +1,10 @@
 //! What is recorded of messages and of ranks' time. Values add up: the profile of a run is the sum of its workers'.
 
 mod messages;
+mod path;
 
 pub use messages::{Cell, Intervals, MessageProfile, Pairs};
+pub use path::{LevelParts, PathParts, TransferParts};
 
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::profile::{Cell, MessageProfile, TimeParts};
+use crate::profile::{Cell, MessageProfile, PathParts, TimeParts};
 use crate::units::{SimSpan, SimTime};
 
 /// What a run predicts and how it came about. README states the JSON form; times are picoseconds, sizes bytes.
@@ -37,6 +37,8 @@ pub struct Outcome {
     pub profile: Vec<IntervalMessages>,
     /// Where the ranks' time went, the mean over all of them.
     pub mean_parts: TimeParts,
+    /// What the predicted time is made of.
+    pub path: PathParts,
     /// Each rank's place, clock and parts; left out above 65,536 ranks unless asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,

@@ -1,10 +1,11 @@
 //! A run from its inputs to its [`Outcome`].
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Partition, Platform, Site};
-use crate::profile::{Intervals, MessageProfile, Pairs, TimeParts};
+use crate::profile::{Intervals, MessageProfile, Pairs, PathParts, TimeParts};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -14,6 +15,8 @@ use super::event::EventKey;
 use super::horizon::Horizon;
 use super::network::Seat;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
+use super::paths::Path;
+use super::state::RankState;
 use super::transport::{Hub, Transport};
 use super::worker::{End, Worker};
 
@@ -217,7 +220,7 @@ impl<'a> Simulation<'a> {
             let finished = self.sites.len() as u32 - findings.waiting.len() as u32;
             return Err(RunError::Deadlock(Deadlock { waiting: findings.waiting, finished }));
         }
-        let Findings { mut times, messages, pairs, unreceived, .. } = findings;
+        let Findings { mut times, last, messages, pairs, unreceived, .. } = findings;
         times.sort_unstable_by_key(|&(rank, _, _)| rank);
         let predicted = times.iter().map(|&(_, clock, _)| clock).max().unwrap_or(SimTime::ZERO);
         let mean = mean_parts(&times);
@@ -225,6 +228,7 @@ impl<'a> Simulation<'a> {
             let Site { node, cmp, core } = self.sites[rank as usize];
             RankTime { rank, node, cmp, core, clock, parts }
         };
+        let path = path_parts(last, &mean);
         let listed = self.options.per_rank || times.len() <= LISTED_RANKS;
         let shape = self.platform.shape;
         Ok(Outcome {
@@ -242,6 +246,7 @@ impl<'a> Simulation<'a> {
             levels: LevelTotals::from(&messages),
             profile: IntervalMessages::rows(&messages),
             mean_parts: mean,
+            path,
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             config: self.labels.config.clone(),
@@ -296,6 +301,8 @@ struct Findings {
     end: End,
     reached: SimTime,
     times: Vec<(Rank, SimTime, TimeParts)>,
+    /// The rank with the greatest clock, the lowest of equals, and its path.
+    last: Option<(SimTime, Rank, Path)>,
     messages: MessageProfile,
     pairs: Option<Pairs>,
     unreceived: u64,
@@ -306,11 +313,15 @@ impl Findings {
     fn of<P: Program>(worker: Worker<'_, P>, end: End) -> Self {
         let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
         let Worker { ranks, desk, .. } = worker;
+        let last = ranks.iter().max_by_key(|state| (state.shared.main.clock, Reverse(state.shared.rank)));
+        let last =
+            last.map(|RankState { shared, .. }| (shared.main.clock, shared.rank, *desk.paths.get(shared.main.path)));
         Findings {
             failure: desk.failure,
             end,
             reached: desk.now.time,
             times: ranks.iter().map(|state| (state.shared.rank, state.shared.main.clock, state.shared.parts)).collect(),
+            last,
             messages: desk.messages,
             pairs: desk.pairs,
             unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
@@ -329,6 +340,8 @@ impl Findings {
             };
             merged.reached = merged.reached.max(other.reached);
             merged.times.extend(other.times);
+            let order = |&(clock, rank, _): &(SimTime, Rank, Path)| (clock, Reverse(rank));
+            merged.last = merged.last.into_iter().chain(other.last).max_by_key(order);
             merged.messages.merge(&other.messages);
             if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
                 mine.merge(theirs);
@@ -339,6 +352,15 @@ impl Findings {
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged
     }
+}
+
+/// What the predicted time is made of. Of the local blocks on the path, those beyond what a rank has in the mean are
+/// imbalance: with work dealt out evenly, the path would have no more than the mean.
+fn path_parts(last: Option<(SimTime, Rank, Path)>, mean: &TimeParts) -> PathParts {
+    let Some((clock, _, path)) = last else { return PathParts::default() };
+    let parts = path.parts(clock);
+    let compute = parts.compute.min(mean.compute);
+    PathParts { compute, imbalance: parts.compute - compute, ..parts }
 }
 
 /// The mean of every part over the ranks, rounded down.

@@ -114,6 +114,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         levels: LevelTotals::from(profile),
         profile: IntervalMessages::rows(profile),
         mean_parts,
+        path: Default::default(),
         per_rank,
         pairs: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),
