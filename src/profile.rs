@@ -2,9 +2,11 @@
 
 mod messages;
 mod path;
+mod what_if;
 
 pub use messages::{Cell, Intervals, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
+pub use what_if::{Change, WhatIf};
 
 use serde::Serialize;
 

@@ -8,6 +8,7 @@ mod headline;
 mod messages;
 mod notes;
 mod numbers;
+mod path;
 #[cfg(test)]
 mod samples;
 mod sizes;
@@ -28,6 +29,8 @@ pub fn summary(outcome: &Outcome) -> String {
     let parts = [
         headline::headline(outcome),
         time::time_parts(outcome),
+        path::parts(outcome),
+        path::what_if(outcome),
         messages::by_level(outcome),
         sizes::counts(outcome),
         sizes::volumes(outcome),

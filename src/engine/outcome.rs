@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::profile::{Cell, MessageProfile, PathParts, TimeParts};
+use crate::profile::{Cell, MessageProfile, PathParts, TimeParts, WhatIf};
 use crate::units::{SimSpan, SimTime};
 
 /// What a run predicts and how it came about. README states the JSON form; times are picoseconds, sizes bytes.
@@ -39,6 +39,8 @@ pub struct Outcome {
     pub mean_parts: TimeParts,
     /// What the predicted time is made of.
     pub path: PathParts,
+    /// What changes of the machine would save to first order, the most first.
+    pub what_if: Vec<WhatIf>,
     /// Each rank's place, clock and parts; left out above 65,536 ranks unless asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,

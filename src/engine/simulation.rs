@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Partition, Platform, Site};
-use crate::profile::{Intervals, MessageProfile, Pairs, PathParts, TimeParts};
+use crate::profile::{Intervals, MessageProfile, Pairs, PathParts, TimeParts, WhatIf};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -247,6 +247,7 @@ impl<'a> Simulation<'a> {
             profile: IntervalMessages::rows(&messages),
             mean_parts: mean,
             path,
+            what_if: WhatIf::all(&path, |level| self.platform.link(level).law()),
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             config: self.labels.config.clone(),
