@@ -16,8 +16,10 @@ mod queue;
 mod service;
 mod simulation;
 mod state;
+mod trail;
 mod transport;
 mod waits;
+mod walk;
 mod worker;
 
 pub use error::{Deadlock, RunError, Waiting};

@@ -7,8 +7,8 @@ mod fiber;
 mod matcher;
 
 pub use call::{
-    COMPLETE, Call, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program, ProgramError, Rank,
-    Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern, Which,
+    COMPLETE, Call, CallSite, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program, ProgramError,
+    Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern, Which,
 };
 pub use fiber::{Fiber, Gate, Trap};
 pub use matcher::{Envelope, Matcher};

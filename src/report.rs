@@ -2,6 +2,7 @@
 //!
 //! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
 
+mod critical;
 mod deadlock;
 mod export;
 mod headline;
@@ -14,6 +15,7 @@ mod samples;
 mod sizes;
 mod table;
 mod time;
+mod timeline;
 
 #[cfg(test)]
 pub(crate) use samples::{busy, empty, huge};
@@ -21,6 +23,7 @@ pub(crate) use samples::{busy, empty, huge};
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
 pub use numbers::{count, rate};
+pub use timeline::{paje, perfetto};
 
 use crate::engine::Outcome;
 
@@ -31,6 +34,7 @@ pub fn summary(outcome: &Outcome) -> String {
         time::time_parts(outcome),
         path::parts(outcome),
         path::what_if(outcome),
+        critical::shares(outcome),
         messages::by_level(outcome),
         sizes::counts(outcome),
         sizes::volumes(outcome),

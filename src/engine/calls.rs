@@ -12,6 +12,7 @@ use super::error::RunError;
 use super::idle::begin_idle;
 use super::messages::{post, recv, set_ready, start_send};
 use super::state::{Answer, Control, MAIN, Request, Shared, Spent, Strand, Wait, WaitKind};
+use super::trail::{Mark, Point};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
 /// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that ranks
@@ -38,6 +39,9 @@ pub(super) fn run<P: Program + ?Sized>(
         desk.handled += 1;
         stretch += 1;
         let call = next(program, desk, clock, answer);
+        if desk.recording.marks > 0 && task == MAIN {
+            shared.main.site = desk.sites.number(program.site());
+        }
         let proceeds = match call {
             Call::Compute(span) => {
                 shared.spend(desk, task, Spent::Compute, span * u64::from(shared.sharing));
@@ -180,8 +184,16 @@ fn run_strand(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, answer: Answe
 
 /// Starts a strand of `parent`, which goes on from there by a path of its own.
 fn start_strand(shared: &mut Shared, desk: &mut Desk<'_>, parent: u32, program: Box<dyn Program>) -> RequestId {
-    let Control { clock, path, .. } = *shared.control(parent);
-    let control = Control::new(clock, desk.paths.share(path));
+    let Control { clock, path, serial, site, .. } = *shared.control(parent);
+    let mut control = Control::new(clock, desk.paths.share(path));
+    if let Some(trail) = &mut shared.trail
+        && desk.recording.marks > 0
+    {
+        (control.serial, control.site) = (trail.next_serial(), site);
+        desk.paths.claim(&mut control.path, shared.rank, control.serial);
+        let came = Some(Point { rank: shared.rank, serial, time: clock });
+        trail.mark(control.serial, Mark { until: clock, site, came });
+    }
     let index = shared.strands.iter().position(Option::is_none).unwrap_or_else(|| {
         shared.strands.push(None);
         shared.strands.len() - 1

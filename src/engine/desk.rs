@@ -15,6 +15,7 @@ use super::payloads::Payloads;
 use super::queue::EventQueue;
 use super::simulation::RunOptions;
 use super::state::{Ahead, Cause, Header, Shared};
+use super::trail::{Recording, Sites};
 use super::transport::Batch;
 
 /// From this many on, heads that nothing can overtake any more are forgotten before more room is taken for others.
@@ -30,6 +31,10 @@ pub(super) struct Desk<'a> {
     pub payloads: Payloads,
     /// The paths of tasks, messages and requests.
     pub paths: Paths,
+    /// What of ranks' doings is recorded.
+    pub recording: Recording,
+    /// Where the calls were made that are recorded.
+    pub sites: Sites,
     /// A batch for each worker; the own one stays empty.
     pub outgoing: Vec<Batch>,
     /// The earliest time in the batches.
@@ -84,12 +89,15 @@ impl<'a> Desk<'a> {
         options: &RunOptions,
     ) -> Self {
         let per_level = |level: Level| platform.link(level);
+        let recording = options.recording(seats.len());
         Desk {
             me,
             seats,
             queue: EventQueue::default(),
             payloads: Payloads::default(),
-            paths: Paths::default(),
+            paths: Paths::new(recording.marks > 0),
+            recording,
+            sites: Sites::default(),
             outgoing: (0..workers).map(|_| Batch::default()).collect(),
             outgoing_next: SimTime::NEVER,
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
@@ -153,11 +161,11 @@ impl<'a> Desk<'a> {
         self.network.depart(seat, level, link.row(parcel.size), parcel.size, left)
     }
 
-    /// The holder of `path` goes on by a transfer between two ranks that took so long.
+    /// The holder of `path` goes on by a transfer between two ranks that left at `left` and ended at `end`.
     #[inline]
-    pub fn cross(&mut self, path: &mut PathSlot, (from, to): (Rank, Rank), size: Bytes, time: SimSpan) {
+    pub fn cross(&mut self, path: &mut PathSlot, (from, to): (Rank, Rank), size: Bytes, left: SimTime, end: SimTime) {
         let level = self.level(from, to);
-        self.paths.cross(path, level, self.network.parts(level, size, time));
+        self.paths.cross(path, level, left, self.network.parts(level, size, end.since(left)));
     }
 
     /// What makes the head of a message get to `to`.
@@ -169,7 +177,7 @@ impl<'a> Desk<'a> {
             true => TransferParts::of_control(time.since(left), self.network.link(level).handshake()),
             false => self.network.head_parts(level, size, time.since(left)),
         };
-        self.paths.cross(&mut path, level, parts);
+        self.paths.cross(&mut path, level, left, parts);
         Cause { path, left: time, from, size }
     }
 

@@ -201,11 +201,11 @@ fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32,
     let mut path = path;
     if head > posted {
         desk.paths.release(mine);
-        desk.paths.cross(&mut path, level, TransferParts::of_control(head.since(left), link.handshake()));
+        desk.paths.cross(&mut path, level, left, TransferParts::of_control(head.since(left), link.handshake()));
     } else {
         desk.paths.replace(&mut path, mine);
     }
-    desk.paths.cross(&mut path, level, TransferParts::of_control(link.handshake(), link.handshake()));
+    desk.paths.cross(&mut path, level, posted, TransferParts::of_control(link.handshake(), link.handshake()));
     desk.push(shared, head.max(posted) + link.handshake(), source, || Body::Grant { send, recv: id, path });
 }
 

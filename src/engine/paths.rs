@@ -6,7 +6,10 @@
 
 use crate::platform::Level;
 use crate::profile::{PathParts, TransferParts};
+use crate::rank::Rank;
 use crate::units::{SimSpan, SimTime};
+
+use super::trail::Point;
 
 /// Where a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +48,19 @@ pub(super) struct Paths {
     kept: Vec<Path>,
     holders: Vec<u32>,
     free: Vec<u32>,
+    /// Whose clock each path was last, where that is recorded. Its time is when it left that clock; NEVER if it has not.
+    origins: Option<Vec<Point>>,
 }
 
+/// Of a path of which nobody has said whose it is.
+const NOBODYS: Point = Point { rank: 0, serial: 0, time: SimTime::NEVER };
+
 impl Paths {
+    /// No paths yet; `recording` whose they were.
+    pub fn new(recording: bool) -> Self {
+        Paths { origins: recording.then(Vec::new), ..Paths::default() }
+    }
+
     /// Keeps `path` for one holder.
     pub fn put(&mut self, path: Path) -> PathSlot {
         match self.free.pop() {
@@ -59,6 +72,9 @@ impl Paths {
             None => {
                 self.kept.push(path);
                 self.holders.push(1);
+                if let Some(origins) = &mut self.origins {
+                    origins.push(NOBODYS);
+                }
                 PathSlot(self.kept.len() as u32 - 1)
             }
         }
@@ -98,15 +114,44 @@ impl Paths {
     pub fn change(&mut self, slot: &mut PathSlot) -> &mut Path {
         if self.holders[slot.0 as usize] > 1 {
             self.holders[slot.0 as usize] -= 1;
-            *slot = self.put(self.kept[slot.0 as usize]);
+            let shared = slot.0 as usize;
+            *slot = self.put(self.kept[shared]);
+            if let Some(origins) = &mut self.origins {
+                origins[slot.0 as usize] = origins[shared];
+            }
         }
         &mut self.kept[slot.0 as usize]
     }
 
-    /// The holder of `slot` goes on by a message of `level`.
+    /// The holder of `slot` goes on by a message of `level` that left at `left`.
     #[inline]
-    pub fn cross(&mut self, slot: &mut PathSlot, level: Level, parts: TransferParts) {
+    pub fn cross(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         self.change(slot).levels[level as usize] += parts;
+        if let Some(origins) = &mut self.origins {
+            let origin = &mut origins[slot.0 as usize];
+            if origin.time == SimTime::NEVER {
+                origin.time = left;
+            }
+        }
+    }
+
+    /// The path is that of a task's clock from here on.
+    pub fn claim(&mut self, slot: &mut PathSlot, rank: Rank, serial: u32) {
+        self.change(slot);
+        self.set_origin(*slot, Point { rank, serial, time: SimTime::NEVER });
+    }
+
+    /// Whose clock it was last, if that is recorded.
+    #[inline]
+    pub fn origin(&self, slot: PathSlot) -> Option<Point> {
+        self.origins.as_ref().map(|origins| origins[slot.0 as usize])
+    }
+
+    /// Says whose clock it was last, if that is recorded.
+    pub fn set_origin(&mut self, slot: PathSlot, origin: Point) {
+        if let Some(origins) = &mut self.origins {
+            origins[slot.0 as usize] = origin;
+        }
     }
 
     /// The holder of `own` goes on from `other`, which has a holder less.

@@ -52,7 +52,7 @@ pub(super) fn serve<P: Program>(
         desk.to_serve.remove(&pair);
     }
     let Parcel { tag, size, payload, mut path, .. } = parcel;
-    desk.cross(&mut path, (from, shared.rank), size, at.since(left));
+    desk.cross(&mut path, (from, shared.rank), size, left, at);
     let message = Served { at, from, tag, size, payload: desk.payloads.take(payload) };
     let mut answers = std::mem::take(&mut desk.answers);
     program.serve(message, &mut answers);

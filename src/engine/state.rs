@@ -1,12 +1,13 @@
 //! What the engine keeps of a rank: its tasks, its requests, what it has posted and what has come unasked.
 
-use crate::profile::TimeParts;
+use crate::profile::{State, TimeParts};
 use crate::rank::{Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern, Which};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::desk::Desk;
 use super::idle::Idle;
 use super::paths::PathSlot;
+use super::trail::{Mark, Point, Recording, Trail};
 
 /// No task: nobody waits for the request.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -41,6 +42,8 @@ pub(super) struct Shared {
     pub strands: Vec<Option<Box<Strand>>>,
     /// There is one from when the rank's own program idles first.
     pub idle: Option<Box<Idle>>,
+    /// What it did, where that is recorded.
+    pub trail: Option<Box<Trail>>,
 }
 
 /// A head on its way.
@@ -75,6 +78,9 @@ pub(super) struct Control {
     pub collective: Option<&'static str>,
     /// Since when it has done nothing but poll; NEVER if it does not poll.
     pub polling: SimTime,
+    /// Its number among all tasks of the rank, and the place of its present call; where these are recorded.
+    pub serial: u32,
+    pub site: u32,
 }
 
 /// What a task waits for.
@@ -299,7 +305,7 @@ pub(super) struct RequestTable {
 
 impl Shared {
     /// A rank that has not begun, whose path is that of the beginning.
-    pub fn new(rank: Rank, sharing: u32, path: PathSlot) -> Self {
+    pub fn new(rank: Rank, sharing: u32, path: PathSlot, recording: Recording) -> Self {
         Shared {
             rank,
             sharing,
@@ -313,6 +319,7 @@ impl Shared {
             furthest_head: SimTime::ZERO,
             strands: Vec::new(),
             idle: None,
+            trail: Trail::new(recording),
         }
     }
 
@@ -377,6 +384,9 @@ impl Shared {
             }
         }
         self.pass(task, kind, span);
+        if self.trail.is_some() && span > SimSpan::ZERO {
+            self.mark(task, None);
+        }
     }
 
     /// The task has waited until `time`, if that is later than its clock: then its path is that of the cause.
@@ -400,6 +410,9 @@ impl Shared {
         if time > control.polling {
             self.follow(desk, task, time, cause);
             desk.paths.change(&mut self.control(task).path).poll += clock.since(time);
+            if self.trail.is_some() && clock > time {
+                self.mark(task, None);
+            }
         } else {
             control.polling = SimTime::NEVER;
             desk.paths.release(cause.path);
@@ -414,7 +427,22 @@ impl Shared {
         control.polling = SimTime::NEVER;
         desk.paths.replace(&mut control.path, cause.path);
         if cause.left < time {
-            desk.cross(&mut control.path, (cause.from, to), cause.size, time.since(cause.left));
+            desk.cross(&mut control.path, (cause.from, to), cause.size, cause.left, time);
+        }
+        if let Some(origin) = desk.paths.origin(control.path) {
+            let Control { serial, site, .. } = *control;
+            let from = Point { time: origin.time.min(cause.left), ..origin };
+            desk.paths.claim(&mut control.path, to, serial);
+            self.trail.as_mut().expect("it is recorded").mark(serial, Mark { until: time, site, came: Some(from) });
+        }
+    }
+
+    /// Records that the task's clock got where it is, by its own doing or from elsewhere.
+    #[cold]
+    pub fn mark(&mut self, task: u32, came: Option<Point>) {
+        let Control { clock: until, serial, site, .. } = *self.control(task);
+        if let Some(trail) = &mut self.trail {
+            trail.mark(serial, Mark { until, site, came });
         }
     }
 
@@ -440,6 +468,18 @@ impl Shared {
             Spent::Poll | Spent::Compute => &mut self.parts.wait,
         };
         *part += span;
+        if let Some(trail) = &mut self.trail
+            && span > SimSpan::ZERO
+        {
+            let state = match kind {
+                _ if self.main.collective.is_some() => State::Collective,
+                Spent::Compute => State::Compute,
+                Spent::Send => State::Send,
+                Spent::Recv => State::Recv,
+                Spent::Poll => State::Wait,
+            };
+            trail.was(state, self.main.clock);
+        }
     }
 }
 
@@ -455,7 +495,7 @@ pub(super) enum Spent {
 impl Control {
     pub fn new(clock: SimTime, path: PathSlot) -> Self {
         let (since, polling) = (clock, SimTime::NEVER);
-        Control { clock, path, wait: Wait::Nothing, turn: 0, since, collective: None, polling }
+        Control { clock, path, wait: Wait::Nothing, turn: 0, since, collective: None, polling, serial: 0, site: 0 }
     }
 }
 

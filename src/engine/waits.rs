@@ -73,6 +73,15 @@ fn take(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests
     if !order.is_sorted() {
         order.sort_unstable();
     }
+    if shared.trail.is_some() {
+        for (ready, overhead, index) in order {
+            let cause = shared.cause(requests[index as usize]);
+            shared.wait_until(desk, task, ready, cause);
+            shared.spend(desk, task, Spent::Recv, overhead);
+        }
+        return;
+    }
+    // The same at once.
     let mut clock = shared.control(task).clock;
     let (mut waited, mut overheads) = (SimSpan::ZERO, SimSpan::ZERO);
     // The last for which it waits determines the path, and only the overheads after that are on it.

@@ -50,9 +50,13 @@ impl<'a, P: Program> Worker<'a, P> {
     pub fn new(desk: Desk<'a>, ranks: &[(Rank, u32)], make: impl Fn(Rank) -> P, max_events: Option<u64>) -> Self {
         let mut desk = desk;
         let start = desk.paths.put(Path::default());
-        let state = |&(rank, sharing): &(Rank, u32)| RankState {
-            program: make(rank),
-            shared: Shared::new(rank, sharing, desk.paths.share(start)),
+        let recording = desk.recording;
+        let state = |&(rank, sharing): &(Rank, u32)| {
+            let mut path = desk.paths.share(start);
+            if recording.marks > 0 {
+                desk.paths.claim(&mut path, rank, 0);
+            }
+            RankState { program: make(rank), shared: Shared::new(rank, sharing, path, recording) }
         };
         let ranks: Vec<_> = ranks.iter().map(state).collect();
         desk.unfinished = ranks.len() as u64;
@@ -234,10 +238,11 @@ impl<'a, P: Program> Worker<'a, P> {
                 // The sender hears of the end no sooner than a control message after the head: this is what lets its
                 // worker go ahead meanwhile.
                 let heard = end.max(event.key.time + link.handshake());
-                desk.cross(&mut path, (from, shared.rank), size, end.since(left));
+                desk.cross(&mut path, (from, shared.rank), size, left, end);
                 shared.requests.get_mut(recv).came_at(end, desk.paths.share(path));
                 if heard > end {
-                    desk.paths.cross(&mut path, level, TransferParts::of_control(heard.since(end), link.handshake()));
+                    let news = TransferParts::of_control(heard.since(end), link.handshake());
+                    desk.paths.cross(&mut path, level, left, news);
                 }
                 desk.push(shared, heard, from, || Body::End { send, path });
                 set_ready(shared, desk, recv, end);

@@ -128,6 +128,8 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         mean_parts,
         path: PathParts::default(),
         what_if: Vec::new(),
+        critical_path: None,
+        timelines: Vec::new(),
         per_rank,
         pairs: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),
