@@ -68,7 +68,8 @@ fn predict(args: &RunArgs) -> Result<u8, Failure> {
         return output::print(&configuration.to_toml()?).map(|()| Exit::Predicted.code());
     }
     let quiet = args.quiet || args.direct;
-    let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?;
+    let outputs =
+        Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?.with_timeline(args.timeline.as_deref())?;
     let progress = Arc::new(Progress::default());
     interrupt::listen(&progress)?;
     let line = ProgressLine::start(&progress, quiet);

@@ -9,14 +9,17 @@ mod idle;
 mod messages;
 mod network;
 mod outcome;
+mod paths;
 mod payloads;
 mod port;
 mod queue;
 mod service;
 mod simulation;
 mod state;
+mod trail;
 mod transport;
 mod waits;
+mod walk;
 mod worker;
 
 pub use error::{Deadlock, RunError, Waiting};

@@ -18,7 +18,7 @@ pub use rules::{check_rules, choose, default_algorithm, rule_size, suits};
 pub use runner::{Mover, Runner};
 
 use crate::platform::{Algorithm, Collective};
-use crate::rank::{Call, Reply};
+use crate::rank::{Call, CallSite, Reply};
 use crate::units::Bytes;
 
 /// A rank's code in terms of MPI: point-to-point calls go straight to the engine, collectives through their schedules.
@@ -44,6 +44,16 @@ pub trait MpiProgram: Send {
     /// Where the program is, see [`crate::rank::Program::position`].
     fn position(&self) -> Option<String> {
         None
+    }
+
+    /// Where it makes its present call, see [`crate::rank::Program::site`].
+    fn site(&self) -> CallSite {
+        CallSite::Unknown
+    }
+
+    /// Where a step stands, see [`crate::rank::Program::step_name`].
+    fn step_name(&self, step: u32) -> String {
+        step.to_string()
     }
 }
 

@@ -9,8 +9,8 @@ mod matcher;
 
 pub use ahead::{Ahead, Bell, CARRIED, Letter, Post};
 pub use call::{
-    COMPLETE, Call, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program, ProgramError, Rank,
-    Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern, Which,
+    COMPLETE, Call, CallSite, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program, ProgramError,
+    Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern, Which,
 };
 pub use fiber::{Fiber, Gate, Trap};
 pub use matcher::{Envelope, Matcher};

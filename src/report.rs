@@ -2,17 +2,20 @@
 //!
 //! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
 
+mod critical;
 mod deadlock;
 mod export;
 mod headline;
 mod messages;
 mod notes;
 mod numbers;
+mod path;
 #[cfg(test)]
 mod samples;
 mod sizes;
 mod table;
 mod time;
+mod timeline;
 
 #[cfg(test)]
 pub(crate) use samples::{busy, empty, huge};
@@ -20,6 +23,7 @@ pub(crate) use samples::{busy, empty, huge};
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
 pub use numbers::{count, rate};
+pub use timeline::{paje, perfetto};
 
 use crate::engine::Outcome;
 
@@ -28,6 +32,9 @@ pub fn summary(outcome: &Outcome) -> String {
     let parts = [
         headline::headline(outcome),
         time::time_parts(outcome),
+        path::parts(outcome),
+        path::what_if(outcome),
+        critical::shares(outcome),
         messages::by_level(outcome),
         sizes::counts(outcome),
         sizes::volumes(outcome),

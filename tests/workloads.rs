@@ -19,6 +19,10 @@ mod golden;
 mod hpl;
 #[path = "workloads/matrix.rs"]
 mod matrix;
+#[path = "workloads/path.rs"]
+mod path;
+#[path = "workloads/what_if.rs"]
+mod what_if;
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::mpi::{Action, Aside, MpiProgram};
 use crate::platform::CoreRates;
-use crate::rank::{Call, FailureKind, ProgramError, Rank, Reply, ReplyKind};
+use crate::rank::{Call, CallSite, FailureKind, ProgramError, Rank, Reply, ReplyKind};
 
 use super::code::{Code, Op, Pc, Start};
 use super::expr::Env;
@@ -80,6 +80,14 @@ impl MpiProgram for AppProgram {
 
     fn position(&self) -> Option<String> {
         Some(self.state.position(&self.shared.code))
+    }
+
+    fn site(&self) -> CallSite {
+        CallSite::Step(self.state.pc)
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        self.shared.code.places[step as usize].to_string()
     }
 }
 

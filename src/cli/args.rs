@@ -130,6 +130,14 @@ pub(super) struct RunArgs {
     #[arg(long, help_heading = "Results")]
     pub per_rank: bool,
 
+    /// Tell the critical path's ranks and calls
+    #[arg(long, help_heading = "Results")]
+    pub critical_path: bool,
+
+    /// Write what ranks did over time (.json: Perfetto, .paje: Paje)
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub timeline: Option<OsString>,
+
     /// Print the merged configuration as TOML and stop
     #[arg(long, help_heading = "Results")]
     pub show_config: bool,

@@ -16,7 +16,15 @@ use super::exit::Failure;
 pub(super) struct Outputs {
     json: Option<Target>,
     profile: Option<Target>,
+    timeline: Option<(PathBuf, TimelineFormat)>,
     summary: bool,
+}
+
+/// How a timeline is written, by the name of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimelineFormat {
+    Perfetto,
+    Paje,
 }
 
 /// Where one result goes.
@@ -38,8 +46,29 @@ impl Outputs {
             };
             return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
         }
-        let outputs = Outputs { json, profile, summary: !quiet };
+        let outputs = Outputs { json, profile, timeline: None, summary: !quiet };
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
+    }
+
+    /// Also writes a timeline, in the format that the file's name asks for.
+    pub fn with_timeline(self, name: Option<&OsStr>) -> Result<Self, Failure> {
+        let Some(name) = name else { return Ok(self) };
+        let format = match Path::new(name).extension().and_then(OsStr::to_str) {
+            Some("json") => TimelineFormat::Perfetto,
+            Some("paje") => TimelineFormat::Paje,
+            _ => {
+                let name = Path::new(name).display();
+                return Err(Failure::bad_input(format!(
+                    "--timeline {name}: expected a file ending in .json (Perfetto, Chrome) or .paje"
+                )));
+            }
+        };
+        let target = Target::new("--timeline", name)?;
+        if [&self.json, &self.profile].into_iter().flatten().any(|other| *other == target) {
+            let name = Path::new(name).display();
+            return Err(Failure::bad_input(format!("another result goes to {name} too: give --timeline another file")));
+        }
+        Ok(Outputs { timeline: Some((PathBuf::from(name), format)), ..self })
     }
 
     /// Whether a result goes to stdout.
@@ -56,6 +85,13 @@ impl Outputs {
         }
         if let Some(target) = &self.profile {
             results.push((target, report::profile_csv(outcome)));
+        }
+        if let Some((path, format)) = &self.timeline {
+            let text = match format {
+                TimelineFormat::Perfetto => report::perfetto(outcome),
+                TimelineFormat::Paje => report::paje(outcome),
+            };
+            write_whole(path, &text).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
         }
         results.sort_by_key(|(target, _)| **target == Target::Stdout);
         for (target, text) in results {

@@ -55,6 +55,10 @@ pub(super) struct Settings {
     pub pairs: bool,
     /// List every rank however many there are.
     pub per_rank: bool,
+    /// Record the way back along the critical path.
+    pub critical_path: bool,
+    /// Record what ranks do over time.
+    pub timeline: bool,
     /// How a real program is run.
     pub job: JobOptions,
     /// Prefix what a program prints by its rank.
@@ -143,6 +147,8 @@ impl Settings {
             intervals: args.intervals.clone().or(file.intervals).unwrap_or_default(),
             pairs: args.pairs || file.pairs.unwrap_or(false),
             per_rank: args.per_rank,
+            critical_path: args.critical_path,
+            timeline: args.timeline.is_some(),
             job: JobOptions {
                 clock: args.clock.or(file.clock).unwrap_or_default(),
                 compute: args.compute.or(file.compute).unwrap_or_default(),
@@ -181,6 +187,8 @@ impl Settings {
             intervals: self.intervals.clone(),
             pairs: self.pairs,
             per_rank: self.per_rank,
+            critical_path: self.critical_path,
+            timeline: self.timeline,
             restartable: true,
         }
     }

@@ -12,6 +12,7 @@ use super::error::RunError;
 use super::idle::begin_idle;
 use super::messages::{post, recv, set_ready, start_send};
 use super::state::{Answer, Control, MAIN, Request, Shared, Spent, Strand, Wait, WaitKind};
+use super::trail::{Mark, Point};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
 /// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that ranks
@@ -38,16 +39,19 @@ pub(super) fn run<P: Program + ?Sized>(
         desk.handled += 1;
         stretch += 1;
         let call = next(program, desk, clock, answer);
+        if desk.recording.marks > 0 && task == MAIN {
+            shared.main.site = desk.sites.number(program.site());
+        }
         let proceeds = match call {
             Call::Compute(span) => {
-                shared.spend(task, Spent::Compute, span * u64::from(shared.sharing));
+                shared.spend(desk, task, Spent::Compute, span * u64::from(shared.sharing));
                 Some(Answer::Done)
             }
             Call::Isend(message) => {
                 stretch += SEND_WEIGHT;
                 Some(Answer::Started(start_send(shared, desk, task, message)))
             }
-            Call::Irecv(pattern) => Some(Answer::Started(post(shared, desk, pattern, clock))),
+            Call::Irecv(pattern) => Some(Answer::Started(post(shared, desk, task, pattern, clock))),
             Call::Send(message) => {
                 stretch += SEND_WEIGHT;
                 match start_send(shared, desk, task, message) {
@@ -61,7 +65,7 @@ pub(super) fn run<P: Program + ?Sized>(
                 match start_send(shared, desk, task, message) {
                     COMPLETE => recv(shared, desk, task, WaitKind::Exchange, pattern, clock),
                     send => {
-                        let recv = post(shared, desk, pattern, clock);
+                        let recv = post(shared, desk, task, pattern, clock);
                         wait_all(shared, desk, task, WaitKind::Exchange, Requests::from_slice(&[recv, send]))
                     }
                 }
@@ -92,7 +96,7 @@ pub(super) fn run<P: Program + ?Sized>(
             Call::Start(strand) => {
                 stretch += SEND_WEIGHT;
                 desk.alone = false;
-                Some(Answer::Started(start_strand(shared, desk, strand, clock)))
+                Some(Answer::Started(start_strand(shared, desk, task, strand)))
             }
             Call::Enter(name) => {
                 shared.control(task).collective = Some(name);
@@ -169,7 +173,8 @@ fn run_strand(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, answer: Answe
     run(&mut program, shared, desk, task, answer);
     let strand = shared.strands[index].as_mut().expect("the strand is still there");
     if matches!(strand.control.wait, Wait::Finished) {
-        let (request, clock) = (strand.request, strand.control.clock);
+        let &mut Strand { request, control: Control { clock, path, .. }, .. } = &mut **strand;
+        shared.requests.get_mut(request).came_at(clock, path);
         shared.strands[index] = None;
         set_ready(shared, desk, request, clock);
     } else {
@@ -177,14 +182,25 @@ fn run_strand(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, answer: Answe
     }
 }
 
-fn start_strand(shared: &mut Shared, desk: &mut Desk<'_>, program: Box<dyn Program>, clock: SimTime) -> RequestId {
+/// Starts a strand of `parent`, which goes on from there by a path of its own.
+fn start_strand(shared: &mut Shared, desk: &mut Desk<'_>, parent: u32, program: Box<dyn Program>) -> RequestId {
+    let Control { clock, path, serial, site, .. } = *shared.control(parent);
+    let mut control = Control::new(clock, desk.paths.share(path));
+    if let Some(trail) = &mut shared.trail
+        && desk.recording.marks > 0
+    {
+        (control.serial, control.site) = (trail.next_serial(), site);
+        desk.paths.claim(&mut control.path, shared.rank, control.serial);
+        let came = Some(Point { rank: shared.rank, serial, time: clock });
+        trail.mark(control.serial, Mark { until: clock, site, came });
+    }
     let index = shared.strands.iter().position(Option::is_none).unwrap_or_else(|| {
         shared.strands.push(None);
         shared.strands.len() - 1
     });
     let task = index as u32 + 1;
     let request = shared.requests.add(Request::strand(task, clock));
-    shared.strands[index] = Some(Box::new(Strand { control: Control::new(clock), program: Some(program), request }));
+    shared.strands[index] = Some(Box::new(Strand { control, program: Some(program), request }));
     run_strand(shared, desk, task, Answer::Begin);
     request
 }

@@ -4,17 +4,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::platform::{Level, LoadLaw, Platform};
-use crate::profile::{MessageProfile, Pairs};
+use crate::profile::{MessageProfile, Pairs, TransferParts};
 use crate::rank::{Bell, Completion, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::error::RunError;
 use super::event::{Body, Event, EventKey, Parcel};
 use super::network::{Departure, Network, Seat};
+use super::paths::{PathSlot, Paths};
 use super::payloads::Payloads;
 use super::queue::EventQueue;
 use super::simulation::RunOptions;
-use super::state::{Ahead, Shared};
+use super::state::{Ahead, Cause, Header, Shared};
+use super::trail::{Recording, Sites};
 use super::transport::Batch;
 
 /// From this many on, heads that nothing can overtake any more are forgotten before more room is taken for others.
@@ -28,6 +30,12 @@ pub(super) struct Desk<'a> {
     pub queue: EventQueue,
     /// The data of messages in the queue.
     pub payloads: Payloads,
+    /// The paths of tasks, messages and requests.
+    pub paths: Paths,
+    /// What of ranks' doings is recorded.
+    pub recording: Recording,
+    /// Where the calls were made that are recorded.
+    pub sites: Sites,
     /// A batch for each worker; the own one stays empty.
     pub outgoing: Vec<Batch>,
     /// The earliest time in the batches.
@@ -84,11 +92,15 @@ impl<'a> Desk<'a> {
         options: &RunOptions,
     ) -> Self {
         let per_level = |level: Level| platform.link(level);
+        let recording = options.recording(seats.len());
         Desk {
             me,
             seats,
             queue: EventQueue::default(),
             payloads: Payloads::default(),
+            paths: Paths::new(recording.marks > 0),
+            recording,
+            sites: Sites::default(),
             outgoing: (0..workers).map(|_| Batch::default()).collect(),
             outgoing_next: SimTime::NEVER,
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
@@ -137,7 +149,7 @@ impl<'a> Desk<'a> {
             self.queue.push(key, body);
         } else {
             self.outgoing_next = self.outgoing_next.min(key.time);
-            self.outgoing[owner as usize].push(Event { key, body: body() }, &mut self.payloads);
+            self.outgoing[owner as usize].push(Event { key, body: body() }, &mut self.payloads, &mut self.paths);
         }
     }
 
@@ -151,6 +163,26 @@ impl<'a> Desk<'a> {
             return Departure { head: left + link.handshake(), load: 1 };
         }
         self.network.depart(seat, level, link.row(parcel.size), parcel.size, left)
+    }
+
+    /// The holder of `path` goes on by a transfer between two ranks that left at `left` and ended at `end`.
+    #[inline]
+    pub fn cross(&mut self, path: &mut PathSlot, (from, to): (Rank, Rank), size: Bytes, left: SimTime, end: SimTime) {
+        let level = self.level(from, to);
+        self.paths.cross(path, level, left, self.network.parts(level, size, end.since(left)));
+    }
+
+    /// What makes the head of a message get to `to`.
+    pub fn head_cause(&mut self, to: Rank, header: Header) -> Cause {
+        let Header { from, left, time, size, rendezvous, path } = header;
+        let level = self.level(from, to);
+        let mut path = self.paths.share(path);
+        let parts = match rendezvous {
+            true => TransferParts::of_control(time.since(left), self.network.link(level).handshake()),
+            false => self.network.head_parts(level, size, time.since(left)),
+        };
+        self.paths.cross(&mut path, level, left, parts);
+        Cause { path, left: time, from, size }
     }
 
     /// Whether an event at `time` would be the very next, whatever the running task does after it.

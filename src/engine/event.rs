@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use crate::rank::{Context, Rank, RequestId, Tag};
 use crate::units::{Bytes, SimTime};
 
+use super::paths::PathSlot;
 use super::payloads::PayloadSlot;
 
 /// Orders events: by time, then destination, then source, then the source's own sequence.
@@ -82,6 +83,8 @@ pub(super) enum Body {
     Serve {
         /// The message.
         parcel: Parcel,
+        /// When it left.
+        left: SimTime,
     },
     /// The receiver of a rendezvous is there: its sender may start the transfer.
     Grant {
@@ -89,6 +92,8 @@ pub(super) enum Body {
         send: RequestId,
         /// The receiver's.
         recv: RequestId,
+        /// The path to this grant.
+        path: PathSlot,
     },
     /// The head of a granted transfer gets to its receiver.
     Data {
@@ -102,11 +107,15 @@ pub(super) enum Body {
         left: SimTime,
         /// The load its sender's side saw.
         load: u32,
+        /// The path to its start.
+        path: PathSlot,
     },
     /// A granted transfer has ended: its sender may go on.
     End {
         /// The sender's request.
         send: RequestId,
+        /// The path to this time.
+        path: PathSlot,
     },
 }
 
@@ -123,16 +132,29 @@ pub(super) struct Parcel {
     pub rendezvous: Option<RequestId>,
     /// The data; a rendezvous' request carries it too, it counts only once the transfer has ended.
     pub payload: PayloadSlot,
+    /// The path to its leaving.
+    pub path: PathSlot,
 }
 
 impl Body {
     /// Where the event's data are, if it can carry any.
     pub fn payload_mut(&mut self) -> Option<&mut PayloadSlot> {
         match self {
-            Body::Leave { parcel, .. } | Body::Head { parcel, .. } | Body::Serve { parcel } => {
+            Body::Leave { parcel, .. } | Body::Head { parcel, .. } | Body::Serve { parcel, .. } => {
                 Some(&mut parcel.payload)
             }
             Body::Wake { .. } | Body::Idle | Body::Grant { .. } | Body::Data { .. } | Body::End { .. } => None,
+        }
+    }
+
+    /// Where the path to the event is, if it has one.
+    pub fn path_mut(&mut self) -> Option<&mut PathSlot> {
+        match self {
+            Body::Leave { parcel, .. } | Body::Head { parcel, .. } | Body::Serve { parcel, .. } => {
+                Some(&mut parcel.path)
+            }
+            Body::Grant { path, .. } | Body::Data { path, .. } | Body::End { path, .. } => Some(path),
+            Body::Wake { .. } | Body::Idle => None,
         }
     }
 }

@@ -51,7 +51,7 @@ impl Idle {
 pub(super) fn begin_idle(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, span: SimSpan) {
     let poll = desk.poll;
     if task != MAIN {
-        shared.spend(task, Spent::Wait, poll);
+        shared.spend(desk, task, Spent::Poll, poll);
         wait_for_own_time(shared, desk, task, Wait::Parked(Answer::Done));
         return;
     }
@@ -159,6 +159,7 @@ pub(super) fn end_idle(shared: &mut Shared, desk: &mut Desk<'_>) -> bool {
     }
     idle.dry = if changed { SimSpan::ZERO } else { idle.dry + now.since(start) };
     (idle.ended, idle.decided, idle.news) = (now, false, None);
-    shared.wait_until(MAIN, now);
+    let idled = now.since(shared.main.clock);
+    shared.spend(desk, MAIN, Spent::Poll, idled);
     true
 }

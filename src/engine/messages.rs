@@ -1,6 +1,7 @@
 //! Messages at their two ends: sending, posting receives, arriving and matching.
 
 use crate::platform::{Level, Row};
+use crate::profile::TransferParts;
 use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
 use crate::units::SimTime;
 
@@ -8,8 +9,9 @@ use super::desk::Desk;
 use super::error::RunError;
 use super::event::{Body, EventKey, Parcel};
 use super::idle::{decided, noticed};
+use super::paths::PathSlot;
 use super::state::{
-    Answer, Arrived, Control, MAIN, NOBODY, Request, RequestKind, RequestState, Shared, Spent, Wait, WaitKind,
+    Answer, Arrived, Cause, Control, MAIN, NOBODY, Request, RequestKind, RequestState, Shared, Spent, Wait, WaitKind,
 };
 use super::waits::{found, wait_all};
 
@@ -19,7 +21,7 @@ pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, me
     let level = desk.level(shared.rank, to);
     let link = desk.network.link(level);
     let row = link.row(size);
-    shared.spend(task, Spent::Send, row.send_overhead);
+    shared.spend(desk, task, Spent::Send, row.send_overhead);
     let left = shared.control(task).clock;
     let eager = match mode {
         SendMode::Standard => size <= link.eager_threshold(),
@@ -28,7 +30,8 @@ pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, me
     };
     let eager = eager || context == SERVICE;
     let rendezvous = (!eager).then(|| shared.requests.add(Request::send(to, tag, size, left)));
-    let parcel = Parcel { context, tag, size, rendezvous, payload: desk.payloads.put(payload) };
+    let path = desk.paths.share(shared.control(task).path);
+    let parcel = Parcel { context, tag, size, rendezvous, payload: desk.payloads.put(payload), path };
     dispatch(shared, desk, to, (level, row), parcel, left);
     rendezvous.unwrap_or(COMPLETE)
 }
@@ -69,7 +72,7 @@ pub(super) fn recv(
     clock: SimTime,
 ) -> Option<Answer> {
     if task != MAIN {
-        let id = post(shared, desk, pattern, clock);
+        let id = post(shared, desk, task, pattern, clock);
         return wait_all(shared, desk, task, kind, Requests::from_slice(&[id]));
     }
     match shared.matcher.take(&pattern) {
@@ -98,15 +101,18 @@ fn recv_matched(
 ) -> Option<Answer> {
     let Envelope { source, tag, .. } = envelope;
     if arrived.rendezvous.is_some() || arrived.size > pattern.capacity {
-        let id = shared.requests.add(Request::receive(pattern, posted));
+        // An exchange has spent a send overhead since, which is no part of what is kept of a path.
+        let path = desk.paths.share(shared.main.path);
+        let id = shared.requests.add(Request::receive(pattern, posted, path));
         shared.requests.get_mut(id).waiter = MAIN;
         shared.begin_wait(MAIN, Wait::All { kind, requests: Requests::from_slice(&[id]), left: 1 });
         matched(shared, desk, id, source, tag, arrived);
         return None;
     }
     let row = desk.network.link(desk.level(source, shared.rank)).row(arrived.size);
-    shared.wait_until(MAIN, arrived.end);
-    shared.spend(MAIN, Spent::Recv, row.recv_overhead);
+    let cause = Cause { path: arrived.path, left: arrived.left, from: source, size: arrived.size };
+    shared.wait_until(desk, MAIN, arrived.end, cause);
+    shared.spend(desk, MAIN, Spent::Recv, row.recv_overhead);
     desk.completions.clear();
     desk.completions.push(Completion {
         index: 0,
@@ -120,18 +126,28 @@ fn recv_matched(
 }
 
 /// Posts a receive at `clock`.
-pub(super) fn post(shared: &mut Shared, desk: &mut Desk<'_>, pattern: Pattern, clock: SimTime) -> RequestId {
-    let id = shared.requests.add(Request::receive(&pattern, clock));
+pub(super) fn post(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, pattern: Pattern, clock: SimTime) -> RequestId {
+    let path = desk.paths.share(shared.control(task).path);
+    let id = shared.requests.add(Request::receive(&pattern, clock, path));
     if let Some((envelope, arrived, id)) = shared.matcher.post(pattern, id) {
         matched(shared, desk, id, envelope.source, envelope.tag, arrived);
     }
     id
 }
 
-/// A message's head, or the request of a rendezvous, has come.
-pub(super) fn arrive(shared: &mut Shared, desk: &mut Desk<'_>, source: u32, parcel: Parcel, end: SimTime) {
-    let Parcel { context, tag, size, rendezvous, payload } = parcel;
-    let arrived = Arrived { size, head: desk.now.time, end, rendezvous, payload: desk.payloads.take(payload) };
+/// The head of a message, or the request of a rendezvous, that left at `left` has come.
+pub(super) fn arrive(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    source: u32,
+    parcel: Parcel,
+    left: SimTime,
+    end: SimTime,
+) {
+    let Parcel { context, tag, size, rendezvous, payload, path } = parcel;
+    let head = desk.now.time;
+    let arrived = Arrived { size, left, head, end, rendezvous, path, payload: desk.payloads.take(payload) };
+    let header = arrived.header(source);
     let envelope = Envelope { context, source, tag };
     if let Some(id) = shared.matcher.posted_for(&envelope) {
         matched(shared, desk, id, source, tag, arrived);
@@ -151,7 +167,9 @@ pub(super) fn arrive(shared: &mut Shared, desk: &mut Desk<'_>, source: u32, parc
     for task in 0..=shared.strands.len() as u32 {
         let probing = |control: &mut Control| matches!(&control.wait, Wait::Probe(pattern) if pattern.takes(&envelope));
         if shared.living(task).is_some_and(probing) {
-            found(shared, desk, task, desk.now.time, source, tag, size);
+            let cause = desk.head_cause(shared.rank, header);
+            shared.wait_until(desk, task, head, cause);
+            found(desk, envelope, size);
             desk.woken.push(task);
         }
     }
@@ -159,7 +177,7 @@ pub(super) fn arrive(shared: &mut Shared, desk: &mut Desk<'_>, source: u32, parc
 
 /// A receive and a message have found each other.
 fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32, tag: u32, arrived: Arrived) {
-    let Arrived { size, head, end, rendezvous, payload } = arrived;
+    let Arrived { size, left, head, end, rendezvous, path, payload } = arrived;
     let level = desk.level(source, shared.rank);
     let link = desk.network.link(level);
     let request = shared.requests.get_mut(id);
@@ -172,13 +190,23 @@ fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32,
         desk.fail(RunError::Truncated { rank: shared.rank, source, size, capacity, clock: head, position: None });
         return;
     }
-    match rendezvous {
-        Some(send) => {
-            let both_there = head.max(posted);
-            desk.push(shared, both_there + link.handshake(), source, || Body::Grant { send, recv: id });
-        }
-        None => set_ready(shared, desk, id, end.max(posted)),
+    let mine = std::mem::replace(&mut request.path, PathSlot::NONE);
+    let Some(send) = rendezvous else {
+        (request.path, request.left) = (path, left);
+        desk.paths.release(mine);
+        set_ready(shared, desk, id, end.max(posted));
+        return;
+    };
+    // The path to the grant is that of the side that was there last; of both, the receiver's.
+    let mut path = path;
+    if head > posted {
+        desk.paths.release(mine);
+        desk.paths.cross(&mut path, level, left, TransferParts::of_control(head.since(left), link.handshake()));
+    } else {
+        desk.paths.replace(&mut path, mine);
     }
+    desk.paths.cross(&mut path, level, posted, TransferParts::of_control(link.handshake(), link.handshake()));
+    desk.push(shared, head.max(posted) + link.handshake(), source, || Body::Grant { send, recv: id, path });
 }
 
 /// The request is ready at `time`: wakes the task that waits for it, if that was the last thing it waited for.

@@ -5,6 +5,7 @@
 //! the worker that owns its node. The load is judged once, when the transfer meets the port; later ones do not slow it.
 
 use crate::platform::{Level, Link, LoadLaw, Platform, Row};
+use crate::profile::TransferParts;
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::port::Port;
@@ -91,6 +92,19 @@ impl<'a> Network<'a> {
     #[inline]
     pub fn link(&self, level: Level) -> &'a Link {
         self.platform.link(level)
+    }
+
+    /// What the time of a transfer is made of.
+    pub fn parts(&self, level: Level, size: Bytes, time: SimSpan) -> TransferParts {
+        let link = self.platform.link(level);
+        let row = link.row(size);
+        TransferParts::of_transfer(time, row.latency_under(link.law(), 1), row.bytes_under(link.law(), 1, size))
+    }
+
+    /// What the time of a transfer's head is made of.
+    pub fn head_parts(&self, level: Level, size: Bytes, time: SimSpan) -> TransferParts {
+        let link = self.platform.link(level);
+        TransferParts::of_transfer(time, link.row(size).latency_under(link.law(), 1), SimSpan::ZERO)
     }
 
     /// A message of `size` leaves `from` at `time`.

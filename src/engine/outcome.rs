@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::profile::{Cell, MessageProfile, TimeParts};
+use crate::profile::{Cell, CriticalPath, MessageProfile, PathParts, TimeParts, Timeline, WhatIf};
 use crate::units::{SimSpan, SimTime};
 
 /// What a run predicts and how it came about. README states the JSON form; times are picoseconds, sizes bytes.
@@ -37,6 +37,16 @@ pub struct Outcome {
     pub profile: Vec<IntervalMessages>,
     /// Where the ranks' time went, the mean over all of them.
     pub mean_parts: TimeParts,
+    /// What the predicted time is made of.
+    pub path: PathParts,
+    /// What changes of the machine would save to first order, the most first.
+    pub what_if: Vec<WhatIf>,
+    /// Whose the path was and in which calls, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub critical_path: Option<CriticalPath>,
+    /// What each rank did over time, if asked for; not a part of the JSON form.
+    #[serde(skip)]
+    pub timelines: Vec<Timeline>,
     /// Each rank's place, clock and parts; left out above 65,536 ranks unless asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,

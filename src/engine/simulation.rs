@@ -1,11 +1,12 @@
 //! A run from its inputs to its [`Outcome`].
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Partition, Platform, Site};
-use crate::profile::{Intervals, MessageProfile, Pairs, TimeParts};
-use crate::rank::{Program, Rank};
+use crate::profile::{Intervals, MessageProfile, Pairs, PathParts, TimeParts, Timeline, WhatIf};
+use crate::rank::{CallSite, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
 use super::desk::Desk;
@@ -14,13 +15,22 @@ use super::event::EventKey;
 use super::horizon::Horizon;
 use super::network::Seat;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
+use super::paths::Path;
+use super::state::RankState;
+use super::trail::Recording;
 use super::transport::{Hub, Transport};
+use super::walk::{Logs, walk_back};
 use super::worker::{End, Worker};
 
 /// Above this many ranks the Outcome lists each rank's time only when asked to.
 const LISTED_RANKS: usize = 65_536;
 /// From this many ranks on, two workers are faster than one (measured, see benches/README.md).
 const RANKS_FOR_WORKERS: usize = 1024;
+/// Intervals of a timeline in all, if that leaves 16 a rank, and of one rank.
+const MOST_INTERVALS: usize = 1 << 20;
+const INTERVALS_A_RANK: usize = 4096;
+/// Marks of the way back in all, if that leaves 16 a rank. One takes 40 bytes.
+const MOST_MARKS: usize = 1 << 23;
 /// More workers than hosts have cores only cost: what they share grows with the square of their number.
 const MOST_WORKERS: u32 = 1024;
 
@@ -39,6 +49,10 @@ pub struct RunOptions {
     pub pairs: bool,
     /// List every rank's time in the Outcome even above 65,536 ranks.
     pub per_rank: bool,
+    /// Record the way back along the path that determined the predicted time.
+    pub critical_path: bool,
+    /// Record what ranks did over virtual time.
+    pub timeline: bool,
     /// Programs may be made and run again from the start, as a trial of several workers may ask for. Where they may not, one
     /// worker is taken if their number is left open.
     pub restartable: bool,
@@ -53,7 +67,20 @@ impl Default for RunOptions {
             intervals: Intervals::default(),
             pairs: false,
             per_rank: false,
+            critical_path: false,
+            timeline: false,
             restartable: true,
+        }
+    }
+}
+
+impl RunOptions {
+    /// What is recorded of each of so many ranks.
+    pub(super) fn recording(&self, ranks: usize) -> Recording {
+        let share = |all: usize, least: usize, most: usize| (all / ranks.max(1)).clamp(least, most);
+        Recording {
+            intervals: if self.timeline { share(MOST_INTERVALS, 16, INTERVALS_A_RANK) } else { 0 },
+            marks: if self.critical_path { share(MOST_MARKS, 16, MOST_MARKS) } else { 0 },
         }
     }
 }
@@ -217,7 +244,7 @@ impl<'a> Simulation<'a> {
             let finished = self.sites.len() as u32 - findings.waiting.len() as u32;
             return Err(RunError::Deadlock(Deadlock { waiting: findings.waiting, finished }));
         }
-        let Findings { mut times, messages, pairs, unreceived, .. } = findings;
+        let Findings { mut times, last, mut timelines, logs, messages, pairs, unreceived, .. } = findings;
         times.sort_unstable_by_key(|&(rank, _, _)| rank);
         let predicted = times.iter().map(|&(_, clock, _)| clock).max().unwrap_or(SimTime::ZERO);
         let mean = mean_parts(&times);
@@ -225,6 +252,10 @@ impl<'a> Simulation<'a> {
             let Site { node, cmp, core } = self.sites[rank as usize];
             RankTime { rank, node, cmp, core, clock, parts }
         };
+        let path = path_parts(last, &mean);
+        let critical_path = last.filter(|_| self.options.critical_path);
+        let critical_path = critical_path.map(|(clock, rank, _)| walk_back(&logs, rank, clock));
+        timelines.sort_unstable_by_key(|&(rank, _)| rank);
         let listed = self.options.per_rank || times.len() <= LISTED_RANKS;
         let shape = self.platform.shape;
         Ok(Outcome {
@@ -242,6 +273,10 @@ impl<'a> Simulation<'a> {
             levels: LevelTotals::from(&messages),
             profile: IntervalMessages::rows(&messages),
             mean_parts: mean,
+            path,
+            what_if: WhatIf::all(&path, |level| self.platform.link(level).law()),
+            critical_path,
+            timelines: timelines.into_iter().map(|(_, timeline)| timeline).collect(),
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             config: self.labels.config.clone(),
@@ -296,6 +331,11 @@ struct Findings {
     end: End,
     reached: SimTime,
     times: Vec<(Rank, SimTime, TimeParts)>,
+    /// The rank with the greatest clock, the lowest of equals, and its path.
+    last: Option<(SimTime, Rank, Path)>,
+    /// What ranks did over time, and the way back; where these were recorded.
+    timelines: Vec<(Rank, Timeline)>,
+    logs: Vec<Logs>,
     messages: MessageProfile,
     pairs: Option<Pairs>,
     unreceived: u64,
@@ -305,12 +345,19 @@ struct Findings {
 impl Findings {
     fn of<P: Program>(worker: Worker<'_, P>, end: End) -> Self {
         let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
-        let Worker { ranks, desk, .. } = worker;
+        let Worker { mut ranks, desk, .. } = worker;
+        let (timelines, logs) = trails(&mut ranks, &desk);
+        let last = ranks.iter().max_by_key(|state| (state.shared.main.clock, Reverse(state.shared.rank)));
+        let last =
+            last.map(|RankState { shared, .. }| (shared.main.clock, shared.rank, *desk.paths.get(shared.main.path)));
         Findings {
             failure: desk.failure,
             end,
             reached: desk.now.time,
             times: ranks.iter().map(|state| (state.shared.rank, state.shared.main.clock, state.shared.parts)).collect(),
+            last,
+            timelines,
+            logs,
             messages: desk.messages,
             pairs: desk.pairs,
             unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
@@ -329,6 +376,10 @@ impl Findings {
             };
             merged.reached = merged.reached.max(other.reached);
             merged.times.extend(other.times);
+            merged.timelines.extend(other.timelines);
+            merged.logs.extend(other.logs);
+            let order = |&(clock, rank, _): &(SimTime, Rank, Path)| (clock, Reverse(rank));
+            merged.last = merged.last.into_iter().chain(other.last).max_by_key(order);
             merged.messages.merge(&other.messages);
             if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
                 mine.merge(theirs);
@@ -339,6 +390,33 @@ impl Findings {
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged
     }
+}
+
+/// What was recorded of a worker's ranks.
+fn trails<P: Program>(ranks: &mut [RankState<P>], desk: &Desk<'_>) -> (Vec<(Rank, Timeline)>, Vec<Logs>) {
+    let (mut timelines, mut logs) = (Vec::new(), Vec::new());
+    for RankState { shared, .. } in ranks.iter_mut() {
+        if let Some(trail) = shared.trail.take() {
+            timelines.extend(trail.timeline.map(|timeline| (shared.rank, timeline)));
+            logs.extend(trail.log.map(|log| (shared.rank, log)));
+        }
+    }
+    let name = |site: &CallSite| match *site {
+        CallSite::Unknown => "unknown".to_owned(),
+        CallSite::Step(step) => ranks.first().map_or_else(String::new, |state| state.program.step_name(step)),
+        CallSite::Function(name) => name.to_owned(),
+    };
+    let names = desk.sites.sites.iter().map(name).collect();
+    (timelines, if logs.is_empty() { Vec::new() } else { vec![Logs { names, logs }] })
+}
+
+/// What the predicted time is made of. Of the local blocks on the path, those beyond what a rank has in the mean are
+/// imbalance: with work dealt out evenly, the path would have no more than the mean.
+fn path_parts(last: Option<(SimTime, Rank, Path)>, mean: &TimeParts) -> PathParts {
+    let Some((clock, _, path)) = last else { return PathParts::default() };
+    let parts = path.parts(clock);
+    let compute = parts.compute.min(mean.compute);
+    PathParts { compute, imbalance: parts.compute - compute, ..parts }
 }
 
 /// The mean of every part over the ranks, rounded down.

@@ -1,10 +1,13 @@
 //! What the engine keeps of a rank: its tasks, its requests, what it has posted and what has come unasked.
 
-use crate::profile::TimeParts;
+use crate::profile::{State, TimeParts};
 use crate::rank::{Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Source, Tag, TagPattern, Which};
 use crate::units::{Bytes, SimSpan, SimTime};
 
+use super::desk::Desk;
 use super::idle::Idle;
+use super::paths::PathSlot;
+use super::trail::{Mark, Point, Recording, Trail};
 
 /// No task: nobody waits for the request.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -39,6 +42,8 @@ pub(super) struct Shared {
     pub strands: Vec<Option<Box<Strand>>>,
     /// There is one from when the rank's own program idles first.
     pub idle: Option<Box<Idle>>,
+    /// What it did, where that is recorded.
+    pub trail: Option<Box<Trail>>,
 }
 
 /// A head on its way.
@@ -63,12 +68,19 @@ pub(super) struct Strand {
 #[derive(Debug)]
 pub(super) struct Control {
     pub clock: SimTime,
+    /// The path that determined the clock.
+    pub path: PathSlot,
     pub wait: Wait,
     pub turn: u32,
     /// The clock when the wait began.
     pub since: SimTime,
     /// The collective the task is in.
     pub collective: Option<&'static str>,
+    /// Since when it has done nothing but poll; NEVER if it does not poll.
+    pub polling: SimTime,
+    /// Its number among all tasks of the rank, and the place of its present call; where these are recorded.
+    pub serial: u32,
+    pub site: u32,
 }
 
 /// What a task waits for.
@@ -133,13 +145,48 @@ impl WaitKind {
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub size: Bytes,
+    /// When it left.
+    pub left: SimTime,
     /// When its head came.
     pub head: SimTime,
     /// When its end came or comes; not yet meaningful for a rendezvous.
     pub end: SimTime,
     /// The sender's request, if this is the request of a rendezvous.
     pub rendezvous: Option<RequestId>,
+    /// The path to its leaving.
+    pub path: PathSlot,
     pub payload: Payload,
+}
+
+/// What a probe sees of a message that has come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub from: Rank,
+    pub size: Bytes,
+    /// When it left, to where `path` got.
+    pub left: SimTime,
+    /// When its head came.
+    pub time: SimTime,
+    /// It is only the request of a rendezvous.
+    pub rendezvous: bool,
+    pub path: PathSlot,
+}
+
+impl Arrived {
+    /// What a probe sees of it.
+    pub fn header(&self, from: Rank) -> Header {
+        let Arrived { size, left, head: time, path, .. } = *self;
+        Header { from, size, left, time, rendezvous: self.rendezvous.is_some(), path }
+    }
+}
+
+/// What a task has waited for: a transfer that started at `left`, to where `path` got; or, if it was there at `left`, nothing more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cause {
+    pub path: PathSlot,
+    pub left: SimTime,
+    pub from: Rank,
+    pub size: Bytes,
 }
 
 /// A request of a rank. Kept within a cache line: there are several to each rank, and each is touched several times.
@@ -147,6 +194,8 @@ pub(super) struct Arrived {
 pub(super) struct Request {
     /// When it is or was ready; for an unmatched receive, when it was posted.
     pub ready: SimTime,
+    /// When the transfer started that made it ready; `ready` if there was none.
+    pub left: SimTime,
     /// What completing it costs the rank's core.
     pub overhead: SimSpan,
     /// The message's size; for an unmatched receive, what it has room for.
@@ -158,6 +207,8 @@ pub(super) struct Request {
     pub tag: u32,
     /// The task that waits for it, or [`NOBODY`]; the next free entry if free.
     pub waiter: u32,
+    /// The path that got to `left`; for an unmatched receive, to where it was posted.
+    pub path: PathSlot,
     pub state: RequestState,
     pub kind: RequestKind,
 }
@@ -188,23 +239,25 @@ pub(super) enum RequestKind {
 }
 
 impl Request {
-    fn new(kind: RequestKind, peer: u32, tag: u32, size: Bytes, ready: SimTime) -> Self {
+    fn new(kind: RequestKind, peer: u32, tag: u32, size: Bytes, ready: SimTime, path: PathSlot) -> Self {
         Request {
             ready,
+            left: ready,
             overhead: SimSpan::ZERO,
             size,
             payload: None,
             peer,
             tag,
             waiter: NOBODY,
+            path,
             state: RequestState::Pending,
             kind,
         }
     }
 
-    /// A receive posted at `posted`.
+    /// A receive posted at `posted`, to where `path` got.
     #[inline]
-    pub fn receive(pattern: &Pattern, posted: SimTime) -> Self {
+    pub fn receive(pattern: &Pattern, posted: SimTime, path: PathSlot) -> Self {
         let peer = match pattern.from {
             Source::Rank(rank) => rank,
             Source::Any => ANYBODY,
@@ -213,17 +266,22 @@ impl Request {
             TagPattern::Tag(tag) => tag,
             TagPattern::Any => ANYBODY,
         };
-        Request::new(RequestKind::Unmatched, peer, tag, pattern.capacity, posted)
+        Request::new(RequestKind::Unmatched, peer, tag, pattern.capacity, posted, path)
     }
 
     /// A send that left at `left`.
     pub fn send(to: Rank, tag: Tag, size: Bytes, left: SimTime) -> Self {
-        Request::new(RequestKind::Send, to, tag, size, left)
+        Request::new(RequestKind::Send, to, tag, size, left, PathSlot::NONE)
     }
 
     /// A strand of this number.
     pub fn strand(number: u32, started: SimTime) -> Self {
-        Request::new(RequestKind::Strand, number, 0, Bytes::ZERO, started)
+        Request::new(RequestKind::Strand, number, 0, Bytes::ZERO, started, PathSlot::NONE)
+    }
+
+    /// It will be ready at `time` by `path`, which gets there.
+    pub fn came_at(&mut self, time: SimTime, path: PathSlot) {
+        (self.left, self.path) = (time, path);
     }
 
     /// For whom the request waits, in words, and the rank if there is just one.
@@ -246,13 +304,14 @@ pub(super) struct RequestTable {
 }
 
 impl Shared {
-    pub fn new(rank: Rank, sharing: u32) -> Self {
+    /// A rank that has not begun, whose path is that of the beginning.
+    pub fn new(rank: Rank, sharing: u32, path: PathSlot, recording: Recording) -> Self {
         Shared {
             rank,
             sharing,
             sequence: 0,
             turns: 0,
-            main: Control::new(SimTime::ZERO),
+            main: Control::new(SimTime::ZERO, path),
             parts: TimeParts::default(),
             requests: RequestTable { entries: Vec::new(), free: NOBODY },
             matcher: Matcher::default(),
@@ -260,6 +319,7 @@ impl Shared {
             furthest_head: SimTime::ZERO,
             strands: Vec::new(),
             idle: None,
+            trail: Trail::new(recording),
         }
     }
 
@@ -297,8 +357,105 @@ impl Shared {
         turn
     }
 
-    /// Accounts for time the task's core spends; only the rank's own program counts.
-    pub fn spend(&mut self, task: u32, kind: Spent, span: SimSpan) {
+    /// Accounts for time the task's core spends.
+    #[inline]
+    pub fn spend(&mut self, desk: &mut Desk<'_>, task: u32, kind: Spent, span: SimSpan) {
+        let control = self.control(task);
+        match kind {
+            Spent::Send => control.polling = SimTime::NEVER,
+            Spent::Recv => {
+                control.polling = SimTime::NEVER;
+                if span > SimSpan::ZERO {
+                    desk.paths.change(&mut control.path).recv += span;
+                }
+            }
+            Spent::Compute => {
+                // A little code between polls is part of the polling.
+                if span > desk.poll * 10 {
+                    control.polling = SimTime::NEVER;
+                }
+                let path = desk.paths.change(&mut control.path);
+                let combines = task != MAIN || control.collective.is_some();
+                *(if combines { &mut path.combine } else { &mut path.compute }) += span;
+            }
+            Spent::Poll => {
+                control.polling = control.polling.min(control.clock);
+                desk.paths.change(&mut control.path).poll += span;
+            }
+        }
+        self.pass(task, kind, span);
+        if self.trail.is_some() && span > SimSpan::ZERO {
+            self.mark(task, None);
+        }
+    }
+
+    /// The task has waited until `time`, if that is later than its clock: then its path is that of the cause.
+    #[inline]
+    pub fn wait_until(&mut self, desk: &mut Desk<'_>, task: u32, time: SimTime, cause: Cause) {
+        let clock = self.control(task).clock;
+        if time > clock {
+            self.follow(desk, task, time, cause);
+            self.pass(task, Spent::Poll, time.since(clock));
+        } else {
+            desk.paths.release(cause.path);
+        }
+    }
+
+    /// The task finds at its clock what was there at `time`: if it has done nothing but poll since before, its path is that of the
+    /// cause, and polling from there.
+    #[inline]
+    pub fn found(&mut self, desk: &mut Desk<'_>, task: u32, time: SimTime, cause: Cause) {
+        let control = self.control(task);
+        let clock = control.clock;
+        if time > control.polling {
+            self.follow(desk, task, time, cause);
+            desk.paths.change(&mut self.control(task).path).poll += clock.since(time);
+            if self.trail.is_some() && clock > time {
+                self.mark(task, None);
+            }
+        } else {
+            control.polling = SimTime::NEVER;
+            desk.paths.release(cause.path);
+        }
+    }
+
+    /// The task's path is that of a cause that got to `time`.
+    #[inline]
+    pub fn follow(&mut self, desk: &mut Desk<'_>, task: u32, time: SimTime, cause: Cause) {
+        let to = self.rank;
+        let control = self.control(task);
+        control.polling = SimTime::NEVER;
+        desk.paths.replace(&mut control.path, cause.path);
+        if cause.left < time {
+            desk.cross(&mut control.path, (cause.from, to), cause.size, cause.left, time);
+        }
+        if let Some(origin) = desk.paths.origin(control.path) {
+            let Control { serial, site, .. } = *control;
+            let from = Point { time: origin.time.min(cause.left), ..origin };
+            desk.paths.claim(&mut control.path, to, serial);
+            self.trail.as_mut().expect("it is recorded").mark(serial, Mark { until: time, site, came: Some(from) });
+        }
+    }
+
+    /// Records that the task's clock got where it is, by its own doing or from elsewhere.
+    #[cold]
+    pub fn mark(&mut self, task: u32, came: Option<Point>) {
+        let Control { clock: until, serial, site, .. } = *self.control(task);
+        if let Some(trail) = &mut self.trail {
+            trail.mark(serial, Mark { until, site, came });
+        }
+    }
+
+    /// What has made a request ready.
+    #[inline]
+    pub fn cause(&mut self, id: RequestId) -> Cause {
+        let Request { path, left, peer: from, size, .. } = self.requests.get_mut(id);
+        Cause { path: std::mem::replace(path, PathSlot::NONE), left: *left, from: *from, size: *size }
+    }
+
+    /// Moves the task's clock; only the rank's own program counts.
+    #[inline]
+    pub fn pass(&mut self, task: u32, kind: Spent, span: SimSpan) {
         self.control(task).clock += span;
         if task != MAIN {
             return;
@@ -308,17 +465,20 @@ impl Shared {
             _ if self.main.collective.is_some() => &mut self.parts.collective,
             Spent::Send => &mut self.parts.send,
             Spent::Recv => &mut self.parts.recv,
-            Spent::Wait | Spent::Compute => &mut self.parts.wait,
+            Spent::Poll | Spent::Compute => &mut self.parts.wait,
         };
         *part += span;
-    }
-
-    /// The task has waited until `time`, if that is later than its clock.
-    #[inline]
-    pub fn wait_until(&mut self, task: u32, time: SimTime) {
-        let clock = self.control(task).clock;
-        if time > clock {
-            self.spend(task, Spent::Wait, time.since(clock));
+        if let Some(trail) = &mut self.trail
+            && span > SimSpan::ZERO
+        {
+            let state = match kind {
+                _ if self.main.collective.is_some() => State::Collective,
+                Spent::Compute => State::Compute,
+                Spent::Send => State::Send,
+                Spent::Recv => State::Recv,
+                Spent::Poll => State::Wait,
+            };
+            trail.was(state, self.main.clock);
         }
     }
 }
@@ -329,12 +489,13 @@ pub(super) enum Spent {
     Compute,
     Send,
     Recv,
-    Wait,
+    Poll,
 }
 
 impl Control {
-    pub fn new(clock: SimTime) -> Self {
-        Control { clock, wait: Wait::Nothing, turn: 0, since: clock, collective: None }
+    pub fn new(clock: SimTime, path: PathSlot) -> Self {
+        let (since, polling) = (clock, SimTime::NEVER);
+        Control { clock, path, wait: Wait::Nothing, turn: 0, since, collective: None, polling, serial: 0, site: 0 }
     }
 }
 

@@ -9,20 +9,29 @@ use crate::units::SimTime;
 use crate::rank::Payload;
 
 use super::event::Event;
+use super::paths::{Path, Paths};
 use super::payloads::{PayloadSlot, Payloads};
+use super::trail::Point;
 
 pub(super) use threads::{Hub, ThreadsTransport};
 
-/// Events for another worker, and their data in the same order.
+/// Events for another worker, and their data and paths in the same order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     events: Vec<Event>,
     payloads: Vec<Payload>,
+    paths: Vec<Path>,
+    /// Whose clocks these were last, where that is recorded.
+    origins: Vec<Point>,
 }
 
 impl Batch {
-    /// Adds an event whose data, if any, are among `payloads`.
-    pub fn push(&mut self, mut event: Event, payloads: &mut Payloads) {
+    /// Adds an event whose data, if any, are among `payloads`, and its path among `paths`.
+    pub fn push(&mut self, mut event: Event, payloads: &mut Payloads, paths: &mut Paths) {
+        if let Some(&mut slot) = event.body.path_mut() {
+            self.origins.extend(paths.origin(slot));
+            self.paths.push(paths.take(slot));
+        }
         if let Some(slot) = event.body.payload_mut()
             && *slot != PayloadSlot::NONE
         {
@@ -31,10 +40,20 @@ impl Batch {
         self.events.push(event);
     }
 
-    /// Removes all events, whose data go to `payloads`.
-    pub fn drain<'a>(&'a mut self, payloads: &'a mut Payloads) -> impl Iterator<Item = Event> + 'a {
+    /// Removes all events, whose data go to `payloads` and whose paths to `paths`.
+    pub fn drain<'a>(
+        &'a mut self,
+        payloads: &'a mut Payloads,
+        paths: &'a mut Paths,
+    ) -> impl Iterator<Item = Event> + 'a {
         let mut data = self.payloads.drain(..);
+        let mut travelled = self.paths.drain(..);
+        let mut origins = self.origins.drain(..);
         self.events.drain(..).map(move |mut event| {
+            if let Some(slot) = event.body.path_mut() {
+                *slot = paths.put(travelled.next().expect("the path of every event that has one"));
+                origins.next().into_iter().for_each(|origin| paths.set_origin(*slot, origin));
+            }
             if let Some(slot) = event.body.payload_mut()
                 && *slot != PayloadSlot::NONE
             {
@@ -53,6 +72,8 @@ impl Batch {
     fn append(&mut self, other: &mut Batch) {
         self.events.append(&mut other.events);
         self.payloads.append(&mut other.payloads);
+        self.paths.append(&mut other.paths);
+        self.origins.append(&mut other.origins);
     }
 }
 

@@ -2,13 +2,13 @@
 
 use smallvec::SmallVec;
 
-use crate::rank::{COMPLETE, Completion, Pattern, RequestId, Requests, Which};
+use crate::rank::{COMPLETE, Completion, Envelope, Pattern, RequestId, Requests, Which};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::desk::Desk;
 use super::event::Body;
 use super::messages::set_ready;
-use super::state::{Answer, NOBODY, RequestKind, RequestState, Shared, Spent, Wait, WaitKind};
+use super::state::{Answer, Header, NOBODY, Request, RequestKind, RequestState, Shared, Spent, Wait, WaitKind};
 
 /// Waits for all of `requests`; the answer, if they are all ready.
 pub(super) fn wait_all(
@@ -46,41 +46,71 @@ pub(super) fn complete_all(
         WaitKind::Recv | WaitKind::Exchange => 1,
         WaitKind::WaitAll => requests.len(),
     };
+    take(shared, desk, task, requests);
     desk.completions.clear();
-    let mut order: SmallVec<[(SimTime, SimSpan); 8]> = SmallVec::new();
+    for (index, &id) in (0..).zip(requests) {
+        if (index as usize) < wanted {
+            let completion = completion(shared, desk, index, id);
+            desk.completions.push(completion);
+        } else if id != COMPLETE {
+            let Request { path, .. } = shared.requests.remove(id);
+            desk.paths.release(path);
+        }
+    }
+    if wanted == 0 { Answer::Done } else { Answer::Completed }
+}
+
+/// The core takes requests that are all ready, in the order they got ready; of those that did at the same time, first those of
+/// less overhead and then the first in the list.
+fn take(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests) {
+    let mut order: SmallVec<[(SimTime, SimSpan, u32); 8]> = SmallVec::new();
     for (index, &id) in (0..).zip(requests) {
         if id != COMPLETE {
             let request = shared.requests.get(id);
-            order.push((request.ready, request.overhead));
-        }
-        if (index as usize) < wanted {
-            let completion = completion(shared, index, id);
-            desk.completions.push(completion);
-        } else if id != COMPLETE {
-            shared.requests.remove(id);
+            order.push((request.ready, request.overhead, index));
         }
     }
     if !order.is_sorted() {
         order.sort_unstable();
     }
-    for (ready, overhead) in order {
-        shared.wait_until(task, ready);
-        shared.spend(task, Spent::Recv, overhead);
+    if shared.trail.is_some() {
+        for (ready, overhead, index) in order {
+            let cause = shared.cause(requests[index as usize]);
+            shared.wait_until(desk, task, ready, cause);
+            shared.spend(desk, task, Spent::Recv, overhead);
+        }
+        return;
     }
-    if wanted == 0 { Answer::Done } else { Answer::Completed }
-}
-
-/// What completing a request costs.
-fn overhead(shared: &Shared, id: RequestId) -> SimSpan {
-    if id == COMPLETE { SimSpan::ZERO } else { shared.requests.get(id).overhead }
+    // The same at once.
+    let mut clock = shared.control(task).clock;
+    let (mut waited, mut overheads) = (SimSpan::ZERO, SimSpan::ZERO);
+    // The last for which it waits determines the path, and only the overheads after that are on it.
+    let mut last = None;
+    for &(ready, overhead, index) in &order {
+        if ready > clock {
+            waited += ready.since(clock);
+            clock = ready;
+            shared.pass(task, Spent::Recv, std::mem::take(&mut overheads));
+            last = Some((index, ready));
+        }
+        clock += overhead;
+        overheads += overhead;
+    }
+    if let Some((index, ready)) = last {
+        let cause = shared.cause(requests[index as usize]);
+        shared.follow(desk, task, ready, cause);
+        shared.pass(task, Spent::Poll, waited);
+    }
+    shared.spend(desk, task, Spent::Recv, overheads);
 }
 
 /// Ends a request and tells what became of it.
-fn completion(shared: &mut Shared, index: u32, id: RequestId) -> Completion {
+fn completion(shared: &mut Shared, desk: &mut Desk<'_>, index: u32, id: RequestId) -> Completion {
     if id == COMPLETE {
         return Completion { index, source: shared.rank, tag: 0, size: Bytes::ZERO, payload: None, cancelled: false };
     }
     let request = shared.requests.remove(id);
+    desk.paths.release(request.path);
     let (source, tag, size) = match request.kind {
         RequestKind::Matched => (request.peer, request.tag, request.size),
         _ => (shared.rank, 0, Bytes::ZERO),
@@ -121,10 +151,11 @@ pub(super) fn wait_for_own_time(shared: &mut Shared, desk: &mut Desk<'_>, task: 
 
 /// Waits for a message that `pattern` takes, without taking it.
 pub(super) fn probe(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, pattern: Pattern) -> Option<Answer> {
-    let seen = shared.matcher.probe(&pattern).map(|(envelope, arrived)| (envelope, arrived.head, arrived.size));
-    match seen {
-        Some((envelope, head, size)) => {
-            found(shared, desk, task, head, envelope.source, envelope.tag, size);
+    match seen(shared, &pattern) {
+        Some((envelope, header)) => {
+            let cause = desk.head_cause(shared.rank, header);
+            shared.wait_until(desk, task, header.time, cause);
+            found(desk, envelope, header.size);
             Some(Answer::Completed)
         }
         None => {
@@ -134,17 +165,14 @@ pub(super) fn probe(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, pattern
     }
 }
 
-/// A probe has found a message whose head came at `head`.
-pub(super) fn found(
-    shared: &mut Shared,
-    desk: &mut Desk<'_>,
-    task: u32,
-    head: SimTime,
-    source: u32,
-    tag: u32,
-    size: Bytes,
-) {
-    shared.wait_until(task, head);
+/// The first message that has come and that `pattern` takes.
+fn seen(shared: &Shared, pattern: &Pattern) -> Option<(Envelope, Header)> {
+    shared.matcher.probe(pattern).map(|(envelope, arrived)| (envelope, arrived.header(envelope.source)))
+}
+
+/// A probe has found a message.
+pub(super) fn found(desk: &mut Desk<'_>, envelope: Envelope, size: Bytes) {
+    let Envelope { source, tag, .. } = envelope;
     desk.completions.clear();
     desk.completions.push(Completion { index: 0, source, tag, size, payload: None, cancelled: false });
 }
@@ -177,13 +205,15 @@ pub(super) fn wake(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, turn: u3
             true
         }
         Wait::Iprobe(pattern) => {
-            let clock = shared.control(task).clock;
-            let seen = shared.matcher.probe(&pattern).map(|(envelope, arrived)| (envelope, arrived.size));
-            match seen {
-                Some((envelope, size)) => found(shared, desk, task, clock, envelope.source, envelope.tag, size),
+            match seen(shared, &pattern) {
+                Some((envelope, header)) => {
+                    let cause = desk.head_cause(shared.rank, header);
+                    shared.found(desk, task, header.time, cause);
+                    found(desk, envelope, header.size);
+                }
                 None => {
                     desk.completions.clear();
-                    shared.spend(task, Spent::Wait, desk.poll);
+                    shared.spend(desk, task, Spent::Poll, desk.poll);
                 }
             }
             shared.control(task).wait = Wait::Iprobe(pattern);
@@ -214,10 +244,13 @@ fn decide_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Re
         }
     }
     let (ready, index, id) = best.expect("woken when a request is ready");
-    shared.wait_until(task, ready);
-    shared.spend(task, Spent::Recv, overhead(shared, id));
+    if id != COMPLETE {
+        let cause = shared.cause(id);
+        shared.wait_until(desk, task, ready, cause);
+        shared.spend(desk, task, Spent::Recv, shared.requests.get(id).overhead);
+    }
     desk.completions.clear();
-    let completion = completion(shared, index, id);
+    let completion = completion(shared, desk, index, id);
     desk.completions.push(completion);
 }
 
@@ -243,13 +276,21 @@ fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests
         (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(shared, id)).collect();
     desk.completions.clear();
     if ready.is_empty() || (which == Which::All && ready.len() < requests.len()) {
-        shared.spend(task, Spent::Wait, cost);
+        shared.spend(desk, task, Spent::Poll, cost);
         return;
     }
     let wanted = if which == Which::First { 1 } else { ready.len() };
+    let found = ready[..wanted].iter().filter(|&&(_, id)| id != COMPLETE);
+    let last = found.max_by_key(|&&(index, id)| (shared.requests.get(id).ready, std::cmp::Reverse(index))).copied();
+    if let Some((_, id)) = last {
+        let (time, cause) = (shared.requests.get(id).ready, shared.cause(id));
+        shared.found(desk, task, time, cause);
+    }
     for (index, id) in ready.into_iter().take(wanted) {
-        shared.spend(task, Spent::Recv, overhead(shared, id));
-        let completion = completion(shared, index, id);
+        if id != COMPLETE {
+            shared.spend(desk, task, Spent::Recv, shared.requests.get(id).overhead);
+        }
+        let completion = completion(shared, desk, index, id);
         desk.completions.push(completion);
     }
 }

@@ -1,5 +1,6 @@
 //! A worker: the ranks of some nodes, and the loop of windows in which their events are handled.
 
+use crate::profile::TransferParts;
 use crate::rank::{COMPLETE, Program, Rank, SERVICE};
 use crate::units::SimTime;
 
@@ -11,6 +12,7 @@ use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::messages::{arrive, set_ready};
 use super::network::Flight;
+use super::paths::Path;
 use super::service::{serve, serve_at_end};
 use super::simulation::Progress;
 use super::state::{Answer, MAIN, RankState, Request, RequestKind, RequestState, Shared, Wait};
@@ -46,9 +48,17 @@ const WORTHWHILE: u64 = 128;
 impl<'a, P: Program> Worker<'a, P> {
     /// A worker for `ranks`, each with the number of ranks on its core, whose programs `make` gives.
     pub fn new(desk: Desk<'a>, ranks: &[(Rank, u32)], make: impl Fn(Rank) -> P, max_events: Option<u64>) -> Self {
-        let state = |&(rank, sharing)| RankState { program: make(rank), shared: Shared::new(rank, sharing) };
-        let mut ranks: Vec<_> = ranks.iter().map(state).collect();
         let mut desk = desk;
+        let start = desk.paths.put(Path::default());
+        let recording = desk.recording;
+        let state = |&(rank, sharing): &(Rank, u32)| {
+            let mut path = desk.paths.share(start);
+            if recording.marks > 0 {
+                desk.paths.claim(&mut path, rank, 0);
+            }
+            RankState { program: make(rank), shared: Shared::new(rank, sharing, path, recording) }
+        };
+        let mut ranks: Vec<_> = ranks.iter().map(state).collect();
         desk.unfinished = ranks.len() as u64;
         ranks.iter_mut().for_each(|state| state.program.attach(&desk.bell));
         Worker { ranks, desk, max_events, reported: 0 }
@@ -83,7 +93,7 @@ impl<'a, P: Program> Worker<'a, P> {
             if agreement.stop {
                 return End::Stopped;
             }
-            for event in incoming.drain(&mut desk.payloads) {
+            for event in incoming.drain(&mut desk.payloads, &mut desk.paths) {
                 assert!(event.key.time >= desk.window_end, "an event came for a window that has passed");
                 desk.queue.push(event.key, || event.body);
             }
@@ -214,21 +224,21 @@ impl<'a, P: Program> Worker<'a, P> {
                     end
                 };
                 match parcel.context {
-                    SERVICE => serve_at_end(program, shared, desk, event.key, parcel, end),
-                    _ => arrive(shared, desk, from, parcel, end),
+                    SERVICE => serve_at_end(program, shared, desk, event.key, parcel, left, end),
+                    _ => arrive(shared, desk, from, parcel, left, end),
                 }
             }
-            Body::Serve { parcel } => serve(program, shared, desk, event.key.from, parcel),
-            Body::Grant { send, recv } => {
+            Body::Serve { parcel, left } => serve(program, shared, desk, event.key.from, parcel, left),
+            Body::Grant { send, recv, path } => {
                 let Request { peer: to, size, .. } = *shared.requests.get(send);
                 let left = event.key.time;
                 let level = desk.level(shared.rank, to);
                 let row = desk.network.link(level).row(size);
                 let departure = desk.network.depart(seat, level, row, size, left);
-                let body = Body::Data { send, recv, size, left, load: departure.load };
+                let body = Body::Data { send, recv, size, left, load: departure.load, path };
                 desk.push(shared, departure.head, to, || body);
             }
-            Body::Data { send, recv, size, left, load } => {
+            Body::Data { send, recv, size, left, load, mut path } => {
                 let from = event.key.from;
                 let level = desk.level(from, shared.rank);
                 let link = desk.network.link(level);
@@ -236,10 +246,20 @@ impl<'a, P: Program> Worker<'a, P> {
                 desk.record(level, from, shared.rank, size, end.since(left));
                 // The sender hears of the end no sooner than a control message after the head: this is what lets its
                 // worker go ahead meanwhile.
-                desk.push(shared, end.max(event.key.time + link.handshake()), from, || Body::End { send });
+                let heard = end.max(event.key.time + link.handshake());
+                desk.cross(&mut path, (from, shared.rank), size, left, end);
+                shared.requests.get_mut(recv).came_at(end, desk.paths.share(path));
+                if heard > end {
+                    let news = TransferParts::of_control(heard.since(end), link.handshake());
+                    desk.paths.cross(&mut path, level, left, news);
+                }
+                desk.push(shared, heard, from, || Body::End { send, path });
                 set_ready(shared, desk, recv, end);
             }
-            Body::End { send } => set_ready(shared, desk, send, event.key.time),
+            Body::End { send, path } => {
+                shared.requests.get_mut(send).came_at(event.key.time, path);
+                set_ready(shared, desk, send, event.key.time);
+            }
         }
         desk.alone = desk.woken.len() == 1 && shared.strands.is_empty();
         go_on(program, shared, desk);
@@ -285,7 +305,7 @@ fn waiting(shared: &Shared, name: Option<&'static str>, position: Option<String>
             kind.name()
         }
         Wait::Recv { kind, pattern } => {
-            add(Request::receive(pattern, control.since).awaits());
+            add(Request::receive(pattern, control.since, control.path).awaits());
             kind.name()
         }
         Wait::Any(requests) => {
@@ -293,7 +313,7 @@ fn waiting(shared: &Shared, name: Option<&'static str>, position: Option<String>
             "waitany"
         }
         Wait::Probe(pattern) => {
-            add(Request::receive(pattern, control.since).awaits());
+            add(Request::receive(pattern, control.since, control.path).awaits());
             "probe"
         }
         Wait::Test { .. } => "test",

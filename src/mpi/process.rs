@@ -9,7 +9,7 @@ use super::names::{blocking_name, non_blocking_name};
 use super::runner::{NoData, Runner};
 use super::{Action, Aside, CollectiveCall, MpiProgram};
 use crate::platform::Platform;
-use crate::rank::{Call, FailureKind, Program, ProgramError, Reply};
+use crate::rank::{Call, CallSite, FailureKind, Program, ProgramError, Reply};
 
 /// Runs an [`MpiProgram`] on the engine: passes its calls on, and carries out its collectives.
 ///
@@ -113,6 +113,14 @@ impl<P: MpiProgram> Program for Process<P> {
 
     fn position(&self) -> Option<String> {
         self.program.position()
+    }
+
+    fn site(&self) -> CallSite {
+        self.program.site()
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        self.program.step_name(step)
     }
 }
 

@@ -257,6 +257,27 @@ pub trait Program: Send {
     fn position(&self) -> Option<String> {
         None
     }
+
+    /// Where it makes its present call, to tell the time of calls apart: cheap, as it is asked of every call then.
+    fn site(&self) -> CallSite {
+        self.call_name().map_or(CallSite::Unknown, CallSite::Function)
+    }
+
+    /// Where step `step` of the program stands: "main\[0\].do\[1\]".
+    fn step_name(&self, step: u32) -> String {
+        step.to_string()
+    }
+}
+
+/// Where in a program a call is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallSite {
+    /// The program does not say.
+    Unknown,
+    /// A step of a described program; [`Program::step_name`] tells which.
+    Step(u32),
+    /// In a function of this name.
+    Function(&'static str),
 }
 
 impl fmt::Debug for dyn Program {
@@ -288,6 +309,14 @@ impl Program for Box<dyn Program> {
 
     fn position(&self) -> Option<String> {
         (**self).position()
+    }
+
+    fn site(&self) -> CallSite {
+        (**self).site()
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        (**self).step_name(step)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Outcomes made up for tests: an ordinary run, one of a million ranks, one without messages.
 
 use crate::engine::{HostUse, IntervalMessages, LevelTotals, Outcome, RankTime, Totals};
-use crate::platform::{Level, Shape};
-use crate::profile::{Intervals, MessageProfile, TimeParts};
+use crate::platform::{Level, LoadLaw, Shape};
+use crate::profile::{Intervals, LevelParts, MessageProfile, PathParts, TimeParts, TransferParts, WhatIf};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// A stencil on 16 ranks: halos, small reductions, rank 5 with more work than the others.
@@ -34,7 +34,19 @@ pub(crate) fn busy() -> Outcome {
             RankTime { rank, node: site.node, cmp: site.cmp, core: site.core, clock, parts }
         })
         .collect();
-    outcome("jacobi3d", shape, 16, &profile, per_rank)
+    let mut outcome = outcome("jacobi3d", shape, 16, &profile, per_rank);
+    let inter_node =
+        TransferParts { latency: us(12_160.0), bytes: us(51_200.0), contention: us(9870.1), ..Default::default() };
+    let intra_cmp = TransferParts { latency: us(3104.0), bytes: us(7700.5), ..Default::default() };
+    let levels = LevelParts { intra_cmp, inter_node, ..Default::default() };
+    let mut path =
+        PathParts { compute: us(820_158.1), imbalance: us(13_187.5), combine: us(0.3), levels, ..Default::default() };
+    path.recv = us(1790.5);
+    path.send = SimSpan::from_ps(outcome.predicted.as_ps()) - path.total();
+    outcome.path = path;
+    outcome.what_if =
+        WhatIf::all(&path, |level| if level == Level::InterNode { LoadLaw::Share } else { LoadLaw::Ideal });
+    outcome
 }
 
 /// A million ranks, not listed one by one.
@@ -114,6 +126,10 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         levels: LevelTotals::from(profile),
         profile: IntervalMessages::rows(profile),
         mean_parts,
+        path: PathParts::default(),
+        what_if: Vec::new(),
+        critical_path: None,
+        timelines: Vec::new(),
         per_rank,
         pairs: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),

@@ -23,7 +23,8 @@ fn same_on_any_number_of_workers(options: &str) {
     }
 }
 
-/// What a rank computed, sent, received and waited, alone and in collectives, is all of its clock.
+/// What a rank computed, sent, received and waited, alone and in collectives, is all of its clock; and what the path is made
+/// of, all of the predicted time.
 fn parts_add_up(outcome: &Value) {
     let ranks = outcome["per_rank"].as_array().unwrap();
     assert_eq!(ranks.len() as u64, number(&outcome["ranks"]));
@@ -32,8 +33,15 @@ fn parts_add_up(outcome: &Value) {
         let sum: u64 = ["compute", "send", "recv", "wait", "collective"].iter().map(|name| part(rank, name)).sum();
         assert_eq!(sum, part(rank, "clock"), "{} rank {}", outcome["app"], rank["rank"]);
     }
+    let path = &outcome["path"];
+    assert_eq!(sum(path), number(&outcome["predicted_ps"]), "the path of {}: {path}", outcome["app"]);
     let latest = ranks.iter().map(|rank| part(rank, "clock")).max();
     assert_eq!(latest, Some(number(&outcome["predicted_ps"])), "{}", outcome["app"]);
+}
+
+/// The sum of all the numbers in it.
+fn sum(value: &Value) -> u64 {
+    value.as_object().map_or_else(|| number(value), |members| members.values().map(sum).sum())
 }
 
 #[test]

@@ -153,21 +153,23 @@ impl Drop for ThreadsTransport<'_> {
 mod tests {
     use super::*;
     use crate::engine::event::{Body, Event, EventKey, Parcel};
+    use crate::engine::paths::{Path, PathSlot, Paths};
     use crate::engine::payloads::{PayloadSlot, Payloads};
-    use crate::units::Bytes;
+    use crate::units::{Bytes, SimSpan};
 
-    fn event(to: u32, from: u32, time: u64, payload: PayloadSlot) -> Event {
+    fn event(to: u32, from: u32, time: u64, payload: PayloadSlot, path: PathSlot) -> Event {
         let key = EventKey { time: SimTime::from_ps(time), to, from, sequence: 0 };
-        let parcel = Parcel { context: 0, tag: 0, size: Bytes::ZERO, rendezvous: None, payload };
+        let parcel = Parcel { context: 0, tag: 0, size: Bytes::ZERO, rendezvous: None, payload, path };
         Event { key, body: Body::Leave { to, parcel, head: None } }
     }
 
-    /// A batch of one event without and one with data.
+    /// A batch of one event without and one with data, whose paths have computed as many picoseconds as the receiver's number.
     fn batch(to: u32, from: u32, time: u64) -> Batch {
-        let (mut batch, mut payloads) = (Batch::default(), Payloads::default());
-        batch.push(event(to, from, time, PayloadSlot::NONE), &mut payloads);
+        let (mut batch, mut payloads, mut paths) = (Batch::default(), Payloads::default(), Paths::default());
+        let path = paths.put(Path { compute: SimSpan::from_ps(u64::from(to)), ..Path::default() });
+        batch.push(event(to, from, time, PayloadSlot::NONE, paths.share(path)), &mut payloads, &mut paths);
         let data = payloads.put(Some(Box::new(vec![to as u8, from as u8])));
-        batch.push(event(to, from, time, data), &mut payloads);
+        batch.push(event(to, from, time, data, path), &mut payloads, &mut paths);
         batch
     }
 
@@ -193,8 +195,10 @@ mod tests {
                         let others = at(10 + round + u64::from(me == 0));
                         let until = at(1998);
                         assert_eq!(agreement, Agreement { others, handled: 6, until, stop: round == 999 });
-                        let mut payloads = Payloads::default();
-                        let events: Vec<Event> = incoming.drain(&mut payloads).collect();
+                        let (mut payloads, mut paths) = (Payloads::default(), Paths::default());
+                        let mut events: Vec<Event> = incoming.drain(&mut payloads, &mut paths).collect();
+                        let slots = events.iter_mut().map(|event| *event.body.path_mut().unwrap());
+                        assert!(slots.map(|slot| paths.get(slot).compute.as_ps()).all(|ps| ps == u64::from(me)));
                         let from = events.iter().map(|event| (event.key.to, event.key.from, event.key.time.as_ps()));
                         let expected = (0..workers).flat_map(|from| [(me, from, round); 2]);
                         assert!(from.eq(expected));

@@ -1,0 +1,172 @@
+//! What ranks did, kept where it is asked for: over virtual time, and how far each task's clock got by what.
+//!
+//! A task's log is a list of marks: up to each, the clock got by the task's own doing, or by what came from a point of another
+//! task's clock. The path that determined a clock can be walked back along them.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use crate::profile::{State, Timeline};
+use crate::rank::{CallSite, Rank};
+use crate::units::SimTime;
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recording {
+    /// Intervals a rank of what it did over time; none if it is not asked for.
+    pub intervals: usize,
+    /// Marks a rank; none if the way back is not asked for.
+    pub marks: usize,
+}
+
+impl Recording {
+    pub fn is_on(self) -> bool {
+        self.intervals > 0 || self.marks > 0
+    }
+}
+
+/// A point of a task's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    pub rank: Rank,
+    /// The task's number among all that the rank ever had; 0 is its program.
+    pub serial: u32,
+    pub time: SimTime,
+}
+
+/// How a clock got to `until` from the mark before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub until: SimTime,
+    /// The call's place, by its number at the worker.
+    pub site: u32,
+    /// From where, if not by the task's own doing.
+    pub came: Option<Point>,
+}
+
+/// What a rank did.
+#[derive(Debug)]
+pub(super) struct Trail {
+    pub timeline: Option<Timeline>,
+    pub log: Option<Log>,
+}
+
+impl Trail {
+    /// Of a rank that has not begun; `None` if nothing is recorded.
+    pub fn new(recording: Recording) -> Option<Box<Trail>> {
+        let Recording { intervals, marks } = recording;
+        let timeline = (intervals > 0).then(|| Timeline::new(intervals));
+        let log = (marks > 0).then(|| Log::new(marks));
+        recording.is_on().then(|| Box::new(Trail { timeline, log }))
+    }
+
+    /// The rank's own program was in `state` until `until`.
+    #[inline]
+    pub fn was(&mut self, state: State, until: SimTime) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(state, until);
+        }
+    }
+
+    /// A number for a new strand.
+    pub fn next_serial(&mut self) -> u32 {
+        self.log.as_mut().map_or(0, |log| {
+            log.serials += 1;
+            log.serials
+        })
+    }
+
+    /// How a task's clock got where it is.
+    #[inline]
+    pub fn mark(&mut self, serial: u32, mark: Mark) {
+        if let Some(log) = &mut self.log {
+            log.add(serial, mark);
+        }
+    }
+}
+
+/// The marks of a rank's tasks by the tasks' numbers.
+#[derive(Debug)]
+pub(super) struct Log {
+    marks: BTreeMap<u32, VecDeque<Mark>>,
+    count: usize,
+    most: usize,
+    serials: u32,
+    /// From where on the marks of the rank's program are kept.
+    since: SimTime,
+}
+
+impl Log {
+    fn new(most: usize) -> Self {
+        Log { marks: BTreeMap::new(), count: 0, most, serials: 0, since: SimTime::ZERO }
+    }
+
+    fn add(&mut self, serial: u32, mark: Mark) {
+        let marks = self.marks.entry(serial).or_default();
+        // Polling that led to something is not what the clock got there by.
+        while let Some(last) = marks.back().filter(|last| last.until > mark.until).copied() {
+            marks.pop_back();
+            self.count -= 1;
+            if marks.back().is_none_or(|before| before.until < mark.until) && last.came.is_none() {
+                marks.push_back(Mark { until: mark.until, ..last });
+                self.count += 1;
+            }
+        }
+        match marks.back_mut() {
+            Some(last) if last.came.is_none() && mark.came.is_none() && last.site == mark.site => {
+                last.until = mark.until;
+            }
+            _ => {
+                marks.push_back(mark);
+                self.count += 1;
+            }
+        }
+        if self.count > self.most {
+            self.forget();
+        }
+    }
+
+    /// Forgets the earliest mark of the rank's program, or all of the first strand if that is as early.
+    #[cold]
+    fn forget(&mut self) {
+        let first = |marks: &VecDeque<Mark>| marks.front().map(|mark| mark.until);
+        let main = self.marks.get(&0).and_then(first).unwrap_or(SimTime::NEVER);
+        let strand = self.marks.range(1..).next().map(|(&serial, marks)| (serial, first(marks)));
+        if let Some((serial, _)) = strand.filter(|&(_, began)| began <= Some(main)) {
+            self.count -= self.marks.remove(&serial).map_or(0, |marks| marks.len());
+        } else if let Some(mark) = self.marks.get_mut(&0).and_then(VecDeque::pop_front) {
+            self.count -= 1;
+            self.since = mark.until;
+        }
+    }
+
+    /// The marks of a task from the one in which its clock got to `time` back to the first, each with where it begins.
+    pub fn back_from(&self, serial: u32, time: SimTime) -> impl Iterator<Item = (SimTime, Mark)> + '_ {
+        let marks = self.marks.get(&serial);
+        let count = marks.map_or(0, |marks| {
+            let reached = marks.partition_point(|mark| mark.until <= time);
+            let exact = reached > 0 && marks[reached - 1].until == time;
+            if exact { reached } else { (reached + 1).min(marks.len()) }
+        });
+        let marks = marks.into_iter().flat_map(move |marks| (0..count).rev().map(move |index| (marks, index)));
+        marks.map(move |(marks, index)| {
+            let start = index.checked_sub(1).map_or(self.since, |before| marks[before].until);
+            (start, marks[index])
+        })
+    }
+}
+
+/// The places of calls at a worker, numbered as they come.
+#[derive(Debug, Default)]
+pub(super) struct Sites {
+    numbers: HashMap<CallSite, u32>,
+    pub sites: Vec<CallSite>,
+}
+
+impl Sites {
+    pub fn number(&mut self, site: CallSite) -> u32 {
+        *self.numbers.entry(site).or_insert_with(|| {
+            self.sites.push(site);
+            self.sites.len() as u32 - 1
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! The way back along the path that determined the predicted time, by the marks that ranks left.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::profile::{CriticalPath, RankShare, Share, SiteShare};
+use crate::rank::Rank;
+use crate::units::{SimSpan, SimTime};
+
+use super::trail::{Log, Point};
+
+/// The logs of a worker's ranks, and the names of the places in them.
+#[derive(Debug, Default)]
+pub(super) struct Logs {
+    pub names: Vec<String>,
+    pub logs: Vec<(Rank, Log)>,
+}
+
+/// Walks back from the end of `last`, whose clock was the greatest.
+pub(super) fn walk_back(workers: &[Logs], last: Rank, predicted: SimTime) -> CriticalPath {
+    let of_rank: HashMap<Rank, (&Log, &[String])> = workers
+        .iter()
+        .flat_map(|Logs { names, logs }| logs.iter().map(|(rank, log)| (*rank, (log, &names[..]))))
+        .collect();
+    let mut ranks: BTreeMap<Rank, Share> = BTreeMap::new();
+    let mut sites: BTreeMap<&str, Share> = BTreeMap::new();
+    let mut at = Point { rank: last, serial: 0, time: predicted };
+    let mut hops = 0;
+    'hops: while at.time > SimTime::ZERO {
+        let Some(&(log, names)) = of_rank.get(&at.rank) else { break };
+        for (start, mark) in log.back_from(at.serial, at.time) {
+            let site = names.get(mark.site as usize).map_or("", String::as_str);
+            let mut share = |part: fn(&mut Share) -> &mut SimSpan, span: SimSpan| {
+                *part(ranks.entry(at.rank).or_default()) += span;
+                *part(sites.entry(site).or_default()) += span;
+            };
+            match mark.came {
+                None => {
+                    share(|share| &mut share.own, at.time.since(start));
+                    at.time = start;
+                }
+                Some(from) => {
+                    share(|share| &mut share.messages, at.time.since(from.time));
+                    hops += u64::from(from.rank != at.rank);
+                    // A step that leads nowhere earlier would be walked for ever.
+                    let stays = (from.rank, from.serial) == (at.rank, at.serial) && from.time >= at.time;
+                    at = from;
+                    if stays {
+                        break 'hops;
+                    }
+                    continue 'hops;
+                }
+            }
+        }
+        // What was before is not kept, or there was nothing.
+        break;
+    }
+    let mut ranks: Vec<RankShare> = ranks.into_iter().map(|(rank, share)| RankShare { rank, share }).collect();
+    ranks.sort_by_key(|rank| Reverse(rank.share.total()));
+    let named = sites.into_iter().filter(|(_, share)| share.total() > SimSpan::ZERO);
+    let mut sites: Vec<SiteShare> = named.map(|(site, share)| SiteShare { site: site.to_owned(), share }).collect();
+    sites.sort_by_key(|site| Reverse(site.share.total()));
+    CriticalPath { known: predicted.since(at.time), hops, ranks, sites }
+}

@@ -1,0 +1,196 @@
+//! What a rank did over virtual time, in a bounded number of intervals.
+
+use crate::units::{SimSpan, SimTime};
+
+/// What a rank is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum State {
+    Compute,
+    Send,
+    Recv,
+    Wait,
+    Collective,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [State; 5] = [State::Compute, State::Send, State::Recv, State::Wait, State::Collective];
+
+    /// The name used in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            State::Compute => "compute",
+            State::Send => "send",
+            State::Recv => "recv",
+            State::Wait => "wait",
+            State::Collective => "collective",
+        }
+    }
+}
+
+/// From the end of the interval before, or the start of the run, until `until`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// Its end.
+    pub until: SimTime,
+    /// What the rank was in; of several states, in which for longest.
+    pub state: State,
+    /// How many states were merged into it.
+    pub merged: u32,
+}
+
+/// The intervals of a rank, without gaps from the start of the run to the rank's end.
+///
+/// Neighbours of the same state are one interval. When there would be more than a given number, those shorter than a grain that
+/// begin in the same grain of time become one, in the state that takes most of it; the grain doubles until half of the
+/// number is enough. So what is long stays exact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    intervals: Vec<Interval>,
+    most: usize,
+    grain: SimSpan,
+}
+
+impl Timeline {
+    /// An empty one that will have at most `most` intervals, and at least four.
+    pub fn new(most: usize) -> Self {
+        Timeline { intervals: Vec::new(), most: most.max(4), grain: SimSpan::ZERO }
+    }
+
+    /// The rank was in `state` until `until`.
+    #[inline]
+    pub fn add(&mut self, state: State, until: SimTime) {
+        match self.intervals.last_mut() {
+            Some(last) if last.state == state => last.until = until,
+            _ => {
+                self.intervals.push(Interval { until, state, merged: 1 });
+                if self.intervals.len() > self.most {
+                    self.coarsen();
+                }
+            }
+        }
+    }
+
+    /// The intervals, each with its start.
+    pub fn intervals(&self) -> impl Iterator<Item = (SimTime, Interval)> + '_ {
+        let starts = [SimTime::ZERO].into_iter().chain(self.intervals.iter().map(|interval| interval.until));
+        starts.zip(self.intervals.iter().copied())
+    }
+
+    #[cold]
+    fn coarsen(&mut self) {
+        let end = self.intervals.last().map_or(0, |last| last.until.as_ps());
+        while self.intervals.len() > self.most / 2 {
+            let first = SimSpan::from_ps((end / self.most as u64).max(1));
+            self.grain = if self.grain == SimSpan::ZERO { first } else { self.grain * 2 };
+            self.merge();
+        }
+    }
+
+    fn merge(&mut self) {
+        let grain = self.grain.as_ps();
+        let mut merged: Vec<Interval> = Vec::new();
+        let mut put = |interval: Interval| match merged.last_mut() {
+            Some(last) if last.state == interval.state => {
+                last.until = interval.until;
+                last.merged = last.merged.saturating_add(interval.merged);
+            }
+            _ => merged.push(interval),
+        };
+        let mut cell: Option<Cell> = None;
+        for (start, interval) in self.intervals() {
+            let number = start.as_ps() / grain;
+            let span = interval.until.since(start);
+            if span.as_ps() < grain {
+                match &mut cell {
+                    Some(cell) if cell.number == number => cell.add(interval, span),
+                    _ => {
+                        cell.take().into_iter().for_each(|cell| put(cell.interval()));
+                        let mut next = Cell { number, until: interval.until, merged: 0, spans: [SimSpan::ZERO; 5] };
+                        next.add(interval, span);
+                        cell = Some(next);
+                    }
+                }
+            } else {
+                cell.take().into_iter().for_each(|cell| put(cell.interval()));
+                put(interval);
+            }
+        }
+        cell.into_iter().for_each(|cell| put(cell.interval()));
+        self.intervals = merged;
+    }
+}
+
+/// Short intervals that begin in the same grain.
+struct Cell {
+    number: u64,
+    until: SimTime,
+    merged: u32,
+    spans: [SimSpan; 5],
+}
+
+impl Cell {
+    fn add(&mut self, interval: Interval, span: SimSpan) {
+        self.until = interval.until;
+        self.merged = self.merged.saturating_add(interval.merged);
+        self.spans[interval.state as usize] += span;
+    }
+
+    fn interval(&self) -> Interval {
+        let longest = State::ALL.into_iter().rev().max_by_key(|&state| self.spans[state as usize]);
+        Interval { until: self.until, state: longest.expect("there are states"), merged: self.merged }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(ps: u64) -> SimTime {
+        SimTime::from_ps(ps)
+    }
+
+    #[test]
+    fn neighbours_of_a_state_are_one_interval_and_short_ones_become_the_longest_of_them() {
+        let mut timeline = Timeline::new(4);
+        timeline.add(State::Compute, at(500));
+        timeline.add(State::Compute, at(1000));
+        timeline.add(State::Send, at(1010));
+        timeline.add(State::Wait, at(1050));
+        timeline.add(State::Recv, at(1060));
+        assert_eq!(timeline.intervals().count(), 4);
+        timeline.add(State::Compute, at(2000));
+        // Grains of 2000 / 4 ps: the three short ones begin in the third.
+        let interval = |until, state, merged| Interval { until: at(until), state, merged };
+        let compute = |until| interval(until, State::Compute, 1);
+        let expected = [(at(0), compute(1000)), (at(1000), interval(1060, State::Wait, 3)), (at(1060), compute(2000))];
+        let found: Vec<_> = timeline.intervals().collect();
+        // Half of four is enough: a grain of 1000 merges the third as well.
+        assert!(found.len() <= 2 || found == expected, "{found:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_are_bounded_in_number_and_cover_all_time(
+            spans in prop::collection::vec((0..5usize, 1..1_000_000u64, 0..20u32), 1..600), most in 4..50usize,
+        ) {
+            let mut timeline = Timeline::new(most);
+            let mut end = 0;
+            for (state, span, shift) in spans {
+                end += (span >> shift).max(1);
+                timeline.add(State::ALL[state], at(end));
+                prop_assert!(timeline.intervals().count() <= most);
+            }
+            let mut before = None;
+            for (start, interval) in timeline.intervals() {
+                prop_assert!(start < interval.until);
+                prop_assert!(before != Some(interval.state), "neighbours differ");
+                before = Some(interval.state);
+            }
+            prop_assert_eq!(timeline.intervals().last().unwrap().1.until, at(end));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a different machine would save, to first order: the same path with shorter parts.
+
+use serde::Serialize;
+
+use crate::platform::{Level, LoadLaw};
+use crate::units::SimSpan;
+
+use super::PathParts;
+
+/// A change of the machine at one level, and what it would save if the path stayed what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct WhatIf {
+    /// Where.
+    pub level: Level,
+    /// What.
+    pub change: Change,
+    /// What the predicted time would be shorter by.
+    #[serde(rename = "saved_ps")]
+    pub saved: SimSpan,
+}
+
+/// A change of what messages of a level cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// All latencies, those of control messages included, are half of what they are.
+    LatencyHalved,
+    /// All bandwidths are twice what they are.
+    BandwidthDoubled,
+    /// Transfers do not slow each other.
+    ContentionGone,
+}
+
+impl WhatIf {
+    /// Every change at every level that would save something, the most first. `law` gives the levels' laws.
+    ///
+    /// Where transfers share a bandwidth or wait for each other's bytes, what they lose by that gets less with more of it.
+    pub fn all(path: &PathParts, law: impl Fn(Level) -> LoadLaw) -> Vec<WhatIf> {
+        let half = |span: SimSpan| SimSpan::from_ps(span.as_ps() / 2);
+        let of_level = |level: Level| {
+            let parts = path.level(level);
+            let contention = if law(level) == LoadLaw::Ideal { SimSpan::ZERO } else { parts.contention };
+            [
+                WhatIf { level, change: Change::LatencyHalved, saved: half(parts.latency + parts.protocol) },
+                WhatIf { level, change: Change::BandwidthDoubled, saved: half(parts.bytes + contention) },
+                WhatIf { level, change: Change::ContentionGone, saved: contention },
+            ]
+        };
+        let mut all: Vec<WhatIf> = Level::ALL.into_iter().flat_map(of_level).collect();
+        all.retain(|what| what.saved > SimSpan::ZERO);
+        // A stable sort: equal ones stay in the order of levels.
+        all.sort_by_key(|what| std::cmp::Reverse(what.saved));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{LevelParts, TransferParts};
+
+    #[test]
+    fn what_a_change_saves_is_read_off_the_path() {
+        let ps = SimSpan::from_ps;
+        let inter_node = TransferParts { latency: ps(10), bytes: ps(100), contention: ps(60), protocol: ps(6) };
+        let intra_cmp = TransferParts { latency: ps(4), contention: ps(7), ..TransferParts::default() };
+        let levels = LevelParts { intra_cmp, inter_node, ..LevelParts::default() };
+        let path = PathParts { compute: ps(1000), levels, ..PathParts::default() };
+        let law = |level| if level == Level::InterNode { LoadLaw::Share } else { LoadLaw::Ideal };
+        let what = |level, change, saved| WhatIf { level, change, saved: ps(saved) };
+        let expected = [
+            what(Level::InterNode, Change::BandwidthDoubled, 80),
+            what(Level::InterNode, Change::ContentionGone, 60),
+            what(Level::InterNode, Change::LatencyHalved, 8),
+            what(Level::IntraCmp, Change::LatencyHalved, 2),
+        ];
+        assert_eq!(WhatIf::all(&path, law), expected);
+    }
+}

@@ -1,0 +1,40 @@
+//! Whose the critical path was, and in which calls.
+
+use crate::engine::Outcome;
+use crate::profile::Share;
+use crate::units::SimSpan;
+
+use super::headline::{clip, plural};
+use super::numbers::{percent, share};
+use super::table::{Align, Table};
+
+/// Rows of each table.
+const ROWS: usize = 10;
+
+/// The ranks and places with most of the path, if it was recorded.
+pub(super) fn shares(outcome: &Outcome) -> String {
+    let Some(path) = outcome.critical_path.as_ref().filter(|path| path.known > SimSpan::ZERO) else {
+        return String::new();
+    };
+    let predicted = outcome.predicted.as_ps() as f64;
+    let table = |name: &str, rows: &mut dyn Iterator<Item = (String, Share)>, count: usize| {
+        let columns = [(name, Align::Left), ("share", Align::Right), ("own", Align::Right), ("messages", Align::Right)];
+        let mut table = Table::new(&columns);
+        for (name, part) in rows.take(ROWS) {
+            let total = percent(share(part.total().as_ps() as f64, predicted));
+            table.row([name, total, part.own.to_string(), part.messages.to_string()]);
+        }
+        let more = count.saturating_sub(ROWS);
+        table.render() + &if more > 0 { format!("  and {more} more\n") } else { String::new() }
+    };
+    let ranks =
+        table("path by rank", &mut path.ranks.iter().map(|rank| (rank.rank.to_string(), rank.share)), path.ranks.len());
+    let sites =
+        table("path by call", &mut path.sites.iter().map(|site| (clip(&site.site, 40), site.share)), path.sites.len());
+    let known = if path.known.as_ps() == outcome.predicted.as_ps() {
+        String::new()
+    } else {
+        format!("  only the last {} of it are known: more was done than is kept\n", path.known)
+    };
+    format!("{ranks}\n{sites}  the path changed ranks {}\n{known}", plural(path.hops, "time"))
+}

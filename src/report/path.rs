@@ -1,0 +1,94 @@
+//! What the predicted time is made of, and what another machine would save.
+
+use crate::engine::Outcome;
+use crate::platform::Level;
+use crate::profile::{Change, TransferParts, WhatIf};
+use crate::units::SimSpan;
+
+use super::messages::level_names;
+use super::numbers::{bar, percent, share};
+use super::table::{Align, Table};
+
+const BAR: usize = 10;
+
+/// The parts of the path that determined the predicted time; empty if there is none. They sum to it.
+pub(super) fn parts(outcome: &Outcome) -> String {
+    let path = &outcome.path;
+    let predicted = outcome.predicted.as_ps() as f64;
+    if path.total() == SimSpan::ZERO {
+        return String::new();
+    }
+    let names = level_names(outcome);
+    let mut columns =
+        vec![("critical path", Align::Left), ("", Align::Left), ("time", Align::Right), ("share", Align::Right)];
+    let levels: Vec<(&str, TransferParts)> = names.into_iter().zip(Level::ALL.map(|level| path.level(level))).collect();
+    let used = || levels.iter().filter(|(_, parts)| parts.total() > SimSpan::ZERO);
+    columns.extend(used().map(|&(name, _)| (name, Align::Right)));
+    let mut table = Table::new(&columns);
+    let mut row = |name: &str, time: SimSpan, by_level: Vec<String>| {
+        if time > SimSpan::ZERO {
+            let part = share(time.as_ps() as f64, predicted);
+            table.row([name.to_owned(), bar(part, BAR), time.to_string(), percent(part)].into_iter().chain(by_level));
+        }
+    };
+    for (name, time) in [
+        ("compute", path.compute),
+        ("imbalance", path.imbalance),
+        ("combine", path.combine),
+        ("send", path.send),
+        ("recv", path.recv),
+        ("poll", path.poll),
+    ] {
+        row(name, time, Vec::new());
+    }
+    let of_messages: [(&str, fn(&TransferParts) -> SimSpan); 4] = [
+        ("latency", |parts| parts.latency),
+        ("bytes", |parts| parts.bytes),
+        ("contention", |parts| parts.contention),
+        ("protocol", |parts| parts.protocol),
+    ];
+    for (name, part) in of_messages {
+        let time = levels.iter().map(|(_, parts)| part(parts)).sum();
+        let cell = |time: SimSpan| if time == SimSpan::ZERO { "-".to_owned() } else { time.to_string() };
+        row(name, time, used().map(|(_, parts)| cell(part(parts))).collect());
+    }
+    table.render()
+}
+
+/// What changes of the machine would save to first order; empty if nothing.
+pub(super) fn what_if(outcome: &Outcome) -> String {
+    if outcome.what_if.is_empty() {
+        return String::new();
+    }
+    let predicted = outcome.predicted.as_ps() as f64;
+    let columns = [("what if (to first order)", Align::Left), ("saves", Align::Right), ("share", Align::Right)];
+    let mut table = Table::new(&columns);
+    let names = level_names(outcome);
+    for WhatIf { level, change, saved } in &outcome.what_if {
+        let change = match change {
+            Change::LatencyHalved => "latency halved",
+            Change::BandwidthDoubled => "bandwidth doubled",
+            Change::ContentionGone => "without contention",
+        };
+        let part = percent(share(saved.as_ps() as f64, predicted));
+        table.row([format!("{} {change}", names[*level as usize]), saved.to_string(), part]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples::{busy, empty};
+
+    #[test]
+    fn shares_of_the_path_add_up_and_what_is_not_there_has_no_row() {
+        let text = parts(&busy());
+        let shares = text
+            .lines()
+            .filter_map(|line| line.split_whitespace().find_map(|word| word.strip_suffix('%')?.parse::<f64>().ok()));
+        assert!((shares.sum::<f64>() - 100.0).abs() < 0.5, "{text}");
+        assert!(!text.contains("poll") && !text.contains("inter-CMP"), "{text}");
+        assert_eq!(parts(&empty()) + &what_if(&empty()), "");
+    }
+}

@@ -1,0 +1,210 @@
+//! What `--timeline` writes, read back by the rules of the two formats.
+
+#[path = "support/binary.rs"]
+mod support;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A state of a rank, from and to when, in picoseconds.
+type Slice = (u64, u64, String);
+
+/// The timeline of a workload in the format of `name`, and its outcome.
+fn written(workload: &str, options: &str, name: &str) -> (String, Value) {
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = directory.path().join(name);
+    let line = format!("workloads/{workload}.toml --quiet --json - {options} --timeline {}", file.display());
+    let ran = support::run(Path::new(env!("CARGO_MANIFEST_DIR")), &line);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    (std::fs::read_to_string(file).unwrap(), serde_json::from_str(&ran.stdout).unwrap())
+}
+
+/// A decimal of so many digits behind the point, in units of the last of them.
+fn digits(text: &str, behind: usize) -> u64 {
+    let (whole, rest) = text.split_once('.').expect("a point");
+    assert_eq!(rest.len(), behind, "{text}");
+    format!("{whole}{rest}").parse().expect("digits")
+}
+
+/// Reads the Trace Event Format: an object with `traceEvents`, each with what its phase demands. Numbers are read from the
+/// text, as a double cannot hold them.
+fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
+    let value: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(value["displayTimeUnit"], "ns");
+    let mut slices: BTreeMap<u64, Vec<Slice>> = BTreeMap::new();
+    let mut named = HashSet::new();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("{\"ph\"")).collect();
+    let events = value["traceEvents"].as_array().expect("a list of events");
+    assert_eq!(lines.len(), events.len());
+    for (event, line) in events.iter().zip(lines) {
+        let number = |key: &str| event[key].as_u64().unwrap_or_else(|| panic!("{key} in {event}"));
+        let name = event["name"].as_str().expect("a name");
+        let _ = number("pid");
+        match event["ph"].as_str().expect("a phase") {
+            "M" => {
+                assert!(["process_name", "process_sort_index", "thread_name", "thread_sort_index"].contains(&name));
+                if name == "thread_name" {
+                    assert!(event["args"]["name"].as_str().unwrap().starts_with(&format!("rank {}", number("tid"))));
+                    named.insert(number("tid"));
+                }
+            }
+            "X" => {
+                assert!(event["ts"].is_number() && event["dur"].is_number() && event["args"]["merged"].is_u64());
+                let field = |key: &str| {
+                    let rest = line.split_once(&format!("\"{key}\":")).unwrap().1;
+                    digits(rest.split(',').next().unwrap(), 6)
+                };
+                let (start, span) = (field("ts"), field("dur"));
+                slices.entry(number("tid")).or_default().push((start, start + span, name.to_owned()));
+            }
+            phase => panic!("phase {phase}"),
+        }
+    }
+    assert!(slices.keys().all(|rank| named.contains(rank)), "every rank has a name");
+    slices
+}
+
+/// Reads the Paje format: a head that defines events and their fields, then events in order of time whose types,
+/// containers and values have been defined.
+fn read_paje(text: &str) -> BTreeMap<u64, Vec<Slice>> {
+    let mut lines = text.lines().peekable();
+    let mut events: HashMap<String, (String, usize)> = HashMap::new();
+    while lines.peek().is_some_and(|line| line.starts_with('%')) {
+        let head: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
+        let ["%EventDef", name, number] = head[..] else { panic!("{head:?}") };
+        let mut fields = 0;
+        loop {
+            let words: Vec<&str> = lines.next().expect("an end of the definition").split_whitespace().collect();
+            match words[..] {
+                ["%EndEventDef"] => break,
+                ["%", _, "string" | "date" | "color"] => fields += 1,
+                _ => panic!("{words:?}"),
+            }
+        }
+        assert!(events.insert(number.to_owned(), (name.to_owned(), fields)).is_none(), "{number} defined twice");
+    }
+    let mut types: HashSet<String> = HashSet::from(["0".to_owned()]);
+    let mut values: HashMap<String, String> = HashMap::new();
+    let mut containers: HashMap<String, bool> = HashMap::from([("0".to_owned(), true)]);
+    let mut states: BTreeMap<u64, Vec<Slice>> = BTreeMap::new();
+    let mut now = 0;
+    for line in lines {
+        let words = words(line);
+        let (name, fields) = &events[&words[0]];
+        assert_eq!(words.len() - 1, *fields, "{line}");
+        let mut time = |text: &str| {
+            let time = digits(text, 12);
+            assert!(time >= now, "{line} is earlier than the one before");
+            now = time;
+            time
+        };
+        let rank = |container: &str| container.strip_prefix('r').and_then(|rank| rank.parse::<u64>().ok());
+        let fields: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        match (name.as_str(), &fields[..]) {
+            ("PajeDefineContainerType" | "PajeDefineStateType", [alias, of, _]) => {
+                assert!(types.contains(*of) && types.insert((*alias).to_owned()), "{line}");
+            }
+            ("PajeDefineEntityValue", [alias, of, name, colour]) => {
+                assert!(types.contains(*of) && values.insert((*alias).to_owned(), (*name).to_owned()).is_none());
+                let colours: Vec<f64> = colour.split(' ').map(|part| part.parse().unwrap()).collect();
+                assert!(colours.len() == 3 && colours.iter().all(|part| (0.0..=1.0).contains(part)), "{line}");
+            }
+            ("PajeCreateContainer", [at, alias, of, within, _]) => {
+                time(at);
+                assert!(types.contains(*of) && containers[*within], "{line}");
+                assert!(containers.insert((*alias).to_owned(), true).is_none(), "{line}");
+            }
+            ("PajeSetState", [at, of, container, value]) => {
+                let time = time(at);
+                assert!(types.contains(*of) && containers[*container], "{line}");
+                let states = states.entry(rank(container).unwrap()).or_default();
+                if let Some(last) = states.last_mut() {
+                    last.1 = time;
+                }
+                states.push((time, time, values[*value].clone()));
+            }
+            ("PajeDestroyContainer", [at, of, container]) => {
+                let time = time(at);
+                assert!(types.contains(*of) && containers.insert((*container).to_owned(), false) == Some(true));
+                if let Some(last) = rank(container).and_then(|rank| states.get_mut(&rank)?.last_mut()) {
+                    last.1 = time;
+                }
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    assert!(containers.iter().all(|(name, open)| *open == (name == "0")), "all containers end");
+    states
+}
+
+/// The words of a line; one may be quoted.
+fn words(line: &str) -> Vec<String> {
+    let outside = line.split('"').enumerate().flat_map(|(index, part)| match index % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    });
+    outside.collect()
+}
+
+/// How long a rank was in each state.
+fn totals(slices: &[Slice]) -> BTreeMap<&str, u64> {
+    let mut totals = BTreeMap::new();
+    slices.iter().for_each(|(start, end, state)| *totals.entry(state.as_str()).or_insert(0) += end - start);
+    totals
+}
+
+#[test]
+fn both_formats_say_what_the_outcome_says_of_each_rank() {
+    for (workload, options) in [
+        ("jacobi3d", "--nct 4,2,2"),
+        ("master-worker", "--nct 2,2,2 --set app.tasks=40"),
+        ("hpl", "--nct 2,1,2 --set app.n=200"),
+        ("heat3d", "--nct 2,2,1 --set app.steps=5 --set app.room_size=13 --set app.exchange=blocking"),
+    ] {
+        let (text, outcome) = written(workload, &format!("{options} --workers 1"), "t.json");
+        let slices = read_perfetto(&text);
+        let ranks = outcome["per_rank"].as_array().unwrap();
+        assert_eq!(slices.len(), ranks.len(), "{workload}");
+        for (rank, slices) in &slices {
+            assert!(slices.windows(2).all(|pair| pair[0].1 == pair[1].0), "without gaps or overlaps");
+            assert_eq!(slices[0].0, 0);
+            let totals = totals(slices);
+            for part in ["compute", "send", "recv", "wait", "collective"] {
+                let expected = ranks[*rank as usize][format!("{part}_ps")].as_u64().unwrap();
+                assert_eq!(totals.get(part).copied().unwrap_or(0), expected, "{workload}: {part} of rank {rank}");
+            }
+        }
+        let (text, _) = written(workload, &format!("{options} --workers 2"), "t.paje");
+        assert_eq!(read_paje(&text), slices, "{workload}: Paje, by two workers");
+    }
+}
+
+#[test]
+fn a_long_run_is_merged_to_a_bounded_number_of_slices() {
+    // 120,000 iterations of send and receive.
+    let (text, outcome) = written("pingpong", "--nct 2,1,1 --set app.iterations=120000", "t.json");
+    let slices = read_perfetto(&text);
+    for (rank, slices) in &slices {
+        assert!((1000..=4096).contains(&slices.len()), "{} slices", slices.len());
+        assert!(slices.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].2 != pair[1].2));
+        assert_eq!(slices.last().unwrap().1, outcome["per_rank"][*rank as usize]["clock_ps"].as_u64().unwrap());
+    }
+}
+
+#[test]
+fn a_timeline_needs_a_name_that_tells_its_format() {
+    let run = |name: &str| {
+        let line = format!("workloads/ring.toml --timeline {name}");
+        support::run(Path::new(env!("CARGO_MANIFEST_DIR")), &line)
+    };
+    for name in ["t.txt", "timeline", "-"] {
+        let ran = run(name);
+        assert_eq!(ran.code, Some(2), "{name}");
+        let text = format!("error: --timeline {name}: expected a file ending in .json (Perfetto, Chrome) or .paje\n");
+        assert_eq!(ran.stderr, text);
+    }
+    assert!(run("no-such-directory/t.json").stderr.starts_with("error: --timeline no-such-directory/t.json: no such"));
+}

@@ -1,0 +1,75 @@
+//! First-order answers against really running the changed machine, with changes small enough for the path to stay.
+
+use serde_json::Value;
+
+use super::{CASES, number, outcome};
+
+const OPTIONS: &str = "--nct 4,2,2 --workers 1";
+
+/// By what a change of one part in fifty shortens each workload, by the outcome and by running it: never more than 2 % of the
+/// predicted time apart, and most often less than 0.1 %. (Where transfers share ports, another order of them may change more
+/// than the step itself.) A full change, of a half or to the double, saves `whole` times as much.
+fn agrees(change: &str, factor: &str, whole: f64) {
+    let (mut answers, mut near) = (0, 0);
+    for case in CASES {
+        let sets = format!("{} {}", case.form, case.small);
+        let before = outcome(case.workload, &sets, OPTIONS);
+        let predicted = number(&before["predicted_ps"]) as f64;
+        let what_if = before["what_if"].as_array().unwrap();
+        for what in what_if.iter().filter(|what| what["change"] == change) {
+            let level = what["level"].as_str().unwrap();
+            let expected = number(&what["saved_ps"]) as f64 / whole;
+            let after = outcome(case.workload, &format!("{sets} platform.{level}.{factor}"), OPTIONS);
+            let saved = predicted - number(&after["predicted_ps"]) as f64;
+            let apart = (saved - expected).abs() / predicted;
+            assert!(
+                apart <= 0.02,
+                "{} {sets}: {level}.{factor} saves {saved} ps of {predicted}, not {expected}",
+                case.workload
+            );
+            answers += 1;
+            near += u32::from(apart <= 0.001);
+        }
+    }
+    assert!(answers > CASES.len() && f64::from(near) >= 0.8 * answers as f64, "{near} of {answers} answers are near");
+}
+
+#[test]
+fn two_hundredths_less_latency_saves_what_the_path_says() {
+    agrees("latency_halved", "latency_factor=0.98", 0.5 / 0.02);
+}
+
+#[test]
+fn two_hundredths_more_bandwidth_saves_what_the_path_says() {
+    agrees("bandwidth_doubled", "bandwidth_factor=1.02", 0.5 / (1.0 - 1.0 / 1.02));
+}
+
+#[test]
+fn a_ping_pong_saves_exactly_what_the_path_says() {
+    let run = |set: &str| outcome("pingpong", &format!("app.bytes=100000 {set}"), "--nct 2,1,1");
+    let before = run("");
+    let saved = |change: &str| {
+        let is = |what: &&Value| what["level"] == "inter_node" && what["change"] == change;
+        number(&before["what_if"].as_array().unwrap().iter().find(is).unwrap()["saved_ps"])
+    };
+    for (change, set) in [
+        ("latency_halved", "platform.inter_node.latency_factor=0.5"),
+        ("bandwidth_doubled", "platform.inter_node.bandwidth_factor=2"),
+    ] {
+        let really = number(&before["predicted_ps"]) - number(&run(set)["predicted_ps"]);
+        // Each transfer's bytes are rounded to a picosecond.
+        let rounding = number(&before["messages"]["count"]);
+        assert!(really.abs_diff(saved(change)) <= rounding, "{change}: {really} ps, not {}", saved(change));
+    }
+}
+
+/// Of what a path holds, send overheads are told from the rest by what is left: without any, nothing may be.
+#[test]
+fn nothing_is_taken_for_a_send_overhead_that_is_none() {
+    let none: String =
+        ["intra_cmp", "inter_cmp", "inter_node"].map(|level| format!(" platform.{level}.send_overhead=0s")).concat();
+    for case in CASES {
+        let found = outcome(case.workload, &format!("{} {}{none}", case.form, case.small), "--nct 4,2,2");
+        assert_eq!(found["path"]["send_ps"], 0, "{} {}: {}", case.workload, case.form, found["path"]);
+    }
+}
