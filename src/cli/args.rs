@@ -118,6 +118,10 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE.csv", help_heading = "Results")]
     pub profile: Option<OsString>,
 
+    /// Record what ranks do, to be replayed: mcpsim FILE.trace
+    #[arg(long, value_name = "FILE.trace", help_heading = "Results")]
+    pub record: Option<OsString>,
+
     /// Bounds of the profile's message sizes, such as 256,4KiB,64KiB
     #[arg(long, value_name = "SIZES", value_parser = parse_intervals, help_heading = "Results")]
     pub intervals: Option<Intervals>,
@@ -228,9 +232,16 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) {
 
 /// Whether the file is machine code, by its first bytes.
 pub(super) fn is_elf(path: &Path) -> bool {
-    let mut magic = [0; 4];
-    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut magic));
-    read.is_ok() && magic == *b"\x7fELF"
+    first_bytes(path).starts_with(b"\x7fELF")
+}
+
+/// The first bytes of a file, of which there may be less.
+pub(super) fn first_bytes(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What cannot be read shows when all of it is.
+    let file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|of| of.is_file()));
+    let _ = file.map(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, 8), &mut bytes));
+    bytes
 }
 
 /// clap's message without its own "error: "; without arguments it is the help, which has none.
