@@ -16,6 +16,7 @@ mod record;
 mod replay;
 mod run;
 mod settings;
+mod traces;
 mod values;
 
 use std::ffi::OsString;
@@ -50,6 +51,7 @@ fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
     match args::parse(arguments)? {
         Parsed::Help(text) => output::print(&text)?,
         Parsed::Run(args) => return predict(&args),
+        Parsed::Trace(args) => traces::show(args)?,
         Parsed::Compile(language, arguments) => return compile(language, &arguments),
     }
     Ok(Exit::Predicted.code())

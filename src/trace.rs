@@ -5,8 +5,11 @@
 
 mod bytes;
 mod code;
+mod count;
+mod describe;
 mod fold;
 mod header;
+mod late;
 mod names;
 mod op;
 mod read;
@@ -17,6 +20,8 @@ mod write;
 
 use std::fmt;
 
+pub use count::Counts;
+pub use describe::{head, info, stats};
 pub use header::Header;
 pub use read::{Trace, is_trace};
 pub use record::{Recorder, Recording};

@@ -1,12 +1,14 @@
 //! Reading a trace. All that is read is checked, so that a file of any content gives a trace that can be replayed or an
 //! error; what a replay takes up of memory is in proportion to the file.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::bytes::Reader;
 use super::code::check;
+use super::late::{self, Late};
 use super::names::name_of;
 use super::op::{Op, Sent, read_sent};
 use super::{Header, MAGIC, TraceError, VERSION, checksum};
@@ -28,7 +30,7 @@ pub struct Trace {
     pub(super) tasks: Vec<Task>,
     pub(super) answers: Vec<Vec<Sent>>,
     pub(super) ranks: Vec<u32>,
-    pub(super) served: HashMap<Rank, Arc<Runs>>,
+    pub(super) served: FxHashMap<Rank, Arc<Runs>>,
 }
 
 /// A rank's program or a strand: where its parts are.
@@ -36,7 +38,9 @@ pub struct Trace {
 pub(super) struct Task {
     pub name: u32,
     pub code: u32,
-    pub values: Range<usize>,
+    pub spans: Range<usize>,
+    pub peers: Range<usize>,
+    pub sizes: Range<usize>,
     pub late: Range<usize>,
     pub withdrawn: Range<usize>,
 }
@@ -76,6 +80,7 @@ impl Trace {
             codes.push(range);
         }
         let tasks = read_tasks(&mut reader, names.len(), codes.len())?;
+        check_late(&bytes, &tasks, ranks)?;
         reader.part("answers");
         let count = reader.count("a number of answers")?;
         let answers = (0..count)
@@ -86,7 +91,7 @@ impl Trace {
             .collect::<Result<Vec<Vec<Sent>>, _>>()?;
         reader.part("ranks");
         let mut mains = Vec::new();
-        let mut served = HashMap::new();
+        let mut served = FxHashMap::default();
         for rank in 0..ranks {
             let most = (tasks.len() as u64).checked_sub(1).ok_or_else(|| reader.error("expected tasks"))?;
             mains.push(reader.at_most(most, "a task")? as u32);
@@ -145,12 +150,33 @@ fn read_tasks(reader: &mut Reader<'_>, names: usize, codes: usize) -> Result<Vec
             Ok(Task {
                 name: reader.at_most(names as u64 - 1, "a name")? as u32,
                 code: reader.at_most(codes as u64 - 1, "a sequence")? as u32,
-                values: reader.range("values")?,
+                spans: reader.range("lengths of computing")?,
+                peers: reader.range("peers")?,
+                sizes: reader.range("sizes")?,
                 late: reader.range("late values")?,
                 withdrawn: reader.range("withdrawn receives")?,
             })
         })
         .collect()
+}
+
+/// Checks the late values: peers are ranks, and a strand is an earlier task, so that none starts itself.
+fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32) -> Result<(), TraceError> {
+    for (number, task) in tasks.iter().enumerate() {
+        let mut range = task.late.clone();
+        while !range.is_empty() {
+            let start = range.start;
+            let wrong = |what: &str| TraceError::damaged(format!("tasks, byte {start}: {what}"));
+            match late::next(bytes, &mut range).ok_or_else(|| wrong("expected a late value"))? {
+                Late::Got(peer, _) if peer >= ranks => return Err(wrong("a peer is no rank")),
+                Late::Strand(strand, _) if strand as usize >= number => {
+                    return Err(wrong("a strand is no earlier task"));
+                }
+                Late::Nothing | Late::Got(..) | Late::Strand(..) | Late::Withdrawn(_) => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 fn read_runs(reader: &mut Reader<'_>, ranks: u32, answers: usize) -> Result<Runs, TraceError> {

@@ -1,7 +1,9 @@
 //! Recording a run: a wrapper around each rank's program that sees its calls and replies, and changes nothing of the run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use super::fold::LONGEST;
 use super::op::{End, Sent};
@@ -33,7 +35,7 @@ pub(super) struct RankLog {
 #[derive(Debug, Default)]
 pub(super) struct Strands {
     pub logs: Vec<Arc<TaskLog>>,
-    numbers: HashMap<Arc<TaskLog>, u32>,
+    numbers: FxHashMap<Arc<TaskLog>, u32>,
     /// By the number of the strand: its log and its first tag. Absent while it has not ended.
     pub ended: Vec<Option<(u32, Tag)>>,
     fault: Option<String>,
@@ -43,7 +45,7 @@ pub(super) struct Strands {
 #[derive(Debug, Default)]
 pub(super) struct ServedLog {
     pub answers: Vec<Vec<Sent>>,
-    numbers: HashMap<Vec<Sent>, u32>,
+    numbers: FxHashMap<Vec<Sent>, u32>,
     pub runs: BTreeMap<Rank, Vec<(u32, u64)>>,
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::bytes::{get, unzigzag};
+use super::bytes::get;
 use super::code::Cursor;
+use super::late::{self, Late};
 use super::op::{End, LISTED_PEER, LISTED_SIZE, NOWHERE, Op, Origin, Sent};
 use super::read::{Runs, Trace};
 use crate::rank::{
@@ -48,7 +49,9 @@ struct State {
     /// Where the next request goes.
     starting: u32,
     cursor: Cursor,
-    values: Range<usize>,
+    spans: Range<usize>,
+    peers: Range<usize>,
+    sizes: Range<usize>,
     late: Range<usize>,
     withdrawn: Range<usize>,
     /// The receives until the next that was withdrawn.
@@ -158,7 +161,9 @@ impl State {
             looking: false,
             starting: NOTHING,
             cursor: Cursor::new(trace.codes[task.code as usize].clone()),
-            values: task.values,
+            spans: task.spans,
+            peers: task.peers,
+            sizes: task.sizes,
             late: task.late,
             withdrawn,
             until_withdrawn,
@@ -225,38 +230,27 @@ impl State {
     /// The operations that take late values.
     #[inline(never)]
     fn late(&mut self, trace: &Arc<Trace>, number: u32) -> Step {
-        const ENDED: &str = "its late values end too soon";
-        let mut value = || take(trace, &mut self.late).ok_or(ENDED);
-        match &trace.ops[number as usize] {
-            Op::IrecvLate { end, slot, any_source, any_tag } => {
-                let (mut any, mut pattern) = (false, None);
-                match value()? {
-                    0 => any = true,
-                    peer => {
-                        let peer = u32::try_from(peer - 1).ok().filter(|&peer| peer < trace.header.ranks);
-                        let peer = peer.ok_or("a late peer is no rank")?;
-                        let step = value()?;
-                        pattern = Some((trace.peer(self.rank, peer), self.late_tag(step)));
-                    }
-                }
+        let late = late::next(&trace.bytes, &mut self.late).ok_or("its late values end too soon")?;
+        match (&trace.ops[number as usize], late) {
+            (Op::IrecvLate { end, slot, any_source, any_tag }, Late::Nothing) => {
                 self.begin(*slot)?;
-                let mut asked = self.pattern(trace, end)?;
-                if let Some((source, tag)) = pattern {
-                    (asked.from, asked.tag) = (Source::Rank(source), TagPattern::Tag(tag));
+                let mut pattern = self.pattern(trace, end)?;
+                if *any_source {
+                    pattern.from = Source::Any;
                 }
-                if any && *any_source {
-                    asked.from = Source::Any;
+                if *any_tag {
+                    pattern.tag = TagPattern::Any;
                 }
-                if any && *any_tag {
-                    asked.tag = TagPattern::Any;
-                }
-                Ok(Call::Irecv(self.received(trace, asked)))
+                Ok(Call::Irecv(self.received(trace, pattern)))
             }
-            Op::Start(slot) => {
-                let (task, step) = (value()?, value()?);
-                // Only earlier tasks: nothing starts itself.
-                let task = u32::try_from(task).ok().filter(|&task| task < self.number);
-                let task = task.ok_or("a strand is no earlier task")?;
+            (Op::IrecvLate { end, slot, .. }, Late::Got(peer, step)) => {
+                let (from, tag) = (trace.peer(self.rank, peer), self.late_tag(step));
+                self.begin(*slot)?;
+                let pattern = self.pattern(trace, end)?;
+                let pattern = Pattern { from: Source::Rank(from), tag: TagPattern::Tag(tag), ..pattern };
+                Ok(Call::Irecv(self.received(trace, pattern)))
+            }
+            (Op::Start(slot), Late::Strand(task, step)) => {
                 if self.depth == DEEPEST {
                     return Err("strands start strands too deep");
                 }
@@ -265,20 +259,18 @@ impl State {
                 let state = State::new(trace, self.rank, task, base, self.depth + 1);
                 Ok(Call::Start(Box::new(TaskReplay { trace: trace.clone(), state })))
             }
-            Op::Cancel(slot) => match value()? {
-                0 => Ok(look()),
-                _ => match self.slots.get(*slot as usize) {
-                    Some(&id) if id < FREE => Ok(Call::Cancel(id)),
-                    _ => Ok(look()),
-                },
+            (Op::Cancel(_), Late::Withdrawn(false)) => Ok(look()),
+            (Op::Cancel(slot), Late::Withdrawn(true)) => match self.slots.get(*slot as usize) {
+                Some(&id) if id < FREE => Ok(Call::Cancel(id)),
+                _ => Ok(look()),
             },
-            _ => Err("an operation has no late value"),
+            _ => Err("a late value is of another kind"),
         }
     }
 
     /// The tag that is so far from the last late one.
-    fn late_tag(&mut self, step: u64) -> Tag {
-        self.late_tag = self.late_tag.wrapping_add(unzigzag(step) as u32).min(Tag::MAX - 1);
+    fn late_tag(&mut self, step: u32) -> Tag {
+        self.late_tag = self.late_tag.wrapping_add(step).min(Tag::MAX - 1);
         self.late_tag
     }
 
@@ -288,13 +280,8 @@ impl State {
     }
 
     #[inline]
-    fn listed(&mut self, trace: &Trace) -> Step<u64> {
-        take(trace, &mut self.values).ok_or("its values end too soon")
-    }
-
-    #[inline]
     fn listed_span(&mut self, trace: &Trace) -> Step<SimSpan> {
-        let value = self.listed(trace)?;
+        let value = take(trace, &mut self.spans).ok_or("its lengths of computing end too soon")?;
         Ok(if value & 1 == 0 { SimSpan::from_ns(value >> 1) } else { SimSpan::from_ps(value >> 1) })
     }
 
@@ -302,8 +289,8 @@ impl State {
     fn end_of(&mut self, trace: &Trace, end: &End) -> Step<(Rank, Context, Tag)> {
         let mut relative = end.peer;
         if relative == LISTED_PEER {
-            let peer = u32::try_from(self.listed(trace)?).ok().filter(|&peer| peer < trace.header.ranks);
-            relative = peer.ok_or("a listed peer is no rank")?;
+            let peer = take(trace, &mut self.peers).filter(|&peer| peer < trace.header.ranks.into());
+            relative = peer.ok_or("a listed peer is no rank")? as u32;
         }
         let tag = self.origins[end.tag.origin as usize].wrapping_add(end.tag.offset);
         if tag == Tag::MAX {
@@ -315,7 +302,10 @@ impl State {
     #[inline]
     fn message(&mut self, trace: &Trace, sent: &Sent) -> Step<Message> {
         let (to, context, tag) = self.end_of(trace, &sent.to)?;
-        let size = if sent.size == LISTED_SIZE { self.listed(trace)? } else { sent.size };
+        let mut size = sent.size;
+        if size == LISTED_SIZE {
+            size = take(trace, &mut self.sizes).ok_or("its sizes end too soon")?;
+        }
         Ok(Message { to, context, tag, size: Bytes::new(size), mode: sent.mode.into(), payload: None })
     }
 

@@ -3,7 +3,7 @@
 //! What depended on "by now" is recorded as what happened: the source and tag that a receive got, the requests that a test
 //! completed, whether a receive was withdrawn.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::bytes::put;
 use super::fold::Folder;
@@ -29,8 +29,12 @@ pub(super) struct TaskLog {
     pub ops: Vec<Op>,
     /// Their sequence, folded.
     pub code: Vec<u8>,
-    /// What operations take from the list of values.
-    pub values: Vec<u8>,
+    /// The lengths of computing that are listed.
+    pub spans: Vec<u8>,
+    /// The peers that are listed.
+    pub peers: Vec<u8>,
+    /// The sizes that are listed.
+    pub sizes: Vec<u8>,
     /// What became known only after the operation.
     pub late: Vec<Late>,
     /// Which of the receives that were started were withdrawn, in order.
@@ -86,11 +90,15 @@ struct Slot {
 pub(super) struct TaskRecorder {
     rank: Rank,
     ranks: u32,
-    numbers: HashMap<Op, u32>,
+    numbers: FxHashMap<Op, u32>,
+    /// The operation that came after each the last time: most often it comes again.
+    followers: Vec<u32>,
+    /// The last operation.
+    last: u32,
     folder: Folder,
     log: TaskLog,
     slots: Vec<Option<Slot>>,
-    by_request: HashMap<RequestId, u32>,
+    by_request: FxHashMap<RequestId, u32>,
     receives: u64,
     asked: Asked,
     /// Strands have one from the start; a program is in one between Enter and Leave.
@@ -101,8 +109,8 @@ pub(super) struct TaskRecorder {
     /// A strand's first tag.
     pub base: Option<Tag>,
     tags: [Tag; 2],
-    seen_tags: HashSet<Tag>,
-    seen_sizes: HashSet<u64>,
+    seen_tags: FxHashSet<Tag>,
+    seen_sizes: FxHashSet<u64>,
     /// Outside and inside of collectives.
     spans: [usize; 2],
     /// Why it cannot be recorded.
@@ -115,11 +123,13 @@ impl TaskRecorder {
         TaskRecorder {
             rank,
             ranks,
-            numbers: HashMap::new(),
+            numbers: FxHashMap::default(),
+            followers: Vec::new(),
+            last: 0,
             folder: Folder::new(longest),
             log: TaskLog::default(),
             slots: Vec::new(),
-            by_request: HashMap::new(),
+            by_request: FxHashMap::default(),
             receives: 0,
             asked: Asked::Nothing,
             in_collective: is_strand,
@@ -127,8 +137,8 @@ impl TaskRecorder {
             is_strand,
             base: None,
             tags: [0; 2],
-            seen_tags: HashSet::new(),
-            seen_sizes: HashSet::new(),
+            seen_tags: FxHashSet::default(),
+            seen_sizes: FxHashSet::default(),
             spans: [0; 2],
             fault: None,
         }
@@ -262,20 +272,32 @@ impl TaskRecorder {
     }
 
     fn push(&mut self, op: Op) {
+        let guess = self.followers.get(self.last as usize).copied();
+        let number = match guess.filter(|&guess| self.log.ops.get(guess as usize) == Some(&op)) {
+            Some(number) => number,
+            None => self.number(op),
+        };
+        self.last = number;
+        self.folder.push(number);
+    }
+
+    /// The number of an operation that was not expected.
+    #[inline(never)]
+    fn number(&mut self, op: Op) -> u32 {
         let number = match self.numbers.get(&op) {
             Some(&number) => number,
             None => {
                 let number = self.log.ops.len() as u32;
                 self.log.ops.push(op.clone());
+                self.followers.push(u32::MAX);
                 self.numbers.insert(op, number);
                 number
             }
         };
-        self.folder.push(number);
-    }
-
-    fn value(&mut self, value: u64) {
-        put(&mut self.log.values, value);
+        if let Some(follower) = self.followers.get_mut(self.last as usize) {
+            *follower = number;
+        }
+        number
     }
 
     fn compute(&mut self, span: SimSpan) {
@@ -289,7 +311,8 @@ impl TaskRecorder {
         }
         let span = span.as_ps();
         // Host times are whole nanoseconds.
-        self.value(if span.is_multiple_of(1000) { span / 1000 * 2 } else { span.wrapping_mul(2) | 1 });
+        let value = if span.is_multiple_of(1000) { span / 1000 * 2 } else { span.wrapping_mul(2) | 1 };
+        put(&mut self.log.spans, value);
         if span % 1000 != 0 && span >> 63 == 1 {
             self.fault = Some(format!("a block of {} is too long to be recorded", SimSpan::from_ps(span)));
         }
@@ -302,7 +325,7 @@ impl TaskRecorder {
         if self.log.ops.len() < OPS {
             return relative;
         }
-        self.value(relative.into());
+        put(&mut self.log.peers, relative.into());
         LISTED_PEER
     }
 
@@ -344,7 +367,7 @@ impl TaskRecorder {
             self.seen_sizes.insert(size);
         }
         if self.seen_sizes.len() >= SIZES || self.log.ops.len() >= OPS || size == LISTED_SIZE {
-            self.value(size);
+            put(&mut self.log.sizes, size);
             size = LISTED_SIZE;
         }
         Sent { to: End { peer, context: message.context, tag }, size, mode: message.mode.into() }

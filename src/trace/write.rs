@@ -1,10 +1,12 @@
 //! A recording as a file: equal operations, sequences and tasks of all ranks once.
 
-use std::collections::HashMap;
 use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
 
 use super::bytes::{put, put_text, zigzag};
 use super::code::renumber;
+use super::late;
 use super::op::{Op, Sent, put_sent};
 use super::record::{RankLog, Recording, Strands};
 use super::task::{Late, TaskLog};
@@ -15,12 +17,12 @@ use crate::rank::Tag;
 #[derive(Debug)]
 struct Table<T> {
     items: Vec<T>,
-    numbers: HashMap<T, u32>,
+    numbers: FxHashMap<T, u32>,
 }
 
 impl<T: Hash + Eq + Clone> Table<T> {
     fn new() -> Self {
-        Table { items: Vec::new(), numbers: HashMap::new() }
+        Table { items: Vec::new(), numbers: FxHashMap::default() }
     }
 
     fn number(&mut self, item: T) -> u32 {
@@ -39,7 +41,9 @@ impl<T: Hash + Eq + Clone> Table<T> {
 struct Task {
     name: u32,
     code: u32,
-    values: Vec<u8>,
+    spans: Vec<u8>,
+    peers: Vec<u8>,
+    sizes: Vec<u8>,
     late: Vec<u8>,
     withdrawn: Vec<u8>,
 }
@@ -117,17 +121,17 @@ impl Tables {
         let mut relative = |tag: Tag| zigzag(i64::from(tag) - i64::from(std::mem::replace(&mut last, tag)));
         for what in &log.late {
             match what {
-                Late::Got(None) => put(&mut late, 0),
+                Late::Got(None) => put(&mut late, late::NOTHING),
                 Late::Got(Some((peer, tag))) => {
-                    put(&mut late, u64::from(*peer) + 1);
+                    put(&mut late, u64::from(*peer) << 2 | late::GOT);
                     put(&mut late, relative(*tag));
                 }
-                Late::Withdrawn(it_was) => put(&mut late, (*it_was).into()),
+                Late::Withdrawn(it_was) => put(&mut late, u64::from(*it_was) << 2 | late::WITHDRAWN),
                 Late::Strand(number) => {
                     let ended = strands.ended[*number as usize];
                     let task = ended.and_then(|(log, base)| Some((*numbers.get(log as usize)?, base)));
                     let (task, base) = task.ok_or("a strand that does not end before the one that started it")?;
-                    put(&mut late, task.into());
+                    put(&mut late, u64::from(task) << 2 | late::STRAND);
                     put(&mut late, relative(base));
                 }
             }
@@ -141,7 +145,8 @@ impl Tables {
             before = receive;
         }
         let (name, code) = (self.names.number(log.name.clone()), self.codes.number(code));
-        Ok(self.tasks.number(Task { name, code, values: log.values.clone(), late, withdrawn }))
+        let [spans, peers, sizes] = [&log.spans, &log.peers, &log.sizes].map(Clone::clone);
+        Ok(self.tasks.number(Task { name, code, spans, peers, sizes, late, withdrawn }))
     }
 
     fn file(&self, header: &Header, ranks: &[u8]) -> Vec<u8> {
@@ -161,9 +166,8 @@ impl Tables {
         for task in &self.tasks.items {
             put(&mut out, task.name.into());
             put(&mut out, task.code.into());
-            list(&mut out, &task.values);
-            list(&mut out, &task.late);
-            list(&mut out, &task.withdrawn);
+            let parts = [&task.spans, &task.peers, &task.sizes, &task.late, &task.withdrawn];
+            parts.into_iter().for_each(|part| list(&mut out, part));
         }
         put(&mut out, self.answers.items.len() as u64);
         for answers in &self.answers.items {
