@@ -307,7 +307,7 @@ fn read_end(reader: &mut Reader<'_>, ranks: u32) -> Result<(End, u64), TraceErro
         _ => LISTED_PEER,
     };
     let context = reader.word("a context")?;
-    let offset = reader.at_most(u64::from(u32::MAX) - 1, "a tag")? as u32;
+    let offset = reader.word("a tag")?;
     Ok((End { peer, context, tag: TagRef { origin, offset } }, flags >> 3))
 }
 

@@ -139,7 +139,7 @@ impl Program for TaskReplay {
             _ => {}
         }
         state.calls += 1;
-        state.step(trace).unwrap_or_else(|what| state.damaged(what))
+        state.step(trace)
     }
 
     fn position(&self) -> Option<String> {
@@ -175,55 +175,57 @@ impl State {
         }
     }
 
-    /// The next call.
+    /// The next call. Gives it by itself, not within a `Result`: copying one costs as much as making it.
     #[inline]
-    fn step(&mut self, trace: &Arc<Trace>) -> Step {
+    fn step(&mut self, trace: &Arc<Trace>) -> Call {
+        macro_rules! attempt {
+            ($result:expr) => {
+                match $result {
+                    Ok(value) => value,
+                    Err(what) => return self.damaged(what),
+                }
+            };
+        }
         if self.sends.len() >= UNASKED {
-            return Ok(self.look_at_sends());
+            return self.look_at_sends();
         }
         loop {
-            let Some(number) = self.cursor.next(&trace.bytes) else { return Ok(self.end()) };
-            return Ok(match &trace.ops[number as usize] {
-                Op::Compute(span) => Call::Compute(*span),
-                Op::ComputeListed => Call::Compute(self.listed_span(trace)?),
-                Op::Send(sent) => Call::Send(self.message(trace, sent)?),
-                Op::Recv(end) => Call::Recv(self.pattern(trace, end)?),
+            let Some(number) = self.cursor.next(&trace.bytes) else { return self.end() };
+            match &trace.ops[number as usize] {
+                Op::Compute(span) => return Call::Compute(*span),
+                Op::ComputeListed => return Call::Compute(attempt!(self.listed_span(trace))),
+                Op::Send(sent) => return Call::Send(attempt!(self.message(trace, sent))),
+                Op::Recv(end) => return Call::Recv(attempt!(self.pattern(trace, end))),
                 Op::Exchange(both) => {
-                    let message = self.message(trace, &both.0)?;
-                    Call::Exchange(message, self.pattern(trace, &both.1)?)
+                    let message = attempt!(self.message(trace, &both.0));
+                    return Call::Exchange(message, attempt!(self.pattern(trace, &both.1)));
                 }
                 Op::IsendEager(sent) => {
                     self.starting = EAGER;
-                    Call::Isend(self.message(trace, sent)?)
+                    return Call::Isend(attempt!(self.message(trace, sent)));
                 }
                 Op::Isend(sent, slot) => {
-                    self.begin(*slot)?;
-                    Call::Isend(self.message(trace, sent)?)
+                    attempt!(self.begin(*slot));
+                    return Call::Isend(attempt!(self.message(trace, sent)));
                 }
                 Op::Irecv(end, slot) => {
-                    self.begin(*slot)?;
-                    let pattern = self.pattern(trace, end)?;
-                    Call::Irecv(self.received(trace, pattern))
+                    attempt!(self.begin(*slot));
+                    let pattern = attempt!(self.pattern(trace, end));
+                    return Call::Irecv(self.received(trace, pattern));
                 }
-                Op::IrecvLate { .. } | Op::Start(_) | Op::Cancel(_) => self.late(trace, number)?,
-                Op::Wait(slots, eager) => Call::Complete(self.waited(slots, *eager)?),
-                Op::WaitOne(slot) => Call::WaitAny(Requests::from_slice(&[self.free(*slot)?])),
-                Op::Poll => Call::Test { requests: Requests::new(), which: Which::Some, poll: true },
-                Op::Look => look(),
-                Op::Idle(span) => Call::Idle(*span),
-                Op::Probe(end) => Call::Probe(self.pattern(trace, end)?),
-                Op::Enter(name) => Call::Enter(trace.known[*name as usize]),
-                Op::Leave => Call::Leave,
-                Op::Yield => Call::Yield,
-                Op::TagsPointToPoint(step) => {
-                    self.move_on(Origin::PointToPoint, *step);
-                    continue;
-                }
-                Op::TagsCollective(step) => {
-                    self.move_on(Origin::Collective, *step);
-                    continue;
-                }
-            });
+                Op::IrecvLate { .. } | Op::Start(_) | Op::Cancel(_) => return attempt!(self.late(trace, number)),
+                Op::Wait(slots, eager) => return Call::Complete(attempt!(self.waited(slots, *eager))),
+                Op::WaitOne(slot) => return Call::WaitAny(Requests::from_slice(&[attempt!(self.free(*slot))])),
+                Op::Poll => return Call::Test { requests: Requests::new(), which: Which::Some, poll: true },
+                Op::Look => return look(),
+                Op::Idle(span) => return Call::Idle(*span),
+                Op::Probe(end) => return Call::Probe(attempt!(self.pattern(trace, end))),
+                Op::Enter(name) => return Call::Enter(trace.known[*name as usize]),
+                Op::Leave => return Call::Leave,
+                Op::Yield => return Call::Yield,
+                Op::TagsPointToPoint(step) => self.move_on(Origin::PointToPoint, *step),
+                Op::TagsCollective(step) => self.move_on(Origin::Collective, *step),
+            }
         }
     }
 

@@ -228,6 +228,8 @@ impl TaskRecorder {
                 self.push(Op::Start(slot));
             }
             (Asked::WaitAll(requests), ReplyKind::Completed(completions)) => self.waited(&requests, completions),
+            // To wait for nothing gives no list.
+            (Asked::WaitAll(requests), ReplyKind::Done) => self.waited(&requests, &[]),
             (Asked::Complete(requests), ReplyKind::Completed(completions)) => {
                 self.waited(&requests, completions);
                 only_done = true;
