@@ -12,8 +12,11 @@ mod interrupt;
 mod output;
 mod progress;
 mod real;
+mod record;
+mod replay;
 mod run;
 mod settings;
+mod traces;
 mod values;
 
 use std::ffi::OsString;
@@ -48,6 +51,7 @@ fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
     match args::parse(arguments)? {
         Parsed::Help(text) => output::print(&text)?,
         Parsed::Run(args) => return predict(&args),
+        Parsed::Trace(args) => traces::show(args)?,
         Parsed::Compile(language, arguments) => return compile(language, &arguments),
     }
     Ok(Exit::Predicted.code())
@@ -68,30 +72,34 @@ fn predict(args: &RunArgs) -> Result<u8, Failure> {
         return output::print(&configuration.to_toml()?).map(|()| Exit::Predicted.code());
     }
     let quiet = args.quiet || args.direct;
-    let outputs =
-        Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?.with_timeline(args.timeline.as_deref())?;
+    let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?
+        .with_timeline(args.timeline.as_deref())?
+        .and_trace(args.record.as_deref())?;
     let progress = Arc::new(Progress::default());
     interrupt::listen(&progress)?;
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
     let (mut exit, mut notes) = (Exit::Predicted, Vec::new());
-    let outcome = if configuration.is_program() {
+    let recorded = args.record.is_some();
+    let ran = if configuration.is_program() {
         capi::on_fatal(fatal);
-        real::simulate(&configuration, outputs.take_stdout(), &progress).map(|ran| {
+        real::simulate(&configuration, outputs.take_stdout(), &progress, recorded).map(|ran| {
             (exit, notes) = (ran.exit, ran.notes);
-            ran.outcome
+            ran.recorded
         })
+    } else if let Some(file) = configuration.trace() {
+        file.and_then(|file| replay::simulate(&configuration, &file, &progress, recorded))
     } else {
-        run::simulate(&configuration, &progress)
+        run::simulate(&configuration, &progress, recorded)
     };
     drop(line);
-    let mut outcome = outcome?;
+    let (mut outcome, trace) = ran?;
     stopwatch.stop(&mut outcome);
     notes.extend(fewer_workers(configuration.settings.workers, &outcome));
     if !quiet {
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
-    outputs.write(&outcome)?;
+    outputs.write(&outcome, trace.as_deref())?;
     Ok(exit.code())
 }
 

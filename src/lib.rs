@@ -17,6 +17,8 @@ pub mod engine;
 
 pub mod mpi;
 
+pub mod trace;
+
 pub mod app;
 
 pub mod capi;

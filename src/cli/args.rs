@@ -12,10 +12,11 @@ use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan};
 
 use super::exit::{Exit, Failure};
+use super::traces::{self, Asked, TraceArgs};
 use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack};
 
 /// Commands of the contract that this version does not have.
-const LATER: [&str; 6] = ["sweep", "validate", "measure", "cluster", "report", "trace"];
+const LATER: [&str; 5] = ["sweep", "validate", "measure", "cluster", "report"];
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
@@ -118,6 +119,10 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE.csv", help_heading = "Results")]
     pub profile: Option<OsString>,
 
+    /// Record what ranks do, to be replayed: mcpsim FILE.trace
+    #[arg(long, value_name = "FILE.trace", help_heading = "Results")]
+    pub record: Option<OsString>,
+
     /// Bounds of the profile's message sizes, such as 256,4KiB,64KiB
     #[arg(long, value_name = "SIZES", value_parser = parse_intervals, help_heading = "Results")]
     pub intervals: Option<Intervals>,
@@ -178,6 +183,8 @@ pub(super) enum Parsed {
     Help(String),
     /// A run.
     Run(Box<RunArgs>),
+    /// What is in a trace.
+    Trace(TraceArgs),
     /// The compiler, with these arguments.
     Compile(Language, Vec<OsString>),
 }
@@ -191,6 +198,12 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let first = arguments.get(1).and_then(|argument| argument.to_str()).unwrap_or_default();
     if let Some((_, language)) = COMPILERS.into_iter().find(|(name, _)| *name == first) {
         return Ok(Parsed::Compile(language, arguments.split_off(2)));
+    }
+    if first == "trace" {
+        return Ok(match traces::parse(&arguments[2..])? {
+            Asked::Help(text) => Parsed::Help(text),
+            Asked::Trace(args) => Parsed::Trace(args),
+        });
     }
     if first == "run" {
         arguments.remove(1);
@@ -236,13 +249,20 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) {
 
 /// Whether the file is machine code, by its first bytes.
 pub(super) fn is_elf(path: &Path) -> bool {
-    let mut magic = [0; 4];
-    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut magic));
-    read.is_ok() && magic == *b"\x7fELF"
+    first_bytes(path).starts_with(b"\x7fELF")
+}
+
+/// The first bytes of a file, of which there may be less.
+pub(super) fn first_bytes(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What cannot be read shows when all of it is.
+    let file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|of| of.is_file()));
+    let _ = file.map(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, 8), &mut bytes));
+    bytes
 }
 
 /// clap's message without its own "error: "; without arguments it is the help, which has none.
-fn usage(error: &clap::Error) -> Failure {
+pub(super) fn usage(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     let missing = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
@@ -256,6 +276,9 @@ fn check_command(args: &RunArgs) -> Result<(), Failure> {
         Some(name) if LATER.contains(&name) && !args.app.exists() => Err(not_available(name)),
         Some("run") if !args.app.exists() => {
             Err(Failure::bad_input("\"run\" stands before the options: mcpsim run [OPTIONS] APP"))
+        }
+        Some("trace") if !args.app.exists() => {
+            Err(Failure::bad_input("\"trace\" stands before all options: mcpsim trace info FILE"))
         }
         Some(name @ ("cc" | "cxx")) if !args.app.exists() => {
             Err(Failure::bad_input(format!("\"{name}\" stands before all options, which are the compiler's")))

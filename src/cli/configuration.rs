@@ -8,9 +8,11 @@ use crate::capi::cc::ProgramFile;
 use crate::config::{Document, Override};
 use crate::platform::{Platform, PlatformSource};
 
-use super::args::{RunArgs, is_elf};
+use super::args::{RunArgs, first_bytes, is_elf};
 use super::exit::Failure;
+use super::replay::TraceFile;
 use super::settings::Settings;
+use crate::trace::is_trace;
 
 /// The tables of a whole configuration, as `--show-config` prints it.
 const TABLES: [&str; 3] = ["run", "platform", "app"];
@@ -37,7 +39,13 @@ pub(super) struct Configuration {
 impl Configuration {
     /// Reads the files that `args` name, and merges the settings.
     pub fn load(args: &RunArgs) -> Result<Configuration, Failure> {
-        let mut file = if is_elf(&args.app) { of_binary(args)? } else { Document::read(&args.app)? };
+        let mut file = if is_elf(&args.app) {
+            of_binary(args)?
+        } else if is_trace(&first_bytes(&args.app)) {
+            TraceFile::document(&args.app)?
+        } else {
+            Document::read(&args.app)?
+        };
         let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let of =
             |what: &str| -> Vec<Override> { overrides.iter().filter(|over| over.key[0] == what).cloned().collect() };
@@ -54,11 +62,14 @@ impl Configuration {
         let mut app = app.expect("a whole configuration has an app");
         if let Some(first) = args.arguments.first() {
             if !ProgramFile::is_in(&app) {
-                return Err(Failure::bad_input(format!(
-                    "unexpected argument \"{}\": the described application {} takes none, change its keys with --set app.KEY=VALUE",
-                    first.display(),
-                    args.app.display()
-                )));
+                let (first, name) = (first.display(), args.app.display());
+                let why = match TraceFile::is_in(&app) {
+                    true => format!("the trace {name} takes none"),
+                    false => {
+                        format!("the described application {name} takes none, change its keys with --set app.KEY=VALUE")
+                    }
+                };
+                return Err(Failure::bad_input(format!("unexpected argument \"{first}\": {why}")));
             }
             set_arguments(&mut app, &args.arguments)?;
         }
@@ -93,6 +104,12 @@ impl Configuration {
         ProgramFile::is_in(&self.app)
     }
 
+    /// The trace, if the application is one.
+    pub fn trace(&self) -> Option<Result<TraceFile, Failure>> {
+        let load = || Ok(TraceFile::load(self.app.clone(), &self.directory, &self.app_overrides)?);
+        TraceFile::is_in(&self.app).then(load)
+    }
+
     /// The described application.
     pub fn app(&self) -> Result<App, Failure> {
         Ok(App::load(self.app.clone(), &self.app_overrides)?)
@@ -109,6 +126,10 @@ impl Configuration {
             let program = self.program()?;
             let table = toml::Table::from_iter([("program".to_owned(), program.config().into())]);
             return Ok((table, program.name));
+        }
+        if let Some(file) = self.trace() {
+            let file = file?;
+            return Ok((file.table(), file.path.display().to_string()));
         }
         let app = self.app()?;
         let mut table = app.config();

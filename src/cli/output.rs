@@ -17,6 +17,7 @@ pub(super) struct Outputs {
     json: Option<Target>,
     profile: Option<Target>,
     timeline: Option<(PathBuf, TimelineFormat)>,
+    trace: Option<PathBuf>,
     summary: bool,
 }
 
@@ -46,7 +47,7 @@ impl Outputs {
             };
             return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
         }
-        let outputs = Outputs { json, profile, timeline: None, summary: !quiet };
+        let outputs = Outputs { json, profile, timeline: None, trace: None, summary: !quiet };
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
     }
 
@@ -71,13 +72,29 @@ impl Outputs {
         Ok(Outputs { timeline: Some((PathBuf::from(name), format)), ..self })
     }
 
+    /// The same with a trace to be written.
+    pub fn and_trace(self, trace: Option<&OsStr>) -> Result<Self, Failure> {
+        let trace = match trace.map(|name| Target::new("--record", name)).transpose()? {
+            Some(Target::Stdout) => return Err(Failure::bad_input("--record -: expected a file to write")),
+            Some(Target::File(path)) => Some(path),
+            None => None,
+        };
+        Ok(Outputs { trace, ..self })
+    }
+
     /// Whether a result goes to stdout.
     pub fn take_stdout(&self) -> bool {
         [&self.json, &self.profile].into_iter().any(|target| *target == Some(Target::Stdout))
     }
 
     /// Writes the files first, so that a closed stdout (`| head`) costs no result.
-    pub fn write(&self, outcome: &Outcome) -> Result<(), Failure> {
+    pub fn write(&self, outcome: &Outcome, trace: Option<&[u8]>) -> Result<(), Failure> {
+        let put = |path: &Path, bytes: &[u8]| {
+            write_whole(path, bytes).map_err(|error| cannot_write(&path.display().to_string(), &error))
+        };
+        if let (Some(path), Some(trace)) = (&self.trace, trace) {
+            put(path, trace)?;
+        }
         let mut results = Vec::new();
         if let Some(target) = &self.json {
             let text = report::json(outcome).map_err(|error| Failure::bad_input(format!("--json: {error}")))?;
@@ -91,15 +108,13 @@ impl Outputs {
                 TimelineFormat::Perfetto => report::perfetto(outcome),
                 TimelineFormat::Paje => report::paje(outcome),
             };
-            write_whole(path, &text).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+            write_whole(path, text.as_bytes()).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
         }
         results.sort_by_key(|(target, _)| **target == Target::Stdout);
         for (target, text) in results {
             match target {
                 Target::Stdout => print(&text)?,
-                Target::File(path) => {
-                    write_whole(path, &text).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
-                }
+                Target::File(path) => put(path, text.as_bytes())?,
             }
         }
         if self.summary { print(&report::summary(outcome)) } else { Ok(()) }
@@ -144,17 +159,17 @@ fn cannot_write(name: &str, error: &io::Error) -> Failure {
 }
 
 /// Writes beside `path`, makes sure of the disk, then renames: a reader sees the old file or all of the new one.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Renaming over a link would replace the link, not the file it stands for.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(path).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
     let mode = old.map_or(Permissions::from_mode(0o666), |old| old.permissions());
     let mut beside =
         tempfile::Builder::new().prefix(".mcpsim-").suffix(".tmp").permissions(mode).tempfile_in(directory_of(path))?;
-    beside.write_all(text.as_bytes())?;
+    beside.write_all(bytes)?;
     beside.as_file().sync_all()?;
     beside.persist(path)?;
     // The rename itself is safe only once the directory is; some file systems cannot, and then nothing is lost but that.
@@ -187,7 +202,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (json, csv) = (directory.path().join("a.json"), directory.path().join("a.csv"));
         fs::write(&json, "old").unwrap();
-        outputs(Some(&json), Some(&csv)).unwrap().write(&busy()).unwrap();
+        outputs(Some(&json), Some(&csv)).unwrap().write(&busy(), None).unwrap();
         assert_eq!(entries(directory.path()), ["a.csv", "a.json"]);
         assert_eq!(fs::read_to_string(&json).unwrap(), report::json(&busy()).unwrap());
         assert_eq!(fs::read_to_string(&csv).unwrap(), report::profile_csv(&busy()));
@@ -200,7 +215,7 @@ mod tests {
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        write_whole(&link, "new").unwrap();
+        write_whole(&link, b"new").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
@@ -208,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
-        let failure = outputs(Some(Path::new("/dev/full")), None).unwrap().write(&busy()).unwrap_err();
+        let failure = outputs(Some(Path::new("/dev/full")), None).unwrap().write(&busy(), None).unwrap_err();
         assert_eq!(failure.text, "cannot write /dev/full: No space left on device (os error 28)");
         assert_eq!(failure.exit.code(), 2);
     }

@@ -8,18 +8,20 @@ use std::sync::Arc;
 
 use crate::capi::cc::ProgramFile;
 use crate::capi::{self, Job, Output, RealProgram, Stream};
-use crate::engine::{Labels, Outcome, Progress, RunOptions, Simulation};
+use crate::engine::{Labels, Progress, RunOptions, Simulation};
 use crate::mpi::check_rules;
 use crate::rank::{Ahead, Post, Rank};
+use crate::trace::Header;
 
 use super::configuration::Configuration;
 use super::exit::{Exit, Failure};
+use super::record::{self, Recorded};
 use super::run::{memory_shares, placed};
 
 /// What a run of a real program gave.
 pub(super) struct Ran {
-    /// The prediction.
-    pub outcome: Outcome,
+    /// The prediction, and the trace if one was wanted.
+    pub recorded: Recorded,
     /// How the process ends: as the first rank that ended with another code than 0.
     pub exit: Exit,
     /// What to tell the user besides.
@@ -29,7 +31,12 @@ pub(super) struct Ran {
 /// Runs the real program of `configuration`.
 ///
 /// `stdout_taken`: results go to stdout, and what the program prints to stderr.
-pub(super) fn simulate(configuration: &Configuration, stdout_taken: bool, progress: &Progress) -> Result<Ran, Failure> {
+pub(super) fn simulate(
+    configuration: &Configuration,
+    stdout_taken: bool,
+    progress: &Progress,
+    recorded: bool,
+) -> Result<Ran, Failure> {
     let settings = &configuration.settings;
     let source = configuration.platform()?;
     check_rules(&source.platform)?;
@@ -55,18 +62,24 @@ pub(super) fn simulate(configuration: &Configuration, stdout_taken: bool, progre
     let share = |rank: Rank| memory.of(sites[rank as usize]);
     let started = capi::Started { arguments: arguments(&file, &configuration.typed)?, environment: environment() };
     let options = RunOptions { restartable: false, ..settings.options() };
+    let header = Header {
+        scale: Some(platform.core.scale_factor),
+        ..record::header(&platform, sites.len(), &file.name, settings.model.name(), settings.seed)
+    };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
     // A single worker runs all code one after another anyway.
     let ahead = simulation.workers() > 1;
     let options = capi::JobOptions { ahead, ..settings.job.clone() };
     let job = Job::new(program, platform.clone(), sites.clone(), share, started, options, output);
     let job = Arc::new(job);
+    let header = recorded.then_some(&header);
     let program = |rank| RealProgram::new(job.clone(), rank);
-    let outcome = if ahead {
+    let recorded = if ahead {
         let post = Arc::new(Post::new(sites.len() as u32));
-        simulation.run(|rank| Ahead::new(Box::new(program(rank)), rank, post.clone()), progress)?
+        let program = |rank| Ahead::new(Box::new(program(rank)), rank, post.clone());
+        record::run(&simulation, program, progress, header)?
     } else {
-        simulation.run(program, progress)?
+        record::run(&simulation, program, progress, header)?
     };
     let endings = job.endings();
     let mut notes = Vec::new();
@@ -86,7 +99,7 @@ pub(super) fn simulate(configuration: &Configuration, stdout_taken: bool, progre
         });
     }
     notes.extend(endings.leaks.iter().map(|(rank, what)| format!("rank {rank} has not freed {what}")));
-    Ok(Ran { outcome, exit, notes })
+    Ok(Ran { recorded, exit, notes })
 }
 
 /// `argv`: the program's name as the user gave it, and its arguments.

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 
 use crate::app::Target;
-use crate::engine::{Labels, Outcome, Progress, Simulation};
+use crate::engine::{Labels, Progress, Simulation};
 use crate::mpi::{Process, check_rules};
 use crate::platform::{Placement, Platform, Shape, Site};
 use crate::rank::Rank;
 
 use super::configuration::Configuration;
 use super::exit::Failure;
+use super::record::{self, Recorded};
 use super::settings::Settings;
 use super::values::{Model, PlacementChoice};
 
 /// Loads the platform and the application, places the ranks, and runs.
 ///
 /// Everything that can be wrong with the input shows here, before the first event.
-pub(super) fn simulate(configuration: &Configuration, progress: &Progress) -> Result<Outcome, Failure> {
+pub(super) fn simulate(
+    configuration: &Configuration,
+    progress: &Progress,
+    recorded: bool,
+) -> Result<Recorded, Failure> {
     let settings = &configuration.settings;
     let source = configuration.platform()?;
     check_rules(&source.platform)?;
@@ -41,7 +46,9 @@ pub(super) fn simulate(configuration: &Configuration, progress: &Progress) -> Re
         let share = memory.of(sites[rank as usize]);
         Process::new(bound.program(rank, share), platform.clone(), share)
     };
-    Ok(Simulation::new(&platform, sites.clone(), settings.options(), labels).run(make, progress)?)
+    let header = record::header(&platform, sites.len(), app.name(), settings.model.name(), settings.seed);
+    let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
+    record::run(&simulation, make, progress, recorded.then_some(&header))
 }
 
 /// The platform as the model sees it, and the ranks' places on it.

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod collectives;
+pub mod replays;
 
 use std::sync::{Arc, Mutex};
 
@@ -160,7 +161,7 @@ pub const HAND_ON: u32 = 2;
 pub const ECHO: u32 = 3;
 
 /// What scripts saw: the rank, its strand (0 is the main program), and what.
-type Log = Arc<Mutex<Vec<(Rank, u32, Saw)>>>;
+pub type Log = Arc<Mutex<Vec<(Rank, u32, Saw)>>>;
 
 /// What the reply at hand answers, where that matters.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -189,7 +190,7 @@ pub struct Script {
 }
 
 impl Script {
-    fn new(rank: Rank, lines: Vec<Do>, log: Log) -> Self {
+    pub fn new(rank: Rank, lines: Vec<Do>, log: Log) -> Self {
         Script {
             rank,
             strand: 0,
@@ -378,7 +379,11 @@ pub fn run_placed(
     let options = RunOptions { workers: Some(workers), pairs: true, ..RunOptions::default() };
     let log = Log::default();
     let make = |rank: Rank| Script::new(rank, scripts[rank as usize].clone(), log.clone());
-    let outcome = Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())?;
+    let simulation = Simulation::new(platform, sites.clone(), options, Labels::default());
+    let outcome = simulation.run(make, &Progress::default())?;
+    if workers == 1 {
+        replays::check(platform, &sites, scripts, &outcome);
+    }
     let mut saw = log.lock().unwrap().clone();
     // Which task of a rank runs first on the host has no meaning.
     saw.sort_by_key(|&(rank, strand, _)| (rank, strand));

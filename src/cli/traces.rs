@@ -1,0 +1,88 @@
+//! `mcpsim trace`: what is in a trace.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::trace;
+
+use super::args::usage;
+use super::exit::Failure;
+use super::output::print;
+use super::replay::TraceFile;
+
+/// Shows what is in a trace that --record wrote
+#[derive(Clone, Debug, Parser)]
+#[command(name = "mcpsim trace", term_width = 80, disable_help_subcommand = true)]
+pub(super) struct TraceArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum What {
+    /// What was recorded, and how it is kept
+    Info(Of),
+    /// The first calls of a rank
+    Head {
+        #[command(flatten)]
+        of: Of,
+        /// Whose calls
+        #[arg(long, value_name = "RANK", default_value_t = 0)]
+        rank: u32,
+        /// How many
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+        calls: u64,
+    },
+    /// Calls by kind, and how they are spread over ranks
+    Stats(Of),
+}
+
+#[derive(Args, Clone, Debug)]
+struct Of {
+    /// The trace
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// This text.
+    Help(String),
+    /// Of a trace.
+    Trace(TraceArgs),
+}
+
+/// Reads what follows `mcpsim trace`.
+pub(super) fn parse(arguments: &[OsString]) -> Result<Asked, Failure> {
+    let line = std::iter::once("mcpsim trace".into()).chain(arguments.iter().cloned());
+    match TraceArgs::command().try_get_matches_from(line).and_then(|matches| TraceArgs::from_arg_matches(&matches)) {
+        Ok(args) => Ok(Asked::Trace(args)),
+        Err(error) if error.exit_code() == 0 => Ok(Asked::Help(error.to_string())),
+        Err(error) => Err(usage(&error)),
+    }
+}
+
+/// Prints what `args` ask for.
+pub(super) fn show(args: TraceArgs) -> Result<(), Failure> {
+    let read = |of: Of| TraceFile { path: of.file }.read();
+    match args.what {
+        What::Info(of) => print(&trace::info(&read(of)?)),
+        What::Stats(of) => print(&trace::stats(&read(of)?)),
+        What::Head { of, rank, calls } => {
+            let name = of.file.display().to_string();
+            let trace = Arc::new(read(of)?);
+            let ranks = trace.header().ranks;
+            if rank >= ranks {
+                return Err(Failure::bad_input(format!(
+                    "--rank {rank}: expected 0 to {}, a rank of {name}",
+                    ranks - 1
+                )));
+            }
+            print(&trace::head(&trace, rank, calls))
+        }
+    }
+}

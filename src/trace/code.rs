@@ -1,0 +1,127 @@
+//! Reading a folded sequence (see `fold`) straight from its bytes.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::bytes::{get, put};
+use super::fold::DEEPEST;
+
+/// A place in a folded sequence.
+#[derive(Clone, Debug)]
+pub(super) struct Cursor {
+    at: usize,
+    end: usize,
+    last: usize,
+    loops: SmallVec<[Turn; 2]>,
+}
+
+/// A loop that the cursor is in.
+#[derive(Clone, Debug)]
+struct Turn {
+    start: usize,
+    end: usize,
+    /// This one included.
+    left: u64,
+}
+
+impl Cursor {
+    /// The beginning of the sequence whose bytes are at `range`; [`check`] has looked at them.
+    pub fn new(range: Range<usize>) -> Self {
+        Cursor { at: range.start, end: range.end, last: range.end, loops: SmallVec::new() }
+    }
+
+    /// The next number.
+    #[inline(always)]
+    pub fn next(&mut self, bytes: &[u8]) -> Option<u32> {
+        loop {
+            if self.at == self.end {
+                if !self.turn() {
+                    return None;
+                }
+                continue;
+            }
+            let word = get(bytes, &mut self.at)?;
+            if word & 1 == 0 {
+                return Some((word >> 1) as u32);
+            }
+            let length = get(bytes, &mut self.at)?;
+            self.end = self.at + length as usize;
+            self.loops.push(Turn { start: self.at, end: self.end, left: word >> 1 });
+        }
+    }
+
+    /// Goes on at the end of a loop's body; false at the end of all.
+    fn turn(&mut self) -> bool {
+        let Some(turn) = self.loops.last_mut() else { return false };
+        turn.left -= 1;
+        if turn.left > 0 {
+            self.at = turn.start;
+        } else {
+            self.loops.pop();
+            self.end = self.loops.last().map_or(self.last, |turn| turn.end);
+        }
+        true
+    }
+}
+
+/// Checks the folded sequence at `range`: that it can be read, that its numbers are ones for which `is_call` has an answer,
+/// and that each loop has at least one turn and a call in it, so that no time passes without one.
+pub(super) fn check(bytes: &[u8], range: Range<usize>, is_call: &dyn Fn(u32) -> Option<bool>) -> Result<bool, String> {
+    check_body(bytes, range, is_call, 0)
+}
+
+fn check_body(
+    bytes: &[u8],
+    range: Range<usize>,
+    is_call: &dyn Fn(u32) -> Option<bool>,
+    depth: u8,
+) -> Result<bool, String> {
+    let bytes = &bytes[..range.end];
+    let mut at = range.start;
+    let mut calls = false;
+    while at < range.end {
+        let start = at;
+        let number = |at: &mut usize| get(bytes, at).ok_or_else(|| format!("byte {start}: expected a number"));
+        let word = number(&mut at)?;
+        if word & 1 == 0 {
+            let known = u32::try_from(word >> 1).ok().and_then(is_call);
+            calls |= known.ok_or_else(|| format!("byte {start}: there is no operation {}", word >> 1))?;
+            continue;
+        }
+        let length = number(&mut at)?;
+        if word >> 1 == 0 {
+            return Err(format!("byte {start}: expected a loop of at least one turn"));
+        }
+        if depth == DEEPEST {
+            return Err(format!("byte {start}: expected loops within loops at most {DEEPEST} deep"));
+        }
+        let end =
+            usize::try_from(length).ok().and_then(|length| at.checked_add(length)).filter(|&end| end <= range.end);
+        let end = end.ok_or_else(|| format!("byte {start}: a loop of {length} bytes goes past the end"))?;
+        if !check_body(bytes, at..end, is_call, depth + 1)? {
+            return Err(format!("byte {start}: expected a loop with a call in it"));
+        }
+        calls = true;
+        at = end;
+    }
+    Ok(calls)
+}
+
+/// Copies a folded sequence with its numbers changed by `map`.
+pub(super) fn renumber(bytes: &[u8], map: &[u32], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while let Some(word) = get(bytes, &mut at) {
+        if word & 1 == 0 {
+            put(out, u64::from(map[(word >> 1) as usize]) << 1);
+            continue;
+        }
+        let length = get(bytes, &mut at).unwrap_or(0) as usize;
+        let mut body = Vec::new();
+        renumber(&bytes[at..at + length], map, &mut body);
+        put(out, word);
+        put(out, body.len() as u64);
+        out.extend(body);
+        at += length;
+    }
+}

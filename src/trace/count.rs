@@ -1,0 +1,153 @@
+//! What there is in a trace, counted without unfolding it.
+
+use std::ops::Range;
+
+use super::bytes::get;
+use super::late::{self, Late};
+use super::op::{LISTED_SIZE, Op, Sent};
+use super::read::{Task, Trace};
+use crate::rank::Rank;
+use crate::units::SimSpan;
+
+/// What a rank does, its strands included. Sums that are too large stay at the greatest number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls.
+    pub calls: u64,
+    /// Messages sent; those that are served and their answers included.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Time of its own code, and of what collectives combine.
+    pub compute: SimSpan,
+    /// Strands.
+    pub strands: u64,
+}
+
+impl Counts {
+    /// With `other`.
+    pub fn plus(self, other: Counts) -> Counts {
+        Counts {
+            calls: self.calls.saturating_add(other.calls),
+            messages: self.messages.saturating_add(other.messages),
+            bytes: self.bytes.saturating_add(other.bytes),
+            compute: self.compute + other.compute,
+            strands: self.strands.saturating_add(other.strands),
+        }
+    }
+
+    /// So many times.
+    fn times(self, times: u64) -> Counts {
+        Counts {
+            calls: self.calls.saturating_mul(times),
+            messages: self.messages.saturating_mul(times),
+            bytes: self.bytes.saturating_mul(times),
+            compute: SimSpan::from_ps(self.compute.as_ps().saturating_mul(times)),
+            strands: self.strands.saturating_mul(times),
+        }
+    }
+}
+
+impl Trace {
+    /// What each rank does, by rank.
+    pub fn counts(&self) -> Vec<Counts> {
+        let codes: Vec<Vec<u64>> = self.codes.iter().map(|code| self.executed(code.clone())).collect();
+        let mut tasks: Vec<Counts> = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            let counts = self.of_task(task, &codes[task.code as usize], &tasks);
+            tasks.push(counts);
+        }
+        let answers: Vec<Counts> = self.answers.iter().map(|answers| of_messages(answers)).collect();
+        let of_rank = |(rank, task): (usize, &u32)| {
+            let served = self.served.get(&(rank as Rank)).into_iter().flat_map(|runs| runs.iter());
+            let runs = served.flat_map(|(_, runs)| runs).map(|&(answer, count)| answers[answer as usize].times(count));
+            runs.fold(tasks[*task as usize], Counts::plus)
+        };
+        self.ranks.iter().enumerate().map(of_rank).collect()
+    }
+
+    /// How often all ranks together execute each kind of operation, by its word, most first.
+    pub fn kinds(&self) -> Vec<(&'static str, u64)> {
+        let codes: Vec<Vec<u64>> = self.codes.iter().map(|code| self.executed(code.clone())).collect();
+        // How often each task is run: a strand is an earlier task than who starts it.
+        let mut runs = vec![0u64; self.tasks.len()];
+        self.ranks.iter().for_each(|&task| runs[task as usize] += 1);
+        let mut kinds: Vec<(&'static str, u64)> = Vec::new();
+        for (number, task) in self.tasks.iter().enumerate().rev() {
+            let times = runs[number];
+            self.strands(task).for_each(|strand| runs[strand] = runs[strand].saturating_add(times));
+            for (op, count) in self.ops.iter().zip(&codes[task.code as usize]).filter(|(op, _)| op.is_call()) {
+                let count = count.saturating_mul(times);
+                match kinds.iter_mut().find(|(word, _)| *word == op.word()) {
+                    Some((_, sum)) => *sum = sum.saturating_add(count),
+                    None => kinds.push((op.word(), count)),
+                }
+            }
+        }
+        kinds.retain(|(_, count)| *count > 0);
+        kinds.sort_by_key(|&(word, count)| (std::cmp::Reverse(count), word));
+        kinds
+    }
+
+    /// How often each operation is executed in a sequence.
+    fn executed(&self, code: Range<usize>) -> Vec<u64> {
+        let mut counts = vec![0u64; self.ops.len()];
+        let mut add = |number: u32, times: u64| {
+            let count = &mut counts[number as usize];
+            *count = count.saturating_add(times);
+        };
+        walk(&self.bytes[..code.end], code.start, 1, &mut add);
+        counts
+    }
+
+    fn of_task(&self, task: &Task, executed: &[u64], earlier: &[Counts]) -> Counts {
+        let mut all = Counts::default();
+        for (op, &count) in self.ops.iter().zip(executed).filter(|(op, _)| op.is_call()) {
+            let one = match op {
+                Op::Compute(span) => Counts { compute: *span, ..Counts::default() },
+                Op::Send(sent) | Op::IsendEager(sent) | Op::Isend(sent, _) => of_messages(&[*sent]),
+                Op::Exchange(both) => of_messages(&[both.0]),
+                _ => Counts::default(),
+            };
+            all = all.plus(Counts { calls: 1, ..one }.times(count));
+        }
+        let listed = |range: &Range<usize>| numbers(&self.bytes, range.clone());
+        for value in listed(&task.spans) {
+            all.compute += if value & 1 == 0 { SimSpan::from_ns(value >> 1) } else { SimSpan::from_ps(value >> 1) };
+        }
+        all.bytes = listed(&task.sizes).fold(all.bytes, u64::saturating_add);
+        self.strands(task)
+            .fold(all, |all, strand| all.plus(Counts { strands: 1, ..Counts::default() }).plus(earlier[strand]))
+    }
+
+    /// The tasks of the strands that a task starts.
+    fn strands(&self, task: &Task) -> impl Iterator<Item = usize> {
+        let mut range = task.late.clone();
+        let late = std::iter::from_fn(move || late::next(&self.bytes, &mut range));
+        late.filter_map(|late| if let Late::Strand(task, _) = late { Some(task as usize) } else { None })
+    }
+}
+
+fn of_messages(sent: &[Sent]) -> Counts {
+    let sizes = sent.iter().map(|sent| if sent.size == LISTED_SIZE { 0 } else { sent.size });
+    Counts { messages: sent.len() as u64, bytes: sizes.fold(0, u64::saturating_add), ..Counts::default() }
+}
+
+/// The numbers at `range`.
+fn numbers(bytes: &[u8], mut range: Range<usize>) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || get(&bytes[..range.end], &mut range.start))
+}
+
+/// Gives each number of a folded sequence, which has been checked, with how often it is executed.
+fn walk(bytes: &[u8], start: usize, times: u64, add: &mut impl FnMut(u32, u64)) {
+    let mut at = start;
+    while let Some(word) = get(bytes, &mut at) {
+        if word & 1 == 0 {
+            add((word >> 1) as u32, times);
+            continue;
+        }
+        let length = get(bytes, &mut at).unwrap_or(0) as usize;
+        walk(&bytes[..at + length], at, times.saturating_mul(word >> 1), add);
+        at += length;
+    }
+}

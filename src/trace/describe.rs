@@ -1,0 +1,171 @@
+//! What `mcpsim trace` says of a trace: text in at most 80 columns.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::VERSION;
+use super::count::Counts;
+use super::read::Trace;
+use crate::rank::{COMPLETE, Call, Message, Pattern, Program, Rank, Reply, ReplyKind, SendMode, Source, TagPattern};
+use crate::units::{Bytes, SimSpan, SimTime};
+
+/// Of what was recorded, and how it is kept.
+pub fn info(trace: &Trace) -> String {
+    let header = trace.header();
+    let all = trace.counts().into_iter().fold(Counts::default(), Counts::plus);
+    let [n, c, t] = header.nct;
+    let size = trace.bytes.len() as u64;
+    let compute = match header.scale {
+        None => "described".to_owned(),
+        Some(scale) => format!("real code, its times multiplied by {scale}"),
+    };
+    let mut text = format!("{}: {}\n\n", clip(&header.app, 60), count(header.ranks.into(), "rank", "ranks"));
+    let mut line = |key: &str, value: String| _ = writeln!(text, "  {key:<12} {value}");
+    line("recorded by", format!("mcpsim {}, format {VERSION}", clip(&header.mcpsim, 20)));
+    line("on", format!("{} ({n}, {c}, {t}), model {}", clip(&header.platform, 30), clip(&header.model, 10)));
+    line("seed", header.seed.to_string());
+    line("blocks", compute);
+    line("calls", thousands(all.calls));
+    line("messages", format!("{}, {}", thousands(all.messages), Bytes::new(all.bytes)));
+    line("computing", format!("{}, all ranks together", all.compute));
+    line("file", format!("{}{}", Bytes::new(size), each(size, all.messages)));
+    let (ops, codes, tasks) = (trace.ops.len(), trace.codes.len(), trace.tasks.len());
+    line("kept as", format!("{ops} operations, {codes} sequences, {tasks} tasks"));
+    text
+}
+
+fn each(size: u64, messages: u64) -> String {
+    if messages == 0 { String::new() } else { format!(", {:.2} B a message", size as f64 / messages as f64) }
+}
+
+/// Calls by kind, and how they are spread over ranks.
+pub fn stats(trace: &Trace) -> String {
+    let mut text = String::from("  calls by kind          count    share\n");
+    let kinds = trace.kinds();
+    let all = kinds.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+    for (word, number) in kinds {
+        let share = number as f64 * 100.0 / all.max(1) as f64;
+        _ = writeln!(text, "  {word:<10} {:>17} {share:>7.1}%", thousands(number));
+    }
+    let counts = trace.counts();
+    _ = writeln!(
+        text,
+        "\n  {:<10} {:>17} {:>14} {:<6} {:>14} {:<6}",
+        "a rank", "mean", "least", "@rank", "most", "@rank"
+    );
+    let mut row = |name: &str, value: fn(&Counts) -> u64, shown: fn(u64) -> String| {
+        let numbered = || counts.iter().map(value).zip(0u32..);
+        let Some((least, at_least)) = numbered().min_by_key(|&(value, _)| value) else { return };
+        let (most, at_most) =
+            numbered().max_by_key(|&(value, rank)| (value, std::cmp::Reverse(rank))).unwrap_or((0, 0));
+        let sum: u128 = numbered().map(|(value, _)| u128::from(value)).sum();
+        let mean = shown((sum / counts.len().max(1) as u128) as u64);
+        _ = writeln!(
+            text,
+            "  {name:<10} {mean:>17} {:>14} {at_least:<6} {:>14} {at_most:<6}",
+            shown(least),
+            shown(most)
+        );
+    };
+    row("calls", |counts| counts.calls, thousands);
+    row("messages", |counts| counts.messages, thousands);
+    row("volume", |counts| counts.bytes, |bytes| Bytes::new(bytes).to_string());
+    row("computing", |counts| counts.compute.as_ps(), |span| SimSpan::from_ps(span).to_string());
+    row("strands", |counts| counts.strands, thousands);
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// The first `calls` calls of `rank`, one a line.
+pub fn head(trace: &Arc<Trace>, rank: Rank, calls: u64) -> String {
+    let mut program = trace.program(rank);
+    let mut text = String::new();
+    let mut started = 0;
+    let mut kind = ReplyKind::Begin;
+    for number in 1..=calls {
+        let call = program.next(Reply { clock: SimTime::ZERO, kind });
+        _ = writeln!(text, "{}", clip(&format!("{number:>7}  {}", described(&call, started)), 80));
+        kind = match call {
+            Call::Finish | Call::Fail(_) => return text,
+            Call::Isend(_) | Call::Irecv(_) | Call::Start(_) => {
+                started += 1;
+                ReplyKind::Started(started - 1)
+            }
+            _ => ReplyKind::Done,
+        };
+    }
+    text
+}
+
+/// A call in words; what it starts gets the number `next`.
+fn described(call: &Call, next: u32) -> String {
+    let requests = |requests: &[u32]| {
+        let shown = requests.iter().filter(|&&id| id != COMPLETE).map(|id| format!("#{id}"));
+        shown.collect::<Vec<_>>().join(" ")
+    };
+    match call {
+        Call::Compute(span) => format!("compute {span}"),
+        Call::Send(message) => format!("send {}", sent(message)),
+        Call::Recv(pattern) => format!("recv {}", received(pattern)),
+        Call::Exchange(message, pattern) => format!("sendrecv {}, {}", sent(message), received(pattern)),
+        Call::Isend(message) => format!("isend #{next} {}", sent(message)),
+        Call::Irecv(pattern) => format!("irecv #{next} {}", received(pattern)),
+        Call::WaitAll(all) | Call::Complete(all) => format!("wait {}", requests(all)),
+        Call::WaitAny(all) => format!("waitany {}", requests(all)),
+        Call::Test { poll: true, .. } => "poll in vain".to_owned(),
+        Call::Test { .. } => "look".to_owned(),
+        Call::Idle(span) => format!("idle at most {span}"),
+        Call::Cancel(id) => format!("cancel #{id}"),
+        Call::Probe(pattern) | Call::Iprobe(pattern) => format!("probe {}", received(pattern)),
+        Call::Start(strand) => format!("start #{next} {}", strand.position().unwrap_or_default()),
+        Call::Enter(name) => format!("enter {name}"),
+        Call::Leave => "leave".to_owned(),
+        Call::Yield => "yield".to_owned(),
+        Call::Finish => "finish".to_owned(),
+        Call::Fail(error) => format!("fail: {}", error.what),
+    }
+}
+
+fn sent(message: &Message) -> String {
+    let mode = match message.mode {
+        SendMode::Standard => "",
+        SendMode::Synchronous => ", synchronous",
+        SendMode::Buffered => ", buffered",
+    };
+    let Message { to, tag, context, size, .. } = message;
+    format!("{size} to {to}, tag {tag}, context {context}{mode}")
+}
+
+fn received(pattern: &Pattern) -> String {
+    let from = match pattern.from {
+        Source::Rank(rank) => rank.to_string(),
+        Source::Any => "any".to_owned(),
+    };
+    let tag = match pattern.tag {
+        TagPattern::Tag(tag) => tag.to_string(),
+        TagPattern::Any => "any".to_owned(),
+    };
+    format!("from {from}, tag {tag}, context {}", pattern.context)
+}
+
+/// A number with commas.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn count(number: u64, one: &str, more: &str) -> String {
+    format!("{} {}", thousands(number), if number == 1 { one } else { more })
+}
+
+/// At most so many characters, none of which moves the cursor.
+fn clip(text: &str, most: usize) -> String {
+    let shown: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).take(most).collect();
+    shown
+}

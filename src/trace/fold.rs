@@ -1,0 +1,279 @@
+//! Folds loops in a sequence of numbers while it is being made: repetitions, also within repetitions.
+//!
+//! The end of the sequence is compared with what stands before it: where the last w nodes are the same as the w before
+//! them, both become a loop of two turns; where they are the body of the loop before them, it gets one turn more. Which
+//! w may be is seen from the earlier places of the last number; hashes of prefixes tell at once whether it is worth a
+//! look. What is further back than a few of the longest periods is put into bytes and no longer looked at.
+//!
+//! The bytes, numbers as in `bytes`: twice a number stands for itself; twice a count and one, a length, and so many bytes
+//! for a loop of so many turns with this body.
+
+use super::bytes::put;
+
+/// The longest period there may be.
+pub(super) const LONGEST: usize = 2048;
+/// How many earlier places of a number are looked at.
+const PLACES: usize = 12;
+/// The greatest depth of loops.
+pub(super) const DEEPEST: u8 = 32;
+/// No earlier place.
+const NONE: u64 = u64::MAX;
+
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+const POWERS: [u64; LONGEST + 1] = {
+    let mut powers = [1u64; LONGEST + 1];
+    let mut at = 1;
+    while at <= LONGEST {
+        powers[at] = powers[at - 1].wrapping_mul(BASE);
+        at += 1;
+    }
+    powers
+};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Node {
+    One(u32),
+    Loop(Box<Loop>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Loop {
+    turns: u64,
+    hash: u64,
+    depth: u8,
+    body: Vec<Node>,
+}
+
+fn mix(value: u64) -> u64 {
+    let value = (value ^ value >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    value ^ value >> 29
+}
+
+impl Node {
+    fn hash(&self) -> u64 {
+        match self {
+            Node::One(number) => mix(u64::from(*number) + 1),
+            Node::Loop(inner) => mix(inner.hash ^ mix(inner.turns).rotate_left(17)),
+        }
+    }
+
+    /// The number it ends with: the last node of a body is a number, because loops are found when one is put in.
+    fn last(&self) -> u32 {
+        match self {
+            Node::One(number) => *number,
+            Node::Loop(inner) => inner.body.last().map_or(0, Node::last),
+        }
+    }
+
+    fn depth(&self) -> u8 {
+        match self {
+            Node::One(_) => 0,
+            Node::Loop(inner) => inner.depth,
+        }
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Node::One(number) => put(out, u64::from(*number) << 1),
+            Node::Loop(inner) => {
+                put(out, inner.turns << 1 | 1);
+                let mut body = Vec::new();
+                inner.body.iter().for_each(|node| node.put(&mut body));
+                put(out, body.len() as u64);
+                out.extend(body);
+            }
+        }
+    }
+}
+
+/// A sequence that is being folded.
+#[derive(Debug)]
+pub(super) struct Folder {
+    longest: usize,
+    sealed: Vec<u8>,
+    /// The number of nodes that are sealed.
+    base: u64,
+    nodes: Vec<Node>,
+    /// The hash of all nodes before the n-th.
+    hashes: Vec<u64>,
+    /// The earlier place that ends with the same number, by node.
+    earlier: Vec<u64>,
+    /// The last place that ends with a number, by number.
+    last: Vec<u64>,
+}
+
+impl Folder {
+    /// An empty sequence, in which loops of up to `longest` nodes are found.
+    pub fn new(longest: usize) -> Self {
+        Folder {
+            longest: longest.clamp(1, LONGEST),
+            sealed: Vec::new(),
+            base: 0,
+            nodes: Vec::new(),
+            hashes: vec![0],
+            earlier: Vec::new(),
+            last: Vec::new(),
+        }
+    }
+
+    /// Appends `number`.
+    pub fn push(&mut self, number: u32) {
+        let mut place = self.last.get(number as usize).copied().unwrap_or(NONE);
+        self.append(Node::One(number));
+        for _ in 0..PLACES {
+            if place == NONE || place < self.base {
+                break;
+            }
+            let at = (place - self.base) as usize;
+            let period = self.nodes.len() - 1 - at;
+            if period > self.longest {
+                break;
+            }
+            if self.fold(at, period) {
+                break;
+            }
+            place = self.earlier[at];
+        }
+        if self.nodes.len() >= 4 * self.longest {
+            self.seal(self.nodes.len() - 2 * self.longest);
+        }
+    }
+
+    /// All of it.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.seal(self.nodes.len());
+        self.sealed
+    }
+
+    /// Folds the last `period` nodes, which come after the one at `at`, into what is there; false if they differ.
+    fn fold(&mut self, at: usize, period: usize) -> bool {
+        let (start, tail) = (at + 1, self.hash(at + 1, period));
+        match &self.nodes[at] {
+            Node::Loop(inner) => {
+                if inner.hash != tail || inner.body.len() != period || inner.body != self.nodes[start..] {
+                    return false;
+                }
+                (0..period).for_each(|_| _ = self.remove());
+                if let Node::Loop(inner) = &mut self.nodes[at] {
+                    inner.turns += 1;
+                }
+                self.hashes[start] = self.after(at);
+            }
+            Node::One(_) => {
+                if start < period
+                    || self.hash(start - period, period) != tail
+                    || self.nodes[start - period..start] != self.nodes[start..]
+                {
+                    return false;
+                }
+                let depth = 1 + self.nodes[start..].iter().map(Node::depth).max().unwrap_or(0);
+                if depth > DEEPEST {
+                    return false;
+                }
+                let mut body: Vec<Node> = (0..period).map(|_| self.remove()).collect();
+                body.reverse();
+                (0..period).for_each(|_| _ = self.remove());
+                self.append(Node::Loop(Box::new(Loop { turns: 2, hash: tail, depth, body })));
+            }
+        }
+        true
+    }
+
+    /// The hash of `count` nodes from `start`.
+    fn hash(&self, start: usize, count: usize) -> u64 {
+        self.hashes[start + count].wrapping_sub(self.hashes[start].wrapping_mul(POWERS[count]))
+    }
+
+    /// The hash of all nodes up to the one at `at`, which has changed or is new.
+    fn after(&self, at: usize) -> u64 {
+        self.hashes[at].wrapping_mul(BASE).wrapping_add(self.nodes[at].hash())
+    }
+
+    fn append(&mut self, node: Node) {
+        let last = node.last() as usize;
+        if last >= self.last.len() {
+            self.last.resize(last + 1, NONE);
+        }
+        let at = self.nodes.len();
+        self.earlier.push(std::mem::replace(&mut self.last[last], self.base + at as u64));
+        self.nodes.push(node);
+        self.hashes.push(self.after(at));
+    }
+
+    fn remove(&mut self) -> Node {
+        let node = self.nodes.pop().expect("only what is there is folded");
+        self.hashes.pop();
+        self.last[node.last() as usize] = self.earlier.pop().expect("each node has one");
+        node
+    }
+
+    /// Puts the first `count` nodes into bytes.
+    fn seal(&mut self, count: usize) {
+        self.nodes.drain(..count).for_each(|node| node.put(&mut self.sealed));
+        self.hashes.drain(..count);
+        self.earlier.drain(..count);
+        self.base += count as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::code::{Cursor, check};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn fold(numbers: &[u32], longest: usize) -> Vec<u8> {
+        let mut folder = Folder::new(longest);
+        numbers.iter().for_each(|&number| folder.push(number));
+        folder.finish()
+    }
+
+    fn unfold(bytes: &[u8]) -> Vec<u32> {
+        let mut cursor = Cursor::new(0..bytes.len());
+        std::iter::from_fn(|| cursor.next(bytes)).collect()
+    }
+
+    #[test]
+    fn a_loop_takes_the_room_of_one_turn() {
+        let turn: Vec<u32> = (0..20).collect();
+        let loops = fold(&turn.repeat(1000), 64);
+        assert_eq!(loops.len(), 20 + 3);
+        assert_eq!(unfold(&loops), turn.repeat(1000));
+    }
+
+    #[test]
+    fn loops_within_loops_are_found() {
+        let turn = [&[1, 2].repeat(50)[..], &[3], &[4].repeat(7), &[5]].concat();
+        let loops = fold(&turn.repeat(100), 64);
+        assert!(loops.len() <= 20, "{} bytes", loops.len());
+        assert_eq!(unfold(&loops), turn.repeat(100));
+    }
+
+    #[test]
+    fn what_comes_before_and_after_a_loop_stays() {
+        let numbers = [&[9, 8, 7][..], &[1, 2, 3, 4].repeat(30), &[1, 2, 9]].concat();
+        let loops = fold(&numbers, 64);
+        assert_eq!(loops.len(), 3 + 2 + 4 + 3);
+        assert_eq!(unfold(&loops), numbers);
+    }
+
+    #[test]
+    fn a_period_may_be_as_long_as_said_and_no_longer() {
+        let turn: Vec<u32> = (0..50).collect();
+        assert_eq!(fold(&turn.repeat(10), 50).len(), 52);
+        assert_eq!(fold(&turn.repeat(10), 49).len(), 500);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_folded_unfolds_to_the_same(
+            parts in proptest::collection::vec((proptest::collection::vec(0u32..5, 1..6), 1usize..9), 0..40),
+            longest in 1usize..20,
+        ) {
+            let numbers: Vec<u32> = parts.iter().flat_map(|(part, turns)| part.repeat(*turns)).collect();
+            let bytes = fold(&numbers, longest);
+            prop_assert_eq!(unfold(&bytes), numbers);
+            prop_assert!(check(&bytes, 0..bytes.len(), &|number| (number < 5).then_some(true)).is_ok());
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Reading a trace. All that is read is checked, so that a file of any content gives a trace that can be replayed or an
+//! error; what a replay takes up of memory is in proportion to the file.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::bytes::Reader;
+use super::code::check;
+use super::late::{self, Late};
+use super::names::name_of;
+use super::op::{Op, Sent, read_sent};
+use super::{Header, MAGIC, TraceError, VERSION, checksum};
+use crate::rank::Rank;
+
+/// What a rank of a trace served: by sender, in increasing order, runs of equal answers.
+pub(super) type Runs = Vec<(Rank, Vec<(u32, u64)>)>;
+
+/// A trace that has been read.
+#[derive(Debug)]
+pub struct Trace {
+    pub(super) header: Header,
+    pub(super) bytes: Vec<u8>,
+    pub(super) names: Vec<String>,
+    /// The same as the engine takes them.
+    pub(super) known: Vec<&'static str>,
+    pub(super) ops: Vec<Op>,
+    pub(super) codes: Vec<Range<usize>>,
+    pub(super) tasks: Vec<Task>,
+    pub(super) answers: Vec<Vec<Sent>>,
+    pub(super) ranks: Vec<u32>,
+    pub(super) served: FxHashMap<Rank, Arc<Runs>>,
+}
+
+/// A rank's program or a strand: where its parts are.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub name: u32,
+    pub code: u32,
+    pub spans: Range<usize>,
+    pub peers: Range<usize>,
+    pub sizes: Range<usize>,
+    pub late: Range<usize>,
+    pub withdrawn: Range<usize>,
+}
+
+/// Whether a file that begins like this is a trace.
+pub fn is_trace(start: &[u8]) -> bool {
+    start.starts_with(MAGIC)
+}
+
+/// The length of what stands before the body: magic, version, length, checksum.
+const FRONT: usize = 8 + 4 + 8 + 8;
+
+impl Trace {
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn read(bytes: Vec<u8>) -> Result<Trace, TraceError> {
+        check_front(&bytes)?;
+        let mut reader = Reader::new(&bytes, FRONT);
+        let header = Header::read(&mut reader)?;
+        let ranks = header.ranks;
+        reader.part("names");
+        let count = reader.count("a number of names")?;
+        let names = (0..count).map(|_| reader.text("a name").map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+        reader.part("operations");
+        let count = reader.count("a number of operations")?;
+        let ops =
+            (0..count).map(|_| Op::read(&mut reader, ranks, names.len() as u32)).collect::<Result<Vec<_>, _>>()?;
+        reader.part("sequences");
+        let count = reader.count("a number of sequences")?;
+        let mut codes = Vec::new();
+        for _ in 0..count {
+            let range = reader.range("a sequence")?;
+            let is_call = |number: u32| ops.get(number as usize).map(Op::is_call);
+            check(&bytes, range.clone(), &is_call).map_err(|what| TraceError::damaged(format!("sequences, {what}")))?;
+            codes.push(range);
+        }
+        let tasks = read_tasks(&mut reader, names.len(), codes.len())?;
+        check_late(&bytes, &tasks, ranks)?;
+        reader.part("answers");
+        let count = reader.count("a number of answers")?;
+        let answers = (0..count)
+            .map(|_| {
+                let count = reader.count("a number of answers")?;
+                (0..count).map(|_| read_sent(&mut reader, ranks)).collect()
+            })
+            .collect::<Result<Vec<Vec<Sent>>, _>>()?;
+        reader.part("ranks");
+        let mut mains = Vec::new();
+        let mut served = FxHashMap::default();
+        for rank in 0..ranks {
+            let most = (tasks.len() as u64).checked_sub(1).ok_or_else(|| reader.error("expected tasks"))?;
+            mains.push(reader.at_most(most, "a task")? as u32);
+            let runs = read_runs(&mut reader, ranks, answers.len())?;
+            if !runs.is_empty() {
+                served.insert(rank, Arc::new(runs));
+            }
+        }
+        if reader.rest() > 0 {
+            return Err(reader.error(format_args!("expected the end; found {} bytes more", reader.rest())));
+        }
+        let known = names.iter().map(|name| name_of(name)).collect();
+        Ok(Trace { header, names, known, ops, codes, tasks, answers, ranks: mains, served, bytes })
+    }
+
+    /// What it says of the run that was recorded.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+}
+
+fn check_front(bytes: &[u8]) -> Result<(), TraceError> {
+    if !is_trace(bytes) {
+        return Err(TraceError::damaged("no trace: it does not begin like one".to_owned()));
+    }
+    let part = |at: usize, length: usize| bytes.get(at..at + length);
+    let truncated =
+        || TraceError::damaged(format!("truncated: expected {FRONT} bytes at least; found {}", bytes.len()));
+    let version = part(8, 4).and_then(|part| part.try_into().ok()).map(u32::from_le_bytes).ok_or_else(truncated)?;
+    if version != VERSION {
+        return Err(TraceError::damaged(format!(
+            "version {version} of the format: this mcpsim reads version {VERSION}"
+        )));
+    }
+    let word = |at| part(at, 8).and_then(|part| part.try_into().ok()).map(u64::from_le_bytes).ok_or_else(truncated);
+    let (length, sum) = (word(12)?, word(20)?);
+    let found = (bytes.len() - FRONT) as u64;
+    if length != found {
+        let how = if found < length { "truncated" } else { "too long" };
+        return Err(TraceError::damaged(format!("{how}: expected {length} bytes behind the front; found {found}")));
+    }
+    if checksum(&bytes[FRONT..]) != sum {
+        return Err(TraceError::damaged("its checksum does not agree with its content".to_owned()));
+    }
+    Ok(())
+}
+
+fn read_tasks(reader: &mut Reader<'_>, names: usize, codes: usize) -> Result<Vec<Task>, TraceError> {
+    reader.part("tasks");
+    let count = reader.count("a number of tasks")?;
+    if count > 0 && (names == 0 || codes == 0) {
+        return Err(reader.error("expected names and sequences where there are tasks"));
+    }
+    (0..count)
+        .map(|_| {
+            Ok(Task {
+                name: reader.at_most(names as u64 - 1, "a name")? as u32,
+                code: reader.at_most(codes as u64 - 1, "a sequence")? as u32,
+                spans: reader.range("lengths of computing")?,
+                peers: reader.range("peers")?,
+                sizes: reader.range("sizes")?,
+                late: reader.range("late values")?,
+                withdrawn: reader.range("withdrawn receives")?,
+            })
+        })
+        .collect()
+}
+
+/// Checks the late values: peers are ranks, and a strand is an earlier task, so that none starts itself.
+fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32) -> Result<(), TraceError> {
+    for (number, task) in tasks.iter().enumerate() {
+        let mut range = task.late.clone();
+        while !range.is_empty() {
+            let start = range.start;
+            let wrong = |what: &str| TraceError::damaged(format!("tasks, byte {start}: {what}"));
+            match late::next(bytes, &mut range).ok_or_else(|| wrong("expected a late value"))? {
+                Late::Got(peer, _) if peer >= ranks => return Err(wrong("a peer is no rank")),
+                Late::Strand(strand, _) if strand as usize >= number => {
+                    return Err(wrong("a strand is no earlier task"));
+                }
+                Late::Nothing | Late::Got(..) | Late::Strand(..) | Late::Withdrawn(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_runs(reader: &mut Reader<'_>, ranks: u32, answers: usize) -> Result<Runs, TraceError> {
+    let senders = reader.count("a number of senders")?;
+    let mut all: Runs = Vec::new();
+    for _ in 0..senders {
+        let from = reader.at_most(u64::from(ranks) - 1, "a rank")? as u32;
+        if all.last().is_some_and(|(last, _)| *last >= from) {
+            return Err(reader.error("expected senders in increasing order"));
+        }
+        let count = reader.count("a number of runs")?;
+        let mut runs = Vec::new();
+        for _ in 0..count {
+            let most = (answers as u64).checked_sub(1).ok_or_else(|| reader.error("expected answers"))?;
+            runs.push((reader.at_most(most, "an answer")? as u32, reader.number()?));
+        }
+        all.push((from, runs));
+    }
+    Ok(all)
+}

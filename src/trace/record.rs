@@ -1,0 +1,249 @@
+//! Recording a run: a wrapper around each rank's program that sees its calls and replies, and changes nothing of the run.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::fold::LONGEST;
+use super::op::{End, Sent};
+use super::op::{Mode, Origin, TagRef};
+use super::task::{TaskLog, TaskRecorder};
+use crate::rank::{Bell, Call, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
+
+/// So many nodes of loops all ranks together may keep in view while they are recorded.
+const IN_VIEW: u32 = 1 << 22;
+
+/// What is being recorded of a run.
+#[derive(Debug)]
+pub struct Recording {
+    ranks: u32,
+    longest: usize,
+    logs: Vec<Mutex<Option<RankLog>>>,
+}
+
+/// What a rank did.
+#[derive(Debug)]
+pub(super) struct RankLog {
+    pub main: TaskLog,
+    pub strands: Arc<Mutex<Strands>>,
+    pub served: ServedLog,
+    pub fault: Option<String>,
+}
+
+/// The strands of a rank: equal ones are kept once.
+#[derive(Debug, Default)]
+pub(super) struct Strands {
+    pub logs: Vec<Arc<TaskLog>>,
+    numbers: FxHashMap<Arc<TaskLog>, u32>,
+    /// By the number of the strand: its log and its first tag. Absent while it has not ended.
+    pub ended: Vec<Option<(u32, Tag)>>,
+    fault: Option<String>,
+}
+
+/// The messages that a rank served, by their senders: runs of equal answers.
+#[derive(Debug, Default)]
+pub(super) struct ServedLog {
+    pub answers: Vec<Vec<Sent>>,
+    numbers: FxHashMap<Vec<Sent>, u32>,
+    pub runs: BTreeMap<Rank, Vec<(u32, u64)>>,
+}
+
+impl Recording {
+    /// Of a run of `ranks` ranks.
+    pub fn new(ranks: u32) -> Self {
+        let longest = ((IN_VIEW / ranks.max(1)) as usize).clamp(256, LONGEST);
+        Recording { ranks, longest, logs: (0..ranks).map(|_| Mutex::default()).collect() }
+    }
+
+    /// The ranks of the run.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// `program` of `rank`, recorded.
+    pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, program: P) -> Recorder<P> {
+        let task = Some(TaskRecorder::new(rank, self.ranks, self.longest, false));
+        let strands = Arc::default();
+        Recorder { program, rank, task, strands, served: ServedLog::default(), recording: self.clone() }
+    }
+
+    /// What each rank did; the programs must have been dropped.
+    pub(super) fn take(&self) -> Vec<Option<RankLog>> {
+        self.logs.iter().map(|log| lock(log).take()).collect()
+    }
+}
+
+/// A program that is being recorded.
+pub struct Recorder<P> {
+    program: P,
+    rank: Rank,
+    task: Option<TaskRecorder>,
+    strands: Arc<Mutex<Strands>>,
+    served: ServedLog,
+    recording: Arc<Recording>,
+}
+
+/// A strand that is being recorded.
+struct StrandRecorder {
+    program: Box<dyn Program>,
+    task: Option<TaskRecorder>,
+    number: u32,
+    rank: Rank,
+    longest: usize,
+    ranks: u32,
+    strands: Arc<Mutex<Strands>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hands on a reply, lets the program make its next call, and notes both.
+#[inline]
+fn step(
+    task: &mut TaskRecorder,
+    reply: Reply<'_>,
+    next: impl FnOnce(Reply<'_>) -> Call,
+    start: impl FnOnce(Box<dyn Program>) -> (u32, Box<dyn Program>),
+) -> Call {
+    let only_done = task.hears(&reply.kind);
+    let reply = if only_done { Reply { kind: ReplyKind::Done, ..reply } } else { reply };
+    match next(reply) {
+        Call::Start(strand) => {
+            let (number, strand) = start(strand);
+            task.starts(number);
+            Call::Start(strand)
+        }
+        call => task.asks(call),
+    }
+}
+
+/// A strand of `rank`, recorded: its number among the rank's, and itself.
+fn wrap_strand(
+    program: Box<dyn Program>,
+    strands: &Arc<Mutex<Strands>>,
+    (rank, ranks, longest): (Rank, u32, usize),
+) -> (u32, Box<dyn Program>) {
+    let mut all = lock(strands);
+    all.ended.push(None);
+    let number = all.ended.len() as u32 - 1;
+    drop(all);
+    let task = Some(TaskRecorder::new(rank, ranks, longest, true));
+    (number, Box::new(StrandRecorder { program, task, number, rank, longest, ranks, strands: strands.clone() }))
+}
+
+impl<P: Program> Program for Recorder<P> {
+    #[inline]
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let Recorder { program, rank, task, strands, recording, .. } = self;
+        let task = task.as_mut().expect("it is there until the end");
+        let of = (*rank, recording.ranks, recording.longest);
+        step(task, reply, |reply| program.next(reply), |strand| wrap_strand(strand, strands, of))
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        let (from, tag, before) = (message.from, message.tag, answers.len());
+        self.program.serve(message, answers);
+        self.served.add(self.rank, self.recording.ranks, (from, tag), &answers[before..]);
+    }
+
+    fn attach(&mut self, bell: &Arc<Bell>) {
+        self.program.attach(bell);
+    }
+
+    fn run_ahead(&mut self) {
+        self.program.run_ahead();
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        self.program.call_name()
+    }
+
+    fn position(&self) -> Option<String> {
+        self.program.position()
+    }
+}
+
+impl<P> Drop for Recorder<P> {
+    fn drop(&mut self) {
+        let Some(mut task) = self.task.take() else { return };
+        let fault = task.fault.take();
+        let (strands, served) = (self.strands.clone(), std::mem::take(&mut self.served));
+        *lock(&self.recording.logs[self.rank as usize]) = Some(RankLog { main: task.finish(), strands, served, fault });
+    }
+}
+
+impl Program for StrandRecorder {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let StrandRecorder { program, task, strands, rank, ranks, longest, .. } = self;
+        let task = task.as_mut().expect("it is there until the end");
+        step(task, reply, |reply| program.next(reply), |strand| wrap_strand(strand, strands, (*rank, *ranks, *longest)))
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        self.program.serve(message, answers);
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        self.program.call_name()
+    }
+
+    fn position(&self) -> Option<String> {
+        self.program.position()
+    }
+}
+
+impl Drop for StrandRecorder {
+    fn drop(&mut self) {
+        let Some(mut task) = self.task.take() else { return };
+        let (fault, base) = (task.fault.take(), task.base.unwrap_or(0));
+        let log = TaskLog { name: self.program.position().unwrap_or_default(), ..task.finish() };
+        let mut all = lock(&self.strands);
+        all.fault = all.fault.take().or(fault);
+        let number = match all.numbers.get(&log) {
+            Some(&number) => number,
+            None => {
+                let (log, number) = (Arc::new(log), all.logs.len() as u32);
+                all.logs.push(log.clone());
+                all.numbers.insert(log, number);
+                number
+            }
+        };
+        all.ended[self.number as usize] = Some((number, base));
+    }
+}
+
+impl Strands {
+    /// Why one of them cannot be recorded.
+    pub fn fault(&self) -> Option<&String> {
+        self.fault.as_ref()
+    }
+}
+
+impl ServedLog {
+    /// A message to `rank` was served with these answers, whose tags are kept relative to the message's.
+    fn add(&mut self, rank: Rank, ranks: u32, (from, tag): (Rank, Tag), answers: &[Message]) {
+        let answer = |message: &Message| {
+            let peer = if message.to >= rank { message.to - rank } else { message.to + (ranks - rank) };
+            let tag = TagRef { origin: Origin::Zero, offset: message.tag.wrapping_sub(tag) };
+            let to = End { peer, context: message.context, tag };
+            Sent { to, size: message.size.get(), mode: Mode::from(message.mode) }
+        };
+        let answers: Vec<Sent> = answers.iter().map(answer).collect();
+        let number = match self.numbers.get(&answers) {
+            Some(&number) => number,
+            None => {
+                let number = self.answers.len() as u32;
+                self.answers.push(answers.clone());
+                self.numbers.insert(answers, number);
+                number
+            }
+        };
+        let runs = self.runs.entry(from).or_default();
+        match runs.last_mut() {
+            Some((last, count)) if *last == number => *count += 1,
+            _ => runs.push((number, 1)),
+        }
+    }
+}

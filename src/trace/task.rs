@@ -1,0 +1,460 @@
+//! Recording one task, a rank's program or one of its strands: from its calls and their replies to operations.
+//!
+//! What depended on "by now" is recorded as what happened: the source and tag that a receive got, the requests that a test
+//! completed, whether a receive was withdrawn.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::bytes::put;
+use super::fold::Folder;
+use super::op::{End, LISTED_PEER, LISTED_SIZE, Op, Origin, Sent, TagRef};
+use crate::rank::{
+    COMPLETE, Call, Completion, Message, Pattern, Rank, ReplyKind, RequestId, Requests, Source, Tag, TagPattern,
+};
+use crate::units::SimSpan;
+
+/// So many different lengths of computing are operations of their own; from then on all are listed.
+const SPANS: usize = 64;
+/// The same of tags, after which they are relative to the last.
+const TAGS: usize = 64;
+/// The same of sizes, after which they are listed.
+const SIZES: usize = 256;
+/// So many operations there are at most; then peers and sizes are listed.
+const OPS: usize = 8192;
+
+/// What a task did.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct TaskLog {
+    /// The operations by number.
+    pub ops: Vec<Op>,
+    /// Their sequence, folded.
+    pub code: Vec<u8>,
+    /// The lengths of computing that are listed.
+    pub spans: Vec<u8>,
+    /// The peers that are listed.
+    pub peers: Vec<u8>,
+    /// The sizes that are listed.
+    pub sizes: Vec<u8>,
+    /// What became known only after the operation.
+    pub late: Vec<Late>,
+    /// Which of the receives that were started were withdrawn, in order.
+    pub withdrawn: Vec<u64>,
+    /// The names of collectives.
+    pub names: Vec<String>,
+    /// The last is that of the task itself, if it is a strand.
+    pub name: String,
+}
+
+/// What is known only after an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Late {
+    /// The peer and tag of a receive from any; `None` if it got nothing.
+    Got(Option<(u32, Tag)>),
+    /// The rank's strand of this number and its first tag.
+    Strand(u32),
+    /// Whether a receive was withdrawn.
+    Withdrawn(bool),
+}
+
+/// What the next reply answers.
+#[derive(Debug)]
+enum Asked {
+    Nothing,
+    Recv(Pattern),
+    Exchange(Sent, Pattern),
+    Isend(Sent),
+    Irecv(Pattern),
+    /// The program wants to hear that it is done, and no more.
+    Complete(Requests),
+    WaitAll(Requests),
+    WaitAny(Requests),
+    Test(Requests, bool),
+    Probe(Pattern),
+    Iprobe(Pattern),
+    Start(u32),
+}
+
+/// An active request.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    request: RequestId,
+    /// The place of what it got in `late`, if that is to be filled in.
+    late: Option<usize>,
+    /// Its number among the receives.
+    receive: Option<u64>,
+    /// The place in `late` where it was cancelled.
+    cancelled: Option<usize>,
+}
+
+/// Records a task.
+pub(super) struct TaskRecorder {
+    rank: Rank,
+    ranks: u32,
+    numbers: FxHashMap<Op, u32>,
+    /// The operation that came after each the last time: most often it comes again.
+    followers: Vec<u32>,
+    /// The last operation.
+    last: u32,
+    folder: Folder,
+    log: TaskLog,
+    slots: Vec<Option<Slot>>,
+    by_request: FxHashMap<RequestId, u32>,
+    receives: u64,
+    asked: Asked,
+    /// Strands have one from the start; a program is in one between Enter and Leave.
+    in_collective: bool,
+    /// No message of the present collective has been seen yet.
+    opening: bool,
+    is_strand: bool,
+    /// A strand's first tag.
+    pub base: Option<Tag>,
+    tags: [Tag; 2],
+    seen_tags: FxHashSet<Tag>,
+    seen_sizes: FxHashSet<u64>,
+    /// Outside and inside of collectives.
+    spans: [usize; 2],
+    /// Why it cannot be recorded.
+    pub fault: Option<String>,
+}
+
+impl TaskRecorder {
+    /// Of a task of `rank` of `ranks`; loops are found with periods of up to `longest`.
+    pub fn new(rank: Rank, ranks: u32, longest: usize, is_strand: bool) -> Self {
+        TaskRecorder {
+            rank,
+            ranks,
+            numbers: FxHashMap::default(),
+            followers: Vec::new(),
+            last: 0,
+            folder: Folder::new(longest),
+            log: TaskLog::default(),
+            slots: Vec::new(),
+            by_request: FxHashMap::default(),
+            receives: 0,
+            asked: Asked::Nothing,
+            in_collective: is_strand,
+            opening: is_strand,
+            is_strand,
+            base: None,
+            tags: [0; 2],
+            seen_tags: FxHashSet::default(),
+            seen_sizes: FxHashSet::default(),
+            spans: [0; 2],
+            fault: None,
+        }
+    }
+
+    /// What was recorded.
+    pub fn finish(self) -> TaskLog {
+        TaskLog { code: self.folder.finish(), ..self.log }
+    }
+
+    /// The number of the strand started next is `strand`.
+    pub fn starts(&mut self, strand: u32) {
+        self.asked = Asked::Start(strand);
+    }
+
+    /// The task asks for `call`; it may be changed to one that does the same and tells more.
+    pub fn asks(&mut self, call: Call) -> Call {
+        self.asked = Asked::Nothing;
+        match &call {
+            Call::Compute(span) => self.compute(*span),
+            Call::Send(message) => {
+                let sent = self.sent(message);
+                self.push(Op::Send(sent));
+            }
+            Call::Isend(message) => self.asked = Asked::Isend(self.sent(message)),
+            Call::Recv(pattern) => self.asked = Asked::Recv(*pattern),
+            Call::Exchange(message, pattern) => self.asked = Asked::Exchange(self.sent(message), *pattern),
+            Call::Irecv(pattern) => self.asked = Asked::Irecv(*pattern),
+            Call::WaitAll(requests) => self.asked = Asked::WaitAll(requests.clone()),
+            Call::Complete(requests) => {
+                let wants = |id| self.slot(id).is_some_and(|slot| slot.late.is_some() || slot.cancelled.is_some());
+                if requests.iter().any(|&id| wants(id)) {
+                    self.asked = Asked::Complete(requests.clone());
+                    let Call::Complete(requests) = call else { unreachable!("it is one") };
+                    return Call::WaitAll(requests);
+                }
+                self.waited(requests, &[]);
+            }
+            Call::WaitAny(requests) => self.asked = Asked::WaitAny(requests.clone()),
+            Call::Test { requests, poll, .. } => self.asked = Asked::Test(requests.clone(), *poll),
+            Call::Idle(span) => self.push(Op::Idle(*span)),
+            Call::Cancel(id) => self.cancel(*id),
+            Call::Probe(pattern) => self.asked = Asked::Probe(*pattern),
+            Call::Iprobe(pattern) => self.asked = Asked::Iprobe(*pattern),
+            Call::Enter(name) => {
+                (self.in_collective, self.opening) = (true, true);
+                let known = self.log.names.iter().position(|known| known == name);
+                let name = known.unwrap_or_else(|| {
+                    self.log.names.push((*name).to_owned());
+                    self.log.names.len() - 1
+                });
+                self.push(Op::Enter(name as u32));
+            }
+            Call::Leave => {
+                self.in_collective = self.is_strand;
+                self.push(Op::Leave);
+            }
+            Call::Yield => self.push(Op::Yield),
+            Call::Start(_) | Call::Finish | Call::Fail(_) => {}
+        }
+        call
+    }
+
+    /// The reply to the last call has come; true if the program is to hear `Done` instead.
+    pub fn hears(&mut self, reply: &ReplyKind<'_>) -> bool {
+        let asked = std::mem::replace(&mut self.asked, Asked::Nothing);
+        let mut only_done = false;
+        match (asked, reply) {
+            (Asked::Nothing, _) => {}
+            (Asked::Recv(pattern), ReplyKind::Completed([completion])) => {
+                let end = self.got(&pattern, completion);
+                self.push(Op::Recv(end));
+            }
+            (Asked::Exchange(sent, pattern), ReplyKind::Completed([completion])) => {
+                let end = self.got(&pattern, completion);
+                self.push(Op::Exchange(Box::new((sent, end))));
+            }
+            (Asked::Isend(sent), ReplyKind::Started(COMPLETE)) => self.push(Op::IsendEager(sent)),
+            (Asked::Isend(sent), ReplyKind::Started(id)) => {
+                let slot = self.take_slot(*id, None, None);
+                self.push(Op::Isend(sent, slot));
+            }
+            (Asked::Irecv(pattern), ReplyKind::Started(id)) => self.irecv(&pattern, *id),
+            (Asked::Start(strand), ReplyKind::Started(id)) => {
+                self.log.late.push(Late::Strand(strand));
+                let slot = self.take_slot(*id, None, None);
+                self.push(Op::Start(slot));
+            }
+            (Asked::WaitAll(requests), ReplyKind::Completed(completions)) => self.waited(&requests, completions),
+            // To wait for nothing gives no list.
+            (Asked::WaitAll(requests), ReplyKind::Done) => self.waited(&requests, &[]),
+            (Asked::Complete(requests), ReplyKind::Completed(completions)) => {
+                self.waited(&requests, completions);
+                only_done = true;
+            }
+            (Asked::WaitAny(requests), ReplyKind::Completed([completion])) => {
+                let id = requests[completion.index as usize];
+                match id {
+                    COMPLETE => self.push(Op::Look),
+                    id => {
+                        if let Some(slot) = self.end(id, Some(completion)) {
+                            self.push(Op::WaitOne(slot));
+                        }
+                    }
+                }
+            }
+            (Asked::Test(_, poll), ReplyKind::Completed([])) => self.push(if poll { Op::Poll } else { Op::Look }),
+            (Asked::Test(requests, _), ReplyKind::Completed(completions)) => {
+                self.push(Op::Look);
+                let ended = completions.iter().filter_map(|completion| {
+                    let id = requests[completion.index as usize];
+                    if id == COMPLETE { None } else { Some((id, completion)) }
+                });
+                let ended: Vec<_> = ended.collect();
+                let slots: Vec<u32> = ended.into_iter().filter_map(|(id, it)| self.end(id, Some(it))).collect();
+                if !slots.is_empty() {
+                    self.push(Op::Wait(slots.into(), 0));
+                }
+            }
+            (Asked::Probe(pattern), ReplyKind::Completed([completion])) => {
+                let end = self.got(&pattern, completion);
+                self.push(Op::Probe(end));
+            }
+            (Asked::Iprobe(_), ReplyKind::Completed([])) => self.push(Op::Poll),
+            (Asked::Iprobe(pattern), ReplyKind::Completed([completion])) => {
+                self.push(Op::Look);
+                let end = self.got(&pattern, completion);
+                self.push(Op::Probe(end));
+            }
+            (asked, reply) => self.fault = Some(format!("{asked:?} was answered by {reply:?}")),
+        }
+        only_done
+    }
+
+    fn push(&mut self, op: Op) {
+        let guess = self.followers.get(self.last as usize).copied();
+        let number = match guess.filter(|&guess| self.log.ops.get(guess as usize) == Some(&op)) {
+            Some(number) => number,
+            None => self.number(op),
+        };
+        self.last = number;
+        self.folder.push(number);
+    }
+
+    /// The number of an operation that was not expected.
+    #[inline(never)]
+    fn number(&mut self, op: Op) -> u32 {
+        let number = match self.numbers.get(&op) {
+            Some(&number) => number,
+            None => {
+                let number = self.log.ops.len() as u32;
+                self.log.ops.push(op.clone());
+                self.followers.push(u32::MAX);
+                self.numbers.insert(op, number);
+                number
+            }
+        };
+        if let Some(follower) = self.followers.get_mut(self.last as usize) {
+            *follower = number;
+        }
+        number
+    }
+
+    fn compute(&mut self, span: SimSpan) {
+        let class = usize::from(self.in_collective);
+        let op = Op::Compute(span);
+        if self.spans[class] < SPANS && !self.numbers.contains_key(&op) {
+            self.spans[class] += 1;
+        }
+        if self.spans[class] < SPANS {
+            return self.push(op);
+        }
+        let span = span.as_ps();
+        // Host times are whole nanoseconds.
+        let value = if span.is_multiple_of(1000) { span / 1000 * 2 } else { span.wrapping_mul(2) | 1 };
+        put(&mut self.log.spans, value);
+        if span % 1000 != 0 && span >> 63 == 1 {
+            self.fault = Some(format!("a block of {} is too long to be recorded", SimSpan::from_ps(span)));
+        }
+        self.push(Op::ComputeListed);
+    }
+
+    /// A peer, relative to this rank.
+    fn peer(&mut self, peer: Rank) -> u32 {
+        let relative = if peer >= self.rank { peer - self.rank } else { peer + (self.ranks - self.rank) };
+        if self.log.ops.len() < OPS {
+            return relative;
+        }
+        put(&mut self.log.peers, relative.into());
+        LISTED_PEER
+    }
+
+    fn tag(&mut self, tag: Tag) -> TagRef {
+        if self.in_collective {
+            if std::mem::take(&mut self.opening) {
+                let step = tag.wrapping_sub(self.tags[1]);
+                self.tags[1] = tag;
+                match (self.is_strand, self.base) {
+                    (true, None) => self.base = Some(tag),
+                    _ if step != 0 => self.push(Op::TagsCollective(step)),
+                    _ => {}
+                }
+            }
+            let offset = tag.wrapping_sub(self.tags[1]);
+            if offset < Tag::MAX {
+                return TagRef { origin: Origin::Collective, offset };
+            }
+        }
+        if self.seen_tags.len() < TAGS {
+            self.seen_tags.insert(tag);
+        }
+        if self.seen_tags.len() < TAGS {
+            return TagRef { origin: Origin::Zero, offset: tag };
+        }
+        let step = tag.wrapping_sub(self.tags[0]);
+        self.tags[0] = tag;
+        if step != 0 {
+            self.push(Op::TagsPointToPoint(step));
+        }
+        TagRef { origin: Origin::PointToPoint, offset: 0 }
+    }
+
+    fn sent(&mut self, message: &Message) -> Sent {
+        let tag = self.tag(message.tag);
+        let peer = self.peer(message.to);
+        let mut size = message.size.get();
+        if self.seen_sizes.len() < SIZES {
+            self.seen_sizes.insert(size);
+        }
+        if self.seen_sizes.len() >= SIZES || self.log.ops.len() >= OPS || size == LISTED_SIZE {
+            put(&mut self.log.sizes, size);
+            size = LISTED_SIZE;
+        }
+        Sent { to: End { peer, context: message.context, tag }, size, mode: message.mode.into() }
+    }
+
+    /// What a receive or probe got.
+    fn got(&mut self, pattern: &Pattern, completion: &Completion) -> End {
+        let tag = self.tag(completion.tag);
+        End { peer: self.peer(completion.source), context: pattern.context, tag }
+    }
+
+    fn irecv(&mut self, pattern: &Pattern, id: RequestId) {
+        let receive = Some(self.receives);
+        self.receives += 1;
+        if let (Source::Rank(source), TagPattern::Tag(tag)) = (pattern.from, pattern.tag) {
+            let tag = self.tag(tag);
+            let end = End { peer: self.peer(source), context: pattern.context, tag };
+            let slot = self.take_slot(id, None, receive);
+            return self.push(Op::Irecv(end, slot));
+        }
+        let (peer, any_source) = match pattern.from {
+            Source::Rank(source) => (self.peer(source), false),
+            Source::Any => (0, true),
+        };
+        let (tag, any_tag) = match pattern.tag {
+            TagPattern::Tag(tag) => (self.tag(tag), false),
+            TagPattern::Any => (TagRef { origin: Origin::Zero, offset: 0 }, true),
+        };
+        self.log.late.push(Late::Got(None));
+        let slot = self.take_slot(id, Some(self.log.late.len() - 1), receive);
+        self.push(Op::IrecvLate { end: End { peer, context: pattern.context, tag }, slot, any_source, any_tag });
+    }
+
+    fn cancel(&mut self, id: RequestId) {
+        let Some(&slot) = self.by_request.get(&id) else { return self.push(Op::Look) };
+        self.log.late.push(Late::Withdrawn(false));
+        let place = self.log.late.len() - 1;
+        if let Some(slot) = &mut self.slots[slot as usize] {
+            slot.cancelled.get_or_insert(place);
+        }
+        self.push(Op::Cancel(slot));
+    }
+
+    fn take_slot(&mut self, request: RequestId, late: Option<usize>, receive: Option<u64>) -> u32 {
+        let free = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        self.slots[free] = Some(Slot { request, late, receive, cancelled: None });
+        self.by_request.insert(request, free as u32);
+        free as u32
+    }
+
+    fn slot(&self, id: RequestId) -> Option<&Slot> {
+        self.slots[*self.by_request.get(&id)? as usize].as_ref()
+    }
+
+    /// A request has ended, as `completion` says: its slot, which is free from now on.
+    fn end(&mut self, id: RequestId, completion: Option<&Completion>) -> Option<u32> {
+        let Some(place) = self.by_request.remove(&id) else {
+            self.fault = Some(format!("a task waits for request {id} of another task"));
+            return None;
+        };
+        let slot = self.slots[place as usize].take().filter(|slot| slot.request == id)?;
+        let Some(completion) = completion else { return Some(place) };
+        if completion.cancelled {
+            self.log.withdrawn.extend(slot.receive);
+            if let Some(place) = slot.cancelled {
+                self.log.late[place] = Late::Withdrawn(true);
+            }
+        } else if let Some(late) = slot.late {
+            let (source, ranks) = (completion.source, self.ranks);
+            let relative = if source >= self.rank { source - self.rank } else { source + (ranks - self.rank) };
+            self.log.late[late] = Late::Got(Some((relative, completion.tag)));
+        }
+        Some(place)
+    }
+
+    /// All of `requests` have ended, with these completions if they were told.
+    fn waited(&mut self, requests: &Requests, completions: &[Completion]) {
+        let eager = requests.iter().filter(|&&id| id == COMPLETE).count() as u32;
+        let mut slots = Vec::with_capacity(requests.len());
+        for (index, &id) in requests.iter().enumerate().filter(|&(_, &id)| id != COMPLETE) {
+            slots.extend(self.end(id, completions.get(index)));
+        }
+        self.push(Op::Wait(slots.into(), eager));
+    }
+}

@@ -1,0 +1,191 @@
+//! A recording as a file: equal operations, sequences and tasks of all ranks once.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::bytes::{put, put_text, zigzag};
+use super::code::renumber;
+use super::late;
+use super::op::{Op, Sent, put_sent};
+use super::record::{RankLog, Recording, Strands};
+use super::task::{Late, TaskLog};
+use super::{Header, MAGIC, TraceError, VERSION, checksum};
+use crate::rank::Tag;
+
+/// Things that are written once and named by number.
+#[derive(Debug)]
+struct Table<T> {
+    items: Vec<T>,
+    numbers: FxHashMap<T, u32>,
+}
+
+impl<T: Hash + Eq + Clone> Table<T> {
+    fn new() -> Self {
+        Table { items: Vec::new(), numbers: FxHashMap::default() }
+    }
+
+    fn number(&mut self, item: T) -> u32 {
+        if let Some(&number) = self.numbers.get(&item) {
+            return number;
+        }
+        let number = self.items.len() as u32;
+        self.items.push(item.clone());
+        self.numbers.insert(item, number);
+        number
+    }
+}
+
+/// A task as it stands in the file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Task {
+    name: u32,
+    code: u32,
+    spans: Vec<u8>,
+    peers: Vec<u8>,
+    sizes: Vec<u8>,
+    late: Vec<u8>,
+    withdrawn: Vec<u8>,
+}
+
+/// All that is shared by ranks.
+struct Tables {
+    names: Table<String>,
+    ops: Table<Op>,
+    codes: Table<Vec<u8>>,
+    tasks: Table<Task>,
+    answers: Table<Vec<Sent>>,
+}
+
+impl Recording {
+    /// The file of a run that has ended, once all its programs have been dropped.
+    ///
+    /// # Errors
+    /// What a rank did that a trace cannot say.
+    pub fn finish(&self, header: &Header) -> Result<Vec<u8>, TraceError> {
+        let mut tables = Tables {
+            names: Table::new(),
+            ops: Table::new(),
+            codes: Table::new(),
+            tasks: Table::new(),
+            answers: Table::new(),
+        };
+        let mut ranks = Vec::new();
+        for (rank, log) in self.take().into_iter().enumerate() {
+            let fault = |what: &str| TraceError::cannot_record(format!("rank {rank}: {what}"));
+            let log = log.ok_or_else(|| fault("its program was not run"))?;
+            tables.add_rank(log, &mut ranks).map_err(|what| fault(&what))?;
+        }
+        Ok(tables.file(&Header { ranks: self.ranks(), ..header.clone() }, &ranks))
+    }
+}
+
+impl Tables {
+    fn add_rank(&mut self, log: RankLog, out: &mut Vec<u8>) -> Result<(), String> {
+        let RankLog { main, strands, served, fault } = log;
+        let strands = strands.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(fault) = fault.as_ref().or(strands.fault()) {
+            return Err(fault.clone());
+        }
+        // A strand that was started by another ends, and so stands, before that one.
+        let mut numbers: Vec<u32> = Vec::with_capacity(strands.logs.len());
+        for log in &strands.logs {
+            numbers.push(self.add_task(log, &strands, &numbers)?);
+        }
+        let main = self.add_task(&main, &strands, &numbers)?;
+        put(out, main.into());
+        put(out, served.runs.len() as u64);
+        let answers: Vec<u32> = served.answers.into_iter().map(|answers| self.answers.number(answers)).collect();
+        for (from, runs) in &served.runs {
+            put(out, (*from).into());
+            put(out, runs.len() as u64);
+            for &(number, count) in runs {
+                put(out, answers[number as usize].into());
+                put(out, count);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_task(&mut self, log: &TaskLog, strands: &Strands, numbers: &[u32]) -> Result<u32, String> {
+        let names: Vec<u32> = log.names.iter().map(|name| self.names.number(name.clone())).collect();
+        let global = |op: &Op| match op {
+            Op::Enter(name) => Op::Enter(names[*name as usize]),
+            op => op.clone(),
+        };
+        let map: Vec<u32> = log.ops.iter().map(|op| self.ops.number(global(op))).collect();
+        let mut code = Vec::with_capacity(log.code.len());
+        renumber(&log.code, &map, &mut code);
+        let mut late = Vec::new();
+        let mut last: Tag = 0;
+        let mut relative = |tag: Tag| zigzag(i64::from(tag) - i64::from(std::mem::replace(&mut last, tag)));
+        for what in &log.late {
+            match what {
+                Late::Got(None) => put(&mut late, late::NOTHING),
+                Late::Got(Some((peer, tag))) => {
+                    put(&mut late, u64::from(*peer) << 2 | late::GOT);
+                    put(&mut late, relative(*tag));
+                }
+                Late::Withdrawn(it_was) => put(&mut late, u64::from(*it_was) << 2 | late::WITHDRAWN),
+                Late::Strand(number) => {
+                    let ended = strands.ended[*number as usize];
+                    let task = ended.and_then(|(log, base)| Some((*numbers.get(log as usize)?, base)));
+                    let (task, base) = task.ok_or("a strand that does not end before the one that started it")?;
+                    put(&mut late, u64::from(task) << 2 | late::STRAND);
+                    put(&mut late, relative(base));
+                }
+            }
+        }
+        let mut withdrawn = Vec::new();
+        let mut sorted = log.withdrawn.clone();
+        sorted.sort_unstable();
+        let mut before = 0;
+        for receive in sorted {
+            put(&mut withdrawn, receive - before);
+            before = receive;
+        }
+        let (name, code) = (self.names.number(log.name.clone()), self.codes.number(code));
+        let [spans, peers, sizes] = [&log.spans, &log.peers, &log.sizes].map(Clone::clone);
+        Ok(self.tasks.number(Task { name, code, spans, peers, sizes, late, withdrawn }))
+    }
+
+    fn file(&self, header: &Header, ranks: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        header.put(&mut out);
+        let list = |out: &mut Vec<u8>, bytes: &[u8]| {
+            put(out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+        };
+        put(&mut out, self.names.items.len() as u64);
+        self.names.items.iter().for_each(|name| put_text(&mut out, name));
+        put(&mut out, self.ops.items.len() as u64);
+        self.ops.items.iter().for_each(|op| op.put(&mut out));
+        put(&mut out, self.codes.items.len() as u64);
+        self.codes.items.iter().for_each(|code| list(&mut out, code));
+        put(&mut out, self.tasks.items.len() as u64);
+        for task in &self.tasks.items {
+            put(&mut out, task.name.into());
+            put(&mut out, task.code.into());
+            let parts = [&task.spans, &task.peers, &task.sizes, &task.late, &task.withdrawn];
+            parts.into_iter().for_each(|part| list(&mut out, part));
+        }
+        put(&mut out, self.answers.items.len() as u64);
+        for answers in &self.answers.items {
+            put(&mut out, answers.len() as u64);
+            answers.iter().for_each(|answer| put_sent(&mut out, answer));
+        }
+        out.extend_from_slice(ranks);
+        seal(&out)
+    }
+}
+
+/// A body with what stands before it: magic, version, length and checksum.
+pub(super) fn seal(body: &[u8]) -> Vec<u8> {
+    let mut file = Vec::with_capacity(body.len() + 32);
+    file.extend_from_slice(MAGIC);
+    file.extend_from_slice(&VERSION.to_le_bytes());
+    file.extend_from_slice(&(body.len() as u64).to_le_bytes());
+    file.extend_from_slice(&checksum(body).to_le_bytes());
+    file.extend_from_slice(body);
+    file
+}

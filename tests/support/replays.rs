@@ -1,0 +1,57 @@
+//! Every script that is run is recorded and replayed too: on its machine the outcome has to be the same, on another one it
+//! has to come to its end.
+
+use std::sync::Arc;
+
+use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
+use mcpsim::platform::{Link, Platform, Row, Site};
+use mcpsim::rank::Rank;
+use mcpsim::trace::{Header, Recording, Trace};
+
+use super::{Do, Log, Script, ns};
+
+/// The outcome of `scripts` on `platform` is `expected`, and so is that of their trace.
+pub fn check(platform: &Platform, sites: &[Site], scripts: &[Vec<Do>], expected: &Outcome) {
+    let recording = Arc::new(Recording::new(scripts.len() as u32));
+    let log = Log::default();
+    let make = |rank: Rank| recording.wrap(rank, Script::new(rank, scripts[rank as usize].clone(), log.clone()));
+    let recorded = simulation(platform, sites, 2).run(make, &Progress::default()).expect("it ran before");
+    same(&recorded, expected, "recorded");
+    let bytes = recording.finish(&Header::default()).expect("it can be recorded");
+    let trace = Arc::new(Trace::read(bytes).expect("what was written can be read"));
+    for workers in [1, 3] {
+        let replayed = replay(&trace, platform, sites, workers).unwrap_or_else(|error| panic!("replayed: {error:?}"));
+        same(&replayed, expected, "replayed");
+    }
+    let other = slower(platform);
+    let [alone, together] =
+        [1, 2].map(|workers| replay(&trace, &other, sites, workers).expect("it ends elsewhere too"));
+    same(&alone, &together, "replayed elsewhere");
+    assert_eq!(alone.messages, expected.messages);
+}
+
+fn simulation<'a>(platform: &'a Platform, sites: &[Site], workers: u32) -> Simulation<'a> {
+    let options = RunOptions { workers: Some(workers), pairs: true, ..RunOptions::default() };
+    Simulation::new(platform, sites.to_vec(), options, Labels::default())
+}
+
+/// Replays a trace.
+pub fn replay(trace: &Arc<Trace>, platform: &Platform, sites: &[Site], workers: u32) -> Result<Outcome, RunError> {
+    simulation(platform, sites, workers).run(|rank| trace.program(rank), &Progress::default())
+}
+
+fn same(found: &Outcome, expected: &Outcome, what: &str) {
+    let found = Outcome { host: expected.host, ..found.clone() };
+    assert!(found == *expected, "{what}: {:?}\nexpected {:?}", found.per_rank, expected.per_rank);
+}
+
+/// The same machine with other latencies, so that messages come in another order.
+fn slower(platform: &Platform) -> Platform {
+    let mut other = platform.clone();
+    for (link, more) in other.links.iter_mut().zip([700, 30, 4]) {
+        let slower = |row: &Row| Row { latency: row.latency + ns(more), ..row.clone() };
+        let rows = link.rows().iter().map(slower).collect();
+        *link = Link::new(link.law(), link.eager_threshold(), link.handshake() + ns(more), rows);
+    }
+    other
+}
