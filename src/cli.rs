@@ -14,6 +14,7 @@ mod progress;
 mod real;
 mod run;
 mod settings;
+mod sweep;
 mod values;
 
 use std::ffi::OsString;
@@ -48,6 +49,7 @@ fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
     match args::parse(arguments)? {
         Parsed::Help(text) => output::print(&text)?,
         Parsed::Run(args) => return predict(&args),
+        Parsed::Sweep(args) => return sweep::sweep(&args),
         Parsed::Compile(language, arguments) => return compile(language, &arguments),
     }
     Ok(Exit::Predicted.code())
@@ -70,7 +72,8 @@ fn predict(args: &RunArgs) -> Result<u8, Failure> {
     let quiet = args.quiet || args.direct;
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?;
     let progress = Arc::new(Progress::default());
-    interrupt::listen(&progress)?;
+    let cancelled = Arc::clone(&progress);
+    interrupt::listen(move || cancelled.cancel())?;
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
     let (mut exit, mut notes) = (Exit::Predicted, Vec::new());

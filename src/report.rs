@@ -1,4 +1,4 @@
-//! From an `Outcome` or a `RunError` of the engine to text, JSON and CSV.
+//! From an `Outcome` or a `RunError` of the engine, or the results of a study, to text, JSON and CSV.
 //!
 //! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
 
@@ -11,6 +11,7 @@ mod numbers;
 #[cfg(test)]
 mod samples;
 mod sizes;
+mod study;
 mod table;
 mod time;
 
@@ -20,6 +21,7 @@ pub(crate) use samples::{busy, empty, huge};
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
 pub use numbers::{count, rate};
+pub use study::{study_csv, study_json, study_summary};
 
 use crate::engine::Outcome;
 

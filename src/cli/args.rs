@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::capi::cc::Language;
 use crate::capi::{ComputeMode, HostClock};
@@ -12,10 +12,11 @@ use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan};
 
 use super::exit::{Exit, Failure};
+use super::sweep::{self, SweepArgs};
 use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack};
 
 /// Commands of the contract that this version does not have.
-const LATER: [&str; 6] = ["sweep", "validate", "measure", "cluster", "report", "trace"];
+const LATER: [&str; 5] = ["validate", "measure", "cluster", "report", "trace"];
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
@@ -170,6 +171,8 @@ pub(super) enum Parsed {
     Help(String),
     /// A run.
     Run(Box<RunArgs>),
+    /// A study.
+    Sweep(Box<SweepArgs>),
     /// The compiler, with these arguments.
     Compile(Language, Vec<OsString>),
 }
@@ -184,12 +187,16 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     if let Some((_, language)) = COMPILERS.into_iter().find(|(name, _)| *name == first) {
         return Ok(Parsed::Compile(language, arguments.split_off(2)));
     }
+    if first == "sweep" {
+        arguments.remove(1);
+        return parse_sweep(arguments);
+    }
     if first == "run" {
         arguments.remove(1);
     } else if LATER.contains(&first) {
         return Err(not_available(first));
     }
-    separate_programs_arguments(&mut arguments);
+    separate_programs_arguments(&mut arguments, &RunArgs::command());
     let args = match RunArgs::command().try_get_matches_from(arguments) {
         Ok(matches) => RunArgs::from_arg_matches(&matches),
         Err(error) => Err(error),
@@ -203,12 +210,31 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     Ok(Parsed::Run(Box::new(args)))
 }
 
+/// The arguments of a study, the first of which is the program's name.
+fn parse_sweep(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
+    let command = sweep::command();
+    separate_programs_arguments(&mut arguments, &command);
+    let args = match command.try_get_matches_from(arguments) {
+        Ok(matches) => SweepArgs::read(&matches)?,
+        Err(error) => Err(error),
+    };
+    match args {
+        Ok(args) => Ok(Parsed::Sweep(Box::new(args))),
+        Err(error) if error.exit_code() == 0 => Ok(Parsed::Help(error.to_string())),
+        Err(error) => Err(usage(&error)),
+    }
+}
+
 /// What follows a real program is its own, options included: says so to clap.
-fn separate_programs_arguments(arguments: &mut Vec<OsString>) {
-    let command = RunArgs::command();
+fn separate_programs_arguments(arguments: &mut Vec<OsString>, command: &Command) {
     let takes_value = |argument: &str| {
         let mut options = command.get_arguments().filter(|option| option.get_action().takes_values());
-        options.any(|option| option.get_long().is_some_and(|long| argument.strip_prefix("--") == Some(long)))
+        options.any(|option| {
+            option.get_long().is_some_and(|long| argument.strip_prefix("--") == Some(long))
+                || option
+                    .get_short()
+                    .is_some_and(|short| argument.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4])))
+        })
     };
     let mut at = 1;
     while let Some(argument) = arguments.get(at) {
@@ -350,7 +376,7 @@ mod tests {
             ),
             ("--colour a.toml", "unexpected argument '--colour' found"),
             ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
-            ("--quiet sweep", "\"sweep\" is not available in this version"),
+            ("--quiet validate", "\"validate\" is not available in this version"),
             ("--quiet run app.toml", "\"run\" stands before the options"),
         ] {
             let failure = parsed(line).unwrap_err();

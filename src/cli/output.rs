@@ -103,12 +103,13 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn cannot_write(name: &str, error: &io::Error) -> Failure {
+/// The failure of a file that cannot be written.
+pub(super) fn cannot_write(name: &str, error: &io::Error) -> Failure {
     Failure::bad_input(format!("cannot write {name}: {error}"))
 }
 
 /// Writes beside `path`, makes sure of the disk, then renames: a reader sees the old file or all of the new one.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     // Renaming over a link would replace the link, not the file it stands for.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(path).ok();
