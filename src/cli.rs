@@ -12,6 +12,7 @@ mod interrupt;
 mod output;
 mod progress;
 mod real;
+mod report;
 mod run;
 mod settings;
 mod sweep;
@@ -50,6 +51,7 @@ fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
         Parsed::Help(text) => output::print(&text)?,
         Parsed::Run(args) => return predict(&args),
         Parsed::Sweep(args) => return sweep::sweep(&args),
+        Parsed::Report(args) => report::report(&args)?,
         Parsed::Compile(language, arguments) => return compile(language, &arguments),
     }
     Ok(Exit::Predicted.code())

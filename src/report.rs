@@ -4,6 +4,7 @@
 
 mod deadlock;
 mod export;
+mod figures;
 mod headline;
 mod messages;
 mod notes;
@@ -20,6 +21,7 @@ pub(crate) use samples::{busy, empty, huge};
 
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
+pub use figures::{Figure, figures};
 pub use numbers::{count, rate};
 pub use study::{study_csv, study_json, study_summary};
 

@@ -12,11 +12,12 @@ use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan};
 
 use super::exit::{Exit, Failure};
+use super::report::ReportArgs;
 use super::sweep::{self, SweepArgs};
 use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack};
 
 /// Commands of the contract that this version does not have.
-const LATER: [&str; 5] = ["validate", "measure", "cluster", "report", "trace"];
+const LATER: [&str; 4] = ["validate", "measure", "cluster", "trace"];
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
@@ -173,6 +174,8 @@ pub(super) enum Parsed {
     Run(Box<RunArgs>),
     /// A study.
     Sweep(Box<SweepArgs>),
+    /// A report of what was exported.
+    Report(ReportArgs),
     /// The compiler, with these arguments.
     Compile(Language, Vec<OsString>),
 }
@@ -191,6 +194,10 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         arguments.remove(1);
         return parse_sweep(arguments);
     }
+    if first == "report" {
+        arguments.remove(1);
+        return understood(ReportArgs::try_parse_from(arguments), Parsed::Report);
+    }
     if first == "run" {
         arguments.remove(1);
     } else if LATER.contains(&first) {
@@ -203,11 +210,19 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     };
     let args = match args {
         Ok(args) => args,
-        Err(error) if error.exit_code() == 0 => return Ok(Parsed::Help(error.to_string())),
-        Err(error) => return Err(usage(&error)),
+        Err(error) => return understood(Err::<RunArgs, _>(error), |args| Parsed::Run(Box::new(args))),
     };
     check_command(&args)?;
     Ok(Parsed::Run(Box::new(args)))
+}
+
+/// What clap made of the arguments: they ask for something, for help, or are wrong.
+fn understood<T>(args: Result<T, clap::Error>, parsed: impl FnOnce(T) -> Parsed) -> Result<Parsed, Failure> {
+    match args {
+        Ok(args) => Ok(parsed(args)),
+        Err(error) if error.exit_code() == 0 => Ok(Parsed::Help(error.to_string())),
+        Err(error) => Err(usage(&error)),
+    }
 }
 
 /// The arguments of a study, the first of which is the program's name.
@@ -218,11 +233,7 @@ fn parse_sweep(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         Ok(matches) => SweepArgs::read(&matches)?,
         Err(error) => Err(error),
     };
-    match args {
-        Ok(args) => Ok(Parsed::Sweep(Box::new(args))),
-        Err(error) if error.exit_code() == 0 => Ok(Parsed::Help(error.to_string())),
-        Err(error) => Err(usage(&error)),
-    }
+    understood(args, |args| Parsed::Sweep(Box::new(args)))
 }
 
 /// What follows a real program is its own, options included: says so to clap.
@@ -272,8 +283,9 @@ fn usage(error: &clap::Error) -> Failure {
 fn check_command(args: &RunArgs) -> Result<(), Failure> {
     match args.app.to_str() {
         Some(name) if LATER.contains(&name) && !args.app.exists() => Err(not_available(name)),
-        Some("run") if !args.app.exists() => {
-            Err(Failure::bad_input("\"run\" stands before the options: mcpsim run [OPTIONS] APP"))
+        Some(name @ ("run" | "sweep" | "report")) if !args.app.exists() => {
+            let what = if name == "report" { "RUN.json" } else { "APP" };
+            Err(Failure::bad_input(format!("\"{name}\" stands before the options: mcpsim {name} [OPTIONS] {what}")))
         }
         Some(name @ ("cc" | "cxx")) if !args.app.exists() => {
             Err(Failure::bad_input(format!("\"{name}\" stands before all options, which are the compiler's")))
@@ -378,6 +390,7 @@ mod tests {
             ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
             ("--quiet validate", "\"validate\" is not available in this version"),
             ("--quiet run app.toml", "\"run\" stands before the options"),
+            ("--quiet sweep", "\"sweep\" stands before the options: mcpsim sweep [OPTIONS] APP"),
         ] {
             let failure = parsed(line).unwrap_err();
             assert!(failure.text.starts_with(start), "{line}: {}", failure.text);

@@ -77,6 +77,24 @@ impl Results {
         }
     }
 
+    /// Whether there is a point for every step of every axis, each step with a value for each key: what was read from a file may
+    /// be anything.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let points = self.axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.steps.len()));
+        if points != Some(self.points.len()) {
+            return Err(format!("expected a point for every step of the axes; found {} points", self.points.len()));
+        }
+        let whole =
+            |axis: &AxisSteps| !axis.keys.is_empty() && axis.steps.iter().all(|values| values.len() == axis.keys.len());
+        match self.axes.iter().find(|axis| !whole(axis)) {
+            Some(axis) => Err(format!("expected a value for each key of an axis; found others in {:?}", axis.keys)),
+            None => Ok(()),
+        }
+    }
+
     /// The names of the columns that tell points apart, in the order of the axes.
     pub fn columns(&self) -> Vec<&str> {
         self.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).collect()
