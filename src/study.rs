@@ -25,5 +25,5 @@ pub use key::Key;
 pub use memory::{Memory, RankKind};
 pub use plan::{Plan, Point};
 pub use quantity::Measure;
-pub use results::{AxisSteps, PointResult, Results};
+pub use results::{AxisSteps, Best, PointResult, Results};
 pub use schedule::{Limits, run};

@@ -208,7 +208,7 @@ fn a_study_is_a_file_and_options_win_over_it() {
 /// A sweep of many points that takes a while on any host.
 fn long(here: &Path, out: &str) -> Command {
     let mut command = mcpsim(here);
-    let line = format!("sweep --quiet --out {out} --set app.steps=300 --vary app.work=1..12 --vary cores=8 app.toml");
+    let line = format!("sweep --quiet --out {out} --set app.steps=100 --vary app.work=1..12 --vary cores=8 app.toml");
     command.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

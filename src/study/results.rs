@@ -100,15 +100,56 @@ impl Results {
         self.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).collect()
     }
 
-    /// The point with the least predicted time, the first of equals.
-    pub fn best(&self) -> Option<usize> {
-        let times = self.points.iter().enumerate().filter_map(|(index, point)| Some((point.predicted_ps()?, index)));
-        times.min().map(|(_, index)| index)
+    /// Each point's step on every axis, in the order of points.
+    pub fn steps(&self, index: usize) -> Vec<usize> {
+        let mut rest = index;
+        let mut steps: Vec<usize> = self.axes.iter().rev().map(|axis| take_step(&mut rest, axis.steps.len())).collect();
+        steps.reverse();
+        steps
+    }
+
+    /// The least predicted time, the mean over seeds where there are several; the first of equals.
+    pub fn best(&self) -> Option<Best> {
+        let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        for index in (0..self.points.len()).filter(|&index| self.points[index].predicted_ps().is_some()) {
+            let steps = self.steps(index).into_iter().zip(&self.axes);
+            let kind = steps.map(|(step, axis)| if axis.is_seed() { 0 } else { step }).collect();
+            groups.entry(kind).or_default().push(index);
+        }
+        let mean = |points: &[usize]| {
+            let times = points.iter().filter_map(|&index| self.points[index].predicted_ps());
+            (times.map(u128::from).sum::<u128>() / points.len() as u128) as u64
+        };
+        let all = groups.into_values().map(|points| Best { mean_ps: mean(&points), points });
+        all.min_by_key(|best| (best.mean_ps, best.points[0]))
     }
 
     /// How many points have no prediction.
     pub fn failed(&self) -> usize {
         self.points.iter().filter(|point| point.outcome.is_none()).count()
+    }
+}
+
+/// The best of a study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Best {
+    /// Its points, one a seed.
+    pub points: Vec<usize>,
+    /// Their mean predicted time in picoseconds.
+    pub mean_ps: u64,
+}
+
+/// The step that a point's place has on the axis that varies fastest; leaves the place on the others.
+fn take_step(place: &mut usize, steps: usize) -> usize {
+    let step = *place % steps.max(1);
+    *place /= steps.max(1);
+    step
+}
+
+impl AxisSteps {
+    /// Whether its points are repetitions of each other.
+    pub fn is_seed(&self) -> bool {
+        self.keys == ["run.seed"]
     }
 }
 
@@ -122,5 +163,43 @@ impl PointResult {
     pub fn label(&self, columns: &[&str]) -> String {
         let pair = |column: &&str| Some(format!("{column}={}", self.values.get(*column)?));
         columns.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::study::Axis;
+
+    fn results(axes: &[&str], times: &[Option<u64>]) -> Results {
+        let plan = Plan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
+        let found = |index: usize| {
+            let outcome = times[index].map(|ps| json!({ "predicted_ps": ps, "host": {}, "config": {}, "ranks": 4 }));
+            (Key::of(&[]), outcome.ok_or_else(|| "deadlock".to_owned()))
+        };
+        Results::new("s", &plan, found)
+    }
+
+    #[test]
+    fn the_best_point_is_the_one_with_the_least_mean_over_seeds() {
+        let alone = results(&["app.n=1,2,3"], &[Some(7), Some(5), Some(5)]);
+        assert_eq!(alone.best(), Some(Best { points: vec![1], mean_ps: 5 }));
+        let seeds = results(&["app.n=1,2", "run.seed=1,2"], &[Some(1), Some(9), Some(4), Some(4)]);
+        assert_eq!(seeds.best(), Some(Best { points: vec![2, 3], mean_ps: 4 }));
+        let failed = results(&["app.n=1,2", "run.seed=1,2"], &[None, Some(3), Some(4), Some(4)]);
+        assert_eq!((failed.best(), failed.failed()), (Some(Best { points: vec![1], mean_ps: 3 }), 1));
+        assert_eq!(results(&["app.n=1,2"], &[None, None]).best(), None);
+    }
+
+    #[test]
+    fn what_is_exported_reads_back_and_has_nothing_of_the_host() {
+        let results = results(&["app.n=1,2 & app.m=3,4"], &[Some(7), None]);
+        let text = serde_json::to_string(&results).unwrap();
+        assert!(!text.contains("host") && !text.contains("config"), "{text}");
+        assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);
+        assert_eq!(results.check(), Ok(()));
+        assert_eq!(results.points[1].label(&results.columns()), "app.n=2 app.m=4");
     }
 }

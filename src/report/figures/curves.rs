@@ -46,11 +46,11 @@ fn head(title: &str, panel: &Panel, what: &str) -> Head {
         more.push_str(&format!(" with {}", panel.fixed));
     }
     if samples(panel).any(|sample| sample.range.0 < sample.range.1) {
-        more.push_str("; mean and range over seeds");
+        more.push_str(if what == TITLE { "; mean and range over seeds" } else { " and seeds" });
     }
     let best = panel.series.iter().find_map(|series| {
         let step = series.samples.iter().position(|sample| sample.as_ref().is_some_and(|sample| sample.best))?;
-        let time = SimTime::from_ps((series.samples[step].as_ref()?.range.0 * 1e12).round() as u64);
+        let time = SimTime::from_ps((series.samples[step].as_ref()?.mean * 1e12).round() as u64);
         let colored = if series.name.is_empty() { String::new() } else { format!(", {}", series.name) };
         Some(format!("best: {time} at {}{colored}", short(panel, step)))
     });
@@ -142,7 +142,7 @@ fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
             let middle = (left + right) / 2.0;
             spread(&mut figure, middle, frame.y(y.at(sample.range.0)), frame.y(y.at(sample.range.1)), BLACK);
             if sample.best {
-                best = Some((middle, high - 10.0));
+                best = Some((middle, frame.y(y.at(sample.range.1)) - 10.0));
             }
         }
     }
@@ -159,7 +159,7 @@ fn bar_frame(figure: &mut Figure, top: f64, y: &Axis, panel: &Panel) -> (Frame, 
     let widest = steps.iter().map(|text| Style::TICK.width(text)).fold(0.0, f64::max);
     let guess = frame(figure, top, y, 50.0);
     let turned = widest + 8.0 > guess.width() / panel.steps.len() as f64;
-    let below = if turned { widest.min(120.0) + 40.0 } else { 50.0 };
+    let below = if turned { widest.min(90.0) + 40.0 } else { 50.0 };
     let frame = Frame { bottom: figure.height - below, ..guess };
     vertical(figure, frame, y);
     let step = frame.width() / panel.steps.len() as f64;
@@ -168,7 +168,7 @@ fn bar_frame(figure: &mut Figure, top: f64, y: &Axis, panel: &Panel) -> (Frame, 
     for (index, text) in steps.iter().enumerate().step_by(every) {
         let x = frame.left + step * (index as f64 + 0.5);
         figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
-        let text = fit(text, Style::TICK, 120.0);
+        let text = fit(text, Style::TICK, 90.0);
         match turned {
             true => figure.text((x + 3.6, frame.bottom + 8.0), &text, Style::TICK.up(), Anchor::End),
             false => figure.text((x, frame.bottom + 16.0), &text, Style::TICK, Anchor::Middle),

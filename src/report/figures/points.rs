@@ -2,14 +2,12 @@
 
 use serde::Deserialize;
 
-use crate::study::{AxisSteps, Measure, PointResult, Results};
+use crate::study::{AxisSteps, Best, Measure, PointResult, Results};
 
 use super::source::Parts;
 
 /// More curves than this cannot be told apart.
 const MOST_SERIES: usize = 7;
-/// The key of repeated runs.
-const SEED: &str = "run.seed";
 
 /// The time of a point, over its seeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +18,7 @@ pub(super) struct Sample {
     pub range: (f64, f64),
     /// The mean of each part.
     pub parts: [f64; 5],
-    /// Whether the study's best point is among them.
+    /// Whether it is the study's best.
     pub best: bool,
 }
 
@@ -50,27 +48,9 @@ pub(super) struct Panel {
     pub fixed: String,
 }
 
-/// A point's place on each axis.
-fn steps_of(results: &Results, index: usize) -> Vec<usize> {
-    let mut rest = index;
-    let mut steps: Vec<usize> = results
-        .axes
-        .iter()
-        .rev()
-        .map(|axis| {
-            let count = axis.steps.len().max(1);
-            let step = rest % count;
-            rest /= count;
-            step
-        })
-        .collect();
-    steps.reverse();
-    steps
-}
-
 /// The figures of a study, in the order of its axes.
 pub(super) fn panels(results: &Results) -> Vec<Panel> {
-    let varies = |axis: &usize| results.axes[*axis].steps.len() > 1 && results.axes[*axis].keys != [SEED];
+    let varies = |axis: &usize| results.axes[*axis].steps.len() > 1 && !results.axes[*axis].is_seed();
     let free: Vec<usize> = (0..results.axes.len()).filter(varies).collect();
     let Some(across) = across(results, &free) else { return Vec::new() };
     let rest: Vec<usize> = free.iter().copied().filter(|&axis| axis != across).collect();
@@ -78,8 +58,7 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
     let colored = colored.max_by_key(|&axis| (results.axes[axis].steps.len(), std::cmp::Reverse(axis)));
     let own: Vec<usize> = rest.into_iter().filter(|&axis| Some(axis) != colored).collect();
     let best = results.best();
-    let all: Vec<(Vec<usize>, usize)> =
-        (0..results.points.len()).map(|index| (steps_of(results, index), index)).collect();
+    let all: Vec<(Vec<usize>, usize)> = (0..results.points.len()).map(|index| (results.steps(index), index)).collect();
 
     let mut kinds: Vec<Vec<usize>> =
         all.iter().map(|(steps, _)| own.iter().map(|&axis| steps[axis]).collect()).collect();
@@ -95,7 +74,7 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
                 };
                 let indices: Vec<usize> =
                     all.iter().filter(|(steps, _)| wanted(steps)).map(|(_, index)| *index).collect();
-                sample(results, &indices, best)
+                sample(results, &indices, best.as_ref())
             };
             Series { name, samples: (0..results.axes[across].steps.len()).map(sample).collect() }
         };
@@ -141,7 +120,7 @@ fn step_text(axis: &AxisSteps, step: usize) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-fn sample(results: &Results, indices: &[usize], best: Option<usize>) -> Option<Sample> {
+fn sample(results: &Results, indices: &[usize], best: Option<&Best>) -> Option<Sample> {
     let points: Vec<(&PointResult, f64)> = indices
         .iter()
         .filter_map(|&index| Some((&results.points[index], results.points[index].predicted_ps()? as f64 / 1e12)))
@@ -157,7 +136,7 @@ fn sample(results: &Results, indices: &[usize], best: Option<usize>) -> Option<S
         mean: times.clone().sum::<f64>() / count,
         range: (times.clone().fold(f64::INFINITY, f64::min), times.fold(0.0, f64::max)),
         parts: sums.map(|sum| sum / count),
-        best: best.is_some_and(|best| indices.contains(&best)),
+        best: best.is_some_and(|best| indices.contains(&best.points[0])),
     })
 }
 
