@@ -108,8 +108,8 @@ fn run(
     let mut bar = Bar::start(points.len(), quiet);
     let mut failure = None;
     let tasks: Vec<_> = points.iter().enumerate().map(|(task, point)| (task, point.memory)).collect();
-    // What measures time would measure the others' share of the host too.
-    let limits = if study.alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
+    let alone = points.iter().any(|point| point.measures);
+    let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
     let work = |task: usize| study.run(points[task], &running);
     study::run(&tasks, limits, stop, work, |ended| {
         let ended: Vec<(Key, Entry)> = ended

@@ -98,7 +98,7 @@ pub(super) fn run(configuration: &Configuration, program: &Program, running: &Ru
     }
     match std::fs::read_to_string(&json) {
         // A program may end with a code of its own and still have been predicted.
-        Ok(text) => bare(&text),
+        Ok(text) => serde_json::from_str(&text).map(bare).map_err(|error| failed("the outcome", &error)),
         Err(_) => Err(Failure { exit: Exit::ProgramFailed, text: reason(&said, status.code()) }),
     }
 }

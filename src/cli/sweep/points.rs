@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::config::{Document, Override};
 use crate::engine::Progress;
-use crate::report;
 use crate::study::{self, Axis, Key, Limits, Memory, Plan, Point, RankKind, StudyFile};
 
 use super::super::args::{RunArgs, is_elf};
@@ -28,8 +27,6 @@ pub(super) struct Study {
     pub name: String,
     /// Its points.
     pub plan: Plan,
-    /// Points are to run one at a time: they measure.
-    pub alone: bool,
     sources: Sources,
     /// What the study's file sets for all points.
     set: Vec<Override>,
@@ -45,6 +42,8 @@ pub(super) struct Prepared {
     pub key: Key,
     /// What it is going to take of the host.
     pub memory: Memory,
+    /// It times code on the host: what runs beside it would count.
+    pub measures: bool,
 }
 
 /// The runs under way, to be cancelled together.
@@ -85,9 +84,7 @@ impl Study {
         }
         let plan = Plan::new(axes)?;
         refuse_both(&plan, &set, &run)?;
-        let first = sources.configure(&[set.clone(), overrides(&plan.point(0))].concat());
-        let alone = first.is_ok_and(|first| first.is_program() && child::measures(&first));
-        Ok(Study { name, plan, alone, sources, set, programs: Programs::default() })
+        Ok(Study { name, plan, sources, set, programs: Programs::default() })
     }
 
     /// The points as text, a line each.
@@ -116,7 +113,9 @@ impl Study {
         let configuration = self.configure(point)?;
         let key = self.key(&configuration).map_err(|failure| self.at(point, failure))?;
         let kind = if configuration.is_program() { RankKind::Real } else { RankKind::Described };
-        Ok(Prepared { index: point.index, key, memory: Memory::of_run(configuration.ranks(), kind) })
+        let memory = Memory::of_run(configuration.ranks(), kind);
+        let measures = configuration.is_program() && child::measures(&configuration);
+        Ok(Prepared { index: point.index, key, memory, measures })
     }
 
     fn configure(&self, point: &Point) -> Result<Configuration, Failure> {
@@ -169,8 +168,8 @@ impl Study {
         let progress = running.enter();
         let outcome = run::simulate(&configuration, &progress);
         running.leave(&progress);
-        let text = report::json(&outcome?).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))?;
-        bare(&text)
+        let value = serde_json::to_value(outcome?);
+        value.map(bare).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))
     }
 
     /// What is written before the first run.
@@ -189,14 +188,12 @@ impl Study {
 }
 
 /// An Outcome's JSON without what grows with ranks.
-pub(super) fn bare(json: &str) -> Result<Value, Failure> {
-    let mut value: Value =
-        serde_json::from_str(json).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))?;
-    if let Some(outcome) = value.as_object_mut() {
+pub(super) fn bare(mut outcome: Value) -> Value {
+    if let Some(outcome) = outcome.as_object_mut() {
         outcome.remove("per_rank");
         outcome.remove("pairs");
     }
-    Ok(value)
+    outcome
 }
 
 fn read(path: &PathBuf) -> Result<Vec<u8>, Failure> {

@@ -13,12 +13,12 @@ const SIDE: f64 = 440.0;
 
 /// How many messages went between each pair; `None` if the run did not count them or there are none.
 pub(super) fn count(run: &Run) -> Option<Figure> {
-    matrix(run, "matrix-count", "messages between pairs of ranks", |pair| pair.count, |value| count_text(value))
+    matrix(run, "matrix-count", "messages between pairs of ranks", |pair| pair.count, count_text)
 }
 
 /// How much went between each pair; `None` if the run did not count it or it is nothing.
 pub(super) fn volume(run: &Run) -> Option<Figure> {
-    matrix(run, "matrix-volume", "volume between pairs of ranks", |pair| pair.bytes, |value| volume_text(value))
+    matrix(run, "matrix-volume", "volume between pairs of ranks", |pair| pair.bytes, volume_text)
 }
 
 fn matrix(
