@@ -14,8 +14,10 @@ mod progress;
 mod real;
 mod record;
 mod replay;
+mod report;
 mod run;
 mod settings;
+mod sweep;
 mod traces;
 mod values;
 
@@ -52,6 +54,8 @@ fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
         Parsed::Help(text) => output::print(&text)?,
         Parsed::Run(args) => return predict(&args),
         Parsed::Trace(args) => traces::show(args)?,
+        Parsed::Sweep(args) => return sweep::sweep(&args),
+        Parsed::Report(args) => report::report(&args)?,
         Parsed::Compile(language, arguments) => return compile(language, &arguments),
     }
     Ok(Exit::Predicted.code())
@@ -76,7 +80,8 @@ fn predict(args: &RunArgs) -> Result<u8, Failure> {
         .with_timeline(args.timeline.as_deref())?
         .and_trace(args.record.as_deref())?;
     let progress = Arc::new(Progress::default());
-    interrupt::listen(&progress)?;
+    let cancelled = Arc::clone(&progress);
+    interrupt::listen(move || cancelled.cancel())?;
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
     let (mut exit, mut notes) = (Exit::Predicted, Vec::new());

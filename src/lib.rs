@@ -23,6 +23,8 @@ pub mod app;
 
 pub mod capi;
 
+pub mod study;
+
 pub mod report;
 
 pub mod cli;

@@ -1,10 +1,11 @@
-//! From an `Outcome` or a `RunError` of the engine to text, JSON and CSV.
+//! From an `Outcome` or a `RunError` of the engine, or the results of a study, to text, JSON and CSV.
 //!
 //! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
 
 mod critical;
 mod deadlock;
 mod export;
+mod figures;
 mod headline;
 mod messages;
 mod notes;
@@ -13,6 +14,7 @@ mod path;
 #[cfg(test)]
 mod samples;
 mod sizes;
+mod study;
 mod table;
 mod time;
 mod timeline;
@@ -22,7 +24,9 @@ pub(crate) use samples::{busy, empty, huge};
 
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
+pub use figures::{Figure, figures};
 pub use numbers::{count, rate};
+pub use study::{study_csv, study_json, study_summary};
 pub use timeline::{paje, perfetto};
 
 use crate::engine::Outcome;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::capi::cc::Language;
 use crate::capi::{ComputeMode, HostClock};
@@ -12,11 +12,13 @@ use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan};
 
 use super::exit::{Exit, Failure};
+use super::report::ReportArgs;
+use super::sweep::{self, SweepArgs};
 use super::traces::{self, Asked, TraceArgs};
 use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack};
 
 /// Commands of the contract that this version does not have.
-const LATER: [&str; 5] = ["sweep", "validate", "measure", "cluster", "report"];
+const LATER: [&str; 3] = ["validate", "measure", "cluster"];
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
@@ -185,6 +187,10 @@ pub(super) enum Parsed {
     Run(Box<RunArgs>),
     /// What is in a trace.
     Trace(TraceArgs),
+    /// A study.
+    Sweep(Box<SweepArgs>),
+    /// A report of what was exported.
+    Report(ReportArgs),
     /// The compiler, with these arguments.
     Compile(Language, Vec<OsString>),
 }
@@ -205,31 +211,62 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
             Asked::Trace(args) => Parsed::Trace(args),
         });
     }
+    if first == "sweep" {
+        arguments.remove(1);
+        return parse_sweep(arguments);
+    }
+    if first == "report" {
+        arguments.remove(1);
+        return understood(ReportArgs::try_parse_from(arguments), Parsed::Report);
+    }
     if first == "run" {
         arguments.remove(1);
     } else if LATER.contains(&first) {
         return Err(not_available(first));
     }
-    separate_programs_arguments(&mut arguments);
+    separate_programs_arguments(&mut arguments, &RunArgs::command());
     let args = match RunArgs::command().try_get_matches_from(arguments) {
         Ok(matches) => RunArgs::from_arg_matches(&matches),
         Err(error) => Err(error),
     };
     let args = match args {
         Ok(args) => args,
-        Err(error) if error.exit_code() == 0 => return Ok(Parsed::Help(error.to_string())),
-        Err(error) => return Err(usage(&error)),
+        Err(error) => return understood(Err::<RunArgs, _>(error), |args| Parsed::Run(Box::new(args))),
     };
     check_command(&args)?;
     Ok(Parsed::Run(Box::new(args)))
 }
 
+/// What clap made of the arguments: they ask for something, for help, or are wrong.
+fn understood<T>(args: Result<T, clap::Error>, parsed: impl FnOnce(T) -> Parsed) -> Result<Parsed, Failure> {
+    match args {
+        Ok(args) => Ok(parsed(args)),
+        Err(error) if error.exit_code() == 0 => Ok(Parsed::Help(error.to_string())),
+        Err(error) => Err(usage(&error)),
+    }
+}
+
+/// The arguments of a study, the first of which is the program's name.
+fn parse_sweep(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
+    let command = sweep::command();
+    separate_programs_arguments(&mut arguments, &command);
+    let args = match command.try_get_matches_from(arguments) {
+        Ok(matches) => SweepArgs::read(&matches)?,
+        Err(error) => Err(error),
+    };
+    understood(args, |args| Parsed::Sweep(Box::new(args)))
+}
+
 /// What follows a real program is its own, options included: says so to clap.
-fn separate_programs_arguments(arguments: &mut Vec<OsString>) {
-    let command = RunArgs::command();
+fn separate_programs_arguments(arguments: &mut Vec<OsString>, command: &Command) {
     let takes_value = |argument: &str| {
         let mut options = command.get_arguments().filter(|option| option.get_action().takes_values());
-        options.any(|option| option.get_long().is_some_and(|long| argument.strip_prefix("--") == Some(long)))
+        options.any(|option| {
+            option.get_long().is_some_and(|long| argument.strip_prefix("--") == Some(long))
+                || option
+                    .get_short()
+                    .is_some_and(|short| argument.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4])))
+        })
     };
     let mut at = 1;
     while let Some(argument) = arguments.get(at) {
@@ -274,8 +311,9 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
 fn check_command(args: &RunArgs) -> Result<(), Failure> {
     match args.app.to_str() {
         Some(name) if LATER.contains(&name) && !args.app.exists() => Err(not_available(name)),
-        Some("run") if !args.app.exists() => {
-            Err(Failure::bad_input("\"run\" stands before the options: mcpsim run [OPTIONS] APP"))
+        Some(name @ ("run" | "sweep" | "report")) if !args.app.exists() => {
+            let what = if name == "report" { "RUN.json" } else { "APP" };
+            Err(Failure::bad_input(format!("\"{name}\" stands before the options: mcpsim {name} [OPTIONS] {what}")))
         }
         Some("trace") if !args.app.exists() => {
             Err(Failure::bad_input("\"trace\" stands before all options: mcpsim trace info FILE"))
@@ -381,8 +419,9 @@ mod tests {
             ),
             ("--colour a.toml", "unexpected argument '--colour' found"),
             ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
-            ("--quiet sweep", "\"sweep\" is not available in this version"),
+            ("--quiet validate", "\"validate\" is not available in this version"),
             ("--quiet run app.toml", "\"run\" stands before the options"),
+            ("--quiet sweep", "\"sweep\" stands before the options: mcpsim sweep [OPTIONS] APP"),
         ] {
             let failure = parsed(line).unwrap_err();
             assert!(failure.text.starts_with(start), "{line}: {}", failure.text);

@@ -36,10 +36,18 @@ pub(super) struct Configuration {
     pub app_overrides: Vec<Override>,
 }
 
-impl Configuration {
-    /// Reads the files that `args` name, and merges the settings.
-    pub fn load(args: &RunArgs) -> Result<Configuration, Failure> {
-        let mut file = if is_elf(&args.app) {
+/// What the user gave, with the application's file read: runs of it may differ in their overrides.
+#[derive(Clone, Debug)]
+pub(super) struct Sources {
+    args: RunArgs,
+    file: Document,
+    overrides: Vec<Override>,
+}
+
+impl Sources {
+    /// Reads the application's file.
+    pub fn read(args: &RunArgs) -> Result<Sources, Failure> {
+        let file = if is_elf(&args.app) {
             of_binary(args)?
         } else if is_trace(&first_bytes(&args.app)) {
             TraceFile::document(&args.app)?
@@ -47,6 +55,14 @@ impl Configuration {
             Document::read(&args.app)?
         };
         let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Sources { args: args.clone(), file, overrides })
+    }
+
+    /// Merges the settings, with `more` overrides after those of the arguments.
+    pub fn configure(&self, more: &[Override]) -> Result<Configuration, Failure> {
+        let Sources { args, mut file, mut overrides } = self.clone();
+        overrides.extend_from_slice(more);
+        let args = &args;
         let of =
             |what: &str| -> Vec<Override> { overrides.iter().filter(|over| over.key[0] == what).cloned().collect() };
         let mut run = file.clone();
@@ -87,6 +103,13 @@ impl Configuration {
             typed: args.app.to_string_lossy().into_owned(),
             app_overrides: of("app"),
         })
+    }
+}
+
+impl Configuration {
+    /// Reads the files that `args` name, and merges the settings.
+    pub fn load(args: &RunArgs) -> Result<Configuration, Failure> {
+        Sources::read(args)?.configure(&[])
     }
 
     /// The machine, with its merged table.
@@ -151,6 +174,21 @@ impl Configuration {
         let text =
             toml::to_string(&self.tables()?).map_err(|error| Failure::bad_input(format!("--show-config: {error}")))?;
         Ok(format!("# The merged configuration of {}; runs as it is: mcpsim FILE\n\n{text}", self.app.name()))
+    }
+
+    /// As [`Configuration::to_toml`], with `program` in place of the configuration's own.
+    pub fn to_toml_of(&self, program: &ProgramFile) -> Result<String, Failure> {
+        let mut tables = self.tables()?;
+        let app = toml::Table::from_iter([("program".to_owned(), program.config().into())]);
+        tables.insert("app".to_owned(), app.into());
+        toml::to_string(&tables).map_err(|error| Failure::bad_input(format!("{}: {error}", self.app.name())))
+    }
+
+    /// How many ranks a run has, where that can be told.
+    pub fn ranks(&self) -> u32 {
+        let own = || self.is_program().then(|| self.program().ok()?.ranks).flatten();
+        let cores = || self.platform().map_or(1, |source| source.platform.shape.total_cores() as u32);
+        self.settings.ranks.or_else(own).unwrap_or_else(cores)
     }
 
     /// The merged tables for the Outcome: without the number of workers, which changes nothing but `host`.

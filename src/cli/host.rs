@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::engine::Outcome;
+use crate::units::Bytes;
 
 /// Measures one run.
 #[derive(Debug)]
@@ -32,9 +33,20 @@ fn enter(outcome: &mut Outcome, elapsed: Duration) {
     outcome.host.messages_per_s = if seconds > 0.0 { outcome.messages.count as f64 / seconds } else { 0.0 };
 }
 
+/// The memory that new work can take without pushing out what others use; `None` where the system does not tell.
+pub(super) fn available_memory() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    kibibytes(&text, "MemAvailable:").map(Bytes::new)
+}
+
 /// The line "VmHWM:  1234 kB" of Linux' `/proc/self/status`, whose kB are KiB.
 fn peak_rss(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    kibibytes(status, "VmHWM:")
+}
+
+/// The bytes of the line that begins with `name`.
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
 }

@@ -2,10 +2,8 @@
 //! MPI function never gives the run a chance to end.
 
 use std::io::Write;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-
-use crate::engine::Progress;
 
 use super::exit::{Exit, Failure};
 
@@ -16,9 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// shell may too.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// From now on a signal cancels what `progress` belongs to.
-pub(super) fn listen(progress: &Arc<Progress>) -> Result<(), Failure> {
-    let progress = Arc::clone(progress);
+/// From now on a signal calls `cancel`, once.
+pub(super) fn listen(cancel: impl Fn() + Send + 'static) -> Result<(), Failure> {
     let asked = OnceLock::new();
     ctrlc::set_handler(move || {
         if asked.set(Instant::now()).is_err() {
@@ -28,7 +25,7 @@ pub(super) fn listen(progress: &Arc<Progress>) -> Result<(), Failure> {
             let _ = writeln!(std::io::stderr(), "\nerror: interrupted twice, ended at once");
             std::process::exit(Exit::Interrupted.code().into());
         }
-        progress.cancel();
+        cancel();
         std::thread::spawn(|| {
             std::thread::sleep(PATIENCE);
             let _ = writeln!(std::io::stderr(), "\nerror: interrupted, and the program did not call MPI any more");
@@ -48,7 +45,7 @@ mod tests {
     #[test]
     fn child_that_is_interrupted() {
         if std::env::var_os("MCPSIM_TEST_INTERRUPT").is_some() {
-            listen(&Arc::default()).unwrap();
+            listen(|| ()).unwrap();
             for _ in 0..1000 {
                 Command::new("kill").args(["-INT", &std::process::id().to_string()]).status().unwrap();
             }

@@ -154,22 +154,23 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn cannot_write(name: &str, error: &io::Error) -> Failure {
+/// The failure of a file that cannot be written.
+pub(super) fn cannot_write(name: &str, error: &io::Error) -> Failure {
     Failure::bad_input(format!("cannot write {name}: {error}"))
 }
 
 /// Writes beside `path`, makes sure of the disk, then renames: a reader sees the old file or all of the new one.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     // Renaming over a link would replace the link, not the file it stands for.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(path).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        return OpenOptions::new().write(true).open(path)?.write_all(content.as_ref());
     }
     let mode = old.map_or(Permissions::from_mode(0o666), |old| old.permissions());
     let mut beside =
         tempfile::Builder::new().prefix(".mcpsim-").suffix(".tmp").permissions(mode).tempfile_in(directory_of(path))?;
-    beside.write_all(bytes)?;
+    beside.write_all(content.as_ref())?;
     beside.as_file().sync_all()?;
     beside.persist(path)?;
     // The rename itself is safe only once the directory is; some file systems cannot, and then nothing is lost but that.

@@ -38,7 +38,7 @@ const SIZE_UNITS: &[(&str, f64)] = &[
 ];
 
 /// Splits "1.2 us" into the number and the unit; `None` if it does not begin with a number.
-fn split(text: &str) -> Option<(f64, &str)> {
+pub fn split_quantity(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     // The longest prefix that is a number: this keeps the exponent of "1e-3 ns" and leaves the unit of "1e".
     let end = (1..=text.len()).rev().find(|&end| {
@@ -62,14 +62,14 @@ pub fn parse_number_with_unit(number: f64, unit: &str) -> Option<f64> {
 
 /// Seconds, from 0 to 213 days.
 pub(super) fn parse_seconds(text: &str) -> Result<f64, UnitError> {
-    split(text)
+    split_quantity(text)
         .and_then(|(number, unit)| Some(number * lookup(TIME_UNITS, unit)?))
         .filter(|seconds| (0.0..(u64::MAX / PS_PER_SECOND) as f64).contains(seconds))
         .ok_or(UnitError { expected: "a time such as \"1.2 us\"" })
 }
 
 pub(super) fn parse_bytes(text: &str) -> Result<u64, UnitError> {
-    split(text)
+    split_quantity(text)
         .and_then(
             |(number, unit)| if unit.is_empty() { Some(number) } else { Some(number * lookup(SIZE_UNITS, unit)?) },
         )
@@ -79,7 +79,7 @@ pub(super) fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 }
 
 pub(super) fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
-    split(text)
+    split_quantity(text)
         .and_then(|(number, unit)| {
             let unit = unit.strip_suffix("/s")?;
             let bits = unit.strip_suffix("bit").and_then(decimal_prefix).map(|factor| factor / 8.0);
@@ -91,7 +91,7 @@ pub(super) fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
 }
 
 pub(super) fn parse_rate(text: &str) -> Result<f64, UnitError> {
-    split(text)
+    split_quantity(text)
         .and_then(|(number, unit)| {
             let unit = unit.strip_suffix("/s")?;
             let prefix = ["flop", "instr"].iter().find_map(|name| unit.strip_suffix(name)).unwrap_or(unit);

@@ -275,7 +275,9 @@ impl Table<'_> {
             },
         };
         let around = [self.words("flags")?, self.words("libraries")?];
-        let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+        // No path is the shortest one to where the user is, but none that a process can be started in.
+        let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        let directory = std::path::absolute(here).unwrap_or_else(|_| here.to_owned());
         Ok(Code::Sources { files, language, around, directory })
     }
 

@@ -1,0 +1,82 @@
+//! `mcpsim report`: figures of a run or of a study, from what was exported alone.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+
+use crate::report::{Figure, figures};
+
+use super::exit::Failure;
+use super::output::{self, cannot_write, write_whole};
+
+const EXAMPLES: &str = "\
+Examples:
+  What a run's time is made of, every rank's, messages by size and level, and
+  with --pairs who sends to whom
+    mcpsim --pairs --json run.json app.toml
+    mcpsim report run.json --figures figures
+  A study's points, the best marked
+    mcpsim sweep --vary cores=16 --out shapes app.toml
+    mcpsim report shapes --figures figures";
+
+/// Draws figures of what a run or a sweep has exported
+#[derive(Clone, Debug, Parser)]
+#[command(name = "mcpsim report", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(super) struct ReportArgs {
+    /// What --json of a run wrote, or the directory of a study
+    #[arg(value_name = "RUN.json|STUDY")]
+    source: PathBuf,
+
+    /// Where figures go
+    #[arg(long, value_name = "DIR")]
+    figures: PathBuf,
+
+    /// What is written of each figure
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
+    format: Vec<Format>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Svg,
+    Png,
+}
+
+/// Draws what `args` ask for.
+pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
+    let path = if args.source.is_dir() { args.source.join("study.json") } else { args.source.clone() };
+    let name = path.display().to_string();
+    let json = fs::read_to_string(&path).map_err(|error| {
+        let missing = args.source.is_dir() && error.kind() == std::io::ErrorKind::NotFound;
+        let hint = if missing { ": the sweep has not ended, the same command goes on with it" } else { "" };
+        Failure::bad_input(format!("{name}: {error}{hint}"))
+    })?;
+    let figures = figures(&name, &json)?;
+    if figures.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "{name}: nothing to draw: no time passes, no message is sent, nothing varies"
+        )));
+    }
+    let directory = args.figures.display();
+    fs::create_dir_all(&args.figures)
+        .map_err(|error| Failure::bad_input(format!("--figures {directory}: cannot make this directory: {error}")))?;
+    for figure in &figures {
+        for format in &args.format {
+            write(args, figure, *format)?;
+        }
+    }
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    output::print(&format!("in {directory}: {}\n", names.join(", ")))
+}
+
+fn write(args: &ReportArgs, figure: &Figure, format: Format) -> Result<(), Failure> {
+    let (extension, content) = match format {
+        Format::Svg => ("svg", Some(figure.svg().into_bytes())),
+        Format::Png => ("png", figure.png()),
+    };
+    let path = args.figures.join(format!("{}.{extension}", figure.name));
+    let name = path.display().to_string();
+    let content = content.ok_or_else(|| Failure::bad_input(format!("{name}: no memory to draw it")))?;
+    write_whole(&path, content).map_err(|error| cannot_write(&name, &error))
+}

@@ -1,0 +1,142 @@
+//! `mcpsim sweep`: runs all points of a study, each once; what has ended is on disk and is not run again.
+//!
+//! The directory of a study:
+//!
+//! ```text
+//! manifest.json   written before the first run: the axes, and the key of each point, a hash of all it is given
+//! points.jsonl    a line a finished point: its key, and the Outcome or why there is none
+//! study.csv       written when all points have ended: a row a point
+//! study.json      the same with the Outcomes
+//! ```
+
+mod args;
+mod bar;
+mod child;
+mod directory;
+mod log;
+mod points;
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::report::{count, study_csv, study_json, study_summary};
+use crate::study::{self, Key, Limits, Results};
+
+pub(super) use args::{SweepArgs, command};
+
+use super::copies;
+use super::exit::{Exit, Failure};
+use super::interrupt;
+use super::output;
+use bar::Bar;
+use directory::Directory;
+use log::{Entry, Log};
+use points::{Prepared, Study};
+
+/// Runs the study that `args` ask for; returns the exit code.
+pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
+    copies::refuse_several(|name| std::env::var(name).ok())?;
+    let study = Study::load(args)?;
+    if args.list {
+        return output::print(&study.list()).map(|()| Exit::Predicted.code());
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let limits = limits(args.jobs);
+    let prepared = study.prepare(limits.jobs)?;
+    let directory = Directory::open(&args.directory(&study.name))?;
+    directory.write("manifest.json", &study.manifest(&prepared)?)?;
+    let mut log = Log::open(&directory.path("points.jsonl"))?;
+    let missing: Vec<&Prepared> = missing(&prepared, &log);
+    let quiet = args.run.quiet;
+    let told = prepared.len() - missing.len();
+    if told > 0 && !missing.is_empty() && !quiet {
+        let (all, told) = (count(prepared.len() as u64), count(told as u64));
+        note(&format!("{told} of {all} points were run before and are taken as they are"));
+    }
+    run(&study, &missing, limits, &stop, &mut log, quiet)?;
+    if stop.load(Ordering::Relaxed) {
+        let ended = prepared.iter().filter(|point| log.outcome(point.key).is_some()).count();
+        return Err(Failure {
+            exit: Exit::Interrupted,
+            text: format!(
+                "interrupted with {} of {} points in {}: the same command goes on from there",
+                count(ended as u64),
+                count(prepared.len() as u64),
+                directory.shown()
+            ),
+        });
+    }
+    let results = Results::new(&study.name, &study.plan, |index| {
+        let key = prepared[index].key;
+        (key, log.result(key).unwrap_or_else(|| Err("it was not run".to_owned())))
+    });
+    directory.write("study.csv", &study_csv(&results))?;
+    let json = study_json(&results).map_err(|error| Failure::bad_input(format!("study.json: {error}")))?;
+    directory.write("study.json", &json)?;
+    if !quiet {
+        output::print(&format!("{}\n  in {}: study.csv, study.json\n", study_summary(&results), directory.shown()))?;
+    }
+    Ok(if results.failed() > 0 { Exit::ProgramFailed } else { Exit::Predicted }.code())
+}
+
+/// The points that have no Outcome yet, each key once. Those that failed run again: what was wrong may be gone.
+fn missing<'a>(prepared: &'a [Prepared], log: &Log) -> Vec<&'a Prepared> {
+    let mut seen = std::collections::BTreeSet::new();
+    prepared.iter().filter(|point| log.outcome(point.key).is_none() && seen.insert(point.key)).collect()
+}
+
+/// Runs `points` and puts what they give into `log`.
+fn run(
+    study: &Study,
+    points: &[&Prepared],
+    limits: Limits,
+    stop: &Arc<AtomicBool>,
+    log: &mut Log,
+    quiet: bool,
+) -> Result<(), Failure> {
+    if points.is_empty() {
+        return Ok(());
+    }
+    let running = points::Running::default();
+    let (stopping, cancelled) = (Arc::clone(stop), running.clone());
+    interrupt::listen(move || {
+        stopping.store(true, Ordering::Relaxed);
+        cancelled.cancel();
+    })?;
+    let mut bar = Bar::start(points.len(), quiet);
+    let mut failure = None;
+    let tasks: Vec<_> = points.iter().enumerate().map(|(task, point)| (task, point.memory)).collect();
+    let alone = points.iter().any(|point| point.measures);
+    let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
+    let work = |task: usize| study.run(points[task], &running);
+    study::run(&tasks, limits, stop, work, |ended| {
+        let ended: Vec<(Key, Entry)> = ended
+            .into_iter()
+            .filter_map(|(task, result)| match result {
+                Err(failure) if failure.exit == Exit::Interrupted => None,
+                result => Some((points[task].key, Entry::of(result))),
+            })
+            .collect();
+        let failed = ended.iter().filter(|(_, entry)| matches!(entry, Entry::Failed(_))).count();
+        bar.advance(ended.len(), failed);
+        if let Err(error) = log.append(ended) {
+            failure.get_or_insert(error);
+            stop.store(true, Ordering::Relaxed);
+            running.cancel();
+        }
+    });
+    drop(bar);
+    failure.map_or(Ok(()), Err)
+}
+
+/// As many points at a time as asked for, or as there are cores; within the memory that is free now.
+fn limits(jobs: Option<NonZeroUsize>) -> Limits {
+    let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    Limits { jobs: jobs.unwrap_or_else(cores), memory: super::host::available_memory().map(study::Memory::of_host) }
+}
+
+fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "note: {text}");
+}

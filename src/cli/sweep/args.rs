@@ -1,0 +1,119 @@
+//! The arguments of `mcpsim sweep`: those of a run that make sense for many, and what varies.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
+
+use super::super::args::RunArgs;
+use super::super::exit::Failure;
+
+/// The options of a run that a study takes too. The others choose what one run shows or writes.
+const OF_RUN: [&str; 18] = [
+    "app",
+    "arguments",
+    "nct",
+    "platform",
+    "model",
+    "ranks",
+    "oversubscribe",
+    "placement",
+    "set",
+    "seed",
+    "max_time",
+    "max_events",
+    "max_turns",
+    "intervals",
+    "quiet",
+    "compute",
+    "clock",
+    "stack_size",
+];
+
+const APP: &str = "The study's file, or an application of which --vary says what varies";
+
+const EXAMPLES: &str = "\
+Examples:
+  Which shape of 16 cores is best? All (N,C,T) with N x C x T = 16
+    mcpsim sweep --vary cores=16 workloads/npb-is.toml
+  What would a faster network buy? Every latency with every bandwidth
+    mcpsim sweep --vary platform.inter_node.latency=1us..50us:log5 \\
+        --vary 'platform.inter_node.bandwidth=1 GB/s,5 GB/s' workloads/jacobi3d.toml
+  Weak scaling: keys that go together; five seeds each
+    mcpsim sweep --vary 'run.ranks=8,64 & app.n=128,256' --repeats 5 app.toml
+  A study from a file, into a directory of its own; again after an interruption
+    mcpsim sweep --out is configs/studies/is-shapes.toml
+
+Values: 1,2,4   16,1,1;8,2,1   1..8   1..64:x2   10..90:+20   1us..50us:log5
+1..9:lin5
+
+Exit codes: 0 all points predicted, 1 some points failed (their rows say why),
+2 bad input or usage, 70 a bug in mcpsim, 130 interrupted.";
+
+/// Runs an application with many settings, and tells which is best
+#[derive(Clone, Debug, Parser)]
+pub(crate) struct SweepArgs {
+    /// What varies: a key and its values, or several that go together; may be repeated
+    #[arg(long, value_name = "KEY=VALUES[&KEY=VALUES]", help_heading = "Study")]
+    pub vary: Vec<String>,
+
+    /// Run each point with so many seeds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Study")]
+    pub repeats: Option<u32>,
+
+    /// Points at a time (default: one a host core)
+    #[arg(long, short, value_name = "N", help_heading = "Study")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// The study's directory (default: NAME.study)
+    #[arg(long, value_name = "DIR", help_heading = "Study")]
+    pub out: Option<PathBuf>,
+
+    /// List the points and stop
+    #[arg(long, help_heading = "Study")]
+    pub list: bool,
+
+    /// What a single run takes.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// The command with the texts of its own.
+pub(crate) fn command() -> Command {
+    let command = SweepArgs::command()
+        .name("mcpsim sweep")
+        .about("Runs an application with many settings, and tells which is best")
+        .override_usage("mcpsim sweep [OPTIONS] STUDY.toml|APP [-- ARGS]")
+        .after_help("See --help for examples and exit codes.")
+        .after_long_help(EXAMPLES);
+    let command = command.mut_arg("app", |app| app.value_name("STUDY.toml|APP").help(APP).index(1));
+    let command = command.mut_arg("arguments", |arguments| arguments.index(2));
+    strangers().fold(command, |command, id| command.mut_arg(id, |argument| argument.hide(true)))
+}
+
+/// The options of a run that a study does not take.
+fn strangers() -> impl Iterator<Item = String> {
+    let command = RunArgs::command();
+    let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+    ids.into_iter().filter(|id| !OF_RUN.contains(&id.as_str()))
+}
+
+impl SweepArgs {
+    /// What clap read, but for options that a study does not have.
+    pub fn read(matches: &ArgMatches) -> Result<Result<Self, clap::Error>, Failure> {
+        let typed = |id: &String| matches.value_source(id) == Some(ValueSource::CommandLine);
+        if let Some(id) = strangers().find(typed) {
+            let option = id.replace('_', "-");
+            return Err(Failure::bad_input(format!("--{option} is an option of a single run, not of sweep")));
+        }
+        Ok(SweepArgs::from_arg_matches(matches))
+    }
+
+    /// Where the study goes.
+    pub fn directory(&self, name: &str) -> PathBuf {
+        let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let name: String = name.chars().map(safe).collect();
+        self.out.clone().unwrap_or_else(|| Path::new(&format!("{name}.study")).to_owned())
+    }
+}

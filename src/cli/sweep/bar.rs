@@ -1,0 +1,126 @@
+//! How far a sweep is, on stderr: a bar that is drawn again on a terminal, a line now and then elsewhere.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use crate::report::count;
+
+/// How often the bar is drawn again, at most.
+const PERIOD: Duration = Duration::from_millis(100);
+/// The bar's width in columns.
+const WIDTH: usize = 24;
+/// Where there is no terminal, so many lines are written at most.
+const LINES: usize = 10;
+
+/// A sweep's progress; dropping this erases the bar.
+#[derive(Debug)]
+pub(super) struct Bar {
+    shown: Shown,
+    points: usize,
+    ended: usize,
+    failed: usize,
+    started: Instant,
+    drawn: Option<Instant>,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    No,
+    Lines,
+    Terminal,
+}
+
+impl Bar {
+    /// Progress towards so many points.
+    pub fn start(points: usize, quiet: bool) -> Bar {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let shown = match quiet {
+            true => Shown::No,
+            false if std::io::stderr().is_terminal() && !dumb => Shown::Terminal,
+            false => Shown::Lines,
+        };
+        Bar { shown, points, ended: 0, failed: 0, started: Instant::now(), drawn: None }
+    }
+
+    /// So many more points have ended, some of them without a prediction.
+    pub fn advance(&mut self, ended: usize, failed: usize) {
+        let tenth = |ended: usize| ended * LINES / self.points.max(1);
+        let next = tenth(self.ended + ended) > tenth(self.ended);
+        self.ended += ended;
+        self.failed += failed;
+        let text = || line(self.ended, self.points, self.failed, self.started.elapsed());
+        match self.shown {
+            Shown::No => {}
+            Shown::Lines if next => _ = writeln!(std::io::stderr(), "{}", text()),
+            Shown::Lines => {}
+            Shown::Terminal if self.drawn.is_some_and(|drawn| drawn.elapsed() < PERIOD) => {}
+            Shown::Terminal => {
+                draw(&bar(self.ended, self.points, &text()));
+                self.drawn = Some(Instant::now());
+            }
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if self.shown == Shown::Terminal {
+            draw("");
+        }
+    }
+}
+
+/// Replaces the line: back to its start, new text, erase what is left of the old.
+fn draw(text: &str) {
+    let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
+    let _ = std::io::stderr().flush();
+}
+
+fn bar(ended: usize, points: usize, text: &str) -> String {
+    let full = ended * WIDTH / points.max(1);
+    format!("  [{}{}] {text}", "#".repeat(full), "-".repeat(WIDTH - full))
+}
+
+/// "512 of 1,000 points, 2 failed, 1 min 3 s left".
+fn line(ended: usize, points: usize, failed: usize, elapsed: Duration) -> String {
+    let mut text = format!("{} of {} points", count(ended as u64), count(points as u64));
+    if failed > 0 {
+        text.push_str(&format!(", {} failed", count(failed as u64)));
+    }
+    if ended > 0 && ended < points {
+        let left = elapsed.as_secs_f64() / ended as f64 * (points - ended) as f64;
+        text.push_str(&format!(", {} left", duration(left)));
+    }
+    text
+}
+
+/// "3 s", "1 min 3 s", "2 h 5 min".
+fn duration(seconds: f64) -> String {
+    let seconds = seconds.ceil() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_many_and_how_long_still() {
+        assert_eq!(line(0, 10, 0, Duration::from_secs(1)), "0 of 10 points");
+        assert_eq!(
+            line(1000, 4000, 2, Duration::from_millis(20_900)),
+            "1,000 of 4,000 points, 2 failed, 1 min 3 s left"
+        );
+        assert_eq!(line(10, 10, 0, Duration::from_secs(1)), "10 of 10 points");
+        assert_eq!((duration(0.2), duration(7500.0)), ("1 s".into(), "2 h 5 min".into()));
+        assert_eq!(bar(5, 10, "x"), "  [############------------] x");
+        assert!(
+            bar(1_000_000, 1_000_000, &line(999_999, 1_000_000, 999_999, Duration::from_secs(9_999_999))).len() < 100
+        );
+    }
+}

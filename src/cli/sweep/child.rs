@@ -1,0 +1,112 @@
+//! Points with real programs: each in a process of its own, so that one that goes wrong takes no other with it.
+//!
+//! A program is compiled once for all points that share it.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::capi::ComputeMode;
+use crate::capi::cc::{Built, Code, ProgramFile};
+use crate::study::Key;
+
+use super::super::configuration::Configuration;
+use super::super::exit::{Exit, Failure};
+use super::points::{Running, bare};
+
+/// How often a run is looked at.
+const PERIOD: Duration = Duration::from_millis(2);
+
+/// A program that is there to be run.
+#[derive(Debug)]
+pub(super) struct Program {
+    built: Built,
+    /// Of its content.
+    pub hash: Key,
+}
+
+/// The programs of a study, by what they are made from.
+#[derive(Debug, Default)]
+pub(super) struct Programs {
+    built: Mutex<BTreeMap<String, Arc<Program>>>,
+}
+
+impl Programs {
+    /// The program of `file`, compiled if it was not yet.
+    pub fn built(&self, file: &ProgramFile) -> Result<Arc<Program>, Failure> {
+        let code = format!("{:?}", file.code);
+        let mut all = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = all.get(&code) {
+            return Ok(Arc::clone(program));
+        }
+        let built = file.build()?;
+        let path = built.path.display().to_string();
+        let content = std::fs::read(&built.path).map_err(|error| Failure::bad_input(format!("{path}: {error}")))?;
+        let program = Arc::new(Program { built, hash: Key::of(&[("program", &content)]) });
+        all.insert(code, Arc::clone(&program));
+        Ok(program)
+    }
+}
+
+/// Whether a run times the program's own code.
+pub(super) fn measures(configuration: &Configuration) -> bool {
+    configuration.settings.job.compute == ComputeMode::Measure
+}
+
+/// Runs `configuration` with `program` in a process of its own: the Outcome as JSON.
+pub(super) fn run(configuration: &Configuration, program: &Program, running: &Running) -> Result<Value, Failure> {
+    let failed = |what: &str, error: &dyn std::fmt::Display| Failure::bad_input(format!("{what}: {error}"));
+    let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
+    let (whole, json) = (directory.path().join("point.toml"), directory.path().join("outcome.json"));
+    let file = ProgramFile { code: Code::Binary(program.built.path.clone()), ..configuration.program()? };
+    std::fs::write(&whole, configuration.to_toml_of(&file)?).map_err(|error| failed("the point's file", &error))?;
+    let own = std::env::current_exe().map_err(|error| failed("mcpsim cannot find itself", &error))?;
+    let mut child = Command::new(own)
+        .args(["run", "--quiet", "--json"])
+        .args([&json, &whole])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed("mcpsim cannot start itself", &error))?;
+    let mut errors = child.stderr.take().expect("it is piped");
+    // A pipe that nobody reads would stop the program.
+    let said = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = errors.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if running.cancelled() => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(Failure { exit: Exit::Interrupted, text: "interrupted".to_owned() });
+            }
+            Ok(None) => std::thread::sleep(PERIOD),
+            Err(error) => return Err(failed("the run", &error)),
+        }
+    };
+    let said = said.join().unwrap_or_default();
+    if running.cancelled() {
+        return Err(Failure { exit: Exit::Interrupted, text: "interrupted".to_owned() });
+    }
+    match std::fs::read_to_string(&json) {
+        // A program may end with a code of its own and still have been predicted.
+        Ok(text) => serde_json::from_str(&text).map(bare).map_err(|error| failed("the outcome", &error)),
+        Err(_) => Err(Failure { exit: Exit::ProgramFailed, text: reason(&said, status.code()) }),
+    }
+}
+
+/// What mcpsim said of the failure: from its last "error: " on.
+fn reason(said: &str, code: Option<i32>) -> String {
+    match said.rfind("error: ") {
+        Some(at) => said[at + "error: ".len()..].trim_end().to_owned(),
+        None => format!("the run ended {}", code.map_or("by a signal".to_owned(), |code| format!("with code {code}"))),
+    }
+}

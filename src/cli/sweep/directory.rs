@@ -1,0 +1,45 @@
+//! The directory of a study.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::exit::Failure;
+use super::super::output::{cannot_write, write_whole};
+
+/// A directory that is there and can be written.
+#[derive(Debug)]
+pub(super) struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Makes it if it is not there.
+    pub fn open(path: &Path) -> Result<Directory, Failure> {
+        let shown = path.display();
+        fs::create_dir_all(path)
+            .map_err(|error| Failure::bad_input(format!("--out {shown}: cannot make this directory: {error}")))?;
+        let strange = |name: &str| path.join(name).exists() && !path.join(name).is_file();
+        if let Some(name) =
+            ["manifest.json", "points.jsonl", "study.csv", "study.json"].into_iter().find(|name| strange(name))
+        {
+            return Err(Failure::bad_input(format!("--out {shown}: {name} in it is no file")));
+        }
+        Ok(Directory { path: path.to_owned() })
+    }
+
+    /// A file of it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// As the user knows it.
+    pub fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Writes a file whole or not at all.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.path(name);
+        write_whole(&path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))
+    }
+}

@@ -1,0 +1,145 @@
+//! The finished points on disk: a file that lines are only ever added to.
+//!
+//! A process that is killed leaves at most one torn line, which is no JSON and is passed over; the next line begins on its
+//! own. Lines are whole writes, so that two processes in one directory do no harm either.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::study::Key;
+
+use super::super::exit::Failure;
+use super::super::output::cannot_write;
+
+/// What a point gave.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Entry {
+    /// A prediction: the Outcome as JSON.
+    Predicted(Value),
+    /// Why there is none.
+    Failed(String),
+}
+
+impl Entry {
+    /// The entry of a run.
+    pub fn of(result: Result<Value, Failure>) -> Entry {
+        match result {
+            Ok(outcome) => Entry::Predicted(outcome),
+            Err(failure) => Entry::Failed(failure.text),
+        }
+    }
+}
+
+/// The finished points.
+#[derive(Debug)]
+pub(super) struct Log {
+    path: PathBuf,
+    file: File,
+    entries: BTreeMap<Key, Entry>,
+}
+
+impl Log {
+    /// Reads the file at `path`, if there is one, and opens it for more.
+    pub fn open(path: &Path) -> Result<Log, Failure> {
+        let failed = |error: io::Error| Failure::bad_input(format!("{}: {error}", path.display()));
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.last().is_some_and(|&last| last != b'\n') {
+            file.write_all(b"\n").map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+        }
+        let entries = bytes.split(|&byte| byte == b'\n').filter_map(entry).collect();
+        Ok(Log { path: path.to_owned(), file, entries })
+    }
+
+    /// The Outcome of a point that has one.
+    pub fn outcome(&self, key: Key) -> Option<&Value> {
+        match self.entries.get(&key) {
+            Some(Entry::Predicted(outcome)) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// What a point gave.
+    pub fn result(&self, key: Key) -> Option<Result<Value, String>> {
+        self.entries.get(&key).map(|entry| match entry {
+            Entry::Predicted(outcome) => Ok(outcome.clone()),
+            Entry::Failed(error) => Err(error.clone()),
+        })
+    }
+
+    /// Adds finished points; when this returns they are on disk.
+    pub fn append(&mut self, ended: Vec<(Key, Entry)>) -> Result<(), Failure> {
+        let mut text = String::new();
+        for (key, entry) in ended {
+            let line = match &entry {
+                Entry::Predicted(outcome) => json!({ "key": key.to_string(), "outcome": outcome }),
+                Entry::Failed(error) => json!({ "key": key.to_string(), "error": error }),
+            };
+            text.push_str(&line.to_string());
+            text.push('\n');
+            self.entries.insert(key, entry);
+        }
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|error| cannot_write(&self.path.display().to_string(), &error))
+    }
+}
+
+/// What a line says; nothing if it is torn.
+fn entry(line: &[u8]) -> Option<(Key, Entry)> {
+    let mut value: Value = serde_json::from_slice(line).ok()?;
+    let key = Key::parse(value.get("key")?.as_str()?)?;
+    if let Some(outcome) = value.get_mut("outcome") {
+        outcome.get("predicted_ps")?.as_u64()?;
+        return Some((key, Entry::Predicted(outcome.take())));
+    }
+    Some((key, Entry::Failed(value.get("error")?.as_str()?.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key::of(&[("name", name.as_bytes())])
+    }
+
+    #[test]
+    fn whatever_of_the_last_line_is_missing_the_others_are_there_and_more_can_follow() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("points.jsonl");
+        let outcome = json!({ "predicted_ps": 7, "app": "a\nb" });
+        let first = (key("a"), Entry::Predicted(outcome.clone()));
+        let second = (key("b"), Entry::Failed("deadlock:\n  rank 0".to_owned()));
+        Log::open(&path).unwrap().append(vec![first.clone(), second.clone()]).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let line = 1 + whole.iter().position(|&byte| byte == b'\n').unwrap();
+        for end in line..=whole.len() {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            let mut log = Log::open(&path).unwrap();
+            assert_eq!(log.outcome(key("a")), Some(&outcome));
+            // The newline at the end is not part of what a line says.
+            let expected = if end + 1 >= whole.len() { Some(Err("deadlock:\n  rank 0".to_owned())) } else { None };
+            assert_eq!(log.result(key("b")), expected, "{end} of {}", whole.len());
+            log.append(vec![(key("b"), Entry::Predicted(outcome.clone()))]).unwrap();
+            let again = Log::open(&path).unwrap();
+            assert_eq!((again.outcome(key("a")), again.outcome(key("b"))), (Some(&outcome), Some(&outcome)));
+        }
+    }
+
+    #[test]
+    fn lines_that_are_something_else_are_passed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("points.jsonl");
+        std::fs::write(
+            &path,
+            b"\xff\xfe\n{}\n{\"key\":\"1\"}\n[]\n\n{\"key\":\"00000000000000000000000000000000\",\"outcome\":{}}\n",
+        )
+        .unwrap();
+        assert!(Log::open(&path).unwrap().entries.is_empty());
+    }
+}

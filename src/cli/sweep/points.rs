@@ -1,0 +1,264 @@
+//! From a study to its points: what each is given, its key, and its run.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::config::{Document, Override};
+use crate::engine::Progress;
+use crate::study::{self, Axis, Key, Limits, Memory, Plan, Point, RankKind, StudyFile};
+
+use super::super::args::{RunArgs, is_elf};
+use super::super::configuration::{Configuration, Sources};
+use super::super::exit::Failure;
+use super::super::values::PlacementChoice;
+use super::super::{replay, run};
+use super::args::SweepArgs;
+use super::child::{self, Programs};
+
+/// A study, ready to be run.
+#[derive(Debug)]
+pub(super) struct Study {
+    /// What it is called.
+    pub name: String,
+    /// Its points.
+    pub plan: Plan,
+    sources: Sources,
+    /// What the study's file sets for all points.
+    set: Vec<Override>,
+    programs: Programs,
+}
+
+/// A point of which is known what it is given.
+#[derive(Clone, Debug)]
+pub(super) struct Prepared {
+    /// Its place in the plan.
+    pub index: usize,
+    /// A hash of all it is given.
+    pub key: Key,
+    /// What it is going to take of the host.
+    pub memory: Memory,
+    /// It times code on the host: what runs beside it would count.
+    pub measures: bool,
+}
+
+/// The runs under way, to be cancelled together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Running {
+    cancelled: Arc<AtomicBool>,
+    runs: Arc<Mutex<Vec<Arc<Progress>>>>,
+}
+
+impl Study {
+    /// Reads the study's file, or takes the application itself with what the arguments vary.
+    pub fn load(args: &SweepArgs) -> Result<Study, Failure> {
+        let mut run = args.run.clone();
+        let file = match is_elf(&run.app) {
+            true => None,
+            false => Some(Document::read(&run.app)?).filter(StudyFile::is_in),
+        };
+        let file = file.map(|document| StudyFile::load(&document)).transpose()?;
+        let typed = args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let stem = run.app.file_stem().map_or("study".into(), |stem| stem.to_string_lossy().into_owned());
+        let (mut name, mut axes, mut set, mut repeats) = (stem, Vec::new(), Vec::new(), args.repeats);
+        if let Some(file) = file {
+            let directory = run.app.parent().unwrap_or(Path::new("")).to_owned();
+            run.app = directory.join(&file.app);
+            run.platform = run.platform.or(file.platform.map(|path| directory.join(path)));
+            name = file.name.unwrap_or(name);
+            axes = file.axes;
+            set = file.set;
+            repeats = repeats.or(file.repeats);
+        }
+        // What is typed takes the place of what the file varies.
+        axes.retain(|axis| !typed.iter().any(|other| other.keys() == axis.keys()));
+        axes.extend(typed);
+        let sources = Sources::read(&run)?;
+        let set: Vec<Override> = set.into_iter().map(of_run).collect();
+        if let Some(count) = repeats {
+            axes.push(Axis::seeds(sources.configure(&set)?.settings.seed, count));
+        }
+        let plan = Plan::new(axes)?;
+        refuse_both(&plan, &set, &run)?;
+        Ok(Study { name, plan, sources, set, programs: Programs::default() })
+    }
+
+    /// The points as text, a line each.
+    pub fn list(&self) -> String {
+        let columns = self.plan.columns();
+        let line = |index: usize| {
+            let values = self.plan.point(index).values;
+            let pairs = columns.iter().zip(values).map(|(column, value)| format!("{column}={value}"));
+            pairs.collect::<Vec<_>>().join("  ") + "\n"
+        };
+        (0..self.plan.points()).map(line).collect()
+    }
+
+    /// What every point is given. Everything that can be wrong with it, short of running it, shows here.
+    pub fn prepare(&self, jobs: NonZeroUsize) -> Result<Vec<Prepared>, Failure> {
+        let tasks: Vec<_> =
+            (0..self.plan.points()).map(|index| (index, Memory::of_run(0, RankKind::Described))).collect();
+        let mut found = BTreeMap::new();
+        let work = |index: usize| self.prepared(&self.plan.point(index));
+        let limits = Limits { jobs, memory: None };
+        study::run(&tasks, limits, &AtomicBool::new(false), work, |ended| found.extend(ended));
+        found.into_values().collect()
+    }
+
+    fn prepared(&self, point: &Point) -> Result<Prepared, Failure> {
+        let configuration = self.configure(point)?;
+        let key = self.key(&configuration).map_err(|failure| self.at(point, failure))?;
+        let kind = if configuration.is_program() { RankKind::Real } else { RankKind::Described };
+        let memory = Memory::of_run(configuration.ranks(), kind);
+        let measures = configuration.is_program() && child::measures(&configuration);
+        Ok(Prepared { index: point.index, key, memory, measures })
+    }
+
+    fn configure(&self, point: &Point) -> Result<Configuration, Failure> {
+        let overrides = [self.set.clone(), overrides(point)].concat();
+        let mut configuration = self.sources.configure(&overrides).map_err(|failure| self.at(point, failure))?;
+        configuration.settings.workers = Some(1);
+        configuration.settings.pairs = false;
+        Ok(configuration)
+    }
+
+    /// A failure that says of which point it is.
+    fn at(&self, point: &Point, failure: Failure) -> Failure {
+        let pairs =
+            self.plan.columns().into_iter().zip(&point.values).map(|(column, value)| format!("{column}={value}"));
+        let pairs: Vec<String> = pairs.collect();
+        if pairs.is_empty() {
+            return failure;
+        }
+        Failure { text: format!("at {}: {}", pairs.join(" "), failure.text), ..failure }
+    }
+
+    /// The hash of all that a run of `configuration` is given, and of who runs it.
+    fn key(&self, configuration: &Configuration) -> Result<Key, Failure> {
+        let config = configuration.to_json()?.to_string();
+        let placement = match &configuration.settings.placement {
+            PlacementChoice::File(path) => read(path)?,
+            _ => Vec::new(),
+        };
+        let program = match configuration.is_program() {
+            true => self.programs.built(&configuration.program()?)?.hash.to_string(),
+            false => String::new(),
+        };
+        let trace = match configuration.trace() {
+            Some(file) => read(&file?.path)?,
+            None => Vec::new(),
+        };
+        Ok(Key::of(&[
+            ("mcpsim", env!("CARGO_PKG_VERSION").as_bytes()),
+            ("config", config.as_bytes()),
+            ("placement", &placement),
+            ("program", program.as_bytes()),
+            ("trace", &trace),
+        ]))
+    }
+
+    /// Runs a point: the Outcome as JSON.
+    pub fn run(&self, prepared: &Prepared, running: &Running) -> Result<Value, Failure> {
+        let configuration = self.configure(&self.plan.point(prepared.index))?;
+        if self.key(&configuration)? != prepared.key {
+            return Err(Failure::bad_input("a file that this point is given has changed since the sweep began"));
+        }
+        if configuration.is_program() {
+            return child::run(&configuration, &*self.programs.built(&configuration.program()?)?, running);
+        }
+        let progress = running.enter();
+        let ran = match configuration.trace() {
+            Some(file) => file.and_then(|file| replay::simulate(&configuration, &file, &progress, false)),
+            None => run::simulate(&configuration, &progress, false),
+        };
+        running.leave(&progress);
+        let (outcome, _) = ran?;
+        let value = serde_json::to_value(outcome);
+        value.map(bare).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))
+    }
+
+    /// What is written before the first run.
+    pub fn manifest(&self, prepared: &[Prepared]) -> Result<String, Failure> {
+        let point =
+            |point: &Prepared| json!({ "values": self.plan.point(point.index).values, "key": point.key.to_string() });
+        let manifest = json!({
+            "mcpsim": env!("CARGO_PKG_VERSION"),
+            "study": self.name,
+            "columns": self.plan.columns(),
+            "points": prepared.iter().map(point).collect::<Vec<_>>(),
+        });
+        let text = serde_json::to_string_pretty(&manifest);
+        text.map(|text| text + "\n").map_err(|error| Failure::bad_input(format!("manifest.json: {error}")))
+    }
+}
+
+/// An Outcome's JSON without what grows with ranks.
+pub(super) fn bare(mut outcome: Value) -> Value {
+    if let Some(outcome) = outcome.as_object_mut() {
+        outcome.remove("per_rank");
+        outcome.remove("pairs");
+    }
+    outcome
+}
+
+fn read(path: &PathBuf) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
+}
+
+fn overrides(point: &Point) -> Vec<Override> {
+    point.overrides.iter().cloned().map(of_run).collect()
+}
+
+/// The machine's shape may be set by the run too, which wins: what a study varies has to.
+fn of_run(mut over: Override) -> Override {
+    if over.key == ["platform", "nct"] {
+        "run".clone_into(&mut over.key[0]);
+    }
+    over
+}
+
+/// What varies and is set as well would not vary.
+fn refuse_both(plan: &Plan, set: &[Override], run: &RunArgs) -> Result<(), Failure> {
+    let shape = |key: &str| if key == "platform.nct" { "run.nct".to_owned() } else { key.to_owned() };
+    let columns: Vec<String> = plan.columns().iter().map(|key| shape(key)).collect();
+    let typed = run.set.iter().filter_map(|text| text.split_once('=')).map(|(key, _)| key.trim().to_owned());
+    let set = set.iter().map(|over| over.key.join("."));
+    for key in set.chain(typed) {
+        if columns.contains(&shape(&key)) {
+            return Err(Failure::bad_input(format!("{key} both varies and is set: leave out one")));
+        }
+    }
+    Ok(())
+}
+
+impl Running {
+    /// A run begins.
+    fn enter(&self) -> Arc<Progress> {
+        let progress = Arc::new(Progress::default());
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&progress));
+        if self.cancelled() {
+            progress.cancel();
+        }
+        progress
+    }
+
+    /// A run has ended.
+    fn leave(&self, progress: &Arc<Progress>) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, progress));
+    }
+
+    /// Ends all runs, also those that begin from now on.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|progress| progress.cancel());
+    }
+
+    /// Whether they are to end.
+    pub fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,56 @@
+//! Figures of a run or of a study, drawn from the exported JSON alone, as SVG and PNG.
+//!
+//! ```text
+//! run.json ─▶ source ─▶ run, sizes, matrix ─┐
+//! study.json ─▶ Results ─▶ points ─▶ curves ─┴─(axis, frame)─▶ Figure: areas, lines, words ─▶ svg, png
+//! ```
+
+mod axis;
+mod canvas;
+mod curves;
+mod font;
+mod frame;
+mod matrix;
+mod png;
+mod points;
+mod run;
+mod sizes;
+mod source;
+mod svg;
+#[cfg(test)]
+mod tests;
+
+pub use canvas::Figure;
+
+use crate::config::ConfigError;
+use crate::study::Results;
+
+/// The figures of what `json` holds: the Outcome of a run, or the results of a study; `name` stands for the file in messages.
+///
+/// # Errors
+/// If it is neither.
+pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
+    let wrong = |what: String| ConfigError::new(format!("{name}: {what}"));
+    let value: serde_json::Value = serde_json::from_str(json).map_err(|error| wrong(format!("not JSON: {error}")))?;
+    if value.get("points").is_some() {
+        let results: Results =
+            serde_json::from_value(value).map_err(|error| wrong(format!("not the results of a study: {error}")))?;
+        results.check().map_err(wrong)?;
+        return Ok(curves::figures(&results));
+    }
+    if value.get("predicted_ps").is_none() {
+        let expected = "expected what --json of a run wrote, or study.json of a sweep";
+        return Err(wrong(format!("{expected}; found no predicted_ps and no points")));
+    }
+    let run: source::Run =
+        serde_json::from_value(value).map_err(|error| wrong(format!("not the outcome of a run: {error}")))?;
+    let all = [
+        run::parts(&run),
+        run::ranks(&run),
+        sizes::count(&run),
+        sizes::volume(&run),
+        matrix::count(&run),
+        matrix::volume(&run),
+    ];
+    Ok(all.into_iter().flatten().collect())
+}

@@ -1,0 +1,169 @@
+//! What a figure is made of: areas, lines and words at places in it, in pixels from the top left; nothing of how they are drawn.
+
+use super::font::{self, Weight};
+
+/// A colour: red, green, blue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Color(pub u8, pub u8, pub u8);
+
+/// A place: right of the left edge, below the upper edge.
+pub(super) type Place = (f64, f64);
+
+/// Something to be drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Mark {
+    /// A filled polygon.
+    Area { corners: Vec<Place>, color: Color },
+    /// A line through these places.
+    Line { places: Vec<Place>, color: Color, width: f64, dash: Dash },
+    /// Words on one line; `at` is on their baseline.
+    Text { at: Place, text: String, size: f64, weight: Weight, color: Color, turn: Turn },
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dash {
+    Solid,
+    Dashed,
+}
+
+/// Where words go from their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// To the right.
+    Level,
+    /// Upwards.
+    Up,
+}
+
+/// Which part of words stands at their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+pub(super) const BLACK: Color = Color(0x1a, 0x1a, 0x1a);
+pub(super) const GRAY: Color = Color(0x66, 0x66, 0x66);
+pub(super) const GRID: Color = Color(0xe3, 0xe3, 0xe3);
+pub(super) const WHITE: Color = Color(0xff, 0xff, 0xff);
+/// For the best point.
+pub(super) const RED: Color = Color(0xc4, 0x1e, 0x3a);
+
+/// Colours that people with any kind of colour vision can tell apart (Okabe and Ito 2008), the lightest left out.
+pub(super) const PALETTE: [Color; 7] = [
+    Color(0x00, 0x72, 0xb2),
+    Color(0xe6, 0x9f, 0x00),
+    Color(0x00, 0x9e, 0x73),
+    Color(0xcc, 0x79, 0xa7),
+    Color(0x56, 0xb4, 0xe9),
+    Color(0xd5, 0x5e, 0x00),
+    Color(0x7f, 0x7f, 0x7f),
+];
+
+/// A drawing with the name of its file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What its file is called, without an extension.
+    pub name: String,
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) marks: Vec<Mark>,
+}
+
+impl Figure {
+    pub(super) fn new(name: impl Into<String>, width: f64, height: f64) -> Self {
+        Figure { name: name.into(), width, height, marks: Vec::new() }
+    }
+
+    /// A rectangle between two corners.
+    pub(super) fn rect(&mut self, (x1, y1): Place, (x2, y2): Place, color: Color) {
+        self.area(vec![(x1, y1), (x2, y1), (x2, y2), (x1, y2)], color);
+    }
+
+    pub(super) fn area(&mut self, corners: Vec<Place>, color: Color) {
+        self.marks.push(Mark::Area { corners, color });
+    }
+
+    /// A disc, as the polygon that cannot be told from it.
+    pub(super) fn dot(&mut self, (x, y): Place, radius: f64, color: Color) {
+        let corner = |step: u32| {
+            let (sin, cos) = (f64::from(step) / 24.0 * std::f64::consts::TAU).sin_cos();
+            (x + radius * cos, y + radius * sin)
+        };
+        self.area((0..24).map(corner).collect(), color);
+    }
+
+    /// A star with five points.
+    pub(super) fn star(&mut self, (x, y): Place, radius: f64, color: Color) {
+        let corner = |step: u32| {
+            let radius = if step.is_multiple_of(2) { radius } else { radius * 0.42 };
+            let (sin, cos) = (f64::from(step) / 10.0 * std::f64::consts::TAU).sin_cos();
+            (x + radius * sin, y - radius * cos)
+        };
+        self.area((0..10).map(corner).collect(), color);
+    }
+
+    pub(super) fn line(&mut self, places: Vec<Place>, color: Color, width: f64, dash: Dash) {
+        self.marks.push(Mark::Line { places, color, width, dash });
+    }
+
+    /// Words with this part of them at `at`.
+    pub(super) fn text(&mut self, at: Place, text: &str, style: Style, anchor: Anchor) {
+        let Style { size, weight, color, turn } = style;
+        let back = match anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => font::width(text, size, weight) / 2.0,
+            Anchor::End => font::width(text, size, weight),
+        };
+        let at = match turn {
+            Turn::Level => (at.0 - back, at.1),
+            Turn::Up => (at.0, at.1 + back),
+        };
+        self.marks.push(Mark::Text { at, text: text.to_owned(), size, weight, color, turn });
+    }
+
+    /// All words of the figure.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.marks.iter().filter_map(|mark| match mark {
+            Mark::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// How words look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Style {
+    pub size: f64,
+    pub weight: Weight,
+    pub color: Color,
+    pub turn: Turn,
+}
+
+impl Style {
+    /// As most words of a figure.
+    pub const PLAIN: Style = Style { size: 11.0, weight: Weight::Regular, color: BLACK, turn: Turn::Level };
+    /// At a tick of an axis.
+    pub const TICK: Style = Style { size: 10.0, color: Color(0x40, 0x40, 0x40), ..Style::PLAIN };
+    /// Above all.
+    pub const TITLE: Style = Style { size: 13.0, weight: Weight::Bold, ..Style::PLAIN };
+
+    pub fn bold(self) -> Style {
+        Style { weight: Weight::Bold, ..self }
+    }
+
+    pub fn colored(self, color: Color) -> Style {
+        Style { color, ..self }
+    }
+
+    pub fn up(self) -> Style {
+        Style { turn: Turn::Up, ..self }
+    }
+
+    /// How wide `text` is.
+    pub fn width(self, text: &str) -> f64 {
+        font::width(text, self.size, self.weight)
+    }
+}

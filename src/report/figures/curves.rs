@@ -1,0 +1,207 @@
+//! Figures of a study: the predicted time as curves over what is a number, as bars over what is not, the best point marked.
+
+use crate::units::SimTime;
+
+use super::super::numbers::count;
+use super::axis::{Axis, value_text};
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Place, RED, Style};
+use super::frame::{Frame, Head, begin, feet, fit, frame, horizontal, title_below, vertical};
+use super::points::{Panel, Sample, panels};
+use super::run::{PART_COLORS, stack};
+use super::source::PARTS;
+use crate::study::Results;
+
+/// More figures of a kind than this are not looked at.
+const MOST_PANELS: usize = 24;
+const TITLE: &str = "predicted time";
+
+/// The figures of a study: for each combination of what is neither on the horizontal axis nor a colour, the time, and where it
+/// is of one colour its parts.
+pub(super) fn figures(results: &Results) -> Vec<Figure> {
+    let panels = panels(results);
+    let several = panels.len() > 1;
+    let mut figures = Vec::new();
+    for (number, panel) in (1..).zip(panels.iter().take(MOST_PANELS)) {
+        let name = |what: &str| if several { format!("study-{what}-{number}") } else { format!("study-{what}") };
+        let title = format!("{}: {} points", results.study, count(results.points.len() as u64));
+        figures.extend(match &panel.numbers {
+            Some(_) => curves(&name("time"), &title, panel),
+            None => bars(&name("time"), &title, panel),
+        });
+        if panel.series.len() == 1 {
+            figures.extend(parts(&name("parts"), &title, panel));
+        }
+    }
+    figures
+}
+
+fn samples(panel: &Panel) -> impl Iterator<Item = &Sample> {
+    panel.series.iter().flat_map(|series| &series.samples).flatten()
+}
+
+/// What is said above a figure of `panel`.
+fn head(title: &str, panel: &Panel, what: &str) -> Head {
+    let mut more = what.to_owned();
+    if !panel.fixed.is_empty() {
+        more.push_str(&format!(" with {}", panel.fixed));
+    }
+    if samples(panel).any(|sample| sample.range.0 < sample.range.1) {
+        more.push_str(if what == TITLE { "; mean and range over seeds" } else { " and seeds" });
+    }
+    let best = panel.series.iter().find_map(|series| {
+        let step = series.samples.iter().position(|sample| sample.as_ref().is_some_and(|sample| sample.best))?;
+        let time = SimTime::from_ps((series.samples[step].as_ref()?.mean * 1e12).round() as u64);
+        let colored = if series.name.is_empty() { String::new() } else { format!(", {}", series.name) };
+        Some(format!("best: {time} at {}{colored}", short(panel, step)))
+    });
+    let names = panel.series.iter().filter(|series| !series.name.is_empty()).map(|series| series.name.clone());
+    let (common, legend) = (panel.common.clone(), PALETTE.into_iter().zip(names).collect());
+    Head { title: title.to_owned(), more, best: best.unwrap_or_default(), common, legend }
+}
+
+/// A step of the horizontal axis, as short as it can be said.
+fn short(panel: &Panel, step: usize) -> String {
+    match &panel.numbers {
+        Some((measure, numbers)) => value_text(*measure, numbers[step]),
+        None => panel.steps[step].clone(),
+    }
+}
+
+/// The axis of times: at equal ratios where they differ by much.
+fn time_axis(panel: &Panel) -> Option<Axis> {
+    let least = samples(panel).map(|sample| sample.range.0).reduce(f64::min)?;
+    let most = samples(panel).map(|sample| sample.range.1).reduce(f64::max)?;
+    let wide = least > 0.0 && most / least > 12.0;
+    Some(if wide { Axis::log_time(TITLE, least, most) } else { Axis::time(TITLE, most) })
+}
+
+fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
+    let (measure, numbers) = panel.numbers.as_ref()?;
+    let y = time_axis(panel)?;
+    let (mut figure, top) = begin(name, &head(title, panel, TITLE), 420.0);
+    let x = Axis::values(&panel.title, *measure, numbers);
+    let frame = frame(&figure, top, &y, 50.0);
+    vertical(&mut figure, frame, &y);
+    horizontal(&mut figure, frame, &x);
+    let place = |step: usize, time: f64| (frame.x(x.at(numbers[step])), frame.y(y.at(time)));
+    let mut best = None;
+    for (series, color) in panel.series.iter().zip(PALETTE) {
+        let mut order: Vec<usize> = (0..numbers.len()).collect();
+        order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
+        // A point without a prediction interrupts the curve.
+        for run in order.split(|&step| series.samples[step].is_none()) {
+            let along: Vec<Place> =
+                run.iter().filter_map(|&step| Some(place(step, series.samples[step].as_ref()?.mean))).collect();
+            if along.len() > 1 {
+                figure.line(along, color, 2.0, Dash::Solid);
+            }
+        }
+        for (step, sample) in series.samples.iter().enumerate() {
+            let Some(sample) = sample else { continue };
+            let at = place(step, sample.mean);
+            spread(&mut figure, at.0, place(step, sample.range.0).1, place(step, sample.range.1).1, color);
+            if numbers.len() <= 60 {
+                figure.dot(at, 3.4, color);
+            }
+            if sample.best {
+                best = Some(at);
+            }
+        }
+    }
+    feet(&mut figure, frame);
+    if let Some(at) = best {
+        figure.star(at, 9.0, RED);
+    }
+    Some(figure)
+}
+
+/// From the least to the greatest of several seeds.
+fn spread(figure: &mut Figure, x: f64, low: f64, high: f64, color: Color) {
+    if (low - high).abs() > 0.5 {
+        figure.line(vec![(x, low), (x, high)], color, 1.0, Dash::Solid);
+        for y in [low, high] {
+            figure.line(vec![(x - 4.0, y), (x + 4.0, y)], color, 1.0, Dash::Solid);
+        }
+    }
+}
+
+fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
+    let y = Axis::time(TITLE, samples(panel).map(|sample| sample.range.1).reduce(f64::max)?);
+    let (mut figure, top) = begin(name, &head(title, panel, TITLE), 420.0);
+    let (frame, step) = bar_frame(&mut figure, top, &y, panel);
+    let series = panel.series.len() as f64;
+    let room = (step * 0.78).min(60.0 * series);
+    let mut best = None;
+    for (number, (series_, color)) in panel.series.iter().zip(PALETTE).enumerate() {
+        for (index, sample) in series_.samples.iter().enumerate() {
+            let Some(sample) = sample else { continue };
+            let left = frame.left + step * (index as f64 + 0.5) - room / 2.0 + room / series * number as f64;
+            let right = left + room / series * if series > 1.0 { 0.92 } else { 1.0 };
+            let high = frame.y(y.at(sample.mean));
+            figure.rect((left, high), (right, frame.bottom), color);
+            let middle = (left + right) / 2.0;
+            spread(&mut figure, middle, frame.y(y.at(sample.range.0)), frame.y(y.at(sample.range.1)), BLACK);
+            if sample.best {
+                best = Some((middle, frame.y(y.at(sample.range.1)) - 10.0));
+            }
+        }
+    }
+    feet(&mut figure, frame);
+    if let Some(above) = best {
+        figure.star(above, 7.0, RED);
+    }
+    Some(figure)
+}
+
+/// The frame of bars with their words below: turned up if they are too long to stand side by side.
+fn bar_frame(figure: &mut Figure, top: f64, y: &Axis, panel: &Panel) -> (Frame, f64) {
+    let steps: Vec<String> = (0..panel.steps.len()).map(|step| short(panel, step)).collect();
+    let widest = steps.iter().map(|text| Style::TICK.width(text)).fold(0.0, f64::max);
+    let guess = frame(figure, top, y, 50.0);
+    let turned = widest + 8.0 > guess.width() / panel.steps.len() as f64;
+    let below = if turned { widest.min(90.0) + 40.0 } else { 50.0 };
+    let frame = Frame { bottom: figure.height - below, ..guess };
+    vertical(figure, frame, y);
+    let step = frame.width() / panel.steps.len() as f64;
+    // Of very many words only some have room.
+    let every = (11.0 / step).ceil().max(1.0) as usize;
+    for (index, text) in steps.iter().enumerate().step_by(every) {
+        let x = frame.left + step * (index as f64 + 0.5);
+        figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
+        let text = fit(text, Style::TICK, 90.0);
+        match turned {
+            true => figure.text((x + 3.6, frame.bottom + 8.0), &text, Style::TICK.up(), Anchor::End),
+            false => figure.text((x, frame.bottom + 16.0), &text, Style::TICK, Anchor::Middle),
+        }
+    }
+    title_below(figure, frame, &panel.title, below - 14.0);
+    (frame, step)
+}
+
+/// What the time of each point is made of: the mean over ranks.
+fn parts(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
+    let series = &panel.series[0];
+    let y = Axis::time("time", samples(panel).map(|sample| sample.mean).reduce(f64::max)?);
+    let legend: Vec<(Color, String)> = PART_COLORS.into_iter().zip(PARTS.map(str::to_owned)).collect();
+    let what = "parts of the time, mean over ranks";
+    let (mut figure, top) = begin(name, &Head { legend, ..head(title, panel, what) }, 440.0);
+    let (frame, step) = bar_frame(&mut figure, top, &y, panel);
+    let room = (step * 0.74).min(60.0);
+    let mut best = None;
+    for (index, sample) in series.samples.iter().enumerate() {
+        let Some(sample) = sample else { continue };
+        let middle = frame.left + step * (index as f64 + 0.5);
+        let (left, right) = (middle - room / 2.0, middle + room / 2.0);
+        stack(&mut figure, frame, &y, (left, right), &sample.parts);
+        let high = frame.y(y.at(sample.mean));
+        figure.line(vec![(left - 2.0, high), (right + 2.0, high)], BLACK, 1.4, Dash::Solid);
+        if sample.best {
+            best = Some((middle, high - 10.0));
+        }
+    }
+    feet(&mut figure, frame);
+    if let Some(above) = best {
+        figure.star(above, 7.0, RED);
+    }
+    Some(figure)
+}

@@ -1,0 +1,154 @@
+//! What all figures have around their data: title, legend, box, marks and words of the axes.
+
+use super::axis::Axis;
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, Place, RED, Style};
+
+/// A figure's width.
+pub(super) const WIDTH: f64 = 680.0;
+/// Between what is drawn and the edge.
+const EDGE: f64 = 14.0;
+/// A line of a legend.
+const LEGEND_LINE: f64 = 18.0;
+
+/// The rectangle of the data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Frame {
+    pub left: f64,
+    pub top: f64,
+    pub right: f64,
+    pub bottom: f64,
+}
+
+impl Frame {
+    /// Where the share `at` of the width is.
+    pub fn x(&self, at: f64) -> f64 {
+        self.left + (self.right - self.left) * at
+    }
+
+    /// Where the share `at` of the height is, from below.
+    pub fn y(&self, at: f64) -> f64 {
+        self.bottom - (self.bottom - self.top) * at
+    }
+
+    pub fn width(&self) -> f64 {
+        self.right - self.left
+    }
+}
+
+/// What is said above the data.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Head {
+    pub title: String,
+    /// What the figure shows.
+    pub more: String,
+    /// Which point is the best; with the star that marks it.
+    pub best: String,
+    /// What all entries of the legend have in common.
+    pub common: String,
+    pub legend: Vec<(Color, String)>,
+}
+
+/// A figure with its head, and where that ends.
+pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
+    let Head { title, more, best, common, legend } = head;
+    let mut figure = Figure::new(name, WIDTH, height);
+    let room = WIDTH - 2.0 * EDGE;
+    figure.text((EDGE, 24.0), &fit(title, Style::TITLE, room), Style::TITLE, Anchor::Start);
+    let mut y = 24.0;
+    let mut right = WIDTH - EDGE;
+    if !more.is_empty() || !best.is_empty() {
+        y += 17.0;
+    }
+    if !best.is_empty() {
+        let style = Style::PLAIN.bold().colored(RED);
+        let best = fit(best, style, room * 0.6);
+        figure.text((right, y), &best, style, Anchor::End);
+        right -= style.width(&best) + 12.0;
+        figure.star((right, y - 4.0), 6.5, RED);
+        right -= 18.0;
+    }
+    let style = Style::PLAIN.colored(GRAY);
+    figure.text((EDGE, y), &fit(more, style, right - EDGE), style, Anchor::Start);
+    let mut x = EDGE;
+    y += if legend.is_empty() { 0.0 } else { LEGEND_LINE + 3.0 };
+    if !common.is_empty() && !legend.is_empty() {
+        let common = fit(common, Style::PLAIN, room * 0.6);
+        figure.text((x, y), &common, Style::PLAIN, Anchor::Start);
+        x += Style::PLAIN.width(&common) + 14.0;
+    }
+    for (color, text) in legend {
+        let text = fit(text, Style::PLAIN, room - 20.0);
+        let width = 15.0 + Style::PLAIN.width(&text) + 18.0;
+        if x + width > WIDTH && x > EDGE {
+            (x, y) = (EDGE, y + LEGEND_LINE);
+        }
+        figure.rect((x, y - 9.0), (x + 10.0, y + 1.0), *color);
+        figure.text((x + 15.0, y), &text, Style::PLAIN, Anchor::Start);
+        x += width;
+    }
+    (figure, y + 14.0)
+}
+
+/// The frame that leaves room for the words of the vertical axis, `below` for those of the horizontal one.
+pub(super) fn frame(figure: &Figure, top: f64, vertical: &Axis, below: f64) -> Frame {
+    let widest = vertical.marks.iter().map(|(_, text)| Style::TICK.width(text)).fold(0.0, f64::max);
+    Frame {
+        left: EDGE + 16.0 + widest + 8.0,
+        top: top + 4.0,
+        right: figure.width - EDGE - 4.0,
+        bottom: figure.height - below,
+    }
+}
+
+/// The vertical axis with lines across.
+pub(super) fn vertical(figure: &mut Figure, frame: Frame, axis: &Axis) {
+    for (value, text) in &axis.marks {
+        let y = frame.y(axis.at(*value));
+        figure.line(vec![(frame.left, y), (frame.right, y)], GRID, 1.0, Dash::Solid);
+        figure.text((frame.left - 7.0, y + 3.6), text, Style::TICK, Anchor::End);
+    }
+    let middle = (frame.top + frame.bottom) / 2.0;
+    figure.text((EDGE + 9.0, middle), &axis.title, Style::PLAIN.up(), Anchor::Middle);
+}
+
+/// The horizontal axis; words that would touch their neighbours are left out.
+pub(super) fn horizontal(figure: &mut Figure, frame: Frame, axis: &Axis) {
+    let mut free = f64::NEG_INFINITY;
+    for (value, text) in &axis.marks {
+        let x = frame.x(axis.at(*value));
+        let half = Style::TICK.width(text) / 2.0;
+        figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
+        if x - half > free {
+            figure.text((x, frame.bottom + 16.0), text, Style::TICK, Anchor::Middle);
+            free = x + half + 6.0;
+        }
+    }
+    title_below(figure, frame, &axis.title, 34.0);
+}
+
+/// The title of the horizontal axis so far below it.
+pub(super) fn title_below(figure: &mut Figure, frame: Frame, title: &str, below: f64) {
+    let title = fit(title, Style::PLAIN, frame.width());
+    figure.text((frame.x(0.5), frame.bottom + below), &title, Style::PLAIN, Anchor::Middle);
+}
+
+/// The lines that the data stand on.
+pub(super) fn feet(figure: &mut Figure, frame: Frame) {
+    let corners: Vec<Place> = vec![(frame.left, frame.top), (frame.left, frame.bottom), (frame.right, frame.bottom)];
+    figure.line(corners, BLACK, 1.0, Dash::Solid);
+}
+
+/// As much of `text` as has room, with a sign where it was cut.
+pub(super) fn fit(text: &str, style: Style, room: f64) -> String {
+    if style.width(text) <= room {
+        return text.to_owned();
+    }
+    let mut kept = text.to_owned();
+    while kept.pop().is_some() {
+        let cut = format!("{}…", kept.trim_end());
+        if style.width(&cut) <= room {
+            return cut;
+        }
+    }
+    String::new()
+}

@@ -1,0 +1,132 @@
+//! Who sends to whom: a field a pair of ranks, or a pair of groups of ranks if there are many.
+
+use super::super::numbers::{count as count_text, volume as volume_text};
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, Style, WHITE};
+use super::frame::{Frame, Head, begin, title_below};
+use super::run::rank_marks;
+use super::source::{Pair, Run};
+
+/// More fields in a row than this cannot be told apart.
+const MOST_FIELDS: u64 = 128;
+/// The width of the field of all fields.
+const SIDE: f64 = 440.0;
+
+/// How many messages went between each pair; `None` if the run did not count them or there are none.
+pub(super) fn count(run: &Run) -> Option<Figure> {
+    matrix(run, "matrix-count", "messages between pairs of ranks", |pair| pair.count, count_text)
+}
+
+/// How much went between each pair; `None` if the run did not count it or it is nothing.
+pub(super) fn volume(run: &Run) -> Option<Figure> {
+    matrix(run, "matrix-volume", "volume between pairs of ranks", |pair| pair.bytes, volume_text)
+}
+
+fn matrix(
+    run: &Run,
+    name: &str,
+    what: &str,
+    value: impl Fn(&Pair) -> u64,
+    text: impl Fn(u64) -> String,
+) -> Option<Figure> {
+    let together = run.ranks.div_ceil(MOST_FIELDS).max(1);
+    let fields = run.ranks.div_ceil(together) as usize;
+    let mut sums = vec![0u64; fields * fields];
+    for pair in run.pairs.as_deref()?.iter().filter(|pair| pair.from < run.ranks && pair.to < run.ranks) {
+        let sum = &mut sums[(pair.from / together) as usize * fields + (pair.to / together) as usize];
+        *sum = sum.saturating_add(value(pair));
+    }
+    let most = *sums.iter().max().filter(|&&most| most > 0)?;
+    let least = *sums.iter().filter(|&&sum| sum > 0).min()?;
+    let more = match together {
+        1 => what.to_owned(),
+        _ => format!("{what}; a field is the sum of {together} × {together} ranks"),
+    };
+    let (mut figure, top) = begin(name, &Head { title: run.title(), more, ..Head::default() }, 560.0);
+    let frame = Frame { left: 70.0, top: top + 4.0, right: 70.0 + SIDE, bottom: top + 4.0 + SIDE };
+    let step = SIDE / fields as f64;
+    // Almost all differ by little, or by powers of ten.
+    let shade = |sum: u64| match most / least {
+        0..20 => 0.25 + 0.75 * (sum - least) as f64 / (most - least).max(1) as f64,
+        _ => 0.15 + 0.85 * (sum as f64 / least as f64).ln() / (most as f64 / least as f64).ln(),
+    };
+    for (index, &sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0) {
+        let (x, y) = (frame.left + (index % fields) as f64 * step, frame.top + (index / fields) as f64 * step);
+        figure.rect((x, y), (x + step, y + step), color(if most == least { 1.0 } else { shade(sum) }));
+    }
+    nodes(&mut figure, frame, run, step / together as f64);
+    ranks(&mut figure, frame, run.ranks as usize, step / together as f64);
+    let scale: Vec<(f64, u64)> =
+        if most == least { vec![(1.0, most)] } else { vec![(shade(least), least), (1.0, most)] };
+    bar(&mut figure, frame, &scale, text);
+    Some(figure)
+}
+
+/// Lines between nodes, as long as these can be told apart.
+fn nodes(figure: &mut Figure, frame: Frame, run: &Run, step: f64) {
+    let borders: Vec<usize> =
+        (1..run.per_rank.len()).filter(|&rank| run.per_rank[rank].node != run.per_rank[rank - 1].node).collect();
+    if borders.len() < 40 {
+        for border in borders {
+            let at = border as f64 * step;
+            let gray = Color(0x99, 0x99, 0x99);
+            figure.line(vec![(frame.left + at, frame.top), (frame.left + at, frame.bottom)], gray, 0.6, Dash::Solid);
+            figure.line(vec![(frame.left, frame.top + at), (frame.right, frame.top + at)], gray, 0.6, Dash::Solid);
+        }
+    }
+    let corners = [
+        (frame.left, frame.top),
+        (frame.right, frame.top),
+        (frame.right, frame.bottom),
+        (frame.left, frame.bottom),
+        (frame.left, frame.top),
+    ];
+    figure.line(corners.to_vec(), BLACK, 1.0, Dash::Solid);
+}
+
+fn ranks(figure: &mut Figure, frame: Frame, ranks: usize, step: f64) {
+    for rank in (0..ranks).step_by(rank_marks(ranks)) {
+        let at = (rank as f64 + 0.5) * step;
+        figure.text((frame.left + at, frame.bottom + 15.0), &rank.to_string(), Style::TICK, Anchor::Middle);
+        figure.text((frame.left - 6.0, frame.top + at + 3.6), &rank.to_string(), Style::TICK, Anchor::End);
+    }
+    title_below(figure, frame, "receiver (rank)", 33.0);
+    figure.text((24.0, (frame.top + frame.bottom) / 2.0), "sender (rank)", Style::PLAIN.up(), Anchor::Middle);
+}
+
+/// What colours stand for.
+fn bar(figure: &mut Figure, frame: Frame, scale: &[(f64, u64)], text: impl Fn(u64) -> String) {
+    let height = if scale.len() == 1 { 12.0 } else { 220.0 };
+    let (left, right) = (frame.right + 28.0, frame.right + 44.0);
+    let (top, low) = (frame.top + 10.0, scale[0].0);
+    let steps = if scale.len() == 1 { 1 } else { 64 };
+    for index in 0..steps {
+        let shade = if steps == 1 { 1.0 } else { 1.0 - (1.0 - low) * f64::from(index) / 63.0 };
+        let y = |step: i32| top + height * f64::from(step) / f64::from(steps);
+        figure.rect((left, y(index)), (right, y(index + 1) + 0.3), color(shade));
+    }
+    let words = |shade: f64| top + if low < 1.0 { 4.0 + height * (1.0 - shade) / (1.0 - low) } else { 10.0 };
+    for (shade, value) in scale {
+        figure.text((right + 7.0, words(*shade)), &text(*value), Style::TICK, Anchor::Start);
+    }
+    figure.rect((left, top + height + 16.0), (right, top + height + 28.0), WHITE);
+    let corners = [
+        (left, top + height + 16.0),
+        (right, top + height + 16.0),
+        (right, top + height + 28.0),
+        (left, top + height + 28.0),
+        (left, top + height + 16.0),
+    ];
+    figure.line(corners.to_vec(), BLACK, 0.6, Dash::Solid);
+    figure.text((right + 7.0, top + height + 26.0), "none", Style::TICK, Anchor::Start);
+}
+
+/// From nearly white over blue to nearly black.
+fn color(shade: f64) -> Color {
+    let stops = [(0.0, Color(0xf0, 0xf6, 0xfc)), (0.5, Color(0x56, 0xa0, 0xd3)), (1.0, Color(0x08, 0x30, 0x6b))];
+    let shade = shade.clamp(0.0, 1.0);
+    let pair = if shade < 0.5 { [stops[0], stops[1]] } else { [stops[1], stops[2]] };
+    let [(low, Color(r1, g1, b1)), (high, Color(r2, g2, b2))] = pair;
+    let mix =
+        |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * (shade - low) / (high - low)).round() as u8;
+    Color(mix(r1, r2), mix(g1, g2), mix(b1, b2))
+}

@@ -1,0 +1,144 @@
+//! Figures of one run's time: what the mean rank's is made of, and every rank's.
+
+use crate::units::SimTime;
+
+use super::axis::Axis;
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Style};
+use super::frame::{Frame, Head, WIDTH, begin, feet, frame, horizontal, title_below, vertical};
+use super::source::{PARTS, Parts, Run};
+
+/// More bars than this cannot be told apart.
+const MOST_BARS: usize = 160;
+/// The colour of time after a rank's end.
+const ENDED: Color = Color(0xd9, 0xd9, 0xd9);
+
+/// The colours of [`PARTS`].
+pub(super) const PART_COLORS: [Color; 5] = [PALETTE[0], PALETTE[1], PALETTE[3], PALETTE[5], PALETTE[2]];
+
+fn predicted_text(run: &Run) -> String {
+    format!("predicted time {}", SimTime::from_ps(run.predicted_ps))
+}
+
+/// The predicted time as its parts, each beginning where the one before ends; `None` if no time passes.
+pub(super) fn parts(run: &Run) -> Option<Figure> {
+    let predicted = run.predicted();
+    if run.predicted_ps == 0 {
+        return None;
+    }
+    let means = run.mean_parts.seconds();
+    let ended = (predicted - means.iter().sum::<f64>()).max(0.0);
+    let mut rows: Vec<(&str, f64, Color)> =
+        (0..PARTS.len()).map(|index| (PARTS[index], means[index], PART_COLORS[index])).collect();
+    rows.push(("ended early", ended, ENDED));
+    let more = format!("{}: the mean over ranks of each part", predicted_text(run));
+    let height = 78.0 + 26.0 * (rows.len() + 1) as f64 + 50.0;
+    let (mut figure, top) = begin("time-parts", &Head { title: run.title(), more, ..Head::default() }, height);
+    let axis = Axis::time("time", predicted);
+    let left = 14.0 + Style::PLAIN.bold().width("predicted time") + 10.0;
+    let frame = Frame { left, top: top + 4.0, right: WIDTH - 30.0, bottom: height - 50.0 };
+    for (value, _) in &axis.marks {
+        let x = frame.x(axis.at(*value));
+        figure.line(vec![(x, frame.top), (x, frame.bottom)], super::canvas::GRID, 1.0, Dash::Solid);
+    }
+    let step = (frame.bottom - frame.top) / (rows.len() + 1) as f64;
+    let mut start = 0.0;
+    for (index, &(name, length, color)) in rows.iter().enumerate() {
+        let y = frame.top + step * index as f64;
+        let (x1, x2) = (frame.x(axis.at(start)), frame.x(axis.at(start + length)));
+        figure.rect((x1, y + 5.0), (x2.max(x1 + 0.5), y + step - 5.0), color);
+        // Where the next one begins.
+        figure.line(vec![(x2, y + step - 5.0), (x2, y + step + 5.0)], GRAY, 0.7, Dash::Solid);
+        label(&mut figure, frame, (x1, x2), y + step / 2.0, &share_text(length, predicted));
+        figure.text((left - 10.0, y + step / 2.0 + 4.0), name, Style::PLAIN, Anchor::End);
+        start += length;
+    }
+    let y = frame.top + step * rows.len() as f64;
+    figure.rect((frame.x(0.0), y + 5.0), (frame.x(axis.at(predicted)), y + step - 5.0), BLACK);
+    let text = SimTime::from_ps(run.predicted_ps).to_string();
+    label(&mut figure, frame, (frame.x(0.0), frame.x(axis.at(predicted))), y + step / 2.0, &text);
+    figure.text((left - 10.0, y + step / 2.0 + 4.0), "predicted time", Style::PLAIN.bold(), Anchor::End);
+    horizontal(&mut figure, frame, &axis);
+    feet(&mut figure, frame);
+    Some(figure)
+}
+
+fn share_text(seconds: f64, whole: f64) -> String {
+    let time = SimTime::from_ps((seconds * 1e12).round() as u64);
+    format!("{time}   {}", super::super::numbers::percent(super::super::numbers::share(seconds, whole)))
+}
+
+/// Words about a bar: behind it, before it, or in it, wherever there is room.
+fn label(figure: &mut Figure, frame: Frame, (x1, x2): (f64, f64), middle: f64, text: &str) {
+    let (width, y) = (Style::PLAIN.width(text) + 12.0, middle + 4.0);
+    if x2 + width < frame.right {
+        figure.text((x2 + 7.0, y), text, Style::PLAIN, Anchor::Start);
+    } else if x1 - width > frame.left {
+        figure.text((x1 - 7.0, y), text, Style::PLAIN, Anchor::End);
+    } else {
+        figure.text((x2 - 8.0, y), text, Style::PLAIN.colored(super::canvas::WHITE), Anchor::End);
+    }
+}
+
+/// A bar a rank, or a bar for several if there are many; `None` if the Outcome does not list ranks.
+pub(super) fn ranks(run: &Run) -> Option<Figure> {
+    if run.per_rank.is_empty() || run.predicted_ps == 0 {
+        return None;
+    }
+    let together = run.per_rank.len().div_ceil(MOST_BARS);
+    let bars: Vec<[f64; 5]> =
+        run.per_rank.chunks(together).map(|ranks| mean(ranks.iter().map(|rank| &rank.parts))).collect();
+    let legend: Vec<(Color, String)> = PART_COLORS.into_iter().zip(PARTS.map(str::to_owned)).collect();
+    let more = format!("{}, the dashed line; every rank's time by what it was spent on", predicted_text(run));
+    let (mut figure, top) = begin("time-ranks", &Head { title: run.title(), more, legend, ..Head::default() }, 400.0);
+    let axis = Axis::time("time", run.predicted());
+    let frame = frame(&figure, top, &axis, 50.0);
+    vertical(&mut figure, frame, &axis);
+    let step = frame.width() / bars.len() as f64;
+    let gap = (step * 0.12).min(4.0);
+    for (index, bar) in bars.iter().enumerate() {
+        let (x1, x2) = (frame.left + step * index as f64 + gap, frame.left + step * (index + 1) as f64 - gap);
+        stack(&mut figure, frame, &axis, (x1, x2), bar);
+    }
+    let y = frame.y(axis.at(run.predicted()));
+    figure.line(vec![(frame.left, y), (frame.right, y)], BLACK, 1.0, Dash::Dashed);
+    let every = rank_marks(bars.len() * together);
+    for rank in (0..run.per_rank.len()).step_by(every) {
+        let x = frame.left + step * ((rank / together) as f64 + 0.5);
+        figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
+        figure.text((x, frame.bottom + 16.0), &run.per_rank[rank].rank.to_string(), Style::TICK, Anchor::Middle);
+    }
+    let title = if together > 1 { format!("rank (a bar is the mean of {together})") } else { "rank".to_owned() };
+    title_below(&mut figure, frame, &title, 34.0);
+    feet(&mut figure, frame);
+    Some(figure)
+}
+
+/// Parts one above another.
+pub(super) fn stack(figure: &mut Figure, frame: Frame, axis: &Axis, (x1, x2): (f64, f64), parts: &[f64; 5]) {
+    let mut below = 0.0;
+    for (part, color) in parts.iter().zip(PART_COLORS) {
+        if *part > 0.0 {
+            figure.rect((x1, frame.y(axis.at(below + part))), (x2, frame.y(axis.at(below))), color);
+        }
+        below += part;
+    }
+}
+
+/// The mean of each part.
+pub(super) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a Parts>) -> [f64; 5] {
+    let count = all.len().max(1) as f64;
+    let sums =
+        all.map(Parts::seconds).fold([0.0; 5], |sums, parts| std::array::from_fn(|part| sums[part] + parts[part]));
+    sums.map(|sum| sum / count)
+}
+
+/// Every how many ranks one is named.
+pub(super) fn rank_marks(ranks: usize) -> usize {
+    let steps = (0..).flat_map(|power| [1, 2, 5].map(|factor| factor * 10usize.pow(power)));
+    let powers = [1usize, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
+    let most = 20;
+    match ranks.is_power_of_two() {
+        true => powers.into_iter().find(|step| ranks / step <= most).unwrap_or(ranks / most),
+        false => steps.take(60).find(|step| ranks / step <= most).unwrap_or(ranks),
+    }
+}

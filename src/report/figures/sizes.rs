@@ -1,0 +1,86 @@
+//! Messages by size and level: how many there are, and how much they carry (the MCPSim paper's figures 12 and 13).
+
+use crate::units::Bytes;
+
+use super::super::numbers::{percent, share};
+use super::axis::Axis;
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Style};
+use super::frame::{Head, begin, feet, frame, title_below, vertical};
+use super::source::{Count, Interval, Run};
+
+/// The colours of the levels, near to far.
+pub(super) const LEVELS: [(&str, Color); 3] =
+    [("intra-CMP", PALETTE[2]), ("inter-CMP", PALETTE[1]), ("inter-node", PALETTE[0])];
+
+/// How many messages of each size crossed each level; `None` if there are none.
+pub(super) fn count(run: &Run) -> Option<Figure> {
+    let more = format!("{} messages by size and level", super::super::numbers::count(run.messages.count));
+    let axis = |most: f64| Axis::count("messages", most);
+    distribution(run, "messages-count", &more, |cell| cell.count, axis)
+}
+
+/// How many bytes messages of each size carried over each level; `None` if they carried none.
+pub(super) fn volume(run: &Run) -> Option<Figure> {
+    let more = format!("{} in messages by size and level", super::super::numbers::volume(run.messages.bytes));
+    let axis = |most: f64| Axis::volume("volume", most);
+    distribution(run, "messages-volume", &more, |cell| cell.bytes, axis)
+}
+
+fn distribution(
+    run: &Run,
+    name: &str,
+    more: &str,
+    value: impl Fn(Count) -> u64,
+    axis: impl Fn(f64) -> Axis,
+) -> Option<Figure> {
+    let cells = |interval: &Interval| [interval.intra_cmp, interval.inter_cmp, interval.inter_node].map(&value);
+    let used = |interval: &Interval| cells(interval).iter().any(|&value| value > 0);
+    let first = run.profile.iter().position(used)?;
+    let last = run.profile.iter().rposition(used)?;
+    let rows = &run.profile[first..=last];
+    let of_level = |level: usize| rows.iter().map(|row| cells(row)[level]).sum::<u64>();
+    let all: u64 = (0..3).map(of_level).sum();
+    let legend: Vec<(Color, String)> = (0..3)
+        .map(|level| {
+            let part = percent(share(of_level(level) as f64, all as f64));
+            (LEVELS[level].1, format!("{}  {part}", LEVELS[level].0))
+        })
+        .collect();
+    let head = Head { title: run.title(), more: more.to_owned(), legend, ..Head::default() };
+    let (mut figure, top) = begin(name, &head, 400.0);
+    let most = rows.iter().map(|row| cells(row).iter().sum::<u64>()).max().unwrap_or(0);
+    // Room for the words above the highest bar.
+    let axis = axis(most as f64 * 1.04);
+    let frame = frame(&figure, top, &axis, 50.0);
+    vertical(&mut figure, frame, &axis);
+    let step = frame.width() / rows.len() as f64;
+    let gap = (step * 0.18).max((step - 70.0) / 2.0);
+    for (index, row) in rows.iter().enumerate() {
+        let (x1, x2) = (frame.left + step * index as f64 + gap, frame.left + step * (index + 1) as f64 - gap);
+        let middle = (x1 + x2) / 2.0;
+        let mut below = 0;
+        for (value, (_, color)) in cells(row).into_iter().zip(LEVELS) {
+            let (low, high) = (frame.y(axis.at(below as f64)), frame.y(axis.at((below + value) as f64)));
+            figure.rect((x1, high), (x2, low), color);
+            below += value;
+        }
+        if below > 0 {
+            let text = percent(share(below as f64, all as f64));
+            figure.text((middle, frame.y(axis.at(below as f64)) - 5.0), &text, Style::TICK, Anchor::Middle);
+        }
+        figure.line(vec![(middle, frame.bottom), (middle, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
+        // Words that would touch their neighbours are on two lines.
+        let style = Style { size: if step < 58.0 { 8.5 } else { Style::TICK.size }, ..Style::TICK };
+        figure.text((middle, frame.bottom + 16.0), &interval(row), style, Anchor::Middle);
+    }
+    title_below(&mut figure, frame, "size of a message", 34.0);
+    feet(&mut figure, frame);
+    Some(figure)
+}
+
+fn interval(row: &Interval) -> String {
+    match row.up_to {
+        Some(up_to) => format!("≤ {}", Bytes::new(up_to)),
+        None => format!("> {}", Bytes::new(row.above)),
+    }
+}

@@ -1,0 +1,151 @@
+//! Figures of made-up outcomes and studies: what is drawn of what, and that nothing odd breaks them.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{Figure, figures};
+use crate::report::{busy, empty, huge, json};
+use crate::study::{AxisSteps, PointResult, Results};
+
+fn drawn(text: &str) -> Vec<Figure> {
+    let figures = figures("x.json", text).unwrap();
+    for figure in &figures {
+        let svg = figure.svg();
+        for wrong in ["NaN", "inf"] {
+            assert!(!svg.contains(wrong), "{wrong} in {}", figure.name);
+        }
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let labels: Vec<&str> = document.descendants().filter_map(|node| node.attribute("aria-label")).collect();
+        assert_eq!(labels, figure.words().collect::<Vec<_>>(), "{}", figure.name);
+        assert!(figure.png().unwrap().starts_with(b"\x89PNG"));
+    }
+    figures
+}
+
+fn names(figures: &[Figure]) -> Vec<&str> {
+    figures.iter().map(|figure| figure.name.as_str()).collect()
+}
+
+/// A study over `axes`, in which the point at `index` takes so many microseconds, or fails.
+fn study(axes: &[(&str, &[&str])], time: impl Fn(usize) -> Option<u64>) -> String {
+    let count = axes.iter().map(|(_, values)| values.len()).product();
+    let point = |index: usize| {
+        let outcome = time(index).map(|us| {
+            let ps = us * 1_000_000;
+            json!({ "predicted_ps": ps, "mean_parts": { "compute_ps": ps / 2, "send_ps": 0, "recv_ps": 0, "wait_ps": ps / 4, "collective_ps": 0 } })
+        });
+        let error = outcome.is_none().then(|| "it failed".to_owned());
+        PointResult { values: BTreeMap::new(), key: "0".repeat(32), outcome, error }
+    };
+    let axes = axes.iter().map(|(key, values)| AxisSteps {
+        keys: vec![(*key).to_owned()],
+        steps: values.iter().map(|value| vec![(*value).to_owned()]).collect(),
+    });
+    let results = Results {
+        mcpsim: "0.1.0".into(),
+        study: "a study".into(),
+        axes: axes.collect(),
+        points: (0..count).map(point).collect(),
+    };
+    serde_json::to_string(&results).unwrap()
+}
+
+#[test]
+fn a_run_has_a_figure_of_each_kind_that_its_outcome_tells() {
+    let mut outcome = busy();
+    let without_pairs = drawn(&json(&outcome).unwrap());
+    assert_eq!(names(&without_pairs), ["time-parts", "time-ranks", "messages-count", "messages-volume"]);
+    outcome.pairs = Some(vec![(0, 1, 3, 100).into(), (1, 0, 30, 100_000).into()]);
+    let all = drawn(&json(&outcome).unwrap());
+    assert_eq!(names(&all)[4..], ["matrix-count", "matrix-volume"]);
+    let words: Vec<&str> = all[5].words().collect();
+    assert!(words.contains(&"97.66 KiB") && words.contains(&"100 B") && words.contains(&"sender (rank)"), "{words:?}");
+}
+
+#[test]
+fn what_is_not_listed_is_not_drawn() {
+    assert_eq!(names(&drawn(&json(&huge()).unwrap())), ["time-parts", "messages-count", "messages-volume"]);
+    assert_eq!(names(&drawn(&json(&empty()).unwrap())), [""; 0]);
+}
+
+#[test]
+fn a_million_ranks_are_drawn_as_groups() {
+    let mut outcome = busy();
+    outcome.ranks = 1 << 20;
+    outcome.pairs = Some((0..1000).map(|rank| (rank * 1000, (rank * 7919) % (1 << 20), 1, 8).into()).collect());
+    let rank = outcome.per_rank[0];
+    outcome.per_rank = (0..5000).map(|number| crate::engine::RankTime { rank: number, ..rank }).collect();
+    let figures = drawn(&json(&outcome).unwrap());
+    assert!(figures[1].words().any(|words| words == "rank (a bar is the mean of 32)"));
+    assert!(figures[4].words().any(|words| words.ends_with("a field is the sum of 8192 × 8192 ranks")));
+    assert!(figures.iter().all(|figure| figure.svg().len() < 1 << 20));
+}
+
+#[test]
+fn numbers_are_curves_and_words_are_bars_and_both_say_which_is_best() {
+    let curve = drawn(&study(&[("app.n", &["1", "2", "4", "8"])], |index| Some(100 - index as u64)));
+    assert_eq!(names(&curve), ["study-time", "study-parts"]);
+    let bars = drawn(&study(&[("platform.nct", &["4,1,1", "1,2,2", "1,1,4"])], |index| Some(10 + index as u64 % 2)));
+    assert_eq!(names(&bars), ["study-time", "study-parts"]);
+    for (figure, best) in
+        [(&curve[0], "best: 97.00 us at 8"), (&curve[1], "best: 97.00 us at 8"), (&bars[0], "best: 10.00 us at 4,1,1")]
+    {
+        assert!(figure.words().any(|words| words == best), "{best} in {:?}", figure.words().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_second_axis_is_colours_and_further_ones_are_figures() {
+    let axes: [(&str, &[&str]); 3] = [
+        ("app.class", &["S", "W"]),
+        ("app.n", &["1", "2", "3", "4"]),
+        ("platform.inter_node.latency", &["1 us", "5 us", "9 us"]),
+    ];
+    let figures = drawn(&study(&axes, |index| Some(50 + index as u64)));
+    assert_eq!(names(&figures), ["study-time-1", "study-time-2"]);
+    let words: Vec<&str> = figures[1].words().collect();
+    assert!(
+        words.contains(&"predicted time with app.class = W") && words.contains(&"platform.inter_node.latency:"),
+        "{words:?}"
+    );
+    assert!(!words.iter().any(|words| words.starts_with("best")), "{words:?}");
+    assert!(figures[0].words().any(|words| words == "best: 50.00 us at 1, 1 us"));
+}
+
+#[test]
+fn seeds_are_one_point_with_a_range() {
+    let axes: [(&str, &[&str]); 2] = [("app.n", &["1", "2", "3"]), ("run.seed", &["1", "2", "3", "4"])];
+    let figures = drawn(&study(&axes, |index| Some(10 + index as u64)));
+    assert_eq!(names(&figures), ["study-time", "study-parts"]);
+    assert!(figures[0].words().any(|words| words == "predicted time; mean and range over seeds"));
+}
+
+#[test]
+fn odd_studies_are_drawn_or_not_at_all() {
+    let axis: [(&str, &[&str]); 1] = [("app.n", &["1", "2", "3"])];
+    assert_eq!(drawn(&study(&axis, |_| None)).len(), 0);
+    assert_eq!(drawn(&study(&axis, |index| (index == 1).then_some(5))).len(), 2);
+    assert_eq!(drawn(&study(&axis, |_| Some(0))).len(), 2);
+    assert_eq!(drawn(&study(&[], |_| Some(1))).len(), 0);
+    let many: Vec<String> = (0..3000).map(|number| format!("word {number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(drawn(&study(&[("app.x", &many)], |index| Some(1 + index as u64 * 1000))).len(), 2);
+    let colours: [(&str, &[&str]); 2] =
+        [("app.a", &["a", "b", "c"]), ("app.b", &["x", "y", "a very long name ".repeat(20).leak()])];
+    assert_eq!(drawn(&study(&colours, |index| Some(1 << (3 * index)))).len(), 1);
+}
+
+#[test]
+fn what_is_neither_a_run_nor_a_study_is_refused() {
+    let error = |text: &str| figures("x.json", text).unwrap_err().to_string();
+    assert!(error("{").starts_with("x.json: not JSON: "));
+    assert_eq!(
+        error("{}"),
+        "x.json: expected what --json of a run wrote, or study.json of a sweep; found no predicted_ps and no points"
+    );
+    assert!(error("{\"predicted_ps\": 5}").starts_with("x.json: not the outcome of a run: missing field"));
+    assert!(error("{\"points\": 5}").starts_with("x.json: not the results of a study: "));
+    let short = study(&[("app.n", &["1", "2"])], |_| Some(1)).replacen("[\"1\"],", "", 1);
+    assert_eq!(error(&short), "x.json: expected a point for every step of the axes; found 2 points");
+}

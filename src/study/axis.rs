@@ -1,0 +1,167 @@
+//! What varies: one key, or several that go together, and the values they take one after another.
+
+use toml::Value;
+
+use crate::config::{ConfigError, Override};
+
+use super::values;
+
+/// The word for "all machines of so many cores".
+const CORES: &str = "cores";
+
+/// One or more keys and the values they take at each step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    keys: Vec<String>,
+    /// A value for each key.
+    steps: Vec<Vec<Value>>,
+}
+
+impl Axis {
+    /// Reads `KEY=VALUES`, or `KEY=VALUES & KEY=VALUES` for keys that go together.
+    ///
+    /// # Errors
+    /// What is wrong with a key or with its values, and keys that go together but do not have equally many.
+    pub fn parse(text: &str) -> Result<Axis, ConfigError> {
+        let named = |error: ConfigError| ConfigError::new(format!("--vary {text}: {error}"));
+        let mut columns = Vec::new();
+        for part in text.split('&') {
+            let (key, list) = part.split_once('=').ok_or_else(|| {
+                named(ConfigError::new("no \"=\", expected KEY=VALUES such as app.n=64,128 or run.ranks=1..64:x2"))
+            })?;
+            let key = key.trim();
+            let values = known(key).and_then(|()| values::parse(key, list.trim())).map_err(named)?;
+            columns.push((key.to_owned(), values));
+        }
+        Axis::new(columns).map_err(named)
+    }
+
+    /// Keys with the values they take together.
+    ///
+    /// # Errors
+    /// As [`Axis::parse`].
+    pub fn new(columns: Vec<(String, Vec<Value>)>) -> Result<Axis, ConfigError> {
+        let columns: Vec<(String, Vec<Value>)> = columns
+            .into_iter()
+            .map(|(key, values)| {
+                known(&key)?;
+                if key != CORES {
+                    return Ok((key, values));
+                }
+                let counts = values::core_counts(&values)?;
+                Ok(("platform.nct".to_owned(), counts.into_iter().flat_map(values::shapes).collect()))
+            })
+            .collect::<Result<_, ConfigError>>()?;
+        let length = columns.first().map_or(0, |(_, values)| values.len());
+        if let Some((key, _)) = columns.iter().find(|(_, values)| values.is_empty()) {
+            return Err(ConfigError::new(format!("expected at least one value of {key}; found none")));
+        }
+        if let Some((key, values)) = columns.iter().find(|(_, values)| values.len() != length) {
+            let (first, found) = (&columns[0].0, values.len());
+            return Err(ConfigError::new(format!(
+                "expected as many values of {key} as of {first}, which has {length}, since they go together; found {found}"
+            )));
+        }
+        let keys: Vec<String> = columns.iter().map(|(key, _)| key.clone()).collect();
+        let step = |index: usize| columns.iter().map(|(_, values)| values[index].clone()).collect();
+        Ok(Axis { keys, steps: (0..length).map(step).collect() })
+    }
+
+    /// So many seeds, from `first` on.
+    pub fn seeds(first: u64, count: u32) -> Axis {
+        let last = first.saturating_add(count.into());
+        let seed = |seed| vec![Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX))];
+        Axis { keys: vec!["run.seed".to_owned()], steps: (first..last).map(seed).collect() }
+    }
+
+    /// The keys that go together.
+    pub fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    /// How many steps there are, at least one.
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The values at `step` as they are read by people, in the order of the keys.
+    pub fn texts(&self, step: usize) -> impl Iterator<Item = String> {
+        self.steps[step].iter().map(text)
+    }
+
+    /// The values at `step` as overrides.
+    pub fn overrides(&self, step: usize) -> impl Iterator<Item = Override> {
+        self.keys.iter().zip(&self.steps[step]).map(|(key, value)| over(key, value))
+    }
+}
+
+/// The override that gives `key` this value.
+pub(super) fn over(key: &str, value: &Value) -> Override {
+    let key_parts = key.split('.').map(str::to_owned).collect();
+    Override { key: key_parts, value: value.clone(), text: format!("{key}={}", text(value)) }
+}
+
+/// Text without quotes, everything else as TOML.
+pub(super) fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Whether there can be a setting of this name.
+fn known(key: &str) -> Result<(), ConfigError> {
+    if key == CORES {
+        return Ok(());
+    }
+    // The form of a key is what --set wants.
+    Override::parse(&format!("{key}=0")).map(|_| ()).map_err(|_| {
+        let expected = "cores, or a dotted key such as platform.inter_node.latency, app.n or run.ranks";
+        ConfigError::new(format!("expected {expected}; found \"{key}\""))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_go_together_take_their_values_side_by_side() {
+        let axis = Axis::parse("app.n=64,128 & run.ranks=8,64").unwrap();
+        assert_eq!((axis.keys(), axis.steps()), (&["app.n".to_owned(), "run.ranks".to_owned()][..], 2));
+        let texts: Vec<String> = axis.overrides(1).map(|over| over.text).collect();
+        assert_eq!(texts, ["app.n=128", "run.ranks=64"]);
+        assert_eq!(axis.texts(0).collect::<Vec<_>>(), ["64", "8"]);
+        assert_eq!(
+            Axis::parse("app.n=64,128&run.ranks=8").unwrap_err().to_string(),
+            "--vary app.n=64,128&run.ranks=8: expected as many values of run.ranks as of app.n, which has 2, since they go \
+             together; found 1"
+        );
+    }
+
+    #[test]
+    fn cores_stand_for_all_shapes_of_that_many() {
+        let axis = Axis::parse("cores=4").unwrap();
+        assert_eq!(axis.keys(), ["platform.nct"]);
+        let shapes: Vec<String> = (0..axis.steps()).flat_map(|step| axis.texts(step)).collect();
+        assert_eq!(shapes, ["4,1,1", "2,2,1", "2,1,2", "1,4,1", "1,2,2", "1,1,4"]);
+        assert_eq!(Axis::parse("cores=1,2").unwrap().steps(), 4);
+        assert!(Axis::parse("cores=0").unwrap_err().to_string().ends_with("in cores; found 0"));
+    }
+
+    #[test]
+    fn malformed_axes_are_explained() {
+        let key = "expected cores, or a dotted key such as platform.inter_node.latency, app.n or run.ranks; found";
+        for (text, error) in [
+            ("app.n", "no \"=\", expected KEY=VALUES such as app.n=64,128 or run.ranks=1..64:x2".to_owned()),
+            ("n=5", format!("{key} \"n\"")),
+            ("foo.n=5", format!("{key} \"foo.n\"")),
+            ("app..n=5", format!("{key} \"app..n\"")),
+        ] {
+            assert_eq!(Axis::parse(text).unwrap_err().to_string(), format!("--vary {text}: {error}"));
+        }
+    }
+
+    #[test]
+    fn seeds_follow_each_other() {
+        let seeds = Axis::seeds(5, 3);
+        assert_eq!((0..3).flat_map(|step| seeds.texts(step)).collect::<Vec<_>>(), ["5", "6", "7"]);
+    }
+}

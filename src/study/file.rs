@@ -1,0 +1,160 @@
+//! The study file: which application, what is set for all points, what varies.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::config::{ConfigError, Document, Override};
+
+use super::axis::over;
+use super::{Axis, values};
+
+/// A study as its file states it. Paths are as written: relative to the file.
+#[derive(Clone, Debug)]
+pub struct StudyFile {
+    /// What the study is called; the file's name if it does not say.
+    pub name: Option<String>,
+    /// The application's file or program.
+    pub app: PathBuf,
+    /// The machine's file, if not the application's or the built-in one.
+    pub platform: Option<PathBuf>,
+    /// What is set for all points.
+    pub set: Vec<Override>,
+    /// What varies.
+    pub axes: Vec<Axis>,
+    /// How many seeds each point is run with.
+    pub repeats: Option<u32>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    name: Option<String>,
+    #[serde(rename = "about")]
+    _about: Option<String>,
+    app: PathBuf,
+    platform: Option<PathBuf>,
+    #[serde(default)]
+    set: Table,
+    #[serde(default)]
+    vary: Table,
+    #[serde(default)]
+    zip: Vec<Table>,
+    repeats: Option<u32>,
+}
+
+impl StudyFile {
+    /// Whether `document` is a study: it names an application rather than being one.
+    pub fn is_in(document: &Document) -> bool {
+        document.table().get("app").is_some_and(Value::is_str)
+    }
+
+    /// Reads `document`.
+    ///
+    /// # Errors
+    /// Anything wrong with the file.
+    pub fn load(document: &Document) -> Result<StudyFile, ConfigError> {
+        let form: Form = document.deserialize()?;
+        let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
+        let set = leaves(form.set).into_iter().map(|(key, value)| {
+            // The form of the key is what --set wants.
+            Override::parse(&format!("{key}=0")).map(|_| over(&key, &value))
+        });
+        let set = set.collect::<Result<_, _>>().map_err(place)?;
+        let together = |table: Table| -> Result<Vec<_>, ConfigError> {
+            leaves(table).into_iter().map(|(key, value)| column(key, value)).collect()
+        };
+        let mut axes = Vec::new();
+        for (key, value) in leaves(form.vary) {
+            axes.push(column(key, value).and_then(|column| Axis::new(vec![column])).map_err(place)?);
+        }
+        for table in form.zip {
+            axes.push(together(table).and_then(Axis::new).map_err(place)?);
+        }
+        if let Some(0) = form.repeats {
+            return Err(document.expected("repeats", "a whole number above zero", 0));
+        }
+        Ok(StudyFile { name: form.name, app: form.app, platform: form.platform, set, axes, repeats: form.repeats })
+    }
+}
+
+/// The values of a key: a list, text as on the command line, or one value.
+fn column(key: String, value: Value) -> Result<(String, Vec<Value>), ConfigError> {
+    let values = match value {
+        Value::Array(values) => values,
+        Value::String(text) => values::parse(&key, &text)?,
+        other => vec![other],
+    };
+    Ok((key, values))
+}
+
+/// The dotted keys of nested tables and what stands there, in order.
+fn leaves(table: Table) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(inner) => {
+                found.extend(leaves(inner).into_iter().map(|(rest, value)| (format!("{key}.{rest}"), value)));
+            }
+            value => found.push((key, value)),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::Plan;
+
+    fn load(text: &str) -> Result<StudyFile, String> {
+        let document = Document::parse("s.toml", text).unwrap();
+        assert!(StudyFile::is_in(&document) || text.starts_with("app = {"), "{text}");
+        StudyFile::load(&document).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_states_what_is_set_and_what_varies() {
+        let file = load(
+            "app = \"a.toml\"\nplatform = \"m.toml\"\nrepeats = 3\n[set]\napp.n = 5\nrun.model = \"bigsim\"\n[vary]\n\
+             cores = 4\nplatform.inter_node.latency = \"1us..4us:x2\"\napp.k = [1, 2]\n\
+             [[zip]]\napp.x = [1, 2]\nrun.ranks = \"4,8\"",
+        )
+        .unwrap();
+        assert_eq!((file.app, file.platform, file.repeats), ("a.toml".into(), Some("m.toml".into()), Some(3)));
+        let set: Vec<String> = file.set.into_iter().map(|over| over.text).collect();
+        assert_eq!(set, ["app.n=5", "run.model=bigsim"]);
+        let plan = Plan::new(file.axes).unwrap();
+        assert_eq!(plan.columns(), ["platform.nct", "platform.inter_node.latency", "app.k", "app.x", "run.ranks"]);
+        assert_eq!(plan.points(), 6 * 3 * 2 * 2);
+        assert_eq!(plan.point(0).values, ["4,1,1", "1 us", "1", "1", "4"]);
+        assert_eq!(plan.point(plan.points() - 1).values, ["1,1,4", "4 us", "2", "2", "8"]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_with_its_name() {
+        for (text, error) in [
+            (
+                "app = \"a\"\nvari = 1",
+                "unknown field \"vari\", expected one of \"name\", \"about\", \"app\", \"platform\", \"set\", \"vary\", \"zip\", \"repeats\" in vari of s.toml",
+            ),
+            ("app = \"a\"\nrepeats = 0", "expected a whole number above zero in repeats of s.toml; found 0"),
+            ("app = \"a\"\nvary.app.n = []", "s.toml: expected at least one value of app.n; found none"),
+            (
+                "app = \"a\"\nvary.n = 1",
+                "s.toml: expected cores, or a dotted key such as platform.inter_node.latency, app.n or run.ranks; found \"n\"",
+            ),
+            (
+                "app = \"a\"\nvary.app.n = \"1..2:up\"",
+                "s.toml: values \"1..2:up\" of app.n: expected FIRST..LAST:WAY with the way log5 (5 values at equal ratios), lin5 (at equal distances), +2 or x2",
+            ),
+            (
+                "app = \"a\"\nset.n = 1",
+                "s.toml: --set n=0: not a dotted key, expected KEY=VALUE with a key such as platform.inter_node.latency, app.n or run.seed",
+            ),
+        ] {
+            assert_eq!(load(text).unwrap_err(), error);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The points of a study: every step of every axis with every step of the others.
+
+use crate::config::{ConfigError, Override};
+
+use super::Axis;
+
+/// More points than a host runs in a lifetime's patience; their list has to fit in memory.
+const MOST_POINTS: usize = 1_000_000;
+
+/// The axes of a study, the last of which varies fastest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    axes: Vec<Axis>,
+    points: usize,
+}
+
+/// One run of a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Its place in the order of points.
+    pub index: usize,
+    /// The value of each column, as it is read by people.
+    pub values: Vec<String>,
+    /// What makes the point.
+    pub overrides: Vec<Override>,
+}
+
+impl Plan {
+    /// The product of `axes`.
+    ///
+    /// # Errors
+    /// If a key varies twice, and if there are more than a million points.
+    pub fn new(axes: Vec<Axis>) -> Result<Plan, ConfigError> {
+        let mut keys: Vec<&String> = axes.iter().flat_map(Axis::keys).collect();
+        keys.sort_unstable();
+        if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(ConfigError::new(format!("{} varies twice: give one list of its values", pair[0])));
+        }
+        let points = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.steps()));
+        match points.filter(|&points| points <= MOST_POINTS) {
+            Some(points) => Ok(Plan { axes, points }),
+            None => Err(ConfigError::new(format!("expected a study of at most {MOST_POINTS} points; these are more"))),
+        }
+    }
+
+    /// The axes.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// The names of the columns that tell points apart: all keys, in the order of the axes.
+    pub fn columns(&self) -> Vec<String> {
+        self.axes.iter().flat_map(Axis::keys).cloned().collect()
+    }
+
+    /// How many points there are, at least one.
+    pub fn points(&self) -> usize {
+        self.points
+    }
+
+    /// The point at `index`.
+    ///
+    /// # Panics
+    /// If there is no such point.
+    pub fn point(&self, index: usize) -> Point {
+        assert!(index < self.points, "point {index} of {}", self.points);
+        let mut steps = vec![0; self.axes.len()];
+        let mut rest = index;
+        for (step, axis) in steps.iter_mut().zip(&self.axes).rev() {
+            *step = rest % axis.steps();
+            rest /= axis.steps();
+        }
+        let at = || self.axes.iter().zip(&steps);
+        Point {
+            index,
+            values: at().flat_map(|(axis, &step)| axis.texts(step)).collect(),
+            overrides: at().flat_map(|(axis, &step)| axis.overrides(step)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(axes: &[&str]) -> Result<Plan, String> {
+        let axes = axes.iter().map(|text| Axis::parse(text).unwrap()).collect();
+        Plan::new(axes).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_last_axis_varies_fastest() {
+        let plan = plan(&["app.a=1,2", "app.b=x,y,z"]).unwrap();
+        assert_eq!(plan.columns(), ["app.a", "app.b"]);
+        let values: Vec<String> = (0..plan.points()).map(|index| plan.point(index).values.concat()).collect();
+        assert_eq!(values, ["1x", "1y", "1z", "2x", "2y", "2z"]);
+        let texts: Vec<String> = plan.point(5).overrides.into_iter().map(|over| over.text).collect();
+        assert_eq!(texts, ["app.a=2", "app.b=z"]);
+    }
+
+    #[test]
+    fn a_study_without_axes_is_one_point() {
+        let plan = plan(&[]).unwrap();
+        assert_eq!((plan.points(), plan.point(0).values.len()), (1, 0));
+    }
+
+    #[test]
+    fn keys_that_vary_twice_and_too_many_points_are_refused() {
+        let error = plan(&["app.a=1,2", "app.b=1,2 & app.a=3,4"]).unwrap_err();
+        assert_eq!(error, "app.a varies twice: give one list of its values");
+        let error = plan(&["app.a=1..1001", "app.b=1..1000"]).unwrap_err();
+        assert_eq!(error, "expected a study of at most 1000000 points; these are more");
+        assert_eq!(plan(&["app.a=1..1000", "app.b=1..1000"]).unwrap().points(), 1_000_000);
+    }
+}

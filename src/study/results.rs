@@ -1,0 +1,205 @@
+//! What a study found: the one thing that tables and figures of studies are made of, and its JSON form.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Key, Plan};
+
+/// All points of a study in their order. README states the JSON form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// The version of mcpsim.
+    pub mcpsim: String,
+    /// What the study is called.
+    pub study: String,
+    /// What varied, the last fastest.
+    pub axes: Vec<AxisSteps>,
+    /// A result a point.
+    pub points: Vec<PointResult>,
+}
+
+/// An axis as it is exported.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AxisSteps {
+    /// The keys that go together.
+    pub keys: Vec<String>,
+    /// At each step a value for each key.
+    pub steps: Vec<Vec<String>>,
+}
+
+/// A point as it is exported.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointResult {
+    /// The value of each key.
+    pub values: BTreeMap<String, String>,
+    /// What the point was given, as a hash.
+    pub key: String,
+    /// The Outcome without `per_rank`, `pairs`, `config` and `host`; absent if the point failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Value>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// What an Outcome has that other points of a study have too, or that is too much for a table of many.
+const LEFT_OUT: [&str; 4] = ["per_rank", "pairs", "config", "host"];
+
+impl Results {
+    /// The results of `plan`, of which `found` says what each point gave: its key, and an Outcome's JSON or why there is none.
+    pub fn new(study: &str, plan: &Plan, found: impl Fn(usize) -> (Key, Result<Value, String>)) -> Results {
+        let columns = plan.columns();
+        let axes = plan.axes().iter().map(|axis| AxisSteps {
+            keys: axis.keys().to_vec(),
+            steps: (0..axis.steps()).map(|step| axis.texts(step).collect()).collect(),
+        });
+        let point = |index: usize| {
+            let (key, result) = found(index);
+            let (outcome, error) = match result {
+                Ok(mut outcome) => {
+                    if let Some(map) = outcome.as_object_mut() {
+                        map.retain(|name, _| !LEFT_OUT.contains(&name.as_str()));
+                    }
+                    (Some(outcome), None)
+                }
+                Err(error) => (None, Some(error)),
+            };
+            let values = columns.iter().cloned().zip(plan.point(index).values).collect();
+            PointResult { values, key: key.to_string(), outcome, error }
+        };
+        Results {
+            mcpsim: env!("CARGO_PKG_VERSION").to_owned(),
+            study: study.to_owned(),
+            axes: axes.collect(),
+            points: (0..plan.points()).map(point).collect(),
+        }
+    }
+
+    /// Whether there is a point for every step of every axis, each step with a value for each key: what was read from a file may
+    /// be anything.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let points = self.axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.steps.len()));
+        if points != Some(self.points.len()) {
+            return Err(format!("expected a point for every step of the axes; found {} points", self.points.len()));
+        }
+        let whole =
+            |axis: &AxisSteps| !axis.keys.is_empty() && axis.steps.iter().all(|values| values.len() == axis.keys.len());
+        match self.axes.iter().find(|axis| !whole(axis)) {
+            Some(axis) => Err(format!("expected a value for each key of an axis; found others in {:?}", axis.keys)),
+            None => Ok(()),
+        }
+    }
+
+    /// The names of the columns that tell points apart, in the order of the axes.
+    pub fn columns(&self) -> Vec<&str> {
+        self.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).collect()
+    }
+
+    /// Each point's step on every axis, in the order of points.
+    pub fn steps(&self, index: usize) -> Vec<usize> {
+        let mut rest = index;
+        let mut steps: Vec<usize> = self.axes.iter().rev().map(|axis| take_step(&mut rest, axis.steps.len())).collect();
+        steps.reverse();
+        steps
+    }
+
+    /// The least predicted time, the mean over seeds where there are several; the first of equals.
+    pub fn best(&self) -> Option<Best> {
+        let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        for index in (0..self.points.len()).filter(|&index| self.points[index].predicted_ps().is_some()) {
+            let steps = self.steps(index).into_iter().zip(&self.axes);
+            let kind = steps.map(|(step, axis)| if axis.is_seed() { 0 } else { step }).collect();
+            groups.entry(kind).or_default().push(index);
+        }
+        let mean = |points: &[usize]| {
+            let times = points.iter().filter_map(|&index| self.points[index].predicted_ps());
+            (times.map(u128::from).sum::<u128>() / points.len() as u128) as u64
+        };
+        let all = groups.into_values().map(|points| Best { mean_ps: mean(&points), points });
+        all.min_by_key(|best| (best.mean_ps, best.points[0]))
+    }
+
+    /// How many points have no prediction.
+    pub fn failed(&self) -> usize {
+        self.points.iter().filter(|point| point.outcome.is_none()).count()
+    }
+}
+
+/// The best of a study.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Best {
+    /// Its points, one a seed.
+    pub points: Vec<usize>,
+    /// Their mean predicted time in picoseconds.
+    pub mean_ps: u64,
+}
+
+/// The step that a point's place has on the axis that varies fastest; leaves the place on the others.
+fn take_step(place: &mut usize, steps: usize) -> usize {
+    let step = *place % steps.max(1);
+    *place /= steps.max(1);
+    step
+}
+
+impl AxisSteps {
+    /// Whether its points are repetitions of each other.
+    pub fn is_seed(&self) -> bool {
+        self.keys == ["run.seed"]
+    }
+}
+
+impl PointResult {
+    /// The predicted time in picoseconds.
+    pub fn predicted_ps(&self) -> Option<u64> {
+        self.outcome.as_ref()?.get("predicted_ps")?.as_u64()
+    }
+
+    /// "platform.nct=4,2,2 app.n=64", in the order of `columns`.
+    pub fn label(&self, columns: &[&str]) -> String {
+        let pair = |column: &&str| Some(format!("{column}={}", self.values.get(*column)?));
+        columns.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::study::Axis;
+
+    fn results(axes: &[&str], times: &[Option<u64>]) -> Results {
+        let plan = Plan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
+        let found = |index: usize| {
+            let outcome = times[index].map(|ps| json!({ "predicted_ps": ps, "host": {}, "config": {}, "ranks": 4 }));
+            (Key::of(&[]), outcome.ok_or_else(|| "deadlock".to_owned()))
+        };
+        Results::new("s", &plan, found)
+    }
+
+    #[test]
+    fn the_best_point_is_the_one_with_the_least_mean_over_seeds() {
+        let alone = results(&["app.n=1,2,3"], &[Some(7), Some(5), Some(5)]);
+        assert_eq!(alone.best(), Some(Best { points: vec![1], mean_ps: 5 }));
+        let seeds = results(&["app.n=1,2", "run.seed=1,2"], &[Some(1), Some(9), Some(4), Some(4)]);
+        assert_eq!(seeds.best(), Some(Best { points: vec![2, 3], mean_ps: 4 }));
+        let failed = results(&["app.n=1,2", "run.seed=1,2"], &[None, Some(3), Some(4), Some(4)]);
+        assert_eq!((failed.best(), failed.failed()), (Some(Best { points: vec![1], mean_ps: 3 }), 1));
+        assert_eq!(results(&["app.n=1,2"], &[None, None]).best(), None);
+    }
+
+    #[test]
+    fn what_is_exported_reads_back_and_has_nothing_of_the_host() {
+        let results = results(&["app.n=1,2 & app.m=3,4"], &[Some(7), None]);
+        let text = serde_json::to_string(&results).unwrap();
+        assert!(!text.contains("host") && !text.contains("config"), "{text}");
+        assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);
+        assert_eq!(results.check(), Ok(()));
+        assert_eq!(results.points[1].label(&results.columns()), "app.n=2 app.m=4");
+    }
+}

@@ -1,0 +1,169 @@
+//! The studies that come with mcpsim, in small form, and figures of each kind drawn from what workloads and studies export.
+
+#[path = "support/binary.rs"]
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use support::run;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs mcpsim in the project's root; `line` has to succeed. What it prints.
+fn mcpsim(line: &str) -> String {
+    let ran = run(root(), line);
+    assert_eq!(ran.code, Some(0), "mcpsim {line}\n{}", ran.stderr);
+    ran.stdout
+}
+
+/// The words of the figure at `path`, which is SVG and has a PNG of the same size beside it.
+fn words(path: &Path) -> Vec<String> {
+    let svg = fs::read_to_string(path.with_extension("svg")).unwrap();
+    let document = roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let png = fs::read(path.with_extension("png")).unwrap();
+    let size = |name: &str| document.root_element().attribute(name).unwrap().parse::<f64>().unwrap();
+    let pixels = |at: usize| f64::from(u32::from_be_bytes(png[at..at + 4].try_into().unwrap()));
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "{}", path.display());
+    assert_eq!([pixels(16), pixels(20)], [2.0 * size("width"), 2.0 * size("height")], "{}", path.display());
+    document.descendants().filter_map(|node| node.attribute("aria-label").map(str::to_owned)).collect()
+}
+
+/// Draws `source` and looks for words in figures.
+fn drawn(source: &Path, expected: &[(&str, &[&str])]) {
+    let directory = tempfile::tempdir().unwrap();
+    let figures = directory.path().display();
+    let said = mcpsim(&format!("report {} --figures {figures}", source.display()));
+    let names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
+    assert_eq!(said, format!("in {figures}: {}\n", names.join(", ")));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2 * expected.len());
+    for (name, wanted) in expected {
+        let found = words(&directory.path().join(name));
+        for word in *wanted {
+            assert!(found.iter().any(|found| found == word), "{word:?} of {name} in {found:?}");
+        }
+    }
+}
+
+/// Runs a study of `configs/studies` in small form, draws it, and gives its points.
+fn study(name: &str, small: &str, points: usize, expected: &[(&str, &[&str])]) -> Vec<Value> {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("study");
+    mcpsim(&format!("sweep --quiet --out {} {small} configs/studies/{name}.toml", out.display()));
+    drawn(&out, expected);
+    let json: Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+    let found = json["points"].as_array().unwrap().clone();
+    assert_eq!(found.len(), points);
+    found
+}
+
+fn predicted(point: &Value) -> u64 {
+    point["outcome"]["predicted_ps"].as_u64().unwrap()
+}
+
+#[test]
+fn a_run_is_drawn_with_its_parts_ranks_sizes_and_pairs() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("run.json");
+    mcpsim(&format!("--quiet --pairs --nct 4,2,2 --json {} workloads/jacobi3d.toml", json.display()));
+    let title = "jacobi3d: 16 ranks on default (4, 2, 2)";
+    drawn(
+        &json,
+        &[
+            (
+                "time-parts",
+                &[title, "compute", "2.621 ms   85.3%", "collective", "time (ms)", "predicted time", "3.075 ms"],
+            ),
+            ("time-ranks", &[title, "compute", "wait", "rank", "15", "time (ms)"]),
+            (
+                "messages-count",
+                &[title, "1,200 messages by size and level", "intra-CMP  26.7%", "≤ 64 B", "size of a message"],
+            ),
+            ("messages-volume", &[title, "inter-node  60.0%", "≤ 16 KiB", "volume (MiB)"]),
+            ("matrix-count", &[title, "messages between pairs of ranks", "sender (rank)", "none"]),
+            ("matrix-volume", &[title, "volume between pairs of ranks", "receiver (rank)"]),
+        ],
+    );
+}
+
+#[test]
+fn the_shapes_of_16_cores_are_compared() {
+    let best = ["is-shapes: 15 points", "16,1,1", "1,1,16", "platform.nct: nodes, CMPs a node, cores a CMP"];
+    let points = study(
+        "is-shapes",
+        "--set app.iterations=1",
+        15,
+        &[("study-time", &best), ("study-parts", &["compute", "collective"])],
+    );
+    // On gigabit Ethernet nothing between nodes is fastest, and a network adapter for each rank comes next.
+    let time = |nct: &str| predicted(points.iter().find(|point| point["values"]["platform.nct"] == nct).unwrap());
+    assert!(time("1,1,16") < time("16,1,1") && time("16,1,1") < time("2,1,8"));
+}
+
+#[test]
+fn a_slower_network_is_never_faster() {
+    let words = ["platform.inter_node.latency", "platform.inter_node.bandwidth:", "1 Gbit/s", "200 Gbit/s"];
+    let small = "--set app.iterations=1 --set app.n=64";
+    let points = study("jacobi-network", small, 45, &[("study-time", &words)]);
+    // Rows are in order of latency, then of bandwidth.
+    for (index, point) in points.iter().enumerate() {
+        assert!(index % 5 == 4 || predicted(point) >= predicted(&points[index + 1]), "bandwidth at point {index}");
+        assert!(index < 5 || predicted(point) >= predicted(&points[index - 5]), "latency at point {index}");
+    }
+}
+
+#[test]
+fn more_processes_pay_off_less_on_slow_networks() {
+    let small = "--set app.scale=400000 --repeats 2 --vary run.ranks=1,4,16";
+    let words = ["run.ranks", "predicted time; mean and range over seeds", "40 Gbit/s & 2 us", "10 Gbit/s & 200 us"];
+    // What is typed takes the place of the file's axis, behind the others.
+    let points = study("ljj-processes", "--set app.sd=0.0", 84, &[("study-time", &["run.ranks"])]);
+    assert_eq!(points.len(), 84);
+    let points = study("ljj-processes", small, 24, &[("study-time", &words)]);
+    let time = |latency: &str, ranks: &str| {
+        let wanted = |point: &&Value| {
+            point["values"]["platform.inter_node.latency"] == latency && point["values"]["run.ranks"] == ranks
+        };
+        predicted(points.iter().find(wanted).unwrap()) as f64
+    };
+    let gain = |latency: &str| time(latency, "1") / time(latency, "16");
+    assert!(gain("2 us") > gain("20 us") && gain("20 us") > gain("50 us") && gain("50 us") > gain("200 us"));
+    // T = Tv / n + t a step, with Tv = 910 us.
+    assert!((gain("200 us") - 910.2 / (910.2 / 16.0 + 202.0)).abs() < 0.5, "{}", gain("200 us"));
+}
+
+#[test]
+fn hpl_scales_until_messages_take_over() {
+    let small = "--set app.n=512 --vary run.ranks=1..64:x4";
+    let points = study("hpl-scaling", small, 12, &[("study-time", &["run.ranks", "app.nb:", "64", "256"])]);
+    let time = |nb: &str, ranks: &str| {
+        let wanted = |point: &&Value| point["values"]["app.nb"] == nb && point["values"]["run.ranks"] == ranks;
+        predicted(points.iter().find(wanted).unwrap())
+    };
+    assert!(time("64", "1") > time("64", "4"));
+}
+
+#[test]
+fn what_cannot_be_drawn_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    fs::write(here.join("x.json"), "{}").unwrap();
+    for (line, error) in [
+        (
+            "report x.json --figures f",
+            "x.json: expected what --json of a run wrote, or study.json of a sweep; found no predicted_ps and no points",
+        ),
+        ("report no.json --figures f", "no.json: No such file or directory (os error 2)"),
+        (
+            "report . --figures f",
+            "./study.json: No such file or directory (os error 2): the sweep has not ended, the same command goes on with it",
+        ),
+    ] {
+        let ran = run(here, line);
+        assert_eq!((ran.code, ran.stderr), (Some(2), format!("error: {error}\n")), "{line}");
+        assert!(!here.join("f").exists());
+    }
+}
