@@ -22,7 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::call::{
-    COMPLETE, Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, Requests, Served,
+    COMPLETE, Call, CallSite, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId,
+    Requests, Served,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 use mail::{Mail, ReceiveId};
@@ -55,6 +56,8 @@ pub struct Ahead {
     mail: Arc<Mutex<Mail>>,
     post: Arc<Post>,
     bell: Arc<Bell>,
+    /// Where the call at the engine was made.
+    site: CallSite,
     // Last: what strands in the queue point to.
     program: Box<dyn Program>,
 }
@@ -65,6 +68,8 @@ struct Queued {
     call: Call,
     /// The request it starts.
     starts: Option<RequestId>,
+    /// Where the program made it.
+    site: CallSite,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +142,7 @@ impl Ahead {
             mail,
             post,
             bell: Arc::default(),
+            site: CallSite::Unknown,
             program,
         }
     }
@@ -300,7 +306,7 @@ impl Ahead {
         if let (State::Engine(Wait::Quietly(_)), Call::Complete(ids)) = (&self.state, &mut call) {
             call = Call::WaitAll(std::mem::take(ids));
         }
-        self.queue.push_back(Queued { call, starts });
+        self.queue.push_back(Queued { call, starts, site: self.program.site() });
     }
 
     /// Waits for a receive without a request.
@@ -373,7 +379,8 @@ impl Ahead {
 
     /// The next call for the engine, by its names.
     fn give(&mut self) -> Call {
-        let Queued { mut call, starts } = self.queue.pop_front().expect("the program has made a call");
+        let Queued { mut call, starts, site } = self.queue.pop_front().expect("the program has made a call");
+        self.site = site;
         let names = &self.names;
         let rename = |id: &mut RequestId| *id = names.get(*id as usize).copied().unwrap_or(COMPLETE);
         match &mut call {
@@ -461,5 +468,13 @@ impl Program for Ahead {
 
     fn position(&self) -> Option<String> {
         self.program.position()
+    }
+
+    fn site(&self) -> CallSite {
+        self.site
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        self.program.step_name(step)
     }
 }

@@ -9,7 +9,7 @@ use super::fold::LONGEST;
 use super::op::{End, Sent};
 use super::op::{Mode, Origin, TagRef};
 use super::task::{TaskLog, TaskRecorder};
-use crate::rank::{Bell, Call, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
+use crate::rank::{Bell, Call, CallSite, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 
 /// So many nodes of loops all ranks together may keep in view while they are recorded.
 const IN_VIEW: u32 = 1 << 22;
@@ -163,6 +163,14 @@ impl<P: Program> Program for Recorder<P> {
     fn position(&self) -> Option<String> {
         self.program.position()
     }
+
+    fn site(&self) -> CallSite {
+        self.program.site()
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        self.program.step_name(step)
+    }
 }
 
 impl<P> Drop for Recorder<P> {
@@ -191,6 +199,14 @@ impl Program for StrandRecorder {
 
     fn position(&self) -> Option<String> {
         self.program.position()
+    }
+
+    fn site(&self) -> CallSite {
+        self.program.site()
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        self.program.step_name(step)
     }
 }
 
