@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn help_fits_80_columns_and_shows_examples() {
-        for (option, most) in [("-h", 60), ("--help", 130)] {
+        for (option, most) in [("-h", 70), ("--help", 160)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(text.lines().count() <= most, "{text}");
