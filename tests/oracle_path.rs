@@ -2,15 +2,15 @@
 
 mod support;
 
-use mcpsim::engine::Outcome;
+use mcpsim::engine::{Outcome, RunOptions};
 use mcpsim::platform::{Collective, Level, Link, LoadColumn, LoadLaw, Platform, Row};
 use mcpsim::profile::{LevelParts, PathParts, TransferParts};
 use mcpsim::rank::SendMode;
-use mcpsim::units::{Bandwidth, Bytes};
+use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
 use support::Do::{self, *};
 use support::collectives::{Line, part, run_lines, same};
-use support::{Polling, at, machine, ns, row, run, run_with, with_link};
+use support::{Polling, at, machine, ns, row, run, run_as, run_with, with_link};
 
 /// The outcome, whose path has these parts; the same of several workers.
 fn made_of(platform: &Platform, scripts: &[Vec<Do>], expected: PathParts) -> Outcome {
@@ -248,4 +248,49 @@ fn a_served_message_answers_by_the_path_it_came() {
     let levels = inter_node(parts(2000, 150, 0, 0));
     let expected = PathParts { send: ns(40), recv: ns(30), levels, ..PathParts::default() };
     assert_eq!(made_of(&pair(1000), &scripts, expected).predicted, at(2220));
+}
+
+/// The way back: its hops, and each rank's own doing and messages in nanoseconds, those with most first.
+fn way_back(platform: &Platform, scripts: &[Vec<Do>]) -> (u64, Vec<(u32, u64, u64)>) {
+    let options = RunOptions { workers: Some(2), critical_path: true, ..RunOptions::default() };
+    let (outcome, _) = run_as(platform, scripts, options).unwrap();
+    let way = outcome.critical_path.unwrap();
+    assert_eq!(way.known, outcome.predicted.since(at(0)));
+    let ns = |span: SimSpan| span.as_ps() / 1000;
+    (way.hops, way.ranks.iter().map(|of| (of.rank, ns(of.share.own), ns(of.share.messages))).collect())
+}
+
+#[test]
+fn the_way_back_follows_whoever_was_waited_for() {
+    // Rank 0 computes 500 and sends, 20; rank 1 waits 1100 for it and takes 30.
+    let scripts = [vec![Compute(500), Send(1, 100)], vec![Compute(700), Recv(0)]];
+    assert_eq!(way_back(&pair(1000), &scripts), (1, vec![(1, 30, 1100), (0, 520, 0)]));
+    // There is nobody to wait for.
+    let scripts = [vec![Compute(500), Send(1, 100)], vec![Compute(2000), Recv(0)]];
+    assert_eq!(way_back(&pair(1000), &scripts), (0, vec![(1, 2030, 0)]));
+    // A rendezvous posted at 600, ended at 2500, whose sender computes on: 600 of rank 1, and its grant and the transfer.
+    let scripts = [vec![Send(1, 500), Compute(60)], vec![Compute(600), Irecv(0), Compute(800), WaitAll]];
+    assert_eq!(way_back(&pair(50), &scripts), (1, vec![(0, 60, 1900), (1, 600, 0)]));
+    // The same without: it ends with the receive, and the path never leaves rank 1.
+    let scripts = [vec![Send(1, 500)], vec![Compute(600), Irecv(0), Compute(800), WaitAll]];
+    assert_eq!(way_back(&pair(50), &scripts), (0, vec![(1, 630, 1900)]));
+}
+
+#[test]
+fn the_way_back_goes_through_strands_answers_and_polls() {
+    // 10 of its own before rank 1's strand sends, 20; rank 0's strand waits 1100 and takes 30.
+    let strand = |lines: Vec<Do>| vec![Compute(10), Start(lines), Compute(100), WaitAll];
+    let scripts = [strand(vec![Recv(1)]), strand(vec![Send(0, 100)])];
+    assert_eq!(way_back(&pair(1000), &scripts), (1, vec![(0, 30, 1100), (1, 30, 0)]));
+    // Asked at 20, answered at 2190: nobody's doing but the messages', the answer's overhead included.
+    let scripts = [vec![Ask(1, 100, 1), Recv(1)], vec![]];
+    assert_eq!(way_back(&pair(1000), &scripts), (0, vec![(0, 50, 2170)]));
+    // There at 1130, seen by polling at 1190, taken by 1220.
+    let mut platform = pair(1000);
+    platform.core.poll = ns(70);
+    for idle in [None, Some((3, 5000))] {
+        let poll = Poll(Polling { probe: false, idle, free: false });
+        let scripts = [vec![Irecv(1), poll], vec![Send(0, 110)]];
+        assert_eq!(way_back(&platform, &scripts), (1, vec![(0, 90, 1110), (1, 20, 0)]));
+    }
 }

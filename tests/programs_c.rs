@@ -9,6 +9,8 @@ mod real;
 #[path = "support/binary.rs"]
 mod support;
 
+#[path = "programs_c/path.rs"]
+mod path;
 #[path = "programs_c/profile.rs"]
 mod profile;
 

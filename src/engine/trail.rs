@@ -170,3 +170,57 @@ impl Sites {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ps: u64) -> SimTime {
+        SimTime::from_ps(ps)
+    }
+
+    fn own(until: u64, site: u32) -> Mark {
+        Mark { until: at(until), site, came: None }
+    }
+
+    fn back(log: &Log, serial: u32, time: u64) -> Vec<(u64, u64)> {
+        log.back_from(serial, at(time)).map(|(start, mark)| (start.as_ps(), mark.until.as_ps())).collect()
+    }
+
+    #[test]
+    fn own_marks_of_a_place_are_one_and_a_time_within_it_is_found() {
+        let mut log = Log::new(100);
+        [own(10, 1), own(20, 1), own(50, 2)].into_iter().for_each(|mark| log.add(0, mark));
+        assert_eq!(back(&log, 0, 50), [(20, 50), (0, 20)]);
+        assert_eq!(back(&log, 0, 15), [(0, 20)]);
+        assert_eq!(back(&log, 0, 20), [(0, 20)]);
+        assert_eq!(back(&log, 7, 20), []);
+    }
+
+    #[test]
+    fn what_led_elsewhere_takes_the_place_of_the_polling_meanwhile() {
+        let mut log = Log::new(100);
+        let came = Mark { until: at(35), site: 3, came: Some(Point { rank: 1, serial: 0, time: at(5) }) };
+        [own(10, 1), own(30, 2), own(40, 3), came, own(40, 3)].into_iter().for_each(|mark| log.add(0, mark));
+        assert_eq!(back(&log, 0, 40), [(35, 40), (35, 35), (30, 35), (10, 30), (0, 10)]);
+        assert_eq!(log.count, 5);
+    }
+
+    #[test]
+    fn the_earliest_marks_are_forgotten_and_it_is_known_from_where_on_there_are_some() {
+        let mut log = Log::new(4);
+        let begun = |time| Mark { until: at(time), site: 0, came: Some(Point { rank: 0, serial: 0, time: at(time) }) };
+        log.add(0, own(10, 1));
+        log.add(1, begun(10));
+        log.add(1, own(25, 9));
+        log.add(0, own(30, 2));
+        log.add(0, own(40, 3));
+        assert_eq!(back(&log, 1, 25), [], "as early as what would go first");
+        assert_eq!(back(&log, 0, 40), [(30, 40), (10, 30), (0, 10)]);
+        log.add(0, own(50, 4));
+        log.add(0, own(60, 5));
+        log.add(0, own(70, 6));
+        assert_eq!(back(&log, 0, 70), [(60, 70), (50, 60), (40, 50), (30, 40)]);
+        assert_eq!(log.count, 4);
+    }
+}

@@ -155,21 +155,24 @@ mod tests {
 
     #[test]
     fn neighbours_of_a_state_are_one_interval_and_short_ones_become_the_longest_of_them() {
-        let mut timeline = Timeline::new(4);
+        let mut timeline = Timeline::new(10);
         timeline.add(State::Compute, at(500));
         timeline.add(State::Compute, at(1000));
         timeline.add(State::Send, at(1010));
         timeline.add(State::Wait, at(1050));
         timeline.add(State::Recv, at(1060));
-        assert_eq!(timeline.intervals().count(), 4);
         timeline.add(State::Compute, at(2000));
-        // Grains of 2000 / 4 ps: the three short ones begin in the third.
+        assert_eq!(timeline.intervals().count(), 5);
+        timeline.grain = SimSpan::from_ps(500);
+        timeline.merge();
         let interval = |until, state, merged| Interval { until: at(until), state, merged };
         let compute = |until| interval(until, State::Compute, 1);
         let expected = [(at(0), compute(1000)), (at(1000), interval(1060, State::Wait, 3)), (at(1060), compute(2000))];
-        let found: Vec<_> = timeline.intervals().collect();
-        // Half of four is enough: a grain of 1000 merges the third as well.
-        assert!(found.len() <= 2 || found == expected, "{found:?}");
+        assert_eq!(timeline.intervals().collect::<Vec<_>>(), expected);
+        // In grains of 1000 the last is short too.
+        timeline.grain = SimSpan::from_ps(1000);
+        timeline.merge();
+        assert_eq!(timeline.intervals().collect::<Vec<_>>(), [(at(0), interval(2000, State::Compute, 5))]);
     }
 
     proptest! {

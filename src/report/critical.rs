@@ -38,3 +38,26 @@ pub(super) fn shares(outcome: &Outcome) -> String {
     };
     format!("{ranks}\n{sites}  the path changed ranks {}\n{known}", plural(path.hops, "time"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{CriticalPath, RankShare, SiteShare};
+    use crate::report::samples::busy;
+
+    #[test]
+    fn the_ten_with_most_are_shown_and_what_is_not_known_is_said() {
+        let mut outcome = busy();
+        assert_eq!(shares(&outcome), "");
+        let share = |us| Share { own: SimSpan::from_us(us), messages: SimSpan::from_us(2 * us) };
+        let known = SimSpan::from_us(900_000);
+        let ranks = (0..12).map(|rank| RankShare { rank, share: share(50_000 - u64::from(rank)) }).collect();
+        let sites =
+            vec![SiteShare { site: "a_procedure_with_a_very_long_name[12].do[3].then[1]".to_owned(), share: share(9) }];
+        outcome.critical_path = Some(CriticalPath { known, hops: 1, ranks, sites });
+        let text = shares(&outcome);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("  and 2 more\n") && text.contains("  the path changed ranks 1 time\n"), "{text}");
+        assert!(text.ends_with("  only the last 900.0 ms of it are known: more was done than is kept\n"), "{text}");
+    }
+}

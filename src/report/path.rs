@@ -55,23 +55,26 @@ pub(super) fn parts(outcome: &Outcome) -> String {
     table.render()
 }
 
+/// Changes that would save less are not worth a line.
+const LEAST: f64 = 0.0005;
+
 /// What changes of the machine would save to first order; empty if nothing.
 pub(super) fn what_if(outcome: &Outcome) -> String {
-    if outcome.what_if.is_empty() {
+    let predicted = outcome.predicted.as_ps() as f64;
+    let part = |what: &WhatIf| share(what.saved.as_ps() as f64, predicted);
+    if !outcome.what_if.iter().any(|what| part(what) >= LEAST) {
         return String::new();
     }
-    let predicted = outcome.predicted.as_ps() as f64;
     let columns = [("what if (to first order)", Align::Left), ("saves", Align::Right), ("share", Align::Right)];
     let mut table = Table::new(&columns);
     let names = level_names(outcome);
-    for WhatIf { level, change, saved } in &outcome.what_if {
-        let change = match change {
+    for what in outcome.what_if.iter().filter(|what| part(what) >= LEAST) {
+        let change = match what.change {
             Change::LatencyHalved => "latency halved",
             Change::BandwidthDoubled => "bandwidth doubled",
             Change::ContentionGone => "without contention",
         };
-        let part = percent(share(saved.as_ps() as f64, predicted));
-        table.row([format!("{} {change}", names[*level as usize]), saved.to_string(), part]);
+        table.row([format!("{} {change}", names[what.level as usize]), what.saved.to_string(), percent(part(what))]);
     }
     table.render()
 }

@@ -376,7 +376,25 @@ pub fn run_placed(
     scripts: &[Vec<Do>],
     workers: u32,
 ) -> Result<(Outcome, Vec<(Rank, Saw)>), RunError> {
-    let options = RunOptions { workers: Some(workers), pairs: true, ..RunOptions::default() };
+    run_placed_as(platform, sites, scripts, RunOptions { workers: Some(workers), pairs: true, ..RunOptions::default() })
+}
+
+/// Runs a script a rank, block-placed, as `options` say.
+pub fn run_as(
+    platform: &Platform,
+    scripts: &[Vec<Do>],
+    options: RunOptions,
+) -> Result<(Outcome, Vec<(Rank, Saw)>), RunError> {
+    let sites = Placement::Block.sites(platform.shape, scripts.len() as u32, false).unwrap();
+    run_placed_as(platform, sites, scripts, options)
+}
+
+fn run_placed_as(
+    platform: &Platform,
+    sites: Vec<Site>,
+    scripts: &[Vec<Do>],
+    options: RunOptions,
+) -> Result<(Outcome, Vec<(Rank, Saw)>), RunError> {
     let log = Log::default();
     let make = |rank: Rank| Script::new(rank, scripts[rank as usize].clone(), log.clone());
     let simulation = Simulation::new(platform, sites.clone(), options, Labels::default());

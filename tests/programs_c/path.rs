@@ -1,0 +1,40 @@
+//! What the predicted time of a real program is made of: all of it, on any number of workers, forwards and back.
+
+use serde_json::Value;
+
+use super::{WORKLOADS, real};
+
+/// The sum of all the numbers in it.
+fn sum(value: &Value) -> u64 {
+    match value {
+        Value::Object(members) => members.values().map(sum).sum(),
+        _ => value.as_u64().expect("a whole number"),
+    }
+}
+
+#[test]
+fn the_parts_of_real_programs_sum_to_their_time_on_any_number_of_workers() {
+    for (name, words) in WORKLOADS {
+        let run = |workers: u32| {
+            let line = format!(
+                "--quiet --compute 1us --nct 4,1,2 --workers {workers} --critical-path --json - \
+                 --set app.program.arguments=[{words}] workloads/{name}-c.toml"
+            );
+            let ran = real::simulate(&line);
+            assert_eq!(ran.code, Some(0), "{}", real::told(&line, &ran));
+            serde_json::from_str::<Value>(&ran.stdout).unwrap()
+        };
+        let [one, three] = [1, 3].map(run);
+        let predicted = one["predicted_ps"].as_u64().unwrap();
+        assert_eq!(sum(&one["path"]), predicted, "{name}: {}", one["path"]);
+        let way = &one["critical_path"];
+        for shares in ["ranks", "sites"] {
+            let parts = way[shares].as_array().unwrap().iter();
+            let all: u64 = parts.map(|share| sum(&share["own_ps"]) + sum(&share["messages_ps"])).sum();
+            assert_eq!(all, predicted, "{name}: {shares} of {way}");
+        }
+        for key in ["predicted_ps", "path", "what_if", "critical_path"] {
+            assert_eq!(one[key], three[key], "{name}: {key} of one and three workers");
+        }
+    }
+}
