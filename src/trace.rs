@@ -9,6 +9,7 @@ mod count;
 mod describe;
 mod fold;
 mod header;
+pub mod import;
 mod late;
 mod names;
 mod op;

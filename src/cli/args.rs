@@ -57,7 +57,8 @@ Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
     after_long_help = EXAMPLES
 )]
 pub(super) struct RunArgs {
-    /// The application: a TOML file that says what ranks do
+    /// The application: a TOML file that says what ranks do, a program that
+    /// mcpsim cc made, or a trace
     #[arg(value_name = "APP")]
     pub app: PathBuf,
 
@@ -294,7 +295,7 @@ pub(super) fn first_bytes(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     // What cannot be read shows when all of it is.
     let file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|of| of.is_file()));
-    let _ = file.map(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, 8), &mut bytes));
+    let _ = file.map(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, 4096), &mut bytes));
     bytes
 }
 

@@ -8,11 +8,10 @@ use crate::capi::cc::ProgramFile;
 use crate::config::{Document, Override};
 use crate::platform::{Platform, PlatformSource};
 
-use super::args::{RunArgs, first_bytes, is_elf};
+use super::args::{RunArgs, is_elf};
 use super::exit::Failure;
 use super::replay::TraceFile;
 use super::settings::Settings;
-use crate::trace::is_trace;
 
 /// The tables of a whole configuration, as `--show-config` prints it.
 const TABLES: [&str; 3] = ["run", "platform", "app"];
@@ -49,7 +48,7 @@ impl Sources {
     pub fn read(args: &RunArgs) -> Result<Sources, Failure> {
         let file = if is_elf(&args.app) {
             of_binary(args)?
-        } else if is_trace(&first_bytes(&args.app)) {
+        } else if TraceFile::is_at(&args.app) {
             TraceFile::document(&args.app)?
         } else {
             Document::read(&args.app)?
@@ -76,6 +75,12 @@ impl Sources {
         };
         let directory = args.app.parent().unwrap_or(Path::new(""));
         let mut app = app.expect("a whole configuration has an app");
+        if TraceFile::is_in(&app)
+            && (args.seed.is_some() || overrides.iter().any(|over| over.key[..] == ["run", "seed"]))
+        {
+            let name = args.app.display();
+            return Err(Failure::bad_input(format!("a seed: the trace {name} has no random draws, expected none")));
+        }
         if let Some(first) = args.arguments.first() {
             if !ProgramFile::is_in(&app) {
                 let (first, name) = (first.display(), args.app.display());

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use crate::config::{ConfigError, Document, Override};
 use crate::engine::{Labels, Progress, Simulation};
-use crate::mpi::check_rules;
-use crate::trace::{Header, Trace};
+use crate::mpi::{Process, check_rules};
+use crate::rank::Rank;
+use crate::trace::import::{Import, format_of};
+use crate::trace::{Header, Trace, is_trace};
 
+use super::args::first_bytes;
 use super::configuration::Configuration;
 use super::exit::Failure;
 use super::record::{self, Recorded};
-use super::run::placed;
+use super::run::{memory_shares, placed};
 
 /// A trace as the application of a run: the table `trace` with the key `file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +29,12 @@ impl TraceFile {
         let absolute = std::path::absolute(path).unwrap_or(path.to_owned());
         let file = TraceFile { path: absolute };
         Ok(Document::parse(&path.display().to_string(), &file.table().to_string())?)
+    }
+
+    /// Whether the file is a trace, by its beginning: mcpsim's, or that of another tool.
+    pub fn is_at(path: &Path) -> bool {
+        let start = first_bytes(path);
+        is_trace(&start) || format_of(&String::from_utf8_lossy(&start)).is_some() || listed(path, &start).is_some()
     }
 
     /// Whether the application is a trace.
@@ -58,15 +67,59 @@ impl TraceFile {
         toml::Table::from_iter([("trace".to_owned(), file.into())])
     }
 
-    /// Reads the trace.
+    /// Reads a trace of mcpsim's.
     pub fn read(&self) -> Result<Trace, Failure> {
-        let name = self.path.display();
-        let bytes = std::fs::read(&self.path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Failure::bad_input(format!("{name}: no such file")),
-            _ => Failure::bad_input(format!("cannot read {name}: {error}")),
-        })?;
-        Trace::read(bytes).map_err(|error| Failure::bad_input(format!("{name}: {error}")))
+        match self.content()? {
+            Content::Trace(trace) => Ok(trace),
+            Content::Import(_) => {
+                let name = self.path.display();
+                Err(Failure::bad_input(format!(
+                    "{name}: a trace of another tool: record a run of it, mcpsim --record FILE.trace {name}"
+                )))
+            }
+        }
     }
+
+    fn content(&self) -> Result<Content, Failure> {
+        let bytes = read_file(&self.path)?;
+        let wrong = |what: String| Failure::bad_input(format!("{}: {what}", self.path.display()));
+        if is_trace(&bytes) {
+            return Trace::read(bytes).map(Content::Trace).map_err(|error| wrong(error.to_string()));
+        }
+        let list = listed(&self.path, &bytes);
+        let bytes = match &list {
+            // One file a rank, whose lines say the rank too.
+            Some(files) => files.iter().map(|file| read_file(file)).collect::<Result<Vec<_>, _>>()?.join(&b'\n'),
+            None => bytes,
+        };
+        let text = String::from_utf8(bytes).map_err(|_| wrong("expected a trace; found no text".to_owned()))?;
+        let format = format_of(&text).ok_or_else(|| wrong("no trace: it does not begin like one".to_owned()))?;
+        Import::read(format, &text).map(Content::Import).map_err(|error| wrong(error.to_string()))
+    }
+}
+
+/// What a trace's file holds.
+enum Content {
+    Trace(Trace),
+    Import(Import),
+}
+
+/// The files that a list names, if it is one: of traces of single ranks, beside it.
+fn listed(path: &Path, content: &[u8]) -> Option<Vec<PathBuf>> {
+    let text = std::str::from_utf8(content).ok()?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let files: Vec<PathBuf> = lines.map(|line| directory.join(line)).collect();
+    let is_import = |file: &PathBuf| format_of(&String::from_utf8_lossy(&first_bytes(file))).is_some();
+    files.first().is_some_and(is_import).then_some(files)
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    let name = path.display();
+    std::fs::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::bad_input(format!("{name}: no such file")),
+        _ => Failure::bad_input(format!("cannot read {name}: {error}")),
+    })
 }
 
 /// Replays the trace of `configuration`.
@@ -79,16 +132,40 @@ pub(super) fn simulate(
     let settings = &configuration.settings;
     let source = configuration.platform()?;
     check_rules(&source.platform)?;
-    let trace = Arc::new(file.read()?);
-    let Header { ranks, app, seed, scale, .. } = trace.header().clone();
+    let name = file.path.display();
+    let content = file.content()?;
+    let (ranks, app, seed, scale) = match &content {
+        Content::Trace(trace) => {
+            let Header { ranks, app, seed, scale, .. } = trace.header().clone();
+            (ranks, app, seed, scale)
+        }
+        Content::Import(import) => {
+            let stem = file.path.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy());
+            (import.ranks(), stem.into_owned(), settings.seed, None)
+        }
+    };
     if let Some(asked) = settings.ranks.filter(|asked| *asked != ranks) {
-        let name = file.path.display();
-        return Err(Failure::bad_input(format!("--ranks {asked}: expected {ranks}, the ranks recorded in {name}")));
+        return Err(Failure::bad_input(format!("--ranks {asked}: expected {ranks}, the ranks of {name}")));
     }
     let (platform, sites) = placed(settings, source.platform, Some(ranks))?;
     let model = settings.model.name();
     let labels = Labels { app: app.clone(), model: model.to_owned(), seed, config: configuration.to_json()? };
     let header = Header { scale, ..record::header(&platform, sites.len(), &app, model, seed) };
-    let simulation = Simulation::new(&platform, sites, settings.options(), labels);
-    record::run(&simulation, |rank| trace.program(rank), progress, recorded.then_some(&header))
+    let header = recorded.then_some(&header);
+    let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
+    match content {
+        Content::Trace(trace) => {
+            let trace = Arc::new(trace);
+            record::run(&simulation, |rank| trace.program(rank), progress, header)
+        }
+        Content::Import(import) => {
+            let memory = memory_shares(&platform, &sites);
+            let shared = Arc::new(platform.clone());
+            let make = |rank: Rank| {
+                let program = import.program(rank, &platform.core);
+                Process::new(program, shared.clone(), memory.of(sites[rank as usize]))
+            };
+            record::run(&simulation, make, progress, header)
+        }
+    }
 }

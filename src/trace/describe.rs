@@ -35,7 +35,7 @@ pub fn info(trace: &Trace) -> String {
 }
 
 fn each(size: u64, messages: u64) -> String {
-    if messages == 0 { String::new() } else { format!(", {:.2} B a message", size as f64 / messages as f64) }
+    if messages == 0 { String::new() } else { format!(", {:.3} B a message", size as f64 / messages as f64) }
 }
 
 /// Calls by kind, and how they are spread over ranks.
@@ -147,8 +147,11 @@ fn received(pattern: &Pattern) -> String {
     format!("from {from}, tag {tag}, context {}", pattern.context)
 }
 
-/// A number with commas.
+/// A number with commas, or its power of ten where that would be too long.
 fn thousands(number: u64) -> String {
+    if number >= 10_000_000_000 {
+        return format!("{:.3e}", number as f64);
+    }
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

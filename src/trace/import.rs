@@ -1,0 +1,129 @@
+//! Traces of other tools: what ranks did as text. They are run as they are; a run of one can be recorded as any other.
+//!
+//! | format | module |
+//! |---|---|
+//! | time-independent traces of SimGrid/SMPI | `ti` |
+//! | GOAL schedules of LogGOPSim | `goal` |
+
+mod goal;
+mod graph;
+mod ti;
+mod words;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::mpi::{Action, MpiProgram};
+use crate::platform::CoreRates;
+use crate::rank::{Rank, Reply};
+
+/// What is wrong with a file, and in which line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportError {
+    line: usize,
+    what: String,
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.what),
+            line => write!(f, "line {line}: {}", self.what),
+        }
+    }
+}
+
+impl std::error::Error for ImportError {}
+
+/// The formats that can be told from a file's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Time-independent traces of SimGrid/SMPI.
+    TimeIndependent,
+    /// GOAL schedules of LogGOPSim.
+    Goal,
+}
+
+/// What a file is that begins like this, if it is one of these.
+pub fn format_of(start: &str) -> Option<Format> {
+    let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '/', '*']))?;
+    let mut words = line.split_whitespace();
+    let (first, second) = (words.next()?, words.next()?);
+    if first == "num_ranks" {
+        return second.bytes().all(|byte| byte.is_ascii_digit()).then_some(Format::Goal);
+    }
+    let is_rank = first.bytes().all(|byte| byte.is_ascii_digit());
+    (is_rank && second.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_'))
+        .then_some(Format::TimeIndependent)
+}
+
+/// A trace of another tool.
+#[derive(Debug)]
+pub struct Import(Ranks);
+
+#[derive(Debug)]
+enum Ranks {
+    Ti(Vec<Arc<Vec<ti::Deed>>>),
+    Goal(Vec<Arc<graph::Graph>>),
+}
+
+/// A rank of a trace of another tool.
+pub enum ImportProgram {
+    /// Of a time-independent one.
+    Ti(ti::TiProgram),
+    /// Of a schedule.
+    Goal(graph::GraphProgram),
+}
+
+impl Import {
+    /// Reads the text of a file, or of all files, one after another, where there is one a rank.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn read(format: Format, text: &str) -> Result<Import, ImportError> {
+        Ok(Import(match format {
+            Format::TimeIndependent => Ranks::Ti(ti::read(text)?.into_iter().map(Arc::new).collect()),
+            Format::Goal => Ranks::Goal(goal::read(text)?.into_iter().map(Arc::new).collect()),
+        }))
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> u32 {
+        match &self.0 {
+            Ranks::Ti(ranks) => ranks.len() as u32,
+            Ranks::Goal(ranks) => ranks.len() as u32,
+        }
+    }
+
+    /// The program of `rank`, whose amounts of work take what `rates` say.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn program(&self, rank: Rank, rates: &CoreRates) -> ImportProgram {
+        match &self.0 {
+            Ranks::Ti(ranks) => {
+                ImportProgram::Ti(ti::TiProgram::new(ranks[rank as usize].clone(), rank, self.ranks(), rates.flops))
+            }
+            Ranks::Goal(ranks) => ImportProgram::Goal(graph::GraphProgram::new(ranks[rank as usize].clone())),
+        }
+    }
+}
+
+impl MpiProgram for ImportProgram {
+    fn next(&mut self, reply: Reply<'_>) -> Action {
+        match self {
+            ImportProgram::Ti(program) => program.next(reply),
+            ImportProgram::Goal(program) => Action::Call(program.next(reply)),
+        }
+    }
+
+    fn position(&self) -> Option<String> {
+        match self {
+            ImportProgram::Ti(program) => program.position(),
+            ImportProgram::Goal(program) => program.position(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

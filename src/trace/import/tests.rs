@@ -1,0 +1,150 @@
+//! Traces of other tools against times worked out by hand, and what is said of wrong ones.
+
+use std::sync::Arc;
+
+use super::{Format, Import, format_of};
+use crate::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
+use crate::mpi::Process;
+use crate::platform::{Placement, Platform, PlatformSource};
+use crate::rank::Rank;
+
+/// A core of 1 Gflop/s a node; between nodes 1000 ns and 1 ns a byte, eager up to 1 KB, no overheads.
+const MACHINE: &str = r#"
+name = "tiny"
+nct = [4, 1, 1]
+core = { flops = "1 Gflop/s", instructions = "1 Ginstr/s", memory_bandwidth = "1 GB/s" }
+intra_cmp = { law = "ideal", latency = "10 ns", bandwidth = "1 GB/s" }
+inter_cmp = { law = "ideal", latency = "100 ns", bandwidth = "1 GB/s" }
+inter_node = { law = "ideal", latency = "1000 ns", bandwidth = "1 GB/s", eager_threshold = 1000, handshake = "1000 ns" }
+"#;
+
+fn platform() -> Platform {
+    let document = crate::config::Document::parse("machine", MACHINE).unwrap();
+    PlatformSource::load(document, &[]).unwrap().platform
+}
+
+fn run(format: Format, text: &str) -> Result<Outcome, RunError> {
+    let platform = Arc::new(platform());
+    let import = Import::read(format, text).unwrap();
+    let sites = Placement::Block.sites(platform.shape, import.ranks(), false).unwrap();
+    let make = |rank: Rank| Process::new(import.program(rank, &platform.core), platform.clone(), 1e9);
+    Simulation::new(&platform, sites, RunOptions::default(), Labels::default()).run(make, &Progress::default())
+}
+
+/// The ranks' clocks at the end, ns.
+fn clocks(format: Format, text: &str) -> Vec<u64> {
+    run(format, text).unwrap().per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
+}
+
+fn error(format: Format, text: &str) -> String {
+    Import::read(format, text).unwrap_err().to_string()
+}
+
+#[test]
+fn formats_are_told_from_the_first_line() {
+    assert_eq!(format_of("\n# made by a tool\n0 init\n"), Some(Format::TimeIndependent));
+    assert_eq!(format_of("// a schedule\nnum_ranks 4\n"), Some(Format::Goal));
+    for other in ["", "0 = 1\n", "[a]\nb = 1", "num_ranks = 4", "name = \"x\"", "actions0.txt\n"] {
+        assert_eq!(format_of(other), None, "{other}");
+    }
+}
+
+#[test]
+fn deeds_take_what_the_machine_says() {
+    // 500 flops are 500 ns; 100 doubles take 1000 + 800 ns and are there at 2300; the receiver goes on for 200.
+    let text =
+        "0 init 1\n1 init 1\n0 compute 5e2\n0 send 1 7 100\n1 recv 0 7 100\n1 compute 200\n0 finalize\n1 finalize\n";
+    assert_eq!(clocks(Format::TimeIndependent, text), [500, 2500]);
+    // Bytes without the argument of init; the old form; wait for the last request.
+    let text = "0 init\n1 init\n1 Irecv 0 100\n0 send 1 1e2\n1 compute 50\n1 wait\n";
+    assert_eq!(clocks(Format::TimeIndependent, text), [0, 1100]);
+    // Type 1 is an int of 4 bytes. A wait for one of two, then for all: 1400 and, of the later one, 1000 + 1000 + 800.
+    let text = "0 isend 1 1 100 1\n0 compute 1000\n0 isend 1 2 100 0\n0 waitall\n\
+                1 irecv 0 2 100 0\n1 irecv 0 1 100 1\n1 wait 0 1 1\n1 compute 1\n1 waitall\n";
+    assert_eq!(clocks(Format::TimeIndependent, text), [1000, 2800]);
+    // What a test has completed is not waited for again.
+    let text = "0 send 1 0 100\n1 irecv 0 0 100\n1 compute 2000\n1 test 0 1 0\n1 wait 0 1 0\n1 sleep 1e-6\n";
+    assert_eq!(clocks(Format::TimeIndependent, text), [0, 3000]);
+}
+
+#[test]
+fn collectives_are_those_of_the_machine() {
+    for (deed, messages) in [
+        ("barrier", 4),
+        ("bcast 100 1", 1),
+        ("reduce 100 0 0 1", 1),
+        ("allreduce 100 0", 2),
+        ("allToAll 100 100", 2),
+        ("gather 68 68 1 0 0", 1),
+        ("scatter 68 68 0 0 0", 1),
+        ("allgather 8 8 6 6", 2),
+        ("gatherv 10 10 20 1 6 6", 1),
+        ("allGatherV 10 10 20 0 10 6 6", 2),
+        ("scatterv 10 20 10 0", 1),
+        ("reduceScatter 10 20 500 6", 2),
+        ("allToAllV 30 10 20 30 10 20", 2),
+    ] {
+        let all: String = (0..2).map(|rank| format!("{rank} {deed}\n")).collect();
+        let outcome = run(Format::TimeIndependent, &all).unwrap();
+        assert_eq!(outcome.messages.count, if deed == "barrier" { 2 } else { messages }, "{deed}");
+    }
+}
+
+#[test]
+fn wrong_deeds_name_the_line_and_what_was_expected() {
+    for (text, what) in [
+        (
+            "0 init\n0 dance 1\n",
+            "line 2: \"dance\" of rank 0: expected compute, sleep, send, isend, recv, irecv, wait, waitall, test or a collective that mcpsim reads",
+        ),
+        ("0 send 3 0 1\n", "line 1: expected a rank up to 0 and a tag; found 3 and 0"),
+        ("0 compute x\n", "line 1: expected flops, a number; found \"x\""),
+        ("0 send 0 0 1 99\n", "line 1: expected the number of a datatype, 0 to 59; found \"99\""),
+        ("0 compute 1 2\n", "line 1: expected the end of the line; found \"2\""),
+        ("0 allreduce 1\n", "line 1: expected flops; found the end of the line"),
+        ("9 init\n", "expected lines of all ranks up to 9"),
+        ("-1 init\n", "line 1: expected a rank from 0 to 16777215"),
+    ] {
+        assert_eq!(error(Format::TimeIndependent, text), what);
+    }
+}
+
+#[test]
+fn operations_start_when_what_they_need_is_there() {
+    // The send needs 100 ns of work, the work after the receive its end at 100 + 1000 + 8; beside it 5000 ns of other work.
+    let text = "num_ranks 2\nrank 0 {\nl1: calc 100 cpu 0\nl2: send 8b to 1 tag 3 nic 1\nl2 requires l1\n}\n\
+                rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50\nl2 requires l1\n}\n";
+    assert_eq!(clocks(Format::Goal, text), [100, 1158]);
+    // Without a need the work comes first, and the message that came meanwhile lets the answer go before the second block.
+    let text = "num_ranks 2 // two\nrank 0 {\nl1: send 8b to 1\nl2: recv 8b from 1\n}\n/* the\nother */\nrank 1 {\n\
+                l1: recv 8b from -1 tag -1\nl2: calc 3000\nl3: calc 3000\nl4: send 8b to 0\nl4 requires l1\n}\n";
+    assert_eq!(clocks(Format::Goal, text), [3000 + 1008, 6000]);
+    // irequires: the send may go once the work has started, but the core is free only after it.
+    let text = "num_ranks 2\nrank 0 {\na: calc 700\nb: send 8b to 1\nb irequires a\n}\nrank 1 {\nrecv 8b from 0\n}\n";
+    assert_eq!(clocks(Format::Goal, text), [700, 1708]);
+}
+
+#[test]
+fn wrong_schedules_name_the_line_and_what_was_expected() {
+    for (text, what) in [
+        ("rank 0 {\n", "line 1: expected num_ranks before the first rank"),
+        ("num_ranks 1\nrank 1 {\n}\n", "line 2: expected a rank from 0 to 0; found 1"),
+        ("num_ranks 1\nrank 0 {\ncalc 1\n", "rank 0 has no end: expected }"),
+        (
+            "num_ranks 1\nrank 0 {\na: calc 1 cpu 1\n}\n",
+            "line 3: cpu 1: expected 0, a rank has one core; give each core's work to a rank of its own",
+        ),
+        ("num_ranks 1\nrank 0 {\na: calc 1\na requires b\n}\n", "line 4: expected a label given before; found \"b\""),
+        ("num_ranks 1\nrank 0 {\na: calc 1\na: calc 1\n}\n", "line 4: expected a new label; found \"a\" again"),
+        (
+            "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n",
+            "line 7: a of rank 0 needs itself: expected no circle",
+        ),
+        ("num_ranks 1\nrank 0 {\na: send 8b to 4\n}\n", "line 3: expected a rank up to 0 and a tag; found 4 and 0"),
+        ("num_ranks 1\nrank 0 {\na: send x to 0\n}\n", "line 3: expected a size such as 8b; found \"x\""),
+        ("hello\n", "line 1: expected num_ranks, rank or a comment; found \"hello\""),
+        ("", "expected num_ranks"),
+    ] {
+        assert_eq!(error(Format::Goal, text), what);
+    }
+}

@@ -1,0 +1,56 @@
+//! The words of a line, read one after another; errors say the line.
+
+use super::ImportError;
+
+/// What is left of a line.
+pub(super) struct Words<'a> {
+    line: usize,
+    words: std::iter::Peekable<std::str::SplitAsciiWhitespace<'a>>,
+}
+
+impl<'a> Words<'a> {
+    pub fn new(line: usize, text: &'a str) -> Self {
+        Words { line, words: text.split_ascii_whitespace().peekable() }
+    }
+
+    pub fn error(&self, what: impl Into<String>) -> ImportError {
+        ImportError { line: self.line, what: what.into() }
+    }
+
+    pub fn next(&mut self) -> Option<&'a str> {
+        self.words.next()
+    }
+
+    pub fn peek(&mut self) -> Option<&'a str> {
+        self.words.peek().copied()
+    }
+
+    /// How many are left.
+    pub fn left(&self) -> usize {
+        self.words.clone().count()
+    }
+
+    pub fn expect(&mut self, what: &str) -> Result<&'a str, ImportError> {
+        self.next().ok_or_else(|| self.error(format!("expected {what}; found the end of the line")))
+    }
+
+    /// A whole number, perhaps negative.
+    pub fn integer(&mut self, what: &str) -> Result<i64, ImportError> {
+        let word = self.expect(what)?;
+        word.parse().map_err(|_| self.error(format!("expected {what}, a whole number; found \"{word}\"")))
+    }
+
+    /// A number from 0 on, which may be written as 1e6.
+    pub fn amount(&mut self, what: &str) -> Result<f64, ImportError> {
+        let word = self.expect(what)?;
+        let amount = word.parse::<f64>().ok().filter(|amount| amount.is_finite());
+        amount.ok_or_else(|| self.error(format!("expected {what}, a number; found \"{word}\"")))
+    }
+
+    pub fn end(&mut self) -> Result<(), ImportError> {
+        match self.next() {
+            None => Ok(()),
+            Some(word) => Err(self.error(format!("expected the end of the line; found \"{word}\""))),
+        }
+    }
+}

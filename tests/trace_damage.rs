@@ -1,0 +1,273 @@
+//! Traces that are damaged, cut off, of another version, or made to do harm: an error or a run within its limits, never
+//! a panic, a hang, or much memory.
+
+mod support;
+
+use std::sync::Arc;
+
+use mcpsim::engine::{Labels, Progress, RunError, RunOptions, Simulation};
+use mcpsim::platform::{LoadLaw, Placement, Platform};
+use mcpsim::rank::{FailureKind, Rank, SendMode};
+use mcpsim::trace::{Header, Recording, Trace, head, info, stats};
+use mcpsim::units::SimTime;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use support::Do::{self, *};
+use support::{ANSWER, Log, Polling, Script, machine};
+
+/// Where the body begins: behind magic, version, length and checksum.
+const FRONT: usize = 28;
+
+fn platform() -> Platform {
+    machine([2, 1, 2], LoadLaw::Share)
+}
+
+/// The file of a run of these scripts.
+fn recorded(scripts: &[Vec<Do>]) -> Vec<u8> {
+    let platform = platform();
+    let sites = Placement::Block.sites(platform.shape, scripts.len() as u32, false).unwrap();
+    let recording = Arc::new(Recording::new(scripts.len() as u32));
+    let log = Log::default();
+    let make = |rank: Rank| recording.wrap(rank, Script::new(rank, scripts[rank as usize].clone(), log.clone()));
+    let limits = RunOptions { max_events: Some(1_000_000), ..RunOptions::default() };
+    let simulation = Simulation::new(&platform, sites, limits, Labels::default());
+    simulation.run(make, &Progress::default()).expect("the scripts run to their end");
+    recording.finish(&Header { app: "scripts".to_owned(), ..Header::default() }).unwrap()
+}
+
+/// All that a trace can hold: every kind of call, loops, listed values, strands, answers.
+fn everything() -> Vec<u8> {
+    let poll = Poll(Polling { probe: false, idle: Some((2, 50)), free: false });
+    let turn = vec![Irecv(1), Isend(1, 8), Isend(1, 100_000), WaitAll, Compute(5)];
+    let mut first = vec![turn; 40].concat();
+    first.extend((0..80).map(|length| Compute(1000 + length * 17)));
+    first.extend([Irecv(1), IrecvAny, Test, poll, Irecv(1), Cancel, WaitAll, Ask(1, 64, ANSWER), Recv(1)]);
+    first.extend([Start(vec![SendTag(1, 5, 9), Compute(7)]), WaitAny, ProbeRecv(7), IprobeAny, Exchange(1, 9, 1)]);
+    first.extend((0..90).map(|tag| SendTag(1, 300 + u64::from(tag), 1000 + tag * 3)));
+    first.push(SendMode(1, 11, SendMode::Synchronous));
+    let answer = vec![Recv(0), Recv(0), Send(0, 8)];
+    let mut second = vec![answer; 40].concat();
+    second.extend([Compute(1_000_000), Send(0, 10), Send(0, 20), RecvTag(0, 9), SendTag(0, 30, 7), Exchange(0, 9, 0)]);
+    second.extend((0..90).map(|tag| RecvTag(0, 1000 + tag * 3)));
+    second.push(Recv(0));
+    recorded(&[first, second])
+}
+
+/// FNV-1a of 64 bits over words of eight bytes, and over what is left byte by byte.
+fn checksum(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x100_0000_01b3);
+    let words = bytes.chunks_exact(8);
+    let rest = words.remainder();
+    let hash = words.map(|word| u64::from_le_bytes(word.try_into().unwrap())).fold(0xcbf2_9ce4_8422_2325, step);
+    rest.iter().fold(hash, |hash, &byte| step(hash, byte.into()))
+}
+
+/// A file with this body, its length and checksum right.
+fn sealed(body: &[u8]) -> Vec<u8> {
+    let mut file = b"MCPSIM\0T".to_vec();
+    file.extend(1u32.to_le_bytes());
+    file.extend((body.len() as u64).to_le_bytes());
+    file.extend(checksum(body).to_le_bytes());
+    file.extend(body);
+    file
+}
+
+/// What is wrong with it.
+fn error(bytes: &[u8]) -> String {
+    Trace::read(bytes.to_vec()).unwrap_err().to_string()
+}
+
+/// Replays what can be read, within limits.
+fn replay(trace: Trace) -> Result<(), RunError> {
+    let trace = Arc::new(trace);
+    let ranks = trace.header().ranks;
+    (0..ranks.min(3)).for_each(|rank| assert!(head(&trace, rank, 50).lines().all(|line| line.chars().count() <= 80)));
+    assert!(info(&trace).lines().chain(stats(&trace).lines()).all(|line| line.chars().count() <= 80));
+    let platform = platform();
+    let Ok(sites) = Placement::Block.sites(platform.shape, ranks, true) else { return Ok(()) };
+    let limit = Some(SimTime::from_ps(1 << 50));
+    let options = RunOptions { max_events: Some(20_000), max_time: limit, workers: Some(2), ..RunOptions::default() };
+    let simulation = Simulation::new(&platform, sites, options, Labels::default());
+    simulation.run(|rank| trace.program(rank), &Progress::default()).map(|_| ())
+}
+
+#[test]
+fn what_is_sealed_here_is_what_is_written() {
+    let file = everything();
+    assert_eq!(sealed(&file[FRONT..]), file);
+    replay(Trace::read(file).unwrap()).unwrap();
+}
+
+#[test]
+fn a_file_that_ends_too_soon_or_too_late_says_so() {
+    let file = everything();
+    let body = file.len() - FRONT;
+    for end in [0, 5, 8, 11, 12, 27, FRONT, FRONT + 1, file.len() - 1] {
+        let expected = match end {
+            0..8 => "no trace: it does not begin like one".to_owned(),
+            8..FRONT => format!("truncated: expected 28 bytes at least; found {end}"),
+            _ => format!("truncated: expected {body} bytes behind the front; found {}", end - FRONT),
+        };
+        assert_eq!(error(&file[..end]), expected);
+    }
+    let longer = [&file[..], b"x"].concat();
+    assert_eq!(error(&longer), format!("too long: expected {body} bytes behind the front; found {}", body + 1));
+}
+
+#[test]
+fn a_flipped_bit_is_noticed() {
+    let file = everything();
+    for (at, expected) in [
+        (3, "no trace: it does not begin like one"),
+        (8, "version 0 of the format: this mcpsim reads version 1"),
+        (20, "its checksum does not agree with its content"),
+        (FRONT + 2, "its checksum does not agree with its content"),
+        (file.len() - 1, "its checksum does not agree with its content"),
+    ] {
+        let mut other = file.clone();
+        other[at] ^= 1;
+        assert_eq!(error(&other), expected);
+    }
+}
+
+/// A body of one rank that executes these operations by this sequence.
+fn body(ops: &[&[u8]], code: &[u8]) -> Vec<u8> {
+    // No version, 1 rank, no names; shape, seed, no scale; one empty name.
+    let mut body = vec![0, 1, 0, 0, 0, 1, 1, 1, 1, 0, 1, 0];
+    body.push(ops.len() as u8);
+    ops.iter().for_each(|op| body.extend(*op));
+    body.extend([1, code.len() as u8]);
+    body.extend(code);
+    // One task: name and sequence 0, all its lists empty. No answers. The rank's task, nothing served.
+    body.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    body
+}
+
+const YIELD: &[u8] = &[19];
+const NO_CALL: &[u8] = &[20, 1];
+/// A loop of 2^60 turns.
+const ENDLESS: [u8; 9] = [0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20];
+
+#[test]
+fn loops_without_end_run_to_the_limits() {
+    for op in [YIELD, &[0, 0], &[11], &[12], &[18]] {
+        let code = [&ENDLESS[..], &[1, 0]].concat();
+        let trace = Trace::read(sealed(&body(&[op], &code))).unwrap();
+        assert_eq!(stats(&trace).lines().count(), 9);
+        let error = replay(trace).unwrap_err();
+        assert!(matches!(error, RunError::MaxEvents { .. } | RunError::MaxTime { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn a_loop_that_makes_no_call_is_refused() {
+    let code = [&ENDLESS[..], &[1, 0]].concat();
+    assert_eq!(error(&sealed(&body(&[NO_CALL], &code))), "sequences, byte 45: expected a loop with a call in it");
+    assert_eq!(error(&sealed(&body(&[YIELD], &[1, 1, 0]))), "sequences, byte 44: expected a loop of at least one turn");
+    assert_eq!(error(&sealed(&body(&[YIELD], &[5, 9, 0]))), "sequences, byte 44: a loop of 9 bytes goes past the end");
+    assert_eq!(error(&sealed(&body(&[YIELD], &[2]))), "sequences, byte 44: there is no operation 1");
+}
+
+#[test]
+fn loops_within_loops_are_not_too_deep() {
+    let nested = |depth: u8| (1..=depth).fold(vec![0], |inner, _| [vec![5, inner.len() as u8], inner].concat());
+    assert!(Trace::read(sealed(&body(&[YIELD], &nested(32)))).is_ok());
+    let error = error(&sealed(&body(&[YIELD], &nested(33))));
+    assert!(error.ends_with("expected loops within loops at most 32 deep"), "{error}");
+}
+
+#[test]
+fn what_cannot_have_been_recorded_ends_the_run_with_an_error() {
+    let own = &[7, 0, 0, 0, 0, 0][..];
+    for (ops, what) in [
+        (&[&[9, 0, 1, 0][..]][..], "a wait for a slot without a request"),
+        (&[&[10, 3]], "a wait for a slot without a request"),
+        (&[&[7, 0, 0, 0, 0, 5]], "a slot is used out of order"),
+        (&[own, own], "a slot is used out of order"),
+        (&[&[1]], "its lengths of computing end too soon"),
+        (&[&[2, 4, 0, 0, 1]], "a listed peer is no rank"),
+        (&[&[2, 0, 0, 0, 0, 0]], "its sizes end too soon"),
+        (&[&[16, 0]], "its late values end too soon"),
+        (&[&[3, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 0]], "a receive of messages that are served"),
+        (&[&[3, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f]], "a tag is too large"),
+    ] {
+        let code: Vec<u8> = (0..ops.len() as u8).map(|op| op * 2).collect();
+        let error = replay(Trace::read(sealed(&body(ops, &code))).unwrap()).unwrap_err();
+        let RunError::Program { error, .. } = error else { panic!("{what}: {error:?}") };
+        assert_eq!((error.kind, error.what), (FailureKind::Description, format!("the trace is damaged: {what}")));
+    }
+}
+
+#[test]
+fn a_file_cannot_claim_more_ranks_than_it_has_bytes_for() {
+    let mut many = body(&[YIELD], &[0]);
+    many.splice(1..2, [0xff, 0xff, 0xff, 0x7f]);
+    assert!(error(&sealed(&many)).contains("expected a number of ranks up to"));
+}
+
+/// What is done to a body at a place, which is taken modulo its length.
+#[derive(Clone, Debug)]
+enum Change {
+    Set(usize, u8),
+    Flip(usize, u8),
+    Insert(usize, u8),
+    Remove(usize),
+    Repeat(usize, usize),
+    Huge(usize),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let at = any::<usize>;
+    prop_oneof![
+        (at(), any::<u8>()).prop_map(|(at, byte)| Change::Set(at, byte)),
+        (at(), 0u8..8).prop_map(|(at, bit)| Change::Flip(at, bit)),
+        (at(), any::<u8>()).prop_map(|(at, byte)| Change::Insert(at, byte)),
+        at().prop_map(Change::Remove),
+        (at(), 1usize..20).prop_map(|(at, length)| Change::Repeat(at, length)),
+        at().prop_map(Change::Huge),
+    ]
+}
+
+fn apply(body: &mut Vec<u8>, change: &Change) {
+    let length = body.len().max(1);
+    match *change {
+        Change::Set(at, byte) => body[at % length] = byte,
+        Change::Flip(at, bit) => body[at % length] ^= 1 << bit,
+        Change::Insert(at, byte) => body.insert(at % length, byte),
+        Change::Remove(at) => _ = body.remove(at % length),
+        Change::Repeat(at, count) => {
+            let at = at % length;
+            let part = body[at..(at + count).min(length)].to_vec();
+            body.splice(at..at, part);
+        }
+        Change::Huge(at) => {
+            let at = at % length;
+            body.splice(at..=at, ENDLESS);
+        }
+    }
+}
+
+fn config() -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config,
+        None => ProptestConfig { cases: 4000, rng_seed: RngSeed::Fixed(1), ..config },
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_body_of_any_content_is_an_error_or_a_run(changes in prop::collection::vec(change(), 1..4)) {
+        thread_local! {
+            static BODY: Vec<u8> = everything()[FRONT..].to_vec();
+        }
+        let mut body = BODY.with(Clone::clone);
+        changes.iter().for_each(|change| apply(&mut body, change));
+        if let Ok(trace) = Trace::read(sealed(&body)) {
+            let _ = replay(trace);
+        }
+    }
+}
