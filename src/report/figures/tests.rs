@@ -18,9 +18,16 @@ fn drawn(text: &str) -> Vec<Figure> {
         let document = roxmltree::Document::parse(&svg).unwrap();
         let labels: Vec<&str> = document.descendants().filter_map(|node| node.attribute("aria-label")).collect();
         assert_eq!(labels, figure.words().collect::<Vec<_>>(), "{}", figure.name);
-        assert!(figure.png().unwrap().starts_with(b"\x89PNG"));
     }
     figures
+}
+
+#[test]
+fn every_figure_is_a_png_too() {
+    for figure in figures("x.json", &json(&busy()).unwrap()).unwrap() {
+        let png = figure.png().unwrap();
+        assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000, "{}", figure.name);
+    }
 }
 
 fn names(figures: &[Figure]) -> Vec<&str> {
@@ -128,7 +135,7 @@ fn odd_studies_are_drawn_or_not_at_all() {
     assert_eq!(drawn(&study(&axis, |index| (index == 1).then_some(5))).len(), 2);
     assert_eq!(drawn(&study(&axis, |_| Some(0))).len(), 2);
     assert_eq!(drawn(&study(&[], |_| Some(1))).len(), 0);
-    let many: Vec<String> = (0..3000).map(|number| format!("word {number}")).collect();
+    let many: Vec<String> = (0..300).map(|number| format!("word {number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert_eq!(drawn(&study(&[("app.x", &many)], |index| Some(1 + index as u64 * 1000))).len(), 2);
     let colours: [(&str, &[&str]); 2] =
