@@ -5,11 +5,12 @@
 mod args;
 mod bug;
 mod configuration;
-mod copies;
 mod exit;
 mod host;
 mod interrupt;
+mod launch;
 mod output;
+mod printer;
 mod progress;
 mod real;
 mod run;
@@ -23,34 +24,54 @@ use std::sync::Arc;
 
 use crate::capi;
 use crate::capi::cc::{self, Language, Request};
-use crate::engine::{Outcome, Progress};
+use crate::engine::{Outcome, Processes, Progress, end_processes};
 
-use args::{Parsed, RunArgs};
+use args::Parsed;
 use configuration::Configuration;
 pub use exit::Exit;
 use exit::Failure;
 use host::Stopwatch;
+use launch::{Letter, agree};
 use output::Outputs;
 use progress::ProgressLine;
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> ExitCode {
     bug::install_hook();
-    let code = command(std::env::args_os().collect()).unwrap_or_else(|failure| {
-        complain(&failure.text);
+    let code = match args::parse(std::env::args_os().collect()) {
+        Ok(Parsed::Compile(language, arguments)) => compile(language, &arguments),
+        parsed => match launch::join(|name| std::env::var(name).ok()) {
+            Ok(processes) => command(parsed, &processes),
+            Err(failure) => Err(failure),
+        },
+    };
+    ExitCode::from(code.unwrap_or_else(|failure| {
+        if !failure.text.is_empty() {
+            complain(&failure.text);
+        }
         failure.exit.code()
-    });
-    ExitCode::from(code)
+    }))
 }
 
-/// Does what is asked; returns the exit code.
-fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
-    match args::parse(arguments)? {
-        Parsed::Help(text) => output::print(&text)?,
-        Parsed::Run(args) => return predict(&args),
-        Parsed::Compile(language, arguments) => return compile(language, &arguments),
+/// Does what is asked, in all processes that a launcher has started; returns the exit code, which only the first process has.
+fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
+    if !processes.is_first() {
+        let letter: Option<Letter> = processes.broadcast(|| None);
+        if let Some(letter) = letter {
+            // Whatever goes wrong is said by the first process.
+            let _ = letter.open().and_then(|configuration| predict(&Asked { configuration, outputs: None }, processes));
+        }
+        return Ok(Exit::Predicted.code());
     }
-    Ok(Exit::Predicted.code())
+    let asked = parsed.and_then(|parsed| asked(parsed, processes.count() > 1));
+    processes.broadcast(|| match &asked {
+        Ok(Some((_, letter))) => letter.clone(),
+        _ => None,
+    });
+    match asked? {
+        Some((asked, _)) => predict(&asked, processes),
+        None => Ok(Exit::Predicted.code()),
+    }
 }
 
 /// Runs the compiler, whose exit code this is.
@@ -61,30 +82,51 @@ fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     }
 }
 
-fn predict(args: &RunArgs) -> Result<u8, Failure> {
-    copies::refuse_several(|name| std::env::var(name).ok())?;
-    let configuration = Configuration::load(args)?;
+/// A run that was asked for.
+struct Asked {
+    configuration: Configuration,
+    /// Where results go; on the first process only.
+    outputs: Option<Outputs>,
+}
+
+/// Prints what needs no run, or reads what a run needs, with a letter to other processes if there are `several`.
+fn asked(parsed: Parsed, several: bool) -> Result<Option<(Asked, Option<Letter>)>, Failure> {
+    let args = match parsed {
+        Parsed::Help(text) => return output::print(&text).map(|()| None),
+        Parsed::Compile(..) => return Ok(None),
+        Parsed::Run(args) => args,
+    };
+    let configuration = Configuration::load(&args)?;
     if args.show_config {
-        return output::print(&configuration.to_toml()?).map(|()| Exit::Predicted.code());
+        return output::print(&configuration.to_toml()?).map(|()| None);
     }
-    let quiet = args.quiet || args.direct;
-    let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?;
+    let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), args.quiet || args.direct)?;
+    let letter = several.then(|| Letter::of(&configuration)).transpose()?;
+    Ok(Some((Asked { configuration, outputs: Some(outputs) }, letter)))
+}
+
+fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
+    let Asked { configuration, outputs } = asked;
+    let quiet = outputs.as_ref().is_none_or(Outputs::are_quiet);
     let progress = Arc::new(Progress::default());
-    interrupt::listen(&progress)?;
+    agree(processes, interrupt::listen(&progress, processes.is_first()))?;
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
     let (mut exit, mut notes) = (Exit::Predicted, Vec::new());
     let outcome = if configuration.is_program() {
         capi::on_fatal(fatal);
-        real::simulate(&configuration, outputs.take_stdout(), &progress).map(|ran| {
-            (exit, notes) = (ran.exit, ran.notes);
-            ran.outcome
+        let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);
+        real::simulate(configuration, stdout_taken, &progress, processes).map(|ran| {
+            ran.map(|ran| {
+                (exit, notes) = (ran.exit, ran.notes);
+                ran.outcome
+            })
         })
     } else {
-        run::simulate(&configuration, &progress)
+        run::simulate(configuration, &progress, processes)
     };
     drop(line);
-    let mut outcome = outcome?;
+    let (Some(mut outcome), Some(outputs)) = (outcome?, outputs) else { return Ok(exit.code()) };
     stopwatch.stop(&mut outcome);
     notes.extend(fewer_workers(configuration.settings.workers, &outcome));
     if !quiet {
@@ -97,15 +139,15 @@ fn predict(args: &RunArgs) -> Result<u8, Failure> {
 /// Ends the process for a program that leaves no other way.
 fn fatal(message: &str, code: i32) -> ! {
     complain(message);
-    std::process::exit(code)
+    end_processes(code)
 }
 
 /// Why there were fewer workers than asked for.
 fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
-    let had = outcome.host.workers;
+    let had = outcome.host.workers / outcome.host.processes.max(1);
     let asked = asked.filter(|&asked| asked > had)?;
     let nodes = outcome.nct[0];
-    let why = if had == nodes {
+    let why = if outcome.host.workers + outcome.host.processes > nodes {
         format!("a worker has whole nodes, and there are {nodes}")
     } else {
         "messages between nodes take no time, so nothing can be simulated apart".to_owned()

@@ -4,6 +4,7 @@ mod calls;
 mod desk;
 mod error;
 mod event;
+mod findings;
 mod horizon;
 mod idle;
 mod messages;
@@ -11,6 +12,7 @@ mod network;
 mod outcome;
 mod payloads;
 mod port;
+mod processes;
 mod queue;
 mod service;
 mod simulation;
@@ -25,4 +27,5 @@ pub use horizon::Horizon;
 pub use outcome::{
     HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
 };
+pub use processes::{Mail, Processes, end_processes};
 pub use simulation::{Labels, Progress, RunOptions, Simulation};

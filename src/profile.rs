@@ -4,12 +4,12 @@ mod messages;
 
 pub use messages::{Cell, Intervals, MessageProfile, Pairs};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::units::SimSpan;
 
 /// Where a rank's time went. The parts are disjoint; they sum to the rank's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeParts {
     /// Executing local blocks.
     #[serde(rename = "compute_ps")]

@@ -37,7 +37,12 @@ pub(super) struct Configuration {
 impl Configuration {
     /// Reads the files that `args` name, and merges the settings.
     pub fn load(args: &RunArgs) -> Result<Configuration, Failure> {
-        let mut file = if is_elf(&args.app) { of_binary(args)? } else { Document::read(&args.app)? };
+        let file = if is_elf(&args.app) { of_binary(args)? } else { Document::read(&args.app)? };
+        Configuration::of(file, args)
+    }
+
+    /// As [`Configuration::load`], of an application's file that has been read already.
+    pub fn of(mut file: Document, args: &RunArgs) -> Result<Configuration, Failure> {
         let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let of =
             |what: &str| -> Vec<Override> { overrides.iter().filter(|over| over.key[0] == what).cloned().collect() };

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::engine::Progress;
+use crate::engine::{Progress, end_processes};
 
 use super::exit::{Exit, Failure};
 
@@ -16,8 +16,13 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// shell may too.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// From now on a signal cancels what `progress` belongs to.
-pub(super) fn listen(progress: &Arc<Progress>) -> Result<(), Failure> {
+/// From now on a signal cancels what `progress` belongs to, and this process tells the user if it `speaks`.
+pub(super) fn listen(progress: &Arc<Progress>, speaks: bool) -> Result<(), Failure> {
+    let say = move |text: &str| {
+        if speaks {
+            let _ = writeln!(std::io::stderr(), "\nerror: {text}");
+        }
+    };
     let progress = Arc::clone(progress);
     let asked = OnceLock::new();
     ctrlc::set_handler(move || {
@@ -25,14 +30,14 @@ pub(super) fn listen(progress: &Arc<Progress>) -> Result<(), Failure> {
             if asked.get().is_some_and(|first| first.elapsed() < ECHO) {
                 return;
             }
-            let _ = writeln!(std::io::stderr(), "\nerror: interrupted twice, ended at once");
-            std::process::exit(Exit::Interrupted.code().into());
+            say("interrupted twice, ended at once");
+            end_processes(Exit::Interrupted.code().into());
         }
         progress.cancel();
-        std::thread::spawn(|| {
+        std::thread::spawn(move || {
             std::thread::sleep(PATIENCE);
-            let _ = writeln!(std::io::stderr(), "\nerror: interrupted, and the program did not call MPI any more");
-            std::process::exit(Exit::Interrupted.code().into());
+            say("interrupted, and the program did not call MPI any more");
+            end_processes(Exit::Interrupted.code().into());
         });
     })
     .map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))
@@ -48,7 +53,7 @@ mod tests {
     #[test]
     fn child_that_is_interrupted() {
         if std::env::var_os("MCPSIM_TEST_INTERRUPT").is_some() {
-            listen(&Arc::default()).unwrap();
+            listen(&Arc::default(), true).unwrap();
             for _ in 0..1000 {
                 Command::new("kill").args(["-INT", &std::process::id().to_string()]).status().unwrap();
             }

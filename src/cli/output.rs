@@ -17,6 +17,7 @@ pub(super) struct Outputs {
     json: Option<Target>,
     profile: Option<Target>,
     summary: bool,
+    quiet: bool,
 }
 
 /// Where one result goes.
@@ -38,8 +39,13 @@ impl Outputs {
             };
             return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
         }
-        let outputs = Outputs { json, profile, summary: !quiet };
+        let outputs = Outputs { json, profile, summary: !quiet, quiet };
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
+    }
+
+    /// Whether the user wants no more than was asked for.
+    pub fn are_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Whether a result goes to stdout.

@@ -190,7 +190,8 @@ impl Settings {
     pub fn table(&self, real_program: bool) -> toml::Table {
         let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         let placement = match &self.placement {
-            PlacementChoice::Block => "block".to_owned(),
+            // What is given stands in no file, and in no table.
+            PlacementChoice::Block | PlacementChoice::Given(_) => "block".to_owned(),
             PlacementChoice::Cyclic => "cyclic".to_owned(),
             // The table may be read from another directory.
             PlacementChoice::File(path) => std::path::absolute(path).unwrap_or(path.clone()).display().to_string(),

@@ -139,11 +139,11 @@ pub struct HostUse {
     pub wall_s: f64,
     /// Simulated messages a second.
     pub messages_per_s: f64,
-    /// Worker threads in all.
+    /// Worker threads of all processes.
     pub workers: u32,
     /// Host processes.
     pub processes: u32,
-    /// The greatest resident set of the process.
+    /// The greatest resident set of each process, added up.
     pub peak_rss_bytes: u64,
 }
 

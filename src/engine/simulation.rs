@@ -1,21 +1,23 @@
 //! A run from its inputs to its [`Outcome`].
 
-use std::collections::HashMap;
+mod crew;
+#[cfg(feature = "mpi")]
+mod several;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::platform::{Partition, Platform, Site};
-use crate::profile::{Intervals, MessageProfile, Pairs, TimeParts};
+use crate::platform::{Platform, Site};
+use crate::profile::{Intervals, TimeParts};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
-use super::desk::Desk;
 use super::error::{Deadlock, RunError};
-use super::event::EventKey;
-use super::horizon::Horizon;
-use super::network::Seat;
+use super::findings::Findings;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
+use super::processes::{Mail, Processes};
 use super::transport::{Hub, Transport};
-use super::worker::{End, Worker};
+use super::worker::End;
+use crew::{Crew, in_threads};
 
 /// Above this many ranks the Outcome lists each rank's time only when asked to.
 const LISTED_RANKS: usize = 65_536;
@@ -165,7 +167,24 @@ impl<'a> Simulation<'a> {
             }
             found => found,
         };
-        self.conclude(findings, workers, progress)
+        self.conclude(findings, HostUse { workers, processes: 1, ..HostUse::default() })
+    }
+
+    /// As [`Simulation::run`], in all of these processes: each has the programs of its own nodes. The first process gets
+    /// what the run gave, the others nothing. Each has one worker, or as many as were asked for.
+    pub fn run_in<P: Program>(
+        &self,
+        processes: &Processes,
+        mail: &dyn Mail,
+        make: impl Fn(Rank) -> P + Sync,
+        progress: &Progress,
+    ) -> Option<Result<Outcome, RunError>> {
+        #[cfg(feature = "mpi")]
+        if processes.count() > 1 {
+            return self.run_several(processes, mail, &make, progress);
+        }
+        let _ = (processes, mail);
+        Some(self.run(make, progress))
     }
 
     /// Runs with at most so many workers: what they found, and how many there were.
@@ -176,41 +195,21 @@ impl<'a> Simulation<'a> {
         trial: bool,
         progress: &Progress,
     ) -> (Findings, u32) {
-        let sites = occupied(&self.sites);
-        let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
-        let partition = Partition::new(nodes, &sites, workers);
-        let workers = partition.workers();
-        let (seats, owned) = seats(self.platform, &sites, &partition);
-        drop(sites);
-        let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(self.platform.lookahead()) };
-        let work = |me: u32, mut transport: Transport<'_>| {
-            let desk = Desk::new(self.platform, &seats, me, partition.nodes(me), workers, &self.options);
-            let mut worker = Worker::new(desk, &owned[me as usize], make, self.options.max_events);
-            let end = worker.work(&mut transport, horizon, trial, progress);
-            Findings::of(worker, end)
-        };
+        let crew = Crew::new(self, workers);
+        let workers = crew.partition.workers();
+        let work = |me, transport: Transport<'_>| crew.work(self, me, transport, make, trial, progress);
         if workers == 1 {
             return (work(0, Transport::Solo), 1);
         }
         let hub = Hub::new(workers);
-        let findings = std::thread::scope(|scope| {
-            let (hub, work) = (&hub, &work);
-            let threads: Vec<_> =
-                (1..workers).map(|me| scope.spawn(move || work(me, Transport::Threads(hub.transport(me))))).collect();
-            let mut findings = vec![work(0, Transport::Threads(hub.transport(0)))];
-            for thread in threads {
-                findings.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            findings
-        });
-        (Findings::merge(findings), workers)
+        (Findings::merge(in_threads(workers, |me| work(me, Transport::Threads(hub.transport(me))))), workers)
     }
 
-    fn conclude(&self, findings: Findings, workers: u32, progress: &Progress) -> Result<Outcome, RunError> {
+    fn conclude(&self, findings: Findings, host: HostUse) -> Result<Outcome, RunError> {
         if let Some((_, error)) = findings.failure {
             return Err(error);
         }
-        if progress.cancelled() && findings.end == End::Stopped {
+        if findings.cancelled && findings.end == End::Stopped {
             return Err(RunError::Interrupted { clock: findings.reached });
         }
         if !findings.waiting.is_empty() {
@@ -245,99 +244,8 @@ impl<'a> Simulation<'a> {
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             config: self.labels.config.clone(),
-            host: HostUse { workers, processes: 1, ..HostUse::default() },
+            host,
         })
-    }
-}
-
-/// The same sites with only those nodes counted that have ranks: the others take no part in a run, and no room.
-fn occupied(sites: &[Site]) -> Vec<Site> {
-    let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    let number = |node: u32| nodes.partition_point(|&other| other < node) as u32;
-    sites.iter().map(|&site| Site { node: number(site.node), ..site }).collect()
-}
-
-/// Each rank's seat, and each worker's ranks in increasing order with the number of ranks on their core.
-fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Seat>, Vec<Vec<(Rank, u32)>>) {
-    let mut owned = vec![Vec::new(); partition.workers() as usize];
-    let shared = shared_cores(platform, sites);
-    let seats = (0..)
-        .zip(sites)
-        .map(|(rank, site)| {
-            let worker = partition.owner(site.node);
-            let ranks: &mut Vec<(Rank, u32)> = &mut owned[worker as usize];
-            ranks.push((rank, shared.get(site).copied().unwrap_or(1)));
-            Seat {
-                node: site.node,
-                cmp: site.node * platform.shape.cmps + site.cmp,
-                worker,
-                local: ranks.len() as u32 - 1,
-            }
-        })
-        .collect();
-    (seats, owned)
-}
-
-/// The number of ranks on each core that has several.
-fn shared_cores(platform: &Platform, sites: &[Site]) -> HashMap<Site, u32> {
-    if sites.windows(2).all(|pair| pair[0] < pair[1]) && sites.len() as u64 <= platform.shape.total_cores() {
-        return HashMap::new();
-    }
-    let mut ranks = HashMap::new();
-    sites.iter().for_each(|site| *ranks.entry(*site).or_insert(0) += 1);
-    ranks
-}
-
-/// What workers found, one's or all's.
-struct Findings {
-    failure: Option<(EventKey, RunError)>,
-    end: End,
-    reached: SimTime,
-    times: Vec<(Rank, SimTime, TimeParts)>,
-    messages: MessageProfile,
-    pairs: Option<Pairs>,
-    unreceived: u64,
-    waiting: Vec<super::error::Waiting>,
-}
-
-impl Findings {
-    fn of<P: Program>(worker: Worker<'_, P>, end: End) -> Self {
-        let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
-        let Worker { ranks, desk, .. } = worker;
-        Findings {
-            failure: desk.failure,
-            end,
-            reached: desk.now.time,
-            times: ranks.iter().map(|state| (state.shared.rank, state.shared.main.clock, state.shared.parts)).collect(),
-            messages: desk.messages,
-            pairs: desk.pairs,
-            unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
-            waiting,
-        }
-    }
-
-    /// Of several failures the one at the earliest event counts.
-    fn merge(findings: Vec<Findings>) -> Findings {
-        let mut all = findings.into_iter();
-        let mut merged = all.next().expect("there is a worker");
-        for other in all {
-            merged.failure = match (merged.failure, other.failure) {
-                (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
-                (a, b) => a.or(b),
-            };
-            merged.reached = merged.reached.max(other.reached);
-            merged.times.extend(other.times);
-            merged.messages.merge(&other.messages);
-            if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
-                mine.merge(theirs);
-            }
-            merged.unreceived += other.unreceived;
-            merged.waiting.extend(other.waiting);
-        }
-        merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
-        merged
     }
 }
 

@@ -1,5 +1,7 @@
 //! A worker: the ranks of some nodes, and the loop of windows in which their events are handled.
 
+use serde::{Deserialize, Serialize};
+
 use crate::rank::{COMPLETE, Program, Rank, SERVICE};
 use crate::units::SimTime;
 
@@ -29,7 +31,7 @@ pub(super) struct Worker<'a, P> {
 }
 
 /// Why a worker left its loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum End {
     /// No events are left anywhere.
     Quiet,
@@ -306,7 +308,8 @@ fn waiting(shared: &Shared, name: Option<&'static str>, position: Option<String>
         }
         Wait::Nothing | Wait::Parked(_) | Wait::Finished => "run",
     };
-    Waiting { rank: shared.rank, call: name.or(control.collective).unwrap_or(call), awaits, peers, since, position }
+    let call = name.or(control.collective).unwrap_or(call).to_owned();
+    Waiting { rank: shared.rank, call, awaits, peers, since, position }
 }
 
 /// For whom a request waits; a strand waits for what its own requests wait for.

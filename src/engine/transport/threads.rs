@@ -1,14 +1,12 @@
 //! Workers as threads of one process.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::units::SimTime;
 
+use super::gate::Gate;
 use super::{Agreement, Batch, Bid};
-
-/// Turns of busy waiting before a worker lets others have the core.
-const SPINS: u32 = 2_000;
 
 /// What the workers share.
 ///
@@ -17,10 +15,7 @@ const SPINS: u32 = 2_000;
 #[derive(Debug)]
 pub struct Hub {
     workers: usize,
-    arrived: AtomicUsize,
-    round: AtomicUsize,
-    /// A worker has panicked: the others must not wait for it.
-    broken: AtomicBool,
+    gate: Gate,
     sides: [Side; 2],
 }
 
@@ -50,42 +45,12 @@ impl Hub {
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
-        Hub {
-            workers,
-            arrived: AtomicUsize::new(0),
-            round: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
-            sides: [side(), side()],
-        }
+        Hub { workers, gate: Gate::new(workers), sides: [side(), side()] }
     }
 
     /// The transport of worker `me`.
     pub fn transport(&self, me: u32) -> ThreadsTransport<'_> {
         ThreadsTransport { hub: self, me: me as usize, round: 0 }
-    }
-
-    /// Waits until all workers have come; false if one never will.
-    fn wait(&self, round: usize, meanwhile: &mut dyn FnMut() -> bool) -> bool {
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.round.store(round + 1, Ordering::Release);
-            return true;
-        }
-        let mut spins = 0;
-        while self.round.load(Ordering::Acquire) == round {
-            if self.broken.load(Ordering::Relaxed) {
-                return false;
-            }
-            spins += 1;
-            if meanwhile() {
-                spins = 0;
-            } else if spins < SPINS {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
-        }
-        true
     }
 }
 
@@ -119,7 +84,7 @@ impl ThreadsTransport<'_> {
         side.handled[self.me].store(bid.handled, Ordering::Relaxed);
         side.until[self.me].store(bid.until.as_ps(), Ordering::Relaxed);
         side.stop[self.me].store(bid.stop, Ordering::Relaxed);
-        let whole = hub.wait(self.round, meanwhile);
+        let whole = hub.gate.wait(self.round, meanwhile);
         self.round += 1;
         if !whole {
             return Agreement { others: SimTime::NEVER, handled: 0, until: SimTime::NEVER, stop: true };
@@ -144,7 +109,7 @@ impl ThreadsTransport<'_> {
 impl Drop for ThreadsTransport<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.hub.broken.store(true, Ordering::Relaxed);
+            self.hub.gate.tear_down();
         }
     }
 }

@@ -1,0 +1,68 @@
+//! What workers found, for merging: values that can go from process to process.
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::{MessageProfile, Pairs, TimeParts};
+use crate::rank::{Program, Rank};
+use crate::units::SimTime;
+
+use super::error::{RunError, Waiting};
+use super::event::EventKey;
+use super::worker::{End, Worker};
+
+/// What workers found, one's or all's.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Findings {
+    pub failure: Option<(EventKey, RunError)>,
+    pub end: End,
+    /// The user has asked for the end.
+    pub cancelled: bool,
+    pub reached: SimTime,
+    pub times: Vec<(Rank, SimTime, TimeParts)>,
+    pub messages: MessageProfile,
+    pub pairs: Option<Pairs>,
+    pub unreceived: u64,
+    pub waiting: Vec<Waiting>,
+}
+
+impl Findings {
+    /// What `worker`, which has ended so, has found.
+    pub fn of<P: Program>(worker: Worker<'_, P>, end: End, cancelled: bool) -> Self {
+        let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
+        let Worker { ranks, desk, .. } = worker;
+        Findings {
+            failure: desk.failure,
+            end,
+            cancelled,
+            reached: desk.now.time,
+            times: ranks.iter().map(|state| (state.shared.rank, state.shared.main.clock, state.shared.parts)).collect(),
+            messages: desk.messages,
+            pairs: desk.pairs,
+            unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
+            waiting,
+        }
+    }
+
+    /// Of several failures the one at the earliest event counts.
+    pub fn merge(findings: Vec<Findings>) -> Findings {
+        let mut all = findings.into_iter();
+        let mut merged = all.next().expect("there is a worker");
+        for other in all {
+            merged.failure = match (merged.failure, other.failure) {
+                (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
+                (a, b) => a.or(b),
+            };
+            merged.cancelled |= other.cancelled;
+            merged.reached = merged.reached.max(other.reached);
+            merged.times.extend(other.times);
+            merged.messages.merge(&other.messages);
+            if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
+                mine.merge(theirs);
+            }
+            merged.unreceived += other.unreceived;
+            merged.waiting.extend(other.waiting);
+        }
+        merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
+        merged
+    }
+}
