@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use crate::capi;
 use crate::capi::cc::{self, Language, Request};
-use crate::engine::{Outcome, Processes, Progress, end_processes};
+use crate::engine::{Outcome, Processes, Progress, end_process, end_processes};
 
 use args::Parsed;
 use configuration::Configuration;
@@ -39,18 +39,28 @@ use progress::ProgressLine;
 pub fn main() -> ExitCode {
     bug::install_hook();
     let code = match args::parse(std::env::args_os().collect()) {
-        Ok(Parsed::Compile(language, arguments)) => compile(language, &arguments),
+        Ok(Parsed::Compile(language, arguments)) => compile(language, &arguments).unwrap_or_else(failed),
         parsed => match launch::join(|name| std::env::var(name).ok()) {
-            Ok(processes) => command(parsed, &processes),
-            Err(failure) => Err(failure),
+            Ok(processes) => {
+                let code = command(parsed, &processes).unwrap_or_else(failed);
+                if code == Exit::Interrupted.code() {
+                    // A launcher that has been interrupted itself waits for no orderly end.
+                    end_process(code.into());
+                }
+                code
+            }
+            Err(failure) => failed(failure),
         },
     };
-    ExitCode::from(code.unwrap_or_else(|failure| {
-        if !failure.text.is_empty() {
-            complain(&failure.text);
-        }
-        failure.exit.code()
-    }))
+    ExitCode::from(code)
+}
+
+/// Tells the user, unless another process does; returns the exit code.
+fn failed(failure: Failure) -> u8 {
+    if !failure.text.is_empty() {
+        complain(&failure.text);
+    }
+    failure.exit.code()
 }
 
 /// Does what is asked, in all processes that a launcher has started; returns the exit code, which only the first process has.

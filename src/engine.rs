@@ -27,5 +27,5 @@ pub use horizon::Horizon;
 pub use outcome::{
     HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
 };
-pub use processes::{Mail, Processes, end_processes};
+pub use processes::{Mail, Processes, end_process, end_processes};
 pub use simulation::{Labels, Progress, RunOptions, Simulation};

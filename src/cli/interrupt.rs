@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::engine::{Progress, end_processes};
+use crate::engine::{Progress, end_process};
 
 use super::exit::{Exit, Failure};
 
@@ -31,13 +31,13 @@ pub(super) fn listen(progress: &Arc<Progress>, speaks: bool) -> Result<(), Failu
                 return;
             }
             say("interrupted twice, ended at once");
-            end_processes(Exit::Interrupted.code().into());
+            end_process(Exit::Interrupted.code().into());
         }
         progress.cancel();
         std::thread::spawn(move || {
             std::thread::sleep(PATIENCE);
             say("interrupted, and the program did not call MPI any more");
-            end_processes(Exit::Interrupted.code().into());
+            end_process(Exit::Interrupted.code().into());
         });
     })
     .map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))

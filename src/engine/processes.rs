@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 #[cfg(feature = "mpi")]
-use super::transport::mpi::{World, end_all};
+use super::transport::mpi::{World, end_all, leave};
 
 /// What ranks print: each process collects what its own have printed, the first shows it.
 pub trait Mail: Sync {
@@ -149,5 +149,13 @@ fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> T {
 pub fn end_processes(code: i32) -> ! {
     #[cfg(feature = "mpi")]
     end_all(code);
+    std::process::exit(code)
+}
+
+/// Ends this process with this code, where the launcher or the user ends all of them: a launcher that is told to end them
+/// in two ways at once may hang.
+pub fn end_process(code: i32) -> ! {
+    #[cfg(feature = "mpi")]
+    leave(code);
     std::process::exit(code)
 }

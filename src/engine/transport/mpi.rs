@@ -13,4 +13,4 @@ mod world;
 
 pub use relay::{MpiTransport, Relay};
 pub use team::Team;
-pub use world::{World, end_all};
+pub use world::{World, end_all, leave};

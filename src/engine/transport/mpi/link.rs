@@ -49,6 +49,8 @@ pub struct Link<'w> {
     combine: ffi::MPI_Op,
     sending: Vec<Sending>,
     round: usize,
+    /// How long to poll.
+    turns: u32,
 }
 
 /// What must stay until it is sent.
@@ -58,7 +60,7 @@ struct Sending {
 }
 
 impl<'w> Link<'w> {
-    pub fn new(world: &'w World) -> Self {
+    pub fn new(world: &'w World, threads: u32) -> Self {
         // SAFETY: constants of the library, which both are replaced.
         let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
         let length = (COUNTS + world.size as usize) as c_int;
@@ -68,7 +70,7 @@ impl<'w> Link<'w> {
             ffi::MPI_Type_commit(&mut datatype);
             ffi::MPI_Op_create(Some(combine), 1, &mut op);
         }
-        Link { world, datatype, combine: op, sending: Vec::new(), round: 0 }
+        Link { world, datatype, combine: op, sending: Vec::new(), round: 0, turns: world.turns(threads) }
     }
 
     /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees. Every leader's call goes with one of
@@ -101,9 +103,9 @@ impl<'w> Link<'w> {
             ffi::MPI_Iallreduce(mine, all, 1, self.datatype, self.combine, ffi::RSMPI_COMM_WORLD, request);
         });
         let (mut agreed, mut received) = (false, 0);
-        poll(|| {
+        poll(self.turns, || {
             agreed = agreed || reduction.is_complete();
-            while let Some(package) = take(side) {
+            while let Some(package) = take(side, self.turns) {
                 received += 1;
                 receive(package);
             }
@@ -135,7 +137,7 @@ impl Drop for Link<'_> {
             return;
         }
         for sending in &mut self.sending {
-            sending.requests.iter_mut().for_each(|request| poll(|| request.is_complete()));
+            sending.requests.iter_mut().for_each(|request| poll(self.turns, || request.is_complete()));
         }
         // SAFETY: both were made by `new`, and no operation uses them any more.
         unsafe {
@@ -146,7 +148,7 @@ impl Drop for Link<'_> {
 }
 
 /// A package that has come for this round, with what is large.
-fn take(side: usize) -> Option<Package> {
+fn take(side: usize, turns: u32) -> Option<Package> {
     let (mut flag, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::uninit());
     // SAFETY: the status is written if there is a message, and not looked at otherwise.
     let (from, size) = unsafe {
@@ -161,10 +163,10 @@ fn take(side: usize) -> Option<Package> {
         (status.MPI_SOURCE as u32, size as usize)
     };
     let mut package = Package { bytes: vec![0; size], large: Vec::new() };
-    receive_all(&mut package.bytes, from, PACKAGE[side]);
+    receive_all(&mut package.bytes, from, PACKAGE[side], turns);
     for size in package.sizes() {
         let mut data = Box::new(vec![0; size]);
-        receive_all(&mut data, from, LARGE[side]);
+        receive_all(&mut data, from, LARGE[side], turns);
         package.large.push(data);
     }
     Some(package)

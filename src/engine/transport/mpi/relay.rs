@@ -52,7 +52,7 @@ impl<'w> Relay<'w> {
             relay: self,
             thread: thread as usize,
             threads: self.hub.transport(thread),
-            link: (thread == 0).then(|| Link::new(self.world)),
+            link: (thread == 0).then(|| Link::new(self.world, self.team.threads)),
             round: 0,
         }
     }

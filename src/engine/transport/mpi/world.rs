@@ -4,11 +4,14 @@ use std::ffi::{c_int, c_void};
 
 use mpi::environment::Universe;
 use mpi::ffi;
+use mpi::traits::Communicator;
 
 /// What one MPI call transfers at most: its counts are C's int.
 pub(super) const MOST: usize = 1 << 30;
-/// Turns of polling before the process lets others have the core.
-const TURNS: u32 = 200;
+/// Turns of polling before the process lets others have the core: where each thread has a core, so long that the process
+/// waited for comes back if something else has taken its core; otherwise it may be the very core that it needs.
+const PATIENT: u32 = 20_000;
+const HASTY: u32 = 100;
 /// The tag of plain messages.
 const PLAIN: c_int = 0;
 
@@ -18,6 +21,8 @@ pub struct World {
     pub me: u32,
     /// How many there are.
     pub size: u32,
+    /// How many are on this host.
+    here: u32,
     // Dropping it finalises MPI.
     _universe: Universe,
 }
@@ -33,13 +38,15 @@ impl World {
         if threading < mpi::Threading::Funneled {
             return Err("this MPI library was built without support of threads".to_owned());
         }
-        let (mut me, mut size) = (0, 0);
-        // SAFETY: MPI is initialised, and the numbers are written there.
-        unsafe {
-            ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &mut me);
-            ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &mut size);
-        }
-        Ok(World { me: me as u32, size: size as u32, _universe: universe })
+        let world = universe.world();
+        let here = world.split_shared(0).size() as u32;
+        Ok(World { me: world.rank() as u32, size: world.size() as u32, here, _universe: universe })
+    }
+
+    /// How long to poll, in turns, if each process has so many threads.
+    pub fn turns(&self, threads: u32) -> u32 {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        if self.here as usize * threads as usize <= cores { PATIENT } else { HASTY }
     }
 
     /// What the MPI library calls itself, in one line.
@@ -78,25 +85,25 @@ impl World {
         for part in std::iter::once(&size[..]).chain(bytes.chunks(MOST)) {
             // SAFETY: the bytes stay borrowed until the request is complete.
             let mut request = unsafe { send(part, to, PLAIN) };
-            poll(|| request.is_complete());
+            poll(HASTY, || request.is_complete());
         }
     }
 
     fn receive(&self, from: u32) -> Vec<u8> {
         let mut size = [0; 8];
-        receive_all(&mut size, from, PLAIN);
+        receive_all(&mut size, from, PLAIN, HASTY);
         let mut bytes = vec![0; u64::from_le_bytes(size) as usize];
-        receive_all(&mut bytes, from, PLAIN);
+        receive_all(&mut bytes, from, PLAIN, HASTY);
         bytes
     }
 }
 
 /// Fills `bytes` from messages of at most [`MOST`] bytes each.
-pub(super) fn receive_all(bytes: &mut [u8], from: u32, tag: c_int) {
+pub(super) fn receive_all(bytes: &mut [u8], from: u32, tag: c_int, turns: u32) {
     for part in bytes.chunks_mut(MOST) {
         // SAFETY: the bytes stay borrowed until the request is complete.
         let mut request = unsafe { receive(part, from, tag) };
-        poll(|| request.is_complete());
+        poll(turns, || request.is_complete());
     }
 }
 
@@ -145,11 +152,11 @@ pub(super) unsafe fn receive(bytes: &mut [u8], from: u32, tag: c_int) -> Request
 
 /// Asks until it is so, with something useful between if there is something. Unlike MPI's own ways of waiting, this lets another process have the core where there are more
 /// processes than cores.
-pub(super) fn poll(mut is_so: impl FnMut() -> bool) {
-    let mut turns = 0;
+pub(super) fn poll(turns: u32, mut is_so: impl FnMut() -> bool) {
+    let mut turn = 0;
     while !is_so() {
-        if turns < TURNS {
-            turns += 1;
+        if turn < turns {
+            turn += 1;
             std::hint::spin_loop();
         } else {
             std::thread::yield_now();
@@ -157,15 +164,28 @@ pub(super) fn poll(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Ends all processes at once with this code, if MPI runs; otherwise gives it back.
+/// Ends all processes at once with this code, if MPI runs.
 pub fn end_all(code: i32) {
+    // SAFETY: both libraries let any thread do so, if not the standard.
+    if is_running() {
+        unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) };
+    }
+}
+
+/// Ends this process at once with this code, if MPI runs: its libraries' ways to end wait for each other.
+pub fn leave(code: i32) {
+    if is_running() {
+        // SAFETY: nothing is run any more.
+        unsafe { libc::_exit(code) }
+    }
+}
+
+fn is_running() -> bool {
     let (mut begun, mut over) = (0, 0);
-    // SAFETY: these may be called at any time and from any thread; MPI_Abort too in both libraries, if not by the standard.
+    // SAFETY: these may be called at any time and from any thread.
     unsafe {
         ffi::MPI_Initialized(&mut begun);
         ffi::MPI_Finalized(&mut over);
-        if begun != 0 && over == 0 {
-            ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code);
-        }
     }
+    begun != 0 && over == 0
 }
