@@ -103,7 +103,7 @@ impl<'w> Link<'w> {
             ffi::MPI_Iallreduce(mine, all, 1, self.datatype, self.combine, ffi::RSMPI_COMM_WORLD, request);
         });
         let (mut agreed, mut received) = (false, 0);
-        poll(self.turns, || {
+        poll(self.turns, meanwhile, || {
             agreed = agreed || reduction.is_complete();
             while let Some(package) = take(side, self.turns) {
                 received += 1;
@@ -137,7 +137,7 @@ impl Drop for Link<'_> {
             return;
         }
         for sending in &mut self.sending {
-            sending.requests.iter_mut().for_each(|request| poll(self.turns, || request.is_complete()));
+            sending.requests.iter_mut().for_each(|request| poll(self.turns, &mut || false, || request.is_complete()));
         }
         // SAFETY: both were made by `new`, and no operation uses them any more.
         unsafe {

@@ -85,7 +85,7 @@ impl World {
         for part in std::iter::once(&size[..]).chain(bytes.chunks(MOST)) {
             // SAFETY: the bytes stay borrowed until the request is complete.
             let mut request = unsafe { send(part, to, PLAIN) };
-            poll(HASTY, || request.is_complete());
+            poll(HASTY, &mut || false, || request.is_complete());
         }
     }
 
@@ -103,7 +103,7 @@ pub(super) fn receive_all(bytes: &mut [u8], from: u32, tag: c_int, turns: u32) {
     for part in bytes.chunks_mut(MOST) {
         // SAFETY: the bytes stay borrowed until the request is complete.
         let mut request = unsafe { receive(part, from, tag) };
-        poll(turns, || request.is_complete());
+        poll(turns, &mut || false, || request.is_complete());
     }
 }
 
@@ -152,10 +152,12 @@ pub(super) unsafe fn receive(bytes: &mut [u8], from: u32, tag: c_int) -> Request
 
 /// Asks until it is so, with something useful between if there is something. Unlike MPI's own ways of waiting, this lets another process have the core where there are more
 /// processes than cores.
-pub(super) fn poll(turns: u32, mut is_so: impl FnMut() -> bool) {
+pub(super) fn poll(turns: u32, meanwhile: &mut dyn FnMut() -> bool, mut is_so: impl FnMut() -> bool) {
     let mut turn = 0;
     while !is_so() {
-        if turn < turns {
+        if meanwhile() {
+            turn = 0;
+        } else if turn < turns {
             turn += 1;
             std::hint::spin_loop();
         } else {
