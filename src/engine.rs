@@ -8,6 +8,7 @@ mod findings;
 mod horizon;
 mod idle;
 mod messages;
+mod meter;
 mod network;
 mod outcome;
 mod payloads;
@@ -25,7 +26,7 @@ pub use error::{Deadlock, RunError, Waiting};
 pub use event::EventKey;
 pub use horizon::Horizon;
 pub use outcome::{
-    HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
+    HostTime, HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
 };
 pub use processes::{Mail, Processes, end_process, end_processes};
 pub use simulation::{Labels, Progress, RunOptions, Simulation};

@@ -130,6 +130,10 @@ pub(super) struct RunArgs {
     #[arg(long, help_heading = "Results")]
     pub per_rank: bool,
 
+    /// Say what workers did with the host's time
+    #[arg(long, help_heading = "Results")]
+    pub host_profile: bool,
+
     /// Print the merged configuration as TOML and stop
     #[arg(long, help_heading = "Results")]
     pub show_config: bool,

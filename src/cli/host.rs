@@ -1,5 +1,6 @@
 //! What a run took of the host: the engine knows no clock but the virtual one.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::engine::Outcome;
@@ -20,6 +21,12 @@ impl Stopwatch {
     pub fn stop(self, outcome: &mut Outcome) {
         enter(outcome, self.started.elapsed());
     }
+}
+
+/// A clock, in nanoseconds.
+pub(super) fn nanoseconds() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 /// The greatest resident set of this process so far, bytes; 0 where the system does not tell.

@@ -75,6 +75,7 @@ pub(super) struct Letter {
     whole: String,
     typed: String,
     check_leaks: bool,
+    host_profile: bool,
     /// The ranks' places, where a file has them.
     sites: Option<Vec<Site>>,
 }
@@ -93,8 +94,9 @@ impl Letter {
             run.remove("placement");
         }
         let whole = toml::to_string(&tables).map_err(|error| Failure::bad_input(error.to_string()))?;
-        let check_leaks = configuration.settings.job.check_leaks;
-        Ok(Letter { whole, typed: configuration.typed.clone(), check_leaks, sites })
+        let settings = &configuration.settings;
+        let (check_leaks, host_profile) = (settings.job.check_leaks, settings.host_profile);
+        Ok(Letter { whole, typed: configuration.typed.clone(), check_leaks, host_profile, sites })
     }
 
     pub fn open(self) -> Result<Configuration, Failure> {
@@ -104,6 +106,7 @@ impl Letter {
             Parsed::Help(_) | Parsed::Compile(..) => return Err(Failure::bad_input("expected a run")),
         };
         args.check_leaks = self.check_leaks;
+        args.host_profile = self.host_profile;
         let mut configuration = Configuration::of(Document::parse(&self.typed, &self.whole)?, &args)?;
         if let Some(sites) = self.sites {
             configuration.settings.placement = PlacementChoice::Given(sites);

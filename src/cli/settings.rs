@@ -14,6 +14,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::args::RunArgs;
 use super::exit::Failure;
+use super::host;
 use super::values::{
     Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of, natural, positive,
     stack_of,
@@ -57,6 +58,8 @@ pub(super) struct Settings {
     pub per_rank: bool,
     /// How a real program is run.
     pub job: JobOptions,
+    /// Say what workers did with the host's time.
+    pub host_profile: bool,
     /// Prefix what a program prints by its rank.
     pub tag_output: bool,
     /// The program was started by itself: one rank, and nothing printed but what it prints.
@@ -150,6 +153,7 @@ impl Settings {
                 check_leaks: args.check_leaks,
                 ahead: false,
             },
+            host_profile: args.host_profile,
             tag_output: args.tag_output,
             direct: args.direct,
         };
@@ -182,6 +186,7 @@ impl Settings {
             pairs: self.pairs,
             per_rank: self.per_rank,
             restartable: true,
+            host_clock: self.host_profile.then_some(host::nanoseconds),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::units::SimTime;
 
 use super::error::{RunError, Waiting};
 use super::event::EventKey;
+use super::outcome::HostTime;
 use super::worker::{End, Worker};
 
 /// What workers found, one's or all's.
@@ -23,12 +24,14 @@ pub(super) struct Findings {
     pub pairs: Option<Pairs>,
     pub unreceived: u64,
     pub waiting: Vec<Waiting>,
+    pub host_times: Vec<HostTime>,
 }
 
 impl Findings {
     /// What `worker`, which has ended so, has found.
     pub fn of<P: Program>(worker: Worker<'_, P>, end: End, cancelled: bool) -> Self {
         let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
+        let host_times = worker.desk.meter.map(|meter| meter.time).into_iter().collect();
         let Worker { ranks, desk, .. } = worker;
         Findings {
             failure: desk.failure,
@@ -40,6 +43,7 @@ impl Findings {
             pairs: desk.pairs,
             unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
             waiting,
+            host_times,
         }
     }
 
@@ -61,6 +65,7 @@ impl Findings {
             }
             merged.unreceived += other.unreceived;
             merged.waiting.extend(other.waiting);
+            merged.host_times.extend(other.host_times);
         }
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged

@@ -45,7 +45,10 @@ pub(super) fn serve<P: Program>(program: &mut P, shared: &mut Shared, desk: &mut
     let Parcel { tag, size, payload, .. } = parcel;
     let message = Served { at, from, tag, size, payload: desk.payloads.take(payload) };
     let mut answers = std::mem::take(&mut desk.answers);
-    program.serve(message, &mut answers);
+    match &mut desk.meter {
+        None => program.serve(message, &mut answers),
+        Some(meter) => meter.code(|| program.serve(message, &mut answers)),
+    }
     answers.drain(..).for_each(|answer| send(shared, desk, answer, at));
     desk.answers = answers;
     served(shared, desk);

@@ -29,7 +29,7 @@ const MOST_WORKERS: u32 = 1024;
 /// What a run is asked to do, besides the machine and the programs.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Host threads; `None` takes as many as pay off. Never more than 1024 or than there are nodes with ranks.
+    /// Host threads of a process; `None` takes as many as pay off. Never more than 1024 or than there are nodes with ranks.
     pub workers: Option<u32>,
     /// End the run when a clock passes this.
     pub max_time: Option<SimTime>,
@@ -44,6 +44,8 @@ pub struct RunOptions {
     /// Programs may be made and run again from the start, as a trial of several workers may ask for. Where they may not, one
     /// worker is taken if their number is left open.
     pub restartable: bool,
+    /// A clock of the host, ns, by which workers say what they did with their time.
+    pub host_clock: Option<fn() -> u64>,
 }
 
 impl Default for RunOptions {
@@ -56,6 +58,7 @@ impl Default for RunOptions {
             pairs: false,
             per_rank: false,
             restartable: true,
+            host_clock: None,
         }
     }
 }
@@ -78,7 +81,6 @@ pub struct Labels {
 pub struct Progress {
     time: AtomicU64,
     messages: AtomicU64,
-    events: AtomicU64,
     cancelled: AtomicBool,
 }
 
@@ -99,16 +101,10 @@ impl Progress {
         self.messages.fetch_add(delivered, Ordering::Relaxed);
     }
 
-    /// A worker has handled so many events more: gives the number of all workers' events.
-    pub(super) fn count_events(&self, handled: u64) -> u64 {
-        self.events.fetch_add(handled, Ordering::Relaxed) + handled
-    }
-
     /// The run begins again.
     pub(super) fn reset(&self) {
         self.time.store(0, Ordering::Relaxed);
         self.messages.store(0, Ordering::Relaxed);
-        self.events.store(0, Ordering::Relaxed);
     }
 
     /// Whether the user has asked for the end.
@@ -201,7 +197,7 @@ impl<'a> Simulation<'a> {
         if workers == 1 {
             return (work(0, Transport::Solo), 1);
         }
-        let hub = Hub::new(workers);
+        let hub = Hub::new(workers, self.options.host_clock);
         (Findings::merge(in_threads(workers, |me| work(me, Transport::Threads(hub.transport(me))))), workers)
     }
 
@@ -216,7 +212,8 @@ impl<'a> Simulation<'a> {
             let finished = self.sites.len() as u32 - findings.waiting.len() as u32;
             return Err(RunError::Deadlock(Deadlock { waiting: findings.waiting, finished }));
         }
-        let Findings { mut times, messages, pairs, unreceived, .. } = findings;
+        let Findings { mut times, messages, pairs, unreceived, mut host_times, .. } = findings;
+        host_times.sort_unstable_by_key(|time| time.worker);
         times.sort_unstable_by_key(|&(rank, _, _)| rank);
         let predicted = times.iter().map(|&(_, clock, _)| clock).max().unwrap_or(SimTime::ZERO);
         let mean = mean_parts(&times);
@@ -244,7 +241,7 @@ impl<'a> Simulation<'a> {
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             config: self.labels.config.clone(),
-            host,
+            host: HostUse { profile: host_times, ..host },
         })
     }
 }

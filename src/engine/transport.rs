@@ -118,4 +118,14 @@ impl Transport<'_> {
             Transport::Mpi(processes) => processes.exchange(bid, outgoing, incoming, meanwhile),
         }
     }
+
+    /// How long the last exchange waited for others, if there is a clock.
+    pub fn waited(&self) -> u64 {
+        match self {
+            Transport::Solo => 0,
+            Transport::Threads(threads) => threads.waited,
+            #[cfg(feature = "mpi")]
+            Transport::Mpi(processes) => processes.waited,
+        }
+    }
 }

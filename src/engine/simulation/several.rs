@@ -30,10 +30,12 @@ impl Simulation<'_> {
         let crew = Crew::new(self, workers);
         let team = Team { processes: world.size, me: world.me, threads, first: crew.first() / threads };
         let found = {
-            let relay = Relay::new(team, world, mail);
+            let relay = Relay::new(team, world, mail, self.options.host_clock);
             Findings::merge(in_threads(threads, |thread| {
                 let transport = Transport::Mpi(relay.transport(thread));
-                crew.work(self, team.worker(thread), transport, make, false, progress)
+                let mut found = crew.work(self, team.worker(thread), transport, make, false, progress);
+                found.host_times.iter_mut().for_each(|time| time.process = world.me);
+                found
             }))
         };
         // What ranks printed at their very end is still here.

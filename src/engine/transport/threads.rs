@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::units::SimTime;
 
+use super::super::meter::timed;
 use super::gate::Gate;
 use super::{Agreement, Batch, Bid};
 
@@ -16,6 +17,7 @@ use super::{Agreement, Batch, Bid};
 pub struct Hub {
     workers: usize,
     gate: Gate,
+    clock: Option<fn() -> u64>,
     sides: [Side; 2],
 }
 
@@ -33,8 +35,8 @@ struct Side {
 }
 
 impl Hub {
-    /// A hub for `workers` workers.
-    pub fn new(workers: u32) -> Self {
+    /// A hub for `workers` workers, who wait by `clock`.
+    pub fn new(workers: u32, clock: Option<fn() -> u64>) -> Self {
         let workers = workers as usize;
         let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
         let side = || Side {
@@ -45,12 +47,12 @@ impl Hub {
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
-        Hub { workers, gate: Gate::new(workers), sides: [side(), side()] }
+        Hub { workers, gate: Gate::new(workers), clock, sides: [side(), side()] }
     }
 
     /// The transport of worker `me`.
     pub fn transport(&self, me: u32) -> ThreadsTransport<'_> {
-        ThreadsTransport { hub: self, me: me as usize, round: 0 }
+        ThreadsTransport { hub: self, me: me as usize, round: 0, waited: 0 }
     }
 }
 
@@ -60,6 +62,8 @@ pub struct ThreadsTransport<'a> {
     hub: &'a Hub,
     me: usize,
     round: usize,
+    /// How long the last exchange has waited.
+    pub(super) waited: u64,
 }
 
 impl ThreadsTransport<'_> {
@@ -84,7 +88,8 @@ impl ThreadsTransport<'_> {
         side.handled[self.me].store(bid.handled, Ordering::Relaxed);
         side.until[self.me].store(bid.until.as_ps(), Ordering::Relaxed);
         side.stop[self.me].store(bid.stop, Ordering::Relaxed);
-        let whole = hub.gate.wait(self.round, meanwhile);
+        self.waited = 0;
+        let whole = timed(hub.clock, &mut self.waited, || hub.gate.wait(self.round, meanwhile));
         self.round += 1;
         if !whole {
             return Agreement { others: SimTime::NEVER, handled: 0, until: SimTime::NEVER, stop: true };
@@ -139,7 +144,7 @@ mod tests {
     #[test]
     fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
         let workers = 3;
-        let hub = Hub::new(workers);
+        let hub = Hub::new(workers, None);
         std::thread::scope(|scope| {
             for me in 0..workers {
                 let hub = &hub;
@@ -177,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_panics_does_not_leave_the_others_waiting() {
-        let hub = Hub::new(2);
+        let hub = Hub::new(2, None);
         std::thread::scope(|scope| {
             let other = scope.spawn(|| {
                 let _transport = hub.transport(1);

@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 
 use mpi::ffi;
 
+use crate::engine::meter::timed;
 use crate::engine::transport::Bid;
 use crate::units::SimTime;
 
@@ -51,6 +52,9 @@ pub struct Link<'w> {
     round: usize,
     /// How long to poll.
     turns: u32,
+    clock: Option<fn() -> u64>,
+    /// How long the last exchange has waited for the others to agree.
+    pub waited: u64,
 }
 
 /// What must stay until it is sent.
@@ -60,7 +64,7 @@ struct Sending {
 }
 
 impl<'w> Link<'w> {
-    pub fn new(world: &'w World, threads: u32) -> Self {
+    pub fn new(world: &'w World, threads: u32, clock: Option<fn() -> u64>) -> Self {
         // SAFETY: constants of the library, which both are replaced.
         let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
         let length = (COUNTS + world.size as usize) as c_int;
@@ -70,7 +74,8 @@ impl<'w> Link<'w> {
             ffi::MPI_Type_commit(&mut datatype);
             ffi::MPI_Op_create(Some(combine), 1, &mut op);
         }
-        Link { world, datatype, combine: op, sending: Vec::new(), round: 0, turns: world.turns(threads) }
+        let (sending, turns) = (Vec::new(), world.turns(threads));
+        Link { world, datatype, combine: op, sending, round: 0, turns, clock, waited: 0 }
     }
 
     /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees. Every leader's call goes with one of
@@ -102,15 +107,20 @@ impl<'w> Link<'w> {
             let (mine, all) = (word.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
             ffi::MPI_Iallreduce(mine, all, 1, self.datatype, self.combine, ffi::RSMPI_COMM_WORLD, request);
         });
-        let (mut agreed, mut received) = (false, 0);
+        let (mut agreed, mut received, mut waited, mut taking) = (false, 0, 0, 0);
+        let began = self.clock.map(|clock| clock());
         poll(self.turns, meanwhile, || {
-            agreed = agreed || reduction.is_complete();
-            while let Some(package) = take(side, self.turns) {
+            if !agreed && reduction.is_complete() {
+                agreed = true;
+                waited = self.clock.map_or(0, |clock| clock() - began.unwrap_or_default()) - taking;
+            }
+            while let Some(package) = timed(self.clock, &mut taking, || take(side, self.turns)) {
                 received += 1;
                 receive(package);
             }
             agreed && received == all[COUNTS + self.world.me as usize]
         });
+        self.waited = waited;
         let others = if all[OWNER] == u64::from(self.world.me) { all[SECOND] } else { all[LEAST] };
         Remote {
             others: SimTime::from_ps(others),

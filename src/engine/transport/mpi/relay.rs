@@ -6,6 +6,7 @@
 
 use std::sync::Mutex;
 
+use crate::engine::meter::timed;
 use crate::engine::processes::Mail;
 use crate::engine::transport::gate::Gate;
 use crate::engine::transport::{Agreement, Batch, Bid, Hub, ThreadsTransport};
@@ -21,6 +22,7 @@ pub struct Relay<'w> {
     team: Team,
     world: &'w World,
     mail: &'w dyn Mail,
+    clock: Option<fn() -> u64>,
     hub: Hub,
     gate: Gate,
     /// By thread; no lock is ever contended.
@@ -32,13 +34,14 @@ pub struct Relay<'w> {
 const LOCKED: &str = "no worker panics here";
 
 impl<'w> Relay<'w> {
-    pub fn new(team: Team, world: &'w World, mail: &'w dyn Mail) -> Self {
+    pub fn new(team: Team, world: &'w World, mail: &'w dyn Mail, clock: Option<fn() -> u64>) -> Self {
         let threads = team.threads as usize;
         Relay {
             team,
             world,
             mail,
-            hub: Hub::new(team.threads),
+            clock,
+            hub: Hub::new(team.threads, clock),
             gate: Gate::new(threads),
             outbound: (0..threads).map(|_| Mutex::default()).collect(),
             inbound: (0..threads).map(|_| Mutex::default()).collect(),
@@ -52,8 +55,9 @@ impl<'w> Relay<'w> {
             relay: self,
             thread: thread as usize,
             threads: self.hub.transport(thread),
-            link: (thread == 0).then(|| Link::new(self.world, self.team.threads)),
+            link: (thread == 0).then(|| Link::new(self.world, self.team.threads, self.clock)),
             round: 0,
+            waited: 0,
         }
     }
 
@@ -78,6 +82,8 @@ pub struct MpiTransport<'a> {
     threads: ThreadsTransport<'a>,
     link: Option<Link<'a>>,
     round: usize,
+    /// How long the last exchange has waited.
+    pub(in crate::engine::transport) waited: u64,
 }
 
 impl MpiTransport<'_> {
@@ -101,13 +107,15 @@ impl MpiTransport<'_> {
         }
         let first = team.worker(0) as usize;
         let here = self.threads.exchange(bid, &mut outgoing[first..first + team.threads as usize], incoming, meanwhile);
+        self.waited = self.threads.waited;
         if let Some(link) = &mut self.link {
             // What this thread has is others' to the other processes.
             let Agreement { others, handled, until, stop } = here;
             let bid = Bid { queued: others.min(bid.queued), sent: SimTime::NEVER, handled, until, stop };
             relay.lead(link, bid, meanwhile);
+            self.waited += link.waited;
         }
-        let whole = relay.gate.wait(self.round, meanwhile);
+        let whole = timed(relay.clock, &mut self.waited, || relay.gate.wait(self.round, meanwhile));
         self.round += 1;
         let remote = *relay.remote.lock().expect(LOCKED);
         let Some(remote) = remote.filter(|_| whole) else {
