@@ -31,7 +31,7 @@ use configuration::Configuration;
 pub use exit::Exit;
 use exit::Failure;
 use host::Stopwatch;
-use launch::{Letter, agree};
+use launch::{Brief, agree};
 use output::Outputs;
 use progress::ProgressLine;
 
@@ -66,16 +66,16 @@ fn failed(failure: Failure) -> u8 {
 /// Does what is asked, in all processes that a launcher has started; returns the exit code, which only the first process has.
 fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
     if !processes.is_first() {
-        let letter: Option<Letter> = processes.broadcast(|| None);
-        if let Some(letter) = letter {
+        let brief: Option<Brief> = processes.broadcast(|| None);
+        if let Some(brief) = brief {
             // Whatever goes wrong is said by the first process.
-            let _ = letter.open().and_then(|configuration| predict(&Asked { configuration, outputs: None }, processes));
+            let _ = brief.open().and_then(|configuration| predict(&Asked { configuration, outputs: None }, processes));
         }
         return Ok(Exit::Predicted.code());
     }
     let asked = parsed.and_then(|parsed| asked(parsed, processes.count() > 1));
     processes.broadcast(|| match &asked {
-        Ok(Some((_, letter))) => letter.clone(),
+        Ok(Some((_, brief))) => brief.clone(),
         _ => None,
     });
     match asked? {
@@ -99,8 +99,8 @@ struct Asked {
     outputs: Option<Outputs>,
 }
 
-/// Prints what needs no run, or reads what a run needs, with a letter to other processes if there are `several`.
-fn asked(parsed: Parsed, several: bool) -> Result<Option<(Asked, Option<Letter>)>, Failure> {
+/// Prints what needs no run, or reads what a run needs, with a brief to other processes if there are `several`.
+fn asked(parsed: Parsed, several: bool) -> Result<Option<(Asked, Option<Brief>)>, Failure> {
     let args = match parsed {
         Parsed::Help(text) => return output::print(&text).map(|()| None),
         Parsed::Compile(..) => return Ok(None),
@@ -111,8 +111,8 @@ fn asked(parsed: Parsed, several: bool) -> Result<Option<(Asked, Option<Letter>)
         return output::print(&configuration.to_toml()?).map(|()| None);
     }
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), args.quiet || args.direct)?;
-    let letter = several.then(|| Letter::of(&configuration)).transpose()?;
-    Ok(Some((Asked { configuration, outputs: Some(outputs) }, letter)))
+    let brief = several.then(|| Brief::of(&configuration)).transpose()?;
+    Ok(Some((Asked { configuration, outputs: Some(outputs) }, brief)))
 }
 
 fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {

@@ -70,7 +70,7 @@ pub(super) fn agree<T>(processes: &Processes, result: Result<T, Failure>) -> Res
 
 /// A configuration on its way to other processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Letter {
+pub(super) struct Brief {
     /// As `--show-config` prints it.
     whole: String,
     typed: String,
@@ -80,8 +80,8 @@ pub(super) struct Letter {
     sites: Option<Vec<Site>>,
 }
 
-impl Letter {
-    pub fn of(configuration: &Configuration) -> Result<Letter, Failure> {
+impl Brief {
+    pub fn of(configuration: &Configuration) -> Result<Brief, Failure> {
         let mut tables = configuration.tables()?;
         let sites = match &configuration.settings.placement {
             PlacementChoice::File(path) => match Placement::read(path)? {
@@ -96,7 +96,7 @@ impl Letter {
         let whole = toml::to_string(&tables).map_err(|error| Failure::bad_input(error.to_string()))?;
         let settings = &configuration.settings;
         let (check_leaks, host_profile) = (settings.job.check_leaks, settings.host_profile);
-        Ok(Letter { whole, typed: configuration.typed.clone(), check_leaks, host_profile, sites })
+        Ok(Brief { whole, typed: configuration.typed.clone(), check_leaks, host_profile, sites })
     }
 
     pub fn open(self) -> Result<Configuration, Failure> {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_letter_holds_is_the_configuration() {
+    fn what_a_brief_holds_is_the_configuration() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         std::fs::write(path("places"), "0 0 0\n1 0 1\n").unwrap();
@@ -172,10 +172,10 @@ mod tests {
         let line = ["mcpsim", "--nct", "2,1,2", "--ranks", "2", "--set", "app.n=3", "--placement", &places, &app];
         let Ok(Parsed::Run(args)) = parse(line.map(OsString::from).to_vec()) else { panic!() };
         let configuration = Configuration::load(&args).unwrap();
-        let letter = Letter::of(&configuration).unwrap();
+        let brief = Brief::of(&configuration).unwrap();
         std::fs::remove_file(path("places")).unwrap();
         std::fs::remove_file(path("app.toml")).unwrap();
-        let other = letter.open().unwrap();
+        let other = brief.open().unwrap();
         let sites = [(0, 0), (1, 1)].map(|(node, core)| Site { node, cmp: 0, core });
         assert_eq!(other.settings.placement, PlacementChoice::Given(sites.to_vec()));
         let mut tables = configuration.tables().unwrap();

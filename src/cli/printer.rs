@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::capi::{Output, Stream};
-use crate::engine::Mail;
+use crate::engine::Screen;
 use crate::rank::Rank;
 
 /// Prints what ranks print.
@@ -12,7 +12,7 @@ use crate::rank::Rank;
 pub(super) struct Printer {
     tagged: bool,
     to_stderr: bool,
-    /// What is to be shown by another process: rank, stream and length before the bytes of each letter.
+    /// What is to be shown by another process: rank, stream and length before the bytes of each piece.
     collected: Option<Mutex<Vec<u8>>>,
 }
 
@@ -35,18 +35,18 @@ impl Printer {
 
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
         match &self.collected {
-            None => self.show(rank, stream, bytes),
+            None => self.show_one(rank, stream, bytes),
             Some(collected) => {
-                let mut letters = collected.lock().unwrap_or_else(PoisonError::into_inner);
-                letters.extend(rank.to_le_bytes());
-                letters.push(u8::from(stream == Stream::Err));
-                letters.extend((bytes.len() as u64).to_le_bytes());
-                letters.extend(bytes);
+                let mut printed = collected.lock().unwrap_or_else(PoisonError::into_inner);
+                printed.extend(rank.to_le_bytes());
+                printed.push(u8::from(stream == Stream::Err));
+                printed.extend((bytes.len() as u64).to_le_bytes());
+                printed.extend(bytes);
             }
         }
     }
 
-    fn show(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
+    fn show_one(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
         let tagged = self.tagged.then(|| tag(rank, stream, bytes));
         let bytes = tagged.as_deref().unwrap_or(bytes);
         // A reader that has gone away has seen what it wanted; a full disk is the program's own affair.
@@ -60,7 +60,7 @@ impl Printer {
     }
 }
 
-impl Mail for Printer {
+impl Screen for Printer {
     fn collect(&self) -> Vec<u8> {
         match &self.collected {
             Some(collected) => std::mem::take(&mut *collected.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -68,14 +68,14 @@ impl Mail for Printer {
         }
     }
 
-    fn deliver(&self, letters: &[u8]) {
-        opened(letters).for_each(|(rank, stream, bytes)| self.show(rank, stream, bytes));
+    fn show(&self, printed: &[u8]) {
+        opened(printed).for_each(|(rank, stream, bytes)| self.show_one(rank, stream, bytes));
     }
 }
 
-/// The letters one by one.
-fn opened(letters: &[u8]) -> impl Iterator<Item = (Rank, Stream, &[u8])> {
-    let mut rest = letters;
+/// What was printed, piece by piece.
+fn opened(printed: &[u8]) -> impl Iterator<Item = (Rank, Stream, &[u8])> {
+    let mut rest = printed;
     std::iter::from_fn(move || {
         let (head, behind) = rest.split_at_checked(HEAD)?;
         let rank = Rank::from_le_bytes(head[..4].try_into().ok()?);
@@ -110,8 +110,8 @@ mod tests {
         printer.write(3, Stream::Out, b"three\n");
         printer.write(70_000, Stream::Err, b"");
         printer.write(0, Stream::Out, b"no newline");
-        let letters = printer.collect();
-        let found: Vec<_> = opened(&letters).collect();
+        let printed = printer.collect();
+        let found: Vec<_> = opened(&printed).collect();
         let expected: [(Rank, Stream, &[u8]); 3] =
             [(3, Stream::Out, b"three\n"), (70_000, Stream::Err, b""), (0, Stream::Out, b"no newline")];
         assert_eq!(found, expected);

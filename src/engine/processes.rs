@@ -10,19 +10,19 @@ use serde::de::DeserializeOwned;
 use super::transport::mpi::{World, end_all, leave};
 
 /// What ranks print: each process collects what its own have printed, the first shows it.
-pub trait Mail: Sync {
-    /// Takes what there is to be sent to the first process; what is taken is whole letters.
+pub trait Screen: Sync {
+    /// Takes what there is to be sent to the first process, in whole pieces.
     fn collect(&self) -> Vec<u8>;
     /// Shows what another process has collected; on the first only.
-    fn deliver(&self, letters: &[u8]);
+    fn show(&self, printed: &[u8]);
 }
 
 /// Ranks that print nothing.
-impl Mail for () {
+impl Screen for () {
     fn collect(&self) -> Vec<u8> {
         Vec::new()
     }
-    fn deliver(&self, _: &[u8]) {}
+    fn show(&self, _: &[u8]) {}
 }
 
 /// The host processes of a run.

@@ -14,7 +14,7 @@ use crate::units::{SimSpan, SimTime};
 use super::error::{Deadlock, RunError};
 use super::findings::Findings;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
-use super::processes::{Mail, Processes};
+use super::processes::{Processes, Screen};
 use super::transport::{Hub, Transport};
 use super::worker::End;
 use crew::{Crew, in_threads};
@@ -171,15 +171,15 @@ impl<'a> Simulation<'a> {
     pub fn run_in<P: Program>(
         &self,
         processes: &Processes,
-        mail: &dyn Mail,
+        screen: &dyn Screen,
         make: impl Fn(Rank) -> P + Sync,
         progress: &Progress,
     ) -> Option<Result<Outcome, RunError>> {
         #[cfg(feature = "mpi")]
         if processes.count() > 1 {
-            return self.run_several(processes, mail, &make, progress);
+            return self.run_several(processes, screen, &make, progress);
         }
-        let _ = (processes, mail);
+        let _ = (processes, screen);
         Some(self.run(make, progress))
     }
 
@@ -197,7 +197,7 @@ impl<'a> Simulation<'a> {
         if workers == 1 {
             return (work(0, Transport::Solo), 1);
         }
-        let hub = Hub::new(workers, self.options.host_clock);
+        let hub = Hub::new(workers, workers, self.options.host_clock);
         (Findings::merge(in_threads(workers, |me| work(me, Transport::Threads(hub.transport(me))))), workers)
     }
 

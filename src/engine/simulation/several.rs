@@ -3,7 +3,7 @@
 use crate::engine::error::RunError;
 use crate::engine::findings::Findings;
 use crate::engine::outcome::{HostUse, Outcome};
-use crate::engine::processes::{Mail, Processes};
+use crate::engine::processes::{Processes, Screen};
 use crate::engine::transport::Transport;
 use crate::engine::transport::mpi::{Relay, Team};
 use crate::rank::{Program, Rank};
@@ -16,7 +16,7 @@ impl Simulation<'_> {
     pub(super) fn run_several<P: Program>(
         &self,
         processes: &Processes,
-        mail: &dyn Mail,
+        screen: &dyn Screen,
         make: &(impl Fn(Rank) -> P + Sync),
         progress: &Progress,
     ) -> Option<Result<Outcome, RunError>> {
@@ -30,7 +30,7 @@ impl Simulation<'_> {
         let crew = Crew::new(self, workers);
         let team = Team { processes: world.size, me: world.me, threads, first: crew.first() / threads };
         let found = {
-            let relay = Relay::new(team, world, mail, self.options.host_clock);
+            let relay = Relay::new(team, world, screen, self.options.host_clock);
             Findings::merge(in_threads(threads, |thread| {
                 let transport = Transport::Mpi(relay.transport(thread));
                 let mut found = crew.work(self, team.worker(thread), transport, make, false, progress);
@@ -39,8 +39,8 @@ impl Simulation<'_> {
             }))
         };
         // What ranks printed at their very end is still here.
-        let letters = processes.gather(if processes.is_first() { Vec::new() } else { mail.collect() });
-        letters.iter().for_each(|letters| mail.deliver(letters));
+        let printed = processes.gather(if processes.is_first() { Vec::new() } else { screen.collect() });
+        printed.iter().for_each(|printed| screen.show(printed));
         let all = processes.gather(found);
         processes.is_first().then(|| {
             let host = HostUse { workers, processes: processes.count(), ..HostUse::default() };

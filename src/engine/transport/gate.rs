@@ -2,13 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Turns of busy waiting before a thread lets others have the core.
-const SPINS: u32 = 2_000;
+/// Turns of busy waiting before a thread lets others have the core: fewer where it may be the very core that they need.
+const PATIENT: u32 = 2_000;
+const HASTY: u32 = 20;
 
 /// A barrier for the same threads round after round.
 #[derive(Debug)]
 pub(super) struct Gate {
     threads: usize,
+    spins: u32,
     arrived: AtomicUsize,
     round: AtomicUsize,
     /// A thread has panicked: the others must not wait for it.
@@ -16,9 +18,16 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// A barrier for so many threads, before round 0.
-    pub fn new(threads: usize) -> Self {
-        Gate { threads, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0), broken: AtomicBool::new(false) }
+    /// A barrier for so many threads, before round 0; `busy` threads in all of this host's processes wait for each other.
+    pub fn new(threads: usize, busy: usize) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Gate {
+            threads,
+            spins: if busy <= cores { PATIENT } else { HASTY },
+            arrived: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        }
     }
 
     /// Waits until all threads have come in this round; false if one never will. Meanwhile it calls `meanwhile`, which does
@@ -37,7 +46,7 @@ impl Gate {
             spins += 1;
             if meanwhile() {
                 spins = 0;
-            } else if spins < SPINS {
+            } else if spins < self.spins {
                 std::hint::spin_loop();
             } else {
                 std::thread::yield_now();

@@ -35,9 +35,9 @@ struct Side {
 }
 
 impl Hub {
-    /// A hub for `workers` workers, who wait by `clock`.
-    pub fn new(workers: u32, clock: Option<fn() -> u64>) -> Self {
-        let workers = workers as usize;
+    /// A hub for `workers` workers, who wait by `clock`; `busy` workers in all keep this host's cores busy.
+    pub fn new(workers: u32, busy: u32, clock: Option<fn() -> u64>) -> Self {
+        let (workers, busy) = (workers as usize, busy as usize);
         let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
         let side = || Side {
             queued: words(),
@@ -47,7 +47,7 @@ impl Hub {
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
-        Hub { workers, gate: Gate::new(workers), clock, sides: [side(), side()] }
+        Hub { workers, gate: Gate::new(workers, busy), clock, sides: [side(), side()] }
     }
 
     /// The transport of worker `me`.
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
         let workers = 3;
-        let hub = Hub::new(workers, None);
+        let hub = Hub::new(workers, workers, None);
         std::thread::scope(|scope| {
             for me in 0..workers {
                 let hub = &hub;
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_panics_does_not_leave_the_others_waiting() {
-        let hub = Hub::new(2, None);
+        let hub = Hub::new(2, 2, None);
         std::thread::scope(|scope| {
             let other = scope.spawn(|| {
                 let _transport = hub.transport(1);

@@ -64,7 +64,7 @@ struct Sending {
 }
 
 impl<'w> Link<'w> {
-    pub fn new(world: &'w World, threads: u32, clock: Option<fn() -> u64>) -> Self {
+    pub fn new(world: &'w World, turns: u32, clock: Option<fn() -> u64>) -> Self {
         // SAFETY: constants of the library, which both are replaced.
         let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
         let length = (COUNTS + world.size as usize) as c_int;
@@ -74,8 +74,7 @@ impl<'w> Link<'w> {
             ffi::MPI_Type_commit(&mut datatype);
             ffi::MPI_Op_create(Some(combine), 1, &mut op);
         }
-        let (sending, turns) = (Vec::new(), world.turns(threads));
-        Link { world, datatype, combine: op, sending, round: 0, turns, clock, waited: 0 }
+        Link { world, datatype, combine: op, sending: Vec::new(), round: 0, turns, clock, waited: 0 }
     }
 
     /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees. Every leader's call goes with one of

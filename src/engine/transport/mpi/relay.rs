@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 
 use crate::engine::meter::timed;
-use crate::engine::processes::Mail;
+use crate::engine::processes::Screen;
 use crate::engine::transport::gate::Gate;
 use crate::engine::transport::{Agreement, Batch, Bid, Hub, ThreadsTransport};
 use crate::units::SimTime;
@@ -21,7 +21,7 @@ use super::world::World;
 pub struct Relay<'w> {
     team: Team,
     world: &'w World,
-    mail: &'w dyn Mail,
+    screen: &'w dyn Screen,
     clock: Option<fn() -> u64>,
     hub: Hub,
     gate: Gate,
@@ -34,15 +34,16 @@ pub struct Relay<'w> {
 const LOCKED: &str = "no worker panics here";
 
 impl<'w> Relay<'w> {
-    pub fn new(team: Team, world: &'w World, mail: &'w dyn Mail, clock: Option<fn() -> u64>) -> Self {
+    pub fn new(team: Team, world: &'w World, screen: &'w dyn Screen, clock: Option<fn() -> u64>) -> Self {
         let threads = team.threads as usize;
+        let busy = world.busy(team.threads);
         Relay {
             team,
             world,
-            mail,
+            screen,
             clock,
-            hub: Hub::new(team.threads, clock),
-            gate: Gate::new(threads),
+            hub: Hub::new(team.threads, busy, clock),
+            gate: Gate::new(threads, busy as usize),
             outbound: (0..threads).map(|_| Mutex::default()).collect(),
             inbound: (0..threads).map(|_| Mutex::default()).collect(),
             remote: Mutex::new(None),
@@ -55,7 +56,7 @@ impl<'w> Relay<'w> {
             relay: self,
             thread: thread as usize,
             threads: self.hub.transport(thread),
-            link: (thread == 0).then(|| Link::new(self.world, self.team.threads, self.clock)),
+            link: (thread == 0).then(|| Link::new(self.world, self.world.turns(self.team.threads), self.clock)),
             round: 0,
             waited: 0,
         }
@@ -63,14 +64,14 @@ impl<'w> Relay<'w> {
 
     /// Exchanges with the other processes for all threads.
     fn lead(&self, link: &mut Link<'_>, bid: Bid, meanwhile: &mut dyn FnMut() -> bool) {
-        let letters = if self.team.me == 0 { Vec::new() } else { self.mail.collect() };
-        let mail = (!letters.is_empty()).then(|| (0, Package::mail(letters)));
+        let printed = if self.team.me == 0 { Vec::new() } else { self.screen.collect() };
+        let last = (!printed.is_empty()).then(|| (0, Package::printed(printed)));
         let packages = self.outbound.iter().flat_map(|outbound| std::mem::take(&mut *outbound.lock().expect(LOCKED)));
         let receive = |mut package: Package| match package.addressee() {
             Addressee::Thread(thread) => self.inbound[thread].lock().expect(LOCKED).push(package),
-            Addressee::Mail => package.large.drain(..).for_each(|letters| self.mail.deliver(&letters)),
+            Addressee::Screen => package.large.drain(..).for_each(|printed| self.screen.show(&printed)),
         };
-        let remote = link.exchange(bid, packages.chain(mail), receive, meanwhile);
+        let remote = link.exchange(bid, packages.chain(last), receive, meanwhile);
         *self.remote.lock().expect(LOCKED) = Some(remote);
     }
 }

@@ -17,8 +17,8 @@ use crate::rank::Data;
 const LARGE: usize = 32 << 10;
 /// A package that has grown to so many bytes is sent.
 const FULL: usize = 64 << 20;
-/// The thread that stands for the process: the package is mail.
-const MAIL: u32 = u32::MAX;
+/// The thread that stands for the process: what ranks print.
+const SCREEN: u32 = u32::MAX;
 const PRELUDE: usize = 8;
 const EXPECT: &str = "what a process of the same version has packed";
 
@@ -36,8 +36,8 @@ pub struct Package {
 pub enum Addressee {
     /// A thread of the process.
     Thread(usize),
-    /// Who takes the mail of others.
-    Mail,
+    /// Who shows what ranks print.
+    Screen,
 }
 
 impl Package {
@@ -46,9 +46,9 @@ impl Package {
     }
 
     /// What ranks have printed, for process 0.
-    pub fn mail(letters: Vec<u8>) -> Package {
-        let mut package = Package::to(MAIL);
-        package.large.push(Box::new(letters));
+    pub fn printed(printed: Vec<u8>) -> Package {
+        let mut package = Package::to(SCREEN);
+        package.large.push(Box::new(printed));
         package.close();
         package
     }
@@ -62,7 +62,7 @@ impl Package {
     /// Who gets it.
     pub fn addressee(&self) -> Addressee {
         match u32::from_le_bytes(self.bytes[..4].try_into().expect(EXPECT)) {
-            MAIL => Addressee::Mail,
+            SCREEN => Addressee::Screen,
             thread => Addressee::Thread(thread as usize),
         }
     }
@@ -177,8 +177,8 @@ mod tests {
     }
 
     #[test]
-    fn mail_is_all_large() {
-        let package = Package::mail(b"letters".to_vec());
-        assert_eq!((package.addressee(), package.sizes()), (Addressee::Mail, vec![7]));
+    fn what_is_printed_travels_by_itself() {
+        let package = Package::printed(b"letters".to_vec());
+        assert_eq!((package.addressee(), package.sizes()), (Addressee::Screen, vec![7]));
     }
 }

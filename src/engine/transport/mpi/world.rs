@@ -43,14 +43,18 @@ impl World {
         Ok(World { me: world.rank() as u32, size: world.size() as u32, here, _universe: universe })
     }
 
-    /// How long to poll, in turns, if each process has so many threads.
-    pub fn turns(&self, threads: u32) -> u32 {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    /// How many threads wait for each other on the cores that this process may use, if each process has so many.
+    pub fn busy(&self, threads: u32) -> u32 {
         // SAFETY: asks the system for a number.
         let all = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
         // A launcher that has bound the process to some cores has given others to the others.
-        let sharing = if (cores as i64) < all { 1 } else { self.here as usize };
-        if sharing * threads as usize <= cores { PATIENT } else { HASTY }
+        let is_bound = (cores() as i64) < all;
+        threads * if is_bound { 1 } else { self.here }
+    }
+
+    /// How long to poll, in turns, if each process has so many threads.
+    pub fn turns(&self, threads: u32) -> u32 {
+        if self.busy(threads) as usize <= cores() { PATIENT } else { HASTY }
     }
 
     /// What the MPI library calls itself, in one line.
@@ -100,6 +104,11 @@ impl World {
         receive_all(&mut bytes, from, PLAIN, HASTY);
         bytes
     }
+}
+
+/// The cores that this process may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Fills `bytes` from messages of at most [`MOST`] bytes each.
