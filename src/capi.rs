@@ -37,7 +37,7 @@ mod window;
 
 pub use clib::{set_default_threads, set_variables};
 pub use image::ImageError;
-pub use job::{ComputeMode, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
+pub use job::{ComputeMode, Endings, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
 pub use program::RealProgram;
 
 use std::path::Path;

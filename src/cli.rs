@@ -5,11 +5,12 @@
 mod args;
 mod bug;
 mod configuration;
-mod copies;
 mod exit;
 mod host;
 mod interrupt;
+mod launch;
 mod output;
+mod printer;
 mod progress;
 mod real;
 mod record;
@@ -28,37 +29,67 @@ use std::sync::Arc;
 
 use crate::capi;
 use crate::capi::cc::{self, Language, Request};
-use crate::engine::{Outcome, Progress};
+use crate::engine::{Outcome, Processes, Progress, end_process, end_processes};
 
-use args::{Parsed, RunArgs};
+use args::Parsed;
 use configuration::Configuration;
 pub use exit::Exit;
 use exit::Failure;
 use host::Stopwatch;
+use launch::{Brief, agree};
 use output::Outputs;
 use progress::ProgressLine;
+use run::Manner;
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> ExitCode {
     bug::install_hook();
-    let code = command(std::env::args_os().collect()).unwrap_or_else(|failure| {
-        complain(&failure.text);
-        failure.exit.code()
-    });
+    let code = match args::parse(std::env::args_os().collect()) {
+        Ok(Parsed::Compile(language, arguments)) => compile(language, &arguments).unwrap_or_else(failed),
+        parsed => match launch::join(|name| std::env::var(name).ok()) {
+            Ok(processes) => {
+                let code = command(parsed, &processes).unwrap_or_else(failed);
+                if code == Exit::Interrupted.code() {
+                    // A launcher that has been interrupted itself waits for no orderly end.
+                    end_process(code.into());
+                }
+                code
+            }
+            Err(failure) => failed(failure),
+        },
+    };
     ExitCode::from(code)
 }
 
-/// Does what is asked; returns the exit code.
-fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
-    match args::parse(arguments)? {
-        Parsed::Help(text) => output::print(&text)?,
-        Parsed::Run(args) => return predict(&args),
-        Parsed::Trace(args) => traces::show(args)?,
-        Parsed::Sweep(args) => return sweep::sweep(&args),
-        Parsed::Report(args) => report::report(&args)?,
-        Parsed::Compile(language, arguments) => return compile(language, &arguments),
+/// Tells the user, unless another process does; returns the exit code.
+fn failed(failure: Failure) -> u8 {
+    if !failure.text.is_empty() {
+        complain(&failure.text);
     }
-    Ok(Exit::Predicted.code())
+    failure.exit.code()
+}
+
+/// Does what is asked, in all processes that a launcher has started; returns the exit code, which only the first process has.
+fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
+    if !processes.is_first() {
+        let brief: Option<Brief> = processes.broadcast(|| None);
+        if let Some(brief) = brief {
+            // Whatever goes wrong is said by the first process.
+            let _ = brief
+                .open()
+                .and_then(|configuration| predict(&Asked { configuration, recorded: false, outputs: None }, processes));
+        }
+        return Ok(Exit::Predicted.code());
+    }
+    let todo = parsed.and_then(|parsed| begin(parsed, processes.count() > 1));
+    processes.broadcast(|| match &todo {
+        Ok(Todo::Run(_, brief)) => brief.clone(),
+        _ => None,
+    });
+    match todo? {
+        Todo::Run(asked, _) => predict(&asked, processes),
+        Todo::Ended(code) => Ok(code),
+    }
 }
 
 /// Runs the compiler, whose exit code this is.
@@ -69,36 +100,79 @@ fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     }
 }
 
-fn predict(args: &RunArgs) -> Result<u8, Failure> {
-    copies::refuse_several(|name| std::env::var(name).ok())?;
-    let configuration = Configuration::load(args)?;
+/// A run that was asked for.
+struct Asked {
+    configuration: Configuration,
+    recorded: bool,
+    /// Where results go; on the first process only.
+    outputs: Option<Outputs>,
+}
+
+/// What is left to do of what was asked for.
+enum Todo {
+    /// A run, with a brief to other processes if there are any.
+    Run(Box<Asked>, Option<Brief>),
+    /// Nothing; the exit code.
+    Ended(u8),
+}
+
+/// Does what needs one process only, or reads what a run needs, also for other processes if there are `several`.
+fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
+    let alone = |what: &str| match several {
+        true => Err(Failure::bad_input(format!("{what} works in one process: start it without an MPI launcher"))),
+        false => Ok(()),
+    };
+    let done = |()| Todo::Ended(Exit::Predicted.code());
+    let args = match parsed {
+        Parsed::Help(text) => return output::print(&text).map(done),
+        Parsed::Compile(..) => return Ok(done(())),
+        Parsed::Trace(args) => return alone("mcpsim trace").and_then(|()| traces::show(args)).map(done),
+        Parsed::Report(args) => return alone("mcpsim report").and_then(|()| report::report(&args)).map(done),
+        Parsed::Sweep(args) => return alone("mcpsim sweep").and_then(|()| sweep::sweep(&args)).map(Todo::Ended),
+        Parsed::Run(args) => args,
+    };
+    if args.record.is_some() {
+        alone("--record")?;
+    }
+    let configuration = Configuration::load(&args)?;
     if args.show_config {
-        return output::print(&configuration.to_toml()?).map(|()| Exit::Predicted.code());
+        return output::print(&configuration.to_toml()?).map(done);
     }
     let quiet = args.quiet || args.direct;
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?
         .with_timeline(args.timeline.as_deref())?
         .and_trace(args.record.as_deref())?;
+    let brief = several.then(|| Brief::of(&configuration)).transpose()?;
+    let asked = Asked { configuration, recorded: args.record.is_some(), outputs: Some(outputs) };
+    Ok(Todo::Run(Box::new(asked), brief))
+}
+
+fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
+    let Asked { configuration, recorded, outputs } = asked;
+    let quiet = outputs.as_ref().is_none_or(Outputs::are_quiet);
     let progress = Arc::new(Progress::default());
     let cancelled = Arc::clone(&progress);
-    interrupt::listen(move || cancelled.cancel())?;
+    agree(processes, interrupt::listen(processes.is_first(), move || cancelled.cancel()))?;
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
     let (mut exit, mut notes) = (Exit::Predicted, Vec::new());
-    let recorded = args.record.is_some();
+    let manner = Manner { progress: &progress, processes, recorded: *recorded };
     let ran = if configuration.is_program() {
         capi::on_fatal(fatal);
-        real::simulate(&configuration, outputs.take_stdout(), &progress, recorded).map(|ran| {
-            (exit, notes) = (ran.exit, ran.notes);
-            ran.recorded
+        let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);
+        real::simulate(configuration, stdout_taken, manner).map(|ran| {
+            ran.map(|ran| {
+                (exit, notes) = (ran.exit, ran.notes);
+                ran.recorded
+            })
         })
     } else if let Some(file) = configuration.trace() {
-        file.and_then(|file| replay::simulate(&configuration, &file, &progress, recorded))
+        agree(processes, file).and_then(|file| replay::simulate(configuration, &file, manner))
     } else {
-        run::simulate(&configuration, &progress, recorded)
+        run::simulate(configuration, manner)
     };
     drop(line);
-    let (mut outcome, trace) = ran?;
+    let (Some((mut outcome, trace)), Some(outputs)) = (ran?, outputs) else { return Ok(exit.code()) };
     stopwatch.stop(&mut outcome);
     notes.extend(fewer_workers(configuration.settings.workers, &outcome));
     if !quiet {
@@ -111,15 +185,15 @@ fn predict(args: &RunArgs) -> Result<u8, Failure> {
 /// Ends the process for a program that leaves no other way.
 fn fatal(message: &str, code: i32) -> ! {
     complain(message);
-    std::process::exit(code)
+    end_processes(code)
 }
 
 /// Why there were fewer workers than asked for.
 fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
-    let had = outcome.host.workers;
+    let had = outcome.host.workers / outcome.host.processes.max(1);
     let asked = asked.filter(|&asked| asked > had)?;
     let nodes = outcome.nct[0];
-    let why = if had == nodes {
+    let why = if outcome.host.workers + outcome.host.processes > nodes {
         format!("a worker has whole nodes, and there are {nodes}")
     } else {
         "messages between nodes take no time, so nothing can be simulated apart".to_owned()

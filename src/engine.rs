@@ -4,14 +4,17 @@ mod calls;
 mod desk;
 mod error;
 mod event;
+mod findings;
 mod horizon;
 mod idle;
 mod messages;
+mod meter;
 mod network;
 mod outcome;
 mod paths;
 mod payloads;
 mod port;
+mod processes;
 mod queue;
 mod service;
 mod simulation;
@@ -26,6 +29,7 @@ pub use error::{Deadlock, RunError, Waiting};
 pub use event::EventKey;
 pub use horizon::Horizon;
 pub use outcome::{
-    HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
+    HostTime, HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
 };
+pub use processes::{Processes, Screen, end_process, end_processes};
 pub use simulation::{Labels, Progress, RunOptions, Simulation};

@@ -12,12 +12,12 @@ pub use path::{LevelParts, PathParts, TransferParts};
 pub use timeline::{Interval, State, Timeline};
 pub use what_if::{Change, WhatIf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::units::SimSpan;
 
 /// Where a rank's time went. The parts are disjoint; they sum to the rank's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeParts {
     /// Executing local blocks.
     #[serde(rename = "compute_ps")]

@@ -45,6 +45,7 @@ pub fn summary(outcome: &Outcome) -> String {
         messages::busiest_pairs(outcome),
         notes::notes(outcome),
         notes::host(outcome),
+        notes::host_profile(outcome),
     ];
     let mut text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
     if !text.ends_with('\n') {

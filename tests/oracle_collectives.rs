@@ -551,7 +551,7 @@ fn communicators_keep_their_collectives_apart() {
 }
 
 /// Who waits in which call, for whom.
-fn stuck(programs: &[Vec<Line>]) -> Vec<(u32, &'static str, Vec<String>)> {
+fn stuck(programs: &[Vec<Line>]) -> Vec<(u32, String, Vec<String>)> {
     let ended = |workers| match run_lines(&ideal(programs.len() as u32), programs, workers) {
         Err(RunError::Deadlock(deadlock)) => deadlock,
         other => panic!("a deadlock is expected, not {other:?}"),

@@ -105,8 +105,8 @@ fn ranks_that_idle_for_each_other_are_a_deadlock() {
         let error = run_with(&platform, &scripts, workers).unwrap_err();
         let mcpsim::engine::RunError::Deadlock(deadlock) = error else { panic!("{error}") };
         let waiting: Vec<_> =
-            deadlock.waiting.iter().map(|waiting| (waiting.rank, waiting.call, waiting.since)).collect();
-        assert_eq!(waiting, [(0, "polling", at(270)), (1, "polling", at(270))]);
+            deadlock.waiting.iter().map(|waiting| (waiting.rank, waiting.call.clone(), waiting.since)).collect();
+        assert_eq!(waiting, [(0, "polling".to_owned(), at(270)), (1, "polling".to_owned(), at(270))]);
         assert_eq!(deadlock.finished, 1);
     }
     // One that is only late is none.

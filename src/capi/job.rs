@@ -5,6 +5,8 @@ use std::ffi::CString;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use serde::{Deserialize, Serialize};
+
 use super::image::Image;
 use super::sample::Sampled;
 use super::timer;
@@ -118,7 +120,7 @@ pub struct Job {
 pub const MOST_COMMS: u32 = u32::MAX / 4;
 
 /// What is known of ranks after their end.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Endings {
     /// Ranks that ended with a code other than 0.
     pub codes: Vec<(Rank, i32)>,
@@ -126,6 +128,22 @@ pub struct Endings {
     pub leaks: Vec<(Rank, String)>,
     /// Ranks that ended between MPI_Init and MPI_Finalize.
     pub unfinalised: Vec<Rank>,
+}
+
+impl Endings {
+    /// What is known in several processes, in order of ranks.
+    pub fn merge(parts: Vec<Endings>) -> Endings {
+        let mut all = Endings::default();
+        for part in parts {
+            all.codes.extend(part.codes);
+            all.leaks.extend(part.leaks);
+            all.unfinalised.extend(part.unfinalised);
+        }
+        all.codes.sort_unstable();
+        all.leaks.sort_unstable();
+        all.unfinalised.sort_unstable();
+        all
+    }
 }
 
 impl Job {
@@ -217,11 +235,8 @@ impl Job {
 
     /// What is known of ranks after their end, in order of ranks.
     pub fn endings(&self) -> Endings {
-        let mut endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
-        endings.codes.sort_unstable();
-        endings.leaks.sort_unstable();
-        endings.unfinalised.sort_unstable();
-        endings
+        let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
+        Endings::merge(vec![endings])
     }
 }
 

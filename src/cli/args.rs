@@ -146,6 +146,10 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub timeline: Option<OsString>,
 
+    /// Say what workers did with the host's time
+    #[arg(long, help_heading = "Results")]
+    pub host_profile: bool,
+
     /// Print the merged configuration as TOML and stop
     #[arg(long, help_heading = "Results")]
     pub show_config: bool,

@@ -4,6 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::engine::end_processes;
+
 use super::exit::Exit;
 
 /// Ends the process at the first panic, before other threads can wait for the one that is gone.
@@ -23,7 +25,7 @@ pub(super) fn install_hook() {
             text.push_str(&std::backtrace::Backtrace::force_capture().to_string());
         }
         let _ = std::io::stderr().write_all(text.as_bytes());
-        std::process::exit(Exit::Bug.code().into());
+        end_processes(Exit::Bug.code().into());
     }));
 }
 

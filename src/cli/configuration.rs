@@ -53,6 +53,11 @@ impl Sources {
         } else {
             Document::read(&args.app)?
         };
+        Sources::of(file, args)
+    }
+
+    /// The same with an application's file that has been read already.
+    pub fn of(file: Document, args: &RunArgs) -> Result<Sources, Failure> {
         let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
         Ok(Sources { args: args.clone(), file, overrides })
     }

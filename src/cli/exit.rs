@@ -69,6 +69,11 @@ impl Failure {
     pub fn bad_input(text: impl Into<String>) -> Self {
         Failure { exit: Exit::BadInput, text: text.into() }
     }
+
+    /// Another process tells the user.
+    pub fn said_elsewhere(exit: Exit) -> Self {
+        Failure { exit, text: String::new() }
+    }
 }
 
 impl From<ConfigError> for Failure {
@@ -89,7 +94,11 @@ impl From<RunError> for Failure {
             RunError::Program { ref error, .. } => Exit::of_program(error.kind),
             RunError::Truncated { .. } => Exit::ProgramFailed,
             RunError::Deadlock(_) => Exit::Deadlock,
-            RunError::MaxTime { .. } | RunError::MaxEvents { .. } | RunError::ClockOverflow { .. } => Exit::BadInput,
+            RunError::MaxTime { .. }
+            | RunError::MaxEvents { .. }
+            | RunError::ClockOverflow { .. }
+            | RunError::TooManyProcesses { .. }
+            | RunError::NoLookahead { .. } => Exit::BadInput,
             RunError::Interrupted { .. } => Exit::Interrupted,
         };
         Failure { exit, text: report::failure(&error) }

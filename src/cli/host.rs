@@ -1,5 +1,6 @@
 //! What a run took of the host: the engine knows no clock but the virtual one.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::engine::Outcome;
@@ -20,10 +21,18 @@ impl Stopwatch {
     /// Ends measuring and enters what was found.
     pub fn stop(self, outcome: &mut Outcome) {
         enter(outcome, self.started.elapsed());
-        if let Ok(status) = std::fs::read_to_string("/proc/self/status") {
-            outcome.host.peak_rss_bytes = peak_rss(&status).unwrap_or(0);
-        }
     }
+}
+
+/// A clock, in nanoseconds.
+pub(super) fn nanoseconds() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// The greatest resident set of this process so far, bytes; 0 where the system does not tell.
+pub(super) fn peak_rss() -> u64 {
+    std::fs::read_to_string("/proc/self/status").ok().and_then(|status| high_water_mark(&status)).unwrap_or(0)
 }
 
 fn enter(outcome: &mut Outcome, elapsed: Duration) {
@@ -40,7 +49,7 @@ pub(super) fn available_memory() -> Option<Bytes> {
 }
 
 /// The line "VmHWM:  1234 kB" of Linux' `/proc/self/status`, whose kB are KiB.
-fn peak_rss(status: &str) -> Option<u64> {
+fn high_water_mark(status: &str) -> Option<u64> {
     kibibytes(status, "VmHWM:")
 }
 
@@ -58,9 +67,9 @@ mod tests {
 
     #[test]
     fn the_peak_of_memory_is_read_where_there_is_one() {
-        assert_eq!(peak_rss("Name:\tmcpsim\nVmHWM:\t    9216 kB\nVmRSS:\t 1 kB\n"), Some(9216 << 10));
-        assert_eq!(peak_rss("Name:\tmcpsim\n"), None);
-        assert_eq!(peak_rss("VmHWM:\tmuch\n"), None);
+        assert_eq!(high_water_mark("Name:\tmcpsim\nVmHWM:\t    9216 kB\nVmRSS:\t 1 kB\n"), Some(9216 << 10));
+        assert_eq!(high_water_mark("Name:\tmcpsim\n"), None);
+        assert_eq!(high_water_mark("VmHWM:\tmuch\n"), None);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::engine::end_process;
+
 use super::exit::{Exit, Failure};
 
 /// What a run gets to end by itself.
@@ -14,22 +16,27 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// shell may too.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// From now on a signal calls `cancel`, once.
-pub(super) fn listen(cancel: impl Fn() + Send + 'static) -> Result<(), Failure> {
+/// From now on a signal calls `cancel`, once, and this process tells the user if it `speaks`.
+pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result<(), Failure> {
+    let say = move |text: &str| {
+        if speaks {
+            let _ = writeln!(std::io::stderr(), "\nerror: {text}");
+        }
+    };
     let asked = OnceLock::new();
     ctrlc::set_handler(move || {
         if asked.set(Instant::now()).is_err() {
             if asked.get().is_some_and(|first| first.elapsed() < ECHO) {
                 return;
             }
-            let _ = writeln!(std::io::stderr(), "\nerror: interrupted twice, ended at once");
-            std::process::exit(Exit::Interrupted.code().into());
+            say("interrupted twice, ended at once");
+            end_process(Exit::Interrupted.code().into());
         }
         cancel();
-        std::thread::spawn(|| {
+        std::thread::spawn(move || {
             std::thread::sleep(PATIENCE);
-            let _ = writeln!(std::io::stderr(), "\nerror: interrupted, and the program did not call MPI any more");
-            std::process::exit(Exit::Interrupted.code().into());
+            say("interrupted, and the program did not call MPI any more");
+            end_process(Exit::Interrupted.code().into());
         });
     })
     .map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))
@@ -45,7 +52,7 @@ mod tests {
     #[test]
     fn child_that_is_interrupted() {
         if std::env::var_os("MCPSIM_TEST_INTERRUPT").is_some() {
-            listen(|| ()).unwrap();
+            listen(true, || ()).unwrap();
             for _ in 0..1000 {
                 Command::new("kill").args(["-INT", &std::process::id().to_string()]).status().unwrap();
             }

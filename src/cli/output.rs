@@ -19,6 +19,7 @@ pub(super) struct Outputs {
     timeline: Option<(PathBuf, TimelineFormat)>,
     trace: Option<PathBuf>,
     summary: bool,
+    quiet: bool,
 }
 
 /// How a timeline is written, by the name of its file.
@@ -47,7 +48,7 @@ impl Outputs {
             };
             return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
         }
-        let outputs = Outputs { json, profile, timeline: None, trace: None, summary: !quiet };
+        let outputs = Outputs { json, profile, timeline: None, trace: None, summary: !quiet, quiet };
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
     }
 
@@ -80,6 +81,11 @@ impl Outputs {
             None => None,
         };
         Ok(Outputs { trace, ..self })
+    }
+
+    /// Whether the user wants no more than was asked for.
+    pub fn are_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Whether a result goes to stdout.

@@ -1,22 +1,23 @@
 //! Runs of real programs: builds and loads the program, gives its ranks to the engine, and passes on what they print.
 
-use std::ffi::CString;
-use std::ffi::OsString;
-use std::io::{self, Write};
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
-use crate::capi::cc::ProgramFile;
-use crate::capi::{self, Job, Output, RealProgram, Stream};
-use crate::engine::{Labels, Progress, RunOptions, Simulation};
+use crate::capi::cc::{Built, Code, ProgramFile};
+use crate::capi::{self, Endings, Job, RealProgram};
+use crate::engine::{Labels, Processes, RunOptions, Simulation};
 use crate::mpi::check_rules;
+use crate::platform::{Platform, Site};
 use crate::rank::{Ahead, Post, Rank};
 use crate::trace::Header;
 
 use super::configuration::Configuration;
 use super::exit::{Exit, Failure};
+use super::launch::{agree, is_launchers};
+use super::printer::{Printer, Shared};
 use super::record::{self, Recorded};
-use super::run::{memory_shares, placed};
+use super::run::{Manner, memory_shares, placed};
 
 /// What a run of a real program gave.
 pub(super) struct Ran {
@@ -34,54 +35,50 @@ pub(super) struct Ran {
 pub(super) fn simulate(
     configuration: &Configuration,
     stdout_taken: bool,
-    progress: &Progress,
-    recorded: bool,
-) -> Result<Ran, Failure> {
+    manner: Manner<'_>,
+) -> Result<Option<Ran>, Failure> {
+    let Manner { processes, .. } = manner;
     let settings = &configuration.settings;
-    let source = configuration.platform()?;
-    check_rules(&source.platform)?;
-    let file = configuration.program()?;
-    let (platform, sites) = placed(settings, source.platform, file.ranks)?;
-    let memory = memory_shares(&platform, &sites);
-    let labels = Labels {
-        app: file.name.clone(),
-        model: settings.model.name().to_owned(),
-        seed: settings.seed,
-        config: configuration.to_json()?,
-    };
-    let built = file.build()?;
+    let (file, platform, sites, labels) = agree(processes, described(configuration))?;
+    let built = agree(processes, built(&file, processes))?;
+    let printer = Arc::new(Printer::new(settings.tag_output, stdout_taken, processes.is_first()));
     // Libraries that are loaded with the program read their variables then.
     capi::set_variables(&file.environment);
     capi::set_default_threads();
-    // Errors call the program what the user does.
-    let path = built.path.display().to_string();
-    let named = |error: capi::ImageError| Failure::bad_input(error.to_string().replace(&path, &configuration.typed));
-    let program = capi::open(&built.path).map_err(named)?;
-    let platform = Arc::new(platform);
-    let output = Box::new(Printer { tagged: settings.tag_output, to_stderr: stdout_taken });
-    let share = |rank: Rank| memory.of(sites[rank as usize]);
-    let started = capi::Started { arguments: arguments(&file, &configuration.typed)?, environment: environment() };
+    let environment = processes.broadcast(|| environment(processes.count() > 1));
+    // A single worker runs all code one after another anyway.
     let options = RunOptions { restartable: false, ..settings.options() };
+    let simulation = Simulation::new(&platform, sites.clone(), options, labels);
+    let ahead = processes.count() == 1 && simulation.workers() > 1;
+    let load = || -> Result<Job, Failure> {
+        // Errors call the program what the user does.
+        let path = built.path.display().to_string();
+        let named =
+            |error: capi::ImageError| Failure::bad_input(error.to_string().replace(&path, &configuration.typed));
+        let program = capi::open(&built.path).map_err(named)?;
+        let output = Box::new(Shared(printer.clone()));
+        let memory = memory_shares(&platform, &sites);
+        let share = |rank: Rank| memory.of(sites[rank as usize]);
+        let started = capi::Started { arguments: arguments(&file, &configuration.typed)?, environment };
+        let options = capi::JobOptions { ahead, ..settings.job.clone() };
+        Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
+    };
+    let job = Arc::new(agree(processes, load())?);
+    let program = |rank| RealProgram::new(job.clone(), rank);
     let header = Header {
         scale: Some(platform.core.scale_factor),
         ..record::header(&platform, sites.len(), &file.name, settings.model.name(), settings.seed)
     };
-    let simulation = Simulation::new(&platform, sites.clone(), options, labels);
-    // A single worker runs all code one after another anyway.
-    let ahead = simulation.workers() > 1;
-    let options = capi::JobOptions { ahead, ..settings.job.clone() };
-    let job = Job::new(program, platform.clone(), sites.clone(), share, started, options, output);
-    let job = Arc::new(job);
-    let header = recorded.then_some(&header);
-    let program = |rank| RealProgram::new(job.clone(), rank);
-    let recorded = if ahead {
+    let ran = if ahead {
         let post = Arc::new(Post::new(sites.len() as u32));
         let program = |rank| Ahead::new(Box::new(program(rank)), rank, post.clone());
-        record::run(&simulation, program, progress, header)?
+        record::run(&simulation, &*printer, program, manner, &header)
     } else {
-        record::run(&simulation, program, progress, header)?
+        record::run(&simulation, &*printer, program, manner, &header)
     };
-    let endings = job.endings();
+    let endings = processes.gather(job.endings());
+    let Some(recorded) = ran? else { return Ok(None) };
+    let endings = Endings::merge(endings);
     let mut notes = Vec::new();
     let mut exit = Exit::Predicted;
     if let Some(&(rank, code)) = endings.codes.first() {
@@ -99,7 +96,43 @@ pub(super) fn simulate(
         });
     }
     notes.extend(endings.leaks.iter().map(|(rank, what)| format!("rank {rank} has not freed {what}")));
-    Ok(Ran { recorded, exit, notes })
+    Ok(Some(Ran { recorded, exit, notes }))
+}
+
+/// The program's description, the machine, and where the ranks are on it.
+fn described(configuration: &Configuration) -> Result<(ProgramFile, Arc<Platform>, Vec<Site>, Labels), Failure> {
+    let settings = &configuration.settings;
+    let source = configuration.platform()?;
+    check_rules(&source.platform)?;
+    let file = configuration.program()?;
+    let (platform, sites) = placed(settings, source.platform, file.ranks)?;
+    let labels = Labels {
+        app: file.name.clone(),
+        model: settings.model.name().to_owned(),
+        seed: settings.seed,
+        config: configuration.to_json()?,
+    };
+    Ok((file, Arc::new(platform), sites, labels))
+}
+
+/// The program, compiled if there are sources: by the first process only, whose file the others get.
+fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, Failure> {
+    if processes.count() == 1 || matches!(file.code, Code::Binary(_)) {
+        return Ok(file.build()?);
+    }
+    let mut built = None;
+    let bytes = processes.broadcast(|| {
+        let bytes = match built.insert(file.build()) {
+            Ok(built) => std::fs::read(&built.path).ok(),
+            Err(_) => None,
+        };
+        bytes.unwrap_or_default()
+    });
+    match built {
+        Some(built) => Ok(built?),
+        None if bytes.is_empty() => Err(Failure::said_elsewhere(Exit::BadInput)),
+        None => Ok(Built::of(&bytes)?),
+    }
 }
 
 /// `argv`: the program's name as the user gave it, and its arguments.
@@ -110,48 +143,14 @@ fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, Failure> {
         .collect()
 }
 
-/// The environment as C has it.
-fn environment() -> Vec<CString> {
+/// The environment that ranks get, as C has it: of the process that the user hears of, without what a launcher adds for
+/// each process if one has started `several`.
+fn environment(several: bool) -> Vec<CString> {
     let text = |(name, value): (OsString, OsString)| {
         let mut text = name.into_vec();
         text.push(b'=');
         text.extend(value.into_vec());
         CString::new(text).ok()
     };
-    std::env::vars_os().filter_map(text).collect()
-}
-
-/// Prints what ranks print, line by line.
-struct Printer {
-    tagged: bool,
-    to_stderr: bool,
-}
-
-impl Output for Printer {
-    fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
-        let tagged = self.tagged.then(|| tag(rank, stream, bytes));
-        let bytes = tagged.as_deref().unwrap_or(bytes);
-        // A reader that has gone away has seen what it wanted; a full disk is the program's own affair.
-        let _ = match stream {
-            Stream::Out if !self.to_stderr => {
-                let mut out = io::stdout().lock();
-                out.write_all(bytes).and_then(|()| out.flush())
-            }
-            _ => io::stderr().lock().write_all(bytes),
-        };
-    }
-}
-
-/// `bytes` with the rank at the beginning of each line.
-fn tag(rank: Rank, stream: Stream, bytes: &[u8]) -> Vec<u8> {
-    let stream = match stream {
-        Stream::Out => "out",
-        Stream::Err => "err",
-    };
-    let mut tagged = Vec::with_capacity(bytes.len() + 16);
-    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        let _ = write!(tagged, "[{rank}:{stream}] ");
-        tagged.extend_from_slice(line);
-    }
-    tagged
+    std::env::vars_os().filter(|(name, _)| !several || !is_launchers(name)).filter_map(text).collect()
 }

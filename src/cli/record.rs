@@ -2,28 +2,36 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Outcome, Progress, Simulation};
+use crate::engine::{Outcome, Screen, Simulation};
 use crate::platform::Platform;
 use crate::rank::{Program, Rank};
 use crate::trace::{Header, Recording};
 
 use super::exit::Failure;
+use super::run::{Manner, concluded};
 
 /// What a run gave: the outcome, and the trace's bytes if one was wanted.
 pub(super) type Recorded = (Outcome, Option<Vec<u8>>);
 
-/// Runs `simulation`, recorded if there is a `header`.
+/// Runs `simulation`, whose ranks print on `screen`, recorded under `header` if that is wanted; gives what it gave on the
+/// first process.
 pub(super) fn run<P: Program>(
     simulation: &Simulation<'_>,
+    screen: &dyn Screen,
     make: impl Fn(Rank) -> P + Sync,
-    progress: &Progress,
-    header: Option<&Header>,
-) -> Result<Recorded, Failure> {
-    let Some(header) = header else { return Ok((simulation.run(make, progress)?, None)) };
+    manner: Manner<'_>,
+    header: &Header,
+) -> Result<Option<Recorded>, Failure> {
+    let Manner { progress, processes, recorded } = manner;
+    if !recorded {
+        let ran = simulation.run_in(processes, screen, make, progress);
+        return Ok(concluded(ran, processes)?.map(|outcome| (outcome, None)));
+    }
     let recording = Arc::new(Recording::new(header.ranks));
-    let outcome = simulation.run(|rank| recording.wrap(rank, make(rank)), progress)?;
+    let ran = simulation.run_in(processes, screen, |rank| recording.wrap(rank, make(rank)), progress);
+    let Some(outcome) = concluded(ran, processes)? else { return Ok(None) };
     let bytes = recording.finish(header).map_err(|error| Failure::bad_input(format!("--record: {error}")))?;
-    Ok((outcome, Some(bytes)))
+    Ok(Some((outcome, Some(bytes))))
 }
 
 /// What a trace says of a run on `platform`.

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{ConfigError, Document, Override};
-use crate::engine::{Labels, Progress, Simulation};
+use crate::engine::{Labels, Simulation};
 use crate::mpi::{Process, check_rules};
+use crate::platform::{Platform, Site};
 use crate::rank::Rank;
 use crate::trace::import::{Import, format_of};
 use crate::trace::{Header, Trace, is_trace};
@@ -13,8 +14,9 @@ use crate::trace::{Header, Trace, is_trace};
 use super::args::first_bytes;
 use super::configuration::Configuration;
 use super::exit::Failure;
+use super::launch::agree;
 use super::record::{self, Recorded};
-use super::run::{memory_shares, placed};
+use super::run::{Manner, memory_shares, placed};
 
 /// A trace as the application of a run: the table `trace` with the key `file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,9 +128,37 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
 pub(super) fn simulate(
     configuration: &Configuration,
     file: &TraceFile,
-    progress: &Progress,
-    recorded: bool,
-) -> Result<Recorded, Failure> {
+    manner: Manner<'_>,
+) -> Result<Option<Recorded>, Failure> {
+    let Loaded { content, platform, sites, header, labels } = agree(manner.processes, load(configuration, file))?;
+    let simulation = Simulation::new(&platform, sites.clone(), configuration.settings.options(), labels);
+    match content {
+        Content::Trace(trace) => {
+            let trace = Arc::new(trace);
+            record::run(&simulation, &(), |rank| trace.program(rank), manner, &header)
+        }
+        Content::Import(import) => {
+            let memory = memory_shares(&platform, &sites);
+            let shared = Arc::new(platform.clone());
+            let make = |rank: Rank| {
+                let program = import.program(rank, &platform.core);
+                Process::new(program, shared.clone(), memory.of(sites[rank as usize]))
+            };
+            record::run(&simulation, &(), make, manner, &header)
+        }
+    }
+}
+
+/// A trace for a machine.
+struct Loaded {
+    content: Content,
+    platform: Platform,
+    sites: Vec<Site>,
+    header: Header,
+    labels: Labels,
+}
+
+fn load(configuration: &Configuration, file: &TraceFile) -> Result<Loaded, Failure> {
     let settings = &configuration.settings;
     let source = configuration.platform()?;
     check_rules(&source.platform)?;
@@ -151,21 +181,5 @@ pub(super) fn simulate(
     let model = settings.model.name();
     let labels = Labels { app: app.clone(), model: model.to_owned(), seed, config: configuration.to_json()? };
     let header = Header { scale, ..record::header(&platform, sites.len(), &app, model, seed) };
-    let header = recorded.then_some(&header);
-    let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
-    match content {
-        Content::Trace(trace) => {
-            let trace = Arc::new(trace);
-            record::run(&simulation, |rank| trace.program(rank), progress, header)
-        }
-        Content::Import(import) => {
-            let memory = memory_shares(&platform, &sites);
-            let shared = Arc::new(platform.clone());
-            let make = |rank: Rank| {
-                let program = import.program(rank, &platform.core);
-                Process::new(program, shared.clone(), memory.of(sites[rank as usize]))
-            };
-            record::run(&simulation, make, progress, header)
-        }
-    }
+    Ok(Loaded { content, platform, sites, header, labels })
 }

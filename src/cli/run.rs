@@ -2,32 +2,66 @@
 
 use std::sync::Arc;
 
-use crate::app::Target;
-use crate::engine::{Labels, Progress, Simulation};
+use crate::app::{BoundApp, Target};
+use crate::engine::{Labels, Outcome, Processes, Progress, RunError, Simulation};
 use crate::mpi::{Process, check_rules};
 use crate::platform::{Placement, Platform, Shape, Site};
 use crate::rank::Rank;
 
 use super::configuration::Configuration;
 use super::exit::Failure;
+use super::host;
+use super::launch::agree;
 use super::record::{self, Recorded};
 use super::settings::Settings;
 use super::values::{Model, PlacementChoice};
 
+/// How a run is carried out.
+#[derive(Clone, Copy)]
+pub(super) struct Manner<'a> {
+    /// Seen and steered from outside.
+    pub progress: &'a Progress,
+    /// In these processes, the first of which gets the result.
+    pub processes: &'a Processes,
+    /// Whether a trace is wanted.
+    pub recorded: bool,
+}
+
 /// Loads the platform and the application, places the ranks, and runs.
 ///
 /// Everything that can be wrong with the input shows here, before the first event.
-pub(super) fn simulate(
-    configuration: &Configuration,
-    progress: &Progress,
-    recorded: bool,
-) -> Result<Recorded, Failure> {
+pub(super) fn simulate(configuration: &Configuration, manner: Manner<'_>) -> Result<Option<Recorded>, Failure> {
+    let settings = &configuration.settings;
+    let (bound, platform, sites, labels) = agree(manner.processes, bind(configuration))?;
+    let memory = memory_shares(&platform, &sites);
+    let make = |rank: Rank| {
+        let share = memory.of(sites[rank as usize]);
+        Process::new(bound.program(rank, share), platform.clone(), share)
+    };
+    let header = record::header(&platform, sites.len(), &labels.app, settings.model.name(), settings.seed);
+    let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
+    record::run(&simulation, &(), make, manner, &header)
+}
+
+/// What the run gave on the first process, with the memory that all of them took.
+pub(super) fn concluded(
+    ran: Option<Result<Outcome, RunError>>,
+    processes: &Processes,
+) -> Result<Option<Outcome>, Failure> {
+    let peaks = processes.gather(host::peak_rss());
+    let Some(ran) = ran else { return Ok(None) };
+    let mut outcome = ran?;
+    outcome.host.peak_rss_bytes = peaks.into_iter().sum();
+    Ok(Some(outcome))
+}
+
+/// The application for its ranks, the machine, and where they are on it.
+fn bind(configuration: &Configuration) -> Result<(BoundApp, Arc<Platform>, Vec<Site>, Labels), Failure> {
     let settings = &configuration.settings;
     let source = configuration.platform()?;
     check_rules(&source.platform)?;
     let app = configuration.app()?;
     let (platform, sites) = placed(settings, source.platform, None)?;
-    let memory = memory_shares(&platform, &sites);
     let target = Target {
         ranks: sites.len() as u32,
         rates: platform.core.clone(),
@@ -41,14 +75,7 @@ pub(super) fn simulate(
         seed: settings.seed,
         config: configuration.to_json()?,
     };
-    let platform = Arc::new(platform);
-    let make = |rank: Rank| {
-        let share = memory.of(sites[rank as usize]);
-        Process::new(bound.program(rank, share), platform.clone(), share)
-    };
-    let header = record::header(&platform, sites.len(), app.name(), settings.model.name(), settings.seed);
-    let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
-    record::run(&simulation, make, progress, recorded.then_some(&header))
+    Ok((bound, Arc::new(platform), sites, labels))
 }
 
 /// The platform as the model sees it, and the ranks' places on it.
@@ -66,6 +93,7 @@ pub(super) fn placed(
         PlacementChoice::Block => Placement::Block,
         PlacementChoice::Cyclic => Placement::Cyclic,
         PlacementChoice::File(path) => Placement::read(path)?,
+        PlacementChoice::Given(sites) => Placement::Explicit(sites.clone()),
     };
     let sites =
         placement.sites(shape, ranks, settings.oversubscribe).map_err(|error| Failure::bad_input(error.to_string()))?;

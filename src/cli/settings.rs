@@ -14,6 +14,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::args::RunArgs;
 use super::exit::Failure;
+use super::host;
 use super::values::{
     Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of, natural, positive,
     stack_of,
@@ -61,6 +62,8 @@ pub(super) struct Settings {
     pub timeline: bool,
     /// How a real program is run.
     pub job: JobOptions,
+    /// Say what workers did with the host's time.
+    pub host_profile: bool,
     /// Prefix what a program prints by its rank.
     pub tag_output: bool,
     /// The program was started by itself: one rank, and nothing printed but what it prints.
@@ -156,6 +159,7 @@ impl Settings {
                 check_leaks: args.check_leaks,
                 ahead: false,
             },
+            host_profile: args.host_profile,
             tag_output: args.tag_output,
             direct: args.direct,
         };
@@ -190,6 +194,7 @@ impl Settings {
             critical_path: self.critical_path,
             timeline: self.timeline,
             restartable: true,
+            host_clock: self.host_profile.then_some(host::nanoseconds),
         }
     }
 
@@ -198,7 +203,8 @@ impl Settings {
     pub fn table(&self, real_program: bool) -> toml::Table {
         let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         let placement = match &self.placement {
-            PlacementChoice::Block => "block".to_owned(),
+            // What is given stands in no file, and in no table.
+            PlacementChoice::Block | PlacementChoice::Given(_) => "block".to_owned(),
             PlacementChoice::Cyclic => "cyclic".to_owned(),
             // The table may be read from another directory.
             PlacementChoice::File(path) => std::path::absolute(path).unwrap_or(path.clone()).display().to_string(),

@@ -26,7 +26,6 @@ use crate::study::{self, Key, Limits, Results};
 
 pub(super) use args::{SweepArgs, command};
 
-use super::copies;
 use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::output;
@@ -37,7 +36,6 @@ use points::{Prepared, Study};
 
 /// Runs the study that `args` ask for; returns the exit code.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
-    copies::refuse_several(|name| std::env::var(name).ok())?;
     let study = Study::load(args)?;
     if args.list {
         return output::print(&study.list()).map(|()| Exit::Predicted.code());
@@ -101,7 +99,7 @@ fn run(
     }
     let running = points::Running::default();
     let (stopping, cancelled) = (Arc::clone(stop), running.clone());
-    interrupt::listen(move || {
+    interrupt::listen(true, move || {
         stopping.store(true, Ordering::Relaxed);
         cancelled.cancel();
     })?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 
 use crate::capi::{ComputeMode, HostClock};
+use crate::platform::Site;
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
@@ -47,6 +48,8 @@ pub(super) enum PlacementChoice {
     Cyclic,
     /// As a file lists it.
     File(PathBuf),
+    /// As another process has read it.
+    Given(Vec<Site>),
 }
 
 impl PlacementChoice {

@@ -143,7 +143,11 @@ fn next<P: Program + ?Sized>(program: &mut P, desk: &mut Desk<'_>, clock: SimTim
         Answer::Started(id) => ReplyKind::Started(id),
         Answer::Completed => ReplyKind::Completed(&mut desk.completions),
     };
-    program.next(Reply { clock, kind })
+    let reply = Reply { clock, kind };
+    match &mut desk.meter {
+        None => program.next(reply),
+        Some(meter) => meter.code(|| program.next(reply)),
+    }
 }
 
 /// Resumes a task whose wait is over.

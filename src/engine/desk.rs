@@ -10,6 +10,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::error::RunError;
 use super::event::{Body, Event, EventKey, Parcel};
+use super::meter::Meter;
 use super::network::{Departure, Network, Seat};
 use super::paths::{PathSlot, Paths};
 use super::payloads::Payloads;
@@ -78,6 +79,8 @@ pub(super) struct Desk<'a> {
     pub alone: bool,
     /// Every effect of a call comes later than the call: no latency or handshake is zero.
     pub all_later: bool,
+    /// Its account of the host's time, if that is asked for.
+    pub meter: Option<Meter>,
     /// Rings for ranks that can run ahead.
     pub bell: Arc<Bell>,
 }
@@ -124,6 +127,7 @@ impl<'a> Desk<'a> {
             unfinished: 0,
             poll: platform.core.poll,
             alone: false,
+            meter: options.host_clock.map(|clock| Meter::new(clock, me)),
             bell: Arc::default(),
             all_later: Level::ALL.iter().all(|&level| per_level(level).least_latency() > SimSpan::ZERO),
         }

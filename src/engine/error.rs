@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::rank::{FailureKind, ProgramError, Rank};
 use crate::units::{Bytes, SimTime};
 
 /// Why a run ended without a prediction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunError {
     /// A rank's program could not go on.
     Program {
@@ -57,6 +59,18 @@ pub enum RunError {
         /// Where its program was.
         position: Option<String>,
     },
+    /// More host processes than can have a part.
+    TooManyProcesses {
+        /// The processes.
+        processes: u32,
+        /// How many can have one.
+        most: u32,
+    },
+    /// Messages between nodes take no time, so that several processes cannot simulate apart.
+    NoLookahead {
+        /// The processes.
+        processes: u32,
+    },
     /// The user interrupted the run.
     Interrupted {
         /// The virtual time reached.
@@ -65,7 +79,7 @@ pub enum RunError {
 }
 
 /// Who waits for whom when nobody can go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlock {
     /// Unfinished ranks in increasing order.
     pub waiting: Vec<Waiting>,
@@ -74,12 +88,12 @@ pub struct Deadlock {
 }
 
 /// A rank that waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// The rank.
     pub rank: Rank,
     /// In which call: "recv", "MPI_Allreduce", or what the program says it is in.
-    pub call: &'static str,
+    pub call: String,
     /// For whom and what, one text an unfinished part: "a message from rank 3, tag 0", "any message".
     pub awaits: Vec<String>,
     /// The ranks among these, for finding cycles; empty for wildcards.
@@ -152,6 +166,15 @@ impl fmt::Display for RunError {
             RunError::ClockOverflow { rank, position } => {
                 write!(f, "rank {rank}{}: the virtual clock passed 213 days, the most it can hold", at(position))
             }
+            RunError::TooManyProcesses { processes, most } => write!(
+                f,
+                "{processes} host processes, but at most {most} can have a part: a process has whole nodes with ranks"
+            ),
+            RunError::NoLookahead { processes } => write!(
+                f,
+                "{processes} host processes, but messages between nodes take no time, so nothing can be simulated apart: \
+                 start one"
+            ),
             RunError::Interrupted { clock } => write!(f, "interrupted at virtual time {clock}"),
         }
     }

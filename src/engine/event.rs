@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use crate::rank::{Context, Rank, RequestId, Tag};
 use crate::units::{Bytes, SimTime};
 
@@ -11,7 +13,7 @@ use super::payloads::PayloadSlot;
 /// Orders events: by time, then destination, then source, then the source's own sequence.
 ///
 /// The order is total and the same for any number of workers: nothing in it depends on where an event is handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventKey {
     /// When it happens.
     pub time: SimTime,
@@ -41,7 +43,7 @@ impl PartialOrd for EventKey {
 }
 
 /// Something that happens to a rank. Plain data: events are moved often, and what is plain is moved in registers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Event {
     /// When, to whom, by whom.
     pub key: EventKey,
@@ -50,7 +52,7 @@ pub(super) struct Event {
 }
 
 /// What can happen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Body {
     /// A task goes on at this time, unless it has gone on since (`turn` tells).
     Wake {
@@ -120,7 +122,7 @@ pub(super) enum Body {
 }
 
 /// A message on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Parcel {
     /// The context it is matched in.
     pub context: Context,

@@ -1,6 +1,6 @@
 //! The result of a run: the one thing that is exported, and all that reports read.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::profile::{Cell, CriticalPath, MessageProfile, PathParts, TimeParts, Timeline, WhatIf};
 use crate::units::{SimSpan, SimTime};
@@ -143,18 +143,42 @@ pub struct PairMessages {
 }
 
 /// What a run took of the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HostUse {
     /// Wall-clock seconds of the simulation itself.
     pub wall_s: f64,
     /// Simulated messages a second.
     pub messages_per_s: f64,
-    /// Worker threads in all.
+    /// Worker threads of all processes.
     pub workers: u32,
     /// Host processes.
     pub processes: u32,
-    /// The greatest resident set of the process.
+    /// The greatest resident set of each process, added up.
     pub peak_rss_bytes: u64,
+    /// What workers did with their time, if asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<HostTime>,
+}
+
+/// What a worker did with its time, in nanoseconds of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostTime {
+    /// The worker, numbered over all processes.
+    pub worker: u32,
+    /// Its process.
+    pub process: u32,
+    /// Handling events.
+    #[serde(rename = "windows_ns")]
+    pub windows: u64,
+    /// In the ranks' own code.
+    #[serde(rename = "code_ns")]
+    pub code: u64,
+    /// Handing over events to other workers and taking theirs.
+    #[serde(rename = "exchange_ns")]
+    pub exchange: u64,
+    /// Waiting for other workers.
+    #[serde(rename = "idle_ns")]
+    pub idle: u64,
 }
 
 impl From<Cell> for Totals {

@@ -4,6 +4,8 @@
 //! overheads are not stored: they are what the other parts leave of the time at which the path is asked for. So all
 //! messages that a task sends without doing anything else in between share one slot.
 
+use serde::{Deserialize, Serialize};
+
 use crate::platform::Level;
 use crate::profile::{PathParts, TransferParts};
 use crate::rank::Rank;
@@ -12,7 +14,7 @@ use crate::units::{SimSpan, SimTime};
 use super::trail::Point;
 
 /// Where a path is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PathSlot(u32);
 
 impl PathSlot {
@@ -21,7 +23,7 @@ impl PathSlot {
 }
 
 /// A path without its send overheads: two cache lines.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(super) struct Path {
     pub levels: [TransferParts; 3],

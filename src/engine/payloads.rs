@@ -1,9 +1,11 @@
 //! The data of messages under way: kept apart from their events, which most often carry none.
 
+use serde::{Deserialize, Serialize};
+
 use crate::rank::Payload;
 
 /// Where a message's data are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PayloadSlot(u32);
 
 impl PayloadSlot {

@@ -55,7 +55,10 @@ pub(super) fn serve<P: Program>(
     desk.cross(&mut path, (from, shared.rank), size, left, at);
     let message = Served { at, from, tag, size, payload: desk.payloads.take(payload) };
     let mut answers = std::mem::take(&mut desk.answers);
-    program.serve(message, &mut answers);
+    match &mut desk.meter {
+        None => program.serve(message, &mut answers),
+        Some(meter) => meter.code(|| program.serve(message, &mut answers)),
+    }
     answers.drain(..).for_each(|answer| send(shared, desk, answer, at, path));
     desk.paths.release(path);
     desk.answers = answers;

@@ -1,43 +1,44 @@
 //! A run from its inputs to its [`Outcome`].
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
+mod crew;
+#[cfg(feature = "mpi")]
+mod several;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::platform::{Partition, Platform, Site};
-use crate::profile::{Intervals, MessageProfile, Pairs, PathParts, TimeParts, Timeline, WhatIf};
-use crate::rank::{CallSite, Program, Rank};
+use crate::platform::{Platform, Site};
+use crate::profile::{Intervals, PathParts, TimeParts, WhatIf};
+use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
-use super::desk::Desk;
 use super::error::{Deadlock, RunError};
-use super::event::EventKey;
-use super::horizon::Horizon;
-use super::network::Seat;
+use super::findings::Findings;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
 use super::paths::Path;
-use super::state::RankState;
+use super::processes::{Processes, Screen};
 use super::trail::Recording;
 use super::transport::{Hub, Transport};
-use super::walk::{Logs, walk_back};
-use super::worker::{End, Worker};
+use super::walk::walk_back;
+use super::worker::End;
+use crew::{Crew, in_threads};
 
 /// Above this many ranks the Outcome lists each rank's time only when asked to.
 const LISTED_RANKS: usize = 65_536;
 /// From this many ranks on, two workers are faster than one (measured, see benches/README.md).
 const RANKS_FOR_WORKERS: usize = 1024;
+/// More workers than hosts have cores only cost: what they share grows with the square of their number.
+const MOST_WORKERS: u32 = 1024;
+
 /// Intervals of a timeline in all, if that leaves 16 a rank, and of one rank.
 const MOST_INTERVALS: usize = 1 << 20;
 const INTERVALS_A_RANK: usize = 4096;
 /// Marks of the way back in all, if that leaves 16 a rank. One takes 40 bytes.
 const MOST_MARKS: usize = 1 << 23;
-/// More workers than hosts have cores only cost: what they share grows with the square of their number.
-const MOST_WORKERS: u32 = 1024;
 
 /// What a run is asked to do, besides the machine and the programs.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Host threads; `None` takes as many as pay off. Never more than 1024 or than there are nodes with ranks.
+    /// Host threads of a process; `None` takes as many as pay off. Never more than 1024 or than there are nodes with ranks.
     pub workers: Option<u32>,
     /// End the run when a clock passes this.
     pub max_time: Option<SimTime>,
@@ -56,6 +57,8 @@ pub struct RunOptions {
     /// Programs may be made and run again from the start, as a trial of several workers may ask for. Where they may not, one
     /// worker is taken if their number is left open.
     pub restartable: bool,
+    /// A clock of the host, ns, by which workers say what they did with their time.
+    pub host_clock: Option<fn() -> u64>,
 }
 
 impl Default for RunOptions {
@@ -70,6 +73,7 @@ impl Default for RunOptions {
             critical_path: false,
             timeline: false,
             restartable: true,
+            host_clock: None,
         }
     }
 }
@@ -103,7 +107,6 @@ pub struct Labels {
 pub struct Progress {
     time: AtomicU64,
     messages: AtomicU64,
-    events: AtomicU64,
     cancelled: AtomicBool,
 }
 
@@ -124,16 +127,10 @@ impl Progress {
         self.messages.fetch_add(delivered, Ordering::Relaxed);
     }
 
-    /// A worker has handled so many events more: gives the number of all workers' events.
-    pub(super) fn count_events(&self, handled: u64) -> u64 {
-        self.events.fetch_add(handled, Ordering::Relaxed) + handled
-    }
-
     /// The run begins again.
     pub(super) fn reset(&self) {
         self.time.store(0, Ordering::Relaxed);
         self.messages.store(0, Ordering::Relaxed);
-        self.events.store(0, Ordering::Relaxed);
     }
 
     /// Whether the user has asked for the end.
@@ -192,7 +189,24 @@ impl<'a> Simulation<'a> {
             }
             found => found,
         };
-        self.conclude(findings, workers, progress)
+        self.conclude(findings, HostUse { workers, processes: 1, ..HostUse::default() })
+    }
+
+    /// As [`Simulation::run`], in all of these processes: each has the programs of its own nodes. The first process gets
+    /// what the run gave, the others nothing. Each has one worker, or as many as were asked for.
+    pub fn run_in<P: Program>(
+        &self,
+        processes: &Processes,
+        screen: &dyn Screen,
+        make: impl Fn(Rank) -> P + Sync,
+        progress: &Progress,
+    ) -> Option<Result<Outcome, RunError>> {
+        #[cfg(feature = "mpi")]
+        if processes.count() > 1 {
+            return self.run_several(processes, screen, &make, progress);
+        }
+        let _ = (processes, screen);
+        Some(self.run(make, progress))
     }
 
     /// Runs with at most so many workers: what they found, and how many there were.
@@ -203,48 +217,30 @@ impl<'a> Simulation<'a> {
         trial: bool,
         progress: &Progress,
     ) -> (Findings, u32) {
-        let sites = occupied(&self.sites);
-        let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
-        let partition = Partition::new(nodes, &sites, workers);
-        let workers = partition.workers();
-        let (seats, owned) = seats(self.platform, &sites, &partition);
-        drop(sites);
-        let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(self.platform.lookahead()) };
-        let work = |me: u32, mut transport: Transport<'_>| {
-            let desk = Desk::new(self.platform, &seats, me, partition.nodes(me), workers, &self.options);
-            let mut worker = Worker::new(desk, &owned[me as usize], make, self.options.max_events);
-            let end = worker.work(&mut transport, horizon, trial, progress);
-            Findings::of(worker, end)
-        };
+        let crew = Crew::new(self, workers);
+        let workers = crew.partition.workers();
+        let work = |me, transport: Transport<'_>| crew.work(self, me, transport, make, trial, progress);
         if workers == 1 {
             return (work(0, Transport::Solo), 1);
         }
-        let hub = Hub::new(workers);
-        let findings = std::thread::scope(|scope| {
-            let (hub, work) = (&hub, &work);
-            let threads: Vec<_> =
-                (1..workers).map(|me| scope.spawn(move || work(me, Transport::Threads(hub.transport(me))))).collect();
-            let mut findings = vec![work(0, Transport::Threads(hub.transport(0)))];
-            for thread in threads {
-                findings.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            findings
-        });
-        (Findings::merge(findings), workers)
+        let hub = Hub::new(workers, workers, self.options.host_clock);
+        (Findings::merge(in_threads(workers, |me| work(me, Transport::Threads(hub.transport(me))))), workers)
     }
 
-    fn conclude(&self, findings: Findings, workers: u32, progress: &Progress) -> Result<Outcome, RunError> {
+    fn conclude(&self, findings: Findings, host: HostUse) -> Result<Outcome, RunError> {
         if let Some((_, error)) = findings.failure {
             return Err(error);
         }
-        if progress.cancelled() && findings.end == End::Stopped {
+        if findings.cancelled && findings.end == End::Stopped {
             return Err(RunError::Interrupted { clock: findings.reached });
         }
         if !findings.waiting.is_empty() {
             let finished = self.sites.len() as u32 - findings.waiting.len() as u32;
             return Err(RunError::Deadlock(Deadlock { waiting: findings.waiting, finished }));
         }
-        let Findings { mut times, last, mut timelines, logs, messages, pairs, unreceived, .. } = findings;
+        let Findings { mut times, last, mut timelines, logs, messages, pairs, unreceived, mut host_times, .. } =
+            findings;
+        host_times.sort_unstable_by_key(|time| time.worker);
         times.sort_unstable_by_key(|&(rank, _, _)| rank);
         let predicted = times.iter().map(|&(_, clock, _)| clock).max().unwrap_or(SimTime::ZERO);
         let mean = mean_parts(&times);
@@ -280,134 +276,9 @@ impl<'a> Simulation<'a> {
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             config: self.labels.config.clone(),
-            host: HostUse { workers, processes: 1, ..HostUse::default() },
+            host: HostUse { profile: host_times, ..host },
         })
     }
-}
-
-/// The same sites with only those nodes counted that have ranks: the others take no part in a run, and no room.
-fn occupied(sites: &[Site]) -> Vec<Site> {
-    let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    let number = |node: u32| nodes.partition_point(|&other| other < node) as u32;
-    sites.iter().map(|&site| Site { node: number(site.node), ..site }).collect()
-}
-
-/// Each rank's seat, and each worker's ranks in increasing order with the number of ranks on their core.
-fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Seat>, Vec<Vec<(Rank, u32)>>) {
-    let mut owned = vec![Vec::new(); partition.workers() as usize];
-    let shared = shared_cores(platform, sites);
-    let seats = (0..)
-        .zip(sites)
-        .map(|(rank, site)| {
-            let worker = partition.owner(site.node);
-            let ranks: &mut Vec<(Rank, u32)> = &mut owned[worker as usize];
-            ranks.push((rank, shared.get(site).copied().unwrap_or(1)));
-            Seat {
-                node: site.node,
-                cmp: site.node * platform.shape.cmps + site.cmp,
-                worker,
-                local: ranks.len() as u32 - 1,
-            }
-        })
-        .collect();
-    (seats, owned)
-}
-
-/// The number of ranks on each core that has several.
-fn shared_cores(platform: &Platform, sites: &[Site]) -> HashMap<Site, u32> {
-    if sites.windows(2).all(|pair| pair[0] < pair[1]) && sites.len() as u64 <= platform.shape.total_cores() {
-        return HashMap::new();
-    }
-    let mut ranks = HashMap::new();
-    sites.iter().for_each(|site| *ranks.entry(*site).or_insert(0) += 1);
-    ranks
-}
-
-/// What workers found, one's or all's.
-struct Findings {
-    failure: Option<(EventKey, RunError)>,
-    end: End,
-    reached: SimTime,
-    times: Vec<(Rank, SimTime, TimeParts)>,
-    /// The rank with the greatest clock, the lowest of equals, and its path.
-    last: Option<(SimTime, Rank, Path)>,
-    /// What ranks did over time, and the way back; where these were recorded.
-    timelines: Vec<(Rank, Timeline)>,
-    logs: Vec<Logs>,
-    messages: MessageProfile,
-    pairs: Option<Pairs>,
-    unreceived: u64,
-    waiting: Vec<super::error::Waiting>,
-}
-
-impl Findings {
-    fn of<P: Program>(worker: Worker<'_, P>, end: End) -> Self {
-        let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
-        let Worker { mut ranks, desk, .. } = worker;
-        let (timelines, logs) = trails(&mut ranks, &desk);
-        let last = ranks.iter().max_by_key(|state| (state.shared.main.clock, Reverse(state.shared.rank)));
-        let last =
-            last.map(|RankState { shared, .. }| (shared.main.clock, shared.rank, *desk.paths.get(shared.main.path)));
-        Findings {
-            failure: desk.failure,
-            end,
-            reached: desk.now.time,
-            times: ranks.iter().map(|state| (state.shared.rank, state.shared.main.clock, state.shared.parts)).collect(),
-            last,
-            timelines,
-            logs,
-            messages: desk.messages,
-            pairs: desk.pairs,
-            unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
-            waiting,
-        }
-    }
-
-    /// Of several failures the one at the earliest event counts.
-    fn merge(findings: Vec<Findings>) -> Findings {
-        let mut all = findings.into_iter();
-        let mut merged = all.next().expect("there is a worker");
-        for other in all {
-            merged.failure = match (merged.failure, other.failure) {
-                (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
-                (a, b) => a.or(b),
-            };
-            merged.reached = merged.reached.max(other.reached);
-            merged.times.extend(other.times);
-            merged.timelines.extend(other.timelines);
-            merged.logs.extend(other.logs);
-            let order = |&(clock, rank, _): &(SimTime, Rank, Path)| (clock, Reverse(rank));
-            merged.last = merged.last.into_iter().chain(other.last).max_by_key(order);
-            merged.messages.merge(&other.messages);
-            if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
-                mine.merge(theirs);
-            }
-            merged.unreceived += other.unreceived;
-            merged.waiting.extend(other.waiting);
-        }
-        merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
-        merged
-    }
-}
-
-/// What was recorded of a worker's ranks.
-fn trails<P: Program>(ranks: &mut [RankState<P>], desk: &Desk<'_>) -> (Vec<(Rank, Timeline)>, Vec<Logs>) {
-    let (mut timelines, mut logs) = (Vec::new(), Vec::new());
-    for RankState { shared, .. } in ranks.iter_mut() {
-        if let Some(trail) = shared.trail.take() {
-            timelines.extend(trail.timeline.map(|timeline| (shared.rank, timeline)));
-            logs.extend(trail.log.map(|log| (shared.rank, log)));
-        }
-    }
-    let name = |site: &CallSite| match *site {
-        CallSite::Unknown => "unknown".to_owned(),
-        CallSite::Step(step) => ranks.first().map_or_else(String::new, |state| state.program.step_name(step)),
-        CallSite::Function(name) => name.to_owned(),
-    };
-    let names = desk.sites.sites.iter().map(name).collect();
-    (timelines, if logs.is_empty() { Vec::new() } else { vec![Logs { names, logs }] })
 }
 
 /// What the predicted time is made of. Of the local blocks on the path, those beyond what a rank has in the mean are

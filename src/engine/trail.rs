@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use crate::profile::{State, Timeline};
 use crate::rank::{CallSite, Rank};
 use crate::units::SimTime;
@@ -25,7 +27,7 @@ impl Recording {
 }
 
 /// A point of a task's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Point {
     pub rank: Rank,
     /// The task's number among all that the rank ever had; 0 is its program.
@@ -34,7 +36,7 @@ pub(super) struct Point {
 }
 
 /// How a clock got to `until` from the mark before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Mark {
     pub until: SimTime,
     /// The call's place, by its number at the worker.
@@ -85,7 +87,7 @@ impl Trail {
 }
 
 /// The marks of a rank's tasks by the tasks' numbers.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Log {
     marks: BTreeMap<u32, VecDeque<Mark>>,
     count: usize,

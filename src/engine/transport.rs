@@ -2,6 +2,9 @@
 //!
 //! A transport is one collective operation, [`Transport::exchange`]. No event is in flight between two exchanges.
 
+mod gate;
+#[cfg(feature = "mpi")]
+pub(super) mod mpi;
 mod threads;
 
 use crate::units::SimTime;
@@ -106,12 +109,14 @@ pub(super) struct Agreement {
 }
 
 /// The ways workers can be connected.
-#[derive(Debug)]
 pub(super) enum Transport<'a> {
     /// One worker: the reference.
     Solo,
     /// Threads of this process.
     Threads(ThreadsTransport<'a>),
+    /// Threads of several processes.
+    #[cfg(feature = "mpi")]
+    Mpi(mpi::MpiTransport<'a>),
 }
 
 impl Transport<'_> {
@@ -130,6 +135,18 @@ impl Transport<'_> {
                 Agreement { others: SimTime::NEVER, handled: bid.handled, until: bid.until, stop: bid.stop }
             }
             Transport::Threads(threads) => threads.exchange(bid, outgoing, incoming, meanwhile),
+            #[cfg(feature = "mpi")]
+            Transport::Mpi(processes) => processes.exchange(bid, outgoing, incoming, meanwhile),
+        }
+    }
+
+    /// How long the last exchange waited for others, if there is a clock.
+    pub fn waited(&self) -> u64 {
+        match self {
+            Transport::Solo => 0,
+            Transport::Threads(threads) => threads.waited,
+            #[cfg(feature = "mpi")]
+            Transport::Mpi(processes) => processes.waited,
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use serde::{Deserialize, Serialize};
+
 use crate::profile::{CriticalPath, RankShare, Share, SiteShare};
 use crate::rank::Rank;
 use crate::units::{SimSpan, SimTime};
@@ -10,7 +12,7 @@ use crate::units::{SimSpan, SimTime};
 use super::trail::{Log, Point};
 
 /// The logs of a worker's ranks, and the names of the places in them.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Logs {
     pub names: Vec<String>,
     pub logs: Vec<(Rank, Log)>,

@@ -1,5 +1,7 @@
 //! A worker: the ranks of some nodes, and the loop of windows in which their events are handled.
 
+use serde::{Deserialize, Serialize};
+
 use crate::profile::TransferParts;
 use crate::rank::{COMPLETE, Program, Rank, SERVICE};
 use crate::units::SimTime;
@@ -28,10 +30,13 @@ pub(super) struct Worker<'a, P> {
     pub desk: Desk<'a>,
     pub max_events: Option<u64>,
     pub reported: u64,
+    /// What all workers had handled at the last exchange, and what this one had.
+    handled_by_all: u64,
+    handled_before: u64,
 }
 
 /// Why a worker left its loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum End {
     /// No events are left anywhere.
     Quiet,
@@ -61,7 +66,7 @@ impl<'a, P: Program> Worker<'a, P> {
         let mut ranks: Vec<_> = ranks.iter().map(state).collect();
         desk.unfinished = ranks.len() as u64;
         ranks.iter_mut().for_each(|state| state.program.attach(&desk.bell));
-        Worker { ranks, desk, max_events, reported: 0 }
+        Worker { ranks, desk, max_events, reported: 0, handled_by_all: 0, handled_before: 0 }
     }
 
     /// Handles events window by window until none are left anywhere. In a trial it gives up early where windows are so
@@ -69,33 +74,49 @@ impl<'a, P: Program> Worker<'a, P> {
     pub fn work(&mut self, transport: &mut Transport<'_>, horizon: Horizon, trial: bool, progress: &Progress) -> End {
         let mut interrupted = self.begin(progress);
         let mut incoming = Batch::default();
-        let (mut rounds, mut handled_in_rounds, mut handled_before) = (0, 0, self.desk.handled);
+        let (mut rounds, mut handled_in_rounds) = (0, 0);
         loop {
             let desk = &mut self.desk;
             let failed = desk.failure.is_some();
             let bid = Bid {
                 queued: if failed { SimTime::NEVER } else { desk.queue.first_time() },
                 sent: std::mem::replace(&mut desk.outgoing_next, SimTime::NEVER),
-                handled: desk.handled - handled_before,
+                handled: desk.handled - self.handled_before,
                 until: desk.until(),
                 stop: interrupted,
             };
-            handled_before = desk.handled;
+            if let Some(meter) = &mut desk.meter {
+                meter.window();
+            }
             let ranks = &mut self.ranks;
             let mut run_ahead = || match desk.bell.answer() {
                 Some(rank) => {
-                    ranks[desk.seats[rank as usize].local as usize].program.run_ahead();
+                    let program = &mut ranks[desk.seats[rank as usize].local as usize].program;
+                    match &mut desk.meter {
+                        None => program.run_ahead(),
+                        Some(meter) => meter.code(|| program.run_ahead()),
+                    }
                     true
                 }
                 None => false,
             };
             let agreement = transport.exchange(bid, &mut desk.outgoing, &mut incoming, &mut run_ahead);
+            // Before the first round programs have run to their first waits: no window tells as little.
+            if rounds > 0 {
+                handled_in_rounds += agreement.handled;
+            }
+            self.handled_by_all += agreement.handled;
+            self.handled_before = desk.handled;
             if agreement.stop {
                 return End::Stopped;
             }
             for event in incoming.drain(&mut desk.payloads, &mut desk.paths) {
                 assert!(event.key.time >= desk.window_end, "an event came for a window that has passed");
                 desk.queue.push(event.key, || event.body);
+            }
+            if let Some(meter) = &mut desk.meter {
+                meter.waited(transport.waited());
+                meter.exchange();
             }
             // What would come after a failure here has no meaning.
             let own = if failed { SimTime::NEVER } else { desk.queue.first_time() };
@@ -107,7 +128,6 @@ impl<'a, P: Program> Worker<'a, P> {
                 return End::Quiet;
             }
             rounds += 1;
-            handled_in_rounds += agreement.handled;
             if trial && rounds == TRIAL_ROUNDS && handled_in_rounds < TRIAL_ROUNDS * WORTHWHILE {
                 return End::TooSmall;
             }
@@ -160,9 +180,10 @@ impl<'a, P: Program> Worker<'a, P> {
         let desk = &mut self.desk;
         progress.report(desk.now.time, desk.delivered - self.reported);
         self.reported = desk.delivered;
-        let more = desk.handled - std::mem::replace(&mut desk.counted, desk.handled);
+        desk.counted = desk.handled;
+        // What others have handled since the last exchange comes with the next.
         if let Some(limit) = self.max_events
-            && progress.count_events(more) > limit
+            && self.handled_by_all + (desk.handled - self.handled_before) > limit
         {
             desk.fail(RunError::MaxEvents { limit, clock: desk.now.time });
         }
@@ -326,7 +347,8 @@ fn waiting(shared: &Shared, name: Option<&'static str>, position: Option<String>
         }
         Wait::Nothing | Wait::Parked(_) | Wait::Finished => "run",
     };
-    Waiting { rank: shared.rank, call: name.or(control.collective).unwrap_or(call), awaits, peers, since, position }
+    let call = name.or(control.collective).unwrap_or(call).to_owned();
+    Waiting { rank: shared.rank, call, awaits, peers, since, position }
 }
 
 /// For whom a request waits; a strand waits for what its own requests wait for.

@@ -1,6 +1,6 @@
 //! Where a core is and how far apart two cores are.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How far apart two cores are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -30,7 +30,7 @@ impl Level {
 }
 
 /// A core: its node, its CMP within the node, its number within the CMP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Site {
     /// The node, from 0.
     pub node: u32,

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::platform::Level;
 use crate::units::{Bytes, SimSpan};
 
 /// The size intervals of a profile: `[0, b0]`, `(b0, b1]`, …, `(bn, ∞)`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Bytes>", into = "Vec<Bytes>")]
 pub struct Intervals {
     bounds: Vec<Bytes>,
     /// The first interval a size of each bit length can fall in.
@@ -71,6 +74,20 @@ impl Intervals {
     }
 }
 
+impl TryFrom<Vec<Bytes>> for Intervals {
+    type Error = IntervalsError;
+
+    fn try_from(bounds: Vec<Bytes>) -> Result<Self, IntervalsError> {
+        Intervals::new(bounds)
+    }
+}
+
+impl From<Intervals> for Vec<Bytes> {
+    fn from(intervals: Intervals) -> Self {
+        intervals.bounds
+    }
+}
+
 impl Default for Intervals {
     /// 64 B to 4 MiB in steps of four.
     fn default() -> Self {
@@ -80,7 +97,7 @@ impl Default for Intervals {
 }
 
 /// Messages of one level and interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// How many.
     pub count: u64,
@@ -99,7 +116,7 @@ impl std::ops::AddAssign for Cell {
 }
 
 /// Messages over (interval × level).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageProfile {
     intervals: Intervals,
     /// Row-major: interval, then level.
@@ -157,7 +174,7 @@ impl MessageProfile {
 }
 
 /// Messages between pairs of ranks: only pairs that exchanged any take room.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs {
     cells: HashMap<(u32, u32), (u64, u64)>,
 }

@@ -1,6 +1,6 @@
 //! What the predicted time is made of: the parts of the path of work and messages that determined it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::platform::Level;
 use crate::units::SimSpan;
@@ -40,7 +40,7 @@ pub struct LevelParts {
 }
 
 /// The parts of the time that messages were under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferParts {
     /// Latency, as of a transfer alone on its path.
     #[serde(rename = "latency_ps")]

@@ -1,9 +1,11 @@
 //! What a rank did over virtual time, in a bounded number of intervals.
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::{SimSpan, SimTime};
 
 /// What a rank is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum State {
     Compute,
@@ -30,7 +32,7 @@ impl State {
 }
 
 /// From the end of the interval before, or the start of the run, until `until`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// Its end.
     pub until: SimTime,
@@ -45,7 +47,7 @@ pub struct Interval {
 /// Neighbours of the same state are one interval. When there would be more than a given number, those shorter than a grain that
 /// begin in the same grain of time become one, in the state that takes most of it; the grain doubles until half of the
 /// number is enough. So what is long stays exact.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     intervals: Vec<Interval>,
     most: usize,

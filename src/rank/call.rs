@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::ahead::Bell;
@@ -321,7 +322,7 @@ impl Program for Box<dyn Program> {
 }
 
 /// Why a program cannot go on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramError {
     /// In which way it ended.
     pub kind: FailureKind,
@@ -332,7 +333,7 @@ pub struct ProgramError {
 }
 
 /// The ways in which a program ends that cannot go on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
     /// It has done what it must not.
     #[default]

@@ -34,7 +34,7 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     ]);
     let rows: Vec<[String; 4]> = shown(deadlock, &cycle)
         .into_iter()
-        .map(|waiting| [waiting.rank.to_string(), waiting.call.to_owned(), waiting.since.to_string(), awaited(waiting)])
+        .map(|waiting| [waiting.rank.to_string(), waiting.call.clone(), waiting.since.to_string(), awaited(waiting)])
         .collect();
     let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     // Two blanks before each column; headings of the first three are at most eight wide.
@@ -42,7 +42,7 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     for (waiting, [rank, call, since, awaits]) in shown(deadlock, &cycle).into_iter().zip(rows) {
         let position = waiting.position.as_deref().unwrap_or_default();
         // The call has a column of its own.
-        let without = position.strip_prefix(waiting.call).and_then(|rest| rest.strip_prefix(" at "));
+        let without = position.strip_prefix(&waiting.call).and_then(|rest| rest.strip_prefix(" at "));
         let position = without.unwrap_or(position);
         table.row([rank, call, since, awaits, end_of(position, WIDTH.saturating_sub(before).max(12))]);
     }
@@ -106,7 +106,7 @@ mod tests {
     fn waiting(rank: Rank, peer: Option<Rank>) -> Waiting {
         Waiting {
             rank,
-            call: "recv",
+            call: "recv".to_owned(),
             awaits: vec![peer.map_or("any message".to_owned(), |peer| format!("a message from rank {peer}, tag 0"))],
             peers: peer.into_iter().collect(),
             since: SimTime::from_ps(1_250_000 + u64::from(rank)),
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn many_partners_are_summed_up() {
         let mut all = waiting(0, None);
-        all.call = "waitall";
+        all.call = "waitall".to_owned();
         all.awaits = (1..6).map(|rank| format!("a message from rank {rank}, tag 0")).collect();
         let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0 }));
         assert!(text.contains("  a message from rank 1, tag 0; 4 more  "), "{text}");
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_long_position_is_cut_to_the_width_of_a_line() {
         let mut all = waiting(0, Some(1));
-        all.call = "MPI_Reduce_scatter";
+        all.call = "MPI_Reduce_scatter".to_owned();
         all.position = Some("main[0].do[12].then[3].do[4] in exchange[2] in main[7].else[1]".to_owned());
         let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0 }));
         let row = text.lines().nth(2).unwrap();

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::Outcome;
+use crate::engine::{HostTime, Outcome};
 
 use super::headline::{cores, plural};
-use super::numbers::{count, rate, volume};
+use super::numbers::{count, percent, rate, share, volume};
+use super::table::{Align, Table};
 
 /// One line a note; empty if there is nothing to say.
 pub(super) fn notes(outcome: &Outcome) -> String {
@@ -51,6 +52,28 @@ pub(super) fn host(outcome: &Outcome) -> String {
         parts.push(format!("{} memory", volume(host.peak_rss_bytes)));
     }
     format!("  host: {}\n", parts.join(", "))
+}
+
+/// What workers did with the host's time; empty if that was not asked for.
+pub(super) fn host_profile(outcome: &Outcome) -> String {
+    let profile = &outcome.host.profile;
+    if profile.is_empty() {
+        return String::new();
+    }
+    let headings = ["worker", "process", "windows", "code", "exchange", "idle"].map(|name| (name, Align::Right));
+    let mut table = Table::new(&headings);
+    let parts = |time: &HostTime| [time.windows, time.code, time.exchange, time.idle];
+    let shares = |parts: [u64; 4]| {
+        let all: u64 = parts.iter().sum();
+        parts.map(|part| percent(share(part as f64, all as f64)))
+    };
+    for time in profile {
+        table.row([count(time.worker.into()), count(time.process.into())].into_iter().chain(shares(parts(time))));
+    }
+    let mut sum = [0; 4];
+    profile.iter().for_each(|time| sum.iter_mut().zip(parts(time)).for_each(|(sum, part)| *sum += part));
+    table.row(["all".to_owned(), String::new()].into_iter().chain(shares(sum)));
+    table.render()
 }
 
 fn seconds(seconds: f64) -> String {

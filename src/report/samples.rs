@@ -81,8 +81,14 @@ pub(crate) fn huge() -> Outcome {
     let second = SimSpan::from_seconds(1.0).expect("in range");
     outcome.mean_parts.compute = second * 7;
     outcome.mean_parts.wait = second * 4;
-    outcome.host =
-        HostUse { wall_s: 7321.4, messages_per_s: 3.82e7, workers: 64, processes: 8, peak_rss_bytes: 93 << 30 };
+    outcome.host = HostUse {
+        wall_s: 7321.4,
+        messages_per_s: 3.82e7,
+        workers: 64,
+        processes: 8,
+        peak_rss_bytes: 93 << 30,
+        profile: Vec::new(),
+    };
     outcome.model = "bigsim".to_owned();
     outcome
 }
@@ -133,6 +139,13 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         per_rank,
         pairs: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),
-        host: HostUse { wall_s: 0.0234, messages_per_s: 984_615.4, workers: 2, processes: 1, peak_rss_bytes: 9 << 20 },
+        host: HostUse {
+            wall_s: 0.0234,
+            messages_per_s: 984_615.4,
+            workers: 2,
+            processes: 1,
+            peak_rss_bytes: 9 << 20,
+            profile: Vec::new(),
+        },
     }
 }

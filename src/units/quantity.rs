@@ -143,6 +143,9 @@ impl Serialize for Rate {
 impl<'de> Deserialize<'de> for Bytes {
     /// From text with a unit, or from a whole number of bytes.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return u64::deserialize(deserializer).map(Bytes);
+        }
         text::deserialize_text_or_integer(deserializer, "a size such as \"64 KiB\" or 65536", Bytes)
     }
 }

@@ -178,9 +178,20 @@ impl Serialize for SimSpan {
     }
 }
 
-impl<'de> Deserialize<'de> for SimSpan {
-    /// From text with a unit only: a bare number would leave the unit to guesswork.
+impl<'de> Deserialize<'de> for SimTime {
+    /// As it is serialized: nobody writes instants in files.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(SimTime)
+    }
+}
+
+impl<'de> Deserialize<'de> for SimSpan {
+    /// In files, from text with a unit only: a bare number would leave the unit to guesswork. Between processes, as it is
+    /// serialized.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return u64::deserialize(deserializer).map(SimSpan);
+        }
         text::deserialize_text(deserializer, "a time such as \"1.2 us\"")
     }
 }

@@ -397,9 +397,10 @@ fn run_placed_as(
 ) -> Result<(Outcome, Vec<(Rank, Saw)>), RunError> {
     let log = Log::default();
     let make = |rank: Rank| Script::new(rank, scripts[rank as usize].clone(), log.clone());
+    let alone = options.workers == Some(1);
     let simulation = Simulation::new(platform, sites.clone(), options, Labels::default());
     let outcome = simulation.run(make, &Progress::default())?;
-    if workers == 1 {
+    if alone {
         replays::check(platform, &sites, scripts, &outcome);
     }
     let mut saw = log.lock().unwrap().clone();

@@ -41,7 +41,7 @@ pub fn replay(trace: &Arc<Trace>, platform: &Platform, sites: &[Site], workers: 
 }
 
 fn same(found: &Outcome, expected: &Outcome, what: &str) {
-    let found = Outcome { host: expected.host, ..found.clone() };
+    let found = Outcome { host: expected.host.clone(), ..found.clone() };
     assert!(found == *expected, "{what}: {:?}\nexpected {:?}", found.per_rank, expected.per_rank);
 }
 

@@ -56,6 +56,26 @@ pub struct Built {
     _directory: Option<TempDir>,
 }
 
+impl Built {
+    /// A program of which another process has the `file`, as bytes.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn of(file: &[u8]) -> Result<Built, CcError> {
+        let (temporary, path) = room()?;
+        std::fs::write(&path, file).map_err(|error| CcError::new(format!("{}: {error}", path.display())))?;
+        Ok(Built { path, _directory: Some(temporary) })
+    }
+}
+
+/// A directory that goes with its value, and a file's place in it.
+fn room() -> Result<(TempDir, PathBuf), CcError> {
+    let temporary = tempfile::Builder::new().prefix("mcpsim-").tempdir();
+    let temporary = temporary.map_err(|error| CcError::new(format!("no temporary directory: {error}")))?;
+    let path = temporary.path().join("program");
+    Ok((temporary, path))
+}
+
 impl ProgramFile {
     /// Whether `document` describes a real program.
     pub fn is_in(document: &Document) -> bool {
@@ -130,9 +150,7 @@ impl ProgramFile {
             Code::Binary(path) => return Ok(Built { path: path.clone(), _directory: None }),
             Code::Sources { files, language, around, directory } => (files, *language, around, directory),
         };
-        let temporary = tempfile::Builder::new().prefix("mcpsim-").tempdir();
-        let temporary = temporary.map_err(|error| CcError::new(format!("no temporary directory: {error}")))?;
-        let path = temporary.path().join("program");
+        let (temporary, path) = room()?;
         let [flags, libraries] = around;
         let mut arguments: Vec<OsString> = flags.iter().map(OsString::from).collect();
         arguments.extend(files.iter().map(OsString::from));

@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use crate::config::{Document, Override};
-use crate::engine::Progress;
+
+use crate::engine::{Processes, Progress};
 use crate::study::{self, Axis, Key, Limits, Memory, Plan, Point, RankKind, StudyFile};
 
 use super::super::args::{RunArgs, is_elf};
 use super::super::configuration::{Configuration, Sources};
 use super::super::exit::Failure;
+use super::super::run::Manner;
 use super::super::values::PlacementChoice;
 use super::super::{replay, run};
 use super::args::SweepArgs;
@@ -171,12 +173,13 @@ impl Study {
             return child::run(&configuration, &*self.programs.built(&configuration.program()?)?, running);
         }
         let progress = running.enter();
+        let manner = Manner { progress: &progress, processes: &Processes::one(), recorded: false };
         let ran = match configuration.trace() {
-            Some(file) => file.and_then(|file| replay::simulate(&configuration, &file, &progress, false)),
-            None => run::simulate(&configuration, &progress, false),
+            Some(file) => file.and_then(|file| replay::simulate(&configuration, &file, manner)),
+            None => run::simulate(&configuration, manner),
         };
         running.leave(&progress);
-        let (outcome, _) = ran?;
+        let (outcome, _) = ran?.expect("one process has the result");
         let value = serde_json::to_value(outcome);
         value.map(bare).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))
     }

@@ -1,14 +1,13 @@
 //! Workers as threads of one process.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::units::SimTime;
 
+use super::super::meter::timed;
+use super::gate::Gate;
 use super::{Agreement, Batch, Bid};
-
-/// Turns of busy waiting before a worker lets others have the core.
-const SPINS: u32 = 2_000;
 
 /// What the workers share.
 ///
@@ -17,10 +16,8 @@ const SPINS: u32 = 2_000;
 #[derive(Debug)]
 pub struct Hub {
     workers: usize,
-    arrived: AtomicUsize,
-    round: AtomicUsize,
-    /// A worker has panicked: the others must not wait for it.
-    broken: AtomicBool,
+    gate: Gate,
+    clock: Option<fn() -> u64>,
     sides: [Side; 2],
 }
 
@@ -38,9 +35,9 @@ struct Side {
 }
 
 impl Hub {
-    /// A hub for `workers` workers.
-    pub fn new(workers: u32) -> Self {
-        let workers = workers as usize;
+    /// A hub for `workers` workers, who wait by `clock`; `busy` workers in all keep this host's cores busy.
+    pub fn new(workers: u32, busy: u32, clock: Option<fn() -> u64>) -> Self {
+        let (workers, busy) = (workers as usize, busy as usize);
         let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
         let side = || Side {
             queued: words(),
@@ -50,42 +47,12 @@ impl Hub {
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
-        Hub {
-            workers,
-            arrived: AtomicUsize::new(0),
-            round: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
-            sides: [side(), side()],
-        }
+        Hub { workers, gate: Gate::new(workers, busy), clock, sides: [side(), side()] }
     }
 
     /// The transport of worker `me`.
     pub fn transport(&self, me: u32) -> ThreadsTransport<'_> {
-        ThreadsTransport { hub: self, me: me as usize, round: 0 }
-    }
-
-    /// Waits until all workers have come; false if one never will.
-    fn wait(&self, round: usize, meanwhile: &mut dyn FnMut() -> bool) -> bool {
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.round.store(round + 1, Ordering::Release);
-            return true;
-        }
-        let mut spins = 0;
-        while self.round.load(Ordering::Acquire) == round {
-            if self.broken.load(Ordering::Relaxed) {
-                return false;
-            }
-            spins += 1;
-            if meanwhile() {
-                spins = 0;
-            } else if spins < SPINS {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
-        }
-        true
+        ThreadsTransport { hub: self, me: me as usize, round: 0, waited: 0 }
     }
 }
 
@@ -95,6 +62,8 @@ pub struct ThreadsTransport<'a> {
     hub: &'a Hub,
     me: usize,
     round: usize,
+    /// How long the last exchange has waited.
+    pub(super) waited: u64,
 }
 
 impl ThreadsTransport<'_> {
@@ -119,7 +88,8 @@ impl ThreadsTransport<'_> {
         side.handled[self.me].store(bid.handled, Ordering::Relaxed);
         side.until[self.me].store(bid.until.as_ps(), Ordering::Relaxed);
         side.stop[self.me].store(bid.stop, Ordering::Relaxed);
-        let whole = hub.wait(self.round, meanwhile);
+        self.waited = 0;
+        let whole = timed(hub.clock, &mut self.waited, || hub.gate.wait(self.round, meanwhile));
         self.round += 1;
         if !whole {
             return Agreement { others: SimTime::NEVER, handled: 0, until: SimTime::NEVER, stop: true };
@@ -144,7 +114,7 @@ impl ThreadsTransport<'_> {
 impl Drop for ThreadsTransport<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.hub.broken.store(true, Ordering::Relaxed);
+            self.hub.gate.tear_down();
         }
     }
 }
@@ -176,7 +146,7 @@ mod tests {
     #[test]
     fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
         let workers = 3;
-        let hub = Hub::new(workers);
+        let hub = Hub::new(workers, workers, None);
         std::thread::scope(|scope| {
             for me in 0..workers {
                 let hub = &hub;
@@ -216,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_panics_does_not_leave_the_others_waiting() {
-        let hub = Hub::new(2);
+        let hub = Hub::new(2, 2, None);
         std::thread::scope(|scope| {
             let other = scope.spawn(|| {
                 let _transport = hub.transport(1);

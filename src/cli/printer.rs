@@ -1,0 +1,126 @@
+//! What ranks print: shown line by line by the first process, collected for it by the others.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::capi::{Output, Stream};
+use crate::engine::Screen;
+use crate::rank::Rank;
+
+/// Prints what ranks print.
+#[derive(Debug)]
+pub(super) struct Printer {
+    tagged: bool,
+    to_stderr: bool,
+    /// What is to be shown by another process: rank, stream and length before the bytes of each piece.
+    collected: Option<Mutex<Vec<u8>>>,
+}
+
+/// The printer as a run's ranks have it.
+pub(super) struct Shared(pub Arc<Printer>);
+
+impl Output for Shared {
+    fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
+        self.0.write(rank, stream, bytes);
+    }
+}
+
+const HEAD: usize = 4 + 1 + 8;
+
+impl Printer {
+    /// With the rank before each line if `tagged`; all `to_stderr`, if results go to stdout; `shows` if this process does.
+    pub fn new(tagged: bool, to_stderr: bool, shows: bool) -> Self {
+        Printer { tagged, to_stderr, collected: (!shows).then(Mutex::default) }
+    }
+
+    fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
+        match &self.collected {
+            None => self.show_one(rank, stream, bytes),
+            Some(collected) => {
+                let mut printed = collected.lock().unwrap_or_else(PoisonError::into_inner);
+                printed.extend(rank.to_le_bytes());
+                printed.push(u8::from(stream == Stream::Err));
+                printed.extend((bytes.len() as u64).to_le_bytes());
+                printed.extend(bytes);
+            }
+        }
+    }
+
+    fn show_one(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
+        let tagged = self.tagged.then(|| tag(rank, stream, bytes));
+        let bytes = tagged.as_deref().unwrap_or(bytes);
+        // A reader that has gone away has seen what it wanted; a full disk is the program's own affair.
+        let _ = match stream {
+            Stream::Out if !self.to_stderr => {
+                let mut out = io::stdout().lock();
+                out.write_all(bytes).and_then(|()| out.flush())
+            }
+            _ => io::stderr().lock().write_all(bytes),
+        };
+    }
+}
+
+impl Screen for Printer {
+    fn collect(&self) -> Vec<u8> {
+        match &self.collected {
+            Some(collected) => std::mem::take(&mut *collected.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => Vec::new(),
+        }
+    }
+
+    fn show(&self, printed: &[u8]) {
+        opened(printed).for_each(|(rank, stream, bytes)| self.show_one(rank, stream, bytes));
+    }
+}
+
+/// What was printed, piece by piece.
+fn opened(printed: &[u8]) -> impl Iterator<Item = (Rank, Stream, &[u8])> {
+    let mut rest = printed;
+    std::iter::from_fn(move || {
+        let (head, behind) = rest.split_at_checked(HEAD)?;
+        let rank = Rank::from_le_bytes(head[..4].try_into().ok()?);
+        let stream = if head[4] == 0 { Stream::Out } else { Stream::Err };
+        let (bytes, behind) = behind.split_at_checked(u64::from_le_bytes(head[5..].try_into().ok()?) as usize)?;
+        rest = behind;
+        Some((rank, stream, bytes))
+    })
+}
+
+/// `bytes` with the rank at the beginning of each line.
+fn tag(rank: Rank, stream: Stream, bytes: &[u8]) -> Vec<u8> {
+    let stream = match stream {
+        Stream::Out => "out",
+        Stream::Err => "err",
+    };
+    let mut tagged = Vec::with_capacity(bytes.len() + 16);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let _ = write!(tagged, "[{rank}:{stream}] ");
+        tagged.extend_from_slice(line);
+    }
+    tagged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_collected_is_what_will_be_shown_once() {
+        let printer = Printer::new(true, false, false);
+        printer.write(3, Stream::Out, b"three\n");
+        printer.write(70_000, Stream::Err, b"");
+        printer.write(0, Stream::Out, b"no newline");
+        let printed = printer.collect();
+        let found: Vec<_> = opened(&printed).collect();
+        let expected: [(Rank, Stream, &[u8]); 3] =
+            [(3, Stream::Out, b"three\n"), (70_000, Stream::Err, b""), (0, Stream::Out, b"no newline")];
+        assert_eq!(found, expected);
+        assert!(printer.collect().is_empty());
+        assert!(Printer::new(true, false, true).collect().is_empty());
+    }
+
+    #[test]
+    fn every_line_gets_its_tag() {
+        assert_eq!(tag(3, Stream::Err, b"a\nb\n"), b"[3:err] a\n[3:err] b\n");
+    }
+}

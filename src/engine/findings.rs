@@ -1,0 +1,113 @@
+//! What workers found, for merging: values that can go from process to process.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::{MessageProfile, Pairs, TimeParts, Timeline};
+use crate::rank::{CallSite, Program, Rank};
+use crate::units::SimTime;
+
+use super::desk::Desk;
+use super::error::{RunError, Waiting};
+use super::event::EventKey;
+use super::outcome::HostTime;
+use super::paths::Path;
+use super::state::RankState;
+use super::walk::Logs;
+use super::worker::{End, Worker};
+
+/// What workers found, one's or all's.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Findings {
+    pub failure: Option<(EventKey, RunError)>,
+    pub end: End,
+    /// The user has asked for the end.
+    pub cancelled: bool,
+    pub reached: SimTime,
+    pub times: Vec<(Rank, SimTime, TimeParts)>,
+    /// The rank with the greatest clock, the lowest of equals, and its path.
+    pub last: Option<(SimTime, Rank, Path)>,
+    /// What ranks did over time, and the way back; where these were recorded.
+    pub timelines: Vec<(Rank, Timeline)>,
+    pub logs: Vec<Logs>,
+    pub messages: MessageProfile,
+    pub pairs: Option<Pairs>,
+    pub unreceived: u64,
+    pub waiting: Vec<Waiting>,
+    pub host_times: Vec<HostTime>,
+}
+
+impl Findings {
+    /// What `worker`, which has ended so, has found.
+    pub fn of<P: Program>(worker: Worker<'_, P>, end: End, cancelled: bool) -> Self {
+        let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
+        let Worker { mut ranks, desk, .. } = worker;
+        let (timelines, logs) = trails(&mut ranks, &desk);
+        let last = ranks.iter().max_by_key(|state| (state.shared.main.clock, Reverse(state.shared.rank)));
+        let last =
+            last.map(|RankState { shared, .. }| (shared.main.clock, shared.rank, *desk.paths.get(shared.main.path)));
+        let host_times = desk.meter.map(|meter| meter.time).into_iter().collect();
+        Findings {
+            failure: desk.failure,
+            end,
+            cancelled,
+            reached: desk.now.time,
+            times: ranks.iter().map(|state| (state.shared.rank, state.shared.main.clock, state.shared.parts)).collect(),
+            last,
+            timelines,
+            logs,
+            messages: desk.messages,
+            pairs: desk.pairs,
+            unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
+            waiting,
+            host_times,
+        }
+    }
+
+    /// Of several failures the one at the earliest event counts.
+    pub fn merge(findings: Vec<Findings>) -> Findings {
+        let mut all = findings.into_iter();
+        let mut merged = all.next().expect("there is a worker");
+        for other in all {
+            merged.failure = match (merged.failure, other.failure) {
+                (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
+                (a, b) => a.or(b),
+            };
+            merged.cancelled |= other.cancelled;
+            merged.reached = merged.reached.max(other.reached);
+            merged.times.extend(other.times);
+            merged.timelines.extend(other.timelines);
+            merged.logs.extend(other.logs);
+            let order = |&(clock, rank, _): &(SimTime, Rank, Path)| (clock, Reverse(rank));
+            merged.last = merged.last.into_iter().chain(other.last).max_by_key(order);
+            merged.messages.merge(&other.messages);
+            if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
+                mine.merge(theirs);
+            }
+            merged.unreceived += other.unreceived;
+            merged.waiting.extend(other.waiting);
+            merged.host_times.extend(other.host_times);
+        }
+        merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
+        merged
+    }
+}
+
+/// What was recorded of a worker's ranks.
+fn trails<P: Program>(ranks: &mut [RankState<P>], desk: &Desk<'_>) -> (Vec<(Rank, Timeline)>, Vec<Logs>) {
+    let (mut timelines, mut logs) = (Vec::new(), Vec::new());
+    for RankState { shared, .. } in ranks.iter_mut() {
+        if let Some(trail) = shared.trail.take() {
+            timelines.extend(trail.timeline.map(|timeline| (shared.rank, timeline)));
+            logs.extend(trail.log.map(|log| (shared.rank, log)));
+        }
+    }
+    let name = |site: &CallSite| match *site {
+        CallSite::Unknown => "unknown".to_owned(),
+        CallSite::Step(step) => ranks.first().map_or_else(String::new, |state| state.program.step_name(step)),
+        CallSite::Function(name) => name.to_owned(),
+    };
+    let names = desk.sites.sites.iter().map(name).collect();
+    (timelines, if logs.is_empty() { Vec::new() } else { vec![Logs { names, logs }] })
+}

@@ -1,0 +1,119 @@
+//! Who simulates what: the workers of a run and their ranks.
+
+use std::collections::HashMap;
+
+use crate::engine::desk::Desk;
+use crate::engine::findings::Findings;
+use crate::engine::horizon::Horizon;
+use crate::engine::network::Seat;
+use crate::engine::transport::Transport;
+use crate::engine::worker::Worker;
+use crate::platform::{Partition, Platform, Site};
+use crate::rank::{Program, Rank};
+
+use super::{Progress, Simulation};
+
+/// The workers of all processes, and the ranks of each.
+pub(super) struct Crew {
+    pub partition: Partition,
+    seats: Vec<Seat>,
+    owned: Vec<Vec<(Rank, u32)>>,
+}
+
+impl Crew {
+    /// At most so many workers.
+    pub fn new(simulation: &Simulation<'_>, workers: u32) -> Self {
+        let sites = occupied(&simulation.sites);
+        let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
+        let partition = Partition::new(nodes, &sites, workers);
+        let (seats, owned) = seats(simulation.platform, &sites, &partition);
+        Crew { partition, seats, owned }
+    }
+
+    /// The worker of rank 0.
+    #[cfg(feature = "mpi")]
+    pub fn first(&self) -> u32 {
+        self.seats.first().map_or(0, |seat| seat.worker)
+    }
+
+    /// Does the work of `me`.
+    pub fn work<P: Program>(
+        &self,
+        simulation: &Simulation<'_>,
+        me: u32,
+        mut transport: Transport<'_>,
+        make: impl Fn(Rank) -> P,
+        trial: bool,
+        progress: &Progress,
+    ) -> Findings {
+        let Simulation { platform, options, .. } = simulation;
+        let workers = self.partition.workers();
+        let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(platform.lookahead()) };
+        let desk = Desk::new(platform, &self.seats, me, self.partition.nodes(me), workers, options);
+        let mut worker = Worker::new(desk, &self.owned[me as usize], make, options.max_events);
+        let end = worker.work(&mut transport, horizon, trial, progress);
+        Findings::of(worker, end, progress.cancelled())
+    }
+}
+
+/// Does `work` for 0 to `threads` - 1 side by side, 0 on this thread; gives what they give in this order.
+pub(super) fn in_threads<T: Send>(threads: u32, work: impl Fn(u32) -> T + Sync) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let others: Vec<_> = (1..threads).map(|me| scope.spawn(move || work(me))).collect();
+        let mut all = vec![work(0)];
+        for thread in others {
+            all.push(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    })
+}
+
+/// The number of nodes that have ranks.
+#[cfg(feature = "mpi")]
+pub(super) fn occupied_nodes(sites: &[Site]) -> u32 {
+    let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.len() as u32
+}
+
+/// The same sites with only those nodes counted that have ranks: the others take no part in a run, and no room.
+fn occupied(sites: &[Site]) -> Vec<Site> {
+    let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let number = |node: u32| nodes.partition_point(|&other| other < node) as u32;
+    sites.iter().map(|&site| Site { node: number(site.node), ..site }).collect()
+}
+
+/// Each rank's seat, and each worker's ranks in increasing order with the number of ranks on their core.
+fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Seat>, Vec<Vec<(Rank, u32)>>) {
+    let mut owned = vec![Vec::new(); partition.workers() as usize];
+    let shared = shared_cores(platform, sites);
+    let seats = (0..)
+        .zip(sites)
+        .map(|(rank, site)| {
+            let worker = partition.owner(site.node);
+            let ranks: &mut Vec<(Rank, u32)> = &mut owned[worker as usize];
+            ranks.push((rank, shared.get(site).copied().unwrap_or(1)));
+            Seat {
+                node: site.node,
+                cmp: site.node * platform.shape.cmps + site.cmp,
+                worker,
+                local: ranks.len() as u32 - 1,
+            }
+        })
+        .collect();
+    (seats, owned)
+}
+
+/// The number of ranks on each core that has several.
+fn shared_cores(platform: &Platform, sites: &[Site]) -> HashMap<Site, u32> {
+    if sites.windows(2).all(|pair| pair[0] < pair[1]) && sites.len() as u64 <= platform.shape.total_cores() {
+        return HashMap::new();
+    }
+    let mut ranks = HashMap::new();
+    sites.iter().for_each(|site| *ranks.entry(*site).or_insert(0) += 1);
+    ranks
+}

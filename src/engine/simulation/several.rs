@@ -1,0 +1,63 @@
+//! A run in several processes.
+
+use crate::engine::error::RunError;
+use crate::engine::findings::Findings;
+use crate::engine::outcome::{HostUse, Outcome};
+use crate::engine::processes::{Processes, Screen};
+use crate::engine::transport::Transport;
+use crate::engine::transport::mpi::{Relay, Team};
+use crate::rank::{Program, Rank};
+use crate::units::SimSpan;
+
+use super::crew::{Crew, in_threads, occupied_nodes};
+use super::{MOST_WORKERS, Progress, Simulation};
+
+impl Simulation<'_> {
+    pub(super) fn run_several<P: Program>(
+        &self,
+        processes: &Processes,
+        screen: &dyn Screen,
+        make: &(impl Fn(Rank) -> P + Sync),
+        progress: &Progress,
+    ) -> Option<Result<Outcome, RunError>> {
+        let world = processes.world().expect("there are several processes");
+        let threads = match self.threads(processes.count()) {
+            Ok(threads) => threads,
+            // All find the same.
+            Err(error) => return processes.is_first().then_some(Err(error)),
+        };
+        let workers = threads * processes.count();
+        let crew = Crew::new(self, workers);
+        let team = Team { processes: world.size, me: world.me, threads, first: crew.first() / threads };
+        let found = {
+            let relay = Relay::new(team, world, screen, self.options.host_clock);
+            Findings::merge(in_threads(threads, |thread| {
+                let transport = Transport::Mpi(relay.transport(thread));
+                let mut found = crew.work(self, team.worker(thread), transport, make, false, progress);
+                found.host_times.iter_mut().for_each(|time| time.process = world.me);
+                found
+            }))
+        };
+        // What ranks printed at their very end is still here.
+        let printed = processes.gather(if processes.is_first() { Vec::new() } else { screen.collect() });
+        printed.iter().for_each(|printed| screen.show(printed));
+        let all = processes.gather(found);
+        processes.is_first().then(|| {
+            let host = HostUse { workers, processes: processes.count(), ..HostUse::default() };
+            self.conclude(Findings::merge(all), host)
+        })
+    }
+
+    /// Workers a process.
+    fn threads(&self, processes: u32) -> Result<u32, RunError> {
+        if self.platform.lookahead() == SimSpan::ZERO {
+            return Err(RunError::NoLookahead { processes });
+        }
+        let nodes = occupied_nodes(&self.sites);
+        let most = nodes.min(MOST_WORKERS);
+        if most < processes {
+            return Err(RunError::TooManyProcesses { processes, most });
+        }
+        Ok(self.options.workers.unwrap_or(1).clamp(1, most / processes))
+    }
+}

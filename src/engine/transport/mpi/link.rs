@@ -1,0 +1,239 @@
+//! What the leaders of processes do: packages to those that have something to get, and a reduction of what all bring to the
+//! agreement, at the same time.
+//!
+//! The reduction also adds up how many packages each process gets, so that everybody knows when all have come. Packages
+//! of the next round can come before those of this one, but none of the round after it: tags alternate between two.
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+
+use mpi::ffi;
+
+use crate::engine::meter::timed;
+use crate::engine::transport::Bid;
+use crate::units::SimTime;
+
+use super::wire::Package;
+use super::world::{MOST, Request, World, poll, receive_all, send};
+
+/// Tags of packages and of what is large, each in two rounds.
+const PACKAGE: [c_int; 2] = [1, 2];
+const LARGE: [c_int; 2] = [3, 4];
+
+/// Where things are in a reduced word; the number of packages for each process follows.
+const LEAST: usize = 0;
+const OWNER: usize = 1;
+const SECOND: usize = 2;
+const HANDLED: usize = 3;
+const UNTIL: usize = 4;
+const STOP: usize = 5;
+const COUNTS: usize = 6;
+
+/// What the other processes bring to an agreement, and all together.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote {
+    /// The earliest time at which another process may have an event.
+    pub others: SimTime,
+    /// What all have handled.
+    pub handled: u64,
+    /// Where the run ends for the first failure of all.
+    pub until: SimTime,
+    /// The run ends here.
+    pub stop: bool,
+}
+
+/// The leader's end of the exchange between processes.
+pub struct Link<'w> {
+    world: &'w World,
+    /// A word as one value, so that no library takes it apart.
+    datatype: ffi::MPI_Datatype,
+    combine: ffi::MPI_Op,
+    sending: Vec<Sending>,
+    round: usize,
+    /// How long to poll.
+    turns: u32,
+    clock: Option<fn() -> u64>,
+    /// How long the last exchange has waited for the others to agree.
+    pub waited: u64,
+}
+
+/// What must stay until it is sent.
+struct Sending {
+    requests: Vec<Request>,
+    _package: Package,
+}
+
+impl<'w> Link<'w> {
+    pub fn new(world: &'w World, turns: u32, clock: Option<fn() -> u64>) -> Self {
+        // SAFETY: constants of the library, which both are replaced.
+        let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
+        let length = (COUNTS + world.size as usize) as c_int;
+        // SAFETY: MPI is initialised; `combine` reads and writes values of this type.
+        unsafe {
+            ffi::MPI_Type_contiguous(length, ffi::RSMPI_UINT64_T, &mut datatype);
+            ffi::MPI_Type_commit(&mut datatype);
+            ffi::MPI_Op_create(Some(combine), 1, &mut op);
+        }
+        Link { world, datatype, combine: op, sending: Vec::new(), round: 0, turns, clock, waited: 0 }
+    }
+
+    /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees. Every leader's call goes with one of
+    /// each other's.
+    pub fn exchange(
+        &mut self,
+        bid: Bid,
+        outgoing: impl IntoIterator<Item = (u32, Package)>,
+        mut receive: impl FnMut(Package),
+        meanwhile: &mut dyn FnMut() -> bool,
+    ) -> Remote {
+        let side = self.round % 2;
+        self.round += 1;
+        self.sending.retain_mut(|sending| !sending.requests.iter_mut().all(Request::is_complete));
+        let mut word = vec![0; COUNTS + self.world.size as usize];
+        for (to, package) in outgoing {
+            word[COUNTS + to as usize] += 1;
+            self.send(to, package, side);
+        }
+        word[LEAST] = bid.queued.min(bid.sent).as_ps();
+        word[OWNER] = u64::from(self.world.me);
+        word[SECOND] = u64::MAX;
+        word[HANDLED] = bid.handled;
+        word[UNTIL] = bid.until.as_ps();
+        word[STOP] = u64::from(bid.stop);
+        let mut all = vec![0; word.len()];
+        // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
+        let mut reduction = Request::of(|request| unsafe {
+            let (mine, all) = (word.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
+            ffi::MPI_Iallreduce(mine, all, 1, self.datatype, self.combine, ffi::RSMPI_COMM_WORLD, request);
+        });
+        let (mut agreed, mut received, mut waited, mut taking) = (false, 0, 0, 0);
+        let began = self.clock.map(|clock| clock());
+        poll(self.turns, meanwhile, || {
+            if !agreed && reduction.is_complete() {
+                agreed = true;
+                waited = self.clock.map_or(0, |clock| clock() - began.unwrap_or_default()) - taking;
+            }
+            while let Some(package) = timed(self.clock, &mut taking, || take(side, self.turns)) {
+                received += 1;
+                receive(package);
+            }
+            agreed && received == all[COUNTS + self.world.me as usize]
+        });
+        self.waited = waited;
+        let others = if all[OWNER] == u64::from(self.world.me) { all[SECOND] } else { all[LEAST] };
+        Remote {
+            others: SimTime::from_ps(others),
+            handled: all[HANDLED],
+            until: SimTime::from_ps(all[UNTIL]),
+            stop: all[STOP] != 0,
+        }
+    }
+
+    fn send(&mut self, to: u32, package: Package, side: usize) {
+        let large = package.large.iter().flat_map(|data| data.chunks(MOST)).map(|part| (part, LARGE[side]));
+        let parts = std::iter::once((package.bytes.as_slice(), PACKAGE[side])).chain(large);
+        // SAFETY: the package is kept, and its bytes stay where they are, until the requests are complete.
+        let requests = parts.map(|(part, tag)| unsafe { send(part, to, tag) }).collect();
+        self.sending.push(Sending { requests, _package: package });
+    }
+}
+
+impl Drop for Link<'_> {
+    /// What is sent is received in the same round by processes that go on; in a panic nobody waits.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.sending.drain(..).for_each(std::mem::forget);
+            return;
+        }
+        for sending in &mut self.sending {
+            sending.requests.iter_mut().for_each(|request| poll(self.turns, &mut || false, || request.is_complete()));
+        }
+        // SAFETY: both were made by `new`, and no operation uses them any more.
+        unsafe {
+            ffi::MPI_Op_free(&mut self.combine);
+            ffi::MPI_Type_free(&mut self.datatype);
+        }
+    }
+}
+
+/// A package that has come for this round, with what is large.
+fn take(side: usize, turns: u32) -> Option<Package> {
+    let (mut flag, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::uninit());
+    // SAFETY: the status is written if there is a message, and not looked at otherwise.
+    let (from, size) = unsafe {
+        let any = ffi::RSMPI_ANY_SOURCE;
+        ffi::MPI_Iprobe(any, PACKAGE[side], ffi::RSMPI_COMM_WORLD, &mut flag, status.as_mut_ptr());
+        if flag == 0 {
+            return None;
+        }
+        let status = status.assume_init();
+        let mut size = 0;
+        ffi::MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut size);
+        (status.MPI_SOURCE as u32, size as usize)
+    };
+    let mut package = Package { bytes: vec![0; size], large: Vec::new() };
+    receive_all(&mut package.bytes, from, PACKAGE[side], turns);
+    for size in package.sizes() {
+        let mut data = Box::new(vec![0; size]);
+        receive_all(&mut data, from, LARGE[side], turns);
+        package.large.push(data);
+    }
+    Some(package)
+}
+
+/// Combines two words: the two least times and whose the first is, sums, and whether anybody wants to stop. Called by MPI.
+unsafe extern "C" fn combine(
+    from: *mut c_void,
+    into: *mut c_void,
+    count: *mut c_int,
+    datatype: *mut ffi::MPI_Datatype,
+) {
+    let mut bytes = 0;
+    // SAFETY: MPI gives as many words of the datatype as it says.
+    let (from, into, length) = unsafe {
+        ffi::MPI_Type_size(*datatype, &mut bytes);
+        let length = bytes as usize / size_of::<u64>();
+        let all = length * *count as usize;
+        let from = std::slice::from_raw_parts(from.cast::<u64>(), all);
+        (from, std::slice::from_raw_parts_mut(into.cast::<u64>(), all), length)
+    };
+    from.chunks(length).zip(into.chunks_mut(length)).for_each(|(from, into)| merge(from, into));
+}
+
+fn merge(from: &[u64], into: &mut [u64]) {
+    let (mine, theirs) = ((into[LEAST], into[OWNER]), (from[LEAST], from[OWNER]));
+    if theirs < mine {
+        into[SECOND] = from[SECOND].min(mine.0);
+        (into[LEAST], into[OWNER]) = theirs;
+    } else {
+        into[SECOND] = into[SECOND].min(theirs.0);
+    }
+    into[HANDLED] += from[HANDLED];
+    into[UNTIL] = into[UNTIL].min(from[UNTIL]);
+    into[STOP] |= from[STOP];
+    into[COUNTS..].iter_mut().zip(&from[COUNTS..]).for_each(|(mine, theirs)| *mine += theirs);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(owner: u64, least: u64, stop: u64) -> Vec<u64> {
+        vec![least, owner, u64::MAX, owner, 100 - owner, stop, 1, owner]
+    }
+
+    #[test]
+    fn words_combine_to_the_two_least_times_in_any_order() {
+        let words = [word(0, 7, 0), word(1, 5, 0), word(2, 5, 1), word(3, 9, 0)];
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
+            let mut all = words[order[0]].clone();
+            order[1..].iter().for_each(|&next| merge(&words[next], &mut all));
+            assert_eq!(all, [5, 1, 5, 6, 97, 1, 4, 6]);
+        }
+        let mut pair = words[0].clone();
+        let mut other = words[3].clone();
+        merge(&words[1], &mut other);
+        merge(&other, &mut pair);
+        assert_eq!(pair[..3], [5, 1, 7]);
+    }
+}

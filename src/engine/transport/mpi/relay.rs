@@ -1,0 +1,143 @@
+//! How the threads of a process and their leader hand each other packages and what is agreed on.
+//!
+//! A round: the threads pack what is for other processes, and exchange among themselves; the leader exchanges with the other
+//! processes while the rest wait at a gate; behind it each unpacks what has come for it. Packing and unpacking, which is
+//! most of the work, is done by all.
+
+use std::sync::Mutex;
+
+use crate::engine::meter::timed;
+use crate::engine::processes::Screen;
+use crate::engine::transport::gate::Gate;
+use crate::engine::transport::{Agreement, Batch, Bid, Hub, ThreadsTransport};
+use crate::units::SimTime;
+
+use super::link::{Link, Remote};
+use super::team::Team;
+use super::wire::{self, Addressee, Package};
+use super::world::World;
+
+/// What the threads of a process share.
+pub struct Relay<'w> {
+    team: Team,
+    world: &'w World,
+    screen: &'w dyn Screen,
+    clock: Option<fn() -> u64>,
+    hub: Hub,
+    gate: Gate,
+    /// By thread; no lock is ever contended.
+    outbound: Vec<Mutex<Vec<(u32, Package)>>>,
+    inbound: Vec<Mutex<Vec<Package>>>,
+    remote: Mutex<Option<Remote>>,
+}
+
+const LOCKED: &str = "no worker panics here";
+
+impl<'w> Relay<'w> {
+    pub fn new(team: Team, world: &'w World, screen: &'w dyn Screen, clock: Option<fn() -> u64>) -> Self {
+        let threads = team.threads as usize;
+        let busy = world.busy(team.threads);
+        Relay {
+            team,
+            world,
+            screen,
+            clock,
+            hub: Hub::new(team.threads, busy, clock),
+            gate: Gate::new(threads, busy as usize),
+            outbound: (0..threads).map(|_| Mutex::default()).collect(),
+            inbound: (0..threads).map(|_| Mutex::default()).collect(),
+            remote: Mutex::new(None),
+        }
+    }
+
+    /// The transport of a thread. Thread 0 leads: it must be the one that started MPI.
+    pub fn transport(&self, thread: u32) -> MpiTransport<'_> {
+        MpiTransport {
+            relay: self,
+            thread: thread as usize,
+            threads: self.hub.transport(thread),
+            link: (thread == 0).then(|| Link::new(self.world, self.world.turns(self.team.threads), self.clock)),
+            round: 0,
+            waited: 0,
+        }
+    }
+
+    /// Exchanges with the other processes for all threads.
+    fn lead(&self, link: &mut Link<'_>, bid: Bid, meanwhile: &mut dyn FnMut() -> bool) {
+        let printed = if self.team.me == 0 { Vec::new() } else { self.screen.collect() };
+        let last = (!printed.is_empty()).then(|| (0, Package::printed(printed)));
+        let packages = self.outbound.iter().flat_map(|outbound| std::mem::take(&mut *outbound.lock().expect(LOCKED)));
+        let receive = |mut package: Package| match package.addressee() {
+            Addressee::Thread(thread) => self.inbound[thread].lock().expect(LOCKED).push(package),
+            Addressee::Screen => package.large.drain(..).for_each(|printed| self.screen.show(&printed)),
+        };
+        let remote = link.exchange(bid, packages.chain(last), receive, meanwhile);
+        *self.remote.lock().expect(LOCKED) = Some(remote);
+    }
+}
+
+/// One worker's end of the transport over MPI.
+pub struct MpiTransport<'a> {
+    relay: &'a Relay<'a>,
+    thread: usize,
+    threads: ThreadsTransport<'a>,
+    link: Option<Link<'a>>,
+    round: usize,
+    /// How long the last exchange has waited.
+    pub(in crate::engine::transport) waited: u64,
+}
+
+impl MpiTransport<'_> {
+    pub(in crate::engine::transport) fn exchange(
+        &mut self,
+        bid: Bid,
+        outgoing: &mut [Batch],
+        incoming: &mut Batch,
+        meanwhile: &mut dyn FnMut() -> bool,
+    ) -> Agreement {
+        let relay = self.relay;
+        let team = relay.team;
+        {
+            let mut outbound = relay.outbound[self.thread].lock().expect(LOCKED);
+            for (worker, batch) in (0..).zip(outgoing.iter_mut()).filter(|(_, batch)| !batch.is_empty()) {
+                let (process, thread) = team.place(worker);
+                if process != team.me {
+                    wire::pack(batch, thread, |package| outbound.push((process, package)));
+                }
+            }
+        }
+        let first = team.worker(0) as usize;
+        let here = self.threads.exchange(bid, &mut outgoing[first..first + team.threads as usize], incoming, meanwhile);
+        self.waited = self.threads.waited;
+        if let Some(link) = &mut self.link {
+            // What this thread has is others' to the other processes.
+            let Agreement { others, handled, until, stop } = here;
+            let bid = Bid { queued: others.min(bid.queued), sent: SimTime::NEVER, handled, until, stop };
+            relay.lead(link, bid, meanwhile);
+            self.waited += link.waited;
+        }
+        let whole = timed(relay.clock, &mut self.waited, || relay.gate.wait(self.round, meanwhile));
+        self.round += 1;
+        let remote = *relay.remote.lock().expect(LOCKED);
+        let Some(remote) = remote.filter(|_| whole) else {
+            return Agreement { others: SimTime::NEVER, handled: 0, until: SimTime::NEVER, stop: true };
+        };
+        for package in std::mem::take(&mut *relay.inbound[self.thread].lock().expect(LOCKED)) {
+            package.unpack(incoming);
+        }
+        Agreement {
+            others: here.others.min(remote.others),
+            handled: remote.handled,
+            until: remote.until,
+            stop: remote.stop,
+        }
+    }
+}
+
+impl Drop for MpiTransport<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.relay.gate.tear_down();
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Which process has which worker.
+
+/// The workers of all processes, equally many in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Team {
+    /// How many processes.
+    pub processes: u32,
+    /// This process.
+    pub me: u32,
+    /// Workers a process.
+    pub threads: u32,
+    /// The block of workers that process 0 has.
+    pub first: u32,
+}
+
+impl Team {
+    /// The worker of a thread of this process.
+    pub fn worker(&self, thread: u32) -> u32 {
+        (self.me + self.first) % self.processes * self.threads + thread
+    }
+
+    /// The process and the thread of a worker.
+    pub fn place(&self, worker: u32) -> (u32, u32) {
+        ((worker / self.threads + self.processes - self.first) % self.processes, worker % self.threads)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_worker_has_one_place_and_the_first_process_has_the_block_asked_for() {
+        for (processes, threads, first) in [(1, 1, 0), (3, 2, 0), (4, 3, 2), (2, 5, 1)] {
+            let team = |me| Team { processes, me, threads, first };
+            let workers = (0..processes).flat_map(|me| (0..threads).map(move |thread| (me, thread)));
+            let mut found: Vec<u32> = workers
+                .map(|(me, thread)| {
+                    let worker = team(me).worker(thread);
+                    assert_eq!(team(0).place(worker), (me, thread));
+                    worker
+                })
+                .collect();
+            assert_eq!(found[0], first * threads);
+            found.sort_unstable();
+            assert!(found.into_iter().eq(0..processes * threads));
+        }
+    }
+}

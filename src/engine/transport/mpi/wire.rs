@@ -1,0 +1,197 @@
+//! The form in which batches travel between processes.
+//!
+//! ```text
+//! thread: u32 | large: u32 | (event [path] [data])… | size: u64, one for each large
+//! ```
+//!
+//! Events, their paths and data are in postcard's format. Data of an event that has some follow it, unless they are large: these travel
+//! behind the package by themselves, from the buffer of the sender to that of the receiver. The numbers around are
+//! little-endian. Both ends are the same version of mcpsim, which `World::join` checks.
+
+use crate::engine::event::Event;
+use crate::engine::paths::Path;
+use crate::engine::payloads::PayloadSlot;
+use crate::engine::trail::Point;
+use crate::engine::transport::Batch;
+use crate::rank::Data;
+
+/// Data of at least so many bytes travel by themselves.
+const LARGE: usize = 32 << 10;
+/// A package that has grown to so many bytes is sent.
+const FULL: usize = 64 << 20;
+/// The thread that stands for the process: what ranks print.
+const SCREEN: u32 = u32::MAX;
+const PRELUDE: usize = 8;
+const EXPECT: &str = "what a process of the same version has packed";
+
+/// A batch, or a part of one, for a thread of another process.
+#[derive(Debug)]
+pub struct Package {
+    /// As the head of this file draws it.
+    pub bytes: Vec<u8>,
+    /// What travels behind it.
+    pub large: Vec<Data>,
+}
+
+/// For whom a package is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addressee {
+    /// A thread of the process.
+    Thread(usize),
+    /// Who shows what ranks print.
+    Screen,
+}
+
+impl Package {
+    fn to(thread: u32) -> Package {
+        Package { bytes: [thread.to_le_bytes(), [0; 4]].concat(), large: Vec::new() }
+    }
+
+    /// What ranks have printed, for process 0.
+    pub fn printed(printed: Vec<u8>) -> Package {
+        let mut package = Package::to(SCREEN);
+        package.large.push(Box::new(printed));
+        package.close();
+        package
+    }
+
+    /// Enters what is large.
+    fn close(&mut self) {
+        self.bytes[4..PRELUDE].copy_from_slice(&(self.large.len() as u32).to_le_bytes());
+        self.large.iter().for_each(|data| self.bytes.extend((data.len() as u64).to_le_bytes()));
+    }
+
+    /// Who gets it.
+    pub fn addressee(&self) -> Addressee {
+        match u32::from_le_bytes(self.bytes[..4].try_into().expect(EXPECT)) {
+            SCREEN => Addressee::Screen,
+            thread => Addressee::Thread(thread as usize),
+        }
+    }
+
+    /// The sizes of what travels behind it.
+    pub fn sizes(&self) -> Vec<usize> {
+        let size = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect(EXPECT)) as usize;
+        self.bytes[self.end()..].chunks(8).map(size).collect()
+    }
+
+    /// Where the sizes begin.
+    fn end(&self) -> usize {
+        let large = u32::from_le_bytes(self.bytes[4..PRELUDE].try_into().expect(EXPECT));
+        self.bytes.len() - large as usize * 8
+    }
+
+    /// Adds the events to `incoming`.
+    pub fn unpack(mut self, incoming: &mut Batch) {
+        let large = std::mem::take(&mut self.large);
+        let mut large = large.into_iter();
+        let mut rest = &self.bytes[PRELUDE..self.end()];
+        while !rest.is_empty() {
+            let (mut event, behind) = postcard::take_from_bytes::<Event>(rest).expect(EXPECT);
+            rest = behind;
+            if event.body.path_mut().is_some() {
+                let (path, behind) = postcard::take_from_bytes::<(Path, Option<Point>)>(rest).expect(EXPECT);
+                rest = behind;
+                incoming.paths.push(path.0);
+                incoming.origins.extend(path.1);
+            }
+            if has_data(&mut event) {
+                let (data, behind) = postcard::take_from_bytes::<Option<&[u8]>>(rest).expect(EXPECT);
+                rest = behind;
+                let data = data.map_or_else(|| large.next().expect(EXPECT), |data| Box::new(data.to_vec()));
+                incoming.payloads.push(Some(data));
+            }
+            incoming.events.push(event);
+        }
+    }
+}
+
+fn has_data(event: &mut Event) -> bool {
+    event.body.payload_mut().is_some_and(|slot| *slot != PayloadSlot::NONE)
+}
+
+/// Empties `batch` into packages for `thread` of another process.
+pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
+    let mut data = batch.payloads.drain(..);
+    let (mut paths, mut origins) = (batch.paths.drain(..), batch.origins.drain(..));
+    let mut package = Package::to(thread);
+    for mut event in batch.events.drain(..) {
+        if package.bytes.len() >= FULL {
+            package.close();
+            send(std::mem::replace(&mut package, Package::to(thread)));
+        }
+        let mut bytes = std::mem::take(&mut package.bytes);
+        bytes = postcard::to_extend(&event, bytes).expect("a vector takes everything");
+        if event.body.path_mut().is_some() {
+            let path = (paths.next().expect("the path of every event that has one"), origins.next());
+            bytes = postcard::to_extend(&path, bytes).expect("a vector takes everything");
+        }
+        if has_data(&mut event) {
+            let data = data.next().flatten().expect("the data of every event that has some");
+            let near = (data.len() < LARGE).then_some(data.as_slice());
+            bytes = postcard::to_extend(&near, bytes).expect("a vector takes everything");
+            if near.is_none() {
+                package.large.push(data);
+            }
+        }
+        package.bytes = bytes;
+    }
+    package.close();
+    send(package);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::event::{Body, EventKey, Parcel};
+    use crate::engine::payloads::Payloads;
+    use crate::units::{Bytes, SimTime};
+
+    fn event(number: u64, payload: PayloadSlot) -> Event {
+        let time = SimTime::from_ps(u64::MAX - number);
+        let key = EventKey { time, to: number as u32, from: u32::MAX - 1, sequence: u32::MAX };
+        let size = Bytes::new(number);
+        let parcel = Parcel { context: u32::MAX, tag: 7, size, rendezvous: Some(9), payload };
+        let (send, recv, left, load) = (3, u32::MAX, SimTime::ZERO, 5);
+        let body = match number % 4 {
+            0 => Body::Head { parcel, left, load },
+            1 => Body::Grant { send, recv },
+            2 => Body::Data { send, recv, size, left, load },
+            _ => Body::End { send },
+        };
+        Event { key, body }
+    }
+
+    #[test]
+    fn what_is_unpacked_is_what_was_packed() {
+        let (mut batch, mut payloads) = (Batch::default(), Payloads::default());
+        let mut expected = Vec::new();
+        for number in 0..100u64 {
+            let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number / 4 % 5) as usize];
+            let data = (number % 8 == 0).then(|| Box::new(vec![number as u8; size]));
+            expected.push((format!("{:?}", event(number, PayloadSlot::NONE)), data.clone()));
+            batch.push(event(number, payloads.put(data)), &mut payloads);
+        }
+        let mut packages = Vec::new();
+        pack(&mut batch, 4, |package| packages.push(package));
+        assert!(batch.is_empty() && packages.len() == 1);
+        let package = packages.pop().unwrap();
+        assert_eq!(package.addressee(), Addressee::Thread(4));
+        assert!(package.sizes().iter().copied().eq(package.large.iter().map(|data| data.len())));
+        let mut incoming = Batch::default();
+        package.unpack(&mut incoming);
+        let mut payloads = Payloads::default();
+        let events: Vec<Event> = incoming.drain(&mut payloads).collect();
+        let found = events.into_iter().map(|mut event| {
+            let slot = event.body.payload_mut().map(|slot| std::mem::replace(slot, PayloadSlot::NONE));
+            (format!("{event:?}"), slot.and_then(|slot| payloads.take(slot)))
+        });
+        assert!(found.eq(expected));
+    }
+
+    #[test]
+    fn what_is_printed_travels_by_itself() {
+        let package = Package::printed(b"letters".to_vec());
+        assert_eq!((package.addressee(), package.sizes()), (Addressee::Screen, vec![7]));
+    }
+}

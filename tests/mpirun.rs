@@ -1,0 +1,22 @@
+//! One simulation in several host processes, under the real `mpirun` of every MPI library of the machine: the same
+//! Outcome and the same output as one process has, and every way to fail ends all processes.
+//!
+//! The tests build mcpsim with the feature `mpi` for each library, in directories of their own below `target`. Where there is no
+//! library, or no libclang to build with, they say so and do without.
+
+#[path = "workloads/cases.rs"]
+mod cases;
+#[path = "mpirun/failures.rs"]
+mod failures;
+#[path = "mpirun/hosts.rs"]
+mod hosts;
+#[path = "mpirun/matrix.rs"]
+mod matrix;
+#[path = "mpirun/programs.rs"]
+mod programs;
+#[allow(dead_code)]
+#[path = "support/real.rs"]
+mod real;
+#[allow(dead_code)]
+#[path = "support/binary.rs"]
+mod support;

@@ -1,0 +1,226 @@
+//! Ways to fail in several processes: all of them end, the user is told once, and no result is half written.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::hosts::{HostMpi, host_mpi, host_mpis};
+use super::real::{compile, directory, file, limited, told};
+use super::support::{Ran, mcpsim};
+
+/// The program of a source beside this file, if there is an MPI.
+fn program(name: &str) -> Option<(TempDir, PathBuf)> {
+    if host_mpis().is_empty() {
+        return None;
+    }
+    let directory = directory();
+    let program = directory.path().join(name);
+    compile(&file(&format!("tests/mpirun/{name}.c")), "-O1", &program).unwrap();
+    Some((directory, program))
+}
+
+/// What mcpsim itself said on stderr, among what launchers say.
+fn errors(ran: &Ran) -> Vec<&str> {
+    ran.stderr.lines().filter(|line| line.starts_with("error: ") || line.starts_with("note: ")).collect()
+}
+
+#[test]
+fn however_a_program_ends_it_is_told_once_with_the_exit_code_of_one_process() {
+    let Some((_directory, program)) = program("told") else { return };
+    for mpi in host_mpis() {
+        for (end, code, said) in [
+            ("abort", 7, "error: rank 7 called MPI_Abort with code 7 at virtual time "),
+            ("crash", 4, "error: rank 7 crashed with signal 11 (SIGSEGV) at virtual time "),
+            ("exit", 5, "error: rank 7 exited with code 5 at virtual time "),
+            ("return", 6, "note: rank 7 ended with exit code 6"),
+            ("deadlock", 3, "error: deadlock: 8 ranks wait and nobody can go on (0 finished)"),
+            ("truncate", 1, "error: rank 7 "),
+        ] {
+            let line = format!("--nct 4,2,1 --compute skip {} {end}", program.display());
+            let alone = mpi.run(1, &line);
+            assert_eq!(alone.code, Some(code), "{}", told(end, &alone));
+            let ran = mpi.run(3, &line);
+            let what = format!("{} {end}", mpi.name);
+            assert_eq!(ran.code, Some(code), "{}", told(&what, &ran));
+            assert_eq!(errors(&ran), errors(&alone), "{}", told(&what, &ran));
+            assert!(errors(&ran).len() == 1 && errors(&ran)[0].starts_with(said), "{}", told(&what, &ran));
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_for_all_processes_is_told_once() {
+    for mpi in host_mpis() {
+        for (line, said) in [
+            ("--bogus", "error: unexpected argument '--bogus' found"),
+            ("nothing.toml", "error: nothing.toml: no such file"),
+            ("--json /dev/full workloads/ring.toml", "error: cannot write /dev/full: No space left on device"),
+            (
+                "--nct 1,2,2 workloads/ring.toml",
+                "error: 2 host processes, but at most 1 can have a part: a process has whole nodes with ranks",
+            ),
+            (
+                "--nct 2,1,1 --set platform.inter_node.latency=0s --set platform.inter_node.handshake=0s workloads/ring.toml",
+                "error: 2 host processes, but messages between nodes take no time",
+            ),
+            ("--max-events 100 workloads/ring.toml", "error: more than 100 events, as --max-events allows"),
+        ] {
+            let ran = mpi.run(2, line);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", told(line, &ran));
+            assert!(errors(&ran).len() == 1 && errors(&ran)[0].starts_with(said), "{}", told(line, &ran));
+        }
+        let ran = mpi.run(2, "--help");
+        assert_eq!((ran.code, ran.stdout.matches("Usage:").count()), (Some(0), 1), "{}", told("--help", &ran));
+    }
+}
+
+#[test]
+fn what_only_one_process_cannot_do_is_told_with_its_name() {
+    let directory = directory();
+    let script = directory.path().join("script");
+    let text = "case ${OMPI_COMM_WORLD_RANK-}${PMI_RANK-} in 1) export TMPDIR=/nonexistent ;; esac\nexec \"$@\"\n";
+    fs::write(&script, text).unwrap();
+    for mpi in host_mpis() {
+        let mut command = mpi.launch(3, Path::new("sh"));
+        command.args([&script, &mpi.binary]).args(["--nct", "4,1,1", "workloads/empty-c.toml"]);
+        let ran = limited(&command);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", told(mpi.name, &ran));
+        let [error] = errors(&ran)[..] else { panic!("{}", told(mpi.name, &ran)) };
+        assert!(error.starts_with("error: process 1 on "), "{error}");
+        assert!(error.contains(": no temporary directory: "), "{error}");
+    }
+}
+
+#[test]
+fn a_build_without_mpi_says_once_how_to_build_one_with() {
+    for mpi in host_mpis() {
+        let binary = mcpsim(Path::new(".")).get_program().to_owned();
+        let ran = limited(mpi.launch(3, Path::new(&binary)).arg("workloads/ring.toml"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", told(mpi.name, &ran));
+        let [error] = errors(&ran)[..] else { panic!("{}", told(mpi.name, &ran)) };
+        assert!(error.contains("cargo build --release --features mpi"), "{error}");
+    }
+}
+
+#[test]
+fn the_launcher_of_another_library_is_found_out() {
+    let (Some(open_mpi), Some(mpich)) = (host_mpi("openmpi"), host_mpi("mpich")) else { return };
+    let ran = limited(mpich.launch(2, &open_mpi.binary).arg("workloads/ring.toml"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", told("mpich", &ran));
+    let [error] = errors(&ran)[..] else { panic!("{}", told("mpich", &ran)) };
+    assert!(error.contains("finds no other: start it with that library's own launcher"), "{error}");
+}
+
+/// A run that does not end by itself.
+struct Endless {
+    launcher: Child,
+    output: BufReader<ChildStdout>,
+    /// The process of each rank.
+    pids: Vec<i32>,
+}
+
+impl Endless {
+    /// Starts it in three processes, and waits until all of its ranks are there.
+    fn start(mpi: &HostMpi, program: &Path, json: &Path) -> Endless {
+        let mut inner = mpi.launch(3, &mpi.binary);
+        inner.args(["--nct", "3,1,1", "--quiet", "--json"]).args([json, program]);
+        let mut command = Command::new("timeout");
+        // Signals that reach `timeout` are passed on to its child.
+        command.args(["--foreground", "--kill-after=10", "100"]).arg(inner.get_program()).args(inner.get_args());
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
+        let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(launcher.stdout.take().unwrap());
+        let mut pids = vec![0; 3];
+        for _ in 0..3 {
+            let mut line = String::new();
+            output.read_line(&mut line).unwrap();
+            let (rank, pid) = line.trim().split_once(' ').unwrap_or_else(|| panic!("{}: {line:?}", mpi.name));
+            pids[rank.parse::<usize>().unwrap()] = pid.parse().unwrap();
+        }
+        Endless { launcher, output, pids }
+    }
+
+    /// What it did until its end.
+    fn end(mut self) -> Ran {
+        let mut stdout = String::new();
+        self.output.read_to_string(&mut stdout).unwrap();
+        let mut stderr = String::new();
+        self.launcher.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        let code = self.launcher.wait().unwrap().code();
+        for pid in self.pids {
+            assert!(!Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is still there\n{stderr}");
+        }
+        Ran { code, stdout, stderr }
+    }
+}
+
+fn signal(name: &str, pid: i32) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn when_a_process_is_killed_all_end_without_a_result() {
+    let Some((directory, program)) = program("endless") else { return };
+    let json = directory.path().join("outcome.json");
+    for mpi in host_mpis() {
+        for victim in [0, 2] {
+            let endless = Endless::start(mpi, &program, &json);
+            signal("KILL", endless.pids[victim]);
+            let ran = endless.end();
+            assert!(!matches!(ran.code, Some(0 | 124)), "{}", told(mpi.name, &ran));
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{}", told(mpi.name, &ran));
+        }
+    }
+}
+
+#[test]
+fn when_the_launcher_is_interrupted_all_end_and_the_user_is_told_once() {
+    let Some((directory, program)) = program("endless") else { return };
+    let json = directory.path().join("outcome.json");
+    for mpi in host_mpis() {
+        for name in ["INT", "TERM"] {
+            let endless = Endless::start(mpi, &program, &json);
+            signal(name, endless.launcher.id() as i32);
+            let ran = endless.end();
+            assert_ne!(ran.code, Some(124), "{}", told(mpi.name, &ran));
+            let [error] = errors(&ran)[..] else { panic!("{}", told(&format!("{} {name}", mpi.name), &ran)) };
+            assert!(error.starts_with("error: interrupted at virtual time "), "{error}");
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{}", told(mpi.name, &ran));
+        }
+    }
+}
+
+#[test]
+fn when_one_process_is_interrupted_all_end_as_one_process_does() {
+    let Some((directory, program)) = program("endless") else { return };
+    let json = directory.path().join("outcome.json");
+    for mpi in host_mpis() {
+        let endless = Endless::start(mpi, &program, &json);
+        signal("INT", endless.pids[1]);
+        let ran = endless.end();
+        assert_eq!(ran.code, Some(130), "{}", told(mpi.name, &ran));
+        assert_eq!(errors(&ran).len(), 1, "{}", told(mpi.name, &ran));
+    }
+}
+
+/// MPI calls from a thread that is no rank's end the process from within.
+#[test]
+fn when_one_process_must_end_at_once_all_do() {
+    if host_mpis().is_empty() {
+        return;
+    }
+    let directory = directory();
+    let program = directory.path().join("crash");
+    compile(&file("tests/real/crash.c"), "-O1 -w -pthread", &program).unwrap();
+    for mpi in host_mpis() {
+        let line = format!("--nct 4,1,1 --compute skip {} thread_mpi", program.display());
+        let alone = mpi.run(1, &line);
+        let ran = mpi.run(2, &line);
+        assert_eq!(ran.code, alone.code, "{}", told(mpi.name, &ran));
+        assert_eq!(errors(&ran), errors(&alone), "{}", told(mpi.name, &ran));
+    }
+}

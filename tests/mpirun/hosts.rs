@@ -1,0 +1,118 @@
+//! Builds of mcpsim with the feature `mpi`, and their launchers.
+
+use std::env;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use super::real::{limited, told};
+use super::support::Ran;
+
+/// A build of mcpsim for an MPI library.
+pub struct HostMpi {
+    pub name: &'static str,
+    launcher: &'static str,
+    is_open_mpi: bool,
+    pub binary: PathBuf,
+}
+
+/// Commands by which the libraries are installed. On Debian both have their own, and one of them the plain ones.
+const COMMANDS: [[&str; 3]; 3] = [
+    ["openmpi", "mpicc.openmpi", "mpirun.openmpi"],
+    ["mpich", "mpicc.mpich", "mpirun.mpich"],
+    ["plain", "mpicc", "mpirun"],
+];
+
+/// Variables by which launchers tell a process that it is one of several.
+const LAUNCHED: [&str; 5] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"];
+
+impl HostMpi {
+    /// The build for the library of these commands, if they are there; or why there is none.
+    fn build([name, compiler, launcher]: [&'static str; 3]) -> Option<Result<HostMpi, String>> {
+        let path = env::var_os("PATH")?;
+        let there = |command: &&str| env::split_paths(&path).any(|directory| directory.join(command).is_file());
+        if ![compiler, launcher].iter().all(there) {
+            return None;
+        }
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join(format!("mpi-{name}"));
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--locked", "--quiet", "--features", "mpi", "--target-dir"]).arg(&target);
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).env("MPICC", compiler).stdin(Stdio::null());
+        let output = cargo.output().expect("cargo starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            // A machine without libclang cannot build it; all else is an error of ours.
+            assert!(said.contains("Unable to find libclang"), "cargo build --features mpi, MPICC={compiler}:\n{said}");
+            return Some(Err("libclang, which the build needs, is not found".to_owned()));
+        }
+        let version = limited(Command::new(launcher).arg("--version"));
+        let is_open_mpi = ["Open MPI", "OpenRTE"].iter().any(|word| version.stdout.contains(word));
+        Some(Ok(HostMpi { name, launcher, is_open_mpi, binary: target.join("debug/mcpsim") }))
+    }
+
+    /// The launcher with so many processes of `binary`, in the project's directory.
+    pub fn launch(&self, processes: u32, binary: &Path) -> Command {
+        let mut command = Command::new(self.launcher);
+        command.current_dir(env!("CARGO_MANIFEST_DIR"));
+        LAUNCHED.iter().for_each(|name| _ = command.env_remove(name));
+        if self.is_open_mpi {
+            command.args(["--oversubscribe", "--bind-to", "none"]);
+            command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+        }
+        command.args(["-n", &processes.to_string()]).arg(binary);
+        command
+    }
+
+    /// Runs mcpsim with the words of `line` in so many processes; in one, without a launcher.
+    pub fn run(&self, processes: u32, line: &str) -> Ran {
+        let mut command = match processes {
+            1 => Command::new(&self.binary),
+            _ => self.launch(processes, &self.binary),
+        };
+        LAUNCHED.iter().for_each(|name| _ = command.env_remove(name));
+        limited(command.current_dir(env!("CARGO_MANIFEST_DIR")).args(line.split_whitespace()))
+    }
+
+    /// The Outcome of a run that ends well, and of it what it says of the host.
+    pub fn outcome(&self, processes: u32, line: &str) -> (Value, Value) {
+        let ran = self.run(processes, &format!("--quiet --json - {line}"));
+        let what = format!("{}, {processes} processes: mcpsim {line}", self.name);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", told(&what, &ran));
+        let mut outcome: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", told(&what, &ran)));
+        let host = outcome.as_object_mut().unwrap().remove("host").unwrap();
+        (outcome, host)
+    }
+}
+
+/// The libraries for which mcpsim can be built here. Says on stderr which are left out.
+pub fn host_mpis() -> &'static [HostMpi] {
+    static FOUND: OnceLock<Vec<HostMpi>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        // What `eprintln!` says is not shown if the test passes.
+        let say = |text: &str| writeln!(std::io::stderr(), "{text}").expect("stderr can be written");
+        let mut found = Vec::new();
+        for commands in COMMANDS {
+            // The plain commands are those of one of the others.
+            if commands[0] == "plain" && !found.is_empty() {
+                continue;
+            }
+            match HostMpi::build(commands) {
+                Some(Ok(mpi)) => found.push(mpi),
+                Some(Err(why)) => say(&format!("mcpsim is not built for the MPI of {}: {why}", commands[1])),
+                None => {}
+            }
+        }
+        if found.is_empty() {
+            say("runs in several processes are not tested: no MPI that mcpsim can be built for");
+        }
+        found
+    })
+}
+
+/// The one of these commands, if there is one.
+pub fn host_mpi(name: &str) -> Option<&'static HostMpi> {
+    host_mpis().iter().find(|mpi| mpi.name == name || mpi.name == "plain" && name == "openmpi")
+}

@@ -1,0 +1,97 @@
+//! Real programs in several processes: they print and predict what they do in one.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::hosts::{HostMpi, host_mpis};
+use super::real::{compile, directory, file, told};
+use super::support::{Ran, finish};
+
+/// Programs of `workloads/c`, and arguments that make them short.
+const CASES: [(&str, &str); 13] = [
+    ("alltoall", "5000 2"),
+    ("empty", ""),
+    ("halo3d", "20000 2"),
+    ("heat3d", "16 6 -s poles -v blocking"),
+    ("hpl", "100 16"),
+    ("is", "S"),
+    ("jacobi3d", "16 12 8 5"),
+    ("ljj", "400 20"),
+    ("pi", "10000 -v ring"),
+    ("pingpong", "100000 3"),
+    ("prime", "2000"),
+    ("ring", "2 100000"),
+    ("sort", "2000"),
+];
+
+/// What a run printed in order, and its Outcome without the host.
+fn ran(mpi: &HostMpi, processes: u32, line: &str) -> (Vec<String>, Value) {
+    let directory = directory();
+    let json = directory.path().join("outcome.json");
+    let ran = mpi.run(processes, &format!("--quiet --compute skip --json {} {line}", json.display()));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", told(&format!("{} {line}", mpi.name), &ran));
+    let mut outcome: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    outcome.as_object_mut().unwrap().remove("host");
+    // Lines of ranks of different nodes come in any order.
+    let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+    lines.sort();
+    (lines, outcome)
+}
+
+#[test]
+fn every_program_is_the_same_in_several_processes() {
+    if host_mpis().is_empty() {
+        return;
+    }
+    let directory = directory();
+    for (name, arguments) in CASES {
+        let program = directory.path().join(name);
+        compile(&file(&format!("workloads/c/{name}.c")), "-O1", &program).unwrap();
+        for mpi in host_mpis() {
+            let line = |threads| format!("--nct 4,2,2 --workers {threads} {} {arguments}", program.display());
+            let reference = ran(mpi, 1, &line(1));
+            for (processes, threads) in [(2, 1), (3, 1), (2, 2)] {
+                let found = ran(mpi, processes, &line(threads));
+                assert!(found == reference, "{} {name} in {processes} x {threads}: {:?}", mpi.name, found.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_program_is_compiled_by_one_process_for_all() {
+    for mpi in host_mpis() {
+        let line = "--nct 2,1,2 --set app.program.arguments=[\"S\"] workloads/is-c.toml";
+        assert!(ran(mpi, 2, line) == ran(mpi, 1, line), "{}", mpi.name);
+    }
+}
+
+#[test]
+fn ranks_see_the_simulated_mpi_one_environment_and_the_stdin_of_the_run() {
+    if host_mpis().is_empty() {
+        return;
+    }
+    let directory = directory();
+    let [program, places] = ["told", "places"].map(|name| directory.path().join(name));
+    compile(&file("tests/mpirun/told.c"), "-O1", &program).unwrap();
+    // Rank 0 is on the last node, and must be in the process that has stdin.
+    fs::write(&places, "3 0 0\n2 0 0\n1 0 0\n0 0 0\n").unwrap();
+    for mpi in host_mpis() {
+        let mut command = mpi.launch(3, &mpi.binary);
+        command.args(["--quiet", "--nct", "4,1,1", "--tag-output", "--placement"]).args([&places, &program]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"a line\n").unwrap();
+        let Ran { code, stdout, stderr } = finish(child.wait_with_output().unwrap());
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", mpi.name);
+        let mut lines: Vec<&str> = stdout.lines().collect();
+        lines.sort_unstable();
+        let line = |rank: u32| {
+            let read = if rank == 0 { "a line" } else { "" };
+            format!("[{rank}:out] {rank} of 4, mcpsim 1, launched 0, read \"{read}\"")
+        };
+        assert_eq!(lines, (0..4).map(line).collect::<Vec<_>>(), "{}", mpi.name);
+    }
+}

@@ -1,0 +1,39 @@
+//! The described applications that come with mcpsim, in forms and sizes for tests.
+
+/// A workload in one of its forms.
+pub struct Case {
+    pub workload: &'static str,
+    /// What makes the form: `--set` for each word.
+    pub form: &'static str,
+    /// What makes it short enough to be run many times.
+    pub small: &'static str,
+}
+
+const fn case(workload: &'static str, form: &'static str, small: &'static str) -> Case {
+    Case { workload, form, small }
+}
+
+/// Every described workload.
+pub const CASES: [Case; 21] = [
+    case("allreduce", "", "app.iterations=1 app.most=65536"),
+    case("alltoall", "", "app.iterations=2"),
+    case("b_eff", "", "app.loops=1 app.lmax=8192 app.first_pattern=4 app.last_pattern=8"),
+    case("b_eff", "app.method=sendrecv", "app.loops=1 app.lmax=8192 app.last_pattern=1"),
+    case("barrier", "", "app.iterations=10"),
+    case("halo3d", "", "app.iterations=3"),
+    case("heat3d", "", "app.room_size=13 app.steps=5"),
+    case("heat3d", "app.split=poles app.exchange=blocking", "app.room_size=13 app.steps=5"),
+    case("heat3d", "app.split=slabs", "app.room_size=19 app.steps=5"),
+    case("hpl", "", "app.n=200 app.nb=16 app.swap_threshold=20"),
+    case("hpl", "app.q=5 app.p=3 run.ranks=15", "app.n=130 app.nb=16 app.swap_threshold=20"),
+    case("jacobi3d", "", "app.n=30 app.iterations=3"),
+    case("ljj", "", "app.steps=20"),
+    case("master-worker", "", "app.tasks=40"),
+    case("master-worker", "app.task_bytes=100000", "app.tasks=40"),
+    case("npb-is", "", "app.iterations=2"),
+    case("npb-is", "app.class=W", "app.iterations=1"),
+    case("pingpong", "", "app.iterations=20"),
+    case("pingpong", "app.b=12 app.bytes=100000", "app.iterations=20"),
+    case("prime", "", ""),
+    case("ring", "", "app.rounds=3"),
+];
