@@ -150,5 +150,5 @@ fn a_deadlock_names_the_programs_own_calls() {
     let make = |_| -> Box<dyn Program> { Box::new(Stuck) };
     let RunError::Deadlock(deadlock) = simulation.run(make, &Progress::default()).unwrap_err() else { panic!() };
     let [waiting] = &deadlock.waiting[..] else { panic!("{deadlock:?}") };
-    assert_eq!((waiting.call, waiting.position.as_deref()), ("MPI_Recv", Some("ring.c:12")));
+    assert_eq!((waiting.call.as_str(), waiting.position.as_deref()), ("MPI_Recv", Some("ring.c:12")));
 }
