@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -114,6 +115,9 @@ fn the_launcher_of_another_library_is_found_out() {
     assert!(error.contains("finds no other: start it with that library's own launcher"), "{error}");
 }
 
+/// What the launcher's processes get to end after it.
+const LIMIT: Duration = Duration::from_secs(20);
+
 /// A run that does not end by itself.
 struct Endless {
     launcher: Child,
@@ -151,11 +155,19 @@ impl Endless {
         let mut stderr = String::new();
         self.launcher.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
         let code = self.launcher.wait().unwrap().code();
-        for pid in self.pids {
-            assert!(!Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is still there\n{stderr}");
+        let waiting = Instant::now();
+        while self.pids.iter().any(|&pid| is_there(pid)) {
+            assert!(waiting.elapsed() < LIMIT, "processes {:?} are still there\n{stderr}", self.pids);
+            std::thread::yield_now();
         }
         Ran { code, stdout, stderr }
     }
+}
+
+/// Whether a process is there and no zombie.
+fn is_there(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, behind)| !behind.starts_with('Z'))
 }
 
 fn signal(name: &str, pid: i32) {
