@@ -1,6 +1,7 @@
 //! The conservative parallel simulation: what orders ranks' calls in virtual time.
 
 mod calls;
+mod clock;
 mod desk;
 mod error;
 mod event;
@@ -13,6 +14,7 @@ mod paths;
 mod payloads;
 mod port;
 mod queue;
+mod requests;
 mod service;
 mod simulation;
 mod state;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Partition, Platform, Site};
-use crate::profile::{Intervals, MessageProfile, Pairs, PathParts, TimeParts, Timeline, WhatIf};
-use crate::rank::{CallSite, Program, Rank};
+use crate::profile::{Intervals, MessageProfile, Pairs, TimeParts, Timeline, WhatIf};
+use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
 use super::desk::Desk;
@@ -15,11 +15,11 @@ use super::event::EventKey;
 use super::horizon::Horizon;
 use super::network::Seat;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
-use super::paths::Path;
+use super::paths::{Path, path_parts};
 use super::state::RankState;
 use super::trail::Recording;
 use super::transport::{Hub, Transport};
-use super::walk::{Logs, walk_back};
+use super::walk::{Logs, trails, walk_back};
 use super::worker::{End, Worker};
 
 /// Above this many ranks the Outcome lists each rank's time only when asked to.
@@ -390,33 +390,6 @@ impl Findings {
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged
     }
-}
-
-/// What was recorded of a worker's ranks.
-fn trails<P: Program>(ranks: &mut [RankState<P>], desk: &Desk<'_>) -> (Vec<(Rank, Timeline)>, Vec<Logs>) {
-    let (mut timelines, mut logs) = (Vec::new(), Vec::new());
-    for RankState { shared, .. } in ranks.iter_mut() {
-        if let Some(trail) = shared.trail.take() {
-            timelines.extend(trail.timeline.map(|timeline| (shared.rank, timeline)));
-            logs.extend(trail.log.map(|log| (shared.rank, log)));
-        }
-    }
-    let name = |site: &CallSite| match *site {
-        CallSite::Unknown => "unknown".to_owned(),
-        CallSite::Step(step) => ranks.first().map_or_else(String::new, |state| state.program.step_name(step)),
-        CallSite::Function(name) => name.to_owned(),
-    };
-    let names = desk.sites.sites.iter().map(name).collect();
-    (timelines, if logs.is_empty() { Vec::new() } else { vec![Logs { names, logs }] })
-}
-
-/// What the predicted time is made of. Of the local blocks on the path, those beyond what a rank has in the mean are
-/// imbalance: with work dealt out evenly, the path would have no more than the mean.
-fn path_parts(last: Option<(SimTime, Rank, Path)>, mean: &TimeParts) -> PathParts {
-    let Some((clock, _, path)) = last else { return PathParts::default() };
-    let parts = path.parts(clock);
-    let compute = parts.compute.min(mean.compute);
-    PathParts { compute, imbalance: parts.compute - compute, ..parts }
 }
 
 /// The mean of every part over the ranks, rounded down.
