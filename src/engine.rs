@@ -1,6 +1,7 @@
 //! The conservative parallel simulation: what orders ranks' calls in virtual time.
 
 mod calls;
+mod clock;
 mod desk;
 mod error;
 mod event;
@@ -16,6 +17,7 @@ mod payloads;
 mod port;
 mod processes;
 mod queue;
+mod requests;
 mod service;
 mod simulation;
 mod state;

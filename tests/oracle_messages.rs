@@ -304,7 +304,8 @@ fn a_deadlock_names_who_waits_for_whom_since_when() {
         let RunError::Deadlock(deadlock) = run_with(&platform, &scripts, workers).unwrap_err() else { panic!() };
         assert_eq!(deadlock.finished, 1);
         assert_eq!(deadlock.cycle(), [0, 2, 0]);
-        let rows: Vec<_> = deadlock.waiting.iter().map(|w| (w.rank, w.call.as_str(), w.awaits.join("; "), w.since)).collect();
+        let rows: Vec<_> =
+            deadlock.waiting.iter().map(|w| (w.rank, w.call.as_str(), w.awaits.join("; "), w.since)).collect();
         assert_eq!(
             rows,
             [

@@ -7,11 +7,13 @@
 use crate::rank::{COMPLETE, Call, Program, Reply, ReplyKind, RequestId, Requests};
 use crate::units::SimTime;
 
+use super::clock::Spent;
 use super::desk::Desk;
 use super::error::RunError;
 use super::idle::begin_idle;
 use super::messages::{post, recv, set_ready, start_send};
-use super::state::{Answer, Control, MAIN, Request, Shared, Spent, Strand, Wait, WaitKind};
+use super::requests::Request;
+use super::state::{Answer, Control, MAIN, Shared, Strand, Wait, WaitKind};
 use super::trail::{Mark, Point};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 

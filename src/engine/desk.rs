@@ -8,6 +8,7 @@ use crate::profile::{MessageProfile, Pairs, TransferParts};
 use crate::rank::{Bell, Completion, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
+use super::clock::Cause;
 use super::error::RunError;
 use super::event::{Body, Event, EventKey, Parcel};
 use super::meter::Meter;
@@ -16,7 +17,7 @@ use super::paths::{PathSlot, Paths};
 use super::payloads::Payloads;
 use super::queue::EventQueue;
 use super::simulation::RunOptions;
-use super::state::{Ahead, Cause, Header, Shared};
+use super::state::{Ahead, Header, Shared};
 use super::trail::{Recording, Sites};
 use super::transport::Batch;
 

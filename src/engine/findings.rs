@@ -5,16 +5,15 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{MessageProfile, Pairs, TimeParts, Timeline};
-use crate::rank::{CallSite, Program, Rank};
+use crate::rank::{Program, Rank};
 use crate::units::SimTime;
 
-use super::desk::Desk;
 use super::error::{RunError, Waiting};
 use super::event::EventKey;
 use super::outcome::HostTime;
 use super::paths::Path;
 use super::state::RankState;
-use super::walk::Logs;
+use super::walk::{Logs, trails};
 use super::worker::{End, Worker};
 
 /// What workers found, one's or all's.
@@ -92,22 +91,4 @@ impl Findings {
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged
     }
-}
-
-/// What was recorded of a worker's ranks.
-fn trails<P: Program>(ranks: &mut [RankState<P>], desk: &Desk<'_>) -> (Vec<(Rank, Timeline)>, Vec<Logs>) {
-    let (mut timelines, mut logs) = (Vec::new(), Vec::new());
-    for RankState { shared, .. } in ranks.iter_mut() {
-        if let Some(trail) = shared.trail.take() {
-            timelines.extend(trail.timeline.map(|timeline| (shared.rank, timeline)));
-            logs.extend(trail.log.map(|log| (shared.rank, log)));
-        }
-    }
-    let name = |site: &CallSite| match *site {
-        CallSite::Unknown => "unknown".to_owned(),
-        CallSite::Step(step) => ranks.first().map_or_else(String::new, |state| state.program.step_name(step)),
-        CallSite::Function(name) => name.to_owned(),
-    };
-    let names = desk.sites.sites.iter().map(name).collect();
-    (timelines, if logs.is_empty() { Vec::new() } else { vec![Logs { names, logs }] })
 }

@@ -4,9 +4,11 @@
 
 use crate::units::{SimSpan, SimTime};
 
+use super::clock::Spent;
 use super::desk::Desk;
 use super::event::Body;
-use super::state::{Answer, MAIN, NOBODY, RequestState, Shared, Spent, Wait};
+use super::requests::{NOBODY, RequestState};
+use super::state::{Answer, MAIN, Shared, Wait};
 use super::waits::wait_for_own_time;
 
 /// A rank that has idled this long, less what it spent otherwise, without a change or a message sent waits for a change without limit. So ranks that wait for

@@ -5,14 +5,14 @@ use crate::profile::TransferParts;
 use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
 use crate::units::SimTime;
 
+use super::clock::{Cause, Spent};
 use super::desk::Desk;
 use super::error::RunError;
 use super::event::{Body, EventKey, Parcel};
 use super::idle::{decided, noticed};
 use super::paths::PathSlot;
-use super::state::{
-    Answer, Arrived, Cause, Control, MAIN, NOBODY, Request, RequestKind, RequestState, Shared, Spent, Wait, WaitKind,
-};
+use super::requests::{NOBODY, Request, RequestKind, RequestState};
+use super::state::{Answer, Arrived, Control, MAIN, Shared, Wait, WaitKind};
 use super::waits::{found, wait_all};
 
 /// Starts a send. Its request is [`COMPLETE`] if it is eager.

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::platform::Level;
-use crate::profile::{PathParts, TransferParts};
+use crate::profile::{PathParts, TimeParts, TransferParts};
 use crate::rank::Rank;
 use crate::units::{SimSpan, SimTime};
 
@@ -162,6 +162,15 @@ impl Paths {
         self.release(*own);
         *own = other;
     }
+}
+
+/// What the predicted time is made of. Of the local blocks on the path, those beyond what a rank has in the mean are
+/// imbalance: with work dealt out evenly, the path would have no more than the mean.
+pub(super) fn path_parts(last: Option<(SimTime, Rank, Path)>, mean: &TimeParts) -> PathParts {
+    let Some((clock, _, path)) = last else { return PathParts::default() };
+    let parts = path.parts(clock);
+    let compute = parts.compute.min(mean.compute);
+    PathParts { compute, imbalance: parts.compute - compute, ..parts }
 }
 
 #[cfg(test)]

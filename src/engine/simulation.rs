@@ -7,14 +7,14 @@ mod several;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Platform, Site};
-use crate::profile::{Intervals, PathParts, TimeParts, WhatIf};
+use crate::profile::{Intervals, TimeParts, WhatIf};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
 use super::error::{Deadlock, RunError};
 use super::findings::Findings;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
-use super::paths::Path;
+use super::paths::path_parts;
 use super::processes::{Processes, Screen};
 use super::trail::Recording;
 use super::transport::{Hub, Transport};
@@ -279,15 +279,6 @@ impl<'a> Simulation<'a> {
             host: HostUse { profile: host_times, ..host },
         })
     }
-}
-
-/// What the predicted time is made of. Of the local blocks on the path, those beyond what a rank has in the mean are
-/// imbalance: with work dealt out evenly, the path would have no more than the mean.
-fn path_parts(last: Option<(SimTime, Rank, Path)>, mean: &TimeParts) -> PathParts {
-    let Some((clock, _, path)) = last else { return PathParts::default() };
-    let parts = path.parts(clock);
-    let compute = parts.compute.min(mean.compute);
-    PathParts { compute, imbalance: parts.compute - compute, ..parts }
 }
 
 /// The mean of every part over the ranks, rounded down.

@@ -5,10 +5,12 @@ use smallvec::SmallVec;
 use crate::rank::{COMPLETE, Completion, Envelope, Pattern, RequestId, Requests, Which};
 use crate::units::{Bytes, SimSpan, SimTime};
 
+use super::clock::Spent;
 use super::desk::Desk;
 use super::event::Body;
 use super::messages::set_ready;
-use super::state::{Answer, Header, NOBODY, Request, RequestKind, RequestState, Shared, Spent, Wait, WaitKind};
+use super::requests::{NOBODY, Request, RequestKind, RequestState};
+use super::state::{Answer, Header, Shared, Wait, WaitKind};
 
 /// Waits for all of `requests`; the answer, if they are all ready.
 pub(super) fn wait_all(

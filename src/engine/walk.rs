@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{CriticalPath, RankShare, Share, SiteShare};
-use crate::rank::Rank;
+use crate::profile::{CriticalPath, RankShare, Share, SiteShare, Timeline};
+use crate::rank::{CallSite, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
+use super::desk::Desk;
+use super::state::RankState;
 use super::trail::{Log, Point};
 
 /// The logs of a worker's ranks, and the names of the places in them.
@@ -16,6 +18,24 @@ use super::trail::{Log, Point};
 pub(super) struct Logs {
     pub names: Vec<String>,
     pub logs: Vec<(Rank, Log)>,
+}
+
+/// What was recorded of a worker's ranks.
+pub(super) fn trails<P: Program>(ranks: &mut [RankState<P>], desk: &Desk<'_>) -> (Vec<(Rank, Timeline)>, Vec<Logs>) {
+    let (mut timelines, mut logs) = (Vec::new(), Vec::new());
+    for RankState { shared, .. } in ranks.iter_mut() {
+        if let Some(trail) = shared.trail.take() {
+            timelines.extend(trail.timeline.map(|timeline| (shared.rank, timeline)));
+            logs.extend(trail.log.map(|log| (shared.rank, log)));
+        }
+    }
+    let name = |site: &CallSite| match *site {
+        CallSite::Unknown => "unknown".to_owned(),
+        CallSite::Step(step) => ranks.first().map_or_else(String::new, |state| state.program.step_name(step)),
+        CallSite::Function(name) => name.to_owned(),
+    };
+    let names = desk.sites.sites.iter().map(name).collect();
+    (timelines, if logs.is_empty() { Vec::new() } else { vec![Logs { names, logs }] })
 }
 
 /// Walks back from the end of `last`, whose clock was the greatest.

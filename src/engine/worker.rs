@@ -15,9 +15,10 @@ use super::idle::end_idle;
 use super::messages::{arrive, set_ready};
 use super::network::Flight;
 use super::paths::Path;
+use super::requests::{Request, RequestKind, RequestState};
 use super::service::{serve, serve_at_end};
 use super::simulation::Progress;
-use super::state::{Answer, MAIN, RankState, Request, RequestKind, RequestState, Shared, Wait};
+use super::state::{Answer, MAIN, RankState, Shared, Wait};
 use super::transport::{Batch, Bid, Transport};
 use super::waits::wake;
 

@@ -11,6 +11,9 @@ use super::table::{Align, Table};
 
 const BAR: usize = 10;
 
+/// A part of messages' time: its name and where it stands.
+type Part = (&'static str, fn(&TransferParts) -> SimSpan);
+
 /// The parts of the path that determined the predicted time; empty if there is none. They sum to it.
 pub(super) fn parts(outcome: &Outcome) -> String {
     let path = &outcome.path;
@@ -41,7 +44,7 @@ pub(super) fn parts(outcome: &Outcome) -> String {
     ] {
         row(name, time, Vec::new());
     }
-    let of_messages: [(&str, fn(&TransferParts) -> SimSpan); 4] = [
+    let of_messages: [Part; 4] = [
         ("latency", |parts| parts.latency),
         ("bytes", |parts| parts.bytes),
         ("contention", |parts| parts.contention),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
 use mcpsim::platform::{CollectiveRules, CoreRates, Level, Link, LoadLaw, Placement, Platform, Row, Shape, Site};
+use mcpsim::profile::{Share, TimeParts};
 use mcpsim::rank::{
     Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SERVICE, SendMode, Served,
     Source, TagPattern, Which,
@@ -396,10 +397,15 @@ fn run_placed_as(
     options: RunOptions,
 ) -> Result<(Outcome, Vec<(Rank, Saw)>), RunError> {
     let log = Log::default();
-    let make = |rank: Rank| Script::new(rank, scripts[rank as usize].clone(), log.clone());
-    let alone = options.workers == Some(1);
-    let simulation = Simulation::new(platform, sites.clone(), options, Labels::default());
-    let outcome = simulation.run(make, &Progress::default())?;
+    let run = |log: &Log, options: RunOptions| {
+        let make = |rank: Rank| Script::new(rank, scripts[rank as usize].clone(), log.clone());
+        Simulation::new(platform, sites.clone(), options, Labels::default()).run(make, &Progress::default())
+    };
+    let (wanted, alone) = (options.critical_path, options.workers == Some(1));
+    let outcome = run(&log, RunOptions { critical_path: false, ..options.clone() })?;
+    let recorded = run(&Log::default(), RunOptions { critical_path: true, timeline: true, ..options })?;
+    the_way_back_is_the_path(&outcome, &recorded);
+    let outcome = if wanted { recorded } else { outcome };
     if alone {
         replays::check(platform, &sites, scripts, &outcome);
     }
@@ -407,6 +413,31 @@ fn run_placed_as(
     // Which task of a rank runs first on the host has no meaning.
     saw.sort_by_key(|&(rank, strand, _)| (rank, strand));
     Ok((outcome, saw.into_iter().map(|(rank, _, saw)| (rank, saw)).collect()))
+}
+
+/// What was recorded in a run says what the outcome of the run without says, and changes nothing of it.
+fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
+    let (path, way) = (outcome.path, recorded.critical_path.clone().unwrap());
+    let messages = Level::ALL.iter().map(|&level| path.level(level).total()).sum();
+    assert_eq!(path.total(), outcome.predicted.since(SimTime::ZERO));
+    assert_eq!(way.known, path.total());
+    let sum = |shares: Vec<Share>| {
+        (shares.iter().map(|share| share.own).sum(), shares.iter().map(|share| share.messages).sum::<SimSpan>())
+    };
+    let ranks = sum(way.ranks.iter().map(|of| of.share).collect());
+    // An answer to what was served has an overhead, which is nobody's own.
+    let answers = ranks.1.saturating_sub(messages);
+    assert!(answers <= path.send, "{path:?} {way:?}");
+    assert_eq!(ranks, (path.total() - messages - answers, messages + answers));
+    assert_eq!(ranks, sum(way.sites.iter().map(|of| of.share).collect()));
+    for (rank, timeline) in recorded.per_rank.iter().zip(&recorded.timelines) {
+        let mut spans = [SimSpan::ZERO; 5];
+        timeline.intervals().for_each(|(start, of)| spans[of.state as usize] += of.until.since(start));
+        let TimeParts { compute, send, recv, wait, collective } = rank.parts;
+        assert_eq!(spans, [compute, send, recv, wait, collective], "the timeline of rank {}", rank.rank);
+    }
+    let plain = Outcome { critical_path: None, timelines: Vec::new(), host: outcome.host, ..recorded.clone() };
+    assert_eq!(*outcome, plain, "recording changes nothing");
 }
 
 /// Runs a script a rank on one worker.

@@ -1,0 +1,156 @@
+//! How tasks' clocks move: by what their cores spend and by what they wait for; and with each clock the path that determined it.
+
+use crate::profile::State;
+use crate::rank::{Rank, RequestId};
+use crate::units::{Bytes, SimSpan, SimTime};
+
+use super::desk::Desk;
+use super::paths::PathSlot;
+use super::requests::Request;
+use super::state::{Control, MAIN, Shared};
+use super::trail::{Mark, Point};
+
+/// What time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spent {
+    Compute,
+    Send,
+    Recv,
+    Poll,
+}
+
+/// What a task has waited for: a transfer that started at `left`, to where `path` got; or, if it was there at `left`, nothing more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cause {
+    pub path: PathSlot,
+    pub left: SimTime,
+    pub from: Rank,
+    pub size: Bytes,
+}
+
+impl Shared {
+    /// Accounts for time the task's core spends.
+    #[inline]
+    pub fn spend(&mut self, desk: &mut Desk<'_>, task: u32, kind: Spent, span: SimSpan) {
+        let control = self.control(task);
+        match kind {
+            Spent::Send => control.polling = SimTime::NEVER,
+            Spent::Recv => {
+                control.polling = SimTime::NEVER;
+                if span > SimSpan::ZERO {
+                    desk.paths.change(&mut control.path).recv += span;
+                }
+            }
+            Spent::Compute => {
+                // A little code between polls is part of the polling.
+                if span > desk.poll * 10 {
+                    control.polling = SimTime::NEVER;
+                }
+                let path = desk.paths.change(&mut control.path);
+                let combines = task != MAIN || control.collective.is_some();
+                *(if combines { &mut path.combine } else { &mut path.compute }) += span;
+            }
+            Spent::Poll => {
+                control.polling = control.polling.min(control.clock);
+                desk.paths.change(&mut control.path).poll += span;
+            }
+        }
+        self.pass(task, kind, span);
+        if self.trail.is_some() && span > SimSpan::ZERO {
+            self.mark(task, None);
+        }
+    }
+
+    /// The task has waited until `time`, if that is later than its clock: then its path is that of the cause.
+    #[inline]
+    pub fn wait_until(&mut self, desk: &mut Desk<'_>, task: u32, time: SimTime, cause: Cause) {
+        let clock = self.control(task).clock;
+        if time > clock {
+            self.follow(desk, task, time, cause);
+            self.pass(task, Spent::Poll, time.since(clock));
+        } else {
+            desk.paths.release(cause.path);
+        }
+    }
+
+    /// The task finds at its clock what was there at `time`: if it has done nothing but poll since before, its path is that of the
+    /// cause, and polling from there.
+    #[inline]
+    pub fn found(&mut self, desk: &mut Desk<'_>, task: u32, time: SimTime, cause: Cause) {
+        let control = self.control(task);
+        let clock = control.clock;
+        if time > control.polling {
+            self.follow(desk, task, time, cause);
+            desk.paths.change(&mut self.control(task).path).poll += clock.since(time);
+            if self.trail.is_some() && clock > time {
+                self.mark(task, None);
+            }
+        } else {
+            control.polling = SimTime::NEVER;
+            desk.paths.release(cause.path);
+        }
+    }
+
+    /// The task's path is that of a cause that got to `time`.
+    #[inline]
+    pub fn follow(&mut self, desk: &mut Desk<'_>, task: u32, time: SimTime, cause: Cause) {
+        let to = self.rank;
+        let control = self.control(task);
+        control.polling = SimTime::NEVER;
+        desk.paths.replace(&mut control.path, cause.path);
+        if cause.left < time {
+            desk.cross(&mut control.path, (cause.from, to), cause.size, cause.left, time);
+        }
+        if let Some(origin) = desk.paths.origin(control.path) {
+            let Control { serial, site, .. } = *control;
+            let from = Point { time: origin.time.min(cause.left), ..origin };
+            desk.paths.claim(&mut control.path, to, serial);
+            self.trail.as_mut().expect("it is recorded").mark(serial, Mark { until: time, site, came: Some(from) });
+        }
+    }
+
+    /// Records that the task's clock got where it is, by its own doing or from elsewhere.
+    #[cold]
+    pub fn mark(&mut self, task: u32, came: Option<Point>) {
+        let Control { clock: until, serial, site, .. } = *self.control(task);
+        if let Some(trail) = &mut self.trail {
+            trail.mark(serial, Mark { until, site, came });
+        }
+    }
+
+    /// What has made a request ready.
+    #[inline]
+    pub fn cause(&mut self, id: RequestId) -> Cause {
+        let Request { path, left, peer: from, size, .. } = self.requests.get_mut(id);
+        Cause { path: std::mem::replace(path, PathSlot::NONE), left: *left, from: *from, size: *size }
+    }
+
+    /// Moves the task's clock; only the rank's own program counts.
+    #[inline]
+    pub fn pass(&mut self, task: u32, kind: Spent, span: SimSpan) {
+        self.control(task).clock += span;
+        if task != MAIN {
+            return;
+        }
+        let part = match kind {
+            Spent::Compute if self.main.collective.is_none() => &mut self.parts.compute,
+            _ if self.main.collective.is_some() => &mut self.parts.collective,
+            Spent::Send => &mut self.parts.send,
+            Spent::Recv => &mut self.parts.recv,
+            Spent::Poll | Spent::Compute => &mut self.parts.wait,
+        };
+        *part += span;
+        if let Some(trail) = &mut self.trail
+            && span > SimSpan::ZERO
+        {
+            let state = match kind {
+                _ if self.main.collective.is_some() => State::Collective,
+                Spent::Compute => State::Compute,
+                Spent::Send => State::Send,
+                Spent::Recv => State::Recv,
+                Spent::Poll => State::Wait,
+            };
+            trail.was(state, self.main.clock);
+        }
+    }
+}
