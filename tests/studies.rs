@@ -77,6 +77,7 @@ fn a_run_is_drawn_with_its_parts_ranks_sizes_and_pairs() {
                 "time-parts",
                 &[title, "compute", "2.621 ms   85.3%", "collective", "time (ms)", "predicted time", "3.075 ms"],
             ),
+            ("time-path", &[title, "compute", "inter-node latency", "inter-node bytes", "predicted time", "3.075 ms"]),
             ("time-ranks", &[title, "compute", "wait", "rank", "15", "time (ms)"]),
             (
                 "messages-count",
@@ -96,7 +97,7 @@ fn the_shapes_of_16_cores_are_compared() {
         "is-shapes",
         "--set app.iterations=1",
         15,
-        &[("study-time", &best), ("study-parts", &["compute", "collective"])],
+        &[("study-time", &best), ("study-parts", &["compute", "bytes", "contention"])],
     );
     // An adapter and a memory bus for each rank are best, no network at all comes next, an adapter for eight ranks last.
     let time = |nct: &str| predicted(points.iter().find(|point| point["values"]["platform.nct"] == nct).unwrap());

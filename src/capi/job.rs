@@ -157,15 +157,7 @@ impl Job {
         options: JobOptions,
         output: Box<dyn Output>,
     ) -> Self {
-        let mut on_cmp = std::collections::HashMap::new();
-        sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);
-        let slowdown = |ranks: usize| {
-            // Past the end of the table the last holds.
-            let table = &platform.core.slowdown;
-            table.get(ranks - 1).or(table.last()).copied().unwrap_or(1.0)
-        };
-        let factor = |site: &Site| platform.core.scale_factor * slowdown(on_cmp[&(site.node, site.cmp)]);
-        let factors = sites.iter().map(factor).collect();
+        let factors = platform.core.code_factors(&sites);
         let costs = (0..sites.len() as Rank).map(|rank| DataCost::new(&platform.core, memory(rank))).collect();
         let timer_overhead = timer::overhead(options.clock);
         let endings = Mutex::default();

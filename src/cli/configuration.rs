@@ -194,6 +194,11 @@ impl Configuration {
         toml::to_string(&tables).map_err(|error| Failure::bad_input(format!("{}: {error}", self.app.name())))
     }
 
+    /// The same with the trace at `path` in place of the application.
+    pub fn replaying(self, path: &Path) -> Result<Configuration, Failure> {
+        Ok(Configuration { app: TraceFile::document(path)?, app_overrides: Vec::new(), ..self })
+    }
+
     /// How many ranks a run has, where that can be told.
     pub fn ranks(&self) -> u32 {
         let own = || self.is_program().then(|| self.program().ok()?.ranks).flatten();

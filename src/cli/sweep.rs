@@ -7,6 +7,7 @@
 //! points.jsonl    a line a finished point: its key, and the Outcome or why there is none
 //! study.csv       written when all points have ended: a row a point
 //! study.json      the same with the Outcomes
+//! traces/         of a real program: what its ranks did, once for all points at which they do the same
 //! ```
 
 mod args;
@@ -15,11 +16,11 @@ mod child;
 mod directory;
 mod log;
 mod points;
+mod recording;
+mod running;
 
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::report::{count, study_csv, study_json, study_summary};
 use crate::study::{self, Key, Limits, Results};
@@ -33,6 +34,7 @@ use bar::Bar;
 use directory::Directory;
 use log::{Entry, Log};
 use points::{Prepared, Study};
+use running::Running;
 
 /// Runs the study that `args` ask for; returns the exit code.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
@@ -40,21 +42,24 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     if args.list {
         return output::print(&study.list()).map(|()| Exit::Predicted.code());
     }
-    let stop = Arc::new(AtomicBool::new(false));
     let limits = limits(args.jobs);
-    let prepared = study.prepare(limits.jobs)?;
+    let mut prepared = study.prepare(limits.jobs)?;
     let directory = Directory::open(&args.directory(&study.name))?;
+    let running = Running::default();
+    let cancelled = running.clone();
+    interrupt::listen(true, move || cancelled.cancel())?;
+    let quiet = args.run.quiet;
+    recording::record(&study, &mut prepared, &directory, limits, &running, quiet)?;
     directory.write("manifest.json", &study.manifest(&prepared)?)?;
     let mut log = Log::open(&directory.path("points.jsonl"))?;
     let missing: Vec<&Prepared> = missing(&prepared, &log);
-    let quiet = args.run.quiet;
     let told = prepared.len() - missing.len();
     if told > 0 && !missing.is_empty() && !quiet {
         let (all, told) = (count(prepared.len() as u64), count(told as u64));
         note(&format!("{told} of {all} points were run before and are taken as they are"));
     }
-    run(&study, &missing, limits, &stop, &mut log, quiet)?;
-    if stop.load(Ordering::Relaxed) {
+    run(&study, &missing, limits, &running, &mut log, quiet)?;
+    if running.cancelled() {
         let ended = prepared.iter().filter(|point| log.outcome(point.key).is_some()).count();
         return Err(Failure {
             exit: Exit::Interrupted,
@@ -90,26 +95,20 @@ fn run(
     study: &Study,
     points: &[&Prepared],
     limits: Limits,
-    stop: &Arc<AtomicBool>,
+    running: &Running,
     log: &mut Log,
     quiet: bool,
 ) -> Result<(), Failure> {
     if points.is_empty() {
         return Ok(());
     }
-    let running = points::Running::default();
-    let (stopping, cancelled) = (Arc::clone(stop), running.clone());
-    interrupt::listen(true, move || {
-        stopping.store(true, Ordering::Relaxed);
-        cancelled.cancel();
-    })?;
     let mut bar = Bar::start(points.len(), quiet);
     let mut failure = None;
     let tasks: Vec<_> = points.iter().enumerate().map(|(task, point)| (task, point.memory)).collect();
     let alone = points.iter().any(|point| point.measures);
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
-    let work = |task: usize| study.run(points[task], &running);
-    study::run(&tasks, limits, stop, work, |ended| {
+    let work = |task: usize| study.run(points[task], running);
+    study::run(&tasks, limits, running.flag(), work, |ended| {
         let ended: Vec<(Key, Entry)> = ended
             .into_iter()
             .filter_map(|(task, result)| match result {
@@ -121,7 +120,6 @@ fn run(
         bar.advance(ended.len(), failed);
         if let Err(error) = log.append(ended) {
             failure.get_or_insert(error);
-            stop.store(true, Ordering::Relaxed);
             running.cancel();
         }
     });

@@ -1,5 +1,8 @@
 //! What cores compute a second, and what a described block of work costs (roofline).
 
+use std::collections::HashMap;
+
+use super::Site;
 use crate::units::{Bandwidth, Rate, SimSpan};
 
 /// What a core does a second, and how cores that share a CMP or a node slow each other.
@@ -45,6 +48,18 @@ impl CoreRates {
         let cmp = self.cmp_memory.get() as f64 / f64::from(on_cmp.max(1));
         let node = self.node_memory.get() as f64 / f64::from(on_node.max(1));
         core.min(cmp).min(node)
+    }
+
+    /// What the host time of each rank's own code is multiplied by (the MCPSim paper's eq. 1): `scale_factor`, and the slowdown by
+    /// as many ranks as there are on its CMP.
+    pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
+        let mut on_cmp = HashMap::new();
+        sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);
+        let slowdown = |ranks: usize| {
+            // Past the end of the table the last holds.
+            self.slowdown.get(ranks - 1).or(self.slowdown.last()).copied().unwrap_or(1.0)
+        };
+        sites.iter().map(|site| self.scale_factor * slowdown(on_cmp[&(site.node, site.cmp)])).collect()
     }
 
     /// The time `work` takes a rank whose memory bandwidth is `memory` bytes a second (see [`CoreRates::memory_share`]).

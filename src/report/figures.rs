@@ -46,6 +46,7 @@ pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
         serde_json::from_value(value).map_err(|error| wrong(format!("not the outcome of a run: {error}")))?;
     let all = [
         run::parts(&run),
+        run::path(&run),
         run::ranks(&run),
         sizes::count(&run),
         sizes::volume(&run),

@@ -28,6 +28,11 @@ impl Memory {
         Memory(Self::RUN + u64::from(ranks) * rank)
     }
 
+    /// With so much besides.
+    pub fn and(self, more: Bytes) -> Memory {
+        Memory(self.0.saturating_add(more.get()))
+    }
+
     /// What runs may take of what the host has: some is left for others.
     pub fn of_host(available: Bytes) -> Memory {
         Memory(available.get() / 10 * 8)

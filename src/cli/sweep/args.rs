@@ -70,6 +70,10 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "DIR", help_heading = "Study")]
     pub out: Option<PathBuf>,
 
+    /// Run real programs at every point instead of replaying what was recorded
+    #[arg(long, help_heading = "Study")]
+    pub rerun: bool,
+
     /// List the points and stop
     #[arg(long, help_heading = "Study")]
     pub list: bool,

@@ -1,9 +1,10 @@
-//! Points with real programs: each in a process of its own, so that one that goes wrong takes no other with it.
+//! Runs of real programs: each in a process of its own, so that one that goes wrong takes no other with it.
 //!
 //! A program is compiled once for all points that share it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +17,8 @@ use crate::study::Key;
 
 use super::super::configuration::Configuration;
 use super::super::exit::{Exit, Failure};
-use super::points::{Running, bare};
+use super::points::bare;
+use super::running::Running;
 
 /// How often a run is looked at.
 const PERIOD: Duration = Duration::from_millis(2);
@@ -57,17 +59,44 @@ pub(super) fn measures(configuration: &Configuration) -> bool {
     configuration.settings.job.compute == ComputeMode::Measure
 }
 
-/// Runs `configuration` with `program` in a process of its own: the Outcome as JSON.
+/// Runs `configuration` with `program`: the Outcome as JSON.
 pub(super) fn run(configuration: &Configuration, program: &Program, running: &Running) -> Result<Value, Failure> {
-    let failed = |what: &str, error: &dyn std::fmt::Display| Failure::bad_input(format!("{what}: {error}"));
     let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
-    let (whole, json) = (directory.path().join("point.toml"), directory.path().join("outcome.json"));
+    let json = directory.path().join("outcome.json");
+    start(configuration, program, ("--json", &json), running)?;
+    let text = std::fs::read_to_string(&json).map_err(|error| failed("the outcome", &error))?;
+    serde_json::from_str(&text).map(bare).map_err(|error| failed("the outcome", &error))
+}
+
+/// Runs `configuration` with `program` and records it into the file at `path`.
+pub(super) fn record(
+    configuration: &Configuration,
+    program: &Program,
+    path: &Path,
+    running: &Running,
+) -> Result<(), Failure> {
+    start(configuration, program, ("--record", path), running)
+}
+
+fn failed(what: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::bad_input(format!("{what}: {error}"))
+}
+
+/// Runs `configuration` with `program` in a process of its own, which writes a file as this option says.
+fn start(
+    configuration: &Configuration,
+    program: &Program,
+    (option, written): (&str, &Path),
+    running: &Running,
+) -> Result<(), Failure> {
+    let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
+    let whole = directory.path().join("point.toml");
     let file = ProgramFile { code: Code::Binary(program.built.path.clone()), ..configuration.program()? };
     std::fs::write(&whole, configuration.to_toml_of(&file)?).map_err(|error| failed("the point's file", &error))?;
     let own = std::env::current_exe().map_err(|error| failed("mcpsim cannot find itself", &error))?;
     let mut child = Command::new(own)
-        .args(["run", "--quiet", "--json"])
-        .args([&json, &whole])
+        .args(["run", "--quiet", option])
+        .args([written, &whole])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -96,10 +125,10 @@ pub(super) fn run(configuration: &Configuration, program: &Program, running: &Ru
     if running.cancelled() {
         return Err(Failure { exit: Exit::Interrupted, text: "interrupted".to_owned() });
     }
-    match std::fs::read_to_string(&json) {
-        // A program may end with a code of its own and still have been predicted.
-        Ok(text) => serde_json::from_str(&text).map(bare).map_err(|error| failed("the outcome", &error)),
-        Err(_) => Err(Failure { exit: Exit::ProgramFailed, text: reason(&said, status.code()) }),
+    // A program may end with a code of its own and still have been predicted.
+    match written.is_file() {
+        true => Ok(()),
+        false => Err(Failure { exit: Exit::ProgramFailed, text: reason(&said, status.code()) }),
     }
 }
 

@@ -32,6 +32,14 @@ impl Directory {
         self.path.join(name)
     }
 
+    /// A directory in it, made if it is not there.
+    pub fn subdirectory(&self, name: &str) -> Result<PathBuf, Failure> {
+        let path = self.path(name);
+        let failed = |error| Failure::bad_input(format!("{}: cannot make this directory: {error}", path.display()));
+        fs::create_dir_all(&path).map_err(failed)?;
+        Ok(path)
+    }
+
     /// As the user knows it.
     pub fn shown(&self) -> String {
         self.path.display().to_string()

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 
 use crate::config::{Document, Override};
-
-use crate::engine::{Processes, Progress};
+use crate::engine::Processes;
 use crate::study::{self, Axis, Key, Limits, Memory, Plan, Point, RankKind, StudyFile};
+use crate::trace::is_trace;
 
-use super::super::args::{RunArgs, is_elf};
+use super::super::args::{RunArgs, first_bytes, is_elf};
 use super::super::configuration::{Configuration, Sources};
 use super::super::exit::Failure;
 use super::super::run::Manner;
@@ -21,6 +20,7 @@ use super::super::values::PlacementChoice;
 use super::super::{replay, run};
 use super::args::SweepArgs;
 use super::child::{self, Programs};
+use super::running::Running;
 
 /// A study, ready to be run.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub(super) struct Study {
     /// What the study's file sets for all points.
     set: Vec<Override>,
     programs: Programs,
+    /// Real programs run at every point.
+    rerun: bool,
 }
 
 /// A point of which is known what it is given.
@@ -40,26 +42,32 @@ pub(super) struct Study {
 pub(super) struct Prepared {
     /// Its place in the plan.
     pub index: usize,
-    /// A hash of all it is given.
+    /// A hash of all it is given, the trace included once it is there.
     pub key: Key,
+    /// The same without the trace.
+    pub given: Key,
     /// What it is going to take of the host.
     pub memory: Memory,
     /// It times code on the host: what runs beside it would count.
     pub measures: bool,
+    /// Where a real program's point is a replay: of what, which points share that the program does the same in.
+    pub replay: Option<Replay>,
 }
 
-/// The runs under way, to be cancelled together.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Running {
-    cancelled: Arc<AtomicBool>,
-    runs: Arc<Mutex<Vec<Arc<Progress>>>>,
+/// A trace that points replay.
+#[derive(Clone, Debug)]
+pub(super) struct Replay {
+    /// A hash of all that what ranks do depends on.
+    pub group: Key,
+    /// The trace, or why there is none.
+    pub trace: Result<PathBuf, Failure>,
 }
 
 impl Study {
     /// Reads the study's file, or takes the application itself with what the arguments vary.
     pub fn load(args: &SweepArgs) -> Result<Study, Failure> {
         let mut run = args.run.clone();
-        let file = match is_elf(&run.app) {
+        let file = match is_elf(&run.app) || is_trace(&first_bytes(&run.app)) {
             true => None,
             false => Some(Document::read(&run.app)?).filter(StudyFile::is_in),
         };
@@ -86,7 +94,7 @@ impl Study {
         }
         let plan = Plan::new(axes)?;
         refuse_both(&plan, &set, &run)?;
-        Ok(Study { name, plan, sources, set, programs: Programs::default() })
+        Ok(Study { name, plan, sources, set, programs: Programs::default(), rerun: args.rerun })
     }
 
     /// The points as text, a line each.
@@ -113,14 +121,25 @@ impl Study {
 
     fn prepared(&self, point: &Point) -> Result<Prepared, Failure> {
         let configuration = self.configure(point)?;
-        let key = self.key(&configuration).map_err(|failure| self.at(point, failure))?;
-        let kind = if configuration.is_program() { RankKind::Real } else { RankKind::Described };
+        let at = |failure| self.at(point, failure);
+        let given = self.key(&configuration).map_err(at)?;
+        let replayed = configuration.is_program() && !self.rerun;
+        let replay = match replayed {
+            true => {
+                let group = self.group(&configuration).map_err(at)?;
+                Some(Replay { group, trace: Err(Failure::bad_input("the program was not recorded")) })
+            }
+            false => None,
+        };
+        let runs = configuration.is_program() && !replayed;
+        let kind = if runs { RankKind::Real } else { RankKind::Described };
         let memory = Memory::of_run(configuration.ranks(), kind);
-        let measures = configuration.is_program() && child::measures(&configuration);
-        Ok(Prepared { index: point.index, key, memory, measures })
+        let measures = runs && child::measures(&configuration);
+        Ok(Prepared { index: point.index, key: given, given, memory, measures, replay })
     }
 
-    fn configure(&self, point: &Point) -> Result<Configuration, Failure> {
+    /// What the run of a point is given.
+    pub fn configure(&self, point: &Point) -> Result<Configuration, Failure> {
         let overrides = [self.set.clone(), overrides(point)].concat();
         let mut configuration = self.sources.configure(&overrides).map_err(|failure| self.at(point, failure))?;
         configuration.settings.workers = Some(1);
@@ -163,12 +182,52 @@ impl Study {
         ]))
     }
 
+    /// A hash of all that what a real program's ranks do depends on: points that share it replay one trace.
+    ///
+    /// That is not the network. It is the program with its arguments, the number of ranks, and what the times of its own
+    /// code are multiplied by; and which algorithms collectives take, of which the trace holds the messages.
+    fn group(&self, configuration: &Configuration) -> Result<Key, Failure> {
+        let program = configuration.program()?;
+        let hash = self.programs.built(&program)?.hash.to_string();
+        let source = configuration.platform()?;
+        let rules = format!("{:?}", source.table.get("collectives"));
+        let rates = format!("{:?}", ["core", "cmp", "node"].map(|table| source.table.get(table)));
+        // Where ranks have no places, each point says so when it runs.
+        let factors = run::placed(&configuration.settings, source.platform, program.ranks)
+            .map_or(Vec::new(), |(platform, sites)| platform.core.code_factors(&sites));
+        let job = format!("{:?} {:?}", configuration.settings.job, configuration.settings.seed);
+        let call = format!("{:?} {:?} {factors:?} {job}", program.arguments, program.environment);
+        Ok(Key::of(&[
+            ("mcpsim", env!("CARGO_PKG_VERSION").as_bytes()),
+            ("program", hash.as_bytes()),
+            ("rates", rates.as_bytes()),
+            ("collectives", rules.as_bytes()),
+            ("call", call.as_bytes()),
+            ("ranks", configuration.ranks().to_string().as_bytes()),
+        ]))
+    }
+
+    /// Records what the ranks of a real program do at a point into `path`.
+    pub fn record(&self, point: &Prepared, path: &Path, running: &Running) -> Result<(), Failure> {
+        let configuration = self.configure(&self.plan.point(point.index))?;
+        child::record(&configuration, &*self.programs.built(&configuration.program()?)?, path, running)
+    }
+
+    /// Whether recording a point times code on the host.
+    pub fn measures(&self, point: &Prepared) -> bool {
+        self.configure(&self.plan.point(point.index)).is_ok_and(|configuration| child::measures(&configuration))
+    }
+
     /// Runs a point: the Outcome as JSON.
     pub fn run(&self, prepared: &Prepared, running: &Running) -> Result<Value, Failure> {
         let configuration = self.configure(&self.plan.point(prepared.index))?;
-        if self.key(&configuration)? != prepared.key {
+        if self.key(&configuration)? != prepared.given {
             return Err(Failure::bad_input("a file that this point is given has changed since the sweep began"));
         }
+        let configuration = match &prepared.replay {
+            Some(replay) => configuration.replaying(&replay.trace.clone()?)?,
+            None => configuration,
+        };
         if configuration.is_program() {
             return child::run(&configuration, &*self.programs.built(&configuration.program()?)?, running);
         }
@@ -236,32 +295,4 @@ fn refuse_both(plan: &Plan, set: &[Override], run: &RunArgs) -> Result<(), Failu
         }
     }
     Ok(())
-}
-
-impl Running {
-    /// A run begins.
-    fn enter(&self) -> Arc<Progress> {
-        let progress = Arc::new(Progress::default());
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&progress));
-        if self.cancelled() {
-            progress.cancel();
-        }
-        progress
-    }
-
-    /// A run has ended.
-    fn leave(&self, progress: &Arc<Progress>) {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, progress));
-    }
-
-    /// Ends all runs, also those that begin from now on.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::SeqCst);
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|progress| progress.cancel());
-    }
-
-    /// Whether they are to end.
-    pub fn cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::SeqCst)
-    }
 }

@@ -7,8 +7,7 @@ use super::axis::{Axis, value_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Place, RED, Style};
 use super::frame::{Frame, Head, begin, feet, fit, frame, horizontal, title_below, vertical};
 use super::points::{Panel, Sample, panels};
-use super::run::{PART_COLORS, stack};
-use super::source::PARTS;
+use super::run::stack;
 use crate::study::Results;
 
 /// More figures of a kind than this are not looked at.
@@ -46,7 +45,7 @@ fn head(title: &str, panel: &Panel, what: &str) -> Head {
         more.push_str(&format!(" with {}", panel.fixed));
     }
     if samples(panel).any(|sample| sample.range.0 < sample.range.1) {
-        more.push_str(if what == TITLE { "; mean and range over seeds" } else { " and seeds" });
+        more.push_str(if what == TITLE { "; mean and range over seeds" } else { ", mean over seeds" });
     }
     let best = panel.series.iter().find_map(|series| {
         let step = series.samples.iter().position(|sample| sample.as_ref().is_some_and(|sample| sample.best))?;
@@ -178,13 +177,14 @@ fn bar_frame(figure: &mut Figure, top: f64, y: &Axis, panel: &Panel) -> (Frame, 
     (frame, step)
 }
 
-/// What the time of each point is made of: the mean over ranks.
+/// What the time of each point is made of.
 fn parts(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let series = &panel.series[0];
     let y = Axis::time("time", samples(panel).map(|sample| sample.mean).reduce(f64::max)?);
-    let legend: Vec<(Color, String)> = PART_COLORS.into_iter().zip(PARTS.map(str::to_owned)).collect();
-    let what = "parts of the time, mean over ranks";
-    let (mut figure, top) = begin(name, &Head { legend, ..head(title, panel, what) }, 440.0);
+    let names = panel.parts.names;
+    let legend: Vec<(Color, String)> = names.iter().map(|(name, color)| (*color, (*name).to_owned())).collect();
+    let head = Head { legend, common: String::new(), ..head(title, panel, panel.parts.what) };
+    let (mut figure, top) = begin(name, &head, 440.0);
     let (frame, step) = bar_frame(&mut figure, top, &y, panel);
     let room = (step * 0.74).min(60.0);
     let mut best = None;
@@ -192,7 +192,9 @@ fn parts(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
         let Some(sample) = sample else { continue };
         let middle = frame.left + step * (index as f64 + 0.5);
         let (left, right) = (middle - room / 2.0, middle + room / 2.0);
-        stack(&mut figure, frame, &y, (left, right), &sample.parts);
+        let parts: Vec<(f64, Color)> =
+            sample.parts.iter().copied().zip(names.iter().map(|(_, color)| *color)).collect();
+        stack(&mut figure, frame, &y, (left, right), &parts);
         let high = frame.y(y.at(sample.mean));
         figure.line(vec![(left - 2.0, high), (right + 2.0, high)], BLACK, 1.4, Dash::Solid);
         if sample.best {

@@ -1,10 +1,13 @@
 //! A study's points as curves and bars: what is drawn from left to right, what gets a colour, and what a figure of its own.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::study::{AxisSteps, Best, Measure, PointResult, Results};
 
-use super::source::Parts;
+use super::canvas::Color;
+use super::run::PART_COLORS;
+use super::source::{KINDS, PARTS, Parts, Path};
 
 /// More curves than this cannot be told apart.
 const MOST_SERIES: usize = 7;
@@ -16,8 +19,8 @@ pub(super) struct Sample {
     pub mean: f64,
     /// The least and the greatest.
     pub range: (f64, f64),
-    /// The mean of each part.
-    pub parts: [f64; 5],
+    /// Each part, in the order of the panel's, the mean over seeds.
+    pub parts: Vec<f64>,
     /// Whether it is the study's best.
     pub best: bool,
 }
@@ -30,6 +33,27 @@ pub(super) struct Series {
     /// At each step of the horizontal axis; none where no point has a prediction.
     pub samples: Vec<Option<Sample>>,
 }
+
+/// The parts of a time.
+#[derive(Debug, PartialEq)]
+pub(super) struct Kinds {
+    /// What they are parts of.
+    pub what: &'static str,
+    /// Their names and colours.
+    pub names: &'static [(&'static str, Color)],
+}
+
+/// Of the critical path: their sum is the time.
+const PATH: Kinds = Kinds { what: "parts of the critical path", names: &KINDS };
+/// Of the mean rank.
+const MEAN: Kinds = Kinds { what: "parts of the time, mean over ranks", names: &PARTS_AND_COLORS };
+const PARTS_AND_COLORS: [(&str, Color); 5] = [
+    (PARTS[0], PART_COLORS[0]),
+    (PARTS[1], PART_COLORS[1]),
+    (PARTS[2], PART_COLORS[2]),
+    (PARTS[3], PART_COLORS[3]),
+    (PARTS[4], PART_COLORS[4]),
+];
 
 /// What one figure shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +68,8 @@ pub(super) struct Panel {
     pub common: String,
     /// What is drawn.
     pub series: Vec<Series>,
+    /// What the parts of the time are.
+    pub parts: &'static Kinds,
     /// The values of the keys that each figure has its own of: "app.n=64".
     pub fixed: String,
 }
@@ -58,6 +84,8 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
     let colored = colored.max_by_key(|&axis| (results.axes[axis].steps.len(), std::cmp::Reverse(axis)));
     let own: Vec<usize> = rest.into_iter().filter(|&axis| Some(axis) != colored).collect();
     let best = results.best();
+    let outcomes = || results.points.iter().filter_map(|point| point.outcome.as_ref());
+    let kinds_of_parts = if outcomes().all(|outcome| path(outcome).is_some()) { &PATH } else { &MEAN };
     let all: Vec<(Vec<usize>, usize)> = (0..results.points.len()).map(|index| (results.steps(index), index)).collect();
 
     let mut kinds: Vec<Vec<usize>> =
@@ -74,7 +102,7 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
                 };
                 let indices: Vec<usize> =
                     all.iter().filter(|(steps, _)| wanted(steps)).map(|(_, index)| *index).collect();
-                sample(results, &indices, best.as_ref())
+                sample(results, &indices, best.as_ref(), kinds_of_parts)
             };
             Series { name, samples: (0..results.axes[across].steps.len()).map(sample).collect() }
         };
@@ -86,6 +114,7 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
             steps: axis.steps.iter().map(|values| values.join(" & ")).collect(),
             numbers: numbers(axis),
             series: (0..colored.map_or(1, |axis| results.axes[axis].steps.len())).map(series).collect(),
+            parts: kinds_of_parts,
             fixed: fixed.collect::<Vec<_>>().join("  "),
         }
     };
@@ -120,7 +149,7 @@ fn step_text(axis: &AxisSteps, step: usize) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-fn sample(results: &Results, indices: &[usize], best: Option<&Best>) -> Option<Sample> {
+fn sample(results: &Results, indices: &[usize], best: Option<&Best>, kinds: &Kinds) -> Option<Sample> {
     let points: Vec<(&PointResult, f64)> = indices
         .iter()
         .filter_map(|&index| Some((&results.points[index], results.points[index].predicted_ps()? as f64 / 1e12)))
@@ -130,18 +159,28 @@ fn sample(results: &Results, indices: &[usize], best: Option<&Best>) -> Option<S
     }
     let times = points.iter().map(|(_, time)| *time);
     let count = points.len() as f64;
-    let parts = points.iter().map(|(point, _)| parts(point).seconds());
-    let sums = parts.fold([0.0; 5], |sums, parts| std::array::from_fn(|part| sums[part] + parts[part]));
+    let mut sums = vec![0.0; kinds.names.len()];
+    for outcome in points.iter().filter_map(|(point, _)| point.outcome.as_ref()) {
+        let parts = match kinds == &PATH {
+            true => path(outcome).unwrap_or_default().kinds().to_vec(),
+            false => means(outcome).seconds().to_vec(),
+        };
+        sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+    }
     Some(Sample {
         mean: times.clone().sum::<f64>() / count,
         range: (times.clone().fold(f64::INFINITY, f64::min), times.fold(0.0, f64::max)),
-        parts: sums.map(|sum| sum / count),
+        parts: sums.into_iter().map(|sum| sum / count).collect(),
         best: best.is_some_and(|best| indices.contains(&best.points[0])),
     })
 }
 
-/// The mean parts of a point.
-fn parts(point: &PointResult) -> Parts {
-    let parts = point.outcome.as_ref().and_then(|outcome| outcome.get("mean_parts"));
-    parts.and_then(|parts| Parts::deserialize(parts).ok()).unwrap_or_default()
+/// The parts of the mean rank.
+fn means(outcome: &Value) -> Parts {
+    outcome.get("mean_parts").and_then(|parts| Parts::deserialize(parts).ok()).unwrap_or_default()
+}
+
+/// The parts of the critical path, if the Outcome tells them.
+fn path(outcome: &Value) -> Option<Path> {
+    outcome.get("path").and_then(|parts| Path::deserialize(parts).ok())
 }

@@ -19,22 +19,32 @@ fn predicted_text(run: &Run) -> String {
     format!("predicted time {}", SimTime::from_ps(run.predicted_ps))
 }
 
-/// The predicted time as its parts, each beginning where the one before ends; `None` if no time passes.
+/// What the mean rank's time is made of; `None` if no time passes.
 pub(super) fn parts(run: &Run) -> Option<Figure> {
-    let predicted = run.predicted();
-    if run.predicted_ps == 0 {
-        return None;
-    }
     let means = run.mean_parts.seconds();
-    let ended = (predicted - means.iter().sum::<f64>()).max(0.0);
-    let mut rows: Vec<(&str, f64, Color)> =
-        (0..PARTS.len()).map(|index| (PARTS[index], means[index], PART_COLORS[index])).collect();
-    rows.push(("ended early", ended, ENDED));
+    let ended = (run.predicted() - means.iter().sum::<f64>()).max(0.0);
+    let mut rows: Vec<(String, f64, Color)> =
+        (0..PARTS.len()).map(|index| (PARTS[index].to_owned(), means[index], PART_COLORS[index])).collect();
+    rows.push(("ended early".to_owned(), ended, ENDED));
     let more = format!("{}: the mean over ranks of each part", predicted_text(run));
+    (run.predicted_ps > 0).then(|| waterfall(run, "time-parts", more, &rows))
+}
+
+/// What the path that determined the time is made of; `None` if no time passes or the Outcome does not tell.
+pub(super) fn path(run: &Run) -> Option<Figure> {
+    let rows = run.path.map(|path| path.rows()).filter(|rows| !rows.is_empty())?;
+    let more = format!("{}: the parts of the critical path, which sum to it", predicted_text(run));
+    Some(waterfall(run, "time-path", more, &rows))
+}
+
+/// The predicted time as its parts, each beginning where the one before ends.
+fn waterfall(run: &Run, name: &str, more: String, rows: &[(String, f64, Color)]) -> Figure {
+    let predicted = run.predicted();
     let height = 78.0 + 26.0 * (rows.len() + 1) as f64 + 50.0;
-    let (mut figure, top) = begin("time-parts", &Head { title: run.title(), more, ..Head::default() }, height);
+    let (mut figure, top) = begin(name, &Head { title: run.title(), more, ..Head::default() }, height);
     let axis = Axis::time("time", predicted);
-    let left = 14.0 + Style::PLAIN.bold().width("predicted time") + 10.0;
+    let widest = rows.iter().map(|(name, ..)| Style::PLAIN.width(name)).fold(0.0, f64::max);
+    let left = 14.0 + Style::PLAIN.bold().width("predicted time").max(widest) + 10.0;
     let frame = Frame { left, top: top + 4.0, right: WIDTH - 30.0, bottom: height - 50.0 };
     for (value, _) in &axis.marks {
         let x = frame.x(axis.at(*value));
@@ -42,13 +52,13 @@ pub(super) fn parts(run: &Run) -> Option<Figure> {
     }
     let step = (frame.bottom - frame.top) / (rows.len() + 1) as f64;
     let mut start = 0.0;
-    for (index, &(name, length, color)) in rows.iter().enumerate() {
+    for (index, (name, length, color)) in rows.iter().enumerate() {
         let y = frame.top + step * index as f64;
         let (x1, x2) = (frame.x(axis.at(start)), frame.x(axis.at(start + length)));
-        figure.rect((x1, y + 5.0), (x2.max(x1 + 0.5), y + step - 5.0), color);
+        figure.rect((x1, y + 5.0), (x2.max(x1 + 0.5), y + step - 5.0), *color);
         // Where the next one begins.
         figure.line(vec![(x2, y + step - 5.0), (x2, y + step + 5.0)], GRAY, 0.7, Dash::Solid);
-        label(&mut figure, frame, (x1, x2), y + step / 2.0, &share_text(length, predicted));
+        label(&mut figure, frame, (x1, x2), y + step / 2.0, &share_text(*length, predicted));
         figure.text((left - 10.0, y + step / 2.0 + 4.0), name, Style::PLAIN, Anchor::End);
         start += length;
     }
@@ -59,7 +69,7 @@ pub(super) fn parts(run: &Run) -> Option<Figure> {
     figure.text((left - 10.0, y + step / 2.0 + 4.0), "predicted time", Style::PLAIN.bold(), Anchor::End);
     horizontal(&mut figure, frame, &axis);
     feet(&mut figure, frame);
-    Some(figure)
+    figure
 }
 
 fn share_text(seconds: f64, whole: f64) -> String {
@@ -97,7 +107,7 @@ pub(super) fn ranks(run: &Run) -> Option<Figure> {
     let gap = (step * 0.12).min(4.0);
     for (index, bar) in bars.iter().enumerate() {
         let (x1, x2) = (frame.left + step * index as f64 + gap, frame.left + step * (index + 1) as f64 - gap);
-        stack(&mut figure, frame, &axis, (x1, x2), bar);
+        stack(&mut figure, frame, &axis, (x1, x2), &colored(bar));
     }
     let y = frame.y(axis.at(run.predicted()));
     figure.line(vec![(frame.left, y), (frame.right, y)], BLACK, 1.0, Dash::Dashed);
@@ -113,11 +123,16 @@ pub(super) fn ranks(run: &Run) -> Option<Figure> {
     Some(figure)
 }
 
+/// Parts with their colours.
+fn colored(parts: &[f64; 5]) -> Vec<(f64, Color)> {
+    parts.iter().copied().zip(PART_COLORS).collect()
+}
+
 /// Parts one above another.
-pub(super) fn stack(figure: &mut Figure, frame: Frame, axis: &Axis, (x1, x2): (f64, f64), parts: &[f64; 5]) {
+pub(super) fn stack(figure: &mut Figure, frame: Frame, axis: &Axis, (x1, x2): (f64, f64), parts: &[(f64, Color)]) {
     let mut below = 0.0;
-    for (part, color) in parts.iter().zip(PART_COLORS) {
-        if *part > 0.0 {
+    for &(part, color) in parts {
+        if part > 0.0 {
             figure.rect((x1, frame.y(axis.at(below + part))), (x2, frame.y(axis.at(below))), color);
         }
         below += part;

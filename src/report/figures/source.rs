@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::canvas::{Color, PALETTE};
+
 /// A run's Outcome as exported.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Run {
@@ -13,6 +15,8 @@ pub(super) struct Run {
     pub messages: Count,
     pub profile: Vec<Interval>,
     pub mean_parts: Parts,
+    #[serde(default)]
+    pub path: Option<Path>,
     #[serde(default)]
     pub per_rank: Vec<RankTime>,
     #[serde(default)]
@@ -67,6 +71,84 @@ impl Parts {
     pub fn seconds(&self) -> [f64; 5] {
         let parts = [self.compute_ps, self.send_ps, self.recv_ps, self.wait_ps, self.collective_ps];
         parts.map(|ps| ps as f64 / 1e12)
+    }
+}
+
+/// The parts of the path that determined the time; they sum to it.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) struct Path {
+    compute_ps: u64,
+    imbalance_ps: u64,
+    combine_ps: u64,
+    send_ps: u64,
+    recv_ps: u64,
+    poll_ps: u64,
+    levels: Levels,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct Levels {
+    intra_cmp: Transfers,
+    inter_cmp: Transfers,
+    inter_node: Transfers,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct Transfers {
+    latency_ps: u64,
+    bytes_ps: u64,
+    contention_ps: u64,
+    protocol_ps: u64,
+}
+
+/// What [`Path::kinds`] are called, and their colours.
+pub(super) const KINDS: [(&str, Color); 7] = [
+    ("compute", PALETTE[0]),
+    ("imbalance", PALETTE[4]),
+    ("overheads", PALETTE[6]),
+    ("latency", PALETTE[1]),
+    ("bytes", PALETTE[2]),
+    ("contention", PALETTE[5]),
+    ("protocol", PALETTE[3]),
+];
+
+impl Path {
+    /// In the order of [`KINDS`], in seconds: overheads are what messages cost cores, combining and polling included.
+    pub fn kinds(&self) -> [f64; 7] {
+        let Levels { intra_cmp, inter_cmp, inter_node } = self.levels;
+        let all = |part: fn(&Transfers) -> u64| part(&intra_cmp) + part(&inter_cmp) + part(&inter_node);
+        let kinds = [
+            self.compute_ps,
+            self.imbalance_ps,
+            self.combine_ps + self.send_ps + self.recv_ps + self.poll_ps,
+            all(|parts| parts.latency_ps),
+            all(|parts| parts.bytes_ps),
+            all(|parts| parts.contention_ps),
+            all(|parts| parts.protocol_ps),
+        ];
+        kinds.map(|ps| ps as f64 / 1e12)
+    }
+
+    /// All parts that there are, those of messages by level, in seconds, with their colours.
+    pub fn rows(&self) -> Vec<(String, f64, Color)> {
+        let own = [
+            ("compute", self.compute_ps, KINDS[0].1),
+            ("imbalance", self.imbalance_ps, KINDS[1].1),
+            ("combine", self.combine_ps, KINDS[2].1),
+            ("send", self.send_ps, KINDS[2].1),
+            ("recv", self.recv_ps, KINDS[2].1),
+            ("poll", self.poll_ps, KINDS[2].1),
+        ];
+        let Levels { intra_cmp, inter_cmp, inter_node } = self.levels;
+        let levels = [("intra-CMP", intra_cmp), ("inter-CMP", inter_cmp), ("inter-node", inter_node)];
+        let of_level = |(level, parts): (&str, Transfers)| {
+            let parts = [parts.latency_ps, parts.bytes_ps, parts.contention_ps, parts.protocol_ps];
+            let kinds = KINDS[3..].iter().zip(parts);
+            kinds.map(|((kind, color), ps)| (format!("{level} {kind}"), ps, *color)).collect::<Vec<_>>()
+        };
+        let own = own.into_iter().map(|(name, ps, color)| (name.to_owned(), ps, color));
+        let all = own.chain(levels.into_iter().flat_map(of_level));
+        all.filter(|(_, ps, _)| *ps > 0).map(|(name, ps, color)| (name, ps as f64 / 1e12, color)).collect()
     }
 }
 

@@ -62,11 +62,11 @@ fn study(axes: &[(&str, &[&str])], time: impl Fn(usize) -> Option<u64>) -> Strin
 fn a_run_has_a_figure_of_each_kind_that_its_outcome_tells() {
     let mut outcome = busy();
     let without_pairs = drawn(&json(&outcome).unwrap());
-    assert_eq!(names(&without_pairs), ["time-parts", "time-ranks", "messages-count", "messages-volume"]);
+    assert_eq!(names(&without_pairs), ["time-parts", "time-path", "time-ranks", "messages-count", "messages-volume"]);
     outcome.pairs = Some(vec![(0, 1, 3, 100).into(), (1, 0, 30, 100_000).into()]);
     let all = drawn(&json(&outcome).unwrap());
-    assert_eq!(names(&all)[4..], ["matrix-count", "matrix-volume"]);
-    let words: Vec<&str> = all[5].words().collect();
+    assert_eq!(names(&all)[5..], ["matrix-count", "matrix-volume"]);
+    let words: Vec<&str> = all[6].words().collect();
     assert!(words.contains(&"97.66 KiB") && words.contains(&"100 B") && words.contains(&"sender (rank)"), "{words:?}");
 }
 
@@ -84,8 +84,8 @@ fn a_million_ranks_are_drawn_as_groups() {
     let rank = outcome.per_rank[0];
     outcome.per_rank = (0..5000).map(|number| crate::engine::RankTime { rank: number, ..rank }).collect();
     let figures = drawn(&json(&outcome).unwrap());
-    assert!(figures[1].words().any(|words| words == "rank (a bar is the mean of 32)"));
-    assert!(figures[4].words().any(|words| words.ends_with("a field is the sum of 8192 × 8192 ranks")));
+    assert!(figures[2].words().any(|words| words == "rank (a bar is the mean of 32)"));
+    assert!(figures[5].words().any(|words| words.ends_with("a field is the sum of 8192 × 8192 ranks")));
     assert!(figures.iter().all(|figure| figure.svg().len() < 1 << 20));
 }
 

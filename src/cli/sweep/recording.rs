@@ -1,0 +1,94 @@
+//! Real programs of a study: run once for all points at which their ranks do the same, and recorded.
+//!
+//! Points then are replays: many at a time, in no more time than described runs, and without the noise of measuring
+//! between them. A trace stays in the study's directory, so that a sweep that goes on compares with what it had.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use crate::report::count;
+use crate::study::{self, Key, Limits, Memory, RankKind};
+use crate::units::Bytes;
+
+use super::super::exit::{Exit, Failure};
+use super::directory::Directory;
+use super::note;
+use super::points::{Prepared, Study};
+use super::running::Running;
+
+/// Records what is missing, and tells each point its trace.
+pub(super) fn record(
+    study: &Study,
+    points: &mut [Prepared],
+    directory: &Directory,
+    limits: Limits,
+    running: &Running,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let mut groups: BTreeMap<Key, &Prepared> = BTreeMap::new();
+    let mut order = Vec::new();
+    for point in points.iter() {
+        if let Some(replay) = &point.replay
+            && groups.insert(replay.group, point).is_none()
+        {
+            order.push((replay.group, point));
+        }
+    }
+    if order.is_empty() {
+        return Ok(());
+    }
+    let traces = directory.subdirectory("traces")?;
+    let path = |group: Key| -> PathBuf { traces.join(format!("{group}.trace")) };
+    let missing: Vec<(Key, &Prepared)> = order.iter().copied().filter(|(group, _)| !path(*group).is_file()).collect();
+    if !missing.is_empty() && !quiet {
+        let (runs, all) = (count(missing.len() as u64), count(points.len() as u64));
+        note(&format!("real programs run {runs} times and are recorded; the {all} points are replays"));
+    }
+    let alone = missing.iter().any(|(_, point)| study.measures(point));
+    let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
+    let ranks = |point: &Prepared| study.configure(&study.plan.point(point.index)).map_or(1, |of| of.ranks());
+    let tasks: Vec<(usize, Memory)> =
+        (0..missing.len()).map(|task| (task, Memory::of_run(ranks(missing[task].1), RankKind::Real))).collect();
+    let mut failed = BTreeMap::new();
+    let work = |task: usize| study.record(missing[task].1, &path(missing[task].0), running);
+    study::run(&tasks, limits, running.flag(), work, |ended| {
+        for (task, result) in ended {
+            if let Err(failure) = result
+                && failure.exit != Exit::Interrupted
+            {
+                failed.insert(missing[task].0, failure);
+            }
+        }
+    });
+    let mut found = BTreeMap::new();
+    for (group, _) in order {
+        let trace = match failed.remove(&group) {
+            Some(failure) => Err(failure),
+            None => content(path(group)),
+        };
+        found.insert(group, trace);
+    }
+    for point in points {
+        let Some(replay) = &mut point.replay else { continue };
+        match &found[&replay.group] {
+            Ok((path, hash, size)) => {
+                point.key =
+                    Key::of(&[("given", point.given.to_string().as_bytes()), ("trace", hash.to_string().as_bytes())]);
+                point.memory = point.memory.and(*size);
+                replay.trace = Ok(path.clone());
+            }
+            Err(failure) => replay.trace = Err(failure.clone()),
+        }
+    }
+    Ok(())
+}
+
+/// A trace, its hash and its size.
+fn content(path: PathBuf) -> Result<(PathBuf, Key, Bytes), Failure> {
+    match fs::read(&path) {
+        Ok(bytes) => Ok((path, Key::of(&[("trace", &bytes)]), Bytes::new(bytes.len() as u64))),
+        Err(error) => Err(Failure::bad_input(format!("{}: {error}", path.display()))),
+    }
+}
