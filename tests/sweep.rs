@@ -329,10 +329,17 @@ fn real_programs_are_run_once_for_all_points_at_which_they_do_the_same() {
     for point in at("[13]", "2") {
         assert!(point["error"].as_str().unwrap().contains("crashed with signal 11"), "{point}");
     }
-    // Again: what was recorded stays, so nothing is measured anew.
-    let before = read(here, "s/study.csv");
+    // Again: what was recorded stays, so nothing is measured anew but when the program crashes.
+    let table = || {
+        let csv = read(here, "s/study.csv");
+        csv.lines()
+            .filter(|row| row.starts_with("[4]") || row.starts_with("[8]"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let before = table();
     barriers(here, &format!("--out s {line}"), 1);
-    assert_eq!(read(here, "s/study.csv"), before);
+    assert_eq!((table(), before.len()), (before, 24));
 }
 
 #[test]
