@@ -47,9 +47,10 @@ pub(super) fn simulate(
     capi::set_default_threads();
     let environment = processes.broadcast(|| environment(processes.count() > 1));
     // A single worker runs all code one after another anyway.
-    let options = RunOptions { restartable: false, ..settings.options() };
+    let post = Arc::new(Post::new(sites.len() as u32));
+    let options = RunOptions { restartable: false, post: Some(post.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
-    let ahead = processes.count() == 1 && simulation.workers() > 1;
+    let ahead = processes.count() > 1 || simulation.workers() > 1;
     let load = || -> Result<Job, Failure> {
         // Errors call the program what the user does.
         let path = built.path.display().to_string();
@@ -70,7 +71,6 @@ pub(super) fn simulate(
         ..record::header(&platform, sites.len(), &file.name, settings.model.name(), settings.seed)
     };
     let ran = if ahead {
-        let post = Arc::new(Post::new(sites.len() as u32));
         let program = |rank| Ahead::new(Box::new(program(rank)), rank, post.clone());
         record::run(&simulation, &*printer, program, manner, &header)
     } else {

@@ -193,6 +193,7 @@ impl Settings {
             per_rank: self.per_rank,
             critical_path: self.critical_path,
             timeline: self.timeline,
+            post: None,
             restartable: true,
             host_clock: self.host_profile.then_some(host::nanoseconds),
         }

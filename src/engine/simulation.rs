@@ -4,11 +4,12 @@ mod crew;
 #[cfg(feature = "mpi")]
 mod several;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Platform, Site};
 use crate::profile::{Intervals, TimeParts, WhatIf};
-use crate::rank::{Program, Rank};
+use crate::rank::{Post, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
 use super::error::{Deadlock, RunError};
@@ -54,6 +55,8 @@ pub struct RunOptions {
     pub critical_path: bool,
     /// Record what ranks did over virtual time.
     pub timeline: bool,
+    /// Brings the data of programs that run ahead, where they do.
+    pub post: Option<Arc<Post>>,
     /// Programs may be made and run again from the start, as a trial of several workers may ask for. Where they may not, one
     /// worker is taken if their number is left open.
     pub restartable: bool,
@@ -72,6 +75,7 @@ impl Default for RunOptions {
             per_rank: false,
             critical_path: false,
             timeline: false,
+            post: None,
             restartable: true,
             host_clock: None,
         }

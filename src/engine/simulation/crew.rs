@@ -36,6 +36,12 @@ impl Crew {
         self.seats.first().map_or(0, |seat| seat.worker)
     }
 
+    /// The worker of each rank.
+    #[cfg(feature = "mpi")]
+    pub fn workers_of_ranks(&self) -> impl Iterator<Item = u32> + '_ {
+        self.seats.iter().map(|seat| seat.worker)
+    }
+
     /// Does the work of `me`.
     pub fn work<P: Program>(
         &self,

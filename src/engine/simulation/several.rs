@@ -29,8 +29,12 @@ impl Simulation<'_> {
         let workers = threads * processes.count();
         let crew = Crew::new(self, workers);
         let team = Team { processes: world.size, me: world.me, threads, first: crew.first() / threads };
+        let post = self.options.post.as_deref();
+        if let Some(post) = post {
+            post.spread(world.me, crew.workers_of_ranks().map(|worker| team.place(worker).0).collect());
+        }
         let found = {
-            let relay = Relay::new(team, world, screen, self.options.host_clock);
+            let relay = Relay::new(team, world, screen, post, self.options.host_clock);
             Findings::merge(in_threads(threads, |thread| {
                 let transport = Transport::Mpi(relay.transport(thread));
                 let mut found = crew.work(self, team.worker(thread), transport, make, false, progress);

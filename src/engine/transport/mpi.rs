@@ -5,6 +5,7 @@
 //! threads and their leader hand each other things, `wire` the form in which batches travel.
 #![allow(unsafe_code)]
 
+mod courier;
 mod link;
 mod relay;
 mod team;

@@ -1,7 +1,7 @@
 //! Letters between ranks: the data of messages, apart from their times.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::super::call::{Completion, Context, Payload, Rank, Tag};
 use crate::units::Bytes;
@@ -35,6 +35,16 @@ impl Letter {
 #[derive(Debug)]
 pub struct Post {
     boxes: Box<[Mutex<Inbox>]>,
+    abroad: OnceLock<Abroad>,
+}
+
+/// Letters for ranks of other processes.
+#[derive(Debug)]
+struct Abroad {
+    me: u32,
+    /// The process of each rank.
+    process: Box<[u32]>,
+    letters: Mutex<Vec<(u32, Rank, Letter)>>,
 }
 
 /// Letters that have come for a rank.
@@ -47,15 +57,38 @@ struct Inbox {
 impl Post {
     /// For so many ranks.
     pub fn new(ranks: u32) -> Self {
-        Post { boxes: (0..ranks).map(|_| Mutex::default()).collect() }
+        Post { boxes: (0..ranks).map(|_| Mutex::default()).collect(), abroad: OnceLock::new() }
     }
 
     fn with<R>(&self, rank: Rank, what: impl FnOnce(&mut Inbox) -> R) -> R {
         what(&mut self.boxes[rank as usize].lock().expect("nobody panics with an inbox"))
     }
 
-    /// Sends a letter to rank `to`, whose bell rings if it is the first that lies there.
+    /// This is process `me`, and only some of the ranks are here: each is in the process of its place in the list.
+    pub fn spread(&self, me: u32, process: Vec<u32>) {
+        let abroad = Abroad { me, process: process.into(), letters: Mutex::default() };
+        self.abroad.set(abroad).expect("ranks are spread once");
+    }
+
+    /// Sends a letter to rank `to`.
     pub fn send(&self, to: Rank, letter: Letter) {
+        match self.abroad.get() {
+            Some(abroad) if abroad.process[to as usize] != abroad.me => {
+                let process = abroad.process[to as usize];
+                abroad.letters.lock().expect("nobody panics with letters").push((process, to, letter));
+            }
+            _ => self.deliver(to, letter),
+        }
+    }
+
+    /// Takes the letters for ranks of other processes, with these processes.
+    pub fn outgoing(&self) -> Vec<(u32, Rank, Letter)> {
+        let take = |abroad: &Abroad| std::mem::take(&mut *abroad.letters.lock().expect("nobody panics with letters"));
+        self.abroad.get().map(take).unwrap_or_default()
+    }
+
+    /// Gives a letter to rank `to`, which is here; its bell rings if it is the first that lies there.
+    pub fn deliver(&self, to: Rank, letter: Letter) {
         let bell = self.with(to, |inbox| {
             inbox.letters.push(letter);
             if inbox.letters.len() == 1 { inbox.bell.clone() } else { None }

@@ -3,6 +3,7 @@
 //!
 //! The reduction also adds up how many packages each process gets, so that everybody knows when all have come. Packages
 //! of the next round can come before those of this one, but none of the round after it: tags alternate between two.
+//! Where ranks run ahead, it also adds up the letters that each process has been sent by then.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -11,16 +12,17 @@ use mpi::ffi;
 
 use crate::engine::meter::timed;
 use crate::engine::transport::Bid;
+use crate::rank::Post;
 use crate::units::SimTime;
 
+use super::courier::Courier;
 use super::wire::Package;
 use super::world::{MOST, Request, World, poll, receive_all, send};
 
-/// Tags of packages and of what is large, each in two rounds.
-const PACKAGE: [c_int; 2] = [1, 2];
-const LARGE: [c_int; 2] = [3, 4];
+/// Tags of packages and of what is large, in each of two rounds.
+const TAGS: [[c_int; 2]; 2] = [[1, 2], [3, 4]];
 
-/// Where things are in a reduced word; the number of packages for each process follows.
+/// Where things are in a reduced word; the number of packages for each process follows, and that of all letters so far.
 const LEAST: usize = 0;
 const OWNER: usize = 1;
 const SECOND: usize = 2;
@@ -49,6 +51,7 @@ pub struct Link<'w> {
     datatype: ffi::MPI_Datatype,
     combine: ffi::MPI_Op,
     sending: Vec<Sending>,
+    pub courier: Courier<'w>,
     round: usize,
     /// How long to poll.
     turns: u32,
@@ -58,23 +61,48 @@ pub struct Link<'w> {
 }
 
 /// What must stay until it is sent.
-struct Sending {
-    requests: Vec<Request>,
+pub(super) struct Sending {
+    pub requests: Vec<Request>,
     _package: Package,
 }
 
+impl Sending {
+    /// Starts sending `package`, with tags for itself and for what is large.
+    pub fn begin(package: Package, to: u32, [tag, large]: [c_int; 2]) -> Sending {
+        let large = package.large.iter().flat_map(|data| data.chunks(MOST)).map(|part| (part, large));
+        let parts = std::iter::once((package.bytes.as_slice(), tag)).chain(large);
+        // SAFETY: the package is kept, and its bytes stay where they are, until the requests are complete.
+        let requests = parts.map(|(part, tag)| unsafe { send(part, to, tag) }).collect();
+        Sending { requests, _package: package }
+    }
+
+    pub fn is_complete(&mut self) -> bool {
+        self.requests.iter_mut().all(Request::is_complete)
+    }
+}
+
 impl<'w> Link<'w> {
-    pub fn new(world: &'w World, turns: u32, clock: Option<fn() -> u64>) -> Self {
+    pub fn new(world: &'w World, post: Option<&'w Post>, turns: u32, clock: Option<fn() -> u64>) -> Self {
         // SAFETY: constants of the library, which both are replaced.
         let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
-        let length = (COUNTS + world.size as usize) as c_int;
+        let length = (COUNTS + 2 * world.size as usize) as c_int;
         // SAFETY: MPI is initialised; `combine` reads and writes values of this type.
         unsafe {
             ffi::MPI_Type_contiguous(length, ffi::RSMPI_UINT64_T, &mut datatype);
             ffi::MPI_Type_commit(&mut datatype);
             ffi::MPI_Op_create(Some(combine), 1, &mut op);
         }
-        Link { world, datatype, combine: op, sending: Vec::new(), round: 0, turns, clock, waited: 0 }
+        Link {
+            world,
+            datatype,
+            combine: op,
+            sending: Vec::new(),
+            courier: Courier::new(world.size, post, turns),
+            round: 0,
+            turns,
+            clock,
+            waited: 0,
+        }
     }
 
     /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees. Every leader's call goes with one of
@@ -88,11 +116,11 @@ impl<'w> Link<'w> {
     ) -> Remote {
         let side = self.round % 2;
         self.round += 1;
-        self.sending.retain_mut(|sending| !sending.requests.iter_mut().all(Request::is_complete));
-        let mut word = vec![0; COUNTS + self.world.size as usize];
+        self.sending.retain_mut(|sending| !sending.is_complete());
+        let mut word = self.word();
         for (to, package) in outgoing {
             word[COUNTS + to as usize] += 1;
-            self.send(to, package, side);
+            self.sending.push(Sending::begin(package, to, TAGS[side]));
         }
         word[LEAST] = bid.queued.min(bid.sent).as_ps();
         word[OWNER] = u64::from(self.world.me);
@@ -102,10 +130,9 @@ impl<'w> Link<'w> {
         word[STOP] = u64::from(bid.stop);
         let mut all = vec![0; word.len()];
         // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
-        let mut reduction = Request::of(|request| unsafe {
-            let (mine, all) = (word.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
-            ffi::MPI_Iallreduce(mine, all, 1, self.datatype, self.combine, ffi::RSMPI_COMM_WORLD, request);
-        });
+        let mut reduction = unsafe { self.reduce(&word, &mut all) };
+        let (me, letters) = (self.world.me as usize, COUNTS + self.world.size as usize);
+        let courier = &mut self.courier;
         let (mut agreed, mut received, mut waited, mut taking) = (false, 0, 0, 0);
         let began = self.clock.map(|clock| clock());
         poll(self.turns, meanwhile, || {
@@ -113,11 +140,12 @@ impl<'w> Link<'w> {
                 agreed = true;
                 waited = self.clock.map_or(0, |clock| clock() - began.unwrap_or_default()) - taking;
             }
-            while let Some(package) = timed(self.clock, &mut taking, || take(side, self.turns)) {
+            while let Some(package) = timed(self.clock, &mut taking, || take(TAGS[side], self.turns)) {
                 received += 1;
                 receive(package);
             }
-            agreed && received == all[COUNTS + self.world.me as usize]
+            courier.run();
+            agreed && received == all[COUNTS + me] && courier.received >= all[letters + me]
         });
         self.waited = waited;
         let others = if all[OWNER] == u64::from(self.world.me) { all[SECOND] } else { all[LEAST] };
@@ -129,12 +157,40 @@ impl<'w> Link<'w> {
         }
     }
 
-    fn send(&mut self, to: u32, package: Package, side: usize) {
-        let large = package.large.iter().flat_map(|data| data.chunks(MOST)).map(|part| (part, LARGE[side]));
-        let parts = std::iter::once((package.bytes.as_slice(), PACKAGE[side])).chain(large);
-        // SAFETY: the package is kept, and its bytes stay where they are, until the requests are complete.
-        let requests = parts.map(|(part, tag)| unsafe { send(part, to, tag) }).collect();
-        self.sending.push(Sending { requests, _package: package });
+    /// A word that says how many letters have been sent, all that there were to send.
+    fn word(&mut self) -> Vec<u64> {
+        self.courier.send();
+        let mut word = vec![0; COUNTS + self.world.size as usize];
+        word.extend(&self.courier.sent);
+        word
+    }
+
+    /// Starts combining the words of all.
+    ///
+    /// # Safety
+    /// Both stay where they are, and nobody touches them, until the request is complete.
+    unsafe fn reduce(&self, word: &[u64], all: &mut [u64]) -> Request {
+        let (word, all) = (word.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
+        // SAFETY: the caller's promise.
+        Request::of(|request| unsafe {
+            ffi::MPI_Iallreduce(word, all, 1, self.datatype, self.combine, ffi::RSMPI_COMM_WORLD, request);
+        })
+    }
+
+    /// Takes the letters that nobody needed: all leaders end in the same round.
+    fn finish_letters(&mut self) {
+        let word = self.word();
+        let mut all = vec![0; word.len()];
+        // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
+        let mut reduction = unsafe { self.reduce(&word, &mut all) };
+        let mine = COUNTS + self.world.size as usize + self.world.me as usize;
+        let (courier, mut agreed) = (&mut self.courier, false);
+        poll(self.turns, &mut || false, || {
+            agreed = agreed || reduction.is_complete();
+            courier.receive();
+            agreed && courier.received >= all[mine]
+        });
+        self.sending.extend(self.courier.take_sending());
     }
 }
 
@@ -142,8 +198,12 @@ impl Drop for Link<'_> {
     /// What is sent is received in the same round by processes that go on; in a panic nobody waits.
     fn drop(&mut self) {
         if std::thread::panicking() {
+            self.sending.extend(self.courier.take_sending());
             self.sending.drain(..).for_each(std::mem::forget);
             return;
+        }
+        if self.courier.is_needed() {
+            self.finish_letters();
         }
         for sending in &mut self.sending {
             sending.requests.iter_mut().for_each(|request| poll(self.turns, &mut || false, || request.is_complete()));
@@ -156,13 +216,13 @@ impl Drop for Link<'_> {
     }
 }
 
-/// A package that has come for this round, with what is large.
-fn take(side: usize, turns: u32) -> Option<Package> {
+/// A package that has come with these tags, its own and that of what is large.
+pub(super) fn take([tag, large]: [c_int; 2], turns: u32) -> Option<Package> {
     let (mut flag, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::uninit());
     // SAFETY: the status is written if there is a message, and not looked at otherwise.
     let (from, size) = unsafe {
         let any = ffi::RSMPI_ANY_SOURCE;
-        ffi::MPI_Iprobe(any, PACKAGE[side], ffi::RSMPI_COMM_WORLD, &mut flag, status.as_mut_ptr());
+        ffi::MPI_Iprobe(any, tag, ffi::RSMPI_COMM_WORLD, &mut flag, status.as_mut_ptr());
         if flag == 0 {
             return None;
         }
@@ -172,10 +232,10 @@ fn take(side: usize, turns: u32) -> Option<Package> {
         (status.MPI_SOURCE as u32, size as usize)
     };
     let mut package = Package { bytes: vec![0; size], large: Vec::new() };
-    receive_all(&mut package.bytes, from, PACKAGE[side], turns);
+    receive_all(&mut package.bytes, from, tag, turns);
     for size in package.sizes() {
         let mut data = Box::new(vec![0; size]);
-        receive_all(&mut data, from, LARGE[side], turns);
+        receive_all(&mut data, from, large, turns);
         package.large.push(data);
     }
     Some(package)

@@ -12,6 +12,8 @@ use crate::engine::transport::gate::Gate;
 use crate::engine::transport::{Agreement, Batch, Bid, Hub, ThreadsTransport};
 use crate::units::SimTime;
 
+use crate::rank::Post;
+
 use super::link::{Link, Remote};
 use super::team::Team;
 use super::wire::{self, Addressee, Package};
@@ -22,6 +24,7 @@ pub struct Relay<'w> {
     team: Team,
     world: &'w World,
     screen: &'w dyn Screen,
+    post: Option<&'w Post>,
     clock: Option<fn() -> u64>,
     hub: Hub,
     gate: Gate,
@@ -34,13 +37,20 @@ pub struct Relay<'w> {
 const LOCKED: &str = "no worker panics here";
 
 impl<'w> Relay<'w> {
-    pub fn new(team: Team, world: &'w World, screen: &'w dyn Screen, clock: Option<fn() -> u64>) -> Self {
+    pub fn new(
+        team: Team,
+        world: &'w World,
+        screen: &'w dyn Screen,
+        post: Option<&'w Post>,
+        clock: Option<fn() -> u64>,
+    ) -> Self {
         let threads = team.threads as usize;
         let busy = world.busy(team.threads);
         Relay {
             team,
             world,
             screen,
+            post,
             clock,
             hub: Hub::new(team.threads, busy, clock),
             gate: Gate::new(threads, busy as usize),
@@ -52,11 +62,12 @@ impl<'w> Relay<'w> {
 
     /// The transport of a thread. Thread 0 leads: it must be the one that started MPI.
     pub fn transport(&self, thread: u32) -> MpiTransport<'_> {
+        let turns = self.world.turns(self.team.threads);
         MpiTransport {
             relay: self,
             thread: thread as usize,
             threads: self.hub.transport(thread),
-            link: (thread == 0).then(|| Link::new(self.world, self.world.turns(self.team.threads), self.clock)),
+            link: (thread == 0).then(|| Link::new(self.world, self.post, turns, self.clock)),
             round: 0,
             waited: 0,
         }
@@ -107,7 +118,9 @@ impl MpiTransport<'_> {
             }
         }
         let first = team.worker(0) as usize;
-        let here = self.threads.exchange(bid, &mut outgoing[first..first + team.threads as usize], incoming, meanwhile);
+        let (mine, link) = (&mut outgoing[first..first + team.threads as usize], &mut self.link);
+        let mut letters_too = || link.as_mut().is_some_and(|link| link.courier.run()) | meanwhile();
+        let here = self.threads.exchange(bid, mine, incoming, &mut letters_too);
         self.waited = self.threads.waited;
         if let Some(link) = &mut self.link {
             // What this thread has is others' to the other processes.

@@ -8,12 +8,14 @@
 //! behind the package by themselves, from the buffer of the sender to that of the receiver. The numbers around are
 //! little-endian. Both ends are the same version of mcpsim, which `World::join` checks.
 
+use serde::{Deserialize, Serialize};
+
 use crate::engine::event::Event;
 use crate::engine::paths::Path;
 use crate::engine::payloads::PayloadSlot;
 use crate::engine::trail::Point;
 use crate::engine::transport::Batch;
-use crate::rank::Data;
+use crate::rank::{Data, Letter, Rank};
 
 /// Data of at least so many bytes travel by themselves.
 const LARGE: usize = 32 << 10;
@@ -21,6 +23,8 @@ const LARGE: usize = 32 << 10;
 const FULL: usize = 64 << 20;
 /// The thread that stands for the process: what ranks print.
 const SCREEN: u32 = u32::MAX;
+/// The thread that stands for the ranks of the process.
+const LETTERS: u32 = u32::MAX - 1;
 const PRELUDE: usize = 8;
 const EXPECT: &str = "what a process of the same version has packed";
 
@@ -31,6 +35,17 @@ pub struct Package {
     pub bytes: Vec<u8>,
     /// What travels behind it.
     pub large: Vec<Data>,
+}
+
+/// Where the data of a letter are.
+#[derive(Serialize, Deserialize)]
+enum Near<'a> {
+    /// There are none.
+    None,
+    #[serde(borrow)]
+    Here(&'a [u8]),
+    /// They travel behind the package.
+    Behind,
 }
 
 /// For whom a package is.
@@ -53,6 +68,44 @@ impl Package {
         package.large.push(Box::new(printed));
         package.close();
         package
+    }
+
+    /// Letters and whom they are for.
+    pub fn letters(letters: impl Iterator<Item = (Rank, Letter)>) -> Package {
+        let mut package = Package::to(LETTERS);
+        let mut bytes = std::mem::take(&mut package.bytes);
+        for (to, letter) in letters {
+            let Letter { source, context, tag, size, number, data } = letter;
+            let near = match &data {
+                None => Near::None,
+                Some(data) if data.len() < LARGE => Near::Here(data),
+                Some(_) => Near::Behind,
+            };
+            let head = (to, source, context, tag, size, number, &near);
+            bytes = postcard::to_extend(&head, bytes).expect("a vector takes everything");
+            let is_behind = matches!(near, Near::Behind);
+            package.large.extend(data.filter(|_| is_behind));
+        }
+        package.bytes = bytes;
+        package.close();
+        package
+    }
+
+    /// Gives `take` all letters.
+    pub fn each_letter(mut self, mut take: impl FnMut(Rank, Letter)) {
+        let mut large = std::mem::take(&mut self.large).into_iter();
+        let mut rest = &self.bytes[PRELUDE..self.end()];
+        while !rest.is_empty() {
+            let (head, behind) = postcard::take_from_bytes::<(_, _, _, _, _, _, Near<'_>)>(rest).expect(EXPECT);
+            rest = behind;
+            let (to, source, context, tag, size, number, near) = head;
+            let data = match near {
+                Near::None => None,
+                Near::Here(data) => Some(Box::new(data.to_vec())),
+                Near::Behind => Some(large.next().expect(EXPECT)),
+            };
+            take(to, Letter { source, context, tag, size, number, data });
+        }
     }
 
     /// Enters what is large.

@@ -1,0 +1,75 @@
+//! Letters between processes: the data of ranks that run ahead. They go at once and are taken whenever a leader polls, in no
+//! round; how many there are is agreed on in each, so that none comes later than the message it belongs to.
+
+use crate::rank::Post;
+
+use super::link::{Sending, take};
+use super::wire::Package;
+
+/// Tags of packages and of what is large.
+const TAGS: [i32; 2] = [5, 6];
+
+/// The leader's end.
+pub struct Courier<'w> {
+    post: Option<&'w Post>,
+    /// Packages sent to each process.
+    pub sent: Vec<u64>,
+    /// Packages received.
+    pub received: u64,
+    sending: Vec<Sending>,
+    turns: u32,
+}
+
+impl<'w> Courier<'w> {
+    /// Between so many processes, if ranks run ahead and have a `post`.
+    pub fn new(processes: u32, post: Option<&'w Post>, turns: u32) -> Self {
+        Courier { post, sent: vec![0; processes as usize], received: 0, sending: Vec::new(), turns }
+    }
+
+    /// Sends what lies there, and takes what has come; whether there was anything.
+    pub fn run(&mut self) -> bool {
+        self.send() | self.receive()
+    }
+
+    /// Sends what lies there.
+    pub fn send(&mut self) -> bool {
+        let Some(post) = self.post else { return false };
+        let mut letters = post.outgoing();
+        if letters.is_empty() {
+            return false;
+        }
+        // Letters for a process stay in their order.
+        letters.sort_by_key(|&(process, ..)| process);
+        let mut letters = letters.into_iter().peekable();
+        while let Some(&(to, ..)) = letters.peek() {
+            let own = std::iter::from_fn(|| letters.next_if(|&(process, ..)| process == to));
+            let package = Package::letters(own.map(|(_, rank, letter)| (rank, letter)));
+            self.sending.push(Sending::begin(package, to, TAGS));
+            self.sent[to as usize] += 1;
+        }
+        true
+    }
+
+    /// Takes what has come.
+    pub fn receive(&mut self) -> bool {
+        let Some(post) = self.post else { return false };
+        self.sending.retain_mut(|sending| !sending.is_complete());
+        let mut any = false;
+        while let Some(package) = take(TAGS, self.turns) {
+            self.received += 1;
+            any = true;
+            package.each_letter(|rank, letter| post.deliver(rank, letter));
+        }
+        any
+    }
+
+    /// Whether ranks run ahead.
+    pub fn is_needed(&self) -> bool {
+        self.post.is_some()
+    }
+
+    /// Gives up what is still being sent.
+    pub fn take_sending(&mut self) -> Vec<Sending> {
+        std::mem::take(&mut self.sending)
+    }
+}
