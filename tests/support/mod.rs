@@ -436,7 +436,7 @@ fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
         let TimeParts { compute, send, recv, wait, collective } = rank.parts;
         assert_eq!(spans, [compute, send, recv, wait, collective], "the timeline of rank {}", rank.rank);
     }
-    let plain = Outcome { critical_path: None, timelines: Vec::new(), host: outcome.host, ..recorded.clone() };
+    let plain = Outcome { critical_path: None, timelines: Vec::new(), host: outcome.host.clone(), ..recorded.clone() };
     assert_eq!(*outcome, plain, "recording changes nothing");
 }
 
