@@ -197,33 +197,40 @@ pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
 mod tests {
     use super::*;
     use crate::engine::event::{Body, EventKey, Parcel};
+    use crate::engine::paths::{Path, PathSlot, Paths};
     use crate::engine::payloads::Payloads;
-    use crate::units::{Bytes, SimTime};
+    use crate::engine::trail::Point;
+    use crate::units::{Bytes, SimSpan, SimTime};
 
-    fn event(number: u64, payload: PayloadSlot) -> Event {
+    fn event(number: u64, payload: PayloadSlot, path: PathSlot) -> Event {
         let time = SimTime::from_ps(u64::MAX - number);
         let key = EventKey { time, to: number as u32, from: u32::MAX - 1, sequence: u32::MAX };
         let size = Bytes::new(number);
-        let parcel = Parcel { context: u32::MAX, tag: 7, size, rendezvous: Some(9), payload };
+        let parcel = Parcel { context: u32::MAX, tag: 7, size, rendezvous: Some(9), payload, path };
         let (send, recv, left, load) = (3, u32::MAX, SimTime::ZERO, 5);
         let body = match number % 4 {
             0 => Body::Head { parcel, left, load },
-            1 => Body::Grant { send, recv },
-            2 => Body::Data { send, recv, size, left, load },
-            _ => Body::End { send },
+            1 => Body::Grant { send, recv, path },
+            2 => Body::Data { send, recv, size, left, load, path },
+            _ => Body::End { send, path },
         };
         Event { key, body }
     }
 
     #[test]
     fn what_is_unpacked_is_what_was_packed() {
-        let (mut batch, mut payloads) = (Batch::default(), Payloads::default());
+        let (mut batch, mut payloads, mut paths) = (Batch::default(), Payloads::default(), Paths::new(true));
         let mut expected = Vec::new();
         for number in 0..100u64 {
             let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number / 4 % 5) as usize];
             let data = (number % 8 == 0).then(|| Box::new(vec![number as u8; size]));
-            expected.push((format!("{:?}", event(number, PayloadSlot::NONE)), data.clone()));
-            batch.push(event(number, payloads.put(data)), &mut payloads);
+            let path = Path { compute: SimSpan::from_ps(number), ..Path::default() };
+            let origin = Point { rank: 1, serial: number as u32, time: SimTime::NEVER };
+            let without = event(number, PayloadSlot::NONE, PathSlot::NONE);
+            expected.push((format!("{without:?} {path:?} {origin:?}"), data.clone()));
+            let slot = paths.put(path);
+            paths.set_origin(slot, origin);
+            batch.push(event(number, payloads.put(data), slot), &mut payloads, &mut paths);
         }
         let mut packages = Vec::new();
         pack(&mut batch, 4, |package| packages.push(package));
@@ -233,11 +240,14 @@ mod tests {
         assert!(package.sizes().iter().copied().eq(package.large.iter().map(|data| data.len())));
         let mut incoming = Batch::default();
         package.unpack(&mut incoming);
-        let mut payloads = Payloads::default();
-        let events: Vec<Event> = incoming.drain(&mut payloads).collect();
+        let (mut payloads, mut paths) = (Payloads::default(), Paths::new(true));
+        let events: Vec<Event> = incoming.drain(&mut payloads, &mut paths).collect();
         let found = events.into_iter().map(|mut event| {
             let slot = event.body.payload_mut().map(|slot| std::mem::replace(slot, PayloadSlot::NONE));
-            (format!("{event:?}"), slot.and_then(|slot| payloads.take(slot)))
+            let path = std::mem::replace(event.body.path_mut().unwrap(), PathSlot::NONE);
+            let origin = paths.origin(path).unwrap();
+            let text = format!("{event:?} {:?} {origin:?}", paths.get(path));
+            (text, slot.and_then(|slot| payloads.take(slot)))
         });
         assert!(found.eq(expected));
     }
