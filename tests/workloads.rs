@@ -19,6 +19,8 @@ mod golden;
 mod hpl;
 #[path = "workloads/matrix.rs"]
 mod matrix;
+#[path = "workloads/traces.rs"]
+mod traces;
 
 use std::path::Path;
 
