@@ -1,7 +1,52 @@
 //! Traces: what the ranks of a run did, recorded once and replayed on any machine.
 //!
 //! A [`Recording`] wraps each rank's program and writes down its calls; a [`Trace`] gives programs that make them again.
-//! Neither touches files.
+//! [`import`] runs traces of other tools. Nothing here touches files.
+//!
+//! # What is recorded
+//!
+//! A rank's program is a *task*, and so is each strand. A task's calls become *operations* that are relative to the rank,
+//! so that ranks and turns of loops that do the same share them: peers count from the rank, tags of collectives from the
+//! first of the collective, requests are the task's own small numbers (*slots*, the lowest that is free). Of data only
+//! the size is kept.
+//!
+//! What depends on "by now" is recorded as what happened:
+//!
+//! | call | operation |
+//! |---|---|
+//! | receive from any | the source and tag that it got; as it was, if it got nothing |
+//! | test or iprobe that found nothing | a poll, or a look at no cost |
+//! | test that completed requests | a look, and a wait for those |
+//! | iprobe that found a message | a look, and a probe for that |
+//! | waitany | a wait for the one that was complete |
+//! | cancel | the withdrawing of a receive that nothing matches, or a look |
+//! | idle | the same |
+//! | answers to what was served | the n-th answers to each sender |
+//!
+//! So times are the same on the machine of the recording, and elsewhere each receive still gets the message it got: a
+//! replay waits for nothing that did not come before in the recording, but for sends that were eager then and are not now,
+//! for which it waits where the program did. Sends whose completion the program did not wait for with the engine are
+//! waited for at the end.
+//!
+//! # Format, version 1
+//!
+//! `MCPSIM`, 0, `T`; the version (4 bytes); the body's length and its checksum (8 bytes each), little-endian; the body.
+//! The checksum is FNV-1a of 64 bits over words of 8 bytes, and over the rest byte by byte. In the body, *numbers* have
+//! seven bits a byte, least first; a *list* is a number and so many items; a *text* is a list of bytes.
+//!
+//! | part | content |
+//! |---|---|
+//! | header | texts and numbers: mcpsim's version, ranks, application, platform, model, N, C, T, seed; a byte 1 and a scale (f64) if times of real code are in it, else a byte 0 |
+//! | names | a list of texts |
+//! | operations | a list: a kind, and what belongs to it (`op`) |
+//! | sequences | a list of lists of bytes: operations by number, loops folded (`fold`) |
+//! | tasks | a list: name, sequence, and five lists of bytes: lengths of computing, peers, sizes, what became known late, withdrawn receives |
+//! | answers | a list of lists of messages |
+//! | ranks | for each rank its task, and a list of senders with a list of runs of equal answers: (answers, how often) |
+//!
+//! A length of computing is twice its nanoseconds, or twice its picoseconds and one. Peers, sizes and lengths stand in a
+//! task's lists instead of in its operations where there are too many different ones. Operations may get a place in the
+//! program in a later version.
 
 mod bytes;
 mod code;

@@ -23,6 +23,8 @@ mod hpl;
 mod matrix;
 #[path = "workloads/path.rs"]
 mod path;
+#[path = "workloads/traces.rs"]
+mod traces;
 #[path = "workloads/what_if.rs"]
 mod what_if;
 

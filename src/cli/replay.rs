@@ -69,12 +69,18 @@ impl TraceFile {
         toml::Table::from_iter([("trace".to_owned(), file.into())])
     }
 
+    /// Its name in messages: as short as it can be.
+    fn name(&self) -> String {
+        let here = std::env::current_dir().unwrap_or_default();
+        self.path.strip_prefix(&here).unwrap_or(&self.path).display().to_string()
+    }
+
     /// Reads a trace of mcpsim's.
     pub fn read(&self) -> Result<Trace, Failure> {
         match self.content()? {
             Content::Trace(trace) => Ok(trace),
             Content::Import(_) => {
-                let name = self.path.display();
+                let name = self.name();
                 Err(Failure::bad_input(format!(
                     "{name}: a trace of another tool: record a run of it, mcpsim --record FILE.trace {name}"
                 )))
@@ -84,7 +90,7 @@ impl TraceFile {
 
     fn content(&self) -> Result<Content, Failure> {
         let bytes = read_file(&self.path)?;
-        let wrong = |what: String| Failure::bad_input(format!("{}: {what}", self.path.display()));
+        let wrong = |what: String| Failure::bad_input(format!("{}: {what}", self.name()));
         if is_trace(&bytes) {
             return Trace::read(bytes).map(Content::Trace).map_err(|error| wrong(error.to_string()));
         }
@@ -162,7 +168,7 @@ fn load(configuration: &Configuration, file: &TraceFile) -> Result<Loaded, Failu
     let settings = &configuration.settings;
     let source = configuration.platform()?;
     check_rules(&source.platform)?;
-    let name = file.path.display();
+    let name = file.name();
     let content = file.content()?;
     let (ranks, app, seed, scale) = match &content {
         Content::Trace(trace) => {

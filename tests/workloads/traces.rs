@@ -1,0 +1,65 @@
+//! Every workload recorded and replayed: the trace is the same whoever records it, and the outcome is the recorded one.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{CASES, number, outcome};
+
+/// The outcome without what a replay may differ in.
+fn comparable(mut outcome: Value) -> Value {
+    let object = outcome.as_object_mut().unwrap();
+    object.remove("host");
+    object.remove("config");
+    outcome
+}
+
+fn replayed(file: &Path, options: &str) -> Value {
+    let line = format!("{} --quiet --json - {options}", file.display());
+    let ran = super::support::run(super::root(), &line);
+    assert_eq!(ran.code, Some(0), "mcpsim {line}\n{}", ran.stderr);
+    comparable(serde_json::from_str(&ran.stdout).unwrap())
+}
+
+fn recorded_and_replayed(options: &str, elsewhere: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
+    for case in CASES {
+        let name = format!("{} {} {} {options}", case.workload, case.form, case.small);
+        let sets = format!("{} {}", case.form, case.small);
+        let record = |file: &Path, workers: u32| {
+            let line = format!("--nct 4,2,2 --workers {workers} --record {} {options}", file.display());
+            comparable(outcome(case.workload, &sets, &line))
+        };
+        let expected = record(&first, 1);
+        assert!(record(&second, 3) == expected, "{name}: recorded by three workers");
+        assert!(std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap(), "{name}: the traces differ");
+        for workers in 1..=4 {
+            let found = replayed(&first, &format!("--nct 4,2,2 --workers {workers} {options}"));
+            assert!(found == expected, "{name}: replayed by {workers} workers\n{found}\nexpected {expected}");
+        }
+        let [alone, together] = [1, 2].map(|workers| replayed(&first, &format!("{elsewhere} --workers {workers}")));
+        assert!(alone == together, "{name}: replayed on {elsewhere}");
+        assert_eq!(alone["messages"], expected["messages"], "{name}");
+    }
+}
+
+#[test]
+fn replays_are_what_was_recorded() {
+    recorded_and_replayed("", "--nct 8,1,2 --set platform.inter_node.latency=20us");
+}
+
+#[test]
+fn replays_are_what_was_recorded_of_the_two_level_baseline() {
+    recorded_and_replayed("--model bigsim --placement cyclic", "--nct 2,4,2");
+}
+
+#[test]
+fn a_trace_is_small() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("halo");
+    let options = format!("--nct 8,2,4 --record {}", file.display());
+    let outcome = outcome("halo3d", "app.iterations=1000", &options);
+    let (bytes, messages) = (std::fs::metadata(&file).unwrap().len(), number(&outcome["messages"]["count"]));
+    assert!(bytes * 100 < messages, "{bytes} bytes for {messages} messages");
+}
