@@ -1,5 +1,7 @@
 //! A study as a table for programs, a table for people, and JSON.
 
+use serde::Serialize;
+
 use crate::study::{Best, COLUMNS, Measure, PointResult, Results};
 use crate::units::SimSpan;
 
@@ -10,12 +12,29 @@ use super::table::{Align, Table};
 /// Points that the summary lists; of more only the best is told.
 const LISTED: usize = 40;
 
-/// The results as indented JSON; README states its keys.
+/// The results as JSON, a line an axis and a line a point.
 ///
 /// # Errors
 /// None that results can cause; serde's signature has one.
 pub fn study_json(results: &Results) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(results).map(|text| text + "\n")
+    let Results { mcpsim, study, axes, points } = results;
+    let mut text =
+        format!("{{\n\"mcpsim\": {},\n\"study\": {}", serde_json::to_string(mcpsim)?, serde_json::to_string(study)?);
+    list(&mut text, "axes", axes)?;
+    list(&mut text, "points", points)?;
+    text.push_str("\n}\n");
+    Ok(text)
+}
+
+/// A key of an object with a list, an entry a line.
+fn list<T: Serialize>(text: &mut String, key: &str, entries: &[T]) -> serde_json::Result<()> {
+    text.push_str(&format!(",\n\"{key}\": ["));
+    for (index, entry) in entries.iter().enumerate() {
+        text.push_str(if index == 0 { "\n" } else { ",\n" });
+        text.push_str(&serde_json::to_string(entry)?);
+    }
+    text.push_str("\n]");
+    Ok(())
 }
 
 /// The results as tidy rows, one a point: its values, those that are quantities also as plain numbers; the time and its
@@ -146,6 +165,16 @@ mod tests {
         assert_eq!(rows[1], format!("\"4,1,1\",1us,0.000001,,,,4,0.000001,0.0000005{}", rest(6)));
         assert_eq!(rows[2], format!("\"4,1,1\",1.5ms,0.0015{}\"deadlock: \"\"a\"\"", rest(0)));
         assert_eq!((rows[3], rows.len()), ("  rank, call\"", 7));
+    }
+
+    #[test]
+    fn the_json_form_has_a_line_a_point_and_reads_back() {
+        let results = results(&["app.n=1,2,3"], |index| if index == 1 { Err("no".into()) } else { Ok(outcome(5)) });
+        let text = study_json(&results).unwrap();
+        assert_eq!(serde_json::from_str::<Results>(&text).unwrap(), results);
+        assert_eq!(text.lines().filter(|line| line.starts_with("{\"values\"")).count(), 3);
+        let none = Results { axes: vec![], points: vec![], ..results };
+        assert_eq!(serde_json::from_str::<Results>(&study_json(&none).unwrap()).unwrap(), none);
     }
 
     #[test]
