@@ -94,8 +94,8 @@ fn main() {
     let filter = args.first().filter(|arg| !arg.starts_with('-'));
     build();
     println!(
-        "{:<36} {:>8} {:>6} {:>8} {:>6}  {}",
-        "M msg/s", "1 process", "2", "ratio", "wanted", "2: % windows, code, exchange, idle"
+        "{:<36} {:>8} {:>8} {:>6} {:>6}  of two: % windows, code, exchange, idle",
+        "M msg/s", "1", "2", "ratio", "wanted"
     );
     for case in CASES.iter().filter(|case| filter.is_none_or(|filter| case.name.contains(filter.as_str()))) {
         let rate = |host: &Value| host["messages_per_s"].as_f64().expect("a rate") / 1e6;
