@@ -76,7 +76,7 @@ impl TraceFile {
     }
 
     /// Reads a trace of mcpsim's.
-    pub fn read(&self) -> Result<Trace, Failure> {
+    pub fn read(&self) -> Result<Arc<Trace>, Failure> {
         match self.content()? {
             Content::Trace(trace) => Ok(trace),
             Content::Import(_) => {
@@ -92,7 +92,7 @@ impl TraceFile {
         let bytes = read_file(&self.path)?;
         let wrong = |what: String| Failure::bad_input(format!("{}: {what}", self.name()));
         if is_trace(&bytes) {
-            return Trace::read(bytes).map(Content::Trace).map_err(|error| wrong(error.to_string()));
+            return Trace::read(bytes).map(Arc::new).map(Content::Trace).map_err(|error| wrong(error.to_string()));
         }
         let list = listed(&self.path, &bytes);
         let bytes = match &list {
@@ -108,7 +108,7 @@ impl TraceFile {
 
 /// What a trace's file holds.
 enum Content {
-    Trace(Trace),
+    Trace(Arc<Trace>),
     Import(Import),
 }
 
@@ -139,10 +139,7 @@ pub(super) fn simulate(
     let Loaded { content, platform, sites, header, labels } = agree(manner.processes, load(configuration, file))?;
     let simulation = Simulation::new(&platform, sites.clone(), configuration.settings.options(), labels);
     match content {
-        Content::Trace(trace) => {
-            let trace = Arc::new(trace);
-            record::run(&simulation, &(), |rank| trace.program(rank), manner, &header)
-        }
+        Content::Trace(trace) => record::run(&simulation, &(), |rank| trace.program(rank), manner, &header),
         Content::Import(import) => {
             let memory = memory_shares(&platform, &sites);
             let shared = Arc::new(platform.clone());

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -70,11 +69,11 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Asked, Failure> {
 pub(super) fn show(args: TraceArgs) -> Result<(), Failure> {
     let read = |of: Of| TraceFile { path: of.file }.read();
     match args.what {
-        What::Info(of) => print(&trace::info(&read(of)?)),
-        What::Stats(of) => print(&trace::stats(&read(of)?)),
+        What::Info(of) => print(&trace::info(&*read(of)?)),
+        What::Stats(of) => print(&trace::stats(&*read(of)?)),
         What::Head { of, rank, calls } => {
             let name = of.file.display().to_string();
-            let trace = Arc::new(read(of)?);
+            let trace = read(of)?;
             let ranks = trace.header().ranks;
             if rank >= ranks {
                 return Err(Failure::bad_input(format!(

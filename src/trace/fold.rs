@@ -20,7 +20,7 @@ pub(super) const DEEPEST: u8 = 32;
 const NONE: u64 = u64::MAX;
 
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
-const POWERS: [u64; LONGEST + 1] = {
+static POWERS: [u64; LONGEST + 1] = {
     let mut powers = [1u64; LONGEST + 1];
     let mut at = 1;
     while at <= LONGEST {

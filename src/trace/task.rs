@@ -315,7 +315,7 @@ impl TaskRecorder {
         // Host times are whole nanoseconds.
         let value = if span.is_multiple_of(1000) { span / 1000 * 2 } else { span.wrapping_mul(2) | 1 };
         put(&mut self.log.spans, value);
-        if span % 1000 != 0 && span >> 63 == 1 {
+        if !span.is_multiple_of(1000) && span >> 63 == 1 {
             self.fault = Some(format!("a block of {} is too long to be recorded", SimSpan::from_ps(span)));
         }
         self.push(Op::ComputeListed);

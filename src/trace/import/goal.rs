@@ -21,7 +21,7 @@ use crate::rank::{Pattern, Source, TagPattern};
 use crate::units::{Bytes, SimSpan};
 
 /// The most ranks that a schedule may have.
-const MOST_RANKS: i64 = 1 << 24;
+const MOST_RANKS: i64 = 1 << 20;
 
 /// Reads all ranks' operations.
 pub(super) fn read(text: &str) -> Result<Vec<Graph>, ImportError> {

@@ -7,6 +7,7 @@ use crate::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation}
 use crate::mpi::Process;
 use crate::platform::{Placement, Platform, PlatformSource};
 use crate::rank::Rank;
+use proptest::prelude::*;
 
 /// A core of 1 Gflop/s a node; between nodes 1000 ns and 1 ns a byte, eager up to 1 KB, no overheads.
 const MACHINE: &str = r#"
@@ -24,11 +25,14 @@ fn platform() -> Platform {
 }
 
 fn run(format: Format, text: &str) -> Result<Outcome, RunError> {
+    execute(&Import::read(format, text).unwrap(), RunOptions::default())
+}
+
+fn execute(import: &Import, options: RunOptions) -> Result<Outcome, RunError> {
     let platform = Arc::new(platform());
-    let import = Import::read(format, text).unwrap();
-    let sites = Placement::Block.sites(platform.shape, import.ranks(), false).unwrap();
+    let sites = Placement::Block.sites(platform.shape, import.ranks(), true).unwrap();
     let make = |rank: Rank| Process::new(import.program(rank, &platform.core), platform.clone(), 1e9);
-    Simulation::new(&platform, sites, RunOptions::default(), Labels::default()).run(make, &Progress::default())
+    Simulation::new(&platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
 /// The ranks' clocks at the end, ns.
@@ -146,5 +150,32 @@ fn wrong_schedules_name_the_line_and_what_was_expected() {
         ("", "expected num_ranks"),
     ] {
         assert_eq!(error(Format::Goal, text), what);
+    }
+}
+
+const DEEDS: &str = "0 init\n1 init\n0 isend 1 1 100 1\n0 test 0 1 1\n0 waitall\n1 irecv 0 1 100 1\n1 wait 0 1 1\n\
+    0 gatherv 10 10 20 1 6 6\n1 gatherv 10 10 20 1 6 6\n0 alltoallv 30 10 20 30 10 20\n1 alltoallv 30 10 20 30 10 20\n";
+const SCHEDULE: &str = "num_ranks 2\nrank 0 {\na: calc 700\nb: send 8b to 1 tag 3\nb irequires a\nc: recv 8b from -1\n}\n\
+    rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50 cpu 0\nl2 requires l1\nsend 8b to 0\n}\n";
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn texts_of_any_content_are_errors_or_runs(
+        schedule in any::<bool>(),
+        changes in prop::collection::vec((any::<usize>(), "[0-9a-z{}:/\\- \n*]{0,3}", 0usize..4), 1..5),
+    ) {
+        let (format, text) = if schedule { (Format::Goal, SCHEDULE) } else { (Format::TimeIndependent, DEEDS) };
+        let mut text = text.to_owned();
+        for (at, new, length) in changes {
+            let at = at % text.len().max(1);
+            text.replace_range(at.min(text.len())..(at + length).min(text.len()), &new);
+        }
+        if let Ok(import) = Import::read(format, &text)
+            && import.ranks() <= 100
+        {
+            let _ = execute(&import, RunOptions { max_events: Some(20_000), ..RunOptions::default() });
+        }
     }
 }
