@@ -205,6 +205,25 @@ fn a_study_is_a_file_and_options_win_over_it() {
     assert!(read(here, "small/study.csv").lines().nth(1).unwrap().starts_with("8,2,7,1,2,2,2,2,"));
 }
 
+#[test]
+fn a_trace_is_an_application_too_and_counts_by_its_content() {
+    let directory = directory();
+    let here = directory.path();
+    let record = |steps: u32| {
+        let ran = run(here, &format!("--quiet --record t.trace --set app.steps={steps} app.toml"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    };
+    let line = "--out s --nct 2,2,2 --vary platform.inter_node.latency=1us,2us t.trace";
+    record(5);
+    sweep(here, line, 0);
+    assert_eq!(runs(here, "s"), 2);
+    sweep(here, line, 0);
+    assert_eq!(runs(here, "s"), 2);
+    record(6);
+    sweep(here, line, 0);
+    assert_eq!(runs(here, "s"), 4);
+}
+
 /// A sweep of many points that takes a while on any host.
 fn long(here: &Path, out: &str) -> Command {
     let mut command = mcpsim(here);

@@ -41,6 +41,9 @@ Examples:
   Keep the merged configuration, and run it again as it was
     mcpsim --nct 64,2,16 --show-config app.toml > whole.toml
     mcpsim whole.toml
+  Many settings, and figures of what they predict (see mcpsim sweep --help)
+    mcpsim sweep --vary cores=16 app.toml
+    mcpsim report app.study --figures figures
 
 Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
 4 the program crashed, 70 a bug in mcpsim, 130 interrupted.";

@@ -22,7 +22,7 @@ Examples:
 
 /// Draws figures of what a run or a sweep has exported
 #[derive(Clone, Debug, Parser)]
-#[command(name = "mcpsim report", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
     /// What --json of a run wrote, or the directory of a study
     #[arg(value_name = "RUN.json|STUDY")]

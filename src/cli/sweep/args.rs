@@ -39,14 +39,13 @@ Examples:
     mcpsim sweep --vary cores=16 workloads/npb-is.toml
   What would a faster network buy? Every latency with every bandwidth
     mcpsim sweep --vary platform.inter_node.latency=1us..50us:log5 \\
-        --vary 'platform.inter_node.bandwidth=1 GB/s,5 GB/s' workloads/jacobi3d.toml
+        --vary 'platform.inter_node.bandwidth=1 GB/s,5 GB/s' app.toml
   Weak scaling: keys that go together; five seeds each
     mcpsim sweep --vary 'run.ranks=8,64 & app.n=128,256' --repeats 5 app.toml
   A study from a file, into a directory of its own; again after an interruption
     mcpsim sweep --out is configs/studies/is-shapes.toml
 
-Values: 1,2,4   16,1,1;8,2,1   1..8   1..64:x2   10..90:+20   1us..50us:log5
-1..9:lin5
+Values: 1,2,4  16,1,1;8,2,1  1..8  1..64:x2  10..90:+20  1us..50us:log5  1..9:lin5
 
 Exit codes: 0 all points predicted, 1 some points failed (their rows say why),
 2 bad input or usage, 70 a bug in mcpsim, 130 interrupted.";
@@ -119,5 +118,43 @@ impl SweepArgs {
         let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let name: String = name.chars().map(safe).collect();
         self.out.clone().unwrap_or_else(|| Path::new(&format!("{name}.study")).to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<SweepArgs, String> {
+        let words = std::iter::once("sweep").chain(line.split_whitespace());
+        let matches = command().try_get_matches_from(words).map_err(|error| error.to_string())?;
+        SweepArgs::read(&matches).map_err(|failure| failure.text)?.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn definitions_are_sound_and_help_fits_80_columns() {
+        command().debug_assert();
+        let text = command().render_long_help().to_string();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(!text.contains("--json") && text.contains("--nct") && text.contains("Examples:"), "{text}");
+    }
+
+    #[test]
+    fn options_of_a_single_run_are_refused_and_those_of_many_are_not() {
+        let args = read("-j 3 --vary app.n=1,2 --vary cores=4 --nct 4,2,2 --set app.k=1 app.toml").unwrap();
+        assert_eq!((args.vary.len(), args.jobs, args.run.set.len()), (2, NonZeroUsize::new(3), 1));
+        for option in ["--json x", "--profile x", "--pairs", "--per-rank", "--show-config", "--workers 2"] {
+            let name = option.split_whitespace().next().unwrap();
+            let error = read(&format!("{option} app.toml")).unwrap_err();
+            assert_eq!(error, format!("{name} is an option of a single run, not of sweep"));
+        }
+        assert!(read("-j 0 app.toml").unwrap_err().contains("invalid value '0' for '--jobs <N>'"));
+    }
+
+    #[test]
+    fn a_study_goes_to_a_directory_of_its_name() {
+        let directory = |line: &str, name: &str| read(line).unwrap().directory(name);
+        assert_eq!(directory("app.toml", "is shapes/1"), Path::new("is_shapes_1.study"));
+        assert_eq!(directory("--out x/y app.toml", "is"), Path::new("x/y"));
     }
 }

@@ -10,14 +10,13 @@ use serde_json::{Value, json};
 use crate::config::{Document, Override};
 use crate::engine::Processes;
 use crate::study::{self, Axis, Key, Limits, Memory, Plan, Point, RankKind, StudyFile};
-use crate::trace::is_trace;
 
-use super::super::args::{RunArgs, first_bytes, is_elf};
+use super::super::args::{RunArgs, is_elf};
 use super::super::configuration::{Configuration, Sources};
 use super::super::exit::Failure;
-use super::super::run::Manner;
+use super::super::replay::{self, TraceFile};
+use super::super::run::{self, Manner};
 use super::super::values::PlacementChoice;
-use super::super::{replay, run};
 use super::args::SweepArgs;
 use super::child::{self, Programs};
 use super::running::Running;
@@ -67,7 +66,7 @@ impl Study {
     /// Reads the study's file, or takes the application itself with what the arguments vary.
     pub fn load(args: &SweepArgs) -> Result<Study, Failure> {
         let mut run = args.run.clone();
-        let file = match is_elf(&run.app) || is_trace(&first_bytes(&run.app)) {
+        let file = match is_elf(&run.app) || TraceFile::is_at(&run.app) {
             true => None,
             false => Some(Document::read(&run.app)?).filter(StudyFile::is_in),
         };
