@@ -19,6 +19,7 @@ mod run;
 mod settings;
 mod sweep;
 mod traces;
+mod validate;
 mod values;
 
 use std::ffi::OsString;
@@ -56,6 +57,7 @@ fn command(arguments: Vec<OsString>) -> Result<u8, Failure> {
         Parsed::Trace(args) => traces::show(args)?,
         Parsed::Sweep(args) => return sweep::sweep(&args),
         Parsed::Report(args) => report::report(&args)?,
+        Parsed::Validate(args) => return validate::validate(&args),
         Parsed::Compile(language, arguments) => return compile(language, &arguments),
     }
     Ok(Exit::Predicted.code())

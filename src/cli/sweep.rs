@@ -25,6 +25,8 @@ use crate::report::{count, study_csv, study_json, study_summary};
 use crate::study::{self, Key, Limits, Results};
 
 pub(super) use args::{SweepArgs, command};
+pub(super) use child::{Programs, measures};
+pub(super) use points::{Running, simulate};
 
 use super::copies;
 use super::exit::{Exit, Failure};
@@ -132,7 +134,7 @@ fn run(
 }
 
 /// As many points at a time as asked for, or as there are cores; within the memory that is free now.
-fn limits(jobs: Option<NonZeroUsize>) -> Limits {
+pub(super) fn limits(jobs: Option<NonZeroUsize>) -> Limits {
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     Limits { jobs: jobs.unwrap_or_else(cores), memory: super::host::available_memory().map(study::Memory::of_host) }
 }

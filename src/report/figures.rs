@@ -17,10 +17,12 @@ mod run;
 mod sizes;
 mod source;
 mod svg;
+mod validation;
 #[cfg(test)]
 mod tests;
 
 pub use canvas::Figure;
+pub use validation::validation_figures;
 
 use crate::config::ConfigError;
 use crate::study::Results;

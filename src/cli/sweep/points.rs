@@ -48,7 +48,7 @@ pub(super) struct Prepared {
 
 /// The runs under way, to be cancelled together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Running {
+pub(in crate::cli) struct Running {
     cancelled: Arc<AtomicBool>,
     runs: Arc<Mutex<Vec<Arc<Progress>>>>,
 }
@@ -167,18 +167,7 @@ impl Study {
         if self.key(&configuration)? != prepared.key {
             return Err(Failure::bad_input("a file that this point is given has changed since the sweep began"));
         }
-        if configuration.is_program() {
-            return child::run(&configuration, &*self.programs.built(&configuration.program()?)?, running);
-        }
-        let progress = running.enter();
-        let ran = match configuration.trace() {
-            Some(file) => file.and_then(|file| replay::simulate(&configuration, &file, &progress, false)),
-            None => run::simulate(&configuration, &progress, false),
-        };
-        running.leave(&progress);
-        let (outcome, _) = ran?;
-        let value = serde_json::to_value(outcome);
-        value.map(bare).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))
+        simulate(&configuration, &self.programs, running)
     }
 
     /// What is written before the first run.
@@ -194,6 +183,26 @@ impl Study {
         let text = serde_json::to_string_pretty(&manifest);
         text.map(|text| text + "\n").map_err(|error| Failure::bad_input(format!("manifest.json: {error}")))
     }
+}
+
+/// Runs `configuration` as a point: the Outcome as JSON.
+pub(in crate::cli) fn simulate(
+    configuration: &Configuration,
+    programs: &Programs,
+    running: &Running,
+) -> Result<Value, Failure> {
+    if configuration.is_program() {
+        return child::run(configuration, &*programs.built(&configuration.program()?)?, running);
+    }
+    let progress = running.enter();
+    let ran = match configuration.trace() {
+        Some(file) => file.and_then(|file| replay::simulate(configuration, &file, &progress, false)),
+        None => run::simulate(configuration, &progress, false),
+    };
+    running.leave(&progress);
+    let (outcome, _) = ran?;
+    let value = serde_json::to_value(outcome);
+    value.map(bare).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))
 }
 
 /// An Outcome's JSON without what grows with ranks.
