@@ -103,19 +103,19 @@ fn errors(case: &Case, model: &str, index: usize, calibrated: Vec<Calibrated>, a
 
 /// What was calibrated so far.
 #[derive(Debug, Default)]
-struct Fits {
+struct Fits<'a> {
+    done: Vec<&'a Calibrate>,
     found: Vec<Calibrated>,
 }
 
-impl Fits {
+impl<'a> Fits<'a> {
     /// The run of `point` with everything calibrated so far.
     fn ask(&self, case: &Case, point: &MeasuredPoint, columns: &[String]) -> Result<Ask, ConfigError> {
         let mut set = point.set.clone();
-        let mut keys: Vec<&str> = self.found.iter().map(|found| found.key.as_str()).collect();
-        keys.dedup();
-        for key in keys {
+        for calibrate in self.done.iter().filter(|done| point.is_in(&done.applies_to)) {
+            let key = &calibrate.key;
             let own = |found: &&Calibrated| {
-                found.key == key && found.by.iter().all(|(column, cell)| point.cells.get(column) == Some(cell))
+                found.key == *key && found.by.iter().all(|(column, cell)| point.cells.get(column) == Some(cell))
             };
             let found = self.found.iter().find(own).ok_or_else(|| {
                 let label = point.label(columns);
@@ -130,7 +130,7 @@ impl Fits {
     fn add<E: From<ConfigError>>(
         &mut self,
         case: &Case,
-        calibrate: &Calibrate,
+        calibrate: &'a Calibrate,
         points: &Points,
         mut predict: impl FnMut(&[Ask]) -> Result<Vec<f64>, E>,
     ) -> Result<(), E> {
@@ -191,6 +191,7 @@ impl Fits {
             found.push(Calibrated { key: calibrate.key.clone(), by, value, points: points.len(), residual_percent });
         }
         self.found.extend(found);
+        self.done.push(calibrate);
         Ok(())
     }
 }

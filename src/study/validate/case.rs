@@ -72,6 +72,9 @@ pub struct Calibrate {
     pub unit: String,
     /// The rows it is worked out from, which are not predicted.
     pub rows: RowChoice,
+    /// The rows whose runs have the parameter; all, if not stated.
+    #[serde(default)]
+    pub applies_to: RowChoice,
     /// Columns that have a value of the parameter each.
     #[serde(default)]
     pub by: Vec<String>,
@@ -233,7 +236,7 @@ impl Case {
     pub fn told_apart_by(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.columns.iter().map(|(column, _)| column.as_str()).collect();
         let rows = self.when.iter().map(|when| &when.rows).chain(self.leave_out.iter().map(|left| &left.rows));
-        let rows = rows.chain(self.calibrate.iter().map(|calibrate| &calibrate.rows));
+        let rows = rows.chain(self.calibrate.iter().flat_map(|calibrate| [&calibrate.rows, &calibrate.applies_to]));
         all.extend(rows.flat_map(RowChoice::columns));
         all.extend(self.calibrate.iter().flat_map(|calibrate| &calibrate.by).map(String::as_str));
         all.extend(self.group.as_deref());
