@@ -15,7 +15,9 @@ use clap::Parser;
 use serde_json::Value;
 
 use crate::config::Document;
-use crate::report::{Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table};
+use crate::report::{
+    Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
+};
 use crate::study::validate::{Ask, Case, Measured, Points, Validation, assess};
 use crate::study::{self, Limits, Memory, RankKind};
 
@@ -44,7 +46,8 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     let folders = if args.all { all(Path::new(FOLDER))? } else { args.cases.clone() };
     // What is wrong with any of them shows before the first run.
     let cases = folders.iter().map(|folder| Prepared::load(folder, args)).collect::<Result<Vec<_>, _>>()?;
-    let target = |option: &str, name: &Option<OsString>| name.as_ref().map(|name| Target::new(option, name)).transpose();
+    let target =
+        |option: &str, name: &Option<OsString>| name.as_ref().map(|name| Target::new(option, name)).transpose();
     let targets = [target("--json", &args.json)?, target("--csv", &args.csv)?];
     let host = Host::listening(limits(args.jobs))?;
     let mut found = Vec::new();
@@ -163,7 +166,9 @@ impl Prepared {
         let path = folder.join(CASE);
         if !path.is_file() {
             let what = if folder.is_dir() { "a folder without a" } else { "no folder with a" };
-            return Err(Failure::bad_input(format!("{shown}: {what} {CASE}, expected a case: see validation/README.md")));
+            return Err(Failure::bad_input(format!(
+                "{shown}: {what} {CASE}, expected a case: see validation/README.md"
+            )));
         }
         let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
         let case = Case::load(&Document::read(&path)?, &name.unwrap_or_else(|| "case".to_owned()))?;
@@ -193,9 +198,20 @@ impl Prepared {
         let names: Vec<&str> = MODELS.iter().map(|model| model.name()).collect();
         assess(&self.case, &self.table, &self.points, &names, |model, asks| {
             let model = if model == MODELS[0].name() { MODELS[0] } else { MODELS[1] };
-            let configurations = asks.iter().map(|ask| self.configure(model, ask)).collect::<Result<Vec<_>, _>>()?;
-            let labels: Vec<&str> = asks.iter().map(|ask| ask.label.as_str()).collect();
-            host.run(&configurations, &labels)
+            // Points that differ in nothing that a run is given, such as the date, share one.
+            let mut runs: Vec<&Ask> = Vec::new();
+            let mut of = Vec::new();
+            for ask in asks {
+                let same = runs.iter().position(|run| run.set == ask.set);
+                of.push(same.unwrap_or(runs.len()));
+                if same.is_none() {
+                    runs.push(ask);
+                }
+            }
+            let configurations = runs.iter().map(|ask| self.configure(model, ask)).collect::<Result<Vec<_>, _>>()?;
+            let labels: Vec<&str> = runs.iter().map(|ask| ask.label.as_str()).collect();
+            let seconds = host.run(&configurations, &labels)?;
+            Ok::<_, Failure>(of.into_iter().map(|run| seconds[run]).collect())
         })
         .map_err(|failure| at(&self.case.name, failure))
     }

@@ -17,9 +17,9 @@ mod run;
 mod sizes;
 mod source;
 mod svg;
-mod validation;
 #[cfg(test)]
 mod tests;
+mod validation;
 
 pub use canvas::Figure;
 pub use validation::validation_figures;

@@ -8,6 +8,9 @@ use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
 
+/// Runs no further from their median than this, in percent, were made on a quiet machine.
+const QUIET: f64 = 5.0;
+
 /// The validations as indented JSON; README states its keys.
 ///
 /// # Errors
@@ -77,8 +80,13 @@ pub fn validation_summary(validation: &Validation) -> String {
 }
 
 fn calibrated(validation: &Validation) -> String {
-    let mut table =
-        Table::new(&[("parameter", Align::Left), ("for", Align::Left), ("value", Align::Right), ("from", Align::Right), ("off by", Align::Right)]);
+    let mut table = Table::new(&[
+        ("parameter", Align::Left),
+        ("for", Align::Left),
+        ("value", Align::Right),
+        ("from", Align::Right),
+        ("off by", Align::Right),
+    ]);
     for found in &validation.models[0].calibrated {
         let by: Vec<String> = found.by.iter().map(|(column, cell)| format!("{column} {cell}")).collect();
         let s = if found.points == 1 { "" } else { "s" };
@@ -102,7 +110,7 @@ fn points(validation: &Validation, points: &[&ValidatedPoint]) -> String {
     };
     let columns: Vec<&String> = validation.columns.iter().filter(varies).collect();
     let mut headings: Vec<(&str, Align)> = columns.iter().map(|column| (column.as_str(), Align::Right)).collect();
-    headings.extend([("measured", Align::Right), ("±", Align::Right)]);
+    headings.extend([("measured", Align::Right), ("spread", Align::Right)]);
     for errors in &validation.models {
         headings.extend([(errors.model.as_str(), Align::Right), ("error", Align::Right)]);
     }
@@ -129,7 +137,7 @@ fn signed(percent: f64) -> String {
 }
 
 fn errors(validation: &Validation) -> String {
-    let mut headings = vec![("error", Align::Left), ("points", Align::Right)];
+    let mut headings = vec![("mean error", Align::Left), ("points", Align::Right)];
     for errors in &validation.models {
         headings.extend([(errors.model.as_str(), Align::Right), ("max", Align::Right), ("bias", Align::Right)]);
     }
@@ -145,7 +153,14 @@ fn errors(validation: &Validation) -> String {
         let all: Vec<ErrorSummary> = validation.models.iter().map(|errors| errors.groups[group]).collect();
         row(group, &all);
     }
-    row("mean", &validation.models.iter().map(|errors| errors.all).collect::<Vec<_>>());
+    // Where the machine was quiet, what is left is the model's.
+    let quiet = |point: &&ValidatedPoint| !point.given && point.runs > 1 && point.spread_percent() <= QUIET;
+    if validation.points.iter().any(|point| quiet(&point)) {
+        let of =
+            |model| ErrorSummary::over(validation.points.iter().filter(quiet).map(|point| point.error_percent(model)));
+        row(&format!("spread up to {QUIET}%"), &(0..validation.models.len()).map(of).collect::<Vec<_>>());
+    }
+    row("all", &validation.models.iter().map(|errors| errors.all).collect::<Vec<_>>());
     let mut text = table.render();
     let limit = validation.limit;
     let verdict = if validation.passes() { "within" } else { "OVER" };
@@ -188,4 +203,103 @@ pub fn validations_table(validations: &[Validation]) -> String {
         ]);
     }
     table.render()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::study::validate::{Calibrated, Limit, ModelErrors, Plot};
+
+    /// A case of three points, the first of them given; the baseline is twice as far off.
+    pub(in crate::report) fn sample() -> Validation {
+        let map = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
+        };
+        let point = |ranks: &str, given, seconds: [f64; 3], predicted_s: [f64; 2]| ValidatedPoint {
+            values: map(&[("kind", "a,b"), ("ranks", ranks)]),
+            given,
+            measured_s: seconds[1],
+            measured_min_s: seconds[0],
+            measured_max_s: seconds[2],
+            runs: 3,
+            predicted_s: predicted_s.to_vec(),
+        };
+        let points = vec![
+            point("1", true, [8.0, 8.0, 8.0], [8.0, 8.0]),
+            point("2", false, [3.9, 4.0, 4.1], [4.2, 4.4]),
+            point("4", false, [1.8, 2.0, 2.6], [1.8, 1.6]),
+        ];
+        let model = |name: &str, index: usize| ModelErrors {
+            model: name.to_owned(),
+            calibrated: vec![Calibrated {
+                key: "app.work".to_owned(),
+                by: map(&[("kind", "a,b")]),
+                value: "8.00000 s".to_owned(),
+                points: 1,
+                residual_percent: 0.04,
+            }],
+            all: ErrorSummary::over(points[1..].iter().map(|point| point.error_percent(index))),
+            groups: BTreeMap::new(),
+        };
+        Validation {
+            mcpsim: "0".to_owned(),
+            case: "sample".to_owned(),
+            about: "what it shows".to_owned(),
+            measured: map(&[("machine", "a machine"), ("date", "2020")]),
+            provenance: BTreeMap::new(),
+            limit: Limit { mean_percent: 8.0, max_percent: 9.0 },
+            columns: vec!["kind".to_owned(), "ranks".to_owned()],
+            plot: Some(Plot { x: "ranks".to_owned(), curves: vec!["kind".to_owned()], figures: vec![] }),
+            models: vec![model("mcpsim", 0), model("bigsim", 1)],
+            points,
+            left_out: BTreeMap::from([("too short".to_owned(), 2)]),
+        }
+    }
+
+    #[test]
+    fn a_case_reads_as_calibrated_predicted_and_off_by() {
+        let expected = [
+            "sample: what it shows",
+            "  measured on a machine, 2020",
+            "  2 points predicted, 1 given for calibration",
+            "  2 left out: too short",
+            "",
+            "Calibrated",
+            "  parameter  for           value     from  off by",
+            "  app.work   kind a,b  8.00000 s  1 point    0.0%",
+            "",
+            "Predicted",
+            "  ranks  measured  spread   mcpsim   error   bigsim   error",
+            "      2   4.000 s    2.5%  4.200 s   +5.0%  4.400 s  +10.0%",
+            "      4   2.000 s   30.0%  1.800 s  -10.0%  1.600 s  -20.0%",
+            "",
+            "  mean error       points  mcpsim    max   bias  bigsim    max   bias",
+            "  spread up to 5%       1    5.0%   5.0%  +5.0%   10.0%  10.0%  +10.0%",
+            "  all                   2    7.5%  10.0%  -2.5%   15.0%  20.0%  -5.0%",
+            "  OVER the limit of 8.0% mean, 9.0% at most",
+        ];
+        let text = validation_summary(&sample());
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found: Vec<String> = text.lines().map(squeezed).collect();
+        assert_eq!(found, expected.map(squeezed), "\n{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_row_of_the_csv_is_a_point_with_a_model() {
+        let csv = validation_csv(&[sample()]);
+        let rows: Vec<&str> = csv.lines().collect();
+        assert_eq!(rows.len(), 7);
+        assert_eq!(rows[1], "sample,\"kind=a,b ranks=1\",given,mcpsim,3,8,8,8,8,0.000");
+        assert_eq!(rows[6], "sample,\"kind=a,b ranks=4\",predicted,bigsim,3,2,1.8,2.6,1.6,-20.000");
+    }
+
+    #[test]
+    fn several_cases_are_a_table_of_their_errors() {
+        let text = validations_table(&[sample()]);
+        let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(row, ["sample", "2", "7.5%", "10.0%", "8.0%,", "9.0%", "15.0%", "20.0%", "OVER"]);
+    }
 }

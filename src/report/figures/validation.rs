@@ -29,7 +29,11 @@ fn errors(validation: &Validation) -> Option<Figure> {
     let all = points.iter().flat_map(|point| models.clone().map(|model| point.error_percent(model)));
     let (low, high) = all.fold((-limit, limit), |(low, high), error| (low.min(error), high.max(error)));
     let y = Axis::between("predicted / measured − 1 (%)", low, high);
-    let x = if most > least * 3.0 { Axis::log_time("measured time", least, most) } else { Axis::time("measured time", most) };
+    let x = if most > least * 3.0 {
+        Axis::log_time("measured time", least, most)
+    } else {
+        Axis::time("measured time", most)
+    };
     let legend = validation.models.iter().zip(MODEL_COLORS).map(|(of, color)| {
         (color, format!("{}: mean {:.1} %, max {:.1} %", of.model, of.all.mean_percent, of.all.max_percent))
     });
@@ -79,6 +83,7 @@ fn times(validation: &Validation) -> Vec<Figure> {
     for point in &validation.points {
         figures.entry(values(point, &plot.figures)).or_default().push(point);
     }
+    figures.retain(|_, points| points.iter().any(|point| !point.given));
     let several = figures.len() > 1;
     let mut drawn = Vec::new();
     for (kind, points) in figures {
@@ -89,7 +94,8 @@ fn times(validation: &Validation) -> Vec<Figure> {
                 curves.entry(values(point, &plot.curves)).or_default().push((x, point));
             }
         }
-        let pairs: Vec<String> = plot.figures.iter().zip(&kind).map(|(column, cell)| format!("{column} {cell}")).collect();
+        let pairs: Vec<String> =
+            plot.figures.iter().zip(&kind).map(|(column, cell)| format!("{column} {cell}")).collect();
         let end = if several { format!("-{}", kind.join("-")) } else { String::new() };
         let name = format!("{}-times{end}", validation.case);
         drawn.extend(curves_of(&name, validation, &plot.x, &pairs.join(", "), curves));
@@ -107,7 +113,8 @@ fn curves_of(
     let mut numbers: Vec<f64> = curves.values().flatten().map(|(x, _)| *x).collect();
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
-    let times = |point: &ValidatedPoint| point.predicted_s.iter().copied().chain([point.measured_s]).collect::<Vec<_>>();
+    let times =
+        |point: &ValidatedPoint| point.predicted_s.iter().copied().chain([point.measured_s]).collect::<Vec<_>>();
     let all: Vec<f64> = curves.values().flatten().flat_map(|(_, point)| times(point)).collect();
     let least = all.iter().copied().reduce(f64::min)?;
     let most = all.iter().copied().reduce(f64::max)?;
@@ -141,4 +148,31 @@ fn curves_of(
     }
     feet(&mut figure, frame);
     Some(figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::validation::tests::sample;
+    use super::*;
+
+    #[test]
+    fn errors_and_times_are_drawn_with_what_they_say() {
+        let figures = validation_figures(&sample());
+        let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+        assert_eq!(names, ["sample-error", "sample-times"]);
+        let words: Vec<Vec<&str>> = figures.iter().map(|figure| figure.words().collect()).collect();
+        for word in ["sample: 2 points predicted", "mcpsim: mean 7.5 %, max 10.0 %", "-20", "0", "measured time"] {
+            assert!(words[0].contains(&word), "{word} in {:?}", words[0]);
+        }
+        for word in ["a,b", "ranks", "1", "2", "4"] {
+            assert!(words[1].contains(&word), "{word} in {:?}", words[1]);
+        }
+    }
+
+    #[test]
+    fn a_case_whose_points_are_all_given_has_no_figures() {
+        let mut all_given = sample();
+        all_given.points.iter_mut().for_each(|point| point.given = true);
+        assert!(validation_figures(&all_given).is_empty());
+    }
 }

@@ -119,7 +119,10 @@ impl<'a> Fits<'a> {
             };
             let found = self.found.iter().find(own).ok_or_else(|| {
                 let label = point.label(columns);
-                ConfigError::new(format!("{}: {key} is not calibrated for {label}: no row that is given is like it", case.file))
+                ConfigError::new(format!(
+                    "{}: {key} is not calibrated for {label}: no row that is given is like it",
+                    case.file
+                ))
             })?;
             set.push(setting(key, &found.value));
         }
@@ -134,16 +137,21 @@ impl<'a> Fits<'a> {
         points: &Points,
         mut predict: impl FnMut(&[Ask]) -> Result<Vec<f64>, E>,
     ) -> Result<(), E> {
-        let wrong = |what: String| E::from(ConfigError::new(format!("{}: calibrating {}: {what}", case.file, calibrate.key)));
+        let wrong =
+            |what: String| E::from(ConfigError::new(format!("{}: calibrating {}: {what}", case.file, calibrate.key)));
         let mut kinds: BTreeMap<Vec<&str>, Vec<&MeasuredPoint>> = BTreeMap::new();
         for point in points.all.iter().filter(|point| point.is_in(&calibrate.rows)) {
-            kinds.entry(calibrate.by.iter().map(|column| point.cells[column].as_str()).collect()).or_default().push(point);
+            kinds
+                .entry(calibrate.by.iter().map(|column| point.cells[column].as_str()).collect())
+                .or_default()
+                .push(point);
         }
         if kinds.is_empty() {
             return Err(wrong("no row is as its rows say".to_owned()));
         }
         let [least, most] = calibrate.between;
-        let mut searches: Vec<_> = kinds.into_iter().map(|(kind, points)| (kind, points, Search::new(least, most))).collect();
+        let mut searches: Vec<_> =
+            kinds.into_iter().map(|(kind, points)| (kind, points, Search::new(least, most))).collect();
         let trial = |fits: &Fits, point: &MeasuredPoint, value: f64| -> Result<Ask, ConfigError> {
             let mut ask = fits.ask(case, point, &points.columns)?;
             ask.set.push(setting(&calibrate.key, &text(value, &calibrate.unit)));
@@ -185,7 +193,8 @@ impl<'a> Fits<'a> {
             }
             let asks = points.iter().map(|point| trial(self, point, search.best())).collect::<Result<Vec<_>, _>>()?;
             let seconds = predict(&asks)?;
-            let squares = seconds.iter().zip(&points).map(|(s, point)| (s * point.times / point.median() - 1.0).powi(2));
+            let squares =
+                seconds.iter().zip(&points).map(|(s, point)| (s * point.times / point.median() - 1.0).powi(2));
             let residual_percent = (squares.sum::<f64>() / points.len() as f64).sqrt() * 100.0;
             let value = text(search.best(), &calibrate.unit);
             found.push(Calibrated { key: calibrate.key.clone(), by, value, points: points.len(), residual_percent });
@@ -223,9 +232,10 @@ mod tests {
     fn model(asks: &[Ask]) -> Result<Vec<f64>, ConfigError> {
         let value = |ask: &Ask, key: &str| {
             let found = ask.set.iter().rev().find(|over| over.key.join(".") == key)?;
-            found.value.as_str().map_or_else(|| found.value.as_integer().map(|n| n as f64), |text| {
-                text.trim_end_matches(" s").parse().ok()
-            })
+            found.value.as_str().map_or_else(
+                || found.value.as_integer().map(|n| n as f64),
+                |text| text.trim_end_matches(" s").parse().ok(),
+            )
         };
         let run = |ask: &Ask| {
             let ranks = value(ask, "run.ranks").unwrap();
@@ -239,7 +249,8 @@ mod tests {
         let case = Case::load(&Document::parse("case.toml", case).unwrap(), "c").unwrap();
         let table = Measured::parse("m.csv", &format!("{HEAD}{rows}")).unwrap();
         let points = Points::new(&case, &table).unwrap();
-        assess(&case, &table, &points, &["mcpsim"], |_, asks| model(asks)).map_err(|error: ConfigError| error.to_string())
+        assess(&case, &table, &points, &["mcpsim"], |_, asks| model(asks))
+            .map_err(|error: ConfigError| error.to_string())
     }
 
     #[test]
@@ -248,9 +259,8 @@ mod tests {
         let found = judged(CASE, "a,1,100\nb,1,40\na,2,55\na,4,33\nb,4,12\n").unwrap();
         let model = &found.models[0];
         let values: Vec<_> = model.calibrated.iter().map(|found| (found.key.as_str(), found.value.as_str())).collect();
-        let near = |text: &str, wanted: f64| {
-            (text.trim_end_matches(" s").parse::<f64>().unwrap() / wanted - 1.0).abs() < 1e-4
-        };
+        let near =
+            |text: &str, wanted: f64| (text.trim_end_matches(" s").parse::<f64>().unwrap() / wanted - 1.0).abs() < 1e-4;
         assert!(near(values[0].1, 100.0) && near(values[1].1, 40.0) && near(values[2].1, 5.0), "{values:?}");
         assert_eq!((model.all.points, model.groups.len()), (2, 2));
         assert!((model.groups["a"].bias_percent + 100.0 / 11.0).abs() < 0.01, "{model:?}");
@@ -263,9 +273,17 @@ mod tests {
     #[test]
     fn what_cannot_be_calibrated_is_told() {
         for (case, rows, error) in [
-            (CASE.to_owned(), "a,2,1\na,1,2\nc,4,7\n", "case.toml: app.work is not calibrated for kind=c ranks=4: no row that is given is like it"),
+            (
+                CASE.to_owned(),
+                "a,2,1\na,1,2\nc,4,7\n",
+                "case.toml: app.work is not calibrated for kind=c ranks=4: no row that is given is like it",
+            ),
             (CASE.to_owned(), "a,1,1\na,4,2\n", "case.toml: calibrating app.start: no row is as its rows say"),
-            (CASE.to_owned(), "a,1,1\na,2,2\n", "case.toml: no row is left to be predicted: all are given, left out or not chosen"),
+            (
+                CASE.to_owned(),
+                "a,1,1\na,2,2\n",
+                "case.toml: no row is left to be predicted: all are given, left out or not chosen",
+            ),
             (
                 CASE.replace("[0.01, 1000]\n[provenance", "[0.01, 10]\n[provenance"),
                 "a,1,1\na,2,200\na,4,2\n",

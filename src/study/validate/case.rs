@@ -166,7 +166,11 @@ impl Case {
         let mut columns = Vec::new();
         for (column, value) in form.columns {
             let key = value.as_str().ok_or_else(|| {
-                document.expected(&format!("columns.{column}"), "the key that gets the column's value, such as \"run.ranks\"", &value)
+                document.expected(
+                    &format!("columns.{column}"),
+                    "the key that gets the column's value, such as \"run.ranks\"",
+                    &value,
+                )
             })?;
             Override::parse(&format!("{key}=0")).map_err(place)?;
             columns.push((column, key.to_owned()));
@@ -184,7 +188,11 @@ impl Case {
             let [least, most] = calibrate.between;
             if !(least > 0.0 && most > least && most.is_finite()) {
                 let path = format!("calibrate[{index}].between");
-                return Err(document.expected(&path, "two numbers above zero, the second greater", format!("[{least}, {most}]")));
+                return Err(document.expected(
+                    &path,
+                    "two numbers above zero, the second greater",
+                    format!("[{least}, {most}]"),
+                ));
             }
         }
         let limit = form.limit;
@@ -251,7 +259,8 @@ impl Case {
 
 /// The settings in a table of dotted keys.
 fn settings(table: Table) -> Result<Vec<Override>, ConfigError> {
-    let setting = |(key, value): (String, toml::Value)| Override::parse(&format!("{key}=0")).map(|_| over(&key, &value));
+    let setting =
+        |(key, value): (String, toml::Value)| Override::parse(&format!("{key}=0")).map(|_| over(&key, &value));
     leaves(table).into_iter().map(setting).collect()
 }
 

@@ -39,7 +39,11 @@ impl Search {
     /// What the value asked for last has given.
     pub fn tell(&mut self, value: f64, result: f64) {
         let found = Some((value.ln(), result));
-        if self.inside[0].is_none() { self.inside[0] = found } else { self.inside[1] = found }
+        if self.inside[0].is_none() {
+            self.inside[0] = found
+        } else {
+            self.inside[1] = found
+        }
         if let [Some(left), Some(right)] = self.inside {
             self.steps += 1;
             if left.1 < right.1 {

@@ -160,14 +160,10 @@ mod tests {
         let measured = parse("n,time_s\n1,2\n").unwrap();
         for cell in ["", "fast", "NaN", "inf", "-1", "0"] {
             let error = measured.seconds(7, 1, cell).unwrap_err().to_string();
-            let expected =
-                format!("m.csv:7: expected seconds above zero in column \"time_s\"; found \"{cell}\"");
+            let expected = format!("m.csv:7: expected seconds above zero in column \"time_s\"; found \"{cell}\"");
             assert_eq!(error, expected);
         }
         let error = measured.column("ranks", "[columns] of case.toml").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "m.csv: no column \"ranks\", which [columns] of case.toml names; found n, time_s"
-        );
+        assert_eq!(error, "m.csv: no column \"ranks\", which [columns] of case.toml names; found n, time_s");
     }
 }

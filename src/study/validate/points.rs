@@ -152,10 +152,7 @@ mod tests {
             points("time,ranks\n1,1\n").unwrap_err(),
             "m.csv: no column \"t\", which time of case.toml names; found time, ranks"
         );
-        assert_eq!(
-            points("t,r\n1,1\n").unwrap_err(),
-            "m.csv: no column \"ranks\", which case.toml names; found t, r"
-        );
+        assert_eq!(points("t,r\n1,1\n").unwrap_err(), "m.csv: no column \"ranks\", which case.toml names; found t, r");
         assert_eq!(
             points("t,ranks\n1,1\n-1,2\n").unwrap_err(),
             "m.csv:7: expected seconds above zero in column \"t\"; found \"-1\""

@@ -77,7 +77,8 @@ mod tests {
             choice.holds(|column| cells.iter().find(|(name, _)| *name == column).map(|(_, cell)| cell.as_str()))
         };
         assert!(holds("slabs", "1", "64") && holds("poles", "8", "64.0"));
-        for (split, ranks, n) in [("cubes", "1", "64"), ("slabs", "9", "64"), ("slabs", "many", "64"), ("slabs", "1", "65")]
+        for (split, ranks, n) in
+            [("cubes", "1", "64"), ("slabs", "9", "64"), ("slabs", "many", "64"), ("slabs", "1", "65")]
         {
             assert!(!holds(split, ranks, n), "{split} {ranks} {n}");
         }
