@@ -20,6 +20,7 @@ mod run;
 mod settings;
 mod sweep;
 mod traces;
+mod validate;
 mod values;
 
 use std::ffi::OsString;
@@ -129,6 +130,9 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
         Parsed::Trace(args) => return alone("mcpsim trace").and_then(|()| traces::show(args)).map(done),
         Parsed::Report(args) => return alone("mcpsim report").and_then(|()| report::report(&args)).map(done),
         Parsed::Sweep(args) => return alone("mcpsim sweep").and_then(|()| sweep::sweep(&args)).map(Todo::Ended),
+        Parsed::Validate(args) => {
+            return alone("mcpsim validate").and_then(|()| validate::validate(&args)).map(Todo::Ended);
+        }
         Parsed::Run(args) => args,
     };
     if args.record.is_some() {

@@ -8,7 +8,7 @@ mod error;
 mod lines;
 mod over;
 
-pub use document::Document;
+pub use document::{Document, read_text};
 pub use error::ConfigError;
 pub use lines::Lines;
 pub use over::Override;

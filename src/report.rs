@@ -18,16 +18,18 @@ mod study;
 mod table;
 mod time;
 mod timeline;
+mod validation;
 
 #[cfg(test)]
 pub(crate) use samples::{busy, empty, huge};
 
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
-pub use figures::{Figure, figures};
+pub use figures::{Figure, figures, validation_figures};
 pub use numbers::{count, rate};
 pub use study::{study_csv, study_json, study_summary};
 pub use timeline::{paje, perfetto};
+pub use validation::{validation_csv, validation_json, validation_summary, validations_table};
 
 use crate::engine::Outcome;
 

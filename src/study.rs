@@ -16,6 +16,7 @@ mod plan;
 mod quantity;
 mod results;
 mod schedule;
+pub mod validate;
 mod values;
 
 pub use axis::Axis;

@@ -15,10 +15,11 @@ use super::exit::{Exit, Failure};
 use super::report::ReportArgs;
 use super::sweep::{self, SweepArgs};
 use super::traces::{self, Asked, TraceArgs};
+use super::validate::ValidateArgs;
 use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack};
 
 /// Commands of the contract that this version does not have.
-const LATER: [&str; 3] = ["validate", "measure", "cluster"];
+const LATER: [&str; 2] = ["measure", "cluster"];
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
@@ -199,6 +200,8 @@ pub(super) enum Parsed {
     Sweep(Box<SweepArgs>),
     /// A report of what was exported.
     Report(ReportArgs),
+    /// Compare with measured runs.
+    Validate(Box<ValidateArgs>),
     /// The compiler, with these arguments.
     Compile(Language, Vec<OsString>),
 }
@@ -226,6 +229,10 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     if first == "report" {
         arguments.remove(1);
         return understood(ReportArgs::try_parse_from(arguments), Parsed::Report);
+    }
+    if first == "validate" {
+        arguments.remove(1);
+        return understood(ValidateArgs::try_parse_from(arguments), |args| Parsed::Validate(Box::new(args)));
     }
     if first == "run" {
         arguments.remove(1);
@@ -319,8 +326,12 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
 fn check_command(args: &RunArgs) -> Result<(), Failure> {
     match args.app.to_str() {
         Some(name) if LATER.contains(&name) && !args.app.exists() => Err(not_available(name)),
-        Some(name @ ("run" | "sweep" | "report")) if !args.app.exists() => {
-            let what = if name == "report" { "RUN.json" } else { "APP" };
+        Some(name @ ("run" | "sweep" | "report" | "validate")) if !args.app.exists() => {
+            let what = match name {
+                "report" => "RUN.json",
+                "validate" => "CASE",
+                _ => "APP",
+            };
             Err(Failure::bad_input(format!("\"{name}\" stands before the options: mcpsim {name} [OPTIONS] {what}")))
         }
         Some("trace") if !args.app.exists() => {
@@ -427,7 +438,8 @@ mod tests {
             ),
             ("--colour a.toml", "unexpected argument '--colour' found"),
             ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
-            ("--quiet validate", "\"validate\" is not available in this version"),
+            ("--quiet measure", "\"measure\" is not available in this version"),
+            ("--quiet validate", "\"validate\" stands before the options: mcpsim validate [OPTIONS] CASE"),
             ("--quiet run app.toml", "\"run\" stands before the options"),
             ("--quiet sweep", "\"sweep\" stands before the options: mcpsim sweep [OPTIONS] APP"),
         ] {

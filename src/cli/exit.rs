@@ -21,6 +21,8 @@ pub enum Exit {
     Deadlock,
     /// The target program crashed.
     Crashed,
+    /// Predictions are further from what was measured than allowed.
+    OverLimit,
     /// A bug in mcpsim.
     Bug,
     /// The user interrupted the run.
@@ -37,6 +39,7 @@ impl Exit {
             Exit::BadInput => 2,
             Exit::Deadlock => 3,
             Exit::Crashed => 4,
+            Exit::OverLimit => 5,
             Exit::Bug => 70,
             Exit::Interrupted => 130,
         }

@@ -31,7 +31,7 @@ enum TimelineFormat {
 
 /// Where one result goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Target {
+pub(super) enum Target {
     Stdout,
     File(PathBuf),
 }
@@ -118,17 +118,15 @@ impl Outputs {
         }
         results.sort_by_key(|(target, _)| **target == Target::Stdout);
         for (target, text) in results {
-            match target {
-                Target::Stdout => print(&text)?,
-                Target::File(path) => put(path, text.as_bytes())?,
-            }
+            target.put(&text)?;
         }
         if self.summary { print(&report::summary(outcome)) } else { Ok(()) }
     }
 }
 
 impl Target {
-    fn new(option: &str, name: &OsStr) -> Result<Self, Failure> {
+    /// Checks before a long run that the result of `option` can be written to `name` after it; `-` is stdout.
+    pub fn new(option: &str, name: &OsStr) -> Result<Self, Failure> {
         if name == "-" {
             return Ok(Target::Stdout);
         }
@@ -148,6 +146,16 @@ impl Target {
         tempfile::tempfile_in(directory)
             .map_err(|error| wrong(format!("cannot write to {}: {error}", directory.display())))?;
         Ok(Target::File(path))
+    }
+
+    /// Writes `text` there.
+    pub fn put(&self, text: &str) -> Result<(), Failure> {
+        match self {
+            Target::Stdout => print(text),
+            Target::File(path) => {
+                write_whole(path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `mcpsim report`: figures of a run or of a study, from what was exported alone.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
 
@@ -38,7 +38,7 @@ pub(super) struct ReportArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     Svg,
     Png,
 }
@@ -58,24 +58,29 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
             "{name}: nothing to draw: no time passes, no message is sent, nothing varies"
         )));
     }
-    let directory = args.figures.display();
-    fs::create_dir_all(&args.figures)
-        .map_err(|error| Failure::bad_input(format!("--figures {directory}: cannot make this directory: {error}")))?;
-    for figure in &figures {
-        for format in &args.format {
-            write(args, figure, *format)?;
+    draw(&figures, &args.figures, &args.format)
+}
+
+/// Writes `figures` into `directory` in each of `formats`, and says which.
+pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> Result<(), Failure> {
+    let shown = directory.display();
+    fs::create_dir_all(directory)
+        .map_err(|error| Failure::bad_input(format!("--figures {shown}: cannot make this directory: {error}")))?;
+    for figure in figures {
+        for format in formats {
+            write(directory, figure, *format)?;
         }
     }
     let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
-    output::print(&format!("in {directory}: {}\n", names.join(", ")))
+    output::print(&format!("in {shown}: {}\n", names.join(", ")))
 }
 
-fn write(args: &ReportArgs, figure: &Figure, format: Format) -> Result<(), Failure> {
+fn write(directory: &Path, figure: &Figure, format: Format) -> Result<(), Failure> {
     let (extension, content) = match format {
         Format::Svg => ("svg", Some(figure.svg().into_bytes())),
         Format::Png => ("png", figure.png()),
     };
-    let path = args.figures.join(format!("{}.{extension}", figure.name));
+    let path = directory.join(format!("{}.{extension}", figure.name));
     let name = path.display().to_string();
     let content = content.ok_or_else(|| Failure::bad_input(format!("{name}: no memory to draw it")))?;
     write_whole(&path, content).map_err(|error| cannot_write(&name, &error))

@@ -26,6 +26,9 @@ use crate::report::{count, study_csv, study_json, study_summary};
 use crate::study::{self, Key, Limits, Results};
 
 pub(super) use args::{SweepArgs, command};
+pub(super) use child::{Programs, measures};
+pub(super) use points::simulate;
+pub(super) use running::Running;
 
 use super::exit::{Exit, Failure};
 use super::interrupt;
@@ -34,7 +37,6 @@ use bar::Bar;
 use directory::Directory;
 use log::{Entry, Log};
 use points::{Prepared, Study};
-use running::Running;
 
 /// Runs the study that `args` ask for; returns the exit code.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
@@ -128,7 +130,7 @@ fn run(
 }
 
 /// As many points at a time as asked for, or as there are cores; within the memory that is free now.
-fn limits(jobs: Option<NonZeroUsize>) -> Limits {
+pub(super) fn limits(jobs: Option<NonZeroUsize>) -> Limits {
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     Limits { jobs: jobs.unwrap_or_else(cores), memory: super::host::available_memory().map(study::Memory::of_host) }
 }

@@ -153,7 +153,10 @@ impl Document {
 const MOST_BYTES: u64 = 256 << 20;
 
 /// The text of the file at `path`, of which a reader expects `expected`.
-pub(super) fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
+///
+/// # Errors
+/// If it is missing, a directory, too long, or not text.
+pub fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
     let name = path.display();
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));

@@ -19,8 +19,10 @@ mod source;
 mod svg;
 #[cfg(test)]
 mod tests;
+mod validation;
 
 pub use canvas::Figure;
+pub use validation::validation_figures;
 
 use crate::config::ConfigError;
 use crate::study::Results;

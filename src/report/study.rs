@@ -72,7 +72,7 @@ fn value<'a>(point: &'a PointResult, column: &str) -> &'a str {
 }
 
 /// As RFC 4180 wants it.
-fn quoted(cell: &str) -> String {
+pub(super) fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
 }
 

@@ -90,7 +90,7 @@ fn column(key: String, value: Value) -> Result<(String, Vec<Value>), ConfigError
 }
 
 /// The dotted keys of nested tables and what stands there, in order.
-fn leaves(table: Table) -> Vec<(String, Value)> {
+pub(super) fn leaves(table: Table) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (key, value) in table {
         match value {

@@ -25,7 +25,7 @@ const PERIOD: Duration = Duration::from_millis(2);
 
 /// A program that is there to be run.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(in crate::cli) struct Program {
     built: Built,
     /// Of its content.
     pub hash: Key,
@@ -33,7 +33,7 @@ pub(super) struct Program {
 
 /// The programs of a study, by what they are made from.
 #[derive(Debug, Default)]
-pub(super) struct Programs {
+pub(in crate::cli) struct Programs {
     built: Mutex<BTreeMap<String, Arc<Program>>>,
 }
 
@@ -55,7 +55,7 @@ impl Programs {
 }
 
 /// Whether a run times the program's own code.
-pub(super) fn measures(configuration: &Configuration) -> bool {
+pub(in crate::cli) fn measures(configuration: &Configuration) -> bool {
     configuration.settings.job.compute == ComputeMode::Measure
 }
 

@@ -227,19 +227,7 @@ impl Study {
             Some(replay) => configuration.replaying(&replay.trace.clone()?)?,
             None => configuration,
         };
-        if configuration.is_program() {
-            return child::run(&configuration, &*self.programs.built(&configuration.program()?)?, running);
-        }
-        let progress = running.enter();
-        let manner = Manner { progress: &progress, processes: &Processes::one(), recorded: false };
-        let ran = match configuration.trace() {
-            Some(file) => file.and_then(|file| replay::simulate(&configuration, &file, manner)),
-            None => run::simulate(&configuration, manner),
-        };
-        running.leave(&progress);
-        let (outcome, _) = ran?.expect("one process has the result");
-        let value = serde_json::to_value(outcome);
-        value.map(bare).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))
+        simulate(&configuration, &self.programs, running)
     }
 
     /// What is written before the first run.
@@ -255,6 +243,27 @@ impl Study {
         let text = serde_json::to_string_pretty(&manifest);
         text.map(|text| text + "\n").map_err(|error| Failure::bad_input(format!("manifest.json: {error}")))
     }
+}
+
+/// Runs `configuration` as a point: the Outcome as JSON.
+pub(in crate::cli) fn simulate(
+    configuration: &Configuration,
+    programs: &Programs,
+    running: &Running,
+) -> Result<Value, Failure> {
+    if configuration.is_program() {
+        return child::run(configuration, &*programs.built(&configuration.program()?)?, running);
+    }
+    let progress = running.enter();
+    let manner = Manner { progress: &progress, processes: &Processes::one(), recorded: false };
+    let ran = match configuration.trace() {
+        Some(file) => file.and_then(|file| replay::simulate(configuration, &file, manner)),
+        None => run::simulate(configuration, manner),
+    };
+    running.leave(&progress);
+    let (outcome, _) = ran?.expect("one process has the result");
+    let value = serde_json::to_value(outcome);
+    value.map(bare).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))
 }
 
 /// An Outcome's JSON without what grows with ranks.

@@ -47,6 +47,17 @@ impl Axis {
         Axis::from_zero(format!("{title}{name}"), most, unit)
     }
 
+    /// Numbers between two, on both sides of zero.
+    pub fn between(title: &str, least: f64, most: f64) -> Axis {
+        let step = nice_step((most - least) / MARKS);
+        let room = (most - least) * 0.05;
+        let (from, to) = (least - room, most + room);
+        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let marks = (from / step).ceil() as i64..=(to / step).floor() as i64;
+        let marks = marks.map(|index| (index as f64 * step, format!("{:.decimals$}", index as f64 * step))).collect();
+        Axis { title: title.to_owned(), spacing: Spacing::Linear, from, to, marks }
+    }
+
     fn from_zero(title: String, most: f64, unit: f64) -> Axis {
         let step = nice_step(most / unit / MARKS);
         let to = if most > 0.0 { most * 1.06 } else { step * unit };

@@ -1,0 +1,234 @@
+//! `mcpsim validate`: predicts runs that were measured, and says by how much the predictions are off.
+//!
+//! A case is a folder: `case.toml`, and the files it names beside it.
+
+mod args;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+use serde_json::Value;
+
+use crate::config::Document;
+use crate::report::{
+    Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
+};
+use crate::study::validate::{Ask, Case, Measured, Points, Validation, assess};
+use crate::study::{self, Limits, Memory, RankKind};
+
+pub(super) use args::ValidateArgs;
+
+use super::args::RunArgs;
+use super::configuration::{Configuration, Sources};
+use super::exit::{Exit, Failure};
+use super::output::Target;
+use super::sweep::{Programs, Running, limits, measures, simulate};
+use super::values::Model;
+use super::{interrupt, output};
+
+/// The models that are compared, mcpsim's own first.
+const MODELS: [Model; 2] = [Model::Mcpsim, Model::Bigsim];
+
+/// The file that makes a folder a case.
+const CASE: &str = "case.toml";
+
+/// Where `--all` looks.
+const FOLDER: &str = "validation";
+
+/// Validates what `args` ask for; returns the exit code.
+pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
+    let folders = if args.all { all(Path::new(FOLDER))? } else { args.cases.clone() };
+    // What is wrong with any of them shows before the first run.
+    let cases = folders.iter().map(|folder| Prepared::load(folder, args)).collect::<Result<Vec<_>, _>>()?;
+    let target =
+        |option: &str, name: &Option<OsString>| name.as_ref().map(|name| Target::new(option, name)).transpose();
+    let targets = [target("--json", &args.json)?, target("--csv", &args.csv)?];
+    let host = Host::listening(limits(args.jobs))?;
+    let mut found = Vec::new();
+    for case in &cases {
+        let validation = case.assess(&host)?;
+        if !args.quiet && !args.to_stdout() {
+            output::print(&(validation_summary(&validation) + "\n"))?;
+        }
+        found.push(validation);
+    }
+    if found.len() > 1 && !args.quiet && !args.to_stdout() {
+        output::print(&validations_table(&found))?;
+    }
+    write(args, targets, &found)?;
+    let over: Vec<&str> = found.iter().filter(|case| !case.passes()).map(|case| case.case.as_str()).collect();
+    if over.is_empty() {
+        return Ok(Exit::Predicted.code());
+    }
+    Err(Failure { exit: Exit::OverLimit, text: format!("over the limit: {}", over.join(", ")) })
+}
+
+/// The cases of the project: the folders in `folder` that have a case's file.
+fn all(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let shown = folder.display();
+    let entries = std::fs::read_dir(folder)
+        .map_err(|error| Failure::bad_input(format!("--all looks into {shown}, from here: {error}")))?;
+    let mut found: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.join(CASE).is_file()).collect();
+    found.sort();
+    if found.is_empty() {
+        return Err(Failure::bad_input(format!("--all: no folder in {shown} has a {CASE}")));
+    }
+    Ok(found)
+}
+
+fn write(args: &ValidateArgs, targets: [Option<Target>; 2], found: &[Validation]) -> Result<(), Failure> {
+    let [json, csv] = targets;
+    if let Some(target) = json {
+        let json = validation_json(found).map_err(|error| Failure::bad_input(format!("--json: {error}")))?;
+        target.put(&json)?;
+    }
+    if let Some(target) = csv {
+        target.put(&validation_csv(found))?;
+    }
+    let Some(directory) = &args.figures else { return Ok(()) };
+    let figures: Vec<Figure> = found.iter().flat_map(validation_figures).collect();
+    super::report::draw(&figures, directory, &args.format)
+}
+
+/// What predictions are made with.
+struct Host {
+    limits: Limits,
+    stop: Arc<AtomicBool>,
+    running: Running,
+    programs: Programs,
+}
+
+impl Host {
+    fn listening(limits: Limits) -> Result<Host, Failure> {
+        let (stop, running) = (Arc::new(AtomicBool::new(false)), Running::default());
+        let (stopping, cancelled) = (Arc::clone(&stop), running.clone());
+        interrupt::listen(true, move || {
+            stopping.store(true, Ordering::Relaxed);
+            cancelled.cancel();
+        })?;
+        Ok(Host { limits, stop, running, programs: Programs::default() })
+    }
+
+    /// The predicted seconds of runs, side by side.
+    fn run(&self, configurations: &[Configuration], labels: &[&str]) -> Result<Vec<f64>, Failure> {
+        let kind = |of: &Configuration| if of.is_program() { RankKind::Real } else { RankKind::Described };
+        let memory = |of: &Configuration| Memory::of_run(of.ranks(), kind(of));
+        let mut tasks: Vec<(usize, Memory)> = configurations.iter().map(memory).enumerate().collect();
+        // Large ones first, so that none is left alone at the end.
+        tasks.sort_by_key(|(_, memory)| std::cmp::Reverse(memory.bytes()));
+        let alone = configurations.iter().any(|of| of.is_program() && measures(of));
+        let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..self.limits } } else { self.limits };
+        let mut found: BTreeMap<usize, Result<Value, Failure>> = BTreeMap::new();
+        let work = |task: usize| simulate(&configurations[task], &self.programs, &self.running);
+        study::run(&tasks, limits, &self.stop, work, |ended| {
+            if ended.iter().any(|(_, result)| result.is_err()) {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            found.extend(ended);
+        });
+        if self.running.cancelled() {
+            return Err(Failure { exit: Exit::Interrupted, text: "interrupted".to_owned() });
+        }
+        let mut seconds = Vec::new();
+        for (task, result) in found {
+            let outcome = result.map_err(|failure| at(labels[task], failure))?;
+            seconds.push(outcome["predicted_s"].as_f64().unwrap_or(f64::NAN));
+        }
+        Ok(seconds)
+    }
+}
+
+/// A failure that says at which point.
+fn at(label: &str, failure: Failure) -> Failure {
+    if label.is_empty() { failure } else { Failure { text: format!("at {label}: {}", failure.text), ..failure } }
+}
+
+/// A case with its files read.
+struct Prepared {
+    case: Case,
+    table: Measured,
+    points: Points,
+    sources: Sources,
+}
+
+impl Prepared {
+    fn load(folder: &Path, args: &ValidateArgs) -> Result<Prepared, Failure> {
+        let shown = folder.display();
+        // A case may be named by its file too.
+        let folder = if folder.ends_with(CASE) { folder.parent().unwrap_or(Path::new("")) } else { folder };
+        let path = folder.join(CASE);
+        if !path.is_file() {
+            let what = if folder.is_dir() { "a folder without a" } else { "no folder with a" };
+            return Err(Failure::bad_input(format!(
+                "{shown}: {what} {CASE}, expected a case: see validation/README.md"
+            )));
+        }
+        let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+        let case = Case::load(&Document::read(&path)?, &name.unwrap_or_else(|| "case".to_owned()))?;
+        let measured = folder.join(&case.measured);
+        let text = crate::config::read_text(&measured, "CSV in UTF-8")?;
+        let table = Measured::parse(&measured.display().to_string(), &text)?;
+        let mut points = Points::new(&case, &table)?;
+        for (column, cells) in &args.only {
+            // Columns that tell no points apart cannot choose any.
+            table.column(column, "--only")?;
+            if !points.columns.contains(column) {
+                let all = points.columns.join(", ");
+                return Err(Failure::bad_input(format!("--only {column}: expected one of {all} in {}", case.name)));
+            }
+            points.only(column, cells);
+        }
+        let sources = Sources::read(&run_args(folder, &case)?)?;
+        let prepared = Prepared { case, table, points, sources };
+        for point in &prepared.points.all {
+            let ask = Ask { set: point.set.clone(), label: point.label(&prepared.points.columns) };
+            prepared.configure(MODELS[0], &ask)?.platform()?;
+        }
+        Ok(prepared)
+    }
+
+    fn assess(&self, host: &Host) -> Result<Validation, Failure> {
+        let names: Vec<&str> = MODELS.iter().map(|model| model.name()).collect();
+        assess(&self.case, &self.table, &self.points, &names, |model, asks| {
+            let model = if model == MODELS[0].name() { MODELS[0] } else { MODELS[1] };
+            // Points that differ in nothing that a run is given, such as the date, share one.
+            let mut runs: Vec<&Ask> = Vec::new();
+            let mut of = Vec::new();
+            for ask in asks {
+                let same = runs.iter().position(|run| run.set == ask.set);
+                of.push(same.unwrap_or(runs.len()));
+                if same.is_none() {
+                    runs.push(ask);
+                }
+            }
+            let configurations = runs.iter().map(|ask| self.configure(model, ask)).collect::<Result<Vec<_>, _>>()?;
+            let labels: Vec<&str> = runs.iter().map(|ask| ask.label.as_str()).collect();
+            let seconds = host.run(&configurations, &labels)?;
+            Ok::<_, Failure>(of.into_iter().map(|run| seconds[run]).collect())
+        })
+        .map_err(|failure| at(&self.case.name, failure))
+    }
+
+    fn configure(&self, model: Model, ask: &Ask) -> Result<Configuration, Failure> {
+        let mut configuration = self.sources.configure(&ask.set).map_err(|failure| at(&ask.label, failure))?;
+        configuration.settings.workers = Some(1);
+        configuration.settings.model = model;
+        Ok(configuration)
+    }
+}
+
+/// The options of the case's runs: its files, which are beside it.
+fn run_args(folder: &Path, case: &Case) -> Result<RunArgs, Failure> {
+    let mut words = vec!["mcpsim".into(), "--quiet".into()];
+    if let Some(platform) = &case.platform {
+        words.extend(["--platform".into(), folder.join(platform).into_os_string()]);
+    }
+    words.extend(["--".into(), folder.join(&case.app).into_os_string()]);
+    RunArgs::try_parse_from(words).map_err(|error| super::args::usage(&error))
+}

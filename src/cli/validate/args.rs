@@ -1,0 +1,85 @@
+//! The arguments of `mcpsim validate`.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::study::validate::Cells;
+
+use super::super::report::Format;
+
+const EXAMPLES: &str = "\
+Examples:
+  All cases of the project, from its root
+    mcpsim validate --all
+  One of them, with its figures
+    mcpsim validate --figures figures validation/lcc2
+  Your own: a folder with case.toml, measured runs, machine, application
+    mcpsim validate --json result.json mycase
+  Only some of the predicted points: a quick look
+    mcpsim validate --only ranks=1..8 --only room_size=64 validation/lcc2
+
+Exit codes: 0 within the limits, 2 bad input or usage, 5 over a limit, 70 a bug
+in mcpsim, 130 interrupted; 1, 3 and 4 as for a run.";
+
+/// Compares predictions with measured runs
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "mcpsim validate",
+    term_width = 80,
+    arg_required_else_help = true,
+    after_help = "See --help for examples and exit codes.",
+    after_long_help = EXAMPLES
+)]
+pub(crate) struct ValidateArgs {
+    /// Folders of cases
+    #[arg(value_name = "CASE", required_unless_present = "all", conflicts_with = "all")]
+    pub cases: Vec<PathBuf>,
+
+    /// All cases in the folder validation
+    #[arg(long)]
+    pub all: bool,
+
+    /// Predict only the points in whose column is one of the values
+    #[arg(long, value_name = "COLUMN=VALUES", value_parser = parse_only)]
+    pub only: Vec<(String, Cells)>,
+
+    /// Write what was found as JSON; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<OsString>,
+
+    /// Write a row a point as CSV; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<OsString>,
+
+    /// Draw figures into this directory
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+
+    /// What is written of each figure
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
+    pub format: Vec<Format>,
+
+    /// Runs at a time (default: one a host core)
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl ValidateArgs {
+    /// Whether results take stdout, which then shows no text.
+    pub fn to_stdout(&self) -> bool {
+        [&self.json, &self.csv].into_iter().flatten().any(|name| name == "-")
+    }
+}
+
+fn parse_only(text: &str) -> Result<(String, Cells), String> {
+    let (column, values) =
+        text.split_once('=').ok_or_else(|| format!("expected COLUMN=VALUES such as ranks=1,2,4; found \"{text}\""))?;
+    Ok((column.trim().to_owned(), Cells::new(values.split(',').map(|value| value.trim().to_owned()))))
+}

@@ -1,0 +1,305 @@
+//! A validation as tables for people and programs.
+
+use crate::study::validate::{ErrorSummary, ValidatedPoint, Validation};
+use crate::units::SimSpan;
+
+use super::headline::clip;
+use super::numbers::count;
+use super::study::quoted;
+use super::table::{Align, Table};
+
+/// Runs no further from their median than this, in percent, were made on a quiet machine.
+const QUIET: f64 = 5.0;
+
+/// The validations as indented JSON; README states its keys.
+///
+/// # Errors
+/// None that validations can cause; serde's signature has one.
+pub fn validation_json(validations: &[Validation]) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&serde_json::json!({ "cases": validations })).map(|text| text + "\n")
+}
+
+/// A row a point and model, of all cases: what it is, what was measured, what is predicted, by how much that is off.
+pub fn validation_csv(validations: &[Validation]) -> String {
+    let mut text =
+        "case,point,role,model,runs,measured_s,measured_min_s,measured_max_s,predicted_s,error_percent\n".to_owned();
+    for validation in validations {
+        for point in &validation.points {
+            for (model, errors) in validation.models.iter().enumerate() {
+                let cells = [
+                    quoted(&validation.case),
+                    quoted(&label(validation, point)),
+                    if point.given { "given" } else { "predicted" }.to_owned(),
+                    quoted(&errors.model),
+                    point.runs.to_string(),
+                    point.measured_s.to_string(),
+                    point.measured_min_s.to_string(),
+                    point.measured_max_s.to_string(),
+                    point.predicted_s[model].to_string(),
+                    format!("{:.3}", point.error_percent(model)),
+                ];
+                text.push_str(&cells.join(","));
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+/// "split=slabs ranks=8".
+fn label(validation: &Validation, point: &ValidatedPoint) -> String {
+    let pair = |column: &String| Some(format!("{column}={}", point.values.get(column)?));
+    validation.columns.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
+}
+
+/// A case, to be read by people: what was calibrated, the points, how far off they are.
+pub fn validation_summary(validation: &Validation) -> String {
+    let (given, predicted): (Vec<_>, Vec<_>) = validation.points.iter().partition(|point| point.given);
+    let told = |key: &str| validation.measured.get(key).map_or("", String::as_str);
+    let mut text = format!("{}: {}\n", validation.case, clip(&validation.about, 76 - validation.case.len().min(40)));
+    text.push_str(&clip(&format!("  measured on {}, {}", told("machine"), told("date")), 80));
+    text.push_str(&format!(
+        "\n  {} points predicted, {} given for calibration",
+        count(predicted.len() as u64),
+        count(given.len() as u64)
+    ));
+    text.push('\n');
+    for (because, points) in &validation.left_out {
+        text.push_str(&clip(&format!("  {points} left out: {because}"), 80));
+        text.push('\n');
+    }
+    if !validation.models[0].calibrated.is_empty() {
+        text.push_str("\nCalibrated\n");
+        text.push_str(&calibrated(validation));
+    }
+    text.push_str("\nPredicted\n");
+    text.push_str(&points(validation, &predicted));
+    text.push('\n');
+    text.push_str(&errors(validation));
+    text
+}
+
+fn calibrated(validation: &Validation) -> String {
+    let mut table = Table::new(&[
+        ("parameter", Align::Left),
+        ("for", Align::Left),
+        ("value", Align::Right),
+        ("from", Align::Right),
+        ("off by", Align::Right),
+    ]);
+    for found in &validation.models[0].calibrated {
+        let by: Vec<String> = found.by.iter().map(|(column, cell)| format!("{column} {cell}")).collect();
+        let s = if found.points == 1 { "" } else { "s" };
+        table.row([
+            found.key.clone(),
+            clip(&by.join(", "), 30),
+            found.value.clone(),
+            format!("{} point{s}", found.points),
+            format!("{:.1}%", found.residual_percent),
+        ]);
+    }
+    table.render()
+}
+
+fn points(validation: &Validation, points: &[&ValidatedPoint]) -> String {
+    // A column in which all points are alike tells none apart.
+    let varies = |column: &&String| {
+        let mut cells = points.iter().map(|point| point.values.get(*column));
+        let first = cells.next();
+        cells.any(|cell| Some(cell) != first)
+    };
+    let columns: Vec<&String> = validation.columns.iter().filter(varies).collect();
+    let mut headings: Vec<(&str, Align)> = columns.iter().map(|column| (column.as_str(), Align::Right)).collect();
+    headings.extend([("measured", Align::Right), ("spread", Align::Right)]);
+    for errors in &validation.models {
+        headings.extend([(errors.model.as_str(), Align::Right), ("error", Align::Right)]);
+    }
+    let mut table = Table::new(&headings);
+    for point in points {
+        let mut cells: Vec<String> =
+            columns.iter().map(|column| point.values.get(*column).cloned().unwrap_or_default()).collect();
+        cells.push(time(point.measured_s));
+        cells.push(if point.runs > 1 { format!("{:.1}%", point.spread_percent()) } else { String::new() });
+        for model in 0..validation.models.len() {
+            cells.extend([time(point.predicted_s[model]), signed(point.error_percent(model))]);
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+fn time(seconds: f64) -> String {
+    SimSpan::from_seconds(seconds).map_or_else(|| format!("{seconds:.4} s"), |span| span.to_string())
+}
+
+fn signed(percent: f64) -> String {
+    format!("{percent:+.1}%").replace("-0.0%", "0.0%").replace("+0.0%", "0.0%")
+}
+
+fn errors(validation: &Validation) -> String {
+    let mut headings = vec![("mean error", Align::Left), ("points", Align::Right)];
+    for errors in &validation.models {
+        headings.extend([(errors.model.as_str(), Align::Right), ("max", Align::Right), ("bias", Align::Right)]);
+    }
+    let mut table = Table::new(&headings);
+    let mut row = |name: &str, all: &[ErrorSummary]| {
+        let mut cells = vec![name.to_owned(), count(all[0].points as u64)];
+        for of in all {
+            cells.extend([percent(of.mean_percent), percent(of.max_percent), signed(of.bias_percent)]);
+        }
+        table.row(cells);
+    };
+    for group in validation.models[0].groups.keys() {
+        let all: Vec<ErrorSummary> = validation.models.iter().map(|errors| errors.groups[group]).collect();
+        row(group, &all);
+    }
+    // Where the machine was quiet, what is left is the model's.
+    let quiet = |point: &&ValidatedPoint| !point.given && point.runs > 1 && point.spread_percent() <= QUIET;
+    if validation.points.iter().any(|point| quiet(&point)) {
+        let of =
+            |model| ErrorSummary::over(validation.points.iter().filter(quiet).map(|point| point.error_percent(model)));
+        row(&format!("spread up to {QUIET}%"), &(0..validation.models.len()).map(of).collect::<Vec<_>>());
+    }
+    row("all", &validation.models.iter().map(|errors| errors.all).collect::<Vec<_>>());
+    let mut text = table.render();
+    let limit = validation.limit;
+    let verdict = if validation.passes() { "within" } else { "OVER" };
+    text.push_str(&format!(
+        "  {verdict} the limit of {} mean, {} at most\n",
+        percent(limit.mean_percent),
+        percent(limit.max_percent)
+    ));
+    text
+}
+
+fn percent(percent: f64) -> String {
+    format!("{percent:.1}%")
+}
+
+/// Several cases, a row each.
+pub fn validations_table(validations: &[Validation]) -> String {
+    let mut table = Table::new(&[
+        ("case", Align::Left),
+        ("points", Align::Right),
+        ("mean", Align::Right),
+        ("max", Align::Right),
+        ("limit", Align::Right),
+        ("bigsim mean", Align::Right),
+        ("max", Align::Right),
+        ("", Align::Left),
+    ]);
+    for validation in validations {
+        let (own, other) = (validation.models[0].all, validation.models[1].all);
+        let limit = validation.limit;
+        table.row([
+            validation.case.clone(),
+            count(own.points as u64),
+            percent(own.mean_percent),
+            percent(own.max_percent),
+            format!("{}, {}", percent(limit.mean_percent), percent(limit.max_percent)),
+            percent(other.mean_percent),
+            percent(other.max_percent),
+            if validation.passes() { "within" } else { "OVER" }.to_owned(),
+        ]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::study::validate::{Calibrated, Limit, ModelErrors, Plot};
+
+    /// A case of three points, the first of them given; the baseline is twice as far off.
+    pub(in crate::report) fn sample() -> Validation {
+        let map = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
+        };
+        let point = |ranks: &str, given, seconds: [f64; 3], predicted_s: [f64; 2]| ValidatedPoint {
+            values: map(&[("kind", "a,b"), ("ranks", ranks)]),
+            given,
+            measured_s: seconds[1],
+            measured_min_s: seconds[0],
+            measured_max_s: seconds[2],
+            runs: 3,
+            predicted_s: predicted_s.to_vec(),
+        };
+        let points = vec![
+            point("1", true, [8.0, 8.0, 8.0], [8.0, 8.0]),
+            point("2", false, [3.9, 4.0, 4.1], [4.2, 4.4]),
+            point("4", false, [1.8, 2.0, 2.6], [1.8, 1.6]),
+        ];
+        let model = |name: &str, index: usize| ModelErrors {
+            model: name.to_owned(),
+            calibrated: vec![Calibrated {
+                key: "app.work".to_owned(),
+                by: map(&[("kind", "a,b")]),
+                value: "8.00000 s".to_owned(),
+                points: 1,
+                residual_percent: 0.04,
+            }],
+            all: ErrorSummary::over(points[1..].iter().map(|point| point.error_percent(index))),
+            groups: BTreeMap::new(),
+        };
+        Validation {
+            mcpsim: "0".to_owned(),
+            case: "sample".to_owned(),
+            about: "what it shows".to_owned(),
+            measured: map(&[("machine", "a machine"), ("date", "2020")]),
+            provenance: BTreeMap::new(),
+            limit: Limit { mean_percent: 8.0, max_percent: 9.0 },
+            columns: vec!["kind".to_owned(), "ranks".to_owned()],
+            plot: Some(Plot { x: "ranks".to_owned(), curves: vec!["kind".to_owned()], figures: vec![] }),
+            models: vec![model("mcpsim", 0), model("bigsim", 1)],
+            points,
+            left_out: BTreeMap::from([("too short".to_owned(), 2)]),
+        }
+    }
+
+    #[test]
+    fn a_case_reads_as_calibrated_predicted_and_off_by() {
+        let expected = [
+            "sample: what it shows",
+            "  measured on a machine, 2020",
+            "  2 points predicted, 1 given for calibration",
+            "  2 left out: too short",
+            "",
+            "Calibrated",
+            "  parameter  for           value     from  off by",
+            "  app.work   kind a,b  8.00000 s  1 point    0.0%",
+            "",
+            "Predicted",
+            "  ranks  measured  spread   mcpsim   error   bigsim   error",
+            "      2   4.000 s    2.5%  4.200 s   +5.0%  4.400 s  +10.0%",
+            "      4   2.000 s   30.0%  1.800 s  -10.0%  1.600 s  -20.0%",
+            "",
+            "  mean error       points  mcpsim    max   bias  bigsim    max   bias",
+            "  spread up to 5%       1    5.0%   5.0%  +5.0%   10.0%  10.0%  +10.0%",
+            "  all                   2    7.5%  10.0%  -2.5%   15.0%  20.0%  -5.0%",
+            "  OVER the limit of 8.0% mean, 9.0% at most",
+        ];
+        let text = validation_summary(&sample());
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let found: Vec<String> = text.lines().map(squeezed).collect();
+        assert_eq!(found, expected.map(squeezed), "\n{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_row_of_the_csv_is_a_point_with_a_model() {
+        let csv = validation_csv(&[sample()]);
+        let rows: Vec<&str> = csv.lines().collect();
+        assert_eq!(rows.len(), 7);
+        assert_eq!(rows[1], "sample,\"kind=a,b ranks=1\",given,mcpsim,3,8,8,8,8,0.000");
+        assert_eq!(rows[6], "sample,\"kind=a,b ranks=4\",predicted,bigsim,3,2,1.8,2.6,1.6,-20.000");
+    }
+
+    #[test]
+    fn several_cases_are_a_table_of_their_errors() {
+        let text = validations_table(&[sample()]);
+        let row: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(row, ["sample", "2", "7.5%", "10.0%", "8.0%,", "9.0%", "15.0%", "20.0%", "OVER"]);
+    }
+}

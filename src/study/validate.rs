@@ -1,0 +1,23 @@
+//! Validation: measured runs against predictions of the same runs, with what was calibrated from which of them.
+//!
+//! ```text
+//! case.toml ─▶ Case ──┐
+//! CSV ─▶ Measured ────┴─▶ Points ─▶ assess: calibrate on some rows, predict the others ─▶ Validation
+//! ```
+//!
+//! Pure: how a point is predicted is a function that is given.
+
+mod assess;
+mod case;
+mod fit;
+mod measured;
+mod points;
+mod rows;
+mod verdict;
+
+pub use assess::{Ask, assess};
+pub use case::{Calibrate, Case, LeftOut, Limit, Plot};
+pub use measured::Measured;
+pub use points::{MeasuredPoint, Points, Role};
+pub use rows::{Cells, RowChoice};
+pub use verdict::{Calibrated, ErrorSummary, ModelErrors, ValidatedPoint, Validation};

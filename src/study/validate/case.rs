@@ -1,0 +1,324 @@
+//! `case.toml`: which measured runs are modelled by which machine and application, what is calibrated, and the error allowed.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use toml::Table;
+
+use crate::config::{ConfigError, Document, Override};
+
+use super::super::axis::over;
+use super::super::file::leaves;
+use super::RowChoice;
+
+/// A case as its file states it. Paths are as written: relative to the file.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The file's name in messages.
+    pub file: String,
+    /// What the case is called.
+    pub name: String,
+    /// What it shows, in a sentence or two.
+    pub about: String,
+    /// The application's file or program.
+    pub app: PathBuf,
+    /// The machine's file, if not the application's or the built-in one.
+    pub platform: Option<PathBuf>,
+    /// The measured runs.
+    pub measured: PathBuf,
+    /// The column of measured seconds.
+    pub time: String,
+    /// The column by whose values errors are summed up apart.
+    pub group: Option<String>,
+    /// Columns, and the key that gets a column's value.
+    pub columns: Vec<(String, String)>,
+    /// What is set for all points.
+    pub set: Vec<Override>,
+    /// What is set for some.
+    pub when: Vec<When>,
+    /// What is worked out from measured runs, in this order.
+    pub calibrate: Vec<Calibrate>,
+    /// Rows that are neither given nor predicted.
+    pub leave_out: Vec<LeftOut>,
+    /// The error allowed.
+    pub limit: Limit,
+    /// Where each parameter is from.
+    pub provenance: BTreeMap<String, String>,
+    /// What is drawn over what.
+    pub plot: Option<Plot>,
+}
+
+/// Settings of some rows.
+#[derive(Clone, Debug)]
+pub struct When {
+    /// The rows.
+    pub rows: RowChoice,
+    /// What is set for them.
+    pub set: Vec<Override>,
+    /// By how much a prediction is multiplied, where a part of the run is simulated.
+    pub times: f64,
+}
+
+/// A parameter worked out from measured runs: for each combination of values of the columns `by`, the value with which the
+/// predictions of these `rows` are nearest to what was measured (least squares of the logarithms of their ratios).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibrate {
+    /// The key that gets the value.
+    pub key: String,
+    /// What stands behind the number: `s`, `GB/s`.
+    #[serde(default)]
+    pub unit: String,
+    /// The rows it is worked out from, which are not predicted.
+    pub rows: RowChoice,
+    /// The rows whose runs have the parameter; all, if not stated.
+    #[serde(default)]
+    pub applies_to: RowChoice,
+    /// Columns that have a value of the parameter each.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// Where the value is looked for: two numbers above zero.
+    pub between: [f64; 2],
+}
+
+/// Rows that are not looked at.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// The rows.
+    pub rows: RowChoice,
+    /// Why.
+    pub because: String,
+}
+
+/// The relative error allowed, in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Of the mean of the absolute values.
+    pub mean_percent: f64,
+    /// Of the greatest.
+    pub max_percent: f64,
+}
+
+/// What a figure shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plot {
+    /// The column from left to right.
+    pub x: String,
+    /// The columns that make a curve.
+    #[serde(default)]
+    pub curves: Vec<String>,
+    /// The columns that make a figure.
+    #[serde(default)]
+    pub figures: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Form {
+    name: Option<String>,
+    about: String,
+    app: PathBuf,
+    platform: Option<PathBuf>,
+    measured: PathBuf,
+    time: String,
+    group: Option<String>,
+    columns: Table,
+    #[serde(default)]
+    set: Table,
+    #[serde(default)]
+    when: Vec<WhenForm>,
+    #[serde(default)]
+    calibrate: Vec<Calibrate>,
+    #[serde(default)]
+    leave_out: Vec<LeftOut>,
+    limit: Limit,
+    #[serde(default)]
+    provenance: BTreeMap<String, String>,
+    plot: Option<Plot>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WhenForm {
+    rows: RowChoice,
+    #[serde(default)]
+    set: Table,
+    #[serde(default = "once")]
+    times: f64,
+}
+
+fn once() -> f64 {
+    1.0
+}
+
+impl Case {
+    /// Reads `document`; `folder` is the case's name if it states none.
+    ///
+    /// # Errors
+    /// Anything wrong with the file.
+    pub fn load(document: &Document, folder: &str) -> Result<Case, ConfigError> {
+        let form: Form = document.deserialize()?;
+        let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
+        let mut columns = Vec::new();
+        for (column, value) in form.columns {
+            let key = value.as_str().ok_or_else(|| {
+                document.expected(
+                    &format!("columns.{column}"),
+                    "the key that gets the column's value, such as \"run.ranks\"",
+                    &value,
+                )
+            })?;
+            Override::parse(&format!("{key}=0")).map_err(place)?;
+            columns.push((column, key.to_owned()));
+        }
+        let mut when = Vec::new();
+        for (index, form) in form.when.into_iter().enumerate() {
+            let above_zero = form.times.is_finite() && form.times > 0.0;
+            if !above_zero {
+                return Err(document.expected(&format!("when[{index}].times"), "a number above zero", form.times));
+            }
+            when.push(When { rows: form.rows, set: settings(form.set).map_err(place)?, times: form.times });
+        }
+        for (index, calibrate) in form.calibrate.iter().enumerate() {
+            Override::parse(&format!("{}=0", calibrate.key)).map_err(place)?;
+            let [least, most] = calibrate.between;
+            if !(least > 0.0 && most > least && most.is_finite()) {
+                let path = format!("calibrate[{index}].between");
+                return Err(document.expected(
+                    &path,
+                    "two numbers above zero, the second greater",
+                    format!("[{least}, {most}]"),
+                ));
+            }
+        }
+        let limit = form.limit;
+        for (key, percent) in [("mean_percent", limit.mean_percent), ("max_percent", limit.max_percent)] {
+            if !(percent.is_finite() && percent > 0.0) {
+                return Err(document.expected(&format!("limit.{key}"), "a number above zero", percent));
+            }
+        }
+        let case = Case {
+            file: document.name().to_owned(),
+            name: form.name.unwrap_or_else(|| folder.to_owned()),
+            about: form.about,
+            app: form.app,
+            platform: form.platform,
+            measured: form.measured,
+            time: form.time,
+            group: form.group,
+            columns,
+            set: settings(form.set).map_err(place)?,
+            when,
+            calibrate: form.calibrate,
+            leave_out: form.leave_out,
+            limit,
+            provenance: form.provenance,
+            plot: form.plot,
+        };
+        case.check_provenance(document)?;
+        Ok(case)
+    }
+
+    /// Every parameter must say where it is from.
+    fn check_provenance(&self, document: &Document) -> Result<(), ConfigError> {
+        let set = self.set.iter().chain(self.when.iter().flat_map(|when| &when.set)).map(|over| over.key.join("."));
+        let calibrated = self.calibrate.iter().map(|calibrate| calibrate.key.clone());
+        let files = ["app".to_owned()].into_iter().chain(self.platform.as_ref().map(|_| "platform".to_owned()));
+        let told = |key: &String| self.provenance.get(key).is_some_and(|text| !text.trim().is_empty());
+        match files.chain(set).chain(calibrated).find(|key| !told(key)) {
+            Some(key) => Err(document.missing("provenance", &key, "where it is from")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a column is shown: it sets a key, or groups. The others follow from these, or only choose rows.
+    pub fn shows(&self, column: &str) -> bool {
+        self.columns.iter().any(|(own, _)| own == column) || self.group.as_deref() == Some(column)
+    }
+
+    /// The columns that tell points apart: those that set keys, are chosen by, or group.
+    pub fn told_apart_by(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = self.columns.iter().map(|(column, _)| column.as_str()).collect();
+        let rows = self.when.iter().map(|when| &when.rows).chain(self.leave_out.iter().map(|left| &left.rows));
+        let rows = rows.chain(self.calibrate.iter().flat_map(|calibrate| [&calibrate.rows, &calibrate.applies_to]));
+        all.extend(rows.flat_map(RowChoice::columns));
+        all.extend(self.calibrate.iter().flat_map(|calibrate| &calibrate.by).map(String::as_str));
+        all.extend(self.group.as_deref());
+        if let Some(plot) = &self.plot {
+            all.extend(plot.curves.iter().chain(&plot.figures).chain([&plot.x]).map(String::as_str));
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        all.retain(|column| seen.insert(*column));
+        all
+    }
+}
+
+/// The settings in a table of dotted keys.
+fn settings(table: Table) -> Result<Vec<Override>, ConfigError> {
+    let setting =
+        |(key, value): (String, toml::Value)| Override::parse(&format!("{key}=0")).map(|_| over(&key, &value));
+    leaves(table).into_iter().map(setting).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "about = \"a\"\napp = \"a.toml\"\nmeasured = \"m.csv\"\ntime = \"time_s\"\n\
+        [columns]\nranks = \"run.ranks\"\n[limit]\nmean_percent = 3\nmax_percent = 6\n[provenance]\napp = \"own\"\n";
+
+    fn load(text: &str) -> Result<Case, String> {
+        Case::load(&Document::parse("case.toml", text).unwrap(), "folder").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_case_is_named_after_its_folder_and_told_apart_by_all_columns_it_names() {
+        let more = "[[when]]\nrows = { n = 4 }\nset = { app.k = 2 }\ntimes = 10\n\
+            [[calibrate]]\nkey = \"app.x\"\nrows = { split = \"a\" }\nby = [\"kind\"]\nbetween = [1, 2]\n";
+        let case = load(&format!("group = \"date\"\n{WHOLE}\"app.k\" = \"b\"\n\"app.x\" = \"c\"\n{more}")).unwrap();
+        assert_eq!((case.name.as_str(), case.limit.max_percent), ("folder", 6.0));
+        assert_eq!(case.told_apart_by(), ["ranks", "n", "split", "kind", "date"]);
+        assert_eq!((case.when[0].set[0].text.as_str(), case.when[0].times), ("app.k=2", 10.0));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_case_is_told_with_its_place() {
+        let cases = [
+            (WHOLE.replace("about", "abut"), "unknown field \"abut\", expected one of"),
+            (WHOLE.replace("time = \"time_s\"\n", ""), "missing field \"time\" in case.toml"),
+            (
+                WHOLE.replace("\"run.ranks\"", "3"),
+                "expected the key that gets the column's value, such as \"run.ranks\" in columns.ranks of case.toml; found 3",
+            ),
+            (WHOLE.replace("run.ranks", "ranks"), "case.toml: --set ranks=0: not a dotted key"),
+            (
+                WHOLE.replace("= 6", "= nan"),
+                "expected a number above zero in limit.max_percent of case.toml; found NaN",
+            ),
+            (
+                WHOLE.replace("app = \"own\"", ""),
+                "expected \"app\" in provenance of case.toml, where it is from; found none",
+            ),
+            (
+                format!("{WHOLE}[set]\napp.n = 3\n"),
+                "expected \"app.n\" in provenance of case.toml, where it is from; found none",
+            ),
+            (
+                format!("{WHOLE}[[calibrate]]\nkey = \"app.x\"\nrows = {{}}\nbetween = [2, 1]\n"),
+                "expected two numbers above zero, the second greater in calibrate[0].between of case.toml; found [2, 1]",
+            ),
+            (
+                format!("{WHOLE}[[when]]\nrows = {{}}\ntimes = 0\n"),
+                "expected a number above zero in when[0].times of case.toml; found 0",
+            ),
+        ];
+        for (text, start) in cases {
+            let error = load(&text).unwrap_err();
+            assert!(error.starts_with(start), "{error}\n{start}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! One-dimensional fits: the value of a parameter with which predictions come nearest to what was measured.
+
+/// How many times the interval is narrowed: to a hundred-thousandth of a range of 1 : 10^6.
+const STEPS: usize = 30;
+
+/// Golden-section search (Kiefer 1953) for the least of a function of ln x with one minimum, asked for one value at a time, so that
+/// several searches can go on together.
+#[derive(Clone, Debug)]
+pub(super) struct Search {
+    /// The logarithms of the interval's ends.
+    ends: (f64, f64),
+    whole: (f64, f64),
+    /// Values looked at inside, with what they gave.
+    inside: [Option<(f64, f64)>; 2],
+    steps: usize,
+}
+
+/// (√5 − 1) / 2.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
+impl Search {
+    /// Between two values above zero.
+    pub fn new(least: f64, most: f64) -> Search {
+        let ends = (least.ln(), most.ln());
+        Search { ends, whole: ends, inside: [None; 2], steps: 0 }
+    }
+
+    /// The next value to look at; `None` when the search has ended.
+    pub fn next(&self) -> Option<f64> {
+        let (low, high) = self.ends;
+        let place = match self.inside {
+            [None, _] => high - GOLDEN * (high - low),
+            [_, None] => low + GOLDEN * (high - low),
+            _ => return None,
+        };
+        (self.steps < STEPS).then(|| place.exp())
+    }
+
+    /// What the value asked for last has given.
+    pub fn tell(&mut self, value: f64, result: f64) {
+        let found = Some((value.ln(), result));
+        if self.inside[0].is_none() {
+            self.inside[0] = found
+        } else {
+            self.inside[1] = found
+        }
+        if let [Some(left), Some(right)] = self.inside {
+            self.steps += 1;
+            if left.1 < right.1 {
+                self.ends.1 = right.0;
+                self.inside = [None, Some(left)];
+            } else {
+                self.ends.0 = left.0;
+                self.inside = [Some(right), None];
+            }
+        }
+    }
+
+    /// The best value.
+    pub fn best(&self) -> f64 {
+        ((self.ends.0 + self.ends.1) / 2.0).exp()
+    }
+
+    /// Whether the best value lies at an end of the interval given, so that a better one may lie beyond.
+    pub fn at_an_end(&self) -> bool {
+        let near = (self.whole.1 - self.whole.0) * 1e-3;
+        self.ends.0 - self.whole.0 < near || self.whole.1 - self.ends.1 < near
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn least(from: f64, to: f64, f: impl Fn(f64) -> f64) -> (f64, bool, usize) {
+        let mut search = Search::new(from, to);
+        let mut asked = 0;
+        while let Some(value) = search.next() {
+            search.tell(value, f(value));
+            asked += 1;
+        }
+        (search.best(), search.at_an_end(), asked)
+    }
+
+    #[test]
+    fn the_least_is_found_to_a_hundred_thousandth() {
+        for wanted in [1e-4, 0.3, 7.0, 950.0] {
+            let (found, at_an_end, asked) = least(1e-5, 1e4, |x: f64| (x / wanted).ln().powi(2));
+            assert!((found / wanted - 1.0).abs() < 1e-5, "{found} for {wanted}");
+            assert!(!at_an_end && asked <= STEPS + 1, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_best_value_beyond_the_interval_is_noticed() {
+        for beyond in [0.5, 50.0] {
+            assert!(least(1.0, 10.0, |x: f64| (x / beyond).ln().powi(2)).1);
+        }
+    }
+}

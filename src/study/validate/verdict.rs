@@ -1,0 +1,157 @@
+//! What a validation found: the one thing that its tables, figures and JSON are made of.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Limit, Plot};
+
+/// A case, judged. README states the JSON form.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Validation {
+    /// The version of mcpsim.
+    pub mcpsim: String,
+    /// The case's name.
+    pub case: String,
+    /// What it shows.
+    pub about: String,
+    /// What the comments of the measured runs tell.
+    pub measured: BTreeMap<String, String>,
+    /// Where the parameters are from.
+    pub provenance: BTreeMap<String, String>,
+    /// The error allowed.
+    pub limit: Limit,
+    /// The columns that are shown: those that set keys or group.
+    pub columns: Vec<String>,
+    /// What is drawn over what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plot: Option<Plot>,
+    /// The models, mcpsim's own first.
+    pub models: Vec<ModelErrors>,
+    /// The points, predicted and given, in the order of the table.
+    pub points: Vec<ValidatedPoint>,
+    /// Points left out: how many, and why.
+    pub left_out: BTreeMap<String, usize>,
+}
+
+/// How well a model predicts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelErrors {
+    /// Its name.
+    pub model: String,
+    /// What was worked out for it.
+    pub calibrated: Vec<Calibrated>,
+    /// Over all predicted points.
+    pub all: ErrorSummary,
+    /// Over those of each group.
+    pub groups: BTreeMap<String, ErrorSummary>,
+}
+
+/// A parameter worked out from measured runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Calibrated {
+    /// The key.
+    pub key: String,
+    /// The columns whose values have one of their own.
+    pub by: BTreeMap<String, String>,
+    /// The value, as it is set.
+    pub value: String,
+    /// How many points it is from.
+    pub points: usize,
+    /// The root of the mean square of what is left of their relative errors, in percent.
+    pub residual_percent: f64,
+}
+
+/// Relative errors of several points, in percent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ErrorSummary {
+    /// How many.
+    pub points: usize,
+    /// The mean of the absolute values.
+    pub mean_percent: f64,
+    /// The greatest absolute value.
+    pub max_percent: f64,
+    /// The mean with signs: what all have in common.
+    pub bias_percent: f64,
+}
+
+/// A point, judged.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ValidatedPoint {
+    /// Its cells by column.
+    pub values: BTreeMap<String, String>,
+    /// Whether something was calibrated on it: then it does not count.
+    pub given: bool,
+    /// The median of its measured runs.
+    pub measured_s: f64,
+    /// The least.
+    pub measured_min_s: f64,
+    /// The greatest.
+    pub measured_max_s: f64,
+    /// How many there are.
+    pub runs: usize,
+    /// What each model predicts, in the order of the models.
+    pub predicted_s: Vec<f64>,
+}
+
+impl ErrorSummary {
+    /// Over `errors` in percent.
+    pub fn over(errors: impl IntoIterator<Item = f64>) -> ErrorSummary {
+        let errors: Vec<f64> = errors.into_iter().collect();
+        let mean = |sum: f64| if errors.is_empty() { 0.0 } else { sum / errors.len() as f64 };
+        ErrorSummary {
+            points: errors.len(),
+            mean_percent: mean(errors.iter().map(|error| error.abs()).sum()),
+            max_percent: errors.iter().fold(0.0, |most, error| most.max(error.abs())),
+            bias_percent: mean(errors.iter().sum()),
+        }
+    }
+}
+
+impl ValidatedPoint {
+    /// By how much a model is off: predicted / measured − 1, in percent.
+    pub fn error_percent(&self, model: usize) -> f64 {
+        (self.predicted_s[model] / self.measured_s - 1.0) * 100.0
+    }
+
+    /// How far the measured runs lie from their median at most, in percent.
+    pub fn spread_percent(&self) -> f64 {
+        let off = |seconds: f64| (seconds / self.measured_s - 1.0).abs() * 100.0;
+        off(self.measured_min_s).max(off(self.measured_max_s))
+    }
+}
+
+impl Validation {
+    /// Whether mcpsim's own model keeps to the limit.
+    pub fn passes(&self) -> bool {
+        let all = self.models[0].all;
+        all.points > 0 && all.mean_percent <= self.limit.mean_percent && all.max_percent <= self.limit.max_percent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_summed_up_by_mean_greatest_and_bias() {
+        let all = ErrorSummary::over([-4.0, 1.0, 3.0, 2.0]);
+        assert_eq!(all, ErrorSummary { points: 4, mean_percent: 2.5, max_percent: 4.0, bias_percent: 0.5 });
+        assert_eq!(ErrorSummary::over([]).mean_percent, 0.0);
+    }
+
+    #[test]
+    fn an_error_is_relative_to_the_median_measured() {
+        let point = ValidatedPoint {
+            values: BTreeMap::new(),
+            given: false,
+            measured_s: 2.0,
+            measured_min_s: 1.9,
+            measured_max_s: 2.2,
+            runs: 3,
+            predicted_s: vec![2.5, 1.0],
+        };
+        assert_eq!((point.error_percent(0), point.error_percent(1)), (25.0, -50.0));
+        assert!((point.spread_percent() - 10.0).abs() < 1e-9);
+    }
+}
