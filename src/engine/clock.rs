@@ -30,7 +30,7 @@ pub(super) struct Cause {
 
 impl Shared {
     /// Accounts for time the task's core spends.
-    #[inline]
+    #[inline(always)]
     pub fn spend(&mut self, desk: &mut Desk<'_>, task: u32, kind: Spent, span: SimSpan) {
         let control = self.control(task);
         match kind {
@@ -57,7 +57,7 @@ impl Shared {
         }
         self.pass(task, kind, span);
         if self.trail.is_some() && span > SimSpan::ZERO {
-            self.mark(task, None);
+            self.mark(task);
         }
     }
 
@@ -83,7 +83,7 @@ impl Shared {
             self.follow(desk, task, time, cause);
             desk.paths.change(&mut self.control(task).path).poll += clock.since(time);
             if self.trail.is_some() && clock > time {
-                self.mark(task, None);
+                self.mark(task);
             }
         } else {
             control.polling = SimTime::NEVER;
@@ -109,12 +109,12 @@ impl Shared {
         }
     }
 
-    /// Records that the task's clock got where it is, by its own doing or from elsewhere.
+    /// Records that the task's clock got where it is by its own doing.
     #[cold]
-    pub fn mark(&mut self, task: u32, came: Option<Point>) {
+    pub fn mark(&mut self, task: u32) {
         let Control { clock: until, serial, site, .. } = *self.control(task);
         if let Some(trail) = &mut self.trail {
-            trail.mark(serial, Mark { until, site, came });
+            trail.mark(serial, Mark { until, site, came: None });
         }
     }
 
@@ -126,7 +126,7 @@ impl Shared {
     }
 
     /// Moves the task's clock; only the rank's own program counts.
-    #[inline]
+    #[inline(always)]
     pub fn pass(&mut self, task: u32, kind: Spent, span: SimSpan) {
         self.control(task).clock += span;
         if task != MAIN {

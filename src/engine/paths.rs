@@ -65,21 +65,31 @@ impl Paths {
 
     /// Keeps `path` for one holder.
     pub fn put(&mut self, path: Path) -> PathSlot {
+        let slot = self.room();
+        self.kept[slot] = path;
+        PathSlot(slot as u32)
+    }
+
+    /// A slot for one holder.
+    #[inline]
+    fn room(&mut self) -> usize {
         match self.free.pop() {
             Some(slot) => {
-                self.kept[slot as usize] = path;
                 self.holders[slot as usize] = 1;
-                PathSlot(slot)
+                slot as usize
             }
-            None => {
-                self.kept.push(path);
-                self.holders.push(1);
-                if let Some(origins) = &mut self.origins {
-                    origins.push(NOBODYS);
-                }
-                PathSlot(self.kept.len() as u32 - 1)
-            }
+            None => self.more_room(),
         }
+    }
+
+    #[cold]
+    fn more_room(&mut self) -> usize {
+        self.kept.push(Path::default());
+        self.holders.push(1);
+        if let Some(origins) = &mut self.origins {
+            origins.push(NOBODYS);
+        }
+        self.kept.len() - 1
     }
 
     /// One more holder.
@@ -114,15 +124,18 @@ impl Paths {
     /// The holder of `slot` goes on by itself.
     #[inline]
     pub fn change(&mut self, slot: &mut PathSlot) -> &mut Path {
-        if self.holders[slot.0 as usize] > 1 {
-            self.holders[slot.0 as usize] -= 1;
-            let shared = slot.0 as usize;
-            *slot = self.put(self.kept[shared]);
+        let mut own = slot.0 as usize;
+        if self.holders[own] > 1 {
+            self.holders[own] -= 1;
+            let shared = own;
+            own = self.room();
+            self.kept.copy_within(shared..=shared, own);
             if let Some(origins) = &mut self.origins {
-                origins[slot.0 as usize] = origins[shared];
+                origins[own] = origins[shared];
             }
+            *slot = PathSlot(own as u32);
         }
-        &mut self.kept[slot.0 as usize]
+        &mut self.kept[own]
     }
 
     /// The holder of `slot` goes on by a message of `level` that left at `left`.

@@ -65,7 +65,7 @@ pub(super) fn complete_all(
 /// The core takes requests that are all ready, in the order they got ready; of those that did at the same time, first those of
 /// less overhead and then the first in the list.
 fn take(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests) {
-    let mut order: SmallVec<[(SimTime, SimSpan, u32); 8]> = SmallVec::new();
+    let mut order: SmallVec<[(SimTime, SimSpan, u32); 12]> = SmallVec::new();
     for (index, &id) in (0..).zip(requests) {
         if id != COMPLETE {
             let request = shared.requests.get(id);

@@ -42,7 +42,8 @@ pub fn replay(trace: &Arc<Trace>, platform: &Platform, sites: &[Site], workers: 
 
 fn same(found: &Outcome, expected: &Outcome, what: &str) {
     let found = Outcome { host: expected.host.clone(), ..found.clone() };
-    assert!(found == *expected, "{what}: {:?}\nexpected {:?}", found.per_rank, expected.per_rank);
+    let parts = |outcome: &Outcome| format!("{:?}\n{:?}", outcome.per_rank, outcome.path);
+    assert!(found == *expected, "{what}: {}\nexpected {}", parts(&found), parts(expected));
 }
 
 /// The same machine with other latencies, so that messages come in another order.
