@@ -192,7 +192,7 @@ fn a_study_is_a_file_and_options_win_over_it() {
     let directory = directory();
     let here = directory.path();
     fs::create_dir(here.join("studies")).unwrap();
-    let study = "# Work and bytes.\nname = \"two keys\"\napp = \"../app.toml\"\nrepeats = 2\n[set]\napp.steps = 2\n\
+    let study = "# Work and bytes.\nname = \"two keys\"\napp = \"../app.toml\"\nrepeats = 2\n[set]\napp.steps = 2\nplatform.nct = [2, 2, 2]\n\
                  [vary]\napp.work = [1, 2]\n[[zip]]\napp.bytes = \"8..800:x10\"\nrun.ranks = [2, 4, 8]\n";
     fs::write(here.join("studies/s.toml"), study).unwrap();
     let list = sweep(here, "--list studies/s.toml", 0).stdout;
@@ -203,6 +203,11 @@ fn a_study_is_a_file_and_options_win_over_it() {
     sweep(here, "--out small --repeats 1 --vary app.work=7 studies/s.toml", 0);
     assert_eq!(runs(here, "small"), 3);
     assert!(read(here, "small/study.csv").lines().nth(1).unwrap().starts_with("8,2,7,1,2,2,2,2,"));
+    sweep(here, "--out typed --repeats 1 --vary app.work=7 --set app.steps=6 --nct 4,1,4 studies/s.toml", 0);
+    let count =
+        |study: &str| json(here, &format!("{study}/study.json"))["points"][0]["outcome"]["messages"]["count"].as_u64();
+    assert_eq!((count("typed"), count("small")), (Some(6 * 2), Some(2 * 2)));
+    assert!(read(here, "typed/study.csv").lines().nth(1).unwrap().starts_with("8,2,7,1,4,1,4,2,"));
 }
 
 #[test]

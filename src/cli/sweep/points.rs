@@ -87,7 +87,7 @@ impl Study {
         axes.retain(|axis| !typed.iter().any(|other| other.keys() == axis.keys()));
         axes.extend(typed);
         let sources = Sources::read(&run)?;
-        let set: Vec<Override> = set.into_iter().map(of_run).collect();
+        let set: Vec<Override> = set.into_iter().map(of_run).filter(|over| !is_typed(over, &run)).collect();
         if let Some(count) = repeats {
             axes.push(Axis::seeds(sources.configure(&set)?.settings.seed, count));
         }
@@ -289,6 +289,21 @@ fn of_run(mut over: Override) -> Override {
         "run".clone_into(&mut over.key[0]);
     }
     over
+}
+
+/// Whether the user has typed another value for what the study's file sets.
+fn is_typed(over: &Override, run: &RunArgs) -> bool {
+    let key = over.key.join(".");
+    let by_option = match key.as_str() {
+        "run.nct" => run.nct.is_some(),
+        "run.ranks" => run.ranks.is_some(),
+        "run.model" => run.model.is_some(),
+        "run.placement" => run.placement.is_some(),
+        "run.seed" => run.seed.is_some(),
+        _ => false,
+    };
+    let typed = run.set.iter().filter_map(|text| Override::parse(text).ok()).map(of_run);
+    by_option || typed.into_iter().any(|typed| typed.key == over.key)
 }
 
 /// What varies and is set as well would not vary.
