@@ -72,8 +72,6 @@ pub struct JobOptions {
     pub stack_size: usize,
     /// Whether to list objects that were not freed.
     pub check_leaks: bool,
-    /// Whether ranks run ahead of virtual time ([`crate::rank::Ahead`]): replies do not tell their clocks.
-    pub ahead: bool,
 }
 
 impl Default for JobOptions {
@@ -83,7 +81,6 @@ impl Default for JobOptions {
             compute: ComputeMode::default(),
             stack_size: 8 << 20,
             check_leaks: false,
-            ahead: false,
         }
     }
 }

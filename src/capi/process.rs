@@ -334,9 +334,7 @@ impl Process {
 
     /// The rank's virtual time now, in the middle of a local execution block.
     pub fn now(&self) -> SimTime {
-        if self.job.options.ahead {
-            self.ask_for_clock();
-        }
+        self.ask_for_clock();
         self.reached()
     }
 
@@ -345,7 +343,8 @@ impl Process {
         self.clock.get() + self.block_so_far()
     }
 
-    /// Charges what the block has cost so far, and waits until virtual time has come to it.
+    /// Charges what the block has cost so far, and waits until virtual time has come to it: the replies that a rank gets which runs
+    /// ahead do not tell its clock. One that does not asks too, so that its blocks end at the same places.
     fn ask_for_clock(&self) {
         let running = self.job.options.compute == ComputeMode::Measure && self.timer.is_running();
         if running {

@@ -61,7 +61,7 @@ pub(super) fn simulate(
         let memory = memory_shares(&platform, &sites);
         let share = |rank: Rank| memory.of(sites[rank as usize]);
         let started = capi::Started { arguments: arguments(&file, &configuration.typed)?, environment };
-        let options = capi::JobOptions { ahead, ..settings.job.clone() };
+        let options = settings.job.clone();
         Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
     };
     let job = Arc::new(agree(processes, load())?);

@@ -157,7 +157,6 @@ impl Settings {
                 compute: args.compute.or(file.compute).unwrap_or_default(),
                 stack_size: args.stack_size.or(file.stack_size).map_or(DEFAULT_STACK, |size| size.get() as usize),
                 check_leaks: args.check_leaks,
-                ahead: false,
             },
             host_profile: args.host_profile,
             tag_output: args.tag_output,
