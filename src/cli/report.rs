@@ -58,11 +58,11 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
             "{name}: nothing to draw: no time passes, no message is sent, nothing varies"
         )));
     }
-    draw(&figures, &args.figures, &args.format)
+    output::print(&draw(&figures, &args.figures, &args.format)?)
 }
 
-/// Writes `figures` into `directory` in each of `formats`, and says which.
-pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> Result<(), Failure> {
+/// Writes `figures` into `directory` in each of `formats`; the line that says which.
+pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> Result<String, Failure> {
     let shown = directory.display();
     fs::create_dir_all(directory)
         .map_err(|error| Failure::bad_input(format!("--figures {shown}: cannot make this directory: {error}")))?;
@@ -72,7 +72,7 @@ pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> 
         }
     }
     let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
-    output::print(&format!("in {shown}: {}\n", names.join(", ")))
+    Ok(format!("in {shown}: {}\n", names.join(", ")))
 }
 
 fn write(directory: &Path, figure: &Figure, format: Format) -> Result<(), Failure> {

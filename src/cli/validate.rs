@@ -93,7 +93,8 @@ fn write(args: &ValidateArgs, targets: [Option<Target>; 2], found: &[Validation]
     }
     let Some(directory) = &args.figures else { return Ok(()) };
     let figures: Vec<Figure> = found.iter().flat_map(validation_figures).collect();
-    super::report::draw(&figures, directory, &args.format)
+    let drawn = super::report::draw(&figures, directory, &args.format)?;
+    if args.quiet || args.to_stdout() { Ok(()) } else { output::print(&drawn) }
 }
 
 /// What predictions are made with.
