@@ -161,7 +161,7 @@ mod tests {
         let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
         assert_eq!(names, ["sample-error", "sample-times"]);
         let words: Vec<Vec<&str>> = figures.iter().map(|figure| figure.words().collect()).collect();
-        for word in ["sample: 2 points predicted", "mcpsim: mean 7.5 %, max 10.0 %", "-20", "0", "measured time"] {
+        for word in ["sample: 2 points predicted", "mcpsim: mean 7.5 %, max 10.0 %", "-20", "0", "measured time (s)"] {
             assert!(words[0].contains(&word), "{word} in {:?}", words[0]);
         }
         for word in ["a,b", "ranks", "1", "2", "4"] {

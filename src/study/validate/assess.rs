@@ -275,7 +275,7 @@ mod tests {
         for (case, rows, error) in [
             (
                 CASE.to_owned(),
-                "a,2,1\na,1,2\nc,4,7\n",
+                "a,2,3\na,1,2\nc,4,7\n",
                 "case.toml: app.work is not calibrated for kind=c ranks=4: no row that is given is like it",
             ),
             (CASE.to_owned(), "a,1,1\na,4,2\n", "case.toml: calibrating app.start: no row is as its rows say"),
