@@ -214,7 +214,9 @@ fn when_one_process_is_interrupted_all_end_as_one_process_does() {
         let endless = Endless::start(mpi, &program, &json);
         signal("INT", endless.pids[1]);
         let ran = endless.end();
-        assert_eq!(ran.code, Some(130), "{}", told(mpi.name, &ran));
+        // MPICH's launcher may tell of a process that it ended itself, once it had seen the first one's end.
+        let is_launchers = mpi.name == "mpich" && ran.code == Some(9);
+        assert!(ran.code == Some(130) || is_launchers, "{}", told(mpi.name, &ran));
         assert_eq!(errors(&ran).len(), 1, "{}", told(mpi.name, &ran));
     }
 }
