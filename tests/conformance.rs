@@ -21,7 +21,7 @@ const GROUPS_AND_COMMUNICATORS: Chapter = &["group_", "comm_"];
 const TOPOLOGIES: Chapter = &["topo_"];
 const ONE_SIDED: Chapter = &["rma_"];
 const ENVIRONMENT: Chapter = &["env_"];
-const PROFILING_AND_OTHERS: Chapter = &["profiling", "old_names", "mixed"];
+const PROFILING_AND_OTHERS: Chapter = &["profiling", "old_names", "mixed", "tools"];
 const STRICT: Chapter = &["strict_"];
 
 /// Numbers of ranks and options that put them on one node, as they are under a real MPI: programs ask who shares memory.

@@ -111,6 +111,20 @@ fn abort_and_failed_assertions_are_crashes() {
 }
 
 #[test]
+fn programs_that_could_call_what_is_not_simulated_run_until_they_do() {
+    let Some(program) = program("absent.c", "") else { return };
+    let ran = run(&program, "--nct 1,1,2", "");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    for (argument, name) in [("file", "MPI_File_open"), ("spawn", "MPI_Comm_spawn")] {
+        let ran = run(&program, "--nct 1,1,2", argument);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        for part in [name, "MPI_ERR_UNSUPPORTED_OPERATION", "mcpsim does not simulate this function"] {
+            assert!(ran.stderr.contains(part), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_crash_in_the_memory_management_is_reported_without_hanging() {
     crashes(
         "heap",

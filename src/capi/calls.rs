@@ -2,6 +2,7 @@
 
 #[macro_use]
 mod define;
+mod absent;
 mod attributes;
 mod collectives;
 mod comms;
@@ -22,6 +23,7 @@ mod point_to_point;
 mod probe;
 mod results;
 mod statuses;
+mod tools;
 mod topologies;
 mod type_contents;
 mod types;
@@ -37,6 +39,7 @@ pub use probe::Matched;
 
 /// The functions of all chapters, by name without the P of the profiling interface.
 const CHAPTERS: &[&[(&str, Function)]] = &[
+    absent::TABLE,
     attributes::OLD_NAMES,
     attributes::TABLE,
     collectives::TABLE,
@@ -59,6 +62,7 @@ const CHAPTERS: &[&[(&str, Function)]] = &[
     point_to_point::TABLE,
     probe::TABLE,
     statuses::TABLE,
+    tools::TABLE,
     topologies::TABLE,
     type_contents::OTHER_NAMES,
     type_contents::TABLE,

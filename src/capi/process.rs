@@ -86,6 +86,8 @@ pub struct Process {
     pub infos: RefCell<Table<Info>>,
     pub errors: Errors,
     pub attributes: AttributeKeys,
+    /// How many times the tool information interface was initialised and not ended.
+    pub tools: Cell<u32>,
     /// The program's part of memory for buffered sends.
     pub buffer: Cell<(*mut u8, usize)>,
     /// What made the objects that are there, by their handles; kept only if leaks are looked for.
@@ -194,6 +196,7 @@ impl Process {
             windows: RefCell::default(),
             numbered: Cell::new(0),
             abandoned: RefCell::default(),
+            tools: Cell::new(0),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             makers: RefCell::default(),
             ground: RefCell::default(),
@@ -222,8 +225,8 @@ impl Process {
             "MPI_Error_string",
             "MPI_Pcontrol",
         ];
-        // Info objects may say how MPI is to begin.
-        if anytime.contains(&name) || name.starts_with("MPI_Info_") {
+        // Info objects may say how MPI is to begin; tools have a beginning of their own.
+        if anytime.contains(&name) || name.starts_with("MPI_Info_") || name.starts_with("MPI_T_") {
             return;
         }
         let when = match self.stage.get() {

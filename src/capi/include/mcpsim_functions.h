@@ -458,3 +458,129 @@ int MPI_FN(Type_hindexed)(int count, int blocklengths[], MPI_Aint displacements[
     MPI_Datatype *newtype);
 int MPI_FN(Type_struct)(int count, int blocklengths[], MPI_Aint displacements[], MPI_Datatype types[],
     MPI_Datatype *newtype);
+
+/* The tool information interface, which has nothing to tell. */
+int MPI_FN(T_category_changed)(int *update_number);
+int MPI_FN(T_category_get_categories)(int cat_index, int len, int indices[]);
+int MPI_FN(T_category_get_cvars)(int cat_index, int len, int indices[]);
+int MPI_FN(T_category_get_index)(const char *name, int *cat_index);
+int MPI_FN(T_category_get_info)(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars,
+    int *num_pvars, int *num_categories);
+int MPI_FN(T_category_get_num)(int *num_cat);
+int MPI_FN(T_category_get_pvars)(int cat_index, int len, int indices[]);
+int MPI_FN(T_cvar_get_index)(const char *name, int *cvar_index);
+int MPI_FN(T_cvar_get_info)(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype,
+    MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope);
+int MPI_FN(T_cvar_get_num)(int *num_cvar);
+int MPI_FN(T_cvar_handle_alloc)(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count);
+int MPI_FN(T_cvar_handle_free)(MPI_T_cvar_handle *handle);
+int MPI_FN(T_cvar_read)(MPI_T_cvar_handle handle, void *buf);
+int MPI_FN(T_cvar_write)(MPI_T_cvar_handle handle, const void *buf);
+int MPI_FN(T_enum_get_info)(MPI_T_enum enumtype, int *num, char *name, int *name_len);
+int MPI_FN(T_enum_get_item)(MPI_T_enum enumtype, int indx, int *value, char *name, int *name_len);
+int MPI_FN(T_finalize)(void);
+int MPI_FN(T_init_thread)(int required, int *provided);
+int MPI_FN(T_pvar_get_index)(const char *name, int var_class, int *pvar_index);
+int MPI_FN(T_pvar_get_info)(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class,
+    MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly,
+    int *continuous, int *atomic);
+int MPI_FN(T_pvar_get_num)(int *num_pvar);
+int MPI_FN(T_pvar_handle_alloc)(MPI_T_pvar_session session, int pvar_index, void *obj_handle,
+    MPI_T_pvar_handle *handle, int *count);
+int MPI_FN(T_pvar_handle_free)(MPI_T_pvar_session session, MPI_T_pvar_handle *handle);
+int MPI_FN(T_pvar_read)(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf);
+int MPI_FN(T_pvar_readreset)(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf);
+int MPI_FN(T_pvar_reset)(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
+int MPI_FN(T_pvar_session_create)(MPI_T_pvar_session *session);
+int MPI_FN(T_pvar_session_free)(MPI_T_pvar_session *session);
+int MPI_FN(T_pvar_start)(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
+int MPI_FN(T_pvar_stop)(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
+int MPI_FN(T_pvar_write)(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf);
+
+/* Not there yet: files, and processes that come later. A call of these is an error that says so. */
+int MPI_FN(Comm_accept)(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm);
+int MPI_FN(Comm_connect)(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm);
+int MPI_FN(Comm_join)(int fd, MPI_Comm *intercomm);
+int MPI_FN(Comm_spawn)(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm,
+    MPI_Comm *intercomm, int array_of_errcodes[]);
+int MPI_FN(Comm_spawn_multiple)(int count, char *array_of_commands[], char **array_of_argv[],
+    const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm,
+    int array_of_errcodes[]);
+int MPI_FN(Open_port)(MPI_Info info, char *port_name);
+int MPI_FN(Close_port)(const char *port_name);
+int MPI_FN(Publish_name)(const char *service_name, MPI_Info info, const char *port_name);
+int MPI_FN(Unpublish_name)(const char *service_name, MPI_Info info, const char *port_name);
+int MPI_FN(Lookup_name)(const char *service_name, MPI_Info info, char *port_name);
+int MPI_FN(Register_datarep)(const char *datarep, MPI_Datarep_conversion_function *read_conversion_fn,
+    MPI_Datarep_conversion_function *write_conversion_fn, MPI_Datarep_extent_function *dtype_file_extent_fn,
+    void *extra_state);
+int MPI_FN(File_call_errhandler)(MPI_File fh, int errorcode);
+int MPI_FN(File_close)(MPI_File *fh);
+int MPI_FN(File_create_errhandler)(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler);
+int MPI_FN(File_delete)(const char *filename, MPI_Info info);
+int MPI_FN(File_get_amode)(MPI_File fh, int *amode);
+int MPI_FN(File_get_atomicity)(MPI_File fh, int *flag);
+int MPI_FN(File_get_byte_offset)(MPI_File fh, MPI_Offset offset, MPI_Offset *disp);
+int MPI_FN(File_get_errhandler)(MPI_File file, MPI_Errhandler *errhandler);
+int MPI_FN(File_get_group)(MPI_File fh, MPI_Group *group);
+int MPI_FN(File_get_info)(MPI_File fh, MPI_Info *info_used);
+int MPI_FN(File_get_position)(MPI_File fh, MPI_Offset *offset);
+int MPI_FN(File_get_position_shared)(MPI_File fh, MPI_Offset *offset);
+int MPI_FN(File_get_size)(MPI_File fh, MPI_Offset *size);
+int MPI_FN(File_get_type_extent)(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent);
+int MPI_FN(File_get_view)(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep);
+int MPI_FN(File_iread)(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request);
+int MPI_FN(File_iread_all)(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request);
+int MPI_FN(File_iread_at)(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype,
+    MPI_Request *request);
+int MPI_FN(File_iread_at_all)(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype,
+    MPI_Request *request);
+int MPI_FN(File_iread_shared)(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request);
+int MPI_FN(File_iwrite)(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request);
+int MPI_FN(File_iwrite_all)(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request);
+int MPI_FN(File_iwrite_at)(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
+    MPI_Request *request);
+int MPI_FN(File_iwrite_at_all)(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
+    MPI_Request *request);
+int MPI_FN(File_iwrite_shared)(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request);
+int MPI_FN(File_open)(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh);
+int MPI_FN(File_preallocate)(MPI_File fh, MPI_Offset size);
+int MPI_FN(File_read)(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status);
+int MPI_FN(File_read_all)(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status);
+int MPI_FN(File_read_all_begin)(MPI_File fh, void *buf, int count, MPI_Datatype datatype);
+int MPI_FN(File_read_all_end)(MPI_File fh, void *buf, MPI_Status *status);
+int MPI_FN(File_read_at)(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype,
+    MPI_Status *status);
+int MPI_FN(File_read_at_all)(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype,
+    MPI_Status *status);
+int MPI_FN(File_read_at_all_begin)(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype);
+int MPI_FN(File_read_at_all_end)(MPI_File fh, void *buf, MPI_Status *status);
+int MPI_FN(File_read_ordered)(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status);
+int MPI_FN(File_read_ordered_begin)(MPI_File fh, void *buf, int count, MPI_Datatype datatype);
+int MPI_FN(File_read_ordered_end)(MPI_File fh, void *buf, MPI_Status *status);
+int MPI_FN(File_read_shared)(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status);
+int MPI_FN(File_seek)(MPI_File fh, MPI_Offset offset, int whence);
+int MPI_FN(File_seek_shared)(MPI_File fh, MPI_Offset offset, int whence);
+int MPI_FN(File_set_atomicity)(MPI_File fh, int flag);
+int MPI_FN(File_set_errhandler)(MPI_File file, MPI_Errhandler errhandler);
+int MPI_FN(File_set_info)(MPI_File fh, MPI_Info info);
+int MPI_FN(File_set_size)(MPI_File fh, MPI_Offset size);
+int MPI_FN(File_set_view)(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+    const char *datarep, MPI_Info info);
+int MPI_FN(File_sync)(MPI_File fh);
+int MPI_FN(File_write)(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status);
+int MPI_FN(File_write_all)(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status);
+int MPI_FN(File_write_all_begin)(MPI_File fh, const void *buf, int count, MPI_Datatype datatype);
+int MPI_FN(File_write_all_end)(MPI_File fh, const void *buf, MPI_Status *status);
+int MPI_FN(File_write_at)(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
+    MPI_Status *status);
+int MPI_FN(File_write_at_all)(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype,
+    MPI_Status *status);
+int MPI_FN(File_write_at_all_begin)(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype);
+int MPI_FN(File_write_at_all_end)(MPI_File fh, const void *buf, MPI_Status *status);
+int MPI_FN(File_write_ordered)(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status);
+int MPI_FN(File_write_ordered_begin)(MPI_File fh, const void *buf, int count, MPI_Datatype datatype);
+int MPI_FN(File_write_ordered_end)(MPI_File fh, const void *buf, MPI_Status *status);
+int MPI_FN(File_write_shared)(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status);
+MPI_Fint MPI_FN(File_c2f)(MPI_File file);
+MPI_File MPI_FN(File_f2c)(MPI_Fint file);

@@ -233,6 +233,24 @@ typedef struct MPI_ABI_Win *MPI_Win;
 #define MPI_ERR_SESSION                 60
 #define MPI_ERR_ERRHANDLER              61
 #define MPI_ERR_ABI                     62
+#define MPI_T_ERR_CANNOT_INIT               1001
+#define MPI_T_ERR_NOT_ACCESSIBLE            1002
+#define MPI_T_ERR_NOT_INITIALIZED           1003
+#define MPI_T_ERR_NOT_SUPPORTED             1004
+#define MPI_T_ERR_MEMORY                    1005
+#define MPI_T_ERR_INVALID                   1006
+#define MPI_T_ERR_INVALID_INDEX             1007
+#define MPI_T_ERR_INVALID_ITEM              1008
+#define MPI_T_ERR_INVALID_SESSION           1009
+#define MPI_T_ERR_INVALID_HANDLE            1010
+#define MPI_T_ERR_INVALID_NAME              1011
+#define MPI_T_ERR_OUT_OF_HANDLES            1012
+#define MPI_T_ERR_OUT_OF_SESSIONS           1013
+#define MPI_T_ERR_CVAR_SET_NOT_NOW          1014
+#define MPI_T_ERR_CVAR_SET_NEVER            1015
+#define MPI_T_ERR_PVAR_NO_WRITE             1016
+#define MPI_T_ERR_PVAR_NO_STARTSTOP         1017
+#define MPI_T_ERR_PVAR_NO_ATOMIC            1018
 #define MPI_ERR_LASTCODE                16383
 
 /* Wildcards and sentinels. */
@@ -362,6 +380,54 @@ typedef struct MPI_ABI_Win *MPI_Win;
 #define MPI_SEEK_SET                    403
 #define MPI_DISPLACEMENT_CURRENT ((MPI_Offset)-1)
 
+/* The tool information interface. */
+typedef struct MPI_ABI_T_enum *MPI_T_enum;
+typedef struct MPI_ABI_T_cvar_handle *MPI_T_cvar_handle;
+typedef struct MPI_ABI_T_pvar_handle *MPI_T_pvar_handle;
+typedef struct MPI_ABI_T_pvar_session *MPI_T_pvar_session;
+#define MPI_T_ENUM_NULL                 ((MPI_T_enum)0)
+#define MPI_T_CVAR_HANDLE_NULL          ((MPI_T_cvar_handle)0)
+#define MPI_T_PVAR_SESSION_NULL         ((MPI_T_pvar_session)0)
+#define MPI_T_PVAR_HANDLE_NULL          ((MPI_T_pvar_handle)0)
+#define MPI_T_PVAR_ALL_HANDLES          ((MPI_T_pvar_handle)1)
+#define MPI_T_VERBOSITY_USER_BASIC              9
+#define MPI_T_VERBOSITY_USER_DETAIL             10
+#define MPI_T_VERBOSITY_USER_ALL                12
+#define MPI_T_VERBOSITY_TUNER_BASIC             17
+#define MPI_T_VERBOSITY_TUNER_DETAIL            18
+#define MPI_T_VERBOSITY_TUNER_ALL               20
+#define MPI_T_VERBOSITY_MPIDEV_BASIC            33
+#define MPI_T_VERBOSITY_MPIDEV_DETAIL           34
+#define MPI_T_VERBOSITY_MPIDEV_ALL              36
+#define MPI_T_BIND_NO_OBJECT                    1
+#define MPI_T_BIND_MPI_COMM                     2
+#define MPI_T_BIND_MPI_DATATYPE                 3
+#define MPI_T_BIND_MPI_ERRHANDLER               4
+#define MPI_T_BIND_MPI_FILE                     5
+#define MPI_T_BIND_MPI_GROUP                    6
+#define MPI_T_BIND_MPI_OP                       7
+#define MPI_T_BIND_MPI_REQUEST                  8
+#define MPI_T_BIND_MPI_WIN                      9
+#define MPI_T_BIND_MPI_MESSAGE                  10
+#define MPI_T_BIND_MPI_INFO                     11
+#define MPI_T_SCOPE_CONSTANT                    1
+#define MPI_T_SCOPE_READONLY                    2
+#define MPI_T_SCOPE_LOCAL                       3
+#define MPI_T_SCOPE_GROUP                       4
+#define MPI_T_SCOPE_GROUP_EQ                    5
+#define MPI_T_SCOPE_ALL                         6
+#define MPI_T_SCOPE_ALL_EQ                      7
+#define MPI_T_PVAR_CLASS_STATE                  1
+#define MPI_T_PVAR_CLASS_LEVEL                  2
+#define MPI_T_PVAR_CLASS_SIZE                   3
+#define MPI_T_PVAR_CLASS_PERCENTAGE             4
+#define MPI_T_PVAR_CLASS_HIGHWATERMARK          5
+#define MPI_T_PVAR_CLASS_LOWWATERMARK           6
+#define MPI_T_PVAR_CLASS_COUNTER                7
+#define MPI_T_PVAR_CLASS_AGGREGATE              8
+#define MPI_T_PVAR_CLASS_TIMER                  9
+#define MPI_T_PVAR_CLASS_GENERIC                10
+
 /* Fortran statuses. */
 #define MPI_F_STATUS_SIZE               8
 #define MPI_F_SOURCE                    0
@@ -393,11 +459,15 @@ typedef void MPI_File_errhandler_function(MPI_File *fh, int *error_code, ...);
 typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
 typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
 typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
+typedef int MPI_Datarep_extent_function(MPI_Datatype datatype, MPI_Aint *extent, void *extra_state);
+typedef int MPI_Datarep_conversion_function(void *userbuf, MPI_Datatype datatype, int count, void *filebuf,
+    MPI_Offset position, void *extra_state);
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
 typedef int MPI_Grequest_query_function(void *extra_state, MPI_Status *status);
 typedef int MPI_Grequest_free_function(void *extra_state);
 typedef int MPI_Grequest_cancel_function(void *extra_state, int complete);
 
+#define MPI_CONVERSION_FN_NULL ((MPI_Datarep_conversion_function *)0)
 #define MPI_NULL_COPY_FN ((MPI_Copy_function *)0)
 #define MPI_DUP_FN ((MPI_Copy_function *)1)
 #define MPI_NULL_DELETE_FN ((MPI_Delete_function *)0)

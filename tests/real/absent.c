@@ -1,0 +1,16 @@
+/* Calls what mcpsim does not simulate: a file, or processes that come later. */
+#include <mpi.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    if (argc == 2 && strcmp(argv[1], "file") == 0) {
+        MPI_File file;
+        MPI_File_open(MPI_COMM_SELF, "nowhere", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    } else if (argc == 2) {
+        MPI_Comm other;
+        MPI_Comm_spawn("other", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other, MPI_ERRCODES_IGNORE);
+    }
+    return MPI_Finalize();
+}
