@@ -49,7 +49,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let directory = Directory::open(&args.directory(&study.name))?;
     let running = Running::default();
     let cancelled = running.clone();
-    interrupt::listen(true, move || cancelled.cancel())?;
+    let _listening = interrupt::listen(true, move || cancelled.cancel())?;
     let quiet = args.run.quiet;
     recording::record(&study, &mut prepared, &directory, limits, &running, quiet)?;
     directory.write("manifest.json", &study.manifest(&prepared)?)?;
