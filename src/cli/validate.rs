@@ -26,11 +26,11 @@ pub(super) use args::ValidateArgs;
 use super::args::RunArgs;
 use super::configuration::{Configuration, Sources};
 use super::exit::{Exit, Failure};
+use super::interrupt::{self, Listening};
+use super::output;
 use super::output::Target;
 use super::sweep::{Programs, Running, limits, measures, simulate};
 use super::values::Model;
-use super::interrupt::{self, Listening};
-use super::output;
 
 /// The models that are compared, mcpsim's own first.
 const MODELS: [Model; 2] = [Model::Mcpsim, Model::Bigsim];

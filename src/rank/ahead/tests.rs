@@ -12,8 +12,7 @@ struct Talker {
     calls: Arc<AtomicU32>,
 }
 
-const PATTERN: Pattern =
-    Pattern { from: Source::Rank(0), context: 0, tag: TagPattern::Tag(3), capacity: Bytes::MAX };
+const PATTERN: Pattern = Pattern { from: Source::Rank(0), context: 0, tag: TagPattern::Tag(3), capacity: Bytes::MAX };
 
 impl Program for Talker {
     fn next(&mut self, reply: Reply<'_>) -> Call {
@@ -50,7 +49,8 @@ fn answered(ahead: &mut Ahead, call: Call, tickets: &mut VecDeque<Data>) -> Call
         }
         Call::Recv(_) => {
             let size = Bytes::new(4);
-            let completion = Completion { index: 0, source: 0, tag: 3, size, payload: tickets.pop_front(), cancelled: false };
+            let completion =
+                Completion { index: 0, source: 0, tag: 3, size, payload: tickets.pop_front(), cancelled: false };
             ahead.next(Reply { clock, kind: ReplyKind::Completed(&mut [completion]) })
         }
         other => panic!("{other:?}"),

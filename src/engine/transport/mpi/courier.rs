@@ -24,7 +24,13 @@ pub struct Courier<'w> {
 impl<'w> Courier<'w> {
     /// Between so many processes, if ranks run ahead and have a `post`.
     pub fn new(processes: u32, post: Option<&'w Post>) -> Self {
-        Courier { post, sent: vec![0; processes as usize], received: 0, sending: Vec::new(), arrivals: Arrivals::new(TAGS) }
+        Courier {
+            post,
+            sent: vec![0; processes as usize],
+            received: 0,
+            sending: Vec::new(),
+            arrivals: Arrivals::new(TAGS),
+        }
     }
 
     /// Sends what lies there, and takes what has come; whether there was anything.

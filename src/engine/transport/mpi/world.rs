@@ -15,6 +15,9 @@ pub(super) const MOST: usize = 1 << 30;
 /// core that the others need.
 const PATIENT: u32 = 500;
 const HASTY: u32 = 20;
+/// Open MPI's setting by which it gives the core away whenever it is asked whether something has come: for milliseconds, see
+/// [`Patience`]. It does so of its own accord where there are more processes than cores.
+const YIELDS: &str = "OMPI_MCA_mpi_yield_when_idle";
 /// What the end of MPI gets when the processes end before their time.
 const LAST: Duration = Duration::from_secs(1);
 /// The tag of plain messages.
@@ -38,6 +41,10 @@ impl World {
     /// # Errors
     /// If MPI has been started already, or lets no thread but one run.
     pub fn join() -> Result<World, String> {
+        if std::env::var_os(YIELDS).is_none() {
+            // SAFETY: no other thread looks at the environment yet.
+            unsafe { std::env::set_var(YIELDS, "0") };
+        }
         let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)
             .ok_or_else(|| "MPI has been started already".to_owned())?;
         if threading < mpi::Threading::Funneled {
