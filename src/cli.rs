@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use crate::capi;
 use crate::capi::cc::{self, Language, Request};
-use crate::engine::{Outcome, Processes, Progress, end_process, end_processes};
+use crate::engine::{Outcome, Processes, Progress, end_process_soon, end_processes};
 
 use args::Parsed;
 use configuration::Configuration;
@@ -51,8 +51,8 @@ pub fn main() -> ExitCode {
             Ok(processes) => {
                 let code = command(parsed, &processes).unwrap_or_else(failed);
                 if code == Exit::Interrupted.code() {
-                    // A launcher that has been interrupted itself waits for no orderly end.
-                    end_process(code.into());
+                    // A launcher that has been interrupted itself may wait for no orderly end.
+                    end_process_soon(code.into());
                 }
                 code
             }
@@ -156,7 +156,7 @@ fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
     let quiet = outputs.as_ref().is_none_or(Outputs::are_quiet);
     let progress = Arc::new(Progress::default());
     let cancelled = Arc::clone(&progress);
-    agree(processes, interrupt::listen(processes.is_first(), move || cancelled.cancel()))?;
+    let _listening = agree(processes, interrupt::listen(processes.is_first(), move || cancelled.cancel()))?;
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
     let (mut exit, mut notes) = (Exit::Predicted, Vec::new());

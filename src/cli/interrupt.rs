@@ -2,7 +2,8 @@
 //! MPI function never gives the run a chance to end.
 
 use std::io::Write;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::engine::end_process;
@@ -16,12 +17,29 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// shell may too.
 const ECHO: Duration = Duration::from_millis(100);
 
+/// Until this is dropped an interruption is told here; from then on by who has it as the run's error, and what is left of
+/// the process ends silently.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Listening {
+    over: Arc<AtomicBool>,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
 /// From now on a signal calls `cancel`, once, and this process tells the user if it `speaks`.
-pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result<(), Failure> {
-    let say = move |text: &str| {
-        if speaks {
-            let _ = writeln!(std::io::stderr(), "\nerror: {text}");
+pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result<Listening, Failure> {
+    let over = Arc::new(AtomicBool::new(false));
+    let is_over = Arc::clone(&over);
+    let end = move |why: &str| -> ! {
+        if speaks && !is_over.load(Ordering::Relaxed) {
+            let _ = writeln!(std::io::stderr(), "\nerror: {why}");
         }
+        end_process(Exit::Interrupted.code().into())
     };
     let asked = OnceLock::new();
     ctrlc::set_handler(move || {
@@ -29,17 +47,17 @@ pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result
             if asked.get().is_some_and(|first| first.elapsed() < ECHO) {
                 return;
             }
-            say("interrupted twice, ended at once");
-            end_process(Exit::Interrupted.code().into());
+            end("interrupted twice, ended at once");
         }
         cancel();
+        let end = end.clone();
         std::thread::spawn(move || {
             std::thread::sleep(PATIENCE);
-            say("interrupted, and the program did not call MPI any more");
-            end_process(Exit::Interrupted.code().into());
+            end("interrupted, and the program did not call MPI any more");
         });
     })
-    .map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))
+    .map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))?;
+    Ok(Listening { over })
 }
 
 #[cfg(test)]
@@ -52,7 +70,7 @@ mod tests {
     #[test]
     fn child_that_is_interrupted() {
         if std::env::var_os("MCPSIM_TEST_INTERRUPT").is_some() {
-            listen(true, || ()).unwrap();
+            let _listening = listen(true, || ()).unwrap();
             for _ in 0..1000 {
                 Command::new("kill").args(["-INT", &std::process::id().to_string()]).status().unwrap();
             }

@@ -35,7 +35,7 @@ use super::interrupt;
 use super::output;
 use bar::Bar;
 use directory::Directory;
-use log::{Entry, Log};
+use log::{Ended, Log};
 use points::{Prepared, Study};
 
 /// Runs the study that `args` ask for; returns the exit code.
@@ -49,7 +49,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let directory = Directory::open(&args.directory(&study.name))?;
     let running = Running::default();
     let cancelled = running.clone();
-    interrupt::listen(true, move || cancelled.cancel())?;
+    let _listening = interrupt::listen(true, move || cancelled.cancel())?;
     let quiet = args.run.quiet;
     recording::record(&study, &mut prepared, &directory, limits, &running, quiet)?;
     directory.write("manifest.json", &study.manifest(&prepared)?)?;
@@ -73,13 +73,20 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
             ),
         });
     }
+    let keys: Vec<Key> = prepared.iter().map(|point| point.key).collect();
+    let mut found = log.into_results(&keys);
     let results = Results::new(&study.name, &study.plan, |index| {
-        let key = prepared[index].key;
-        (key, log.result(key).unwrap_or_else(|| Err("it was not run".to_owned())))
+        (keys[index], found[index].take().unwrap_or_else(|| Err("it was not run".to_owned())))
     });
-    directory.write("study.csv", &study_csv(&results))?;
-    let json = study_json(&results).map_err(|error| Failure::bad_input(format!("study.json: {error}")))?;
-    directory.write("study.json", &json)?;
+    let json = || {
+        let json = study_json(&results).map_err(|error| Failure::bad_input(format!("study.json: {error}")))?;
+        directory.write("study.json", &json)
+    };
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(json);
+        directory.write("study.csv", &study_csv(&results))?;
+        writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
     if !quiet {
         output::print(&format!("{}\n  in {}: study.csv, study.json\n", study_summary(&results), directory.shown()))?;
     }
@@ -109,16 +116,14 @@ fn run(
     let tasks: Vec<_> = points.iter().enumerate().map(|(task, point)| (task, point.memory)).collect();
     let alone = points.iter().any(|point| point.measures);
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
-    let work = |task: usize| study.run(points[task], running);
+    // Also what is left to do of a point is done where it ran.
+    let work = |task: usize| match study.run(points[task], running) {
+        Err(failure) if failure.exit == Exit::Interrupted => None,
+        result => Some(Ended::new(points[task].key, result)),
+    };
     study::run(&tasks, limits, running.flag(), work, |ended| {
-        let ended: Vec<(Key, Entry)> = ended
-            .into_iter()
-            .filter_map(|(task, result)| match result {
-                Err(failure) if failure.exit == Exit::Interrupted => None,
-                result => Some((points[task].key, Entry::of(result))),
-            })
-            .collect();
-        let failed = ended.iter().filter(|(_, entry)| matches!(entry, Entry::Failed(_))).count();
+        let ended: Vec<Ended> = ended.into_iter().filter_map(|(_, ended)| ended).collect();
+        let failed = ended.iter().filter(|ended| ended.has_failed()).count();
         bar.advance(ended.len(), failed);
         if let Err(error) = log.append(ended) {
             failure.get_or_insert(error);

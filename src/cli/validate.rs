@@ -26,10 +26,11 @@ pub(super) use args::ValidateArgs;
 use super::args::RunArgs;
 use super::configuration::{Configuration, Sources};
 use super::exit::{Exit, Failure};
+use super::interrupt::{self, Listening};
+use super::output;
 use super::output::Target;
 use super::sweep::{Programs, Running, limits, measures, simulate};
 use super::values::Model;
-use super::{interrupt, output};
 
 /// The models that are compared, mcpsim's own first.
 const MODELS: [Model; 2] = [Model::Mcpsim, Model::Bigsim];
@@ -103,17 +104,18 @@ struct Host {
     stop: Arc<AtomicBool>,
     running: Running,
     programs: Programs,
+    _listening: Listening,
 }
 
 impl Host {
     fn listening(limits: Limits) -> Result<Host, Failure> {
         let (stop, running) = (Arc::new(AtomicBool::new(false)), Running::default());
         let (stopping, cancelled) = (Arc::clone(&stop), running.clone());
-        interrupt::listen(true, move || {
+        let _listening = interrupt::listen(true, move || {
             stopping.store(true, Ordering::Relaxed);
             cancelled.cancel();
         })?;
-        Ok(Host { limits, stop, running, programs: Programs::default() })
+        Ok(Host { limits, stop, running, programs: Programs::default(), _listening })
     }
 
     /// The predicted seconds of runs, side by side.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 #[cfg(feature = "mpi")]
-use super::transport::mpi::{World, end_all, leave};
+use super::transport::mpi::{World, end_all, leave, leave_soon};
 
 /// What ranks print: each process collects what its own have printed, the first shows it.
 pub trait Screen: Sync {
@@ -158,4 +158,11 @@ pub fn end_process(code: i32) -> ! {
     #[cfg(feature = "mpi")]
     leave(code);
     std::process::exit(code)
+}
+
+/// Ends this process with this code if it has not ended by itself in a moment: the others may be gone, and MPI wait for them.
+pub fn end_process_soon(code: i32) {
+    #[cfg(feature = "mpi")]
+    leave_soon(code);
+    let _ = code;
 }

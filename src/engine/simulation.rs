@@ -110,7 +110,9 @@ pub struct Labels {
 #[derive(Debug, Default)]
 pub struct Progress {
     time: AtomicU64,
-    messages: AtomicU64,
+    /// Messages delivered by this process and by others.
+    here: AtomicU64,
+    elsewhere: AtomicU64,
     cancelled: AtomicBool,
 }
 
@@ -120,21 +122,34 @@ impl Progress {
         SimTime::from_ps(self.time.load(Ordering::Relaxed))
     }
 
-    /// Messages delivered so far.
+    /// Messages delivered so far, in all processes.
     pub fn messages(&self) -> u64 {
-        self.messages.load(Ordering::Relaxed)
+        self.here.load(Ordering::Relaxed) + self.elsewhere.load(Ordering::Relaxed)
+    }
+
+    /// Messages that this process has delivered.
+    #[cfg(feature = "mpi")]
+    pub(super) fn delivered_here(&self) -> u64 {
+        self.here.load(Ordering::Relaxed)
+    }
+
+    /// The other processes have delivered so many messages by now.
+    #[cfg(feature = "mpi")]
+    pub(super) fn report_elsewhere(&self, delivered: u64) {
+        self.elsewhere.store(delivered, Ordering::Relaxed);
     }
 
     /// A worker has reached `time` and delivered so many messages more.
     pub(super) fn report(&self, time: SimTime, delivered: u64) {
         self.time.store(time.as_ps(), Ordering::Relaxed);
-        self.messages.fetch_add(delivered, Ordering::Relaxed);
+        self.here.fetch_add(delivered, Ordering::Relaxed);
     }
 
     /// The run begins again.
     pub(super) fn reset(&self) {
         self.time.store(0, Ordering::Relaxed);
-        self.messages.store(0, Ordering::Relaxed);
+        self.here.store(0, Ordering::Relaxed);
+        self.elsewhere.store(0, Ordering::Relaxed);
     }
 
     /// Whether the user has asked for the end.

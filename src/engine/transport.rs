@@ -5,6 +5,7 @@
 mod gate;
 #[cfg(feature = "mpi")]
 pub(super) mod mpi;
+mod patience;
 mod threads;
 
 use crate::units::SimTime;

@@ -15,6 +15,8 @@
 
 mod mail;
 mod post;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -49,7 +49,7 @@ const LEFT_OUT: [&str; 4] = ["per_rank", "pairs", "config", "host"];
 
 impl Results {
     /// The results of `plan`, of which `found` says what each point gave: its key, and an Outcome's JSON or why there is none.
-    pub fn new(study: &str, plan: &Plan, found: impl Fn(usize) -> (Key, Result<Value, String>)) -> Results {
+    pub fn new(study: &str, plan: &Plan, mut found: impl FnMut(usize) -> (Key, Result<Value, String>)) -> Results {
         let columns = plan.columns();
         let axes = plan.axes().iter().map(|axis| AxisSteps {
             keys: axis.keys().to_vec(),

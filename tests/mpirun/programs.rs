@@ -62,6 +62,31 @@ fn every_program_is_the_same_in_several_processes() {
 }
 
 #[test]
+fn data_travel_whole_and_in_order_whatever_their_size_and_number() {
+    if host_mpis().is_empty() {
+        return;
+    }
+    let directory = directory();
+    let program = directory.path().join("letters");
+    compile(&file("tests/mpirun/letters.c"), "-O1", &program).unwrap();
+    for mpi in host_mpis() {
+        for way in ["large", "many", "cancel"] {
+            let line = |threads| format!("--nct 4,1,1 --workers {threads} {} {way}", program.display());
+            let reference = ran(mpi, 1, &line(1));
+            if way == "cancel" {
+                let [cancelled, received] =
+                    ["cancelled", "received"].map(|end| reference.0.iter().filter(|line| line.ends_with(end)).count());
+                assert!(cancelled > 0 && received > 0 && cancelled + received == 40, "{:?}", reference.0);
+            }
+            for (processes, threads) in [(1, 2), (2, 1), (2, 2), (3, 1)] {
+                let found = ran(mpi, processes, &line(threads));
+                assert!(found == reference, "{} {way} in {processes} x {threads}: {:?}", mpi.name, found.0);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_program_is_compiled_by_one_process_for_all() {
     for mpi in host_mpis() {
         let line = "--nct 2,1,2 --set app.program.arguments=[\"S\"] workloads/is-c.toml";

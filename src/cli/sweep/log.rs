@@ -17,20 +17,42 @@ use super::super::output::cannot_write;
 
 /// What a point gave.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Entry {
+enum Entry {
     /// A prediction: the Outcome as JSON.
     Predicted(Value),
     /// Why there is none.
     Failed(String),
 }
 
-impl Entry {
-    /// The entry of a run.
-    pub fn of(result: Result<Value, Failure>) -> Entry {
+/// A point that has ended.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    key: Key,
+    entry: Entry,
+    /// Its line in the file.
+    line: String,
+}
+
+impl Ended {
+    /// The point of this key, which gave this.
+    pub fn new(key: Key, result: Result<Value, Failure>) -> Ended {
         match result {
-            Ok(outcome) => Entry::Predicted(outcome),
-            Err(failure) => Entry::Failed(failure.text),
+            Ok(outcome) => Ended::with(key, Entry::Predicted(outcome)),
+            Err(failure) => Ended::with(key, Entry::Failed(failure.text)),
         }
+    }
+
+    fn with(key: Key, entry: Entry) -> Ended {
+        let line = match &entry {
+            Entry::Predicted(outcome) => format!("{{\"key\":\"{key}\",\"outcome\":{outcome}}}\n"),
+            Entry::Failed(error) => format!("{}\n", json!({ "key": key.to_string(), "error": error })),
+        };
+        Ended { key, entry, line }
+    }
+
+    /// Whether there is no prediction.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.entry, Entry::Failed(_))
     }
 }
 
@@ -64,24 +86,27 @@ impl Log {
         }
     }
 
-    /// What a point gave.
-    pub fn result(&self, key: Key) -> Option<Result<Value, String>> {
-        self.entries.get(&key).map(|entry| match entry {
-            Entry::Predicted(outcome) => Ok(outcome.clone()),
-            Entry::Failed(error) => Err(error.clone()),
-        })
+    /// What the points of these keys gave, of which several may be the same.
+    pub fn into_results(mut self, keys: &[Key]) -> Vec<Option<Result<Value, String>>> {
+        let mut left: BTreeMap<Key, u32> = BTreeMap::new();
+        keys.iter().for_each(|&key| *left.entry(key).or_default() += 1);
+        let mut result = |key: &Key| {
+            let left = left.get_mut(key).expect("it was counted");
+            *left -= 1;
+            let entry = if *left == 0 { self.entries.remove(key) } else { self.entries.get(key).cloned() };
+            entry.map(|entry| match entry {
+                Entry::Predicted(outcome) => Ok(outcome),
+                Entry::Failed(error) => Err(error),
+            })
+        };
+        keys.iter().map(&mut result).collect()
     }
 
-    /// Adds finished points; when this returns they are on disk.
-    pub fn append(&mut self, ended: Vec<(Key, Entry)>) -> Result<(), Failure> {
+    /// Adds finished points and their lines; when this returns they are on disk.
+    pub fn append(&mut self, ended: Vec<Ended>) -> Result<(), Failure> {
         let mut text = String::new();
-        for (key, entry) in ended {
-            let line = match &entry {
-                Entry::Predicted(outcome) => json!({ "key": key.to_string(), "outcome": outcome }),
-                Entry::Failed(error) => json!({ "key": key.to_string(), "error": error }),
-            };
-            text.push_str(&line.to_string());
-            text.push('\n');
+        for Ended { key, entry, line } in ended {
+            text.push_str(&line);
             self.entries.insert(key, entry);
         }
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
@@ -113,9 +138,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("points.jsonl");
         let outcome = json!({ "predicted_ps": 7, "app": "a\nb" });
-        let first = (key("a"), Entry::Predicted(outcome.clone()));
-        let second = (key("b"), Entry::Failed("deadlock:\n  rank 0".to_owned()));
-        Log::open(&path).unwrap().append(vec![first.clone(), second.clone()]).unwrap();
+        let first = Ended::new(key("a"), Ok(outcome.clone()));
+        let second = Ended::new(key("b"), Err(Failure::bad_input("deadlock:\n  rank 0")));
+        Log::open(&path).unwrap().append(vec![first, second]).unwrap();
         let whole = std::fs::read(&path).unwrap();
         let line = 1 + whole.iter().position(|&byte| byte == b'\n').unwrap();
         for end in line..=whole.len() {
@@ -124,8 +149,9 @@ mod tests {
             assert_eq!(log.outcome(key("a")), Some(&outcome));
             // The newline at the end is not part of what a line says.
             let expected = if end + 1 >= whole.len() { Some(Err("deadlock:\n  rank 0".to_owned())) } else { None };
-            assert_eq!(log.result(key("b")), expected, "{end} of {}", whole.len());
-            log.append(vec![(key("b"), Entry::Predicted(outcome.clone()))]).unwrap();
+            let found = Log::open(&path).unwrap().into_results(&[key("b"), key("b"), key("c")]);
+            assert_eq!(found, [expected.clone(), expected, None], "{end} of {}", whole.len());
+            log.append(vec![Ended::new(key("b"), Ok(outcome.clone()))]).unwrap();
             let again = Log::open(&path).unwrap();
             assert_eq!((again.outcome(key("a")), again.outcome(key("b"))), (Some(&outcome), Some(&outcome)));
         }

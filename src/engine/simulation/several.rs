@@ -34,7 +34,7 @@ impl Simulation<'_> {
             post.spread(world.me, crew.workers_of_ranks().map(|worker| team.place(worker).0).collect());
         }
         let found = {
-            let relay = Relay::new(team, world, screen, post, self.options.host_clock);
+            let relay = Relay::new(team, world, screen, progress, post, self.options.host_clock);
             Findings::merge(in_threads(threads, |thread| {
                 let transport = Transport::Mpi(relay.transport(thread));
                 let mut found = crew.work(self, team.worker(thread), transport, make, false, progress);

@@ -1,20 +1,29 @@
-//! A barrier of threads that all run most of the time: who waits spins, and lets others have the core only after a while.
+//! A barrier of threads that all run most of the time: who waits spins, and falls asleep only after a while.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
-/// Turns of busy waiting before a thread lets others have the core: fewer where it may be the very core that they need.
+use super::patience::Patience;
+
+/// Turns of busy waiting before a thread falls asleep: fewer where it may have the very core that the others need.
 const PATIENT: u32 = 2_000;
 const HASTY: u32 = 20;
+
+const LOCKED: &str = "nobody panics at a gate";
 
 /// A barrier for the same threads round after round.
 #[derive(Debug)]
 pub(super) struct Gate {
     threads: usize,
-    spins: u32,
+    turns: u32,
     arrived: AtomicUsize,
     round: AtomicUsize,
     /// A thread has panicked: the others must not wait for it.
     broken: AtomicBool,
+    /// How many are asleep, and what wakes them.
+    asleep: AtomicUsize,
+    door: (Mutex<()>, Condvar),
 }
 
 impl Gate {
@@ -23,10 +32,12 @@ impl Gate {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Gate {
             threads,
-            spins: if busy <= cores { PATIENT } else { HASTY },
+            turns: if busy <= cores { PATIENT } else { HASTY },
             arrived: AtomicUsize::new(0),
             round: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
+            asleep: AtomicUsize::new(0),
+            door: Default::default(),
         }
     }
 
@@ -35,28 +46,46 @@ impl Gate {
     pub fn wait(&self, round: usize, meanwhile: &mut dyn FnMut() -> bool) -> bool {
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
-            self.round.store(round + 1, Ordering::Release);
+            self.round.store(round + 1, Ordering::SeqCst);
+            self.wake();
             return true;
         }
-        let mut spins = 0;
+        let mut patience = Patience::new(self.turns);
         while self.round.load(Ordering::Acquire) == round {
             if self.broken.load(Ordering::Relaxed) {
                 return false;
             }
-            spins += 1;
             if meanwhile() {
-                spins = 0;
-            } else if spins < self.spins {
-                std::hint::spin_loop();
+                patience.renew();
             } else {
-                std::thread::yield_now();
+                patience.wait(|nap| self.sleep(round, nap));
             }
         }
         true
     }
 
+    /// Sleeps until the round is over, and no longer than `nap`.
+    fn sleep(&self, round: usize, nap: Duration) {
+        let (lock, door) = &self.door;
+        let guard = lock.lock().expect(LOCKED);
+        // Either this is seen by who ends the round, or the end by this.
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        if self.round.load(Ordering::SeqCst) == round {
+            drop(door.wait_timeout(guard, nap).expect(LOCKED));
+        }
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn wake(&self) {
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            drop(self.door.0.lock().expect(LOCKED));
+            self.door.1.notify_all();
+        }
+    }
+
     /// Lets all go who wait or will wait.
     pub fn tear_down(&self) {
         self.broken.store(true, Ordering::Relaxed);
+        self.wake();
     }
 }

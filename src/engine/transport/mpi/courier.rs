@@ -3,7 +3,8 @@
 
 use crate::rank::Post;
 
-use super::link::{Sending, take};
+use super::arrivals::Arrivals;
+use super::link::Sending;
 use super::wire::Package;
 
 /// Tags of packages and of what is large.
@@ -17,13 +18,19 @@ pub struct Courier<'w> {
     /// Packages received.
     pub received: u64,
     sending: Vec<Sending>,
-    turns: u32,
+    arrivals: Arrivals,
 }
 
 impl<'w> Courier<'w> {
     /// Between so many processes, if ranks run ahead and have a `post`.
-    pub fn new(processes: u32, post: Option<&'w Post>, turns: u32) -> Self {
-        Courier { post, sent: vec![0; processes as usize], received: 0, sending: Vec::new(), turns }
+    pub fn new(processes: u32, post: Option<&'w Post>) -> Self {
+        Courier {
+            post,
+            sent: vec![0; processes as usize],
+            received: 0,
+            sending: Vec::new(),
+            arrivals: Arrivals::new(TAGS),
+        }
     }
 
     /// Sends what lies there, and takes what has come; whether there was anything.
@@ -55,7 +62,7 @@ impl<'w> Courier<'w> {
         let Some(post) = self.post else { return false };
         self.sending.retain_mut(|sending| !sending.is_complete());
         let mut any = false;
-        while let Some(package) = take(TAGS, self.turns) {
+        while let Some(package) = self.arrivals.take() {
             self.received += 1;
             any = true;
             package.each_letter(|rank, letter| post.deliver(rank, letter));

@@ -6,7 +6,6 @@
 //! Where ranks run ahead, it also adds up the letters that each process has been sent by then.
 
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 
 use mpi::ffi;
 
@@ -15,9 +14,10 @@ use crate::engine::transport::Bid;
 use crate::rank::Post;
 use crate::units::SimTime;
 
+use super::arrivals::Arrivals;
 use super::courier::Courier;
 use super::wire::Package;
-use super::world::{MOST, Request, World, poll, receive_all, send};
+use super::world::{MOST, Request, World, poll, send};
 
 /// Tags of packages and of what is large, in each of two rounds.
 const TAGS: [[c_int; 2]; 2] = [[1, 2], [3, 4]];
@@ -29,7 +29,8 @@ const SECOND: usize = 2;
 const HANDLED: usize = 3;
 const UNTIL: usize = 4;
 const STOP: usize = 5;
-const COUNTS: usize = 6;
+const DELIVERED: usize = 6;
+const COUNTS: usize = 7;
 
 /// What the other processes bring to an agreement, and all together.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,8 @@ pub struct Remote {
     pub until: SimTime,
     /// The run ends here.
     pub stop: bool,
+    /// Messages that all have delivered since the run began.
+    pub delivered: u64,
 }
 
 /// The leader's end of the exchange between processes.
@@ -51,6 +54,7 @@ pub struct Link<'w> {
     datatype: ffi::MPI_Datatype,
     combine: ffi::MPI_Op,
     sending: Vec<Sending>,
+    arrivals: [Arrivals; 2],
     pub courier: Courier<'w>,
     round: usize,
     /// How long to poll.
@@ -97,7 +101,8 @@ impl<'w> Link<'w> {
             datatype,
             combine: op,
             sending: Vec::new(),
-            courier: Courier::new(world.size, post, turns),
+            arrivals: TAGS.map(Arrivals::new),
+            courier: Courier::new(world.size, post),
             round: 0,
             turns,
             clock,
@@ -105,11 +110,12 @@ impl<'w> Link<'w> {
         }
     }
 
-    /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees. Every leader's call goes with one of
-    /// each other's.
+    /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees, also on how many messages all have
+    /// `delivered`. Every leader's call goes with one of each other's.
     pub fn exchange(
         &mut self,
         bid: Bid,
+        delivered: u64,
         outgoing: impl IntoIterator<Item = (u32, Package)>,
         mut receive: impl FnMut(Package),
         meanwhile: &mut dyn FnMut() -> bool,
@@ -128,11 +134,12 @@ impl<'w> Link<'w> {
         word[HANDLED] = bid.handled;
         word[UNTIL] = bid.until.as_ps();
         word[STOP] = u64::from(bid.stop);
+        word[DELIVERED] = delivered;
         let mut all = vec![0; word.len()];
         // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
         let mut reduction = unsafe { self.reduce(&word, &mut all) };
         let (me, letters) = (self.world.me as usize, COUNTS + self.world.size as usize);
-        let courier = &mut self.courier;
+        let (courier, arrivals) = (&mut self.courier, &mut self.arrivals[side]);
         let (mut agreed, mut received, mut waited, mut taking) = (false, 0, 0, 0);
         let began = self.clock.map(|clock| clock());
         poll(self.turns, meanwhile, || {
@@ -140,7 +147,7 @@ impl<'w> Link<'w> {
                 agreed = true;
                 waited = self.clock.map_or(0, |clock| clock() - began.unwrap_or_default()) - taking;
             }
-            while let Some(package) = timed(self.clock, &mut taking, || take(TAGS[side], self.turns)) {
+            while let Some(package) = timed(self.clock, &mut taking, || arrivals.take()) {
                 received += 1;
                 receive(package);
             }
@@ -154,6 +161,7 @@ impl<'w> Link<'w> {
             handled: all[HANDLED],
             until: SimTime::from_ps(all[UNTIL]),
             stop: all[STOP] != 0,
+            delivered: all[DELIVERED],
         }
     }
 
@@ -216,31 +224,6 @@ impl Drop for Link<'_> {
     }
 }
 
-/// A package that has come with these tags, its own and that of what is large.
-pub(super) fn take([tag, large]: [c_int; 2], turns: u32) -> Option<Package> {
-    let (mut flag, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::uninit());
-    // SAFETY: the status is written if there is a message, and not looked at otherwise.
-    let (from, size) = unsafe {
-        let any = ffi::RSMPI_ANY_SOURCE;
-        ffi::MPI_Iprobe(any, tag, ffi::RSMPI_COMM_WORLD, &mut flag, status.as_mut_ptr());
-        if flag == 0 {
-            return None;
-        }
-        let status = status.assume_init();
-        let mut size = 0;
-        ffi::MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut size);
-        (status.MPI_SOURCE as u32, size as usize)
-    };
-    let mut package = Package { bytes: vec![0; size], large: Vec::new() };
-    receive_all(&mut package.bytes, from, tag, turns);
-    for size in package.sizes() {
-        let mut data = Box::new(vec![0; size]);
-        receive_all(&mut data, from, large, turns);
-        package.large.push(data);
-    }
-    Some(package)
-}
-
 /// Combines two words: the two least times and whose the first is, sums, and whether anybody wants to stop. Called by MPI.
 unsafe extern "C" fn combine(
     from: *mut c_void,
@@ -271,7 +254,7 @@ fn merge(from: &[u64], into: &mut [u64]) {
     into[HANDLED] += from[HANDLED];
     into[UNTIL] = into[UNTIL].min(from[UNTIL]);
     into[STOP] |= from[STOP];
-    into[COUNTS..].iter_mut().zip(&from[COUNTS..]).for_each(|(mine, theirs)| *mine += theirs);
+    into[DELIVERED..].iter_mut().zip(&from[DELIVERED..]).for_each(|(mine, theirs)| *mine += theirs);
 }
 
 #[cfg(test)]
@@ -279,7 +262,7 @@ mod tests {
     use super::*;
 
     fn word(owner: u64, least: u64, stop: u64) -> Vec<u64> {
-        vec![least, owner, u64::MAX, owner, 100 - owner, stop, 1, owner]
+        vec![least, owner, u64::MAX, owner, 100 - owner, stop, 10, 1, owner]
     }
 
     #[test]
@@ -288,7 +271,7 @@ mod tests {
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
             let mut all = words[order[0]].clone();
             order[1..].iter().for_each(|&next| merge(&words[next], &mut all));
-            assert_eq!(all, [5, 1, 5, 6, 97, 1, 4, 6]);
+            assert_eq!(all, [5, 1, 5, 6, 97, 1, 40, 4, 6]);
         }
         let mut pair = words[0].clone();
         let mut other = words[3].clone();

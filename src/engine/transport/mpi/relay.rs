@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use crate::engine::meter::timed;
 use crate::engine::processes::Screen;
+use crate::engine::simulation::Progress;
 use crate::engine::transport::gate::Gate;
 use crate::engine::transport::{Agreement, Batch, Bid, Hub, ThreadsTransport};
 use crate::units::SimTime;
@@ -24,6 +25,7 @@ pub struct Relay<'w> {
     team: Team,
     world: &'w World,
     screen: &'w dyn Screen,
+    progress: &'w Progress,
     post: Option<&'w Post>,
     clock: Option<fn() -> u64>,
     hub: Hub,
@@ -41,6 +43,7 @@ impl<'w> Relay<'w> {
         team: Team,
         world: &'w World,
         screen: &'w dyn Screen,
+        progress: &'w Progress,
         post: Option<&'w Post>,
         clock: Option<fn() -> u64>,
     ) -> Self {
@@ -50,6 +53,7 @@ impl<'w> Relay<'w> {
             team,
             world,
             screen,
+            progress,
             post,
             clock,
             hub: Hub::new(team.threads, busy, clock),
@@ -82,7 +86,9 @@ impl<'w> Relay<'w> {
             Addressee::Thread(thread) => self.inbound[thread].lock().expect(LOCKED).push(package),
             Addressee::Screen => package.large.drain(..).for_each(|printed| self.screen.show(&printed)),
         };
-        let remote = link.exchange(bid, packages.chain(last), receive, meanwhile);
+        let delivered = self.progress.delivered_here();
+        let remote = link.exchange(bid, delivered, packages.chain(last), receive, meanwhile);
+        self.progress.report_elsewhere(remote.delivered - delivered);
         *self.remote.lock().expect(LOCKED) = Some(remote);
     }
 }

@@ -253,6 +253,21 @@ mod tests {
     }
 
     #[test]
+    fn letters_arrive_as_they_were_sent_large_ones_too() {
+        let letter = |number: u64| {
+            let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number % 5) as usize];
+            let data = (number % 7 > 0).then(|| Box::new(vec![number as u8; size]));
+            let rank = number as u32;
+            Letter { source: rank, context: 1, tag: u32::MAX - 1, size: Bytes::new(size as u64), number, data }
+        };
+        let package = Package::letters((0..100).map(|number| (number as u32 / 2, letter(number))));
+        assert!(package.sizes().iter().copied().eq(package.large.iter().map(|data| data.len())));
+        let mut found = Vec::new();
+        package.each_letter(|to, letter| found.push(format!("{to} {letter:?}")));
+        assert!(found.into_iter().eq((0..100).map(|number| format!("{} {:?}", number / 2, letter(number)))));
+    }
+
+    #[test]
     fn what_is_printed_travels_by_itself() {
         let package = Package::printed(b"letters".to_vec());
         assert_eq!((package.addressee(), package.sizes()), (Addressee::Screen, vec![7]));

@@ -1,17 +1,25 @@
 //! The processes that MPI started together, and plain messages between them: what is said before and after a run.
 
 use std::ffi::{c_int, c_void};
+use std::time::Duration;
 
 use mpi::environment::Universe;
 use mpi::ffi;
 use mpi::traits::Communicator;
 
+use crate::engine::transport::patience::Patience;
+
 /// What one MPI call transfers at most: its counts are C's int.
 pub(super) const MOST: usize = 1 << 30;
-/// Turns of polling before the process lets others have the core: where each thread has a core, so long that the process
-/// waited for comes back if something else has taken its core; otherwise it may be the very core that it needs.
-const PATIENT: u32 = 20_000;
-const HASTY: u32 = 100;
+/// Turns of polling, each of some tenths of a microsecond, before the process falls asleep: fewer where it may have the very
+/// core that the others need.
+const PATIENT: u32 = 500;
+const HASTY: u32 = 20;
+/// Open MPI's setting by which it gives the core away whenever it is asked whether something has come: for milliseconds, see
+/// [`Patience`]. It does so of its own accord where there are more processes than cores.
+const YIELDS: &str = "OMPI_MCA_mpi_yield_when_idle";
+/// What the end of MPI gets when the processes end before their time.
+const LAST: Duration = Duration::from_secs(1);
 /// The tag of plain messages.
 const PLAIN: c_int = 0;
 
@@ -33,11 +41,18 @@ impl World {
     /// # Errors
     /// If MPI has been started already, or lets no thread but one run.
     pub fn join() -> Result<World, String> {
+        if std::env::var_os(YIELDS).is_none() {
+            // SAFETY: no other thread looks at the environment yet.
+            unsafe { std::env::set_var(YIELDS, "0") };
+        }
         let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)
             .ok_or_else(|| "MPI has been started already".to_owned())?;
         if threading < mpi::Threading::Funneled {
             return Err("this MPI library was built without support of threads".to_owned());
         }
+        // Naps are short: by default Linux adds 50 microseconds.
+        // SAFETY: changes nothing but when this thread, and those it starts, are woken.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         let world = universe.world();
         let here = world.split_shared(0).size() as u32;
         Ok(World { me: world.rank() as u32, size: world.size() as u32, here, _universe: universe })
@@ -99,9 +114,9 @@ impl World {
 
     fn receive(&self, from: u32) -> Vec<u8> {
         let mut size = [0; 8];
-        receive_all(&mut size, from, PLAIN, HASTY);
+        receive_all(&mut size, from);
         let mut bytes = vec![0; u64::from_le_bytes(size) as usize];
-        receive_all(&mut bytes, from, PLAIN, HASTY);
+        receive_all(&mut bytes, from);
         bytes
     }
 }
@@ -111,12 +126,12 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Fills `bytes` from messages of at most [`MOST`] bytes each.
-pub(super) fn receive_all(bytes: &mut [u8], from: u32, tag: c_int, turns: u32) {
+/// Fills `bytes` from plain messages of at most [`MOST`] bytes each.
+fn receive_all(bytes: &mut [u8], from: u32) {
     for part in bytes.chunks_mut(MOST) {
         // SAFETY: the bytes stay borrowed until the request is complete.
-        let mut request = unsafe { receive(part, from, tag) };
-        poll(turns, &mut || false, || request.is_complete());
+        let mut request = unsafe { receive(part, from, PLAIN) };
+        poll(HASTY, &mut || false, || request.is_complete());
     }
 }
 
@@ -163,18 +178,15 @@ pub(super) unsafe fn receive(bytes: &mut [u8], from: u32, tag: c_int) -> Request
     })
 }
 
-/// Asks until it is so, with something useful between if there is something. Unlike MPI's own ways of waiting, this lets another process have the core where there are more
-/// processes than cores.
+/// Asks until it is so, with something useful between if there is something. Unlike MPI's own ways of waiting, this lets
+/// another process have the core where there are more processes than cores.
 pub(super) fn poll(turns: u32, meanwhile: &mut dyn FnMut() -> bool, mut is_so: impl FnMut() -> bool) {
-    let mut turn = 0;
+    let mut patience = Patience::new(turns);
     while !is_so() {
         if meanwhile() {
-            turn = 0;
-        } else if turn < turns {
-            turn += 1;
-            std::hint::spin_loop();
+            patience.renew();
         } else {
-            std::thread::yield_now();
+            patience.wait(std::thread::sleep);
         }
     }
 }
@@ -192,6 +204,17 @@ pub fn leave(code: i32) {
     if is_running() {
         // SAFETY: nothing is run any more.
         unsafe { libc::_exit(code) }
+    }
+}
+
+/// Ends this process with this code after [`LAST`], if MPI runs.
+pub fn leave_soon(code: i32) {
+    if is_running() {
+        std::thread::spawn(move || {
+            std::thread::sleep(LAST);
+            // SAFETY: nothing is run any more but MPI's end.
+            unsafe { libc::_exit(code) }
+        });
     }
 }
 

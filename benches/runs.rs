@@ -1,0 +1,82 @@
+//! What the benches of whole runs share: workloads, arguments, and running mcpsim in a process of its own.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A described workload: a name and options.
+#[derive(Clone, Copy)]
+pub struct Work {
+    pub name: &'static str,
+    pub options: &'static str,
+}
+
+const fn work(name: &'static str, options: &'static str) -> Work {
+    Work { name, options }
+}
+
+pub const HALO: Work = work(
+    "halo, 4096 ranks, 6 neighbours",
+    "--nct 256,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=150",
+);
+pub const HALO_8_KIB: Work = work(
+    "the same, 8 KiB: half rendezvous",
+    "--nct 256,2,8 workloads/halo3d.toml --set app.bytes=8KiB --set app.iterations=150",
+);
+pub const HALO_65536: Work =
+    work("halo, 65536 ranks", "--nct 4096,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=10");
+pub const HALO_1048576: Work =
+    work("halo, 1048576 ranks", "--nct 65536,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=2");
+pub const ALLTOALL: Work = work(
+    "pairwise alltoall, 1024 ranks, 1 KB",
+    "--nct 64,2,8 workloads/alltoall.toml --set app.iterations=3 --set app.bytes=1000 \
+     --set platform.collectives.alltoall=[{algorithm=\"pairwise\"}]",
+);
+
+/// What every bench runs on: load law `share` at every level, so that each message meets a port.
+const SHARED: &str =
+    "--set platform.intra_cmp.law=share --set platform.inter_cmp.law=share --set platform.inter_node.law=share";
+
+/// What the bench was asked for.
+pub struct Asked {
+    filter: Option<String>,
+    /// Pairs of runs a row.
+    pub runs: usize,
+}
+
+impl Asked {
+    /// `[FILTER] [--runs N]`, or so many runs.
+    pub fn or(runs: usize) -> Asked {
+        let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+        let at = args.iter().position(|arg| arg == "--runs");
+        let runs = at.map_or(runs, |at| args[at + 1].parse().expect("a number of runs"));
+        Asked { filter: args.into_iter().next().filter(|arg| !arg.starts_with('-')), runs }
+    }
+
+    /// Whether a row is asked for.
+    pub fn for_row(&self, name: &str) -> bool {
+        self.filter.as_ref().is_none_or(|filter| name.contains(filter))
+    }
+}
+
+/// The Outcome of `work`, simulated by `command` with further options, and what it says of the host.
+pub fn run(mut command: Command, work: Work, options: &[&str]) -> (Value, Value) {
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--quiet", "--json", "-"]).args(options);
+    command.args(SHARED.split_whitespace()).args(work.options.split_whitespace());
+    let output = command.output().expect("mcpsim starts");
+    assert!(output.status.success(), "{}: {}", work.name, String::from_utf8_lossy(&output.stderr));
+    let mut outcome: Value = serde_json::from_slice(&output.stdout).expect("an Outcome");
+    let host = outcome.as_object_mut().expect("an object").remove("host").expect("a host");
+    (outcome, host)
+}
+
+/// Messages a second, in millions.
+pub fn rate(host: &Value) -> f64 {
+    host["messages_per_s"].as_f64().expect("a rate") / 1e6
+}
+
+/// The one in the middle.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,98 @@
+//! What the engine sees of a program that runs ahead, the engine's part being played by the tests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+use crate::rank::call::{Data, SendMode, Source, TagPattern};
+
+/// Sends so many messages to itself, receives them, and says how far it is.
+struct Talker {
+    messages: u32,
+    calls: Arc<AtomicU32>,
+}
+
+const PATTERN: Pattern = Pattern { from: Source::Rank(0), context: 0, tag: TagPattern::Tag(3), capacity: Bytes::MAX };
+
+impl Program for Talker {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        if let ReplyKind::Completed([completion]) = reply.kind {
+            let data = completion.payload.take().unwrap();
+            assert_eq!(data[..], (call - self.messages - 1).to_le_bytes());
+        }
+        if call < self.messages {
+            let payload = Some(Box::new(call.to_le_bytes().to_vec()));
+            let (size, mode) = (Bytes::new(4), SendMode::Buffered);
+            Call::Send(Message { to: 0, context: 0, tag: 3, size, mode, payload })
+        } else if call < 2 * self.messages {
+            Call::Recv(PATTERN)
+        } else {
+            Call::Finish
+        }
+    }
+}
+
+fn ahead(messages: u32) -> (Ahead, Arc<AtomicU32>) {
+    let calls = Arc::new(AtomicU32::new(0));
+    let program = Box::new(Talker { messages, calls: calls.clone() });
+    (Ahead::new(program, 0, Arc::new(Post::new(1))), calls)
+}
+
+/// Answers `call` as the engine does, which matches messages in the order sent.
+fn answered(ahead: &mut Ahead, call: Call, tickets: &mut VecDeque<Data>) -> Call {
+    let clock = SimTime::ZERO;
+    match call {
+        Call::Send(message) => {
+            tickets.extend(message.payload);
+            ahead.next(Reply { clock, kind: ReplyKind::Done })
+        }
+        Call::Recv(_) => {
+            let size = Bytes::new(4);
+            let completion =
+                Completion { index: 0, source: 0, tag: 3, size, payload: tickets.pop_front(), cancelled: false };
+            ahead.next(Reply { clock, kind: ReplyKind::Completed(&mut [completion]) })
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_program_is_no_more_calls_ahead_than_may_wait_and_goes_on_as_they_are_taken() {
+    let messages = 10_000;
+    let (mut ahead, calls) = ahead(messages);
+    let bell = Arc::new(Bell::default());
+    ahead.attach(&bell);
+    let mut call = ahead.next(Reply { clock: SimTime::ZERO, kind: ReplyKind::Begin });
+    let (mut tickets, mut taken) = (VecDeque::new(), 1);
+    let mut rung = 0;
+    while !matches!(call, Call::Finish) {
+        let made = calls.load(Ordering::Relaxed) as usize;
+        assert!(made >= taken && made - taken < MOST_QUEUED, "{made} made, {taken} taken");
+        if let Some(rank) = bell.answer() {
+            assert_eq!(rank, 0);
+            ahead.run_ahead();
+            assert_eq!(calls.load(Ordering::Relaxed) as usize, (taken + MOST_QUEUED).min(2 * messages as usize + 1));
+            rung += 1;
+        }
+        call = answered(&mut ahead, call, &mut tickets);
+        taken += 1;
+    }
+    assert_eq!(taken, 2 * messages as usize + 1);
+    assert!(rung >= 4, "the bell rings while half of them wait");
+}
+
+#[test]
+#[should_panic(expected = "the engine matched another message than the program was given")]
+fn an_engine_that_matches_otherwise_is_noticed() {
+    let (mut ahead, _) = ahead(2);
+    let mut call = ahead.next(Reply { clock: SimTime::ZERO, kind: ReplyKind::Begin });
+    let mut tickets = VecDeque::new();
+    for _ in 0..3 {
+        call = answered(&mut ahead, call, &mut tickets);
+        if tickets.len() == 2 {
+            tickets.swap(0, 1);
+        }
+    }
+    panic!("went on with {call:?}");
+}
