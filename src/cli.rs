@@ -76,9 +76,10 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
         let brief: Option<Brief> = processes.broadcast(|| None);
         if let Some(brief) = brief {
             // Whatever goes wrong is said by the first process.
+            let recorded = brief.recorded;
             let _ = brief
                 .open()
-                .and_then(|configuration| predict(&Asked { configuration, recorded: false, outputs: None }, processes));
+                .and_then(|configuration| predict(&Asked { configuration, recorded, outputs: None }, processes));
         }
         return Ok(Exit::Predicted.code());
     }
@@ -135,9 +136,6 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
         }
         Parsed::Run(args) => args,
     };
-    if args.record.is_some() {
-        alone("--record")?;
-    }
     let configuration = Configuration::load(&args)?;
     if args.show_config {
         return output::print(&configuration.to_toml()?).map(done);
@@ -146,8 +144,9 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?
         .with_timeline(args.timeline.as_deref())?
         .and_trace(args.record.as_deref())?;
-    let brief = several.then(|| Brief::of(&configuration)).transpose()?;
-    let asked = Asked { configuration, recorded: args.record.is_some(), outputs: Some(outputs) };
+    let recorded = args.record.is_some();
+    let brief = several.then(|| Brief::of(&configuration, recorded)).transpose()?;
+    let asked = Asked { configuration, recorded, outputs: Some(outputs) };
     Ok(Todo::Run(Box::new(asked), brief))
 }
 

@@ -16,10 +16,10 @@
 //! |---|---|
 //! | receive from any | the source and tag that it got; as it was, if it got nothing |
 //! | test or iprobe that found nothing | a poll, or a look at no cost |
-//! | test that completed requests | a look, and a wait for those |
-//! | iprobe that found a message | a look, and a probe for that |
+//! | test that completed requests | a test of those, and a wait for them where they are not complete yet |
+//! | iprobe that found a message | an iprobe for that, and a probe where it has not come yet |
 //! | waitany | a wait for the one that was complete |
-//! | cancel | the withdrawing of a receive that nothing matches, or a look |
+//! | cancel | the withdrawing of a receive that nothing matches, or a test of nothing |
 //! | idle | the same |
 //! | answers to what was served | the n-th answers to each sender |
 //!
@@ -28,7 +28,7 @@
 //! for which it waits where the program did. Sends whose completion the program did not wait for with the engine are
 //! waited for at the end.
 //!
-//! # Format, version 1
+//! # Format, version 2
 //!
 //! `MCPSIM`, 0, `T`; the version (4 bytes); the body's length and its checksum (8 bytes each), little-endian; the body.
 //! The checksum is FNV-1a of 64 bits over words of 8 bytes, and over the rest byte by byte. In the body, *numbers* have
@@ -70,13 +70,13 @@ pub use count::Counts;
 pub use describe::{head, info, stats};
 pub use header::Header;
 pub use read::{Trace, is_trace};
-pub use record::{Recorder, Recording};
+pub use record::{Portion, Recorder, Recording};
 pub use replay::Replay;
 
 /// How a trace begins.
 const MAGIC: &[u8; 8] = b"MCPSIM\x00T";
 /// The version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Why there is no trace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,6 +17,8 @@ mod programs;
 #[allow(dead_code)]
 #[path = "support/real.rs"]
 mod real;
+#[path = "mpirun/recordings.rs"]
+mod recordings;
 #[allow(dead_code)]
 #[path = "support/binary.rs"]
 mod support;

@@ -66,7 +66,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// A file with this body, its length and checksum right.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let mut file = b"MCPSIM\0T".to_vec();
-    file.extend(1u32.to_le_bytes());
+    file.extend(2u32.to_le_bytes());
     file.extend((body.len() as u64).to_le_bytes());
     file.extend(checksum(body).to_le_bytes());
     file.extend(body);
@@ -120,7 +120,7 @@ fn a_flipped_bit_is_noticed() {
     let file = everything();
     for (at, expected) in [
         (3, "no trace: it does not begin like one"),
-        (8, "version 0 of the format: this mcpsim reads version 1"),
+        (8, "version 3 of the format: this mcpsim reads version 2"),
         (20, "its checksum does not agree with its content"),
         (FRONT + 2, "its checksum does not agree with its content"),
         (file.len() - 1, "its checksum does not agree with its content"),

@@ -78,12 +78,15 @@ pub(super) struct Brief {
     host_profile: bool,
     critical_path: bool,
     timeline: bool,
+    /// Whether a trace is wanted.
+    pub recorded: bool,
     /// The ranks' places, where a file has them.
     sites: Option<Vec<Site>>,
 }
 
 impl Brief {
-    pub fn of(configuration: &Configuration) -> Result<Brief, Failure> {
+    /// Of a run that is `recorded` or not.
+    pub fn of(configuration: &Configuration, recorded: bool) -> Result<Brief, Failure> {
         let mut tables = configuration.tables()?;
         let sites = match &configuration.settings.placement {
             PlacementChoice::File(path) => match Placement::read(path)? {
@@ -104,6 +107,7 @@ impl Brief {
             host_profile: settings.host_profile,
             critical_path: settings.critical_path,
             timeline: settings.timeline,
+            recorded,
             sites,
         })
     }
@@ -184,7 +188,7 @@ mod tests {
         let line = ["mcpsim", "--nct", "2,1,2", "--ranks", "2", "--set", "app.n=3", "--placement", &places, &app];
         let Ok(Parsed::Run(args)) = parse(line.map(OsString::from).to_vec()) else { panic!() };
         let configuration = Configuration::load(&args).unwrap();
-        let brief = Brief::of(&configuration).unwrap();
+        let brief = Brief::of(&configuration, false).unwrap();
         std::fs::remove_file(path("places")).unwrap();
         std::fs::remove_file(path("app.toml")).unwrap();
         let other = brief.open().unwrap();

@@ -29,6 +29,7 @@ pub(super) fn run<P: Program>(
     }
     let recording = Arc::new(Recording::new(header.ranks));
     let ran = simulation.run_in(processes, screen, |rank| recording.wrap(rank, make(rank)), progress);
+    processes.gather(recording.give()).into_iter().for_each(|portion| recording.take_in(portion));
     let Some(outcome) = concluded(ran, processes)? else { return Ok(None) };
     let bytes = recording.finish(header).map_err(|error| Failure::bad_input(format!("--record: {error}")))?;
     Ok(Some((outcome, Some(bytes))))

@@ -1,6 +1,8 @@
 //! What a rank did, as the trace's table of operations holds it: relative, so that ranks and iterations that did the same
 //! share an entry.
 
+use serde::{Deserialize, Serialize};
+
 use super::TraceError;
 use super::bytes::{Reader, put};
 use crate::rank::{Context, SendMode, Tag};
@@ -14,7 +16,7 @@ pub(super) const LISTED_SIZE: u64 = u64::MAX;
 pub(super) const NOWHERE: Context = Context::MAX - 1;
 
 /// To what a tag is relative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Origin {
     /// To 0.
     Zero,
@@ -25,14 +27,14 @@ pub(super) enum Origin {
 }
 
 /// A tag, relative to an origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct TagRef {
     pub origin: Origin,
     pub offset: Tag,
 }
 
 /// Another rank's end of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct End {
     /// Its rank less this rank, modulo the number of ranks; or [`LISTED_PEER`].
     pub peer: u32,
@@ -41,7 +43,7 @@ pub(super) struct End {
 }
 
 /// A message to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub to: End,
     /// Its bytes, or [`LISTED_SIZE`].
@@ -50,7 +52,7 @@ pub(super) struct Sent {
 }
 
 /// [`SendMode`], to be compared and hashed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Mode {
     Standard,
     Synchronous,
@@ -78,7 +80,7 @@ impl From<Mode> for SendMode {
 }
 
 /// An operation of a task. Requests are the task's own small numbers (slots).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Op {
     /// Computes so long.
     Compute(SimSpan),
@@ -105,12 +107,16 @@ pub(super) enum Op {
     WaitOne(u32),
     /// A poll that found nothing.
     Poll,
-    /// The same at no cost, or a look that found something.
+    /// The same at no cost.
     Look,
+    /// A test that completed the requests of these slots; of no slots, one that completed sends that were eager.
+    Test(Box<[u32]>),
     Idle(SimSpan),
     /// Withdraws a receive, if the next late value says so.
     Cancel(u32),
     Probe(End),
+    /// An iprobe that found this message.
+    Iprobe(End),
     /// Starts the strand that the next late value names.
     Start(u32),
     /// Enters the collective of this name.
@@ -141,9 +147,11 @@ impl Op {
             Op::Wait(..) => "wait",
             Op::WaitOne(_) => "waitany",
             Op::Poll | Op::Look => "poll",
+            Op::Test(_) => "test",
             Op::Idle(_) => "idle",
             Op::Cancel(_) => "cancel",
             Op::Probe(_) => "probe",
+            Op::Iprobe(_) => "iprobe",
             Op::Start(_) => "start",
             Op::Enter(_) => "enter",
             Op::Leave => "leave",
@@ -196,8 +204,7 @@ impl Op {
             Op::Wait(slots, eager) => {
                 kind(9);
                 put(out, (*eager).into());
-                put(out, slots.len() as u64);
-                slots.iter().for_each(|&slot| put(out, slot.into()));
+                put_slots(out, slots);
             }
             Op::WaitOne(slot) => {
                 kind(10);
@@ -235,6 +242,14 @@ impl Op {
                 kind(21);
                 put(out, (*step).into());
             }
+            Op::Test(slots) => {
+                kind(22);
+                put_slots(out, slots);
+            }
+            Op::Iprobe(end) => {
+                kind(23);
+                put_end(out, end, 0);
+            }
         }
     }
 
@@ -258,8 +273,7 @@ impl Op {
             }
             9 => {
                 let eager = reader.word("a number of sends")?;
-                let count = reader.count("a number of slots")?;
-                Op::Wait((0..count).map(|_| slot(reader)).collect::<Result<_, _>>()?, eager)
+                Op::Wait(read_slots(reader)?, eager)
             }
             10 => Op::WaitOne(slot(reader)?),
             11 => Op::Poll,
@@ -273,9 +287,21 @@ impl Op {
             19 => Op::Yield,
             20 => Op::TagsPointToPoint(reader.word("a step of tags")?),
             21 => Op::TagsCollective(reader.word("a step of tags")?),
-            kind => return Err(reader.error(format_args!("expected a kind of operation up to 21; found {kind}"))),
+            22 => Op::Test(read_slots(reader)?),
+            23 => Op::Iprobe(read_end(reader, ranks)?.0),
+            kind => return Err(reader.error(format_args!("expected a kind of operation up to 23; found {kind}"))),
         })
     }
+}
+
+fn put_slots(out: &mut Vec<u8>, slots: &[u32]) {
+    put(out, slots.len() as u64);
+    slots.iter().for_each(|&slot| put(out, slot.into()));
+}
+
+fn read_slots(reader: &mut Reader<'_>) -> Result<Box<[u32]>, TraceError> {
+    let count = reader.count("a number of slots")?;
+    (0..count).map(|_| reader.word("a slot")).collect()
 }
 
 /// Flags of an [`End`]: where its tag and its peer are, and two bits of the operation.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::fold::LONGEST;
 use super::op::{End, Sent};
@@ -22,8 +23,12 @@ pub struct Recording {
     logs: Vec<Mutex<Option<RankLog>>>,
 }
 
+/// What some ranks of a run did.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Portion(Vec<(Rank, RankLog)>);
+
 /// What a rank did.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RankLog {
     pub main: TaskLog,
     pub strands: Arc<Mutex<Strands>>,
@@ -32,9 +37,10 @@ pub(super) struct RankLog {
 }
 
 /// The strands of a rank: equal ones are kept once.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Strands {
     pub logs: Vec<Arc<TaskLog>>,
+    #[serde(skip)]
     numbers: FxHashMap<Arc<TaskLog>, u32>,
     /// By the number of the strand: its log and its first tag. Absent while it has not ended.
     pub ended: Vec<Option<(u32, Tag)>>,
@@ -42,9 +48,10 @@ pub(super) struct Strands {
 }
 
 /// The messages that a rank served, by their senders: runs of equal answers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ServedLog {
     pub answers: Vec<Vec<Sent>>,
+    #[serde(skip)]
     numbers: FxHashMap<Vec<Sent>, u32>,
     pub runs: BTreeMap<Rank, Vec<(u32, u64)>>,
 }
@@ -71,6 +78,17 @@ impl Recording {
     /// What each rank did; the programs must have been dropped.
     pub(super) fn take(&self) -> Vec<Option<RankLog>> {
         self.logs.iter().map(|log| lock(log).take()).collect()
+    }
+
+    /// Gives away what the ranks did whose programs ran here and have been dropped.
+    pub fn give(&self) -> Portion {
+        let logs = (0..).zip(self.take());
+        Portion(logs.filter_map(|(rank, log)| Some((rank, log?))).collect())
+    }
+
+    /// Takes in what other ranks of the same run did.
+    pub fn take_in(&self, portion: Portion) {
+        portion.0.into_iter().for_each(|(rank, log)| *lock(&self.logs[rank as usize]) = Some(log));
     }
 }
 

@@ -11,8 +11,8 @@ use super::late::{self, Late};
 use super::op::{End, LISTED_PEER, LISTED_SIZE, NOWHERE, Op, Origin, Sent};
 use super::read::{Runs, Trace};
 use crate::rank::{
-    COMPLETE, Call, Context, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId,
-    Requests, SERVICE, Served, Source, Tag, TagPattern, Which,
+    COMPLETE, Call, Completion, Context, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind,
+    RequestId, Requests, SERVICE, Served, Source, Tag, TagPattern, Which,
 };
 use crate::units::{Bytes, SimSpan};
 
@@ -44,8 +44,7 @@ struct State {
     rank: Rank,
     number: u32,
     depth: u8,
-    /// The sends that the last call looked at are at the front of `sends`.
-    looking: bool,
+    asked: Asked,
     /// Where the next request goes.
     starting: u32,
     cursor: Cursor,
@@ -63,6 +62,17 @@ struct State {
     /// Sends that were eager when recorded, in order; neighbours that are eager here too are counted together.
     sends: SmallVec<[(RequestId, u32); 1]>,
     calls: u64,
+}
+
+/// What the last call asked that may have been answered otherwise when it was recorded.
+enum Asked {
+    Nothing,
+    /// Whether sends are done; they are at the front of `sends`.
+    Sends,
+    /// Whether these are complete, which they were.
+    Test(Box<Requests>),
+    /// Whether there is such a message, which there was.
+    Iprobe(Pattern),
 }
 
 /// What is left to be served: for each sender its place in the runs, and how far it is in that.
@@ -131,10 +141,10 @@ impl Program for TaskReplay {
         let TaskReplay { trace, state } = self;
         match reply.kind {
             ReplyKind::Started(id) => state.started(id),
-            ReplyKind::Completed(done) if state.looking => {
-                state.looking = false;
-                // From the back, so that those before keep their places.
-                done.iter().rev().for_each(|one| _ = state.sends.remove(one.index as usize));
+            ReplyKind::Completed(done) if !matches!(state.asked, Asked::Nothing) => {
+                if let Some(wait) = state.answered(done) {
+                    return wait;
+                }
             }
             _ => {}
         }
@@ -158,7 +168,7 @@ impl State {
             rank,
             number,
             depth,
-            looking: false,
+            asked: Asked::Nothing,
             starting: NOTHING,
             cursor: Cursor::new(trace.codes[task.code as usize].clone()),
             spans: task.spans,
@@ -217,9 +227,15 @@ impl State {
                 Op::Wait(slots, eager) => return Call::Complete(attempt!(self.waited(slots, *eager))),
                 Op::WaitOne(slot) => return Call::WaitAny(Requests::from_slice(&[attempt!(self.free(*slot))])),
                 Op::Poll => return Call::Test { requests: Requests::new(), which: Which::Some, poll: true },
-                Op::Look => return look(),
+                Op::Look => return Call::Test { requests: Requests::new(), which: Which::Some, poll: false },
+                Op::Test(slots) => return attempt!(self.test(slots)),
                 Op::Idle(span) => return Call::Idle(*span),
                 Op::Probe(end) => return Call::Probe(attempt!(self.pattern(trace, end))),
+                Op::Iprobe(end) => {
+                    let pattern = attempt!(self.pattern(trace, end));
+                    self.asked = Asked::Iprobe(pattern);
+                    return Call::Iprobe(pattern);
+                }
                 Op::Enter(name) => return Call::Enter(trace.known[*name as usize]),
                 Op::Leave => return Call::Leave,
                 Op::Yield => return Call::Yield,
@@ -388,10 +404,34 @@ impl State {
         Ok(requests)
     }
 
+    /// A test that completed these slots.
+    fn test(&mut self, slots: &[u32]) -> Step {
+        if slots.is_empty() {
+            return Ok(look());
+        }
+        let requests = slots.iter().map(|&slot| self.free(slot)).collect::<Step<Requests>>()?;
+        self.asked = Asked::Test(Box::new(requests.clone()));
+        Ok(Call::Test { requests, which: Which::All, poll: false })
+    }
+
+    /// What was asked has been answered. Gives the wait for what was there when it was recorded and is not there yet.
+    fn answered(&mut self, done: &[Completion]) -> Option<Call> {
+        match std::mem::replace(&mut self.asked, Asked::Nothing) {
+            Asked::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
+            Asked::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
+            Asked::Sends => {
+                // From the back, so that those before keep their places.
+                done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));
+                None
+            }
+            _ => None,
+        }
+    }
+
     /// Looks which sends are done that no wait has asked for: they may become many.
     #[cold]
     fn look_at_sends(&mut self) -> Call {
-        self.looking = true;
+        self.asked = Asked::Sends;
         let requests = self.sends.iter().map(|(id, _)| *id).collect();
         Call::Test { requests, which: Which::Some, poll: false }
     }
@@ -414,9 +454,9 @@ impl State {
     }
 }
 
-/// To see what is there by now, which takes no time.
+/// To see at the time of the clock what is there anyway.
 fn look() -> Call {
-    Call::Test { requests: Requests::new(), which: Which::Some, poll: false }
+    Call::Test { requests: Requests::from_slice(&[COMPLETE]), which: Which::Some, poll: false }
 }
 
 /// The next of the numbers at `range`.

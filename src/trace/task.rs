@@ -4,6 +4,7 @@
 //! completed, whether a receive was withdrawn.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use super::bytes::put;
 use super::fold::Folder;
@@ -23,7 +24,7 @@ const SIZES: usize = 256;
 const OPS: usize = 8192;
 
 /// What a task did.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct TaskLog {
     /// The operations by number.
     pub ops: Vec<Op>,
@@ -46,7 +47,7 @@ pub(super) struct TaskLog {
 }
 
 /// What is known only after an operation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Late {
     /// The peer and tag of a receive from any; `None` if it got nothing.
     Got(Option<(u32, Tag)>),
@@ -237,7 +238,7 @@ impl TaskRecorder {
             (Asked::WaitAny(requests), ReplyKind::Completed([completion])) => {
                 let id = requests[completion.index as usize];
                 match id {
-                    COMPLETE => self.push(Op::Look),
+                    COMPLETE => self.push(Op::Test(Box::default())),
                     id => {
                         if let Some(slot) = self.end(id, Some(completion)) {
                             self.push(Op::WaitOne(slot));
@@ -247,16 +248,10 @@ impl TaskRecorder {
             }
             (Asked::Test(_, poll), ReplyKind::Completed([])) => self.push(if poll { Op::Poll } else { Op::Look }),
             (Asked::Test(requests, _), ReplyKind::Completed(completions)) => {
-                self.push(Op::Look);
-                let ended = completions.iter().filter_map(|completion| {
-                    let id = requests[completion.index as usize];
-                    if id == COMPLETE { None } else { Some((id, completion)) }
-                });
-                let ended: Vec<_> = ended.collect();
-                let slots: Vec<u32> = ended.into_iter().filter_map(|(id, it)| self.end(id, Some(it))).collect();
-                if !slots.is_empty() {
-                    self.push(Op::Wait(slots.into(), 0));
-                }
+                let ended = completions.iter().map(|completion| (requests[completion.index as usize], completion));
+                let ended = ended.filter(|&(id, _)| id != COMPLETE);
+                let slots: Vec<u32> = ended.filter_map(|(id, it)| self.end(id, Some(it))).collect();
+                self.push(Op::Test(slots.into()));
             }
             (Asked::Probe(pattern), ReplyKind::Completed([completion])) => {
                 let end = self.got(&pattern, completion);
@@ -264,9 +259,8 @@ impl TaskRecorder {
             }
             (Asked::Iprobe(_), ReplyKind::Completed([])) => self.push(Op::Poll),
             (Asked::Iprobe(pattern), ReplyKind::Completed([completion])) => {
-                self.push(Op::Look);
                 let end = self.got(&pattern, completion);
-                self.push(Op::Probe(end));
+                self.push(Op::Iprobe(end));
             }
             (asked, reply) => self.fault = Some(format!("{asked:?} was answered by {reply:?}")),
         }
@@ -404,7 +398,7 @@ impl TaskRecorder {
     }
 
     fn cancel(&mut self, id: RequestId) {
-        let Some(&slot) = self.by_request.get(&id) else { return self.push(Op::Look) };
+        let Some(&slot) = self.by_request.get(&id) else { return self.push(Op::Test(Box::default())) };
         self.log.late.push(Late::Withdrawn(false));
         let place = self.log.late.len() - 1;
         if let Some(slot) = &mut self.slots[slot as usize] {
