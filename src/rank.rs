@@ -3,11 +3,13 @@
 //! Ranks, tags and contexts are world-wide numbers here; communicators are `mpi`'s business.
 
 mod ahead;
+mod ask;
 mod call;
 mod fiber;
 mod matcher;
 
 pub use ahead::{Ahead, Bell, CARRIED, Letter, Post};
+pub use ask::{Asked, Simulator};
 pub use call::{
     COMPLETE, Call, CallSite, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program, ProgramError,
     Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern, Which,

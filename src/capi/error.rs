@@ -1,14 +1,19 @@
 //! Errors of MPI functions (MPI-3.1, chapter 8): what went wrong, and whose error handler hears of it.
 
 use std::ffi::c_int;
+use std::ops::Deref;
 
 use super::abi::{self, Handle};
 use super::datatype::TypeError;
 use super::fault::Fault;
 
-/// Why an MPI function failed.
+/// Why an MPI function failed. Behind a pointer, since what does not fail gives results of the same size.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MpiError {
+pub struct MpiError(Box<Reason>);
+
+/// The class, the text and the object of an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
     /// The error class or, of user-made errors, the code.
     pub class: c_int,
     /// What was found and what was expected; for people.
@@ -35,18 +40,34 @@ pub type MpiResult<T = ()> = Result<T, MpiError>;
 
 impl MpiError {
     /// An error of `class`.
+    #[cold]
     pub fn new(class: c_int, what: impl Into<String>) -> Self {
-        MpiError { class, what: what.into(), on: On::World }
+        MpiError(Box::new(Reason { class, what: what.into(), on: On::World }))
+    }
+
+    /// The same on `on`.
+    pub fn on(self, on: On) -> Self {
+        let mut error = self;
+        error.0.on = on;
+        error
     }
 
     /// The same on communicator `comm`.
     pub fn on_comm(self, comm: Handle) -> Self {
-        MpiError { on: On::Comm(comm), ..self }
+        self.on(On::Comm(comm))
     }
 
     /// The same on window `win`.
     pub fn on_win(self, win: Handle) -> Self {
-        MpiError { on: On::Win(win), ..self }
+        self.on(On::Win(win))
+    }
+}
+
+impl Deref for MpiError {
+    type Target = Reason;
+
+    fn deref(&self) -> &Reason {
+        &self.0
     }
 }
 

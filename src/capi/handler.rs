@@ -148,7 +148,7 @@ impl Process {
     /// An error goes to the handler it belongs to: what the function then returns.
     #[cold]
     pub fn raise(&self, error: MpiError) -> c_int {
-        let MpiError { class, what, on } = error;
+        let (class, what, on) = (error.class, &error.what, error.on);
         if on == On::Nobody {
             return class;
         }

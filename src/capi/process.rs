@@ -246,26 +246,35 @@ impl Process {
     #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
-        // SAFETY: the location is the thread's own.
-        let errno = unsafe { *libc::__errno_location() };
-        // SAFETY: the gate is that of the fiber this code runs in.
-        let result = unsafe { &*self.gate.get() }.call(call, |reply| {
+        self.charged_gate().call(call, |reply| {
             self.clock.set(reply.clock);
             take(reply)
-        });
-        // SAFETY: as above; the rank may run on another thread now.
-        unsafe { *libc::__errno_location() = errno };
-        result
+        })
+    }
+
+    /// The way out of the task that runs, after the local execution block before the call has been charged: here, if calls are
+    /// answered on the spot, and by [`super::program::RealProgram`] otherwise.
+    #[inline(always)]
+    fn charged_gate(&self) -> &Gate<'static> {
+        // SAFETY: the gate is that of the fiber this code runs in.
+        let gate = unsafe { &*self.gate.get() };
+        if gate.asks() {
+            let charge = self.take_charge();
+            if charge > SimSpan::ZERO {
+                gate.call(Call::Compute(charge), |_| ());
+            }
+        }
+        gate
     }
 
     /// Asks the engine for what gives only `Done`.
-    #[inline]
+    #[inline(always)]
     pub fn call_done(&self, call: Call) {
         self.call(call, |_| ());
     }
 
     /// Asks the engine to start something.
-    #[inline]
+    #[inline(always)]
     pub fn call_start(&self, call: Call) -> RequestId {
         self.call(call, |reply| match reply.kind {
             ReplyKind::Started(id) => id,
@@ -353,8 +362,7 @@ impl Process {
         if running {
             self.timer.stop();
         }
-        // SAFETY: the gate is that of the fiber this code runs in.
-        unsafe { &*self.gate.get() }.call(Call::Compute(SimSpan::ZERO), |reply| self.clock.set(reply.clock));
+        self.charged_gate().call(Call::Compute(SimSpan::ZERO), |reply| self.clock.set(reply.clock));
         if running {
             self.timer.start();
         }

@@ -9,7 +9,7 @@ use super::crash::{self, Ground};
 use super::job::{self, Job};
 use super::process::{Process, Stage, run_as, run_as_nobody};
 use super::window;
-use crate::rank::{Call, FailureKind, Fiber, Gate, Message, Program, ProgramError, Rank, Reply, Served};
+use crate::rank::{Call, FailureKind, Fiber, Gate, Message, Program, ProgramError, Rank, Reply, Served, Simulator};
 use crate::units::SimSpan;
 
 /// A rank of a real program.
@@ -70,21 +70,24 @@ impl Drop for RealProgram {
     }
 }
 
-impl Program for RealProgram {
-    fn next(&mut self, reply: Reply<'_>) -> Call {
+impl RealProgram {
+    /// Runs the rank's code, in `resume`, up to a call for the engine.
+    #[inline(always)]
+    fn run(&mut self, resume: impl FnOnce(&mut Fiber) -> Option<Call>) -> Option<Call> {
         if let Some(call) = self.held.take() {
-            return call;
+            return Some(call);
         }
         if !self.begun
             && let Err(failure) = self.begin()
         {
-            return failure;
+            return Some(failure);
         }
         crash::ready();
         let fiber = self.fiber.as_mut().expect("a rank that has ended is asked for nothing");
         run_as(&self.process);
-        let call = fiber.next(reply);
+        let call = resume(fiber);
         run_as_nobody();
+        let call = call?;
         if let Call::Finish | Call::Fail(_) = call {
             self.fiber = None;
             self.process.ground.replace(None);
@@ -92,9 +95,19 @@ impl Program for RealProgram {
         let charge = self.process.take_charge();
         if charge > SimSpan::ZERO {
             self.held = Some(call);
-            return Call::Compute(charge);
+            return Some(Call::Compute(charge));
         }
-        call
+        Some(call)
+    }
+}
+
+impl Program for RealProgram {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        self.run(|fiber| Some(fiber.next(reply))).expect("without anybody to ask, calls are given")
+    }
+
+    fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
+        self.run(|fiber| fiber.next_asking(reply, simulator))
     }
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {

@@ -76,6 +76,23 @@ pub fn empty_status() -> Status {
     Status { source: abi::MPI_ANY_SOURCE, tag: abi::MPI_ANY_TAG, ..Status::default() }
 }
 
+/// Gives the status to the program if it wants it; the error field stays as it is (MPI-3.1, section 3.2.5). Field by field: what
+/// is read as a whole right after it was written in parts makes the processor wait for all that is still to be written.
+///
+/// # Safety
+/// `to` is MPI_STATUS_IGNORE or a status.
+#[inline(always)]
+pub unsafe fn put_status(to: *mut Status, status: Status) {
+    if to as usize != abi::MPI_STATUS_IGNORE {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*to).source = status.source;
+            (*to).tag = status.tag;
+            (*to).internal = status.internal;
+        }
+    }
+}
+
 impl Status {
     /// The bytes received.
     pub fn bytes(&self) -> u64 {
@@ -107,17 +124,21 @@ impl Request {
 }
 
 impl Target {
-    /// Stores what came; the error if it is more than there is room for.
+    /// Stores what came, and tells `status` of it; the error if it is more than there is room for.
     ///
     /// # Safety
-    /// The buffer has room for `count` elements of the datatype.
+    /// The buffer has room for `count` elements of the datatype, and `status` is MPI_STATUS_IGNORE or a status.
     #[inline]
-    pub unsafe fn store(&self, completion: &mut Completion, comm: &Comm) -> (Status, MpiResult) {
-        let mut status =
-            Status { source: comm.peer_number(completion.source), tag: completion.tag as c_int, ..Status::default() };
+    pub unsafe fn store(&self, completion: &mut Completion, comm: &Comm, status: *mut Status) -> MpiResult {
+        let (source, tag) = (comm.peer_number(completion.source), completion.tag as c_int);
+        let status_of = |bytes: u64, cancelled: bool| {
+            let [low, high] = [bytes as u32, (bytes >> 32) as u32].map(|half| half as c_int);
+            Status { source, tag, internal: [low, high, c_int::from(cancelled), 0, 0], ..Status::default() }
+        };
         if completion.cancelled {
-            status.set_cancelled(true);
-            return (status, Ok(()));
+            // SAFETY: the caller's promise.
+            unsafe { put_status(status, status_of(0, true)) };
+            return Ok(());
         }
         let room = self.datatype.size() * self.count;
         let size = completion.size.get() as usize;
@@ -130,17 +151,18 @@ impl Target {
         }
         if size > room {
             let what = format!(
-                "a message of {size} bytes from rank {} with tag {} came for a buffer of {room} bytes",
-                status.source, status.tag
+                "a message of {size} bytes from rank {source} with tag {tag} came for a buffer of {room} bytes"
             );
             result = Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(comm.handle));
         }
-        status.set_bytes(size.min(room) as u64);
-        (status, result)
+        // SAFETY: the caller's promise.
+        unsafe { put_status(status, status_of(size.min(room) as u64, false)) };
+        result
     }
 }
 
 /// A message to `to`.
+#[inline(always)]
 pub fn message_to(to: crate::rank::Rank, comm: &Comm, tag: c_int, data: Data, mode: crate::rank::SendMode) -> Message {
     Message {
         to,

@@ -4,7 +4,9 @@
 //! simulation are events at the times of its clock. Posting a receive is no event: which message it gets does not depend on
 //! when the simulator hears of it, since receives are kept in program order and messages in order of their heads.
 
-use crate::rank::{COMPLETE, Call, Program, Reply, ReplyKind, RequestId, Requests};
+use std::mem::take;
+
+use crate::rank::{Asked, COMPLETE, Call, Completion, Program, Reply, ReplyKind, RequestId, Requests, Simulator};
 use crate::units::SimTime;
 
 use super::clock::Spent;
@@ -22,6 +24,16 @@ use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 const STRETCH: u32 = 4096;
 const SEND_WEIGHT: u32 = 16;
 
+/// A task's turn: from what it waited for to its next wait.
+struct Turn<'t, 'd> {
+    shared: &'t mut Shared,
+    desk: &'t mut Desk<'d>,
+    task: u32,
+    stretch: u32,
+    /// Its clock has passed the limit.
+    over: bool,
+}
+
 /// Runs `task` from the reply `answer` until it waits, ends or fails.
 pub(super) fn run<P: Program + ?Sized>(
     program: &mut P,
@@ -31,39 +43,88 @@ pub(super) fn run<P: Program + ?Sized>(
     answer: Answer,
 ) {
     let mut answer = answer;
-    let mut stretch = 0;
-    loop {
-        let clock = shared.control(task).clock;
-        if clock > desk.limit {
-            desk.fail_by_time(shared.rank, program.position());
-            return;
+    let mut turn = Turn { shared, desk, task, stretch: 0, over: false };
+    while turn.is_in_time() {
+        let Some(mut call) = turn.next(program, answer) else { break };
+        if turn.desk.recording.marks > 0 && task == MAIN {
+            turn.shared.main.site = turn.desk.sites.number(program.site());
         }
+        match turn.make(&mut call) {
+            Some(next) => answer = next,
+            None => break,
+        }
+    }
+    if turn.over {
+        desk.fail_by_time(shared.rank, program.position());
+    }
+}
+
+impl Turn<'_, '_> {
+    #[inline(always)]
+    fn is_in_time(&mut self) -> bool {
+        self.over = self.shared.control(self.task).clock > self.desk.limit;
+        !self.over
+    }
+
+    /// Gives the program its reply and takes its next call; none if it waits for what it has asked for itself.
+    #[inline(always)]
+    fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
+        // Where calls are looked at, or the time between them, programs give each.
+        if self.desk.recording.marks > 0 || self.desk.meter.is_some() {
+            let Turn { shared, desk, task, .. } = self;
+            let clock = shared.control(*task).clock;
+            let reply = reply(clock, answer, &mut desk.completions);
+            return Some(match &mut desk.meter {
+                None => program.next(reply),
+                Some(meter) => meter.code(|| program.next(reply)),
+            });
+        }
+        let clock = self.shared.control(self.task).clock;
+        if !matches!(answer, Answer::Completed) {
+            return program.next_asking(&mut reply(clock, answer, &mut []), self);
+        }
+        // What the program asks for may complete before it gives the reply back.
+        let spare = std::mem::take(&mut self.desk.spare);
+        let mut completions = std::mem::replace(&mut self.desk.completions, spare);
+        let call = program.next_asking(&mut reply(clock, answer, &mut completions), self);
+        self.desk.spare = completions;
+        call
+    }
+
+    /// Makes a call: the answer, if there is one now.
+    #[inline(always)]
+    fn make(&mut self, call: &mut Call) -> Option<Answer> {
+        let Turn { shared, desk, task, stretch, .. } = self;
+        let task = *task;
         desk.handled += 1;
-        stretch += 1;
-        let call = next(program, desk, clock, answer);
-        if desk.recording.marks > 0 && task == MAIN {
-            shared.main.site = desk.sites.number(program.site());
-        }
+        *stretch += 1;
         let proceeds = match call {
             Call::Compute(span) => {
-                shared.spend(desk, task, Spent::Compute, span * u64::from(shared.sharing));
+                shared.spend(desk, task, Spent::Compute, *span * u64::from(shared.sharing));
                 Some(Answer::Done)
             }
             Call::Isend(message) => {
-                stretch += SEND_WEIGHT;
+                *stretch += SEND_WEIGHT;
                 Some(Answer::Started(start_send(shared, desk, task, message)))
             }
-            Call::Irecv(pattern) => Some(Answer::Started(post(shared, desk, task, pattern, clock))),
+            Call::Irecv(pattern) => {
+                let clock = shared.control(task).clock;
+                Some(Answer::Started(post(shared, desk, task, pattern, clock)))
+            }
             Call::Send(message) => {
-                stretch += SEND_WEIGHT;
+                *stretch += SEND_WEIGHT;
                 match start_send(shared, desk, task, message) {
                     COMPLETE => Some(Answer::Done),
                     id => wait_all(shared, desk, task, WaitKind::Send, Requests::from_slice(&[id])),
                 }
             }
-            Call::Recv(pattern) => recv(shared, desk, task, WaitKind::Recv, pattern, clock),
+            Call::Recv(pattern) => {
+                let clock = shared.control(task).clock;
+                recv(shared, desk, task, WaitKind::Recv, pattern, clock)
+            }
             Call::Exchange(message, pattern) => {
-                stretch += SEND_WEIGHT;
+                *stretch += SEND_WEIGHT;
+                let clock = shared.control(task).clock;
                 match start_send(shared, desk, task, message) {
                     COMPLETE => recv(shared, desk, task, WaitKind::Exchange, pattern, clock),
                     send => {
@@ -72,84 +133,101 @@ pub(super) fn run<P: Program + ?Sized>(
                     }
                 }
             }
-            Call::WaitAll(requests) => wait_all(shared, desk, task, WaitKind::WaitAll, requests),
-            Call::Complete(requests) => wait_all(shared, desk, task, WaitKind::Complete, requests),
+            Call::WaitAll(requests) => wait_all(shared, desk, task, WaitKind::WaitAll, take(requests)),
+            Call::Complete(requests) => wait_all(shared, desk, task, WaitKind::Complete, take(requests)),
             Call::WaitAny(requests) => {
-                wait_any(shared, desk, task, requests);
+                wait_any(shared, desk, task, take(requests));
                 None
             }
             Call::Test { requests, which, poll } => {
-                wait_for_own_time(shared, desk, task, Wait::Test { requests, which, poll });
+                let wait = Wait::Test { requests: take(requests), which: *which, poll: *poll };
+                wait_for_own_time(shared, desk, task, wait);
                 None
             }
             Call::Idle(span) => {
-                begin_idle(shared, desk, task, span);
+                begin_idle(shared, desk, task, *span);
                 None
             }
             Call::Cancel(id) => {
-                wait_for_own_time(shared, desk, task, Wait::Cancel(id));
+                wait_for_own_time(shared, desk, task, Wait::Cancel(*id));
                 None
             }
-            Call::Probe(pattern) => probe(shared, desk, task, pattern),
+            Call::Probe(pattern) => probe(shared, desk, task, *pattern),
             Call::Iprobe(pattern) => {
-                wait_for_own_time(shared, desk, task, Wait::Iprobe(pattern));
+                wait_for_own_time(shared, desk, task, Wait::Iprobe(*pattern));
                 None
-            }
-            Call::Start(strand) => {
-                stretch += SEND_WEIGHT;
-                desk.alone = false;
-                Some(Answer::Started(start_strand(shared, desk, task, strand)))
             }
             Call::Enter(name) => {
-                shared.control(task).collective = Some(name);
+                shared.control(task).collective = Some(*name);
                 Some(Answer::Done)
             }
             Call::Leave => {
                 shared.control(task).collective = None;
                 Some(Answer::Done)
             }
-            Call::Yield => {
-                stretch = STRETCH;
-                Some(Answer::Done)
+            last_of_turn => self.make_last(std::mem::replace(last_of_turn, Call::Yield)),
+        };
+        match proceeds {
+            // Completions do not outlive the moment, so that answer is given first.
+            Some(answer @ (Answer::Done | Answer::Started(_))) if self.stretch >= STRETCH => {
+                wait_for_own_time(self.shared, self.desk, task, Wait::Parked(answer));
+                None
+            }
+            proceeds if self.desk.failure.is_none() => proceeds,
+            _ => None,
+        }
+    }
+
+    /// Makes a call that ends the program's turn, at least for a moment.
+    fn make_last(&mut self, call: Call) -> Option<Answer> {
+        let Turn { shared, desk, task, stretch, .. } = self;
+        match call {
+            Call::Start(strand) => {
+                *stretch += SEND_WEIGHT;
+                desk.alone = false;
+                Some(Answer::Started(start_strand(shared, desk, *task, strand)))
             }
             Call::Finish => {
-                finish(shared, desk, task);
+                finish(shared, desk, *task);
                 None
             }
             Call::Fail(error) => {
+                let clock = shared.control(*task).clock;
                 desk.fail(RunError::Program { rank: shared.rank, clock, error: *error });
                 None
             }
-        };
-        match proceeds {
-            None => return,
-            // Completions do not outlive the moment, so that answer is given first.
-            Some(answer @ (Answer::Done | Answer::Started(_))) if stretch >= STRETCH => {
-                wait_for_own_time(shared, desk, task, Wait::Parked(answer));
-                return;
+            _ => {
+                *stretch = STRETCH;
+                Some(Answer::Done)
             }
-            Some(next) => answer = next,
-        }
-        if desk.failure.is_some() {
-            return;
         }
     }
 }
 
-/// Gives the program its reply and takes its next call.
-#[inline]
-fn next<P: Program + ?Sized>(program: &mut P, desk: &mut Desk<'_>, clock: SimTime, answer: Answer) -> Call {
+impl Simulator for Turn<'_, '_> {
+    fn ask(&mut self, call: &mut Call) -> Asked<'_> {
+        if let Call::Start(_) | Call::Finish | Call::Fail(_) | Call::Yield = call {
+            return Asked::Refused;
+        }
+        match self.make(call) {
+            Some(answer) if self.is_in_time() => {
+                let clock = self.shared.control(self.task).clock;
+                Asked::Replied(reply(clock, answer, &mut self.desk.completions))
+            }
+            _ => Asked::Waits,
+        }
+    }
+}
+
+#[inline(always)]
+fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Reply<'_> {
     let kind = match answer {
         Answer::Begin => ReplyKind::Begin,
         Answer::Done => ReplyKind::Done,
         Answer::Started(id) => ReplyKind::Started(id),
-        Answer::Completed => ReplyKind::Completed(&mut desk.completions),
+        Answer::Completed => ReplyKind::Completed(completions),
     };
-    let reply = Reply { clock, kind };
-    match &mut desk.meter {
-        None => program.next(reply),
-        Some(meter) => meter.code(|| program.next(reply)),
-    }
+    Reply { clock, kind }
 }
 
 /// Resumes a task whose wait is over.

@@ -63,6 +63,8 @@ pub(super) struct Desk<'a> {
     pub woken: Vec<u32>,
     /// The completions of the reply at hand; kept for its room.
     pub completions: Vec<Completion>,
+    /// Room for others while the program has those.
+    pub spare: Vec<Completion>,
     /// Per level: the least latency, and whether the law needs no port.
     pub least_latency: [SimSpan; 3],
     pub portless: [bool; 3],
@@ -120,6 +122,7 @@ impl<'a> Desk<'a> {
             failure: None,
             woken: Vec::new(),
             completions: Vec::new(),
+            spare: Vec::new(),
             least_latency: Level::ALL.map(|level| per_level(level).least_latency()),
             portless: Level::ALL.map(|level| per_level(level).law() == LoadLaw::Ideal),
             head_known: Level::ALL.map(|level| matches!(per_level(level).law(), LoadLaw::Ideal | LoadLaw::Share)),

@@ -15,9 +15,9 @@ use super::requests::{NOBODY, Request, RequestKind, RequestState};
 use super::state::{Answer, Arrived, Control, MAIN, Shared, Wait, WaitKind};
 use super::waits::{found, wait_all};
 
-/// Starts a send. Its request is [`COMPLETE`] if it is eager.
-pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, message: Message) -> RequestId {
-    let Message { to, context, tag, size, mode, payload } = message;
+/// Starts a send of `message`, whose payload it takes. Its request is [`COMPLETE`] if it is eager.
+pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, message: &mut Message) -> RequestId {
+    let &mut Message { to, context, tag, size, mode, .. } = message;
     let level = desk.level(shared.rank, to);
     let link = desk.network.link(level);
     let row = link.row(size);
@@ -31,7 +31,7 @@ pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, me
     let eager = eager || context == SERVICE;
     let rendezvous = (!eager).then(|| shared.requests.add(Request::send(to, tag, size, left)));
     let path = desk.paths.share(shared.control(task).path);
-    let parcel = Parcel { context, tag, size, rendezvous, payload: desk.payloads.put(payload), path };
+    let parcel = Parcel { context, tag, size, rendezvous, payload: desk.payloads.put(message.payload.take()), path };
     dispatch(shared, desk, to, (level, row), parcel, left);
     rendezvous.unwrap_or(COMPLETE)
 }
@@ -68,18 +68,18 @@ pub(super) fn recv(
     desk: &mut Desk<'_>,
     task: u32,
     kind: WaitKind,
-    pattern: Pattern,
+    pattern: &Pattern,
     clock: SimTime,
 ) -> Option<Answer> {
     if task != MAIN {
         let id = post(shared, desk, task, pattern, clock);
         return wait_all(shared, desk, task, kind, Requests::from_slice(&[id]));
     }
-    match shared.matcher.take(&pattern) {
-        Some((envelope, arrived)) => recv_matched(shared, desk, kind, &pattern, envelope, arrived, clock),
+    match shared.matcher.take(pattern) {
+        Some((envelope, arrived)) => recv_matched(shared, desk, kind, pattern, envelope, arrived, clock),
         None => {
             let posted = shared.main.clock;
-            shared.begin_wait(task, Wait::Recv { kind, pattern });
+            shared.begin_wait(task, Wait::Recv { kind, pattern: *pattern });
             // An exchange posts its receive before it spends the overhead of its send.
             debug_assert!(clock <= posted);
             shared.main.since = clock;
@@ -126,10 +126,16 @@ fn recv_matched(
 }
 
 /// Posts a receive at `clock`.
-pub(super) fn post(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, pattern: Pattern, clock: SimTime) -> RequestId {
+pub(super) fn post(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    task: u32,
+    pattern: &Pattern,
+    clock: SimTime,
+) -> RequestId {
     let path = desk.paths.share(shared.control(task).path);
-    let id = shared.requests.add(Request::receive(&pattern, clock, path));
-    if let Some((envelope, arrived, id)) = shared.matcher.post(pattern, id) {
+    let id = shared.requests.add(Request::receive(pattern, clock, path));
+    if let Some((envelope, arrived, id)) = shared.matcher.post(*pattern, id) {
         matched(shared, desk, id, envelope.source, envelope.tag, arrived);
     }
     id

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::ahead::Bell;
+use super::ask::Simulator;
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// A target rank's number in the world, at most 2^32 − 2.
@@ -231,6 +232,15 @@ pub trait Program: Send {
     /// Takes the reply to the last call and gives the next.
     fn next(&mut self, reply: Reply<'_>) -> Call;
 
+    /// As [`Program::next`], but the program may make calls through `simulator` first. None if it waits for the answer to the
+    /// last of them.
+    #[inline]
+    fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
+        let _ = simulator;
+        let kind = std::mem::replace(&mut reply.kind, ReplyKind::Done);
+        Some(self.next(Reply { kind, ..*reply }))
+    }
+
     /// Serves a message in the [`SERVICE`] context and puts what is to be sent for it into `answers`.
     ///
     /// It is the rank's network adapter that serves, whatever the program does or even if it has ended: none of the rank's
@@ -290,6 +300,10 @@ impl fmt::Debug for dyn Program {
 impl Program for Box<dyn Program> {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         (**self).next(reply)
+    }
+
+    fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
+        (**self).next_asking(reply, simulator)
     }
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {

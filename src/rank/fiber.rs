@@ -14,24 +14,33 @@ use corosensei::stack::{Stack, StackPointer};
 use corosensei::trap::CoroutineTrapHandler;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
+use super::ask::{Asked, Simulator};
 use super::call::{Call, Reply};
 
-/// What a fiber is resumed with: a reply that lives until the fiber's next call.
-type Resumed = *mut Reply<'static>;
+/// What a fiber is resumed with: a reply that lives until the fiber's next call, and whom it may ask until it is suspended.
+struct Turn<'a> {
+    reply: *mut Reply<'a>,
+    simulator: Option<*mut dyn Simulator>,
+}
+
+type Resumed = *mut Turn<'static>;
 
 /// A call on the fiber's stack, there until the fiber is resumed: calls are large, and copying one takes longer than a switch.
-type Asked = *mut ManuallyDrop<Call>;
+/// Null if the fiber has asked for it already.
+type Suspended = *mut ManuallyDrop<Call>;
 
 /// Code on a stack of its own, suspended at its last call.
 pub struct Fiber {
-    coroutine: Coroutine<Resumed, Asked, Call, FiberStack>,
+    coroutine: Coroutine<Resumed, Suspended, Call, FiberStack>,
     stack: std::ops::Range<usize>,
 }
 
 /// The way out of a fiber, for the code that runs in it.
 pub struct Gate<'a> {
-    yielder: &'a Yielder<Resumed, Asked>,
-    first: Cell<Resumed>,
+    yielder: &'a Yielder<Resumed, Suspended>,
+    /// Its turn.
+    turn: Cell<Resumed>,
+    begun: Cell<bool>,
 }
 
 /// How a handler of signals ends a fiber that cannot go on.
@@ -50,8 +59,8 @@ impl Fiber {
     pub fn new(size: usize, body: impl FnOnce(&Gate<'_>) -> Call + 'static) -> io::Result<Self> {
         let stack = FiberStack::new(size)?;
         let range = stack.bottom.get() + PAGE..stack.bottom.get() + stack.size;
-        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Asked>, first: Resumed| {
-            body(&Gate { yielder, first: Cell::new(first) })
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Suspended>, first: Resumed| {
+            body(&Gate { yielder, turn: Cell::new(first), begun: Cell::new(false) })
         });
         Ok(Fiber { coroutine, stack: range })
     }
@@ -62,12 +71,28 @@ impl Fiber {
     /// If the fiber has given its last call, or if its code panics.
     #[inline]
     pub fn next(&mut self, mut reply: Reply<'_>) -> Call {
+        self.resume(Turn { reply: &raw mut reply, simulator: None }).expect("the fiber has nobody to ask")
+    }
+
+    /// As [`Fiber::next`], but the fiber asks `simulator` as long as that answers. None if it waits for the answer.
+    ///
+    /// # Panics
+    /// As [`Fiber::next`].
+    #[inline]
+    pub fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
+        // SAFETY: the fiber asks only before it suspends again, and so within the simulator's life.
+        let simulator = unsafe { std::mem::transmute::<*mut dyn Simulator, *mut dyn Simulator>(simulator) };
+        self.resume(Turn { reply, simulator: Some(simulator) })
+    }
+
+    #[inline(always)]
+    fn resume(&mut self, mut turn: Turn<'_>) -> Option<Call> {
         // The fiber uses the reply only before it suspends again, and so within the reply's life.
-        let reply = (&raw mut reply).cast::<Reply<'static>>();
-        match self.coroutine.resume(reply) {
+        match self.coroutine.resume((&raw mut turn).cast()) {
+            CoroutineResult::Yield(call) if call.is_null() => None,
             // SAFETY: the fiber gives each call once, and is suspended while this reads it.
-            CoroutineResult::Yield(call) => unsafe { ManuallyDrop::take(&mut *call) },
-            CoroutineResult::Return(call) => call,
+            CoroutineResult::Yield(call) => Some(unsafe { ManuallyDrop::take(&mut *call) }),
+            CoroutineResult::Return(call) => Some(call),
         }
     }
 
@@ -97,19 +122,48 @@ impl Gate<'_> {
     /// # Panics
     /// If it was taken before.
     pub fn begin<R>(&self, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
-        let first = self.first.replace(std::ptr::null_mut());
-        assert!(!first.is_null(), "the first reply is taken once");
-        // SAFETY: the reply lives until the fiber suspends, which `take` has no way to do.
-        take(unsafe { &mut *first })
+        assert!(!self.begun.replace(true), "the first reply is taken once");
+        // SAFETY: the turn lives until the fiber suspends, for which `take` has no way.
+        take(unsafe { &mut *(*self.turn.get()).reply })
     }
 
-    /// Suspends with `call`, and lets `take` see the reply to it.
-    #[inline]
+    #[inline(always)]
+    fn simulator(&self) -> Option<*mut dyn Simulator> {
+        // SAFETY: this is the fiber's turn.
+        unsafe { (*self.turn.get()).simulator }
+    }
+
+    /// Whether calls are answered on the spot, as far as they can be.
+    #[inline(always)]
+    pub fn asks(&self) -> bool {
+        self.simulator().is_some()
+    }
+
+    /// Makes `call`, and lets `take` see the reply to it: on the spot, or after the fiber has been suspended.
+    ///
+    /// Inlined, as all on the way to a switch: the processor foresees returns by the calls before them, and each function that is
+    /// left on one side of a switch and was called on the other costs a wrong guess.
+    #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let mut call = ManuallyDrop::new(call);
-        let reply = self.yielder.suspend(&raw mut call);
-        // SAFETY: as above.
-        take(unsafe { &mut *reply })
+        let mut suspended = &raw mut call;
+        if let Some(simulator) = self.simulator() {
+            // SAFETY: it is there during the fiber's turn.
+            let mut asked = unsafe { (*simulator).ask(&mut call) };
+            match &mut asked {
+                Asked::Replied(reply) => return take(reply),
+                Asked::Waits => suspended = std::ptr::null_mut(),
+                Asked::Refused => {}
+            }
+        }
+        // SAFETY: the location is the thread's own.
+        let errno = unsafe { *libc::__errno_location() };
+        let turn = self.yielder.suspend(suspended);
+        // SAFETY: as above; the fiber may run on another thread now.
+        unsafe { *libc::__errno_location() = errno };
+        self.turn.set(turn);
+        // SAFETY: the turn lives until the fiber suspends, for which `take` has no way.
+        take(unsafe { &mut *(*turn).reply })
     }
 }
 
@@ -197,6 +251,43 @@ mod tests {
             kind = ReplyKind::Done;
         }
         assert!(matches!(fiber.next(reply(11, ReplyKind::Done)), Call::Finish));
+    }
+
+    /// Answers a cancelling after some time, a yielding not at all, and anything else at once.
+    struct Answers(Vec<Call>);
+
+    impl Simulator for Answers {
+        fn ask(&mut self, call: &mut Call) -> Asked<'_> {
+            match std::mem::replace(call, Call::Yield) {
+                Call::Yield => Asked::Refused,
+                waits @ Call::Cancel(_) => {
+                    self.0.push(waits);
+                    Asked::Waits
+                }
+                other => {
+                    self.0.push(other);
+                    Asked::Replied(reply(self.0.len() as u64, ReplyKind::Done))
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_fiber_is_suspended_only_where_the_answer_takes_time() {
+        let ns = |ns| SimTime::ZERO + SimSpan::from_ns(ns);
+        let mut fiber = Fiber::new(64 << 10, move |gate| {
+            let clocks = [Call::Leave, Call::Leave, Call::Cancel(3), Call::Yield, Call::Leave]
+                .map(|call| gate.call(call, |reply| reply.clock));
+            assert_eq!(clocks, [1, 2, 70, 80, 4].map(ns));
+            Call::Finish
+        })
+        .unwrap();
+        let mut answers = Answers(Vec::new());
+        assert!(fiber.next_asking(&mut reply(0, ReplyKind::Begin), &mut answers).is_none());
+        assert!(matches!(answers.0[..], [Call::Leave, Call::Leave, Call::Cancel(3)]));
+        assert!(matches!(fiber.next_asking(&mut reply(70, ReplyKind::Done), &mut answers), Some(Call::Yield)));
+        assert!(matches!(fiber.next_asking(&mut reply(80, ReplyKind::Done), &mut answers), Some(Call::Finish)));
+        assert_eq!(answers.0.len(), 4);
     }
 
     #[test]

@@ -23,7 +23,7 @@ unsafe fn create(p: &Process, of: Holder, function: Option<HandlerFunction>, han
 /// A program may call the handler of its object itself.
 fn call(p: &Process, code: c_int, on: On) -> MpiResult {
     p.errors.class(code).ok_or_else(|| bad_code(code))?;
-    let error = MpiError { class: code, what: p.errors.text(code).unwrap_or_default().into_owned(), on };
+    let error = MpiError::new(code, p.errors.text(code).unwrap_or_default()).on(on);
     // The function has done what it was asked for, whatever the handler returns.
     p.raise(error);
     Ok(())

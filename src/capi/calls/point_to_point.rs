@@ -9,7 +9,7 @@ use super::super::error::{self, MpiError, MpiResult};
 use super::super::held::Held;
 use super::super::payloads;
 use super::super::process::Process;
-use super::super::request::{Operation, Request, Target, empty_status, message_to, proc_null};
+use super::super::request::{Operation, Request, Target, empty_status, message_to, proc_null, put_status};
 use super::super::types::check_buffer;
 use crate::rank::{COMPLETE, Call, Data, Pattern, SendMode, TagPattern};
 use crate::units::Bytes;
@@ -35,12 +35,15 @@ fn for_nobody(datatype: Handle, peer: c_int) -> Handle {
 }
 
 /// A tag of a message to send.
+#[inline]
 fn check_tag(tag: c_int, comm: &Comm) -> MpiResult {
-    if tag < 0 {
-        let what = format!("tag {tag}: expected 0 to {TAG_UB}");
-        return Err(MpiError::new(abi::MPI_ERR_TAG, what).on_comm(comm.handle));
-    }
-    Ok(())
+    if tag < 0 { Err(bad_tag(tag, comm)) } else { Ok(()) }
+}
+
+#[cold]
+fn bad_tag(tag: c_int, comm: &Comm) -> MpiError {
+    let what = format!("tag {tag}: expected 0 to {TAG_UB}");
+    MpiError::new(abi::MPI_ERR_TAG, what).on_comm(comm.handle)
 }
 
 impl Outgoing {
@@ -94,23 +97,28 @@ impl Outgoing {
 
     #[inline(always)]
     unsafe fn send(self, p: &Process) -> MpiResult {
-        // SAFETY: the caller's promise.
-        if let Some(message) = unsafe { self.message()? } {
-            p.polls.set(0);
-            p.call_done(Call::Send(message));
+        if self.to == abi::MPI_PROC_NULL {
+            return Ok(());
         }
+        let to = self.comm.peer(self.to)?;
+        // SAFETY: the caller's promise.
+        let data = unsafe { self.data() };
+        p.polls.set(0);
+        // Made where it stays: a copy would wait for all that is still to be written.
+        p.call_done(Call::Send(message_to(to, &self.comm, self.tag, data, self.mode)));
         Ok(())
     }
 
     #[inline(always)]
     unsafe fn start(self, p: &Process, request: *mut Handle) -> MpiResult {
-        // SAFETY: the caller's promise.
-        let message = unsafe { self.message()? };
-        let engine = message.map_or(COMPLETE, |message| p.call_start(Call::Isend(message)));
-        let operation = if engine == COMPLETE && self.to == abi::MPI_PROC_NULL {
-            Operation::Nothing(proc_null())
+        let (engine, operation) = if self.to == abi::MPI_PROC_NULL {
+            (COMPLETE, Operation::Nothing(proc_null()))
         } else {
-            Operation::Send
+            let to = self.comm.peer(self.to)?;
+            // SAFETY: the caller's promise.
+            let data = unsafe { self.data() };
+            let message = message_to(to, &self.comm, self.tag, data, self.mode);
+            (p.call_start(Call::Isend(message)), Operation::Send)
         };
         // SAFETY: the program's request.
         unsafe { *request = p.add_request(Request::new(engine, operation, self.comm)) };
@@ -147,12 +155,16 @@ impl Incoming {
     }
 
     #[inline(always)]
-    unsafe fn recv(self, p: &Process) -> (Status, MpiResult) {
-        let Some(pattern) = self.pattern else { return (proc_null(), Ok(())) };
+    unsafe fn recv(self, p: &Process, status: *mut Status) -> MpiResult {
+        let Some(pattern) = self.pattern else {
+            // SAFETY: the caller's promise.
+            unsafe { put_status(status, proc_null()) };
+            return Ok(());
+        };
         p.polls.set(0);
         p.call_completed(Call::Recv(pattern), |completions| {
             // SAFETY: the caller's promise.
-            unsafe { self.target.store(&mut completions[0], &self.comm) }
+            unsafe { self.target.store(&mut completions[0], &self.comm, status) }
         })
     }
 
@@ -170,7 +182,7 @@ impl Incoming {
 ///
 /// # Errors
 /// MPI_ERR_RANK, MPI_ERR_TAG.
-#[inline]
+#[inline(always)]
 pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern>> {
     let tag = if tag == abi::MPI_ANY_TAG {
         TagPattern::Any
@@ -182,18 +194,6 @@ pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern
         return Ok(None);
     }
     Ok(Some(Pattern { from: comm.source(from)?, context: comm.context(), tag, capacity: Bytes::MAX }))
-}
-
-/// Gives the status to the program if it wants it; the error field stays as it is (MPI-3.1, section 3.2.5).
-///
-/// # Safety
-/// `to` is MPI_STATUS_IGNORE or a status.
-#[inline]
-pub unsafe fn put_status(to: *mut Status, status: Status) {
-    if to as usize != abi::MPI_STATUS_IGNORE {
-        // SAFETY: the caller's promise.
-        unsafe { *to = Status { error: (*to).error, ..status } };
-    }
 }
 
 /// Gives the empty status to the program if it wants it; its error field is MPI_SUCCESS (MPI-3.1, section 3.7.3).
@@ -271,9 +271,7 @@ mpi_functions! {
         p; buf: *mut c_void, count: c_int, datatype: Handle, source: c_int, tag: c_int, comm: Handle,
         status: *mut Status,
     ) {
-        let (found, result) = Incoming::new(p, (buf, count, datatype), (source, tag), comm)?.recv(p);
-        put_status(status, found);
-        result
+        Incoming::new(p, (buf, count, datatype), (source, tag), comm)?.recv(p, status)
     }
     fn MPI_Irecv(
         p; buf: *mut c_void, count: c_int, datatype: Handle, source: c_int, tag: c_int, comm: Handle,
@@ -325,20 +323,17 @@ unsafe fn exchange(
     status: *mut Status,
 ) -> MpiResult {
     let Incoming { comm, target, pattern } = recv;
-    let (found, result) = match (message, pattern) {
+    match (message, pattern) {
         (Some(message), Some(pattern)) => p.call_completed(Call::Exchange(message, pattern), |completions| {
             // SAFETY: the caller's promise.
-            unsafe { target.store(&mut completions[0], &comm) }
+            unsafe { target.store(&mut completions[0], &comm, status) }
         }),
         (message, pattern) => {
             if let Some(message) = message {
                 p.call_done(Call::Send(message));
             }
             // SAFETY: the caller's promise.
-            unsafe { Incoming { comm, target, pattern }.recv(p) }
+            unsafe { Incoming { comm, target, pattern }.recv(p, status) }
         }
-    };
-    // SAFETY: the caller's promise.
-    unsafe { put_status(status, found) };
-    result
+    }
 }

@@ -7,8 +7,8 @@ use super::super::abi::{self, Handle, Status};
 use super::super::comm::Comm;
 use super::super::error::{self, MpiError, MpiResult};
 use super::super::process::Process;
-use super::super::request::{Operation, Request, Target, proc_null};
-use super::point_to_point::{pattern, put_status};
+use super::super::request::{Operation, Request, Target, proc_null, put_status};
+use super::point_to_point::pattern;
 use crate::rank::{COMPLETE, Call, Completion, Pattern, RequestId, Requests, Source, TagPattern};
 use crate::units::Bytes;
 
@@ -127,16 +127,17 @@ mpi_functions! {
         p; buf: *mut c_void, count: c_int, datatype: Handle, message: *mut Handle, status: *mut Status,
     ) {
         let target = target(p, buf, count, datatype)?;
-        let (found, result) = match matched(p, message)? {
+        match matched(p, message)? {
             Some(Matched { engine, comm }) => {
                 p.call_completed(Call::WaitAll(Requests::from_slice(&[engine])), |completions| {
-                    target.store(&mut completions[0], &comm)
+                    target.store(&mut completions[0], &comm, status)
                 })
             }
-            None => (proc_null(), Ok(())),
-        };
-        put_status(status, found);
-        result
+            None => {
+                put_status(status, proc_null());
+                Ok(())
+            }
+        }
     }
     fn MPI_Imrecv(
         p; buf: *mut c_void, count: c_int, datatype: Handle, message: *mut Handle, request: *mut Handle,

@@ -5,10 +5,10 @@ use std::ffi::c_int;
 use smallvec::SmallVec;
 
 use super::super::abi::{self, Handle, Status};
-use super::super::error::{self, MpiError, MpiResult, On};
+use super::super::error::{self, MpiError, MpiResult};
 use super::super::process::Process;
-use super::super::request::{Operation, Request, empty_status};
-use super::point_to_point::{put_empty, put_status};
+use super::super::request::{Operation, Request, empty_status, put_status};
+use super::point_to_point::put_empty;
 use crate::rank::{COMPLETE, Call, Completion, Requests, Which};
 
 /// The requests of an array that take part in a wait or test: their places, and what the engine knows them by.
@@ -65,11 +65,11 @@ fn nothing() -> Completion {
     Completion { index: 0, source: 0, tag: 0, size: crate::units::Bytes::ZERO, payload: None, cancelled: false }
 }
 
-/// A request has completed: its status and error; the handle becomes null unless it is persistent.
+/// A request has completed: gives its status and error; the handle becomes null unless it is persistent.
 ///
 /// # Safety
-/// `handle` points to the handle of an active request, whose buffers are there.
-unsafe fn settle(p: &Process, handle: *mut Handle, completion: &mut Completion) -> (Status, MpiResult) {
+/// `handle` points to the handle of an active request, whose buffers are there; `to` is MPI_STATUS_IGNORE or a status.
+unsafe fn settle(p: &Process, handle: *mut Handle, completion: &mut Completion, to: *mut Status) -> MpiResult {
     let mut table = p.requests.borrow_mut();
     // SAFETY: the caller's promise.
     let name = unsafe { *handle };
@@ -84,15 +84,12 @@ unsafe fn settle(p: &Process, handle: *mut Handle, completion: &mut Completion) 
         (operation, comm)
     };
     drop(table);
-    match operation {
+    let (status, result) = match operation {
         // SAFETY: the caller's promise.
-        Operation::Recv(target) => unsafe { target.store(completion, &comm) },
+        Operation::Recv(target) => return unsafe { target.store(completion, &comm, to) },
         Operation::Send => (empty_status(), Ok(())),
         Operation::Nothing(status) => (status, Ok(())),
-        Operation::Strand(result) => {
-            let result = std::mem::replace(&mut *result.borrow_mut(), Ok(()));
-            (empty_status(), result)
-        }
+        Operation::Strand(result) => (empty_status(), std::mem::replace(&mut *result.borrow_mut(), Ok(()))),
         Operation::Generalised(request) => {
             let mut status = empty_status();
             // SAFETY: functions of the program, called as the standard says.
@@ -104,7 +101,10 @@ unsafe fn settle(p: &Process, handle: *mut Handle, completion: &mut Completion) 
             let failed = || MpiError::new(code, "a generalised request's query function failed");
             (status, if code == abi::MPI_SUCCESS { Ok(()) } else { Err(failed()) })
         }
-    }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { put_status(to, status) };
+    result
 }
 
 impl Process {
@@ -142,7 +142,7 @@ impl Process {
                 let Request { operation, comm, .. } = abandoned.remove(completion.index as usize);
                 if let Operation::Recv(target) = operation {
                     // SAFETY: the program promised its buffer until the receive is complete. Of errors nobody can hear.
-                    let _ = unsafe { target.store(completion, &comm) };
+                    let _ = unsafe { target.store(completion, &comm, abi::MPI_STATUS_IGNORE as *mut Status) };
                 }
             }
         });
@@ -160,16 +160,14 @@ impl Process {
     }
 }
 
-/// All or nothing of the statuses of an array.
-unsafe fn put_statuses(to: *mut Status, place: usize, status: Status, error: Option<c_int>) {
-    if to as usize != abi::MPI_STATUS_IGNORE {
-        // SAFETY: the program gave as many statuses as requests.
-        unsafe {
-            let to = to.add(place);
-            let error = error.unwrap_or((*to).error);
-            *to = Status { error, ..status };
-        }
-    }
+/// The status at `place` of an array, if the program wants any.
+///
+/// # Safety
+/// `first` is MPI_STATUSES_IGNORE or there are so many.
+#[inline]
+unsafe fn status_at(first: *mut Status, place: usize) -> *mut Status {
+    // SAFETY: the caller's promise.
+    if first as usize == abi::MPI_STATUS_IGNORE { first } else { unsafe { first.add(place) } }
 }
 
 /// Completes all of `active`, whose completions are given in their order: the error of an array of requests.
@@ -183,9 +181,9 @@ unsafe fn settle_all(
     let mut errors: SmallVec<[(usize, MpiError); 1]> = SmallVec::new();
     for (&place, completion) in active.places.iter().zip(completions) {
         // SAFETY: the caller's promise.
-        let (status, result) = unsafe { settle(p, handles.at(place as usize), completion) };
+        let status = unsafe { status_at(statuses, place as usize) };
         // SAFETY: as above.
-        unsafe { put_statuses(statuses, place as usize, status, None) };
+        let result = unsafe { settle(p, handles.at(place as usize), completion, status) };
         if let Err(error) = result {
             errors.push((place as usize, error));
         }
@@ -207,15 +205,15 @@ unsafe fn in_status(handles: &Handles, statuses: *mut Status, errors: &[(usize, 
         }
     }
     let (place, first) = &errors[0];
-    Err(MpiError { class: abi::MPI_ERR_IN_STATUS, what: format!("request {place}: {}", first.what), on: first.on })
+    Err(MpiError::new(abi::MPI_ERR_IN_STATUS, format!("request {place}: {}", first.what)).on(first.on))
 }
 
 unsafe fn wait_all(p: &Process, handles: Handles, statuses: *mut Status) -> MpiResult {
-    let active = handles.active(p)?;
+    let mut active = handles.active(p)?;
     if active.places.len() < handles.count && statuses as usize != abi::MPI_STATUS_IGNORE {
         for place in 0..handles.count {
             // SAFETY: the program gave as many statuses as requests.
-            unsafe { put_statuses(statuses, place, empty_status(), None) };
+            unsafe { put_status(status_at(statuses, place), empty_status()) };
         }
     }
     p.check_waitable(&handles, &active)?;
@@ -224,7 +222,7 @@ unsafe fn wait_all(p: &Process, handles: Handles, statuses: *mut Status) -> MpiR
         // SAFETY: the caller's promise.
         return unsafe { settle_all(p, &handles, &active, &mut completions, statuses) };
     }
-    let engine = active.engine.clone();
+    let engine = std::mem::take(&mut active.engine);
     // SAFETY: the caller's promise. Generalised requests call the program, and never reach this: they are complete.
     p.call_completed(Call::WaitAll(engine), |completions| unsafe {
         settle_all(p, &handles, &active, completions, statuses)
@@ -244,20 +242,18 @@ unsafe fn wait_any(p: &Process, handles: &Handles, status: *mut Status) -> (Opti
     }
     let Active { places, engine } = active;
     // What is complete without the engine is taken without it.
-    let (place, (found, result)) = match engine.iter().position(|&id| id == COMPLETE) {
+    let (place, result) = match engine.iter().position(|&id| id == COMPLETE) {
         Some(at) => {
             let place = places[at] as usize;
             // SAFETY: the caller's promise.
-            (place, unsafe { settle(p, handles.at(place), &mut nothing()) })
+            (place, unsafe { settle(p, handles.at(place), &mut nothing(), status) })
         }
         None => p.call_completed(Call::WaitAny(engine), |completions| {
             let place = places[completions[0].index as usize] as usize;
             // SAFETY: the caller's promise.
-            (place, unsafe { settle(p, handles.at(place), &mut completions[0]) })
+            (place, unsafe { settle(p, handles.at(place), &mut completions[0], status) })
         }),
     };
-    // SAFETY: the caller's promise.
-    unsafe { put_status(status, found) };
     (Some(place), result)
 }
 
@@ -281,10 +277,9 @@ unsafe fn some(
             let place = places[completion.index as usize] as usize;
             // SAFETY: the caller's promise.
             unsafe {
-                let (status, result) = settle(p, handles.at(place), completion);
-                put_statuses(statuses, done, status, None);
+                let status = status_at(statuses, done);
                 *indices.add(done) = place as c_int;
-                if let Err(error) = result {
+                if let Err(error) = settle(p, handles.at(place), completion, status) {
                     errors.push((done, error));
                 }
             }
@@ -334,7 +329,7 @@ unsafe fn test_all(p: &Process, handles: Handles, flag: *mut c_int, statuses: *m
         let inactive = (0..handles.count).filter(|place| !active.places.contains(&(*place as u32)));
         for place in inactive {
             // SAFETY: the program gave as many statuses as requests.
-            unsafe { put_statuses(statuses, place, empty_status(), None) };
+            unsafe { put_status(status_at(statuses, place), empty_status()) };
         }
     }
     // SAFETY: the program's result.
@@ -342,13 +337,16 @@ unsafe fn test_all(p: &Process, handles: Handles, flag: *mut c_int, statuses: *m
     result
 }
 
-unsafe fn test_any(p: &Process, handles: &Handles) -> (bool, Option<usize>, Status, MpiResult) {
+/// Tests for one of the active requests: whether it is complete or there are none, and its place.
+unsafe fn test_any(p: &Process, handles: &Handles, status: *mut Status) -> (bool, Option<usize>, MpiResult) {
     let mut active = match handles.active(p) {
         Ok(active) => active,
-        Err(error) => return (true, None, empty_status(), Err(error)),
+        Err(error) => return (true, None, Err(error)),
     };
     if active.places.is_empty() {
-        return (true, None, empty_status(), Ok(()));
+        // SAFETY: the caller's promise.
+        unsafe { put_status(status, empty_status()) };
+        return (true, None, Ok(()));
     }
     // Generalised requests that are not complete take no part.
     let mut keep = Active::default();
@@ -362,16 +360,16 @@ unsafe fn test_any(p: &Process, handles: &Handles) -> (bool, Option<usize>, Stat
     active = keep;
     if active.places.is_empty() {
         p.failed_poll();
-        return (false, None, empty_status(), Ok(()));
+        return (false, None, Ok(()));
     }
-    let mut taken = (false, None, empty_status(), Ok(()));
+    let mut taken = (false, None, Ok(()));
     let engine = active.engine.clone();
     p.test(engine, Which::First, &mut |completions| {
         if let Some(completion) = completions.first_mut() {
             let place = active.places[completion.index as usize] as usize;
             // SAFETY: the caller's promise.
-            let (status, result) = unsafe { settle(p, handles.at(place), completion) };
-            taken = (true, Some(place), status, result);
+            let result = unsafe { settle(p, handles.at(place), completion, status) };
+            taken = (true, Some(place), result);
         }
     });
     taken
@@ -391,18 +389,10 @@ mpi_functions! {
                 put_empty(status);
                 Ok(())
             }
-            Some(&COMPLETE) => {
-                let (found, result) = settle(p, request, &mut nothing());
-                put_status(status, found);
-                result
-            }
-            Some(_) => {
-                let (found, result) = p.call_completed(Call::WaitAll(active.engine), |completions| {
-                    settle(p, request, &mut completions[0])
-                });
-                put_status(status, found);
-                result
-            }
+            Some(&COMPLETE) => settle(p, request, &mut nothing(), status),
+            Some(_) => p.call_completed(Call::WaitAll(active.engine), |completions| {
+                settle(p, request, &mut completions[0], status)
+            }),
         }
     }
     fn MPI_Waitall(p; count: c_int, requests: *mut Handle, statuses: *mut Status) {
@@ -422,23 +412,17 @@ mpi_functions! {
         some(p, &Handles::new(requests, incount)?, (indices, statuses), (outcount, true))
     }
     fn MPI_Test(p; request: *mut Handle, flag: *mut c_int, status: *mut Status) {
-        let (done, _, found, result) = test_any(p, &Handles { first: request, count: 1 });
+        let (done, _, result) = test_any(p, &Handles { first: request, count: 1 }, status);
         *flag = c_int::from(done);
-        if done {
-            put_status(status, found);
-        }
         result
     }
     fn MPI_Testall(p; count: c_int, requests: *mut Handle, flag: *mut c_int, statuses: *mut Status) {
         test_all(p, Handles::new(requests, count)?, flag, statuses)
     }
     fn MPI_Testany(p; count: c_int, requests: *mut Handle, place: *mut c_int, flag: *mut c_int, status: *mut Status) {
-        let (done, at, found, result) = test_any(p, &Handles::new(requests, count)?);
+        let (done, at, result) = test_any(p, &Handles::new(requests, count)?, status);
         *flag = c_int::from(done);
         *place = index(at);
-        if done {
-            put_status(status, found);
-        }
         result
     }
     fn MPI_Testsome(
@@ -476,10 +460,10 @@ mpi_functions! {
                 if let Some(completion) = completions.first_mut() {
                     let mut table = p.requests.borrow_mut();
                     let entry = table.get_mut(request).expect("the request is active");
-                    let (found, _) = match &entry.operation {
-                        Operation::Recv(target) => target.store(completion, &entry.comm),
-                        _ => (empty_status(), Ok(())),
-                    };
+                    let mut found = empty_status();
+                    if let Operation::Recv(target) = &entry.operation {
+                        let _ = target.store(completion, &entry.comm, &mut found);
+                    }
                     if !matches!(entry.operation, Operation::Strand(_)) {
                         entry.operation = Operation::Nothing(found);
                     }
@@ -526,7 +510,7 @@ mpi_functions! {
                 let code = (generalised.cancel)(generalised.state, c_int::from(generalised.complete.get()));
                 if code != abi::MPI_SUCCESS {
                     let what = "a generalised request's cancel function failed";
-                    return Err(MpiError { class: code, what: what.to_owned(), on: On::World });
+                    return Err(MpiError::new(code, what));
                 }
             }
             _ => {}

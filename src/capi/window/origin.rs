@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::super::abi::{self, Handle};
+use super::super::abi::{self, Handle, Status};
 use super::super::datatype::Type;
 use super::super::error::{MpiError, MpiResult};
 use super::super::held::Held;
@@ -217,13 +217,14 @@ impl Window {
         }
         let mut table = p.requests.borrow_mut();
         let entry = table.get_mut(pending.request).filter(|entry| entry.engine == pending.engine);
+        let mut status = Status::default();
         // SAFETY: the program's buffers are there until its operations are complete.
-        let store = |room: &Target, completion: &mut Completion| unsafe { room.store(completion, &self.comm) };
+        let mut store = |room: &Target| unsafe { room.store(completion, &self.comm, &mut status) };
         match (&pending.room, entry) {
-            (Some(room), _) => store(room, completion).1,
+            (Some(room), _) => store(room),
             (None, Some(entry)) => {
                 let Operation::Recv(room) = &entry.operation else { return Ok(()) };
-                let (status, result) = store(room, completion);
+                let result = store(room);
                 // The program still waits for it, without the engine.
                 (entry.engine, entry.operation) = (COMPLETE, Operation::Nothing(status));
                 result
@@ -232,7 +233,7 @@ impl Window {
                 let mut abandoned = p.abandoned.borrow_mut();
                 let at = abandoned.iter().position(|request| request.engine == pending.engine);
                 match at.map(|at| abandoned.swap_remove(at).operation) {
-                    Some(Operation::Recv(room)) => store(&room, completion).1,
+                    Some(Operation::Recv(room)) => store(&room),
                     _ => Ok(()),
                 }
             }
