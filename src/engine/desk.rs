@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::platform::{Level, LoadLaw, Platform};
+use crate::platform::{Level, LoadLaw, Platform, Row};
 use crate::profile::{MessageProfile, Pairs, TransferParts};
 use crate::rank::{Bell, Completion, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -163,14 +163,11 @@ impl<'a> Desk<'a> {
 
     /// A message, or the request of a rendezvous, of `from` leaves at `left`: meets the port on its way out.
     #[inline]
-    pub fn set_out(&mut self, from: Rank, to: Rank, parcel: &Parcel, left: SimTime) -> Departure {
-        let seat = self.seats[from as usize];
-        let level = self.level(from, to);
-        let link = self.network.link(level);
+    pub fn set_out(&mut self, from: Rank, level: Level, row: &Row, parcel: &Parcel, left: SimTime) -> Departure {
         if parcel.rendezvous.is_some() {
-            return Departure { head: left + link.handshake(), load: 1 };
+            return Departure { head: left + self.network.link(level).handshake(), load: 1 };
         }
-        self.network.depart(seat, level, link.row(parcel.size), parcel.size, left)
+        self.network.depart(self.seats[from as usize], level, row, parcel.size, left)
     }
 
     /// The holder of `path` goes on by a transfer between two ranks that left at `left` and ended at `end`.

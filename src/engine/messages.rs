@@ -52,7 +52,7 @@ pub(super) fn dispatch(
     let sequence = shared.next_sequence();
     if desk.portless[level as usize] || desk.is_next(left) {
         // There is no port to meet in order of time, or this is its time.
-        let set_out = desk.set_out(shared.rank, to, &parcel, left);
+        let set_out = desk.set_out(shared.rank, level, row, &parcel, left);
         let head = head.unwrap_or_else(|| desk.in_order(shared, level, to, left, set_out.head));
         let key = EventKey { time: head, to, from: shared.rank, sequence };
         desk.push_event(key, || Body::Head { parcel, left, load: set_out.load });

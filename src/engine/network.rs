@@ -41,12 +41,48 @@ impl Seat {
 #[derive(Debug)]
 pub(super) struct Network<'a> {
     platform: &'a Platform,
+    /// By level, for the size asked for last: most messages are as long as the one before.
+    alone: [Alone; 3],
     first_node: u32,
     first_cmp: u32,
     cmps: Vec<Port>,
     interconnects: Vec<Port>,
     out: Vec<Port>,
     into: Vec<Port>,
+}
+
+/// What a transfer takes that shares nothing with others.
+#[derive(Clone, Copy, Debug)]
+struct Alone {
+    size: Bytes,
+    latency: SimSpan,
+    bytes: SimSpan,
+}
+
+impl Alone {
+    fn new(link: &Link, size: Bytes) -> Self {
+        let (row, law) = (link.row(size), link.law());
+        Alone { size, latency: row.latency_under(law, 1), bytes: row.bytes_under(law, 1, size) }
+    }
+
+    /// That of `size`.
+    #[inline]
+    fn of(&mut self, link: &Link, size: Bytes) -> Alone {
+        if self.size != size {
+            *self = Alone::new(link, size);
+        }
+        *self
+    }
+
+    /// Latency and time of the bytes under `load`.
+    #[inline]
+    fn under(&mut self, link: &Link, row: &Row, size: Bytes, load: u32) -> (SimSpan, SimSpan) {
+        if load == 1 {
+            let Alone { latency, bytes, .. } = self.of(link, size);
+            return (latency, bytes);
+        }
+        (row.latency_under(link.law(), load), row.bytes_under(link.law(), load, size))
+    }
 }
 
 /// What a message on its way says of its departure.
@@ -79,6 +115,7 @@ impl<'a> Network<'a> {
         };
         Network {
             platform,
+            alone: Level::ALL.map(|level| Alone::new(platform.link(level), Bytes::ZERO)),
             first_node: nodes.start,
             first_cmp: nodes.start * cmps,
             cmps: ports(Level::IntraCmp, count * cmps as usize),
@@ -95,10 +132,9 @@ impl<'a> Network<'a> {
     }
 
     /// What the time of a transfer is made of.
-    pub fn parts(&self, level: Level, size: Bytes, time: SimSpan) -> TransferParts {
-        let link = self.platform.link(level);
-        let row = link.row(size);
-        TransferParts::of_transfer(time, row.latency_under(link.law(), 1), row.bytes_under(link.law(), 1, size))
+    pub fn parts(&mut self, level: Level, size: Bytes, time: SimSpan) -> TransferParts {
+        let Alone { latency, bytes, .. } = self.alone[level as usize].of(self.platform.link(level), size);
+        TransferParts::of_transfer(time, latency, bytes)
     }
 
     /// What the time of a transfer's head is made of.
@@ -109,7 +145,8 @@ impl<'a> Network<'a> {
 
     /// A message of `size` leaves `from` at `time`.
     pub fn depart(&mut self, from: Seat, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
-        let law = self.platform.link(level).law();
+        let link = self.platform.link(level);
+        let law = link.law();
         let port = match (law, level) {
             (LoadLaw::Ideal, _) => return Departure { head: time + row.latency, load: 1 },
             (_, Level::IntraCmp) => &mut self.cmps[(from.cmp - self.first_cmp) as usize],
@@ -121,16 +158,22 @@ impl<'a> Network<'a> {
             return Departure { head: start + row.latency, load: 1 };
         }
         let load = port.load_at(time);
-        let head = time + row.latency_under(law, load);
-        port.hold_until(head + row.bytes_under(law, load, size));
+        let (latency, bytes) = self.alone[level as usize].under(link, row, size, load);
+        let head = time + latency;
+        port.hold_until(head + bytes);
         Departure { head, load }
     }
 
     /// The head of a message that set out by `flight` gets to `to` at `head`: gives the time of its end.
     pub fn arrive(&mut self, to: Seat, level: Level, row: &Row, size: Bytes, flight: Flight, head: SimTime) -> SimTime {
         let Flight { left, load } = flight;
-        let law = self.platform.link(level).law();
-        let under = |load| (left + row.latency_under(law, load) + row.bytes_under(law, load, size)).max(head);
+        let link = self.platform.link(level);
+        let law = link.law();
+        let alone = &mut self.alone[level as usize];
+        let mut under = |load| {
+            let (latency, bytes) = alone.under(link, row, size, load);
+            (left + latency + bytes).max(head)
+        };
         match (law, level) {
             (LoadLaw::Ideal, _) | (LoadLaw::Share | LoadLaw::Measured, Level::IntraCmp | Level::InterCmp) => {
                 under(load)
@@ -141,10 +184,10 @@ impl<'a> Network<'a> {
                 port.hold_until(end);
                 end
             }
-            (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + row.bytes_under(law, 1, size),
+            (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + alone.of(link, size).bytes,
             (LoadLaw::Queue, Level::InterNode) => {
                 let port = &mut self.into[(to.node - self.first_node) as usize];
-                port.queue(head, occupation(row, size)) + row.bytes_under(law, 1, size)
+                port.queue(head, occupation(row, size)) + alone.of(link, size).bytes
             }
         }
     }

@@ -210,9 +210,10 @@ impl<'a, P: Program> Worker<'a, P> {
         let seat = desk.seats[event.key.to as usize];
         if let Body::Leave { to, parcel, head } = event.body {
             let EventKey { time: left, from, sequence, .. } = event.key;
-            let set_out = desk.set_out(from, to, &parcel, left);
+            let level = desk.level(from, to);
+            let row = desk.network.link(level).row(parcel.size);
+            let set_out = desk.set_out(from, level, row, &parcel, left);
             let head = head.unwrap_or_else(|| {
-                let level = desk.level(from, to);
                 let shared = &mut self.ranks[seat.local as usize].shared;
                 desk.in_order(shared, level, to, left, set_out.head)
             });
