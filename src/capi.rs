@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub mod abi;
+mod ask;
 mod attribute;
 mod calls;
 pub mod cc;

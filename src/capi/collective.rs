@@ -12,6 +12,7 @@ pub use mover::{Combine, DataMover, UserFunction};
 pub use region::{NO_LAYOUT, Region, Shape};
 pub use strand::start_strand;
 
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use super::abi::{self, Handle};
@@ -53,9 +54,10 @@ impl Part {
             });
         }
         let mut runner = Runner::new(call, rules, p.job.cost(p.rank), sequence, mover).map_err(failed)?;
-        let mut next = runner.next_call(&mut Reply { clock: p.clock.get(), kind: ReplyKind::Done });
-        while let Some(call) = next {
-            next = p.call(call, |reply| runner.next_call(reply));
+        let first = runner.next_call(&mut Reply { clock: p.clock.get(), kind: ReplyKind::Done });
+        let mut next = first.map(ManuallyDrop::new);
+        while let Some(call) = &mut next {
+            next = p.call_there(call, |reply| runner.next_call(reply).map(ManuallyDrop::new));
         }
         match runner.into_mover().too_long() {
             None => Ok(()),

@@ -35,6 +35,7 @@ impl<T> Table<T> {
     }
 
     /// Takes up an object and gives its handle.
+    #[inline(always)]
     pub fn insert(&mut self, object: T) -> Handle {
         let index = match self.free.pop() {
             Some(index) => {
@@ -71,6 +72,18 @@ impl<T> Table<T> {
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         let index = self.index(handle)?;
         self.entries.get_mut(index)?.as_mut()
+    }
+
+    /// As [`Table::remove`], without a use for the object.
+    #[inline]
+    pub fn discard(&mut self, handle: Handle) {
+        if let Some(index) = self.index(handle)
+            && let Some(entry) = self.entries.get_mut(index)
+            && entry.is_some()
+        {
+            *entry = None;
+            self.free.push(index as u32);
+        }
     }
 
     /// Takes the object out; its handle may then be given to another.

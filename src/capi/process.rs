@@ -24,7 +24,7 @@ use super::timer::Timer;
 use super::types::Types;
 use super::window::Windows;
 use crate::mpi::Group;
-use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests};
+use crate::rank::{Call, FailureKind, Gate, Payload, ProgramError, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// Where a rank is between its start and its end.
@@ -47,7 +47,7 @@ pub enum Stage {
 #[repr(C, align(64))]
 pub struct Process {
     /// The way out of the task that runs.
-    gate: Cell<*const Gate<'static>>,
+    pub(super) gate: Cell<*const Gate<'static>>,
     /// The clock of the task that runs, at its last reply.
     pub clock: Cell<SimTime>,
     pub job: Arc<Job>,
@@ -242,60 +242,6 @@ impl Process {
         self.gate.replace(gate)
     }
 
-    /// Asks the engine, and lets `take` see its reply.
-    #[inline(always)]
-    pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
-        self.stop_timer();
-        self.charged_gate().call(call, |reply| {
-            self.clock.set(reply.clock);
-            take(reply)
-        })
-    }
-
-    /// The way out of the task that runs, after the local execution block before the call has been charged: here, if calls are
-    /// answered on the spot, and by [`super::program::RealProgram`] otherwise.
-    #[inline(always)]
-    fn charged_gate(&self) -> &Gate<'static> {
-        // SAFETY: the gate is that of the fiber this code runs in.
-        let gate = unsafe { &*self.gate.get() };
-        if gate.asks() {
-            let charge = self.take_charge();
-            if charge > SimSpan::ZERO {
-                gate.call(Call::Compute(charge), |_| ());
-            }
-        }
-        gate
-    }
-
-    /// Asks the engine for what gives only `Done`.
-    #[inline(always)]
-    pub fn call_done(&self, call: Call) {
-        self.call(call, |_| ());
-    }
-
-    /// Asks the engine to start something.
-    #[inline(always)]
-    pub fn call_start(&self, call: Call) -> RequestId {
-        self.call(call, |reply| match reply.kind {
-            ReplyKind::Started(id) => id,
-            ref other => unreachable!("a started request was answered by {other:?}"),
-        })
-    }
-
-    /// Asks the engine for what gives completions, and lets `take` see them.
-    #[inline(always)]
-    pub fn call_completed<R>(&self, call: Call, take: impl FnOnce(&mut [crate::rank::Completion]) -> R) -> R {
-        self.call(call, |reply| match &mut reply.kind {
-            ReplyKind::Completed(completions) => take(completions),
-            other => unreachable!("completions were asked for, and {other:?} came"),
-        })
-    }
-
-    /// Waits for requests that are of no further interest.
-    pub fn complete(&self, requests: Requests) {
-        self.call_done(Call::Complete(requests));
-    }
-
     /// An MPI function begins, which may copy data before it asks the engine: none of this is the program's own time.
     #[inline]
     pub fn pause_timer(&self) {
@@ -306,7 +252,7 @@ impl Process {
 
     /// Stops the timer at the end of a local execution block.
     #[inline]
-    fn stop_timer(&self) {
+    pub(super) fn stop_timer(&self) {
         match self.job.options.compute {
             ComputeMode::Measure => self.timer.stop(),
             ComputeMode::Skip => {}

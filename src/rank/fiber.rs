@@ -145,11 +145,17 @@ impl Gate<'_> {
     /// left on one side of a switch and was called on the other costs a wrong guess.
     #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
-        let mut call = ManuallyDrop::new(call);
-        let mut suspended = &raw mut call;
+        self.call_there(&mut ManuallyDrop::new(call), take)
+    }
+
+    /// As [`Gate::call`], from where the call was made: copying what was just written in pieces stalls the processor. Nothing is
+    /// left there to be dropped.
+    #[inline(always)]
+    pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
+        let mut suspended = &raw mut *call;
         if let Some(simulator) = self.simulator() {
             // SAFETY: it is there during the fiber's turn.
-            let mut asked = unsafe { (*simulator).ask(&mut call) };
+            let mut asked = unsafe { (*simulator).ask(call) };
             match &mut asked {
                 Asked::Replied(reply) => return take(reply),
                 Asked::Waits => suspended = std::ptr::null_mut(),

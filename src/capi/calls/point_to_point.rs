@@ -1,9 +1,11 @@
 //! Point-to-point messages (MPI-3.1, sections 3.2 to 3.7, 3.10).
 
 use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use super::super::abi::{self, Handle, Status};
+use super::super::ask::{completed, started};
 use super::super::comm::Comm;
 use super::super::error::{self, MpiError, MpiResult};
 use super::super::held::Held;
@@ -104,8 +106,8 @@ impl Outgoing {
         // SAFETY: the caller's promise.
         let data = unsafe { self.data() };
         p.polls.set(0);
-        // Made where it stays: a copy would wait for all that is still to be written.
-        p.call_done(Call::Send(message_to(to, &self.comm, self.tag, data, self.mode)));
+        let call = || ManuallyDrop::new(Call::Send(message_to(to, &self.comm, self.tag, data, self.mode)));
+        p.call_made(call, |_| ());
         Ok(())
     }
 
@@ -117,8 +119,8 @@ impl Outgoing {
             let to = self.comm.peer(self.to)?;
             // SAFETY: the caller's promise.
             let data = unsafe { self.data() };
-            let message = message_to(to, &self.comm, self.tag, data, self.mode);
-            (p.call_start(Call::Isend(message)), Operation::Send)
+            let call = || ManuallyDrop::new(Call::Isend(message_to(to, &self.comm, self.tag, data, self.mode)));
+            (p.call_made(call, started), Operation::Send)
         };
         // SAFETY: the program's request.
         unsafe { *request = p.add_request(Request::new(engine, operation, self.comm)) };
@@ -162,16 +164,20 @@ impl Incoming {
             return Ok(());
         };
         p.polls.set(0);
-        p.call_completed(Call::Recv(pattern), |completions| {
+        p.call_made(
+            || ManuallyDrop::new(Call::Recv(pattern)),
             // SAFETY: the caller's promise.
-            unsafe { self.target.store(&mut completions[0], &self.comm, status) }
-        })
+            |reply| unsafe { self.target.store(&mut completed(reply)[0], &self.comm, status) },
+        )
     }
 
     #[inline(always)]
     unsafe fn start(self, p: &Process) -> Handle {
         let (engine, operation) = match self.pattern {
-            Some(pattern) => (p.call_start(Call::Irecv(pattern)), Operation::Recv(self.target)),
+            Some(pattern) => {
+                let engine = p.call_made(|| ManuallyDrop::new(Call::Irecv(pattern)), started);
+                (engine, Operation::Recv(self.target))
+            }
             None => (COMPLETE, Operation::Nothing(proc_null())),
         };
         p.add_request(Request::new(engine, operation, self.comm))
@@ -209,6 +215,7 @@ pub unsafe fn put_empty(to: *mut Status) {
 
 impl Process {
     /// Takes up a request and gives its handle.
+    #[inline(always)]
     pub fn add_request(&self, request: Request) -> Handle {
         self.polls.set(0);
         let handle = self.requests.borrow_mut().insert(request);

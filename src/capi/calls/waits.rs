@@ -74,6 +74,22 @@ unsafe fn settle(p: &Process, handle: *mut Handle, completion: &mut Completion, 
     // SAFETY: the caller's promise.
     let name = unsafe { *handle };
     let entry = table.get_mut(name).expect("the request is active");
+    if let (None, Operation::Recv(_) | Operation::Send) = (&entry.persistent, &entry.operation) {
+        // What happens most is done without moving the request.
+        let result = match &entry.operation {
+            // SAFETY: the caller's promise.
+            Operation::Recv(target) => unsafe { target.store(completion, &entry.comm, to) },
+            _ => {
+                // SAFETY: the caller's promise.
+                unsafe { put_status(to, empty_status()) };
+                Ok(())
+            }
+        };
+        table.discard(name);
+        // SAFETY: the caller's promise.
+        unsafe { *handle = abi::MPI_REQUEST_NULL };
+        return result;
+    }
     let (operation, comm) = if entry.persistent.is_some() {
         entry.active = false;
         (entry.operation.clone(), entry.comm.clone())
