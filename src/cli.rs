@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use crate::capi;
 use crate::capi::cc::{self, Language, Request};
-use crate::engine::{Outcome, Processes, Progress, end_process_soon, end_processes};
+use crate::engine::{Outcome, Processes, Progress, end_process_soon};
 
 use args::Parsed;
 use configuration::Configuration;
@@ -188,7 +188,7 @@ fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
 /// Ends the process for a program that leaves no other way.
 fn fatal(message: &str, code: i32) -> ! {
     complain(message);
-    end_processes(code)
+    interrupt::end_at_once(code)
 }
 
 /// Why there were fewer workers than asked for.

@@ -4,9 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::engine::end_processes;
-
 use super::exit::Exit;
+use super::interrupt::end_at_once;
 
 /// Ends the process at the first panic, before other threads can wait for the one that is gone.
 pub(super) fn install_hook() {
@@ -25,7 +24,7 @@ pub(super) fn install_hook() {
             text.push_str(&std::backtrace::Backtrace::force_capture().to_string());
         }
         let _ = std::io::stderr().write_all(text.as_bytes());
-        end_processes(Exit::Bug.code().into());
+        end_at_once(Exit::Bug.code().into());
     }));
 }
 

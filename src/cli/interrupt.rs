@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::engine::end_process;
+use crate::engine::{end_process, end_processes};
 
 use super::exit::{Exit, Failure};
 
@@ -16,6 +16,15 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Signals that come so soon after the first are the same: `timeout` tells the process and its group, a terminal and its
 /// shell may too.
 const ECHO: Duration = Duration::from_millis(100);
+
+/// A signal has come to this process, and so perhaps to all and to their launcher.
+static HAS_COME: AtomicBool = AtomicBool::new(false);
+
+/// Ends this process and all others at once, as a bug must: unless a signal is ending them, since a launcher that is told to
+/// end them in two ways may hang.
+pub(super) fn end_at_once(code: i32) -> ! {
+    if HAS_COME.load(Ordering::Relaxed) { end_process(code) } else { end_processes(code) }
+}
 
 /// Until this is dropped an interruption is told here; from then on by who has it as the run's error, and what is left of
 /// the process ends silently.
@@ -43,6 +52,7 @@ pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result
     };
     let asked = OnceLock::new();
     ctrlc::set_handler(move || {
+        HAS_COME.store(true, Ordering::Relaxed);
         if asked.set(Instant::now()).is_err() {
             if asked.get().is_some_and(|first| first.elapsed() < ECHO) {
                 return;

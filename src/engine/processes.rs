@@ -152,8 +152,7 @@ pub fn end_processes(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Ends this process with this code, where the launcher or the user ends all of them: a launcher that is told to end them
-/// in two ways at once may hang.
+/// Ends this process with this code, where the launcher or the user ends all of them.
 pub fn end_process(code: i32) -> ! {
     #[cfg(feature = "mpi")]
     leave(code);
