@@ -9,6 +9,7 @@ mod exit;
 mod host;
 mod interrupt;
 mod launch;
+mod measure;
 mod output;
 mod printer;
 mod progress;
@@ -72,6 +73,14 @@ fn failed(failure: Failure) -> u8 {
 
 /// Does what is asked, in all processes that a launcher has started; returns the exit code, which only the first process has.
 fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
+    if processes.broadcast(|| matches!(parsed, Ok(Parsed::Measure(_)))) {
+        let args = match &parsed {
+            Ok(Parsed::Measure(args)) => Ok(&**args),
+            Ok(_) => Err(Failure::bad_input("expected mcpsim measure in all processes or in none")),
+            Err(failure) => Err(failure.clone()),
+        };
+        return measure::measure(args, processes);
+    }
     if !processes.is_first() {
         let brief: Option<Brief> = processes.broadcast(|| None);
         if let Some(brief) = brief {
@@ -126,7 +135,7 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
     let done = |()| Todo::Ended(Exit::Predicted.code());
     let args = match parsed {
         Parsed::Help(text) => return output::print(&text).map(done),
-        Parsed::Compile(..) => return Ok(done(())),
+        Parsed::Compile(..) | Parsed::Measure(_) => return Ok(done(())),
         Parsed::Trace(args) => return alone("mcpsim trace").and_then(|()| traces::show(args)).map(done),
         Parsed::Report(args) => return alone("mcpsim report").and_then(|()| report::report(&args)).map(done),
         Parsed::Sweep(args) => return alone("mcpsim sweep").and_then(|()| sweep::sweep(&args)).map(Todo::Ended),
