@@ -22,14 +22,15 @@ impl Piece {
 }
 
 /// The pieces that fit `points` (sizes increasing, seconds above zero) best: least squares of the relative errors, with as
-/// many pieces as pay off (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece goes over one of the `breaks`, which are measured sizes.
-pub fn pieces(points: &[(u64, f64)], breaks: &[u64]) -> Vec<Piece> {
+/// many pieces as pay off (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece goes over one of the `breaks`, which
+/// are measured sizes, and none starts with less than `least` seconds.
+pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: f64) -> Vec<Piece> {
     let mut found = Vec::new();
     let mut rest = points;
     for at in breaks.iter().copied().map(Some).chain([None]) {
         let end = at.map_or(rest.len(), |at| rest.partition_point(|(size, _)| *size <= at));
         let (part, further) = rest.split_at(end);
-        let mut pieces = within(part);
+        let mut pieces = within(part, least);
         if let (Some(last), Some(at)) = (pieces.last_mut(), at.filter(|_| !further.is_empty())) {
             last.up_to = Some(at);
         }
@@ -40,14 +41,14 @@ pub fn pieces(points: &[(u64, f64)], breaks: &[u64]) -> Vec<Piece> {
 }
 
 /// The pieces of a part without breaks.
-fn within(points: &[(u64, f64)]) -> Vec<Piece> {
+fn within(points: &[(u64, f64)], least: f64) -> Vec<Piece> {
     // best[n]: the least cost of the first n points, and where its last piece begins.
     let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
     for end in 1..=points.len() {
         // A piece of one point could only be level: one is enough where there is no other, or for no bytes.
         let alone = |start: usize| end - start == 1 && !(points.len() == 1 || (start == 0 && points[0].0 == 0));
         let costs = (0..end).filter(|start| !alone(*start)).map(|start| {
-            let (cost, _) = line(&points[start..end]);
+            let (cost, _) = line(&points[start..end], least);
             (best[start].0 + cost + PIECE, start)
         });
         best.push(costs.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0)));
@@ -59,7 +60,7 @@ fn within(points: &[(u64, f64)]) -> Vec<Piece> {
         end = best[end].1;
     }
     ends.reverse();
-    let mut pieces: Vec<Piece> = ends.iter().map(|&(start, end)| line(&points[start..end]).1).collect();
+    let mut pieces: Vec<Piece> = ends.iter().map(|&(start, end)| line(&points[start..end], least).1).collect();
     for index in 1..pieces.len() {
         let (low, high) = (points[ends[index].0 - 1].0, points[ends[index].0].0);
         pieces[index - 1].up_to = Some(border(&pieces[index - 1], &pieces[index], low, high));
@@ -73,8 +74,8 @@ fn border(one: &Piece, next: &Piece, low: u64, high: u64) -> u64 {
     if meet >= low as f64 && meet < high as f64 { meet as u64 } else { low }
 }
 
-/// The line of least squared relative errors with no negative part, and the sum of these squares.
-fn line(points: &[(u64, f64)]) -> (f64, Piece) {
+/// The line of least squared relative errors that starts with `least` or more and does not fall, and the sum of these squares.
+fn line(points: &[(u64, f64)], least: f64) -> (f64, Piece) {
     let mut sums = [0.0; 5];
     for &(size, seconds) in points {
         let (x, weight) = (size as f64, 1.0 / (seconds * seconds));
@@ -87,8 +88,8 @@ fn line(points: &[(u64, f64)]) -> (f64, Piece) {
     let free =
         (determinant > 1e-12 * n * xx).then(|| ((xx * y - x * xy) / determinant, (n * xy - x * y) / determinant));
     let (start, per_byte) = match free {
-        Some((start, per_byte)) if start >= 0.0 && per_byte >= 0.0 => (start, per_byte),
-        Some((start, _)) if start < 0.0 => (0.0, xy / xx),
+        Some((start, per_byte)) if start >= least && per_byte >= 0.0 => (start, per_byte),
+        Some((start, _)) if start < least => (least, ((xy - least * x) / xx).max(0.0)),
         _ => (y / n, 0.0),
     };
     let piece = Piece { up_to: None, start, per_byte };
@@ -111,7 +112,7 @@ mod tests {
     fn one_law_gives_one_piece() {
         // 2 us and 1 ns a byte.
         let points = measured(&[0, 1, 64, 1024, 65536, 1 << 20], |size| 2e-6 + 1e-9 * size);
-        let found = pieces(&points, &[]);
+        let found = pieces(&points, &[], 0.0);
         assert_eq!((found.len(), found[0].up_to), (1, None));
         assert!(near(found[0].start, 2e-6, 1e-9) && near(found[0].per_byte, 1e-9, 1e-9), "{found:?}");
     }
@@ -121,7 +122,7 @@ mod tests {
         // 1 us + 2 ns a byte, from 1000 B on 2.5 us + 0.5 ns a byte: both are 3 us there.
         let law = |size: f64| if size <= 1000.0 { 1e-6 + 2e-9 * size } else { 2.5e-6 + 0.5e-9 * size };
         let points = measured(&[0, 8, 64, 256, 512, 768, 2048, 4096, 16384, 65536], law);
-        let found = pieces(&points, &[]);
+        let found = pieces(&points, &[], 0.0);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!((999..=1000).contains(&found[0].up_to.unwrap()), "{found:?}");
         assert!(near(found[0].per_byte, 2e-9, 1e-6) && near(found[1].start, 2.5e-6, 1e-6), "{found:?}");
@@ -130,10 +131,10 @@ mod tests {
     #[test]
     fn a_break_is_kept_whatever_fits() {
         let points = measured(&[1, 64, 1000, 1001, 4096, 65536], |size| 1e-6 + 1e-9 * size);
-        let found = pieces(&points, &[1000]);
+        let found = pieces(&points, &[1000], 0.0);
         assert_eq!(found.iter().map(|piece| piece.up_to).collect::<Vec<_>>(), [Some(1000), None]);
         // A break behind all sizes is none.
-        assert_eq!(pieces(&points, &[1 << 20]).len(), 1);
+        assert_eq!(pieces(&points, &[1 << 20], 0.0).len(), 1);
     }
 
     #[test]
@@ -142,13 +143,13 @@ mod tests {
         let sizes = [0, 1, 8, 64, 256, 1024, 4096, 16384, 65536, 1 << 18];
         let mut points = measured(&sizes, |size| 5e-6 + 2e-10 * size);
         points.iter_mut().zip(noise).for_each(|(point, noise)| point.1 *= 1.0 + noise);
-        let found = pieces(&points, &[]);
+        let found = pieces(&points, &[], 0.0);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(near(found[0].start, 5e-6, 0.01) && near(found[0].per_byte, 2e-10, 0.02), "{found:?}");
-        let falling = pieces(&measured(&[1, 2, 4], |size| 3e-6 - 1e-8 * size), &[]);
+        let falling = pieces(&measured(&[1, 2, 4], |size| 3e-6 - 1e-8 * size), &[], 0.0);
         assert_eq!((falling.len(), falling[0].per_byte), (1, 0.0));
-        let steep = pieces(&measured(&[100, 200], |size| 1e-9 * size - 5e-8), &[]);
-        assert!(steep[0].start == 0.0 && steep[0].per_byte > 0.0, "{steep:?}");
-        assert_eq!(pieces(&[(8, 1e-6)], &[]), [Piece { up_to: None, start: 1e-6, per_byte: 0.0 }]);
+        let steep = pieces(&measured(&[100, 200], |size| 1e-9 * size - 5e-8), &[], 1e-9);
+        assert!(steep[0].start == 1e-9 && steep[0].per_byte > 0.0, "{steep:?}");
+        assert_eq!(pieces(&[(8, 1e-6)], &[], 0.0), [Piece { up_to: None, start: 1e-6, per_byte: 0.0 }]);
     }
 }

@@ -66,7 +66,9 @@ impl LinkFit {
         let points: Vec<(u64, f64)> =
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let breaks: Vec<u64> = eager.into_iter().collect();
-        let found = pieces(&points, &breaks);
+        // Nothing costs less than an empty message; its own time is no limit, sizes may differ in what they start with.
+        let least = 0.7 * points.first()?.1;
+        let found = pieces(&points, &breaks, least);
         let overheads = overheads(samples, level);
         let handshake = handshake(samples, level, eager, &points, &overheads);
         let ratios = ratios(samples, level, &points);
