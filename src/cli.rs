@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use crate::capi;
 use crate::capi::cc::{self, Language, Request};
-use crate::engine::{Outcome, Processes, Progress, end_process, end_processes};
+use crate::engine::{HostThreads, Outcome, Processes, Progress, end_process, end_processes};
 
 use args::Parsed;
 use configuration::Configuration;
@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
     bug::install_hook();
     let code = match args::parse(std::env::args_os().collect()) {
         Ok(Parsed::Compile(language, arguments)) => compile(language, &arguments).unwrap_or_else(failed),
-        parsed => match launch::join(|name| std::env::var(name).ok()) {
+        parsed => match launch::join(threads(&parsed), |name| std::env::var(name).ok()) {
             Ok(processes) => {
                 let code = command(parsed, &processes).unwrap_or_else(failed);
                 if code == Exit::Interrupted.code() {
@@ -61,6 +61,14 @@ pub fn main() -> ExitCode {
         },
     };
     ExitCode::from(code)
+}
+
+/// What threads there will be beside the first: simulations have workers, and programs that are measured for have none.
+fn threads(parsed: &Result<Parsed, Failure>) -> HostThreads {
+    match parsed {
+        Ok(Parsed::Measure(_)) => HostThreads::None,
+        _ => HostThreads::Several,
+    }
 }
 
 /// Tells the user, unless another process does; returns the exit code.

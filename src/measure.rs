@@ -24,7 +24,7 @@ mod topology;
 pub use campaign::{LevelPlan, Plan, measure};
 pub use fit::{Piece, pieces};
 pub use kernels::{Figures, Kernel, Speed};
-pub use link::{LinkFit, RowFit};
+pub use link::{Corrections, LinkFit, RowFit};
 pub use port::Port;
 pub use protocol::Pair;
 pub use samples::{Samples, Series, Test};

@@ -22,6 +22,8 @@ const LONG: f64 = 40e-6;
 /// Messages of a train, and of late receives.
 pub const TRAIN: u32 = 16;
 const LATE: u32 = 8;
+/// The loads that pairs of a node go up to, by several messages each where there are too few of them.
+const LOADS: u32 = 16;
 /// What a window holds at most: messages, and bytes.
 const WINDOW: u32 = 64;
 const WINDOW_BYTES: u64 = 4 << 20;
@@ -80,7 +82,7 @@ fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
     let doubled = |most: u32| (1..).map(|power| 1u32 << power).take_while(move |load| *load <= most);
     match plan.level {
         Level::InterNode => doubled(pairs).map(|load| (Test::OneWay, load)).collect(),
-        Level::IntraCmp | Level::InterCmp => doubled(2 * pairs).map(|load| (Test::Exchange, load)).collect(),
+        Level::IntraCmp | Level::InterCmp => doubled(LOADS.max(2 * pairs)).map(|load| (Test::Exchange, load)).collect(),
     }
 }
 
@@ -228,16 +230,18 @@ impl Campaign<'_> {
         let mut sizes = self.plan.few_sizes();
         sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]).filter(|size| *size > 0));
         for (test, load) in loads(plan) {
-            let used = if test == Test::Exchange { load as usize / 2 } else { load as usize };
-            let pairs = &plan.pairs[..used];
+            let wanted = if test == Test::Exchange { load / 2 } else { load };
+            let pairs = &plan.pairs[..plan.pairs.len().min(wanted as usize)];
+            // Messages that each rank of a pair has under way.
+            let count = wanted / pairs.len() as u32;
             for bytes in sizes.iter().copied() {
                 let one = |port: &mut dyn Port, turns: u32| match test {
-                    Test::Exchange => protocol::exchanges(port, pairs, bytes, turns),
+                    Test::Exchange => protocol::exchanges(port, pairs, bytes, count, turns),
                     _ => protocol::one_way(port, pairs, bytes, turns),
                 };
                 let leader = plan.pair().first;
                 let turns = self.turns(leader, |port| one(port, 1));
-                let next = Next { level: Some(plan.level), test, bytes, load, count: turns, leader };
+                let next = Next { level: Some(plan.level), test, bytes, load, count, leader };
                 self.series(next, |port| {
                     port.barrier();
                     one(port, turns)

@@ -9,11 +9,14 @@
 //! | handshake | what a receive posted early takes longer than a late one above the threshold: T(s) − o_s − late(s) |
 //! | columns of loads | by how much a message takes longer with several at a time |
 
+use std::collections::BTreeMap;
+
 use crate::platform::Level;
 
 use super::campaign::TRAIN;
 use super::fit::{Piece, pieces};
-use super::samples::{Samples, Test};
+use super::samples::{Samples, Series, Test};
+use super::statistics::Summary;
 
 /// A level's part of a latency that is left to the network whatever overheads were measured: they may overlap.
 const NETWORK: f64 = 0.05;
@@ -59,9 +62,37 @@ struct Overheads {
     gap: f64,
 }
 
+/// By how much messages under load are to take longer than their samples say by themselves: for each level, load and size.
+///
+/// In a test of several transfers at a time these do not all meet the same load: they begin one after another, and the next
+/// round of one meets the end of others. What makes the same test take as long on the simulated machine is what counts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Corrections(BTreeMap<(Level, u32, u64), f64>);
+
+impl Corrections {
+    /// These, with what `simulated` on the platform that was made with them is still off.
+    pub fn refined(mut self, measured: &Samples, simulated: &Samples) -> Corrections {
+        let key = |of: &Series| (of.level, of.test, of.load, of.bytes);
+        for series in measured.series.iter().filter(|of| matches!(of.test, Test::Exchange | Test::OneWay)) {
+            let Some(other) = simulated.series.iter().find(|of| key(of) == key(series)) else { continue };
+            let (Some(level), Some(goal), Some(found)) =
+                (series.level, Summary::of(&series.seconds), Summary::of(&other.seconds))
+            else {
+                continue;
+            };
+            *self.0.entry((level, series.load, series.bytes)).or_insert(1.0) *= goal.median / found.median;
+        }
+        self
+    }
+
+    fn of(&self, level: Level, load: u32, bytes: u64) -> f64 {
+        self.0.get(&(level, load, bytes)).copied().unwrap_or(1.0)
+    }
+}
+
 impl LinkFit {
     /// The parameters of `level`; `None` if it was not measured.
-    pub fn of(samples: &Samples, level: Level) -> Option<LinkFit> {
+    pub fn of(samples: &Samples, level: Level, corrections: &Corrections) -> Option<LinkFit> {
         let (_, eager) = *samples.eager.iter().find(|(of, _)| *of == level)?;
         let points: Vec<(u64, f64)> =
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
@@ -71,7 +102,7 @@ impl LinkFit {
         let found = pieces(&points, &breaks, least);
         let overheads = overheads(samples, level);
         let handshake = handshake(samples, level, eager, &points, &overheads);
-        let ratios = ratios(samples, level, &points);
+        let ratios = ratios(samples, level, &points, &overheads, corrections);
         let mut loads = vec![1];
         loads.extend(ratios.iter().map(|(load, _)| *load));
         let mut rows = Vec::new();
@@ -166,17 +197,27 @@ fn handshake(
 }
 
 /// For each load, by size: how many times longer a message takes than alone.
-fn ratios(samples: &Samples, level: Level, alone: &[(u64, f64)]) -> Vec<(u32, Vec<(u64, f64)>)> {
+fn ratios(
+    samples: &Samples,
+    level: Level,
+    alone: &[(u64, f64)],
+    overheads: &[Overheads],
+    corrections: &Corrections,
+) -> Vec<(u32, Vec<(u64, f64)>)> {
+    let send = |size: u64| overheads.iter().min_by_key(|of| of.bytes.abs_diff(size)).map_or(0.0, |of| of.send);
     let single = |size: u64| alone.iter().find(|(of, _)| *of == size).map(|(_, seconds)| *seconds);
     let mut found: Vec<(u32, Vec<(u64, f64)>)> = Vec::new();
     for test in [Test::Exchange, Test::OneWay] {
         for series in samples.of(level, test) {
-            let (Some(one), Some(summary)) = (single(series.bytes), super::Summary::of(&series.seconds)) else {
+            let (Some(one), Some(summary)) = (single(series.bytes), Summary::of(&series.seconds)) else {
                 continue;
             };
-            let answer = if test == Test::OneWay { single(0).unwrap_or(0.0) } else { 0.0 };
+            // The last message leaves when the core has sent the others.
+            let before = f64::from(series.count - 1) * send(series.bytes);
+            let answer = if test == Test::OneWay { single(0).unwrap_or(0.0) } else { before };
             // Being with others makes nothing faster.
             let ratio = ((summary.median - answer) / one).max(1.0);
+            let ratio = (ratio * corrections.of(level, series.load, series.bytes)).max(1.0);
             match found.iter_mut().find(|(load, _)| *load == series.load) {
                 Some((_, ratios)) => ratios.push((series.bytes, ratio)),
                 None => found.push((series.load, vec![(series.bytes, ratio)])),

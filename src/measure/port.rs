@@ -22,6 +22,8 @@ pub trait Port {
     fn recv_window(&mut self, from: u32, bytes: u64, count: u32);
     /// MPI_Sendrecv.
     fn exchange(&mut self, to: u32, from: u32, bytes: u64);
+    /// `count` times MPI_Irecv and MPI_Isend, then MPI_Waitall.
+    fn exchange_window(&mut self, with: u32, bytes: u64, count: u32);
     /// Keeps the core busy for so long, without MPI.
     fn compute(&mut self, seconds: f64);
     /// Waits for all.

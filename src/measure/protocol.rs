@@ -102,12 +102,12 @@ pub fn early_send(port: &mut dyn Port, pair: Pair, bytes: u64, delay: f64) -> f6
     0.0
 }
 
-/// Both ranks of all `pairs` send to each other at the same time: the time of an exchange, the mean of `turns`.
-pub fn exchanges(port: &mut dyn Port, pairs: &[Pair], bytes: u64, turns: u32) -> f64 {
+/// Both ranks of all `pairs` send each other `count` messages at the same time: the time of that, the mean of `turns`.
+pub fn exchanges(port: &mut dyn Port, pairs: &[Pair], bytes: u64, count: u32, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };
     let started = port.now();
-    (0..turns).for_each(|_| port.exchange(other, other, bytes));
+    (0..turns).for_each(|_| port.exchange_window(other, bytes, count));
     (port.now() - started) / f64::from(turns)
 }
 

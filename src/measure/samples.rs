@@ -21,7 +21,7 @@ pub enum Test {
     DelayedTrain,
     /// A receive of a message that has been there for long.
     LateReceive,
-    /// An exchange of `load` / 2 pairs at a time.
+    /// `count` messages both ways between each of some pairs, `load` transfers at a time.
     Exchange,
     /// A message of `load` pairs at a time, and an empty answer.
     OneWay,
@@ -57,7 +57,7 @@ pub struct Series {
     pub bytes: u64,
     /// Transfers at a time on the shared resource; of rings the number of the pattern.
     pub load: u32,
-    /// Messages a sample.
+    /// Messages a sample; of exchanges those of a rank.
     pub count: u32,
     /// The samples, in the order in which they were taken.
     pub seconds: Vec<f64>,

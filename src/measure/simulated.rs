@@ -147,6 +147,12 @@ impl Port for Simulated<'_> {
         self.call(Call::Exchange(test(to, bytes), pattern(from, TEST)), |_| ());
     }
 
+    fn exchange_window(&mut self, with: u32, bytes: u64, count: u32) {
+        let mut requests: Requests = (0..count).map(|_| self.started(Call::Irecv(pattern(with, TEST)))).collect();
+        (0..count).for_each(|_| requests.push(self.started(Call::Isend(test(with, bytes)))));
+        self.call(Call::Complete(requests), |_| ());
+    }
+
     fn compute(&mut self, seconds: f64) {
         let span = SimSpan::from_seconds(seconds).unwrap_or_else(|| panic!("a delay of {seconds} s"));
         self.call(Call::Compute(span), |_| ());

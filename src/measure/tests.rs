@@ -53,7 +53,7 @@ fn found(level: Level, link: Link) -> (Samples, LinkFit) {
     let pairs = vec![Pair { first: 0, second: 1 }];
     let plan = Plan { levels: vec![LevelPlan { level, pairs }], most_bytes: 1 << 20, budget: 1.0 };
     let samples = simulate(&machine(shape, link), Placement::Block.sites(shape, 2, false).unwrap(), &plan).unwrap();
-    let fit = LinkFit::of(&samples, level).unwrap();
+    let fit = LinkFit::of(&samples, level, &Corrections::default()).unwrap();
     (samples, fit)
 }
 
@@ -109,10 +109,12 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
     let both =
         Row { columns: vec![column(1, 500, 1000), column(2, 800, 667)], ..row(0, u64::MAX, 500, 1000, [60, 40]) };
     let (_, fit) = found(Level::IntraCmp, Link::new(LoadLaw::Measured, Bytes::MAX, SimSpan::from_ns(1), vec![both]));
-    assert_eq!(fit.loads, [1, 2]);
-    let [one, two] = fit.rows[0].columns[..] else { panic!("{fit:?}") };
+    assert_eq!(fit.loads, [1, 2, 4, 8, 16]);
+    let [one, two, four, ..] = fit.rows[0].columns[..] else { panic!("{fit:?}") };
     near(one.1, 1.0);
     assert!((two.1 / one.1 - 1.5).abs() < 0.05 && (two.0 / one.0 - 1.6).abs() < 0.1, "{fit:?}");
+    // More than were measured share what two had.
+    assert!((four.1 / two.1 - 2.0).abs() < 0.2, "{fit:?}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{LevelPlan, Pair, Plan, Speed, simulate};
+    use crate::measure::{Corrections, LevelPlan, Pair, Plan, Speed, simulate};
     use crate::platform::{Placement, Platform};
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
         let plan = Plan { levels, most_bytes: 4096, budget: 1.0 };
         let sites = Placement::Block.sites(platform.shape, 2, false).unwrap();
         let samples = simulate(&platform, sites, &plan).unwrap();
-        let links = vec![LinkFit::of(&samples, Level::IntraCmp).unwrap()];
+        let links = vec![LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap()];
         let speed = Speed { slowdowns: vec![("a".into(), vec![1.0, 1.25])], ..Speed::default() };
         let (name, shape) = ("default".to_owned(), platform.shape);
         let measured = Measured { name, provenance: vec![], shape, speed, links, samples: samples.clone() };

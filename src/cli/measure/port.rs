@@ -11,8 +11,11 @@ use crate::measure::Port;
 pub(super) struct RealPort {
     world: SimpleCommunicator,
     started: f64,
+    /// What is sent is what came last: programs send what they have written, not what has lain in all caches for long.
     sent: Vec<u8>,
     received: Vec<u8>,
+    /// Room for several messages at a time.
+    several: Vec<u8>,
     /// By how much computing for a stated time takes longer, seconds: the clock has steps.
     excess: f64,
 }
@@ -20,19 +23,23 @@ pub(super) struct RealPort {
 impl RealPort {
     /// A rank that sends messages of at most so many bytes. MPI runs already.
     pub fn new(most: u64) -> RealPort {
-        let most = most as usize;
-        let (sent, received) = (vec![1; most.max(1)], vec![2; most.max(1)]);
-        let mut port =
-            RealPort { world: SimpleCommunicator::world(), started: mpi::time(), sent, received, excess: 0.0 };
         const TIMES: u32 = 2000;
+        let (sent, received) = (vec![1; most as usize], vec![2; most as usize]);
+        let world = SimpleCommunicator::world();
+        let mut port = RealPort { world, started: mpi::time(), sent, received, several: Vec::new(), excess: 0.0 };
         let begun = port.now();
         (0..TIMES).for_each(|_| port.compute(1e-6));
         port.excess = ((port.now() - begun) / f64::from(TIMES) - 1e-6).clamp(0.0, 1e-6);
         port
     }
 
-    fn rank_of(&self, rank: u32) -> mpi::topology::Process<'_> {
-        self.world.process_at_rank(rank as i32)
+    /// Room for `count` messages.
+    fn make_room(&mut self, bytes: u64, count: u32) -> usize {
+        let needed = (bytes * u64::from(count)) as usize;
+        if self.several.len() < needed {
+            self.several.resize(needed, 3);
+        }
+        needed
     }
 }
 
@@ -50,12 +57,13 @@ impl Port for RealPort {
     }
 
     fn send(&mut self, to: u32, bytes: u64) {
-        self.rank_of(to).send(&self.sent[..bytes as usize]);
+        self.world.process_at_rank(to as i32).send(&self.sent[..bytes as usize]);
     }
 
     fn recv(&mut self, from: u32, bytes: u64) {
         let process = self.world.process_at_rank(from as i32);
         process.receive_into(&mut self.received[..bytes as usize]);
+        std::mem::swap(&mut self.sent, &mut self.received);
     }
 
     fn send_window(&mut self, to: u32, bytes: u64, count: u32) {
@@ -68,12 +76,9 @@ impl Port for RealPort {
     }
 
     fn recv_window(&mut self, from: u32, bytes: u64, count: u32) {
-        let needed = (bytes * u64::from(count)) as usize;
-        if self.received.len() < needed {
-            self.received.resize(needed, 2);
-        }
+        let needed = self.make_room(bytes, count);
         let process = self.world.process_at_rank(from as i32);
-        let mut rest = &mut self.received[..needed];
+        let mut rest = &mut self.several[..needed];
         multiple_scope(count as usize, |scope, all| {
             for _ in 0..count {
                 let (part, further) = std::mem::take(&mut rest).split_at_mut(bytes as usize);
@@ -88,6 +93,26 @@ impl Port for RealPort {
         let (to, from) = (self.world.process_at_rank(to as i32), self.world.process_at_rank(from as i32));
         let bytes = bytes as usize;
         send_receive_into(&self.sent[..bytes], &to, &mut self.received[..bytes], &from);
+        std::mem::swap(&mut self.sent, &mut self.received);
+    }
+
+    fn exchange_window(&mut self, with: u32, bytes: u64, count: u32) {
+        let needed = self.make_room(bytes, count);
+        let process = self.world.process_at_rank(with as i32);
+        let mut rest = &mut self.several[..needed];
+        let part = &self.sent[..bytes as usize];
+        multiple_scope(2 * count as usize, |scope, all| {
+            for _ in 0..count {
+                let (room, further) = std::mem::take(&mut rest).split_at_mut(bytes as usize);
+                all.add(process.immediate_receive_into(scope, room));
+                rest = further;
+            }
+            (0..count).for_each(|_| _ = all.add(process.immediate_send(scope, part)));
+            all.wait_all(&mut Vec::with_capacity(2 * count as usize));
+        });
+        // What came is sent next.
+        std::mem::swap(&mut self.sent, &mut self.received);
+        self.sent[..bytes as usize].copy_from_slice(&self.several[..bytes as usize]);
     }
 
     fn compute(&mut self, seconds: f64) {

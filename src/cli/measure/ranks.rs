@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::config::Document;
 use crate::engine::Processes;
-use crate::measure::{self, Binding, Figures, Kernel, LinkFit, Measured, Place, Plan, Port, Samples, Seen, Speed};
+use crate::measure::{
+    self, Binding, Corrections, Figures, Kernel, LevelPlan, LinkFit, Measured, Place, Plan, Port, Samples, Seen, Speed,
+};
 use crate::platform::Platform;
 use crate::report::{Figure, measured_figures, measured_summary};
 
@@ -20,6 +22,9 @@ use super::{host, seen, speed};
 
 /// More of a CMP's ranks than these are not all tried together in turn.
 const ONE_BY_ONE: u32 = 8;
+
+/// How often costs under load are refined.
+const ROUNDS: usize = 4;
 
 /// Measures; the first process writes.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
@@ -48,11 +53,35 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let samples = measure::measure(&mut port, &plan, &mut |what, part| line.tell(what, part));
     line.end();
     let Some(targets) = targets else { return Ok(()) };
-    let links: Vec<LinkFit> = plan.levels.iter().filter_map(|level| LinkFit::of(&samples, level.level)).collect();
-    let provenance = provenance(&seen, &bindings, &notes);
-    let shape = measure::shape(&seen, &places);
-    let measured = Measured { name: args.name.clone(), provenance, shape, speed, links, samples };
-    conclude(args, &targets, &measured, &plan, &places)
+    let (provenance, shape) = (provenance(&seen, &bindings, &notes), measure::shape(&seen, &places));
+    let measured = Measured { name: args.name.clone(), provenance, shape, speed, links: Vec::new(), samples };
+    let (measured, again) = fitted(measured, &plan, &places)?;
+    conclude(args, &targets, &measured, &again)
+}
+
+/// Fits the levels until tests of several transfers at a time take as long on the platform as they did; with the tests' times there.
+fn fitted(mut measured: Measured, plan: &Plan, places: &[Place]) -> Result<(Measured, Samples), Failure> {
+    let mut corrections = Corrections::default();
+    let mut again = Samples::default();
+    for round in 0..=ROUNDS {
+        let of = |level: &LevelPlan| LinkFit::of(&measured.samples, level.level, &corrections);
+        measured.links = plan.levels.iter().filter_map(of).collect();
+        let platform = platform(&measured)?;
+        let Some(sites) = measure::sites(places, platform.shape) else { break };
+        again = measure::simulate(&platform, sites, plan)?;
+        if round < ROUNDS {
+            corrections = corrections.refined(&measured.samples, &again);
+        }
+    }
+    Ok((measured, again))
+}
+
+/// The platform as others will read it.
+fn platform(measured: &Measured) -> Result<Platform, Failure> {
+    let text = measured.text();
+    Document::parse("the platform measured", &text)
+        .and_then(|document| Platform::load(document, &[]))
+        .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })
 }
 
 /// Where results go.
@@ -76,17 +105,8 @@ impl Targets {
 }
 
 /// Writes the results and says what they are.
-fn conclude(
-    args: &MeasureArgs,
-    targets: &Targets,
-    measured: &Measured,
-    plan: &Plan,
-    places: &[Place],
-) -> Result<(), Failure> {
+fn conclude(args: &MeasureArgs, targets: &Targets, measured: &Measured, again: &Samples) -> Result<(), Failure> {
     let text = measured.text();
-    let platform = Document::parse("the platform measured", &text)
-        .and_then(|document| Platform::load(document, &[]))
-        .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })?;
     if let Some(samples) = &targets.samples {
         samples.put(&measured.samples.csv())?;
     }
@@ -102,9 +122,7 @@ fn conclude(
     if !shows {
         return Ok(());
     }
-    // What the model makes of the same tests.
-    let again = measure::sites(places, platform.shape).and_then(|sites| measure::simulate(&platform, sites, plan).ok());
-    output::print(&measured_summary(measured, &again.unwrap_or_else(Samples::default)))
+    output::print(&measured_summary(measured, again))
 }
 
 /// Times the kernels on the ranks of the first one's CMP: on it alone, then on more and more of them at the same time.

@@ -6,6 +6,8 @@ use mpi::environment::Universe;
 use mpi::ffi;
 use mpi::traits::Communicator;
 
+use crate::engine::processes::HostThreads;
+
 /// What one MPI call transfers at most: its counts are C's int.
 pub(super) const MOST: usize = 1 << 30;
 /// Turns of polling before the process lets others have the core: where each thread has a core, so long that the process
@@ -32,10 +34,14 @@ impl World {
     ///
     /// # Errors
     /// If MPI has been started already, or lets no thread but one run.
-    pub fn join() -> Result<World, String> {
-        let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)
-            .ok_or_else(|| "MPI has been started already".to_owned())?;
-        if threading < mpi::Threading::Funneled {
+    pub fn join(threads: HostThreads) -> Result<World, String> {
+        let wanted = match threads {
+            HostThreads::None => mpi::Threading::Single,
+            HostThreads::Several => mpi::Threading::Funneled,
+        };
+        let (universe, threading) =
+            mpi::initialize_with_threading(wanted).ok_or_else(|| "MPI has been started already".to_owned())?;
+        if threading < wanted {
             return Err("this MPI library was built without support of threads".to_owned());
         }
         let world = universe.world();
