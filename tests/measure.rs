@@ -44,7 +44,7 @@ fn what_cannot_be_measured_is_told_with_code_2() {
         ("--time soon", "invalid value 'soon' for '--time <TIME>': expected a time such as \"1.2 us\""),
         ("--time 1us", "--time: expected 100 ms or more; found 1.000 us"),
         ("--max-size 12", "--max-size: expected 1 KiB to 1 GiB; found 12 B"),
-        ("--max-size 1TiB", "--max-size: expected 1 KiB to 1 GiB; found 1 TiB"),
+        ("--max-size 1TiB", "--max-size: expected 1 KiB to 1 GiB; found 1024 GiB"),
         ("--name= --compute", "--name, --node: expected a name; found an empty one"),
         ("more", "unexpected argument 'more' found"),
         ("-o here.toml", "mcpsim measure needs "),

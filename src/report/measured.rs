@@ -1,6 +1,6 @@
 //! What was measured on a machine, in short: the levels' figures, and what the model makes of the same tests.
 
-use crate::measure::{LinkFit, Measured, Samples, Test};
+use crate::measure::{LinkFit, Measured, Samples, Summary, Test};
 use crate::platform::Level;
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
@@ -60,14 +60,14 @@ fn figures(fit: &LinkFit, samples: &Samples) -> Vec<String> {
 fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
     let tests = [Test::PingPong, Test::Exchange, Test::OneWay, Test::Window, Test::Train, Test::LateReceive];
     let line = |test: Test| {
-        let simulated = again.medians(level, test);
+        let simulated = again.of(level, test);
         let errors: Vec<f64> = samples
-            .medians(level, test)
+            .of(level, test)
             .iter()
-            .filter_map(|(bytes, seconds)| {
-                let (_, other) = simulated.iter().find(|(of, _)| of == bytes)?;
-                // Windows have as many messages in both.
-                (*seconds > 0.0).then(|| (other / seconds - 1.0).abs())
+            .filter_map(|series| {
+                let other = simulated.iter().find(|of| (of.bytes, of.load) == (series.bytes, series.load))?;
+                let (found, goal) = (Summary::of(&other.seconds)?.median, Summary::of(&series.seconds)?.median);
+                (goal > 0.0).then(|| (found / goal - 1.0).abs())
             })
             .collect();
         let most = errors.iter().copied().reduce(f64::max)?;
