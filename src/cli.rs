@@ -9,6 +9,7 @@ mod exit;
 mod host;
 mod interrupt;
 mod launch;
+mod measure;
 mod output;
 mod printer;
 mod progress;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 
 use crate::capi;
 use crate::capi::cc::{self, Language, Request};
-use crate::engine::{Outcome, Processes, Progress, end_process_soon};
+use crate::engine::{HostThreads, Outcome, Processes, Progress, end_process_soon};
 
 use args::Parsed;
 use configuration::Configuration;
@@ -47,7 +48,7 @@ pub fn main() -> ExitCode {
     bug::install_hook();
     let code = match args::parse(std::env::args_os().collect()) {
         Ok(Parsed::Compile(language, arguments)) => compile(language, &arguments).unwrap_or_else(failed),
-        parsed => match launch::join(|name| std::env::var(name).ok()) {
+        parsed => match launch::join(threads(&parsed), |name| std::env::var(name).ok()) {
             Ok(processes) => {
                 let code = command(parsed, &processes).unwrap_or_else(failed);
                 if code == Exit::Interrupted.code() {
@@ -62,6 +63,14 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
+/// What threads there will be beside the first: simulations have workers, and programs that are measured for have none.
+fn threads(parsed: &Result<Parsed, Failure>) -> HostThreads {
+    match parsed {
+        Ok(Parsed::Measure(_)) => HostThreads::None,
+        _ => HostThreads::Several,
+    }
+}
+
 /// Tells the user, unless another process does; returns the exit code.
 fn failed(failure: Failure) -> u8 {
     if !failure.text.is_empty() {
@@ -72,6 +81,14 @@ fn failed(failure: Failure) -> u8 {
 
 /// Does what is asked, in all processes that a launcher has started; returns the exit code, which only the first process has.
 fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
+    if processes.broadcast(|| matches!(parsed, Ok(Parsed::Measure(_)))) {
+        let args = match &parsed {
+            Ok(Parsed::Measure(args)) => Ok(&**args),
+            Ok(_) => Err(Failure::bad_input("expected mcpsim measure in all processes or in none")),
+            Err(failure) => Err(failure.clone()),
+        };
+        return measure::measure(args, processes);
+    }
     if !processes.is_first() {
         let brief: Option<Brief> = processes.broadcast(|| None);
         if let Some(brief) = brief {
@@ -127,7 +144,7 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
     let done = |()| Todo::Ended(Exit::Predicted.code());
     let args = match parsed {
         Parsed::Help(text) => return output::print(&text).map(done),
-        Parsed::Compile(..) => return Ok(done(())),
+        Parsed::Compile(..) | Parsed::Measure(_) => return Ok(done(())),
         Parsed::Trace(args) => return alone("mcpsim trace").and_then(|()| traces::show(args)).map(done),
         Parsed::Report(args) => return alone("mcpsim report").and_then(|()| report::report(&args)).map(done),
         Parsed::Sweep(args) => return alone("mcpsim sweep").and_then(|()| sweep::sweep(&args)).map(Todo::Ended),

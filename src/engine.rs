@@ -33,5 +33,5 @@ pub use horizon::Horizon;
 pub use outcome::{
     HostTime, HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
 };
-pub use processes::{Processes, Screen, end_process, end_process_soon, end_processes};
+pub use processes::{HostThreads, Processes, Screen, end_process, end_process_soon, end_processes};
 pub use simulation::{Labels, Progress, RunOptions, Simulation};

@@ -25,6 +25,8 @@ pub mod capi;
 
 pub mod study;
 
+pub mod measure;
+
 pub mod report;
 
 pub mod cli;

@@ -7,6 +7,7 @@ mod deadlock;
 mod export;
 mod figures;
 mod headline;
+mod measured;
 mod messages;
 mod notes;
 mod numbers;
@@ -25,7 +26,8 @@ pub(crate) use samples::{busy, empty, huge};
 
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
-pub use figures::{Figure, figures, validation_figures};
+pub use figures::{Figure, figures, measured_figures, validation_figures};
+pub use measured::measured_summary;
 pub use numbers::{count, rate};
 pub use study::{study_csv, study_json, study_summary};
 pub use timeline::{paje, perfetto};

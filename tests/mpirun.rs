@@ -12,6 +12,8 @@ mod failures;
 mod hosts;
 #[path = "mpirun/matrix.rs"]
 mod matrix;
+#[path = "mpirun/measure.rs"]
+mod measure;
 #[path = "mpirun/programs.rs"]
 mod programs;
 #[allow(dead_code)]

@@ -74,6 +74,10 @@ fn stored_results_keep_to_the_limits_and_the_third_level_pays_off() {
     for folder in fs::read_dir(root().join("validation")).unwrap().map(|entry| entry.unwrap().path()) {
         let Ok(case) = fs::read_to_string(folder.join("case.toml")) else { continue };
         let limits: toml::Table = case.parse().unwrap();
+        // Only its own machine can predict it, and what that has found stands beside it.
+        if limits.contains_key("timed_on") {
+            continue;
+        }
         let number = |key: &str| match &limits["limit"][key] {
             toml::Value::Integer(number) => *number as f64,
             other => other.as_float().unwrap(),

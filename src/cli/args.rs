@@ -12,6 +12,7 @@ use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan};
 
 use super::exit::{Exit, Failure};
+use super::measure::MeasureArgs;
 use super::report::ReportArgs;
 use super::sweep::{self, SweepArgs};
 use super::traces::{self, Asked, TraceArgs};
@@ -19,7 +20,7 @@ use super::validate::ValidateArgs;
 use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack};
 
 /// Commands of the contract that this version does not have.
-const LATER: [&str; 2] = ["measure", "cluster"];
+const LATER: [&str; 1] = ["cluster"];
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
@@ -202,6 +203,8 @@ pub(super) enum Parsed {
     Report(ReportArgs),
     /// Compare with measured runs.
     Validate(Box<ValidateArgs>),
+    /// Measure the machine.
+    Measure(Box<MeasureArgs>),
     /// The compiler, with these arguments.
     Compile(Language, Vec<OsString>),
 }
@@ -233,6 +236,10 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     if first == "validate" {
         arguments.remove(1);
         return understood(ValidateArgs::try_parse_from(arguments), |args| Parsed::Validate(Box::new(args)));
+    }
+    if first == "measure" {
+        arguments.remove(1);
+        return understood(MeasureArgs::try_parse_from(arguments), |args| Parsed::Measure(Box::new(args)));
     }
     if first == "run" {
         arguments.remove(1);
@@ -326,8 +333,9 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
 fn check_command(args: &RunArgs) -> Result<(), Failure> {
     match args.app.to_str() {
         Some(name) if LATER.contains(&name) && !args.app.exists() => Err(not_available(name)),
-        Some(name @ ("run" | "sweep" | "report" | "validate")) if !args.app.exists() => {
+        Some(name @ ("run" | "sweep" | "report" | "validate" | "measure")) if !args.app.exists() => {
             let what = match name {
+                "measure" => "-o FILE",
                 "report" => "RUN.json",
                 "validate" => "CASE",
                 _ => "APP",
@@ -438,7 +446,8 @@ mod tests {
             ),
             ("--colour a.toml", "unexpected argument '--colour' found"),
             ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
-            ("--quiet measure", "\"measure\" is not available in this version"),
+            ("--quiet measure", "\"measure\" stands before the options: mcpsim measure [OPTIONS] -o FILE"),
+            ("--quiet cluster", "\"cluster\" is not available in this version"),
             ("--quiet validate", "\"validate\" stands before the options: mcpsim validate [OPTIONS] CASE"),
             ("--quiet run app.toml", "\"run\" stands before the options"),
             ("--quiet sweep", "\"sweep\" stands before the options: mcpsim sweep [OPTIONS] APP"),

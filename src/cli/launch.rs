@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Document;
-use crate::engine::Processes;
+use crate::engine::{HostThreads, Processes};
 use crate::platform::{Placement, Site};
 
 use super::args::{Parsed, parse};
@@ -21,11 +21,11 @@ const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_
 const PREFIXES: [&str; 9] = ["OMPI_", "OPAL_", "ORTE_", "PMI_", "PMIX_", "PRTE_", "MV2_", "HYD", "MPI_LOCAL"];
 
 /// The processes of this run; `variable` reads the environment. MPI is started only where a launcher has started several.
-pub(super) fn join(variable: impl Fn(&str) -> Option<String>) -> Result<Processes, Failure> {
+pub(super) fn join(threads: HostThreads, variable: impl Fn(&str) -> Option<String>) -> Result<Processes, Failure> {
     let Some(launched) = launched(&variable) else { return Ok(Processes::one()) };
     // Without MPI the processes do not know each other: most launchers say who shall speak for all.
     let speaks = RANKS.iter().find_map(|name| number(&variable, name)).is_none_or(|rank| rank == 0);
-    Processes::join().map_err(|why| match speaks {
+    Processes::join(threads).map_err(|why| match speaks {
         true => Failure::bad_input(format!("started {launched}, {why}")),
         false => Failure::said_elsewhere(Exit::BadInput),
     })
@@ -157,7 +157,7 @@ mod tests {
                 "PMI_RANK" => Some(rank.to_owned()),
                 _ => None,
             };
-            join(variable).err().unwrap()
+            join(HostThreads::Several, variable).err().unwrap()
         };
         let failure = text("0");
         assert!(

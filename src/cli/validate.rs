@@ -45,7 +45,16 @@ const FOLDER: &str = "validation";
 pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     let folders = if args.all { all(Path::new(FOLDER))? } else { args.cases.clone() };
     // What is wrong with any of them shows before the first run.
-    let cases = folders.iter().map(|folder| Prepared::load(folder, args)).collect::<Result<Vec<_>, _>>()?;
+    let mut cases = folders.iter().map(|folder| Prepared::load(folder, args)).collect::<Result<Vec<_>, _>>()?;
+    if args.all {
+        let notes = cases.iter().filter_map(|of| Some((&of.case.name, of.case.timed_on.as_ref()?)));
+        let say = |(name, on)| format!("{name} is left out: its code is timed, and has to be on {on}\n");
+        let notes: String = notes.map(say).collect();
+        cases.retain(|of| of.case.timed_on.is_none());
+        if !args.quiet && !args.to_stdout() && !notes.is_empty() {
+            output::print(&(notes + "\n"))?;
+        }
+    }
     let target =
         |option: &str, name: &Option<OsString>| name.as_ref().map(|name| Target::new(option, name)).transpose();
     let targets = [target("--json", &args.json)?, target("--csv", &args.csv)?];

@@ -25,6 +25,15 @@ impl Screen for () {
     fn show(&self, _: &[u8]) {}
 }
 
+/// How many threads of a process there are to be beside the one that calls MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostThreads {
+    /// None: MPI is as fast as for programs that have none.
+    None,
+    /// Workers.
+    Several,
+}
+
 /// The host processes of a run.
 #[derive(Default)]
 pub struct Processes {
@@ -43,8 +52,8 @@ impl Processes {
     /// # Errors
     /// If this build cannot, or the processes do not find each other.
     #[cfg(feature = "mpi")]
-    pub fn join() -> Result<Self, String> {
-        let world = World::join()?;
+    pub fn join(threads: HostThreads) -> Result<Self, String> {
+        let world = World::join(threads)?;
         if world.size == 1 {
             return Err(format!(
                 "but its MPI library, {}, finds no other: start it with that library's own launcher",
@@ -64,7 +73,7 @@ impl Processes {
     /// # Errors
     /// Always.
     #[cfg(not(feature = "mpi"))]
-    pub fn join() -> Result<Self, String> {
+    pub fn join(_: HostThreads) -> Result<Self, String> {
         Err("but this build simulates in one process: build one that can with cargo build --release --features mpi, \
              which needs an MPI library and libclang (README, \"Many hosts\"), or leave out the launcher and give \
              --workers W for as many threads"

@@ -11,6 +11,7 @@ mod curves;
 mod font;
 mod frame;
 mod matrix;
+mod measured;
 mod png;
 mod points;
 mod run;
@@ -22,6 +23,7 @@ mod tests;
 mod validation;
 
 pub use canvas::Figure;
+pub use measured::measured_figures;
 pub use validation::validation_figures;
 
 use crate::config::ConfigError;

@@ -1,8 +1,9 @@
 //! The rules. Each takes a file's path from the root and its text, and gives what is wrong with it.
 
 /// The modules of `src`; one may use those before it.
-const ORDER: [&str; 13] = [
-    "units", "config", "platform", "profile", "rank", "engine", "mpi", "trace", "app", "capi", "study", "report", "cli",
+const ORDER: [&str; 14] = [
+    "units", "config", "platform", "profile", "rank", "engine", "mpi", "trace", "app", "capi", "study", "measure",
+    "report", "cli",
 ];
 
 /// Files between `units` and `mpi` that may look at a clock of the host, each with the reason. None does: `cli` times a run.

@@ -31,6 +31,8 @@ pub struct Case {
     pub time: String,
     /// The column by whose values errors are summed up apart.
     pub group: Option<String>,
+    /// The machine whose time real code takes, where runs of the case time it: no other can give the predictions.
+    pub timed_on: Option<String>,
     /// Columns, and the key that gets a column's value.
     pub columns: Vec<(String, String)>,
     /// What is set for all points.
@@ -126,6 +128,7 @@ struct Form {
     measured: PathBuf,
     time: String,
     group: Option<String>,
+    timed_on: Option<String>,
     columns: Table,
     #[serde(default)]
     set: Table,
@@ -210,6 +213,7 @@ impl Case {
             measured: form.measured,
             time: form.time,
             group: form.group,
+            timed_on: form.timed_on,
             columns,
             set: settings(form.set).map_err(place)?,
             when,

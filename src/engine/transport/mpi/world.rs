@@ -7,6 +7,7 @@ use mpi::environment::Universe;
 use mpi::ffi;
 use mpi::traits::Communicator;
 
+use crate::engine::processes::HostThreads;
 use crate::engine::transport::patience::Patience;
 
 /// What one MPI call transfers at most: its counts are C's int.
@@ -40,19 +41,27 @@ impl World {
     ///
     /// # Errors
     /// If MPI has been started already, or lets no thread but one run.
-    pub fn join() -> Result<World, String> {
-        if std::env::var_os(YIELDS).is_none() {
+    pub fn join(threads: HostThreads) -> Result<World, String> {
+        let wanted = match threads {
+            HostThreads::None => mpi::Threading::Single,
+            HostThreads::Several => mpi::Threading::Funneled,
+        };
+        // What is measured is the library as programs meet it.
+        let simulates = threads == HostThreads::Several;
+        if simulates && std::env::var_os(YIELDS).is_none() {
             // SAFETY: no other thread looks at the environment yet.
             unsafe { std::env::set_var(YIELDS, "0") };
         }
-        let (universe, threading) = mpi::initialize_with_threading(mpi::Threading::Funneled)
-            .ok_or_else(|| "MPI has been started already".to_owned())?;
-        if threading < mpi::Threading::Funneled {
+        let (universe, threading) =
+            mpi::initialize_with_threading(wanted).ok_or_else(|| "MPI has been started already".to_owned())?;
+        if threading < wanted {
             return Err("this MPI library was built without support of threads".to_owned());
         }
-        // Naps are short: by default Linux adds 50 microseconds.
-        // SAFETY: changes nothing but when this thread, and those it starts, are woken.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        if simulates {
+            // Naps are short: by default Linux adds 50 microseconds.
+            // SAFETY: changes nothing but when this thread, and those it starts, are woken.
+            unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        }
         let world = universe.world();
         let here = world.split_shared(0).size() as u32;
         Ok(World { me: world.rank() as u32, size: world.size() as u32, here, _universe: universe })

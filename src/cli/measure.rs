@@ -1,0 +1,71 @@
+//! `mcpsim measure`: the machine that its ranks run on, as a platform file.
+//!
+//! All ranks go through this; the first one says and writes.
+
+mod args;
+mod compute;
+mod host;
+#[cfg(feature = "mpi")]
+mod port;
+#[cfg(feature = "mpi")]
+mod ranks;
+#[cfg(feature = "mpi")]
+mod seen;
+mod speed;
+
+use crate::engine::Processes;
+
+pub(super) use args::MeasureArgs;
+
+use super::exit::{Exit, Failure};
+use super::launch::agree;
+
+/// Sizes of messages that make sense: windows of the greatest must fit in memory.
+const SIZES: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
+
+/// Measures what the arguments of each rank ask for; those of one may be wrong.
+pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes) -> Result<u8, Failure> {
+    let checked = args.and_then(|args| check(args).map(|()| args));
+    let args = agree(processes, checked)?;
+    if args.compute {
+        if processes.count() > 1 {
+            let why = "mcpsim measure --compute works in one process: start it without an MPI launcher";
+            return agree(processes, Err(Failure::bad_input(why)));
+        }
+        return compute::compute(args).map(|()| Exit::Predicted.code());
+    }
+    if processes.count() == 1 {
+        return Err(Failure::bad_input(alone()));
+    }
+    #[cfg(feature = "mpi")]
+    return ranks::measure(args, processes).map(|()| Exit::Predicted.code());
+    #[cfg(not(feature = "mpi"))]
+    unreachable!("a build without MPI has one process")
+}
+
+fn check(args: &MeasureArgs) -> Result<(), Failure> {
+    if !SIZES.contains(&args.max_size.get()) {
+        return Err(Failure::bad_input(format!("--max-size: expected 1 KiB to 1 GiB; found {}", args.max_size)));
+    }
+    if args.time.as_seconds() < 0.1 {
+        return Err(Failure::bad_input(format!("--time: expected 100 ms or more; found {}", args.time)));
+    }
+    if args.name.is_empty() || args.node.as_deref() == Some("") {
+        return Err(Failure::bad_input("--name, --node: expected a name; found an empty one"));
+    }
+    Ok(())
+}
+
+/// Why one process cannot measure.
+fn alone() -> String {
+    let how = "mpirun -n 2 mcpsim measure -o here.toml, or more ranks, one a core";
+    if cfg!(feature = "mpi") {
+        format!("mcpsim measure needs two ranks or more, messages go between them: {how}; --compute needs no other")
+    } else {
+        format!(
+            "mcpsim measure needs MPI, which this build has not: build one that has with cargo build --release \
+             --features mpi, which needs an MPI library and libclang (README, \"Many hosts\"), then {how}; \
+             --compute needs none"
+        )
+    }
+}

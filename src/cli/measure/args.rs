@@ -1,0 +1,79 @@
+//! The arguments of `mcpsim measure`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::units::{Bytes, SimSpan};
+
+use super::super::report::Format;
+
+const EXAMPLES: &str = "\
+Examples:
+  Measure this machine, a rank a core, and predict a program on it
+    mpirun -n 2 mcpsim measure -o here.toml
+    mcpsim --platform here.toml app.toml
+  Two nodes, longer, with all samples and figures
+    mpirun -n 2 --map-by node mcpsim measure --time 5min -o pair.toml \\
+        --samples pair.csv --figures figures
+  How much slower is another machine? There, then here:
+    mcpsim measure --compute -o there.toml
+    mcpsim measure --compute --against there.toml
+
+Exit codes: 0 measured, 2 bad input or usage, 70 a bug in mcpsim.";
+
+/// Measures the machine that its ranks run on and writes a platform file
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "mcpsim measure",
+    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mcpsim measure --compute [--against FILE]",
+    term_width = 80,
+    after_help = "See --help for examples and exit codes.",
+    after_long_help = EXAMPLES
+)]
+pub(crate) struct MeasureArgs {
+    /// The platform file to write; - is stdout
+    #[arg(long, short, value_name = "FILE.toml", default_value = "-")]
+    pub output: OsString,
+
+    /// About how long it may take
+    #[arg(long, value_name = "TIME", default_value = "60 s", allow_hyphen_values = true)]
+    pub time: SimSpan,
+
+    /// The greatest message
+    #[arg(long, value_name = "SIZE", default_value = "4 MiB")]
+    pub max_size: Bytes,
+
+    /// What the file calls the machine
+    #[arg(long, value_name = "NAME", default_value = "here")]
+    pub name: String,
+
+    /// The node of this rank, where hosts' names do not tell (or MCPSIM_NODE)
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+
+    /// Write all samples as CSV
+    #[arg(long, value_name = "FILE.csv")]
+    pub samples: Option<OsString>,
+
+    /// Draw bandwidth, latency and messages a second over size
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+
+    /// What is written of each figure
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
+    pub format: Vec<Format>,
+
+    /// Time kernels on one core instead, without MPI
+    #[arg(long, conflicts_with_all = ["samples", "figures", "node"])]
+    pub compute: bool,
+
+    /// With --compute: what another machine wrote, for the factor between both
+    #[arg(long, value_name = "FILE", requires = "compute")]
+    pub against: Option<PathBuf>,
+
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}

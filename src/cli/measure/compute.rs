@@ -1,0 +1,43 @@
+//! `mcpsim measure --compute`: the factor between two machines' cores.
+
+use crate::config::Document;
+use crate::measure::{Figures, Kernel};
+
+use super::super::exit::Failure;
+use super::super::output::{self, Target};
+use super::MeasureArgs;
+use super::{host, speed};
+
+/// Times kernels, and compares where there is something to compare with.
+pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
+    let against = args.against.as_deref().map(read).transpose()?;
+    let target = Target::new("--output", &args.output)?;
+    let figures = speed::time(&mut Kernel::all(), &args.name, || ());
+    let text = toml::to_string(&figures).map_err(|error| Failure::bad_input(error.to_string()))?;
+    let about = "# Seconds of CPU time that mcpsim's kernels take on one core, each the median of its runs.\n";
+    let about = format!("{about}# {}, {}, mcpsim {}\n", host::processor(), host::today(), env!("CARGO_PKG_VERSION"));
+    if against.is_none() || target != Target::Stdout {
+        target.put(&(about + &text))?;
+    }
+    let Some(other) = against else { return Ok(()) };
+    let Some((factor, each)) = other.scale_factor(&figures) else {
+        let file = args.against.as_deref().unwrap_or(std::path::Path::new("")).display();
+        return Err(Failure::bad_input(format!("--against {file}: expected kernels of this version; found none")));
+    };
+    if args.quiet {
+        return output::print(&format!("scale_factor = {factor:.4}\n"));
+    }
+    let mut text = format!("{} against this host, CPU time of kernels:\n", other.machine);
+    for (name, ratio) in &each {
+        text.push_str(&format!("  {name:<14} {ratio:>8.4}\n"));
+    }
+    text.push_str("For the platform file of that machine, geometric mean:\n[core]\n");
+    text.push_str(&format!("scale_factor = {factor:.4}\n"));
+    output::print(&text)
+}
+
+fn read(path: &std::path::Path) -> Result<Figures, Failure> {
+    let figures: Figures = Document::read(path)?.deserialize()?;
+    figures.check().map_err(|what| Failure::bad_input(format!("{}: {what}", path.display())))?;
+    Ok(figures)
+}

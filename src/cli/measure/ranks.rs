@@ -1,0 +1,223 @@
+//! The ranks of a measurement: finding out where they are, measuring, and what the first one makes of it.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::config::Document;
+use crate::engine::Processes;
+use crate::measure::{
+    self, Binding, Corrections, Figures, Kernel, LevelPlan, LinkFit, Measured, Place, Plan, Port, Samples, Seen, Speed,
+};
+use crate::platform::Platform;
+use crate::report::{Figure, measured_figures, measured_summary};
+
+use super::super::exit::{Exit, Failure};
+use super::super::launch::agree;
+use super::super::output::{self, Target};
+use super::super::report::draw;
+use super::MeasureArgs;
+use super::port::RealPort;
+use super::{host, seen, speed};
+
+/// More of a CMP's ranks than these are not all tried together in turn.
+const ONE_BY_ONE: u32 = 8;
+
+/// How often costs under load are refined.
+const ROUNDS: usize = 4;
+
+/// Measures; the first process writes.
+pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
+    // What cannot be written shows before the work.
+    let targets = agree(processes, processes.is_first().then(|| Targets::new(args)).transpose())?;
+    let named = args.node.clone().or_else(|| std::env::var(seen::NODE).ok().filter(|name| !name.is_empty()));
+    let all: Vec<Seen> = processes.gather(seen::seen(named.as_deref()));
+    let (seen, bindings): (Vec<Seen>, Vec<Binding>) = processes.broadcast(|| (all.clone(), measure::bind(&all)));
+    let mine = bindings[processes.me() as usize];
+    let bound = match mine {
+        Binding::To(cpu) => seen::bind_to(cpu),
+        Binding::Launcher => true,
+        Binding::None => false,
+    };
+    let unbound = processes.gather(bound).iter().filter(|bound| !**bound).count();
+    let places = measure::places(&seen, &bindings);
+    let notes = notes(&seen, &bindings, unbound);
+    if processes.is_first() && !args.quiet {
+        notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
+    }
+    let levels = measure::levels(&places);
+    let plan = Plan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds() };
+    let mut port = RealPort::new(plan.most_bytes);
+    let speed = speeds(&mut port, processes, &places);
+    let mut line = Line::new(processes.is_first() && !args.quiet);
+    let samples = measure::measure(&mut port, &plan, &mut |what, part| line.tell(what, part));
+    line.end();
+    let Some(targets) = targets else { return Ok(()) };
+    let (provenance, shape) = (provenance(&seen, &bindings, &notes), measure::shape(&seen, &places));
+    let measured = Measured { name: args.name.clone(), provenance, shape, speed, links: Vec::new(), samples };
+    let (measured, again) = fitted(measured, &plan, &places)?;
+    conclude(args, &targets, &measured, &again)
+}
+
+/// Fits the levels until tests of several transfers at a time take as long on the platform as they did; with the tests' times there.
+fn fitted(mut measured: Measured, plan: &Plan, places: &[Place]) -> Result<(Measured, Samples), Failure> {
+    let mut corrections = Corrections::default();
+    let mut again = Samples::default();
+    for round in 0..=ROUNDS {
+        let of = |level: &LevelPlan| LinkFit::of(&measured.samples, level.level, &corrections);
+        measured.links = plan.levels.iter().filter_map(of).collect();
+        let platform = platform(&measured)?;
+        let Some(sites) = measure::sites(places, platform.shape) else { break };
+        again = measure::simulate(&platform, sites, plan)?;
+        if round < ROUNDS {
+            corrections = corrections.refined(&measured.samples, &again);
+        }
+    }
+    Ok((measured, again))
+}
+
+/// The platform as others will read it.
+fn platform(measured: &Measured) -> Result<Platform, Failure> {
+    let text = measured.text();
+    Document::parse("the platform measured", &text)
+        .and_then(|document| Platform::load(document, &[]))
+        .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })
+}
+
+/// Where results go.
+struct Targets {
+    output: Target,
+    samples: Option<Target>,
+}
+
+impl Targets {
+    fn new(args: &MeasureArgs) -> Result<Targets, Failure> {
+        let output = Target::new("--output", &args.output)?;
+        let samples = args.samples.as_ref().map(|name| Target::new("--samples", name)).transpose()?;
+        if samples.as_ref() == Some(&output) {
+            return Err(Failure::bad_input("--output and --samples go to the same place: give one another file"));
+        }
+        if let Some(directory) = &args.figures {
+            draw(&[], directory, &[])?;
+        }
+        Ok(Targets { output, samples })
+    }
+}
+
+/// Writes the results and says what they are.
+fn conclude(args: &MeasureArgs, targets: &Targets, measured: &Measured, again: &Samples) -> Result<(), Failure> {
+    let text = measured.text();
+    if let Some(samples) = &targets.samples {
+        samples.put(&measured.samples.csv())?;
+    }
+    targets.output.put(&text)?;
+    let shows = !args.quiet && targets.output != Target::Stdout && targets.samples != Some(Target::Stdout);
+    if let Some(directory) = &args.figures {
+        let figures: Vec<Figure> = measured_figures(&measured.name, &measured.samples);
+        let drawn = draw(&figures, Path::new(directory), &args.format)?;
+        if shows {
+            output::print(&drawn)?;
+        }
+    }
+    if !shows {
+        return Ok(());
+    }
+    output::print(&measured_summary(measured, again))
+}
+
+/// Times the kernels on the ranks of the first one's CMP: on it alone, then on more and more of them at the same time.
+fn speeds(port: &mut RealPort, processes: &Processes, places: &[Place]) -> Speed {
+    let near: Vec<u32> = (0..).zip(places).filter(|(_, place)| **place == places[0]).map(|(rank, _)| rank).collect();
+    let most = near.len() as u32;
+    let mut kernels = Kernel::all();
+    let mut crowded: Vec<Figures> = Vec::new();
+    for ranks in 1..=most {
+        if ranks > ONE_BY_ONE && ranks != most && !ranks.is_power_of_two() {
+            let last = crowded.last().cloned().unwrap_or_default();
+            crowded.push(last);
+            continue;
+        }
+        let works = near[..ranks as usize].contains(&port.rank());
+        if works {
+            crowded.push(speed::time(&mut kernels, "", || port.barrier()));
+        } else {
+            kernels.iter().for_each(|_| port.barrier());
+            crowded.push(Figures::default());
+        }
+        port.barrier();
+    }
+    // The first rank is among those that worked each time.
+    let crowded = processes.broadcast(|| crowded.clone());
+    Speed::of(&crowded[0], &crowded)
+}
+
+/// What the user should know of how ranks are placed.
+fn notes(seen: &[Seen], bindings: &[Binding], unbound: usize) -> Vec<String> {
+    let mut notes = Vec::new();
+    let own = bindings.iter().filter(|binding| matches!(binding, Binding::To(_))).count();
+    if own > 0 {
+        notes.push(format!(
+            "{own} of {} ranks were not bound to a core of their own: they bound themselves",
+            seen.len()
+        ));
+    }
+    if unbound > 0 {
+        notes.push(format!(
+            "{unbound} of {} ranks have no core of their own: the system may move them, and figures mean little",
+            seen.len()
+        ));
+    }
+    if seen.iter().any(|of| of.cpus.is_empty()) {
+        notes.push("/sys/devices/system/cpu does not tell which cores share a CMP: each host counts as one".to_owned());
+    }
+    let pairs = || seen.iter().flat_map(|one| seen.iter().map(move |other| (one, other)));
+    if pairs().any(|(one, other)| one.machine == other.machine && one.node != other.node) {
+        notes.push("one machine has several names (containers, network namespaces): each counts as a node".to_owned());
+    }
+    if pairs().any(|(one, other)| one.machine != other.machine && one.node == other.node) {
+        notes.push("several machines have one name: each counts as a node".to_owned());
+    }
+    notes
+}
+
+/// What the MPI library calls itself, in one line.
+fn library() -> String {
+    let text = mpi::environment::library_version().unwrap_or_default();
+    text.lines().next().unwrap_or_default().trim_end_matches(['\0', ',']).to_owned()
+}
+
+fn provenance(seen: &[Seen], bindings: &[Binding], notes: &[String]) -> Vec<String> {
+    let bound = bindings.iter().filter(|binding| **binding != Binding::None).count();
+    let mut lines = vec![
+        format!("Measured by mcpsim measure {} on {}.", env!("CARGO_PKG_VERSION"), host::today()),
+        format!("{}, {}, {} ranks, {bound} of them bound to a core.", host::processor(), library(), seen.len()),
+        "latency, bandwidth: half round trips; overheads: trains with delays, late receives; loads: exchanges of pairs.".to_owned(),
+    ];
+    lines.extend(notes.iter().map(|note| format!("Note: {note}.")));
+    lines
+}
+
+/// A line on the terminal that says what is being measured.
+struct Line {
+    shown: bool,
+    last: Option<Instant>,
+}
+
+impl Line {
+    fn new(wanted: bool) -> Line {
+        Line { shown: wanted && std::io::stderr().is_terminal(), last: None }
+    }
+
+    fn tell(&mut self, what: &str, part: f64) {
+        if self.shown && self.last.is_none_or(|last| last.elapsed() > Duration::from_millis(200)) {
+            self.last = Some(Instant::now());
+            let _ = write!(std::io::stderr(), "\r{:3.0} % {what}\x1b[K", part * 100.0);
+        }
+    }
+
+    fn end(&mut self) {
+        if self.last.is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

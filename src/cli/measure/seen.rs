@@ -1,0 +1,72 @@
+//! What Linux tells a rank of its host: the host's name, its cores, and which of them the rank may use.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::measure::{Cpu, Seen, cpu_list};
+
+/// The variable that names the node of a rank.
+pub(super) const NODE: &str = "MCPSIM_NODE";
+
+fn first_line(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
+/// What this process sees; `node` is what the user calls its node.
+pub(super) fn seen(node: Option<&str>) -> Seen {
+    let name = first_line("/proc/sys/kernel/hostname").unwrap_or_else(|| "host".to_owned());
+    let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    Seen {
+        node: node.map_or(name, str::to_owned),
+        machine: first_line("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+        cpus: cpus(Path::new("/sys/devices/system/cpu")),
+        allowed: (0..CpuSet::MAX_CPU as u32).filter(|cpu| set.is_set(*cpu as usize)).collect(),
+    }
+}
+
+/// The CPUs that a directory such as `/sys/devices/system/cpu` tells of; none where it does not.
+fn cpus(directory: &Path) -> Vec<Cpu> {
+    let text = |path: String| fs::read_to_string(directory.join(path)).ok();
+    let online = text("online".to_owned()).and_then(|text| cpu_list(&text)).unwrap_or_default();
+    let cpu = |cpu: u32| {
+        // Virtual machines may say -1.
+        let number = |what: &str| text(format!("cpu{cpu}/topology/{what}"))?.trim().parse::<i64>().ok();
+        let or = |found: Option<i64>, otherwise: u32| found.and_then(|n| u32::try_from(n).ok()).unwrap_or(otherwise);
+        let (package, core) = (number("physical_package_id"), number("core_id"));
+        (package.is_some() || core.is_some()).then(|| Cpu { cpu, package: or(package, 0), core: or(core, cpu) })
+    };
+    online.into_iter().filter_map(cpu).collect()
+}
+
+/// Binds this thread to a CPU; whether that worked.
+pub(super) fn bind_to(cpu: u32) -> bool {
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    sched_setaffinity(None, &set).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_what_the_system_says_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("online", "0-2,9\n");
+        for (cpu, package, core) in [(0, "0", "0"), (1, "1", "0"), (2, "-1", "x")] {
+            write(&format!("cpu{cpu}/topology/physical_package_id"), package);
+            write(&format!("cpu{cpu}/topology/core_id"), core);
+        }
+        let cpu = |cpu, package, core| Cpu { cpu, package, core };
+        assert_eq!(cpus(directory.path()), [cpu(0, 0, 0), cpu(1, 1, 0), cpu(2, 0, 2)]);
+        assert_eq!(cpus(Path::new("/nonexistent")), []);
+    }
+}

@@ -1,0 +1,34 @@
+//! Measuring a machine: which tests ranks make, what their samples say, and the platform file that says it to others.
+//!
+//! Knows neither MPI nor files: ranks reach each other through a [`Port`], which a real MPI or a simulated machine is.
+//!
+//! ```text
+//! places of ranks ─ topology ─▶ Plan ─ campaign(Port) ─▶ Samples ─ link ─▶ LinkFit ─ text ─▶ platform file
+//! ```
+
+mod campaign;
+mod fit;
+mod kernels;
+mod link;
+mod port;
+mod protocol;
+mod rings;
+mod samples;
+mod simulated;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod text;
+mod topology;
+
+pub use campaign::{LevelPlan, Plan, measure};
+pub use fit::{Piece, pieces};
+pub use kernels::{Figures, Kernel, Speed};
+pub use link::{Corrections, LinkFit, RowFit};
+pub use port::Port;
+pub use protocol::Pair;
+pub use samples::{Samples, Series, Test};
+pub use simulated::simulate;
+pub use statistics::Summary;
+pub use text::Measured;
+pub use topology::{Binding, Cpu, Place, Seen, bind, cpu_list, levels, places, shape, sites};

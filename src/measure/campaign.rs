@@ -1,0 +1,307 @@
+//! Which tests are made in which order, with how many repetitions: as many as a median takes to be sure of, within a budget of time.
+//!
+//! All ranks go through the same program; what they decide by, they have been given by one of them.
+
+use crate::platform::Level;
+
+use super::port::Port;
+use super::protocol::{self, Pair};
+use super::rings::{self, RING_SIZES};
+use super::samples::{Samples, Series, Test};
+use super::statistics::Summary;
+
+/// Samples between two decisions.
+const BATCH: usize = 5;
+/// Samples at least and at most.
+const LEAST: usize = 10;
+const MOST: usize = 200;
+/// A median that is as sure as this is good enough.
+const SURE: f64 = 0.004;
+/// What a sample should take at least, for the clock's steps not to show, seconds.
+const LONG: f64 = 40e-6;
+/// Messages of a train, and of late receives.
+pub const TRAIN: u32 = 16;
+const LATE: u32 = 8;
+/// The loads that pairs of a node go up to, by several messages each where there are too few of them.
+const LOADS: u32 = 16;
+/// What a window holds at most: messages, and bytes.
+const WINDOW: u32 = 64;
+const WINDOW_BYTES: u64 = 4 << 20;
+
+/// What is to be measured; equal on all ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The levels of which there are pairs.
+    pub levels: Vec<LevelPlan>,
+    /// The greatest size.
+    pub most_bytes: u64,
+    /// About how long it may take, seconds.
+    pub budget: f64,
+}
+
+/// The pairs of a level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelPlan {
+    /// The level.
+    pub level: Level,
+    /// Disjoint pairs that share the level's resource.
+    pub pairs: Vec<Pair>,
+}
+
+impl Plan {
+    /// Sizes from nothing to the greatest, two for each power of two above 32.
+    pub fn sizes(&self) -> Vec<u64> {
+        let powers = (0..).map(|power| 1u64 << power).take_while(|size| *size <= self.most_bytes);
+        let both = powers.flat_map(|size| [Some(size), (size >= 32).then_some(size / 2 * 3)]);
+        [0].into_iter().chain(both.flatten()).filter(|size| *size <= self.most_bytes).collect()
+    }
+
+    /// Fewer sizes: every second power of two.
+    fn few_sizes(&self) -> Vec<u64> {
+        (0..).map(|power| 1u64 << (2 * power)).take_while(|size| *size <= self.most_bytes).collect()
+    }
+
+    /// About how many series there will be.
+    fn series(&self) -> usize {
+        let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
+        let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
+        self.levels.len() * (sizes * 3 / 2 + 4 * few + 6) + loads * few + RING_SIZES
+    }
+}
+
+impl LevelPlan {
+    fn pair(&self) -> Pair {
+        self.pairs[0]
+    }
+}
+
+/// The loads that the pairs of a level can make, 1 left out. A pair that exchanges makes two transfers on what cores of a node
+/// share; an adapter of a node has a direction for each.
+fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
+    let pairs = plan.pairs.len() as u32;
+    let doubled = |most: u32| (1..).map(|power| 1u32 << power).take_while(move |load| *load <= most);
+    match plan.level {
+        Level::InterNode => doubled(pairs).map(|load| (Test::OneWay, load)).collect(),
+        Level::IntraCmp | Level::InterCmp => doubled(LOADS.max(2 * pairs)).map(|load| (Test::Exchange, load)).collect(),
+    }
+}
+
+/// Makes all tests of `plan`. `tell` hears on each rank what comes next, and which part of the work is done.
+pub fn measure(port: &mut dyn Port, plan: &Plan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
+    let started = port.now();
+    let mut campaign = Campaign {
+        port,
+        plan,
+        started,
+        left: plan.series().max(1),
+        all: plan.series(),
+        samples: Samples::default(),
+        tell,
+    };
+    for level in &plan.levels {
+        campaign.level(level);
+    }
+    campaign.rings();
+    campaign.samples
+}
+
+struct Campaign<'a> {
+    port: &'a mut dyn Port,
+    plan: &'a Plan,
+    started: f64,
+    /// Series still to be made, about, of all.
+    left: usize,
+    all: usize,
+    samples: Samples,
+    tell: &'a mut dyn FnMut(&str, f64),
+}
+
+/// Which series comes next.
+#[derive(Clone, Copy)]
+struct Next {
+    level: Option<Level>,
+    test: Test,
+    bytes: u64,
+    load: u32,
+    count: u32,
+    /// Whose samples count.
+    leader: u32,
+}
+
+impl Campaign<'_> {
+    fn level(&mut self, plan: &LevelPlan) {
+        let (level, pair) = (plan.level, plan.pair());
+        let eager = self.eager(level, pair);
+        let mut sizes = self.plan.sizes();
+        sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]));
+        sizes.sort_unstable();
+        sizes.dedup();
+        let next = |test, bytes| Next { level: Some(level), test, bytes, load: 1, count: 1, leader: pair.first };
+        for bytes in sizes.iter().copied() {
+            let turns = self.turns(pair.first, |port| protocol::ping_pong(port, pair, bytes, 1) * 2.0);
+            let next = Next { count: 2 * turns, ..next(Test::PingPong, bytes) };
+            self.series(next, |port| protocol::ping_pong(port, pair, bytes, turns));
+        }
+        for bytes in sizes.iter().copied().filter(|size| size.is_power_of_two()) {
+            let count = u32::try_from(WINDOW_BYTES / bytes).unwrap_or(WINDOW).clamp(4, WINDOW);
+            let next = Next { count, ..next(Test::Window, bytes) };
+            self.series(next, |port| protocol::window(port, pair, bytes, count));
+        }
+        self.overheads(level, pair, eager);
+        self.crowds(plan, eager);
+        self.samples.eager.push((level, eager));
+    }
+
+    /// The greatest size whose send ends before its receive is posted; `None` if that of every size does.
+    fn eager(&mut self, level: Level, pair: Pair) -> Option<u64> {
+        let done = self.done();
+        (self.tell)(&format!("{}: eager threshold", level.name()), done);
+        let is_eager = |campaign: &mut Self, bytes: u64| {
+            let port = &mut *campaign.port;
+            port.barrier();
+            protocol::ping_pong(port, pair, bytes, 1);
+            let mut delay = vec![20.0 * protocol::ping_pong(port, pair, bytes, 2) + 200e-6];
+            port.share(pair.first, &mut delay);
+            let mut votes = 0;
+            for _ in 0..3 {
+                // The second rank computes on after an eager send.
+                port.barrier();
+                let mut took = vec![protocol::early_send(port, pair, bytes, delay[0])];
+                port.share(pair.first, &mut took);
+                votes += i32::from(took[0] < delay[0] / 2.0);
+            }
+            votes >= 2
+        };
+        let (mut low, mut high) = (0, self.plan.most_bytes);
+        if is_eager(self, high) {
+            return None;
+        }
+        while high - low > 1 {
+            // In steps of ratios first: thresholds are of any order of magnitude.
+            let ratio = (low.max(1) as f64 * high as f64).sqrt() as u64;
+            let middle = if high > 4 * low.max(1) { ratio } else { low.midpoint(high) };
+            let middle = middle.clamp(low + 1, high - 1);
+            if is_eager(self, middle) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+
+    /// What sends and receives cost the core.
+    fn overheads(&mut self, level: Level, pair: Pair, eager: Option<u64>) {
+        let most = eager.unwrap_or(self.plan.most_bytes);
+        let mut sizes: Vec<u64> = self.plan.few_sizes().into_iter().filter(|size| *size < most).collect();
+        // The end of what is eager, where there is some.
+        sizes.extend(eager.filter(|most| *most > 0));
+        let next = |test, bytes| Next { level: Some(level), test, bytes, load: 1, count: 1, leader: pair.first };
+        for bytes in sizes {
+            let turn = self.samples.median(level, Test::PingPong, bytes) * 2.0;
+            self.series(next(Test::TrainOfOne, bytes), |port| protocol::train(port, pair, bytes, 1, 0.0));
+            let count = TRAIN;
+            let next = |test| Next { count, ..next(test, bytes) };
+            self.series(next(Test::Train), |port| protocol::train(port, pair, bytes, count, 0.0));
+            let delay = 1.5 * turn + 1e-6;
+            self.series(next(Test::DelayedTrain), |port| {
+                protocol::train(port, pair, bytes, count, delay) - f64::from(count - 1) * delay
+            });
+            let count = u32::try_from(WINDOW_BYTES / 4 / bytes).unwrap_or(LATE).clamp(1, LATE);
+            let next = Next { count, ..next(Test::LateReceive) };
+            let delay = f64::from(count) * 2.0 * turn + 5e-6;
+            self.series(next, |port| protocol::late_receive(port, pair, bytes, count, delay));
+        }
+        let Some(most) = eager else { return };
+        for bytes in [most + 1, 2 * most, 4 * most].into_iter().filter(|size| (1..=self.plan.most_bytes).contains(size))
+        {
+            let turns = self.turns(pair.first, |port| protocol::ping_pong(port, pair, bytes, 1) * 2.0);
+            let again = Next { count: 2 * turns, ..next(Test::PingPong, bytes) };
+            if self.samples.median(level, Test::PingPong, bytes) == 0.0 {
+                self.series(again, |port| protocol::ping_pong(port, pair, bytes, turns));
+            }
+            let delay = 4.0 * self.samples.median(level, Test::PingPong, bytes) + 5e-6;
+            self.series(next(Test::LateReceive, bytes), |port| protocol::late_receive(port, pair, bytes, 1, delay));
+        }
+    }
+
+    /// Several transfers at a time.
+    fn crowds(&mut self, plan: &LevelPlan, eager: Option<u64>) {
+        let mut sizes = self.plan.few_sizes();
+        sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]).filter(|size| *size > 0));
+        for (test, load) in loads(plan) {
+            let wanted = if test == Test::Exchange { load / 2 } else { load };
+            let pairs = &plan.pairs[..plan.pairs.len().min(wanted as usize)];
+            // Messages that each rank of a pair has under way.
+            let count = wanted / pairs.len() as u32;
+            for bytes in sizes.iter().copied() {
+                let one = |port: &mut dyn Port, turns: u32| match test {
+                    Test::Exchange => protocol::exchanges(port, pairs, bytes, count, turns),
+                    _ => protocol::one_way(port, pairs, bytes, turns),
+                };
+                let leader = plan.pair().first;
+                let turns = self.turns(leader, |port| one(port, 1));
+                let next = Next { level: Some(plan.level), test, bytes, load, count, leader };
+                self.series(next, |port| {
+                    port.barrier();
+                    one(port, turns)
+                });
+            }
+        }
+    }
+
+    /// Rings of all ranks, for the effective bandwidth.
+    fn rings(&mut self) {
+        let patterns = rings::patterns(self.port.size());
+        for (number, ring) in (0..).zip(&patterns) {
+            for bytes in rings::sizes(self.plan.most_bytes) {
+                let next = Next { level: None, test: Test::Ring, bytes, load: number, count: 2, leader: 0 };
+                self.series(next, |port| {
+                    port.barrier();
+                    protocol::ring(port, ring, bytes)
+                });
+            }
+        }
+        self.samples.effective_bandwidth = rings::effective_bandwidth(&self.samples, self.port.size());
+    }
+
+    /// How many turns make a sample long enough, by what one takes on the leader.
+    fn turns(&mut self, leader: u32, mut one: impl FnMut(&mut dyn Port) -> f64) -> u32 {
+        one(self.port);
+        let mut turns = vec![(LONG / one(self.port).max(1e-9)).ceil().clamp(1.0, 64.0)];
+        self.port.share(leader, &mut turns);
+        turns[0] as u32
+    }
+
+    /// Takes samples until their median is sure or its share of the time is over; all ranks get those of the leader.
+    fn series(&mut self, next: Next, mut one: impl FnMut(&mut dyn Port) -> f64) {
+        let Next { level, test, bytes, load, count, leader } = next;
+        let place = level.map_or("all", Level::name);
+        let done = self.done();
+        (self.tell)(&format!("{place}: {} of {bytes} B", test.name().replace('_', " ")), done);
+        let port = &mut *self.port;
+        let mut allowed = vec![(self.plan.budget - (port.now() - self.started)).max(0.0) / self.left as f64];
+        port.share(0, &mut allowed);
+        // What comes first finds caches cold and connections unmade.
+        one(port);
+        let started = port.now();
+        let mut seconds = Vec::new();
+        loop {
+            seconds.extend((0..BATCH).map(|_| one(port)));
+            let is_sure = Summary::of(&seconds).is_some_and(|summary| summary.uncertainty <= SURE);
+            let is_over = port.now() - started > allowed[0] || seconds.len() >= MOST;
+            let mut end = vec![f64::from(u8::from(seconds.len() >= LEAST && (is_sure || is_over)))];
+            port.share(leader, &mut end);
+            if end[0] > 0.0 {
+                break;
+            }
+        }
+        port.share(leader, &mut seconds);
+        self.samples.series.push(Series { level, test, bytes, load, count, seconds });
+        self.left = (self.left - 1).max(1);
+    }
+
+    fn done(&self) -> f64 {
+        1.0 - self.left as f64 / self.all.max(1) as f64
+    }
+}

@@ -1,0 +1,155 @@
+//! Times over sizes as pieces of straight lines.
+
+/// What one more piece has to save of the sum of squared relative errors: five sizes that were off by 1.4 %.
+const PIECE: f64 = 1e-3;
+
+/// a + b · size, for sizes up to and with the piece's end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Piece {
+    /// The greatest size; `None` in the last piece.
+    pub up_to: Option<u64>,
+    /// Seconds of no bytes.
+    pub start: f64,
+    /// Seconds a byte.
+    pub per_byte: f64,
+}
+
+impl Piece {
+    /// The seconds of so many bytes.
+    pub fn at(&self, bytes: u64) -> f64 {
+        self.start + self.per_byte * bytes as f64
+    }
+}
+
+/// The pieces that fit `points` (sizes increasing, seconds above zero) best: least squares of the relative errors, with as
+/// many pieces as pay off (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece goes over one of the `breaks`, which
+/// are measured sizes, and none starts with less than `least` seconds.
+pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: f64) -> Vec<Piece> {
+    let mut found = Vec::new();
+    let mut rest = points;
+    for at in breaks.iter().copied().map(Some).chain([None]) {
+        let end = at.map_or(rest.len(), |at| rest.partition_point(|(size, _)| *size <= at));
+        let (part, further) = rest.split_at(end);
+        let mut pieces = within(part, least);
+        if let (Some(last), Some(at)) = (pieces.last_mut(), at.filter(|_| !further.is_empty())) {
+            last.up_to = Some(at);
+        }
+        found.append(&mut pieces);
+        rest = further;
+    }
+    found
+}
+
+/// The pieces of a part without breaks.
+fn within(points: &[(u64, f64)], least: f64) -> Vec<Piece> {
+    // best[n]: the least cost of the first n points, and where its last piece begins.
+    let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
+    for end in 1..=points.len() {
+        // A piece of one point could only be level: one is enough where there is no other, or for no bytes.
+        let alone = |start: usize| end - start == 1 && !(points.len() == 1 || (start == 0 && points[0].0 == 0));
+        let costs = (0..end).filter(|start| !alone(*start)).map(|start| {
+            let (cost, _) = line(&points[start..end], least);
+            (best[start].0 + cost + PIECE, start)
+        });
+        best.push(costs.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0)));
+    }
+    let mut ends = Vec::new();
+    let mut end = points.len();
+    while end > 0 {
+        ends.push((best[end].1, end));
+        end = best[end].1;
+    }
+    ends.reverse();
+    let mut pieces: Vec<Piece> = ends.iter().map(|&(start, end)| line(&points[start..end], least).1).collect();
+    for index in 1..pieces.len() {
+        let (low, high) = (points[ends[index].0 - 1].0, points[ends[index].0].0);
+        pieces[index - 1].up_to = Some(border(&pieces[index - 1], &pieces[index], low, high));
+    }
+    pieces
+}
+
+/// Where one line ends and the next begins: where they meet, if that is between the measured sizes, else at the lower one.
+fn border(one: &Piece, next: &Piece, low: u64, high: u64) -> u64 {
+    let meet = (one.start - next.start) / (next.per_byte - one.per_byte);
+    if meet >= low as f64 && meet < high as f64 { meet as u64 } else { low }
+}
+
+/// The line of least squared relative errors that starts with `least` or more and does not fall, and the sum of these squares.
+fn line(points: &[(u64, f64)], least: f64) -> (f64, Piece) {
+    let mut sums = [0.0; 5];
+    for &(size, seconds) in points {
+        let (x, weight) = (size as f64, 1.0 / (seconds * seconds));
+        for (sum, term) in sums.iter_mut().zip([1.0, x, x * x, seconds, x * seconds]) {
+            *sum += weight * term;
+        }
+    }
+    let [n, x, xx, y, xy] = sums;
+    let determinant = n * xx - x * x;
+    let free =
+        (determinant > 1e-12 * n * xx).then(|| ((xx * y - x * xy) / determinant, (n * xy - x * y) / determinant));
+    let (start, per_byte) = match free {
+        Some((start, per_byte)) if start >= least && per_byte >= 0.0 => (start, per_byte),
+        Some((start, _)) if start < least => (least, ((xy - least * x) / xx).max(0.0)),
+        _ => (y / n, 0.0),
+    };
+    let piece = Piece { up_to: None, start, per_byte };
+    (points.iter().map(|&(size, seconds)| (piece.at(size) / seconds - 1.0).powi(2)).sum(), piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(sizes: &[u64], law: impl Fn(f64) -> f64) -> Vec<(u64, f64)> {
+        sizes.iter().map(|size| (*size, law(*size as f64))).collect()
+    }
+
+    fn near(found: f64, expected: f64, most: f64) -> bool {
+        (found / expected - 1.0).abs() <= most
+    }
+
+    #[test]
+    fn one_law_gives_one_piece() {
+        // 2 us and 1 ns a byte.
+        let points = measured(&[0, 1, 64, 1024, 65536, 1 << 20], |size| 2e-6 + 1e-9 * size);
+        let found = pieces(&points, &[], 0.0);
+        assert_eq!((found.len(), found[0].up_to), (1, None));
+        assert!(near(found[0].start, 2e-6, 1e-9) && near(found[0].per_byte, 1e-9, 1e-9), "{found:?}");
+    }
+
+    #[test]
+    fn two_laws_are_told_apart_and_meet_where_they_do() {
+        // 1 us + 2 ns a byte, from 1000 B on 2.5 us + 0.5 ns a byte: both are 3 us there.
+        let law = |size: f64| if size <= 1000.0 { 1e-6 + 2e-9 * size } else { 2.5e-6 + 0.5e-9 * size };
+        let points = measured(&[0, 8, 64, 256, 512, 768, 2048, 4096, 16384, 65536], law);
+        let found = pieces(&points, &[], 0.0);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!((999..=1000).contains(&found[0].up_to.unwrap()), "{found:?}");
+        assert!(near(found[0].per_byte, 2e-9, 1e-6) && near(found[1].start, 2.5e-6, 1e-6), "{found:?}");
+    }
+
+    #[test]
+    fn a_break_is_kept_whatever_fits() {
+        let points = measured(&[1, 64, 1000, 1001, 4096, 65536], |size| 1e-6 + 1e-9 * size);
+        let found = pieces(&points, &[1000], 0.0);
+        assert_eq!(found.iter().map(|piece| piece.up_to).collect::<Vec<_>>(), [Some(1000), None]);
+        // A break behind all sizes is none.
+        assert_eq!(pieces(&points, &[1 << 20], 0.0).len(), 1);
+    }
+
+    #[test]
+    fn noise_makes_no_pieces_and_no_negative_costs() {
+        let noise = [0.01, -0.008, 0.004, -0.01, 0.007, 0.0, -0.005, 0.009, -0.003, 0.006];
+        let sizes = [0, 1, 8, 64, 256, 1024, 4096, 16384, 65536, 1 << 18];
+        let mut points = measured(&sizes, |size| 5e-6 + 2e-10 * size);
+        points.iter_mut().zip(noise).for_each(|(point, noise)| point.1 *= 1.0 + noise);
+        let found = pieces(&points, &[], 0.0);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(near(found[0].start, 5e-6, 0.01) && near(found[0].per_byte, 2e-10, 0.02), "{found:?}");
+        let falling = pieces(&measured(&[1, 2, 4], |size| 3e-6 - 1e-8 * size), &[], 0.0);
+        assert_eq!((falling.len(), falling[0].per_byte), (1, 0.0));
+        let steep = pieces(&measured(&[100, 200], |size| 1e-9 * size - 5e-8), &[], 1e-9);
+        assert!(steep[0].start == 1e-9 && steep[0].per_byte > 0.0, "{steep:?}");
+        assert_eq!(pieces(&[(8, 1e-6)], &[], 0.0), [Piece { up_to: None, start: 1e-6, per_byte: 0.0 }]);
+    }
+}

@@ -1,0 +1,240 @@
+//! What a core does by itself: a small fixed set of kernels, and what their times say.
+
+use serde::{Deserialize, Serialize};
+
+/// A kernel: fixed work on its own data.
+pub struct Kernel {
+    /// Its name in files.
+    pub name: &'static str,
+    /// How much it does a run: floating-point operations, instructions or bytes.
+    pub work: f64,
+    /// Whether it counts for how machines compare and how cores slow each other down.
+    pub is_typical: bool,
+    data: Vec<f64>,
+    run: fn(&mut [f64]) -> f64,
+}
+
+/// Doubles of the array of kernels that stay in a core's own cache, and of those that do not: 256 KiB, 96 MiB.
+const NEAR: usize = 32 << 10;
+const FAR: usize = 12 << 20;
+/// Points along an edge of the stencil's grids.
+const EDGE: usize = 96;
+
+impl Kernel {
+    /// The kernels.
+    pub fn all() -> Vec<Kernel> {
+        let points = ((EDGE - 2) * (EDGE - 2) * (EDGE - 2)) as f64;
+        let kernel =
+            |name, work, is_typical, length, run| Kernel { name, work, is_typical, data: vec![1.0; length], run };
+        vec![
+            kernel("multiply_add", 2.0 * 64.0 * NEAR as f64, true, NEAR, multiply_add),
+            kernel("integers", 3.0 * f64::from(INTEGER_TURNS), true, 1, integers),
+            kernel("triad_near", 24.0 * 64.0 * (NEAR / 3) as f64, true, NEAR, triad_near),
+            kernel("stencil", points, true, 2 * EDGE * EDGE * EDGE, stencil),
+            kernel("triad_far", 24.0 * (FAR / 3) as f64, false, FAR, triad),
+        ]
+    }
+
+    /// Does the work once.
+    pub fn run(&mut self) {
+        let result = (self.run)(std::hint::black_box(&mut self.data));
+        std::hint::black_box(result);
+    }
+}
+
+/// Sums of products, eight at a time.
+fn multiply_add(data: &mut [f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    for turn in 0..64 {
+        let factor = f64::from(turn) * 1e-9;
+        for values in data.as_chunks::<8>().0 {
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum += value * factor;
+            }
+        }
+    }
+    sums.iter().sum()
+}
+
+const INTEGER_TURNS: u32 = 2_000_000;
+
+/// A chain of integer operations (Marsaglia's xorshift, six instructions a turn of which two are loads of constants).
+fn integers(data: &mut [f64]) -> f64 {
+    let mut state = data[0].to_bits();
+    for _ in 0..INTEGER_TURNS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    (state >> 12) as f64
+}
+
+fn triad_near(data: &mut [f64]) -> f64 {
+    (0..64).map(|_| triad(data)).sum()
+}
+
+/// McCalpin's STREAM triad on the thirds of `data`.
+fn triad(data: &mut [f64]) -> f64 {
+    let (a, rest) = data.split_at_mut(data.len() / 3);
+    let (b, c) = rest.split_at(rest.len() / 2);
+    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+        *a = *b + 1e-9 * *c;
+    }
+    a[0]
+}
+
+/// A sweep of a 7-point stencil from one grid to the other.
+fn stencil(data: &mut [f64]) -> f64 {
+    let (to, from) = data.split_at_mut(EDGE * EDGE * EDGE);
+    for z in 1..EDGE - 1 {
+        for y in 1..EDGE - 1 {
+            let at = (z * EDGE + y) * EDGE;
+            for i in at + 1..at + EDGE - 1 {
+                to[i] = (from[i - 1]
+                    + from[i + 1]
+                    + from[i - EDGE]
+                    + from[i + EDGE]
+                    + from[i - EDGE * EDGE]
+                    + from[i + EDGE * EDGE])
+                    / 6.0;
+            }
+        }
+    }
+    to[EDGE * EDGE + EDGE + 1]
+}
+
+/// What the cores of a machine do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Speed {
+    /// Floating-point operations a second.
+    pub flops: f64,
+    /// Instructions a second.
+    pub instructions: f64,
+    /// Bytes a second of a core alone.
+    pub memory: f64,
+    /// Bytes a second of all cores of a CMP that were measured.
+    pub cmp_memory: Option<f64>,
+    /// By kernel: how many times longer it takes with 1, 2, … ranks on the CMP.
+    pub slowdowns: Vec<(String, Vec<f64>)>,
+}
+
+/// The seconds of one run of each kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    /// The machine.
+    pub machine: String,
+    /// By kernel.
+    pub seconds: std::collections::BTreeMap<String, f64>,
+}
+
+impl Speed {
+    /// What the times of kernels say, alone and with 1, 2, … ranks on a CMP.
+    pub fn of(alone: &Figures, crowded: &[Figures]) -> Speed {
+        let kernels = Kernel::all();
+        let rate = |name: &str| {
+            let work = kernels.iter().find(|kernel| kernel.name == name).map_or(0.0, |kernel| kernel.work);
+            alone.seconds.get(name).map_or(1.0, |seconds| work / seconds)
+        };
+        let factor = |name: &str, figures: &Figures| {
+            let (one, some) = (alone.seconds.get(name)?, figures.seconds.get(name)?);
+            Some((some / one).max(1.0))
+        };
+        let slowdowns = kernels.iter().filter(|kernel| kernel.is_typical).map(|kernel| {
+            (kernel.name.to_owned(), crowded.iter().filter_map(|figures| factor(kernel.name, figures)).collect())
+        });
+        let memory = rate("triad_far");
+        let all =
+            crowded.last().and_then(|figures| Some(memory / factor("triad_far", figures)? * crowded.len() as f64));
+        Speed {
+            flops: rate("multiply_add"),
+            instructions: 2.0 * rate("integers"),
+            memory,
+            cmp_memory: all.filter(|_| crowded.len() > 1),
+            slowdowns: slowdowns.collect(),
+        }
+    }
+
+    /// The geometric mean of the kernels' slowdowns, never less with more ranks.
+    pub fn slowdown(&self) -> Vec<f64> {
+        let ranks = self.slowdowns.iter().map(|(_, factors)| factors.len()).min().unwrap_or(0);
+        let mean = |index: usize| {
+            let logarithms: f64 = self.slowdowns.iter().map(|(_, factors)| factors[index].ln()).sum();
+            (logarithms / self.slowdowns.len() as f64).exp()
+        };
+        let mut factors = vec![1.0];
+        for index in 1..ranks {
+            factors.push(mean(index).max(factors[index - 1]));
+        }
+        factors
+    }
+}
+
+impl Figures {
+    /// By how much longer this machine takes than `host`: the geometric mean over the kernels that both know, and each of them.
+    pub fn scale_factor(&self, host: &Figures) -> Option<(f64, Vec<(String, f64)>)> {
+        let typical: Vec<&str> =
+            Kernel::all().iter().filter(|kernel| kernel.is_typical).map(|kernel| kernel.name).collect();
+        let both = |(name, seconds): (&String, &f64)| Some((name.clone(), seconds / host.seconds.get(name)?));
+        let known = self.seconds.iter().filter(|(name, _)| typical.contains(&name.as_str()));
+        let ratios: Vec<(String, f64)> = known.filter_map(both).collect();
+        let mean = ratios.iter().map(|(_, ratio)| ratio.ln()).sum::<f64>() / ratios.len() as f64;
+        (!ratios.is_empty()).then(|| (mean.exp(), ratios))
+    }
+
+    /// What is wrong with figures that were read.
+    pub fn check(&self) -> Result<(), String> {
+        let wrong = self.seconds.iter().find(|(_, seconds)| !seconds.is_finite() || **seconds <= 0.0);
+        match wrong {
+            Some((name, seconds)) => Err(format!("expected seconds above zero for kernel \"{name}\"; found {seconds}")),
+            None if self.seconds.is_empty() => Err("expected the seconds of kernels; found none".to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(seconds: &[(&str, f64)]) -> Figures {
+        let seconds = seconds.iter().map(|(name, seconds)| ((*name).to_owned(), *seconds)).collect();
+        Figures { machine: "m".into(), seconds }
+    }
+
+    #[test]
+    fn kernels_do_what_they_say() {
+        for mut kernel in Kernel::all().into_iter().filter(|kernel| kernel.is_typical) {
+            kernel.run();
+            assert!(kernel.work > 0.0 && (kernel.run)(&mut kernel.data).is_finite(), "{}", kernel.name);
+        }
+        // A grid of ones stays one; a triad of ones is a little more.
+        assert_eq!(stencil(&mut vec![1.0; 2 * EDGE * EDGE * EDGE]), 1.0);
+        assert_eq!(triad(&mut [0.0, 2.0, 1.0]), 2.0 + 1e-9);
+    }
+
+    #[test]
+    fn a_machine_is_compared_by_the_kernels_that_both_know() {
+        let target = figures(&[("multiply_add", 4.0), ("integers", 1.0), ("triad_far", 100.0), ("another", 7.0)]);
+        let host = figures(&[("multiply_add", 1.0), ("integers", 1.0), ("triad_far", 1.0)]);
+        // 4 and 1: a geometric mean of 2; what depends on memory alone does not count.
+        let (factor, each) = target.scale_factor(&host).unwrap();
+        assert!((factor - 2.0).abs() < 1e-12 && each.len() == 2);
+        assert_eq!(target.scale_factor(&figures(&[("x", 1.0)])), None);
+        assert!(figures(&[("integers", -1.0)]).check().is_err() && figures(&[]).check().is_err());
+    }
+
+    #[test]
+    fn rates_and_slowdowns_follow_from_times() {
+        let works: Vec<(&str, f64)> = Kernel::all().iter().map(|kernel| (kernel.name, kernel.work / 1e9)).collect();
+        let alone = figures(&works);
+        let twice: Vec<(&str, f64)> = works.iter().map(|(name, seconds)| (*name, seconds * 2.0)).collect();
+        let speed = Speed::of(&alone, &[alone.clone(), figures(&twice)]);
+        assert!((speed.flops / 1e9 - 1.0).abs() < 1e-9 && (speed.memory / 1e9 - 1.0).abs() < 1e-9);
+        // Two cores at half the rate have together what one has.
+        assert!((speed.cmp_memory.unwrap() / 1e9 - 1.0).abs() < 1e-9);
+        let slowdown = speed.slowdown();
+        assert!(slowdown.len() == 2 && slowdown[0] == 1.0 && (slowdown[1] - 2.0).abs() < 1e-9, "{slowdown:?}");
+        assert_eq!(Speed::of(&alone, &[]).slowdown(), [1.0]);
+    }
+}

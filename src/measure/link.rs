@@ -1,0 +1,240 @@
+//! From samples to the parameters of a level, in the terms of the model that README states.
+//!
+//! | parameter | from |
+//! |---|---|
+//! | latency and bandwidth by size | half round trips T(s) = o_s + L + s/B + o_r, and 2 handshakes more above the eager threshold |
+//! | o_s | (PRTT(n, d, s) − PRTT(1, 0, s)) / (n − 1) − d: Hoefler, Lichei, Rehm, IPDPS 2007, after Kielmann, Bal, Verstoep: Fast Measurement of LogP Parameters for Message Passing Platforms, IPDPS 2000 workshops |
+//! | gap | (PRTT(n, 0, s) − PRTT(1, 0, s)) / (n − 1) |
+//! | o_r | a receive of a message that has been there for long |
+//! | handshake | what a receive posted early takes longer than a late one above the threshold: T(s) − o_s − late(s) |
+//! | columns of loads | by how much a message takes longer with several at a time |
+
+use std::collections::BTreeMap;
+
+use crate::platform::Level;
+
+use super::campaign::TRAIN;
+use super::fit::{Piece, pieces};
+use super::samples::{Samples, Series, Test};
+use super::statistics::Summary;
+
+/// A level's part of a latency that is left to the network whatever overheads were measured: they may overlap.
+const NETWORK: f64 = 0.05;
+
+/// The parameters of a level, seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkFit {
+    /// Which level.
+    pub level: Level,
+    /// The greatest size sent eagerly; `None` if all are.
+    pub eager: Option<u64>,
+    /// The time of a control message.
+    pub handshake: f64,
+    /// The loads of the rows' columns: 1 first; 1 alone without measurements under load.
+    pub loads: Vec<u32>,
+    /// Sizes in increasing order.
+    pub rows: Vec<RowFit>,
+    /// Relative errors of the pieces at the measured sizes, with the sizes.
+    pub errors: Vec<(u64, f64)>,
+}
+
+/// The parameters of an interval of sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowFit {
+    /// The greatest size; `None` in the last.
+    pub up_to: Option<u64>,
+    /// For each load, L and the time of a byte.
+    pub columns: Vec<(f64, f64)>,
+    /// o_s.
+    pub send_overhead: f64,
+    /// o_r.
+    pub recv_overhead: f64,
+    /// g.
+    pub gap: f64,
+}
+
+/// The overheads at a size.
+#[derive(Clone, Copy, Debug, Default)]
+struct Overheads {
+    bytes: u64,
+    send: f64,
+    recv: f64,
+    gap: f64,
+}
+
+/// By how much messages under load are to take longer than their samples say by themselves: for each level, load and size.
+///
+/// In a test of several transfers at a time these do not all meet the same load: they begin one after another, and the next
+/// round of one meets the end of others. What makes the same test take as long on the simulated machine is what counts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Corrections(BTreeMap<(Level, u32, u64), f64>);
+
+impl Corrections {
+    /// These, with what `simulated` on the platform that was made with them is still off.
+    pub fn refined(mut self, measured: &Samples, simulated: &Samples) -> Corrections {
+        let key = |of: &Series| (of.level, of.test, of.load, of.bytes);
+        for series in measured.series.iter().filter(|of| matches!(of.test, Test::Exchange | Test::OneWay)) {
+            let Some(other) = simulated.series.iter().find(|of| key(of) == key(series)) else { continue };
+            let (Some(level), Some(goal), Some(found)) =
+                (series.level, Summary::of(&series.seconds), Summary::of(&other.seconds))
+            else {
+                continue;
+            };
+            *self.0.entry((level, series.load, series.bytes)).or_insert(1.0) *= goal.median / found.median;
+        }
+        self
+    }
+
+    fn of(&self, level: Level, load: u32, bytes: u64) -> f64 {
+        self.0.get(&(level, load, bytes)).copied().unwrap_or(1.0)
+    }
+}
+
+impl LinkFit {
+    /// The parameters of `level`; `None` if it was not measured.
+    pub fn of(samples: &Samples, level: Level, corrections: &Corrections) -> Option<LinkFit> {
+        let (_, eager) = *samples.eager.iter().find(|(of, _)| *of == level)?;
+        let points: Vec<(u64, f64)> =
+            samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
+        let breaks: Vec<u64> = eager.into_iter().collect();
+        // Nothing costs less than an empty message; its own time is no limit, sizes may differ in what they start with.
+        let least = 0.7 * points.first()?.1;
+        let found = pieces(&points, &breaks, least);
+        let overheads = overheads(samples, level);
+        let handshake = handshake(samples, level, eager, &points, &overheads);
+        let ratios = ratios(samples, level, &points, &overheads, corrections);
+        let mut loads = vec![1];
+        loads.extend(ratios.iter().map(|(load, _)| *load));
+        let mut rows = Vec::new();
+        let mut above = 0;
+        for piece in &found {
+            let control = if eager.is_some_and(|eager| above >= eager) { 2.0 * handshake } else { 0.0 };
+            let own = overheads_in(&overheads, above, piece.up_to, control > 0.0);
+            let shares: Vec<f64> = ratios.iter().map(|(_, ratios)| ratio_in(ratios, above, piece.up_to)).collect();
+            rows.push(row(piece, own, control, &shares));
+            above = piece.up_to.unwrap_or(u64::MAX);
+        }
+        let fitted = |size: u64| found.iter().find(|piece| piece.up_to.is_none_or(|end| size <= end));
+        let errors = points.iter().filter_map(|&(size, seconds)| Some((size, fitted(size)?.at(size) / seconds - 1.0)));
+        let errors = errors.collect();
+        let handshake = if eager.is_some() { handshake } else { rows.first()?.columns[0].0 };
+        Some(LinkFit { level, eager, handshake, loads, rows, errors })
+    }
+
+    /// The mean and the greatest of the fit's relative errors, and the size of the latter.
+    pub fn error(&self) -> (f64, f64, u64) {
+        let mean = self.errors.iter().map(|(_, error)| error.abs()).sum::<f64>() / self.errors.len().max(1) as f64;
+        let worst = self.errors.iter().copied().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, 0.0));
+        (mean, worst.1, worst.0)
+    }
+}
+
+/// The row of a piece, of whose start the overheads and control messages are a part.
+fn row(piece: &Piece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit {
+    // A wide interval begins with less than its overheads, if these grow with the size.
+    let room = (piece.start * (1.0 - NETWORK) - control).max(0.0);
+    let fits = if own.send + own.recv > room { room / (own.send + own.recv) } else { 1.0 };
+    let (send, recv) = (own.send * fits, own.recv * fits);
+    let latency = piece.start - send - recv - control;
+    // Under load the whole message takes so many times longer, its overheads and control messages do not.
+    let under = |ratio: f64| ((ratio * piece.start - send - recv - control).max(latency), ratio * piece.per_byte);
+    let columns = [1.0].iter().chain(ratios).map(|ratio| under(*ratio)).collect();
+    RowFit { up_to: piece.up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap }
+}
+
+fn overheads(samples: &Samples, level: Level) -> Vec<Overheads> {
+    let of = |test: Test| samples.medians(level, test);
+    let (one, train, delayed, late) =
+        (of(Test::TrainOfOne), of(Test::Train), of(Test::DelayedTrain), of(Test::LateReceive));
+    let at = |series: &[(u64, f64)], size: u64| series.iter().find(|(of, _)| *of == size).map(|(_, seconds)| *seconds);
+    let further = f64::from(TRAIN - 1);
+    let each = |&(bytes, one): &(u64, f64)| {
+        let send = (at(&delayed, bytes)? - one) / further;
+        let gap = (at(&train, bytes)? - one) / further;
+        Some(Overheads { bytes, send: send.max(0.0), recv: at(&late, bytes)?.max(0.0), gap: gap.max(0.0) })
+    };
+    one.iter().filter_map(each).collect()
+}
+
+/// The median of those measured in (above, up_to], else those of the nearest size; above the threshold those of the least:
+/// what the core does with large messages is no fixed time.
+fn overheads_in(all: &[Overheads], above: u64, up_to: Option<u64>, rendezvous: bool) -> Overheads {
+    let end = up_to.unwrap_or(u64::MAX);
+    let inside: Vec<&Overheads> = all.iter().filter(|of| of.bytes > above && of.bytes <= end).collect();
+    if rendezvous || inside.is_empty() {
+        let middle = if rendezvous { 0 } else { end.min(above.saturating_mul(2)) };
+        return all.iter().copied().min_by_key(|of| of.bytes.abs_diff(middle)).unwrap_or_default();
+    }
+    let median = |value: fn(&Overheads) -> f64| {
+        let mut values: Vec<f64> = inside.iter().map(|of| value(of)).collect();
+        values.sort_by(f64::total_cmp);
+        (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+    };
+    Overheads { bytes: above, send: median(|of| of.send), recv: median(|of| of.recv), gap: median(|of| of.gap) }
+}
+
+/// The median over the sizes above the threshold; no more than leaves the least of them some latency.
+fn handshake(
+    samples: &Samples,
+    level: Level,
+    eager: Option<u64>,
+    points: &[(u64, f64)],
+    overheads: &[Overheads],
+) -> f64 {
+    let Some(eager) = eager else { return 0.0 };
+    let send = overheads.first().map_or(0.0, |of| of.send);
+    let late = samples.medians(level, Test::LateReceive);
+    let early = |size: u64| points.iter().find(|(of, _)| *of == size).map(|(_, seconds)| *seconds);
+    let mut found: Vec<f64> = late
+        .iter()
+        .filter(|(size, _)| *size > eager)
+        .filter_map(|(size, late)| Some(early(*size)? - send - late))
+        .collect();
+    found.sort_by(f64::total_cmp);
+    let Some(median) = found.get(found.len().saturating_sub(1) / 2).copied() else { return 0.0 };
+    let least = points.iter().find(|(size, _)| *size > eager).map_or(0.0, |(_, seconds)| *seconds);
+    median.clamp(0.0, 0.4 * (least - send).max(0.0))
+}
+
+/// For each load, by size: how many times longer a message takes than alone.
+fn ratios(
+    samples: &Samples,
+    level: Level,
+    alone: &[(u64, f64)],
+    overheads: &[Overheads],
+    corrections: &Corrections,
+) -> Vec<(u32, Vec<(u64, f64)>)> {
+    let send = |size: u64| overheads.iter().min_by_key(|of| of.bytes.abs_diff(size)).map_or(0.0, |of| of.send);
+    let single = |size: u64| alone.iter().find(|(of, _)| *of == size).map(|(_, seconds)| *seconds);
+    let mut found: Vec<(u32, Vec<(u64, f64)>)> = Vec::new();
+    for test in [Test::Exchange, Test::OneWay] {
+        for series in samples.of(level, test) {
+            let (Some(one), Some(summary)) = (single(series.bytes), Summary::of(&series.seconds)) else {
+                continue;
+            };
+            // The last message leaves when the core has sent the others.
+            let before = f64::from(series.count - 1) * send(series.bytes);
+            let answer = if test == Test::OneWay { single(0).unwrap_or(0.0) } else { before };
+            // Being with others makes nothing faster.
+            let ratio = ((summary.median - answer) / one).max(1.0);
+            let ratio = (ratio * corrections.of(level, series.load, series.bytes)).max(1.0);
+            match found.iter_mut().find(|(load, _)| *load == series.load) {
+                Some((_, ratios)) => ratios.push((series.bytes, ratio)),
+                None => found.push((series.load, vec![(series.bytes, ratio)])),
+            }
+        }
+    }
+    found.sort_by_key(|(load, _)| *load);
+    found
+}
+
+/// The geometric mean of the ratios of sizes in (above, up_to], else the nearest one.
+fn ratio_in(ratios: &[(u64, f64)], above: u64, up_to: Option<u64>) -> f64 {
+    let end = up_to.unwrap_or(u64::MAX);
+    let inside: Vec<f64> =
+        ratios.iter().filter(|(size, _)| *size > above && *size <= end).map(|(_, ratio)| ratio.ln()).collect();
+    if inside.is_empty() {
+        return ratios.iter().min_by_key(|(size, _)| size.abs_diff(above)).map_or(1.0, |(_, ratio)| *ratio);
+    }
+    (inside.iter().sum::<f64>() / inside.len() as f64).exp()
+}

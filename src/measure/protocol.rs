@@ -1,0 +1,139 @@
+//! The tests themselves: what the two ranks of a pair do for one sample.
+//!
+//! Each function is called by both ranks of the pair with the same arguments, and gives the first one's seconds; others may call
+//! it and do nothing.
+
+use super::port::Port;
+
+/// Two ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The one that measures.
+    pub first: u32,
+    /// The one that answers.
+    pub second: u32,
+}
+
+impl Pair {
+    fn has(self, rank: u32) -> bool {
+        self.first == rank || self.second == rank
+    }
+}
+
+/// Half a round trip of messages of `bytes`, the mean of `turns`.
+pub fn ping_pong(port: &mut dyn Port, pair: Pair, bytes: u64, turns: u32) -> f64 {
+    let started = port.now();
+    for _ in 0..turns {
+        if port.rank() == pair.first {
+            port.send(pair.second, bytes);
+            port.recv(pair.second, bytes);
+        } else if port.rank() == pair.second {
+            port.recv(pair.first, bytes);
+            port.send(pair.first, bytes);
+        }
+    }
+    (port.now() - started) / f64::from(2 * turns)
+}
+
+/// `count` messages under way at once, answered by an empty one: the time of all of it.
+pub fn window(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32) -> f64 {
+    let started = port.now();
+    if port.rank() == pair.first {
+        port.send_window(pair.second, bytes, count);
+        port.recv(pair.second, 0);
+    } else if port.rank() == pair.second {
+        port.recv_window(pair.first, bytes, count);
+        port.send(pair.first, 0);
+    }
+    port.now() - started
+}
+
+/// `count` blocking sends with a `delay` of computing between two, answered by an empty message: the time of all of it.
+///
+/// This is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm: Low-Overhead LogGP Parameter Assessment
+/// for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the formulas that it serves.
+pub fn train(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32, delay: f64) -> f64 {
+    let started = port.now();
+    if port.rank() == pair.first {
+        for message in 0..count {
+            if message > 0 && delay > 0.0 {
+                port.compute(delay);
+            }
+            port.send(pair.second, bytes);
+        }
+        port.recv(pair.second, 0);
+    } else if port.rank() == pair.second {
+        (0..count).for_each(|_| port.recv(pair.first, bytes));
+        port.send(pair.first, 0);
+    }
+    port.now() - started
+}
+
+/// What a receive takes when `count` messages have been there for long: the first rank computes for `delay`, longer than the
+/// round trip, between asking for them and receiving them (Culler and others: Assessing Fast Network Interfaces, IEEE Micro 16, 1996).
+pub fn late_receive(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32, delay: f64) -> f64 {
+    if port.rank() == pair.first {
+        port.send(pair.second, 0);
+        port.compute(delay);
+        let started = port.now();
+        (0..count).for_each(|_| port.recv(pair.second, bytes));
+        return (port.now() - started) / f64::from(count);
+    }
+    if port.rank() == pair.second {
+        port.recv(pair.first, 0);
+        port.send_window(pair.first, bytes, count);
+    }
+    0.0
+}
+
+/// The time of a send for which no receive is posted until `delay` later: an eager one ends before.
+pub fn early_send(port: &mut dyn Port, pair: Pair, bytes: u64, delay: f64) -> f64 {
+    if port.rank() == pair.first {
+        port.recv(pair.second, 0);
+        let started = port.now();
+        port.send(pair.second, bytes);
+        return port.now() - started;
+    }
+    if port.rank() == pair.second {
+        port.send(pair.first, 0);
+        port.compute(delay);
+        port.recv(pair.first, bytes);
+    }
+    0.0
+}
+
+/// Both ranks of all `pairs` send each other `count` messages at the same time: the time of that, the mean of `turns`.
+pub fn exchanges(port: &mut dyn Port, pairs: &[Pair], bytes: u64, count: u32, turns: u32) -> f64 {
+    let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
+    let other = if port.rank() == pair.first { pair.second } else { pair.first };
+    let started = port.now();
+    (0..turns).for_each(|_| port.exchange_window(other, bytes, count));
+    (port.now() - started) / f64::from(turns)
+}
+
+/// The first ranks of all `pairs` send at the same time and get an empty answer: the time of that, the mean of `turns`.
+pub fn one_way(port: &mut dyn Port, pairs: &[Pair], bytes: u64, turns: u32) -> f64 {
+    let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
+    let started = port.now();
+    for _ in 0..turns {
+        if port.rank() == pair.first {
+            port.send(pair.second, bytes);
+            port.recv(pair.second, 0);
+        } else {
+            port.recv(pair.first, bytes);
+            port.send(pair.first, 0);
+        }
+    }
+    (port.now() - started) / f64::from(turns)
+}
+
+/// Every rank exchanges with the one before and the one after it in the order of `ring`: the time of both exchanges.
+pub fn ring(port: &mut dyn Port, ring: &[u32], bytes: u64) -> f64 {
+    let place = ring.iter().position(|rank| *rank == port.rank()).expect("every rank is in the ring");
+    let next = ring[(place + 1) % ring.len()];
+    let before = ring[(place + ring.len() - 1) % ring.len()];
+    let started = port.now();
+    port.exchange(next, before, bytes);
+    port.exchange(before, next, bytes);
+    port.now() - started
+}

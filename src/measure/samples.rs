@@ -1,0 +1,160 @@
+//! What was measured: series of samples, and their form as CSV.
+
+use std::fmt::Write;
+
+use crate::platform::Level;
+
+use super::statistics::Summary;
+
+/// What a sample is the time of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Test {
+    /// Half a round trip.
+    PingPong,
+    /// `count` messages at once and an empty answer.
+    Window,
+    /// One send and an empty answer: PRTT(1, 0, s).
+    TrainOfOne,
+    /// `count` sends without pause and an empty answer: PRTT(n, 0, s).
+    Train,
+    /// `count` sends with the delay between and an empty answer: PRTT(n, d, s); the delays are taken off.
+    DelayedTrain,
+    /// A receive of a message that has been there for long.
+    LateReceive,
+    /// `count` messages both ways between each of some pairs, `load` transfers at a time.
+    Exchange,
+    /// A message of `load` pairs at a time, and an empty answer.
+    OneWay,
+    /// Exchanges of all ranks with both neighbours in a ring.
+    Ring,
+}
+
+impl Test {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Test::PingPong => "ping_pong",
+            Test::Window => "window",
+            Test::TrainOfOne => "train_of_one",
+            Test::Train => "train",
+            Test::DelayedTrain => "delayed_train",
+            Test::LateReceive => "late_receive",
+            Test::Exchange => "exchange",
+            Test::OneWay => "one_way",
+            Test::Ring => "ring",
+        }
+    }
+}
+
+/// Samples of one test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// The level that messages crossed; of rings several.
+    pub level: Option<Level>,
+    /// What was measured.
+    pub test: Test,
+    /// Of each message.
+    pub bytes: u64,
+    /// Transfers at a time on the shared resource; of rings the number of the pattern.
+    pub load: u32,
+    /// Messages a sample; of exchanges those of a rank.
+    pub count: u32,
+    /// The samples, in the order in which they were taken.
+    pub seconds: Vec<f64>,
+}
+
+/// All that was measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Samples {
+    /// In the order in which they were taken.
+    pub series: Vec<Series>,
+    /// Of levels measured: the greatest size that was sent eagerly; `None` within it if all sizes tried were.
+    pub eager: Vec<(Level, Option<u64>)>,
+    /// The sum of the bandwidths of all ranks, as b_eff has it, bytes a second.
+    pub effective_bandwidth: Option<f64>,
+}
+
+impl Samples {
+    /// The series of a test at a level, in the order of sizes.
+    pub fn of(&self, level: Level, test: Test) -> Vec<&Series> {
+        let mut found: Vec<&Series> =
+            self.series.iter().filter(|series| series.level == Some(level) && series.test == test).collect();
+        found.sort_by_key(|series| (series.bytes, series.load));
+        found
+    }
+
+    /// The medians of a test at a level, by size.
+    pub fn medians(&self, level: Level, test: Test) -> Vec<(u64, f64)> {
+        let median = |series: &&Series| Some((series.bytes, Summary::of(&series.seconds)?.median));
+        self.of(level, test).iter().filter_map(median).collect()
+    }
+
+    /// The median of a test at a level; 0 if it was not made.
+    pub fn median(&self, level: Level, test: Test, bytes: u64) -> f64 {
+        self.medians(level, test).into_iter().find(|(size, _)| *size == bytes).map_or(0.0, |(_, median)| median)
+    }
+
+    /// A row a sample.
+    pub fn csv(&self) -> String {
+        let mut text = "level,test,bytes,load,messages,sample,seconds\n".to_owned();
+        for series in &self.series {
+            let level = series.level.map_or("all", Level::name);
+            let Series { test, bytes, load, count, .. } = series;
+            for (number, seconds) in (1..).zip(&series.seconds) {
+                let _ = writeln!(text, "{level},{},{bytes},{load},{count},{number},{seconds:.4e}", test.name());
+            }
+        }
+        text
+    }
+
+    /// The series in which most samples stand apart from the rest, in words; nothing where none do.
+    pub fn worst_outliers(&self) -> Vec<String> {
+        let mut found: Vec<(f64, String)> = Vec::new();
+        for series in &self.series {
+            let Some(summary) = Summary::of(&series.seconds).filter(|summary| summary.outliers > 0) else { continue };
+            let level = series.level.map_or("all", Level::name);
+            let share = summary.outliers as f64 / summary.count as f64;
+            let ratio = summary.most / summary.median;
+            let (test, bytes) = (series.test.name(), series.bytes);
+            let (outliers, count) = (summary.outliers, summary.count);
+            found.push((share, format!("{level} {test} of {bytes} B: {outliers} of {count} samples, the greatest {ratio:.1} times the median")));
+        }
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found.into_iter().take(5).map(|(_, text)| text).collect()
+    }
+
+    /// How many samples there are, and how many of them stand apart.
+    pub fn counts(&self) -> (usize, usize) {
+        let each = self.series.iter().filter_map(|series| Summary::of(&series.seconds));
+        each.fold((0, 0), |(all, apart), summary| (all + summary.count, apart + summary.outliers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(bytes: u64, seconds: &[f64]) -> Series {
+        let level = Some(Level::IntraCmp);
+        Series { level, test: Test::PingPong, bytes, load: 1, count: 2, seconds: seconds.to_vec() }
+    }
+
+    #[test]
+    fn the_csv_has_a_row_a_sample() {
+        let samples = Samples { series: vec![series(8, &[1e-6, 2.5e-6])], ..Samples::default() };
+        let expected = "level,test,bytes,load,messages,sample,seconds\n\
+            intra_cmp,ping_pong,8,1,2,1,1.0000e-6\nintra_cmp,ping_pong,8,1,2,2,2.5000e-6\n";
+        assert_eq!(samples.csv(), expected);
+    }
+
+    #[test]
+    fn series_are_found_by_size_and_outliers_named() {
+        let mut apart = vec![1e-6, 1.1e-6, 1.2e-6, 1.1e-6, 1.0e-6, 1.15e-6];
+        apart.push(9e-6);
+        let samples = Samples { series: vec![series(64, &apart), series(8, &[1e-6; 4])], ..Samples::default() };
+        assert_eq!(samples.medians(Level::IntraCmp, Test::PingPong), [(8, 1e-6), (64, 1.1e-6)]);
+        assert!(samples.medians(Level::InterNode, Test::PingPong).is_empty());
+        let expected = "intra_cmp ping_pong of 64 B: 1 of 7 samples, the greatest 8.2 times the median";
+        assert_eq!((samples.worst_outliers(), samples.counts()), (vec![expected.to_owned()], (11, 1)));
+    }
+}

@@ -1,0 +1,132 @@
+//! The tests on simulated machines give back what these were told.
+
+use crate::platform::{CollectiveRules, CoreRates, Level, Link, LoadColumn, LoadLaw, Placement, Platform, Row, Shape};
+use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
+
+use super::*;
+
+/// A row of round numbers; the times in ns.
+fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64; 2]) -> Row {
+    Row {
+        above: Bytes::new(above),
+        up_to: Bytes::new(up_to),
+        latency: SimSpan::from_ns(latency),
+        bandwidth: Bandwidth::new(bytes_per_us * 1_000_000).unwrap(),
+        send_overhead: SimSpan::from_ns(overheads[0]),
+        recv_overhead: SimSpan::from_ns(overheads[1]),
+        gap: SimSpan::ZERO,
+        columns: Vec::new(),
+    }
+}
+
+fn machine(shape: Shape, link: Link) -> Platform {
+    let memory = Bandwidth::new(1_000_000_000).unwrap();
+    let rate = Rate::new(1e9).unwrap();
+    let core = CoreRates {
+        flops: rate,
+        instructions: rate,
+        memory,
+        cmp_memory: memory,
+        node_memory: memory,
+        poll: CoreRates::POLL,
+        scale_factor: 1.0,
+        slowdown: vec![1.0],
+    };
+    let links = [link.clone(), link.clone(), link];
+    Platform {
+        name: "m".into(),
+        shape,
+        core,
+        links,
+        collectives: CollectiveRules::default(),
+        baseline: Default::default(),
+    }
+}
+
+/// What is found of `level` on a machine with this link everywhere.
+fn found(level: Level, link: Link) -> (Samples, LinkFit) {
+    let shape = match level {
+        Level::IntraCmp => Shape { nodes: 1, cmps: 1, cores: 2 },
+        Level::InterCmp => Shape { nodes: 1, cmps: 2, cores: 1 },
+        Level::InterNode => Shape { nodes: 2, cmps: 1, cores: 1 },
+    };
+    let pairs = vec![Pair { first: 0, second: 1 }];
+    let plan = Plan { levels: vec![LevelPlan { level, pairs }], most_bytes: 1 << 20, budget: 1.0 };
+    let samples = simulate(&machine(shape, link), Placement::Block.sites(shape, 2, false).unwrap(), &plan).unwrap();
+    let fit = LinkFit::of(&samples, level, &Corrections::default()).unwrap();
+    (samples, fit)
+}
+
+fn near(found: f64, ns: f64) {
+    assert!((found * 1e9 - ns).abs() < 0.01 * ns + 0.01, "{} ns, expected {ns} ns", found * 1e9);
+}
+
+#[test]
+fn logp_parameters_and_the_threshold_come_back() {
+    // o_s 120 ns, L 700 ns, o_r 80 ns and 1 ns a byte up to 5000 B; above 1500 ns and 0.25 ns a byte, a handshake of 400 ns.
+    let rows = vec![row(0, 5000, 700, 1000, [120, 80]), row(5000, u64::MAX, 1500, 4000, [120, 80])];
+    for level in Level::ALL {
+        let link = Link::new(LoadLaw::Ideal, Bytes::new(5000), SimSpan::from_ns(400), rows.clone());
+        let (_, fit) = found(level, link);
+        assert_eq!((fit.eager, fit.rows.len()), (Some(5000), 2), "{fit:?}");
+        near(fit.handshake, 400.0);
+        for (row, latency, byte) in [(&fit.rows[0], 700.0, 1.0), (&fit.rows[1], 1500.0, 0.25)] {
+            near(row.send_overhead, 120.0);
+            near(row.recv_overhead, 80.0);
+            near(row.columns[0].0, latency);
+            near(row.columns[0].1, byte);
+        }
+        // The sender is the slower end.
+        near(fit.rows[0].gap, 120.0);
+        let (mean, most, _) = fit.error();
+        assert!(mean < 1e-6 && most.abs() < 1e-6);
+    }
+}
+
+#[test]
+fn the_gap_is_that_of_the_slowest_part() {
+    // A receiver that takes 300 ns a message, a sender that takes 50.
+    let link = Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 8000, [50, 300])]);
+    let (_, fit) = found(Level::InterNode, link);
+    assert_eq!(fit.eager, None);
+    near(fit.rows[0].send_overhead, 50.0);
+    near(fit.rows[0].recv_overhead, 300.0);
+    near(fit.rows[0].gap, 300.0);
+    // Messages that hold the adapter for 2 us each.
+    let slow = Row { gap: SimSpan::from_us(2), ..row(0, u64::MAX, 900, 8000, [50, 300]) };
+    let (_, fit) = found(Level::InterNode, Link::new(LoadLaw::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![slow]));
+    near(fit.rows[0].gap, 2000.0);
+}
+
+#[test]
+fn transfers_at_a_time_cost_what_the_columns_say() {
+    let column = |load, latency, bytes_per_us: u64| LoadColumn {
+        load,
+        latency: SimSpan::from_ns(latency),
+        bandwidth: Bandwidth::new(bytes_per_us * 1_000_000).unwrap(),
+    };
+    // Two at a time take 1.5 times as long: 100 + 500 + 1 a byte alone.
+    let both =
+        Row { columns: vec![column(1, 500, 1000), column(2, 800, 667)], ..row(0, u64::MAX, 500, 1000, [60, 40]) };
+    let (_, fit) = found(Level::IntraCmp, Link::new(LoadLaw::Measured, Bytes::MAX, SimSpan::from_ns(1), vec![both]));
+    assert_eq!(fit.loads, [1, 2, 4, 8, 16]);
+    let [one, two, four, ..] = fit.rows[0].columns[..] else { panic!("{fit:?}") };
+    near(one.1, 1.0);
+    assert!((two.1 / one.1 - 1.5).abs() < 0.05 && (two.0 / one.0 - 1.6).abs() < 0.1, "{fit:?}");
+    // More than were measured share what two had.
+    assert!((four.1 / two.1 - 2.0).abs() < 0.2, "{fit:?}");
+}
+
+#[test]
+fn windows_and_rings_are_measured_too() {
+    // One after another at 1 ns a byte: a window of s bytes takes s ns a message, whatever the latency.
+    let link = Link::new(LoadLaw::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 500, 1000, [10, 10])]);
+    let (samples, _) = found(Level::InterNode, link);
+    let series = samples.of(Level::InterNode, Test::Window);
+    let large = series.iter().find(|series| series.bytes == 1 << 20).unwrap();
+    let each = large.seconds[0] / f64::from(large.count);
+    assert!((each * 1e9 / f64::from(1 << 20) - 1.0).abs() < 0.01, "{each}");
+    // Two ranks send two messages each, both ways at 1 GB/s: 2 GB/s for large ones, less for the small.
+    let effective = samples.effective_bandwidth.unwrap();
+    assert!((0.5e9..2e9).contains(&effective), "{effective}");
+}

@@ -1,0 +1,248 @@
+//! A platform file of what was measured: what `--platform` reads, with where each number is from.
+
+use std::fmt::Write;
+
+use crate::platform::{Level, Shape};
+use crate::units::{Bandwidth, SimSpan};
+
+use super::kernels::Speed;
+use super::link::{LinkFit, RowFit};
+use super::samples::Samples;
+
+/// What a platform file is made of.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The machine's name.
+    pub name: String,
+    /// Where and how it was measured, a line each.
+    pub provenance: Vec<String>,
+    /// Nodes, CMPs a node, cores a CMP.
+    pub shape: Shape,
+    /// What cores do.
+    pub speed: Speed,
+    /// The levels that were measured, at least one.
+    pub links: Vec<LinkFit>,
+    /// What they were made of.
+    pub samples: Samples,
+}
+
+/// Bandwidths that differ from this are beyond what was measured.
+const MOST_BANDWIDTH: f64 = 1e15;
+
+impl Measured {
+    /// The file's text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let (all, apart) = self.samples.counts();
+        for line in &self.provenance {
+            comment(&mut text, line);
+        }
+        comment(
+            &mut text,
+            &format!("{all} samples, {apart} of them far out of the quartiles of their series; medians count."),
+        );
+        for line in self.samples.worst_outliers() {
+            comment(&mut text, &format!("  {line}"));
+        }
+        if let Some(effective) = self.samples.effective_bandwidth {
+            let bandwidth = bandwidth(1.0 / effective);
+            comment(&mut text, &format!("Effective bandwidth of all ranks (b_eff, rings): {bandwidth}."));
+        }
+        let Shape { nodes, cmps, cores } = self.shape;
+        let name = toml::Value::String(self.name.clone());
+        let _ = write!(text, "\nname = {name}\nnct = [{nodes}, {cmps}, {cores}]\n\n");
+        self.core(&mut text);
+        for level in Level::ALL {
+            self.level(&mut text, level);
+        }
+        text
+    }
+
+    fn core(&self, text: &mut String) {
+        let speed = &self.speed;
+        comment(
+            text,
+            "flops: multiply and add of doubles as the compiler makes of a loop; instructions: a chain of integers;",
+        );
+        comment(text, "memory: a triad of arrays larger than most caches. A program's own code may do more or less.");
+        let _ = writeln!(text, "[core]\nflops = \"{:.2} Gflop/s\"", speed.flops / 1e9);
+        let _ = writeln!(text, "instructions = \"{:.2} Ginstr/s\"", speed.instructions / 1e9);
+        let _ = writeln!(text, "memory_bandwidth = \"{:.2} GB/s\"", speed.memory / 1e9);
+        comment(
+            text,
+            "How much longer code takes with 1, 2, … ranks on a CMP: the mean of kernels within the cache and beyond it:",
+        );
+        for (name, factors) in &speed.slowdowns {
+            let factors: Vec<String> = factors.iter().map(|factor| format!("{factor:.3}")).collect();
+            comment(text, &format!("  {name}: {}", factors.join(", ")));
+        }
+        let slowdown: Vec<String> = speed.slowdown().iter().map(|factor| format!("{factor:.3}")).collect();
+        let _ = writeln!(text, "slowdown = [{}]", slowdown.join(", "));
+        if let Some(memory) = speed.cmp_memory {
+            let _ = writeln!(text, "\n[cmp]\nmemory_bandwidth = \"{:.2} GB/s\"", memory / 1e9);
+        }
+    }
+
+    fn level(&self, text: &mut String, level: Level) {
+        text.push('\n');
+        let (fit, copied) = match self.links.iter().find(|fit| fit.level == level) {
+            Some(fit) => (fit, false),
+            // Of levels without pairs the next nearer one stands in, or else the next further one.
+            None => match self.links.iter().rev().find(|fit| fit.level < level).or(self.links.first()) {
+                Some(fit) => (fit, true),
+                None => return,
+            },
+        };
+        if copied {
+            let from = fit.level.name();
+            comment(
+                text,
+                &format!("NOT MEASURED: no ranks were this far apart. A copy of {from}, for a file to be complete."),
+            );
+        } else {
+            let (mean, most, size) = fit.error();
+            comment(
+                text,
+                &format!(
+                    "Half round trips of {} sizes: the table is off by {:.1} % on average and by {:+.1} % at most ({size} B).",
+                    fit.errors.len(),
+                    mean * 100.0,
+                    most * 100.0
+                ),
+            );
+            if fit.eager.is_none() {
+                comment(text, "Sends of all sizes tried ended without a receive.");
+            }
+        }
+        let law = match (fit.loads.len(), level) {
+            (2.., _) => "measured",
+            (_, Level::InterNode) => "share",
+            _ => "ideal",
+        };
+        let _ = writeln!(text, "[{}]\nlaw = \"{law}\"", level.name());
+        if law == "measured" {
+            let _ = writeln!(text, "loads = {:?}", fit.loads);
+        }
+        if let Some(eager) = fit.eager {
+            let _ = writeln!(text, "eager_threshold = {eager}");
+        }
+        let _ = writeln!(text, "handshake = \"{}\"\ninterval = [", span(fit.handshake));
+        for row in &fit.rows {
+            let _ = writeln!(text, "    {{ {} }},", interval(row, law == "measured"));
+        }
+        text.push_str("]\n");
+    }
+}
+
+fn comment(text: &mut String, line: &str) {
+    // A comment is a line: nothing in it may end it.
+    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let _ = writeln!(text, "# {}", line.trim_end());
+}
+
+/// A time of which the model needs at least a little.
+fn span(seconds: f64) -> String {
+    let span = SimSpan::from_seconds(seconds).unwrap_or(SimSpan::ZERO);
+    format!("{:.4}", span.max(SimSpan::from_ps(1000)))
+}
+
+fn overhead(seconds: f64) -> String {
+    format!("{:.4}", SimSpan::from_seconds(seconds).unwrap_or(SimSpan::ZERO))
+}
+
+fn bandwidth(per_byte: f64) -> String {
+    let rate = (1.0 / per_byte).clamp(1.0, MOST_BANDWIDTH) as u64;
+    format!("{:.4}", Bandwidth::new(rate).unwrap_or(Bandwidth::MAX))
+}
+
+fn interval(row: &RowFit, measured: bool) -> String {
+    let mut parts = Vec::new();
+    parts.extend(row.up_to.map(|end| format!("up_to = {end}")));
+    let list = |values: Vec<String>| {
+        let quoted: Vec<String> = values.iter().map(|value| format!("\"{value}\"")).collect();
+        if measured { format!("[{}]", quoted.join(", ")) } else { quoted[0].clone() }
+    };
+    parts.push(format!("latency = {}", list(row.columns.iter().map(|(latency, _)| span(*latency)).collect())));
+    parts.push(format!("bandwidth = {}", list(row.columns.iter().map(|(_, byte)| bandwidth(*byte)).collect())));
+    parts.push(format!("send_overhead = \"{}\"", overhead(row.send_overhead)));
+    parts.push(format!("recv_overhead = \"{}\"", overhead(row.recv_overhead)));
+    parts.push(format!("gap = \"{}\"", overhead(row.gap)));
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Document;
+    use crate::platform::{LoadLaw, Platform};
+    use crate::units::Bytes;
+
+    fn row(up_to: Option<u64>, columns: &[(f64, f64)]) -> RowFit {
+        RowFit { up_to, columns: columns.to_vec(), send_overhead: 1e-7, recv_overhead: 2e-7, gap: 3e-7 }
+    }
+
+    fn fit(level: Level, loads: &[u32]) -> LinkFit {
+        let columns: Vec<(f64, f64)> = loads.iter().map(|load| (1e-6 * f64::from(*load), 1e-9)).collect();
+        LinkFit {
+            level,
+            eager: Some(4096),
+            handshake: 5e-7,
+            loads: loads.to_vec(),
+            rows: vec![row(Some(4096), &columns), row(None, &columns)],
+            errors: vec![(0, 0.01), (8, -0.03)],
+        }
+    }
+
+    fn measured(links: Vec<LinkFit>) -> Measured {
+        let speed = Speed {
+            flops: 2e9,
+            instructions: 3e9,
+            memory: 1e10,
+            cmp_memory: Some(1.5e10),
+            slowdowns: vec![("stencil".into(), vec![1.0, 1.2])],
+        };
+        let provenance = vec!["Measured\nby a test".to_owned()];
+        let shape = Shape { nodes: 1, cmps: 1, cores: 2 };
+        Measured { name: "a \"b\"".into(), provenance, shape, speed, links, samples: Samples::default() }
+    }
+
+    fn read(text: &str) -> Platform {
+        Platform::load(Document::parse("here.toml", text).unwrap(), &[])
+            .unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let text = measured(vec![fit(Level::IntraCmp, &[1, 2]), fit(Level::InterNode, &[1])]).text();
+        let platform = read(&text);
+        assert_eq!((platform.name.as_str(), platform.shape), ("a \"b\"", Shape { nodes: 1, cmps: 1, cores: 2 }));
+        let link = platform.link(Level::IntraCmp);
+        assert_eq!((link.law(), link.eager_threshold().get()), (LoadLaw::Measured, 4096));
+        assert_eq!(link.handshake(), SimSpan::from_ns(500));
+        let row = link.row(Bytes::new(8));
+        assert_eq!((row.send_overhead, row.recv_overhead), (SimSpan::from_ns(100), SimSpan::from_ns(200)));
+        assert_eq!(row.latency_under(LoadLaw::Measured, 2), SimSpan::from_us(2));
+        assert_eq!(row.bandwidth.get(), 1_000_000_000);
+        assert_eq!(platform.link(Level::InterNode).law(), LoadLaw::Share);
+        assert_eq!(platform.core.slowdown, [1.0, 1.2]);
+        // The level between was not measured.
+        assert!(text.contains("# NOT MEASURED: no ranks were this far apart. A copy of intra_cmp"), "{text}");
+        assert!(text.starts_with("# Measured by a test\n"), "{text}");
+        assert!(text.contains("off by 2.0 % on average and by -3.0 % at most (8 B)"), "{text}");
+    }
+
+    #[test]
+    fn a_level_further_away_stands_in_where_no_nearer_one_does() {
+        let platform = read(&measured(vec![fit(Level::InterNode, &[1])]).text());
+        assert_eq!(platform.link(Level::IntraCmp).handshake(), SimSpan::from_ns(500));
+    }
+
+    #[test]
+    fn costs_that_vanish_still_make_a_file() {
+        let mut none = fit(Level::IntraCmp, &[1]);
+        none.rows[0].columns = vec![(0.0, 0.0)];
+        none.handshake = 0.0;
+        let platform = read(&measured(vec![none]).text());
+        assert_eq!(platform.link(Level::IntraCmp).row(Bytes::new(1)).latency, SimSpan::from_ns(1));
+    }
+}

@@ -1,0 +1,290 @@
+//! Where ranks are: which cores a host has and which ranks share a CMP, a node, or neither.
+
+use serde::{Deserialize, Serialize};
+
+use crate::platform::{Level, Shape, Site};
+
+use super::campaign::LevelPlan;
+use super::protocol::Pair;
+
+/// A CPU of the system: a core, or one of a core's hardware threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// The system's number of it.
+    pub cpu: u32,
+    /// The CMP.
+    pub package: u32,
+    /// The core within the CMP.
+    pub core: u32,
+}
+
+/// What a rank knows of its host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The node's name: the host's, or what the user says.
+    pub node: String,
+    /// What tells machines apart that have one name, or one machine that has several.
+    pub machine: String,
+    /// All CPUs of the host; none if it does not tell.
+    pub cpus: Vec<Cpu>,
+    /// Those that the rank may run on.
+    pub allowed: Vec<u32>,
+}
+
+/// How a rank came to its core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Binding {
+    /// The launcher has bound it.
+    Launcher,
+    /// It has to bind itself to this CPU.
+    To(u32),
+    /// There is none that it could have for itself.
+    None,
+}
+
+impl Seen {
+    /// The core of a CPU.
+    fn core(&self, cpu: u32) -> Option<(u32, u32)> {
+        self.cpus.iter().find(|of| of.cpu == cpu).map(|of| (of.package, of.core))
+    }
+
+    /// The only core it may run on, if that is one.
+    fn bound_core(&self) -> Option<(u32, u32)> {
+        let mut cores: Vec<Option<(u32, u32)>> = self.allowed.iter().map(|cpu| self.core(*cpu)).collect();
+        cores.dedup();
+        if cores.len() == 1 { cores[0] } else { None }
+    }
+
+    /// What distinguishes its node.
+    fn node_key(&self) -> (&str, &str) {
+        (&self.node, &self.machine)
+    }
+}
+
+/// A list such as "0-3,8" of Linux' `/sys`; `None` if it is none.
+pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
+    let mut found = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        // No system has more.
+        found.extend(first..=last.min(first.saturating_add(1 << 16)));
+    }
+    Some(found)
+}
+
+/// A core for each rank: those that launchers have bound to cores of their own keep them, others get free ones that they may use.
+pub fn bind(seen: &[Seen]) -> Vec<Binding> {
+    let mut taken: Vec<(&str, (u32, u32))> = Vec::new();
+    let mut bindings = vec![Binding::None; seen.len()];
+    for (rank, of) in seen.iter().enumerate() {
+        if let Some(core) = of.bound_core().filter(|core| !taken.contains(&(&of.machine, *core))) {
+            taken.push((&of.machine, core));
+            bindings[rank] = Binding::Launcher;
+        }
+    }
+    for (rank, of) in seen.iter().enumerate().filter(|(rank, _)| bindings[*rank] == Binding::None).collect::<Vec<_>>() {
+        let free = of.allowed.iter().find_map(|cpu| {
+            let core = of.core(*cpu)?;
+            (!taken.contains(&(&of.machine, core))).then_some((*cpu, core))
+        });
+        if let Some((cpu, core)) = free {
+            taken.push((&of.machine, core));
+            bindings[rank] = Binding::To(cpu);
+        }
+    }
+    bindings
+}
+
+/// Where a rank runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The node, by the first rank on it.
+    pub node: u32,
+    /// The CMP within it.
+    pub package: u32,
+}
+
+/// Where ranks run, by what they have seen and how they are bound; an unbound rank counts as on the first CMP it may use.
+pub fn places(seen: &[Seen], bindings: &[Binding]) -> Vec<Place> {
+    let place = |(of, binding): (&Seen, &Binding)| {
+        let node = seen.iter().position(|other| other.node_key() == of.node_key()).unwrap_or(0) as u32;
+        let cpu = match binding {
+            Binding::To(cpu) => Some(*cpu),
+            Binding::Launcher | Binding::None => of.allowed.first().copied(),
+        };
+        Place { node, package: cpu.and_then(|cpu| of.core(cpu)).map_or(0, |(package, _)| package) }
+    };
+    seen.iter().zip(bindings).map(place).collect()
+}
+
+/// For each level of which there are pairs, as many disjoint ones as share the same CMP, the same node, or the same two nodes.
+pub fn levels(places: &[Place]) -> Vec<LevelPlan> {
+    // The ranks of each CMP of each node.
+    let mut cmps: Vec<(Place, Vec<u32>)> = Vec::new();
+    for (rank, place) in (0..).zip(places) {
+        match cmps.iter_mut().find(|(of, _)| of == place) {
+            Some((_, ranks)) => ranks.push(rank),
+            None => cmps.push((*place, vec![rank])),
+        }
+    }
+    let mut nodes: Vec<(u32, Vec<u32>)> = Vec::new();
+    for (rank, place) in (0..).zip(places) {
+        match nodes.iter_mut().find(|(of, _)| *of == place.node) {
+            Some((_, ranks)) => ranks.push(rank),
+            None => nodes.push((place.node, vec![rank])),
+        }
+    }
+    let zipped = |one: &[u32], other: &[u32]| -> Vec<Pair> {
+        one.iter().zip(other).map(|(first, second)| Pair { first: *first, second: *second }).collect()
+    };
+    let intra = cmps.iter().map(|(_, ranks)| {
+        ranks.as_chunks::<2>().0.iter().map(|pair| Pair { first: pair[0], second: pair[1] }).collect()
+    });
+    let between = |same_node: fn(&Place, &Place) -> bool| {
+        let mut found: Vec<Vec<Pair>> = Vec::new();
+        for (index, (place, ranks)) in cmps.iter().enumerate() {
+            for (other, others) in &cmps[index + 1..] {
+                if same_node(place, other) {
+                    found.push(zipped(ranks, others));
+                }
+            }
+        }
+        found
+    };
+    let inter = between(|one, other| one.node == other.node);
+    let mut apart: Vec<Vec<Pair>> = Vec::new();
+    for (index, (_, ranks)) in nodes.iter().enumerate() {
+        apart.extend(nodes[index + 1..].iter().map(|(_, others)| zipped(ranks, others)));
+    }
+    // Of equal ones the first, so that rank 0 measures where it can.
+    let most = |found: Vec<Vec<Pair>>| found.into_iter().rev().max_by_key(Vec::len).filter(|pairs| !pairs.is_empty());
+    let all =
+        [(Level::IntraCmp, most(intra.collect())), (Level::InterCmp, most(inter)), (Level::InterNode, most(apart))];
+    all.into_iter().filter_map(|(level, pairs)| Some(LevelPlan { level, pairs: pairs? })).collect()
+}
+
+/// Nodes, CMPs a node, cores a CMP: as many nodes as ranks were on, and what the first one has. Of a machine that was taken for
+/// several nodes each has the cores that ranks were on.
+pub fn shape(seen: &[Seen], places: &[Place]) -> Shape {
+    let mut nodes: Vec<u32> = places.iter().map(|place| place.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let of_first = |count: &dyn Fn(u32) -> u32, packages: &[u32]| packages.iter().map(|package| count(*package)).max();
+    let mut machines: Vec<&str> = nodes.iter().map(|node| seen[*node as usize].machine.as_str()).collect();
+    machines.sort_unstable();
+    machines.dedup();
+    let first = &seen[0];
+    let (packages, cores) = if machines.len() == nodes.len() && !first.cpus.is_empty() {
+        let mut cores: Vec<(u32, u32)> = first.cpus.iter().map(|of| (of.package, of.core)).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        let mut packages: Vec<u32> = cores.iter().map(|(package, _)| *package).collect();
+        packages.dedup();
+        let count = |package: u32| cores.iter().filter(|(of, _)| *of == package).count() as u32;
+        (packages.len() as u32, of_first(&count, &packages))
+    } else {
+        let mut packages: Vec<u32> = places.iter().map(|place| place.package).collect();
+        packages.sort_unstable();
+        packages.dedup();
+        let count = |package: u32| {
+            let on = |node: u32| places.iter().filter(|of| of.node == node && of.package == package).count() as u32;
+            nodes.iter().map(|node| on(*node)).max().unwrap_or(1)
+        };
+        (packages.len() as u32, of_first(&count, &packages))
+    };
+    Shape { nodes: nodes.len() as u32, cmps: packages.max(1), cores: cores.unwrap_or(1).max(1) }
+}
+
+/// The ranks' places on a machine of this shape, cores in the order of ranks; `None` if it has not so many.
+pub fn sites(places: &[Place], shape: Shape) -> Option<Vec<Site>> {
+    let number = |values: &mut Vec<u32>, value: u32| {
+        values.iter().position(|other| *other == value).unwrap_or_else(|| {
+            values.push(value);
+            values.len() - 1
+        }) as u32
+    };
+    let (mut nodes, mut packages) = (Vec::new(), Vec::new());
+    let mut found: Vec<Site> = Vec::new();
+    for place in places {
+        let (node, cmp) = (number(&mut nodes, place.node), number(&mut packages, place.package));
+        let core = found.iter().filter(|site| (site.node, site.cmp) == (node, cmp)).count() as u32;
+        found.push(Site { node, cmp, core });
+    }
+    found
+        .iter()
+        .all(|site| site.node < shape.nodes && site.cmp < shape.cmps && site.core < shape.cores)
+        .then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host of two CMPs of two cores of two threads each; threads of a core are 4 apart.
+    fn host(node: &str, machine: &str, allowed: &[u32]) -> Seen {
+        let cpus = (0..8).map(|cpu| Cpu { cpu, package: cpu / 2 % 2, core: cpu % 2 }).collect();
+        Seen { node: node.into(), machine: machine.into(), cpus, allowed: allowed.to_vec() }
+    }
+
+    fn pairs(pairs: &[(u32, u32)]) -> Vec<Pair> {
+        pairs.iter().map(|&(first, second)| Pair { first, second }).collect()
+    }
+
+    #[test]
+    fn lists_of_cpus_are_read() {
+        assert_eq!(cpu_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
+        assert_eq!((cpu_list(""), cpu_list("a-3"), cpu_list("1-")), (Some(vec![]), None, None));
+    }
+
+    #[test]
+    fn ranks_keep_the_cores_they_are_bound_to_and_others_get_free_ones() {
+        let seen = [host("a", "a", &[0, 1]), host("a", "a", &[0, 4]), host("a", "a", &[4])];
+        // The second is bound to the core of CPUs 0 and 4, which the third may only share.
+        assert_eq!(bind(&seen), [Binding::To(1), Binding::Launcher, Binding::None]);
+        let all = [0, 1, 2, 3, 4, 5, 6, 7];
+        let seen = [host("a", "m", &all), host("b", "m", &all), host("c", "n", &all)];
+        // Two names of one machine do not share its cores.
+        assert_eq!(bind(&seen), [Binding::To(0), Binding::To(1), Binding::To(0)]);
+    }
+
+    #[test]
+    fn pairs_are_found_at_each_level() {
+        let seen: Vec<Seen> = [("a", 0), ("a", 1), ("a", 2), ("a", 3), ("b", 0), ("b", 2)]
+            .map(|(node, cpu)| host(node, node, &[cpu]))
+            .into();
+        let places = places(&seen, &bind(&seen));
+        let found = levels(&places);
+        let expected = [
+            (Level::IntraCmp, pairs(&[(0, 1)])),
+            (Level::InterCmp, pairs(&[(0, 2), (1, 3)])),
+            (Level::InterNode, pairs(&[(0, 4), (1, 5)])),
+        ];
+        assert_eq!(found.iter().map(|plan| (plan.level, plan.pairs.clone())).collect::<Vec<_>>(), expected);
+        let shape = shape(&seen, &places);
+        assert_eq!(shape, Shape { nodes: 2, cmps: 2, cores: 2 });
+        let sites = sites(&places, shape).unwrap();
+        assert_eq!((sites[3], sites[4]), (Site { node: 0, cmp: 1, core: 1 }, Site { node: 1, cmp: 0, core: 0 }));
+        assert_eq!(super::sites(&places, Shape { cores: 1, ..shape }), None);
+    }
+
+    #[test]
+    fn one_machine_taken_for_two_nodes_has_the_cores_that_ranks_were_on() {
+        let seen = [host("a", "m", &[0]), host("b", "m", &[1])];
+        let places = places(&seen, &bind(&seen));
+        assert_eq!(levels(&places).iter().map(|plan| plan.level).collect::<Vec<_>>(), [Level::InterNode]);
+        assert_eq!(shape(&seen, &places), Shape { nodes: 2, cmps: 1, cores: 1 });
+    }
+
+    #[test]
+    fn hosts_of_one_name_are_told_apart_and_a_host_that_tells_nothing_is_one_cmp() {
+        let seen = [host("a", "m", &[0]), host("a", "n", &[0])];
+        assert_eq!(levels(&places(&seen, &bind(&seen)))[0].level, Level::InterNode);
+        let silent = Seen { cpus: Vec::new(), ..host("a", "m", &[0, 1]) };
+        let seen = [silent.clone(), silent];
+        assert_eq!(bind(&seen), [Binding::None; 2]);
+        let places = places(&seen, &bind(&seen));
+        assert_eq!((levels(&places)[0].level, levels(&places).len()), (Level::IntraCmp, 1));
+        assert_eq!(shape(&seen, &places), Shape { nodes: 1, cmps: 1, cores: 2 });
+    }
+}

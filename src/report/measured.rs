@@ -1,0 +1,107 @@
+//! What was measured on a machine, in short: the levels' figures, and what the model makes of the same tests.
+
+use crate::measure::{LinkFit, Measured, Samples, Summary, Test};
+use crate::platform::Level;
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+use super::table::{Align, Table};
+
+/// The summary; `again` has the same tests on the platform that was fitted, or nothing.
+pub fn measured_summary(measured: &Measured, again: &Samples) -> String {
+    let shape = measured.shape;
+    let mut text = format!("{}: ({}, {}, {})\n\n", measured.name, shape.nodes, shape.cmps, shape.cores);
+    let columns = ["latency", "bandwidth", "o_s", "o_r", "gap", "eager", "fit"].map(|name| (name, Align::Right));
+    let mut table = Table::new(&[&[("level", Align::Left)], &columns[..]].concat());
+    for fit in &measured.links {
+        table.row(figures(fit, &measured.samples));
+    }
+    text.push_str(&table.render());
+    text.push_str("\nlatency: half a round trip of 0 B; bandwidth: the best window; fit: mean and greatest error\n");
+    let slowdown: Vec<String> = measured.speed.slowdown().iter().map(|factor| format!("{factor:.3}")).collect();
+    text.push_str(&format!("slowdown of code by ranks on a CMP: {}\n", slowdown.join(", ")));
+    if let Some(effective) = measured.samples.effective_bandwidth.and_then(|rate| Bandwidth::new(rate as u64)) {
+        text.push_str(&format!("effective bandwidth of all ranks (b_eff, rings): {effective}\n"));
+    }
+    let (all, apart) = measured.samples.counts();
+    text.push_str(&format!("{all} samples, {apart} far out\n"));
+    let checked: Vec<String> =
+        measured.links.iter().flat_map(|fit| check(fit.level, &measured.samples, again)).collect();
+    if !checked.is_empty() {
+        text.push_str("\nthe same tests on the platform written, simulated: errors of medians\n");
+        checked.iter().for_each(|line| text.push_str(line));
+    }
+    text
+}
+
+fn figures(fit: &LinkFit, samples: &Samples) -> Vec<String> {
+    let span = |seconds: f64| SimSpan::from_seconds(seconds).map_or(String::new(), |span| format!("{span:.3}"));
+    let windows = samples.of(fit.level, Test::Window);
+    let medians = samples.medians(fit.level, Test::Window);
+    let rates = windows
+        .iter()
+        .zip(&medians)
+        .map(|(of, (bytes, seconds))| (f64::from(of.count) * *bytes as f64 / seconds) as u64);
+    let best = rates.max().and_then(Bandwidth::new).map_or(String::new(), |best| format!("{best:.3}"));
+    let row = &fit.rows[0];
+    let (mean, most, _) = fit.error();
+    vec![
+        fit.level.name().replace('_', "-").replace("cmp", "CMP"),
+        span(samples.median(fit.level, Test::PingPong, 0)),
+        best,
+        span(row.send_overhead),
+        span(row.recv_overhead),
+        span(row.gap),
+        fit.eager.map_or("all".to_owned(), |eager| Bytes::new(eager).to_string()),
+        format!("{:.1}% {:.1}%", mean * 100.0, most.abs() * 100.0),
+    ]
+}
+
+/// How far the simulated medians of each test are from those measured.
+fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
+    let tests = [Test::PingPong, Test::Exchange, Test::OneWay, Test::Window, Test::Train, Test::LateReceive];
+    let line = |test: Test| {
+        let simulated = again.of(level, test);
+        let errors: Vec<f64> = samples
+            .of(level, test)
+            .iter()
+            .filter_map(|series| {
+                let other = simulated.iter().find(|of| (of.bytes, of.load) == (series.bytes, series.load))?;
+                let (found, goal) = (Summary::of(&other.seconds)?.median, Summary::of(&series.seconds)?.median);
+                (goal > 0.0).then(|| (found / goal - 1.0).abs())
+            })
+            .collect();
+        let most = errors.iter().copied().reduce(f64::max)?;
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        let (name, level) = (test.name().replace('_', " "), level.name().replace('_', "-").replace("cmp", "CMP"));
+        Some(format!("  {level:<10}  {name:<12}  mean {:5.1}%  greatest {:5.1}%\n", mean * 100.0, most * 100.0))
+    };
+    tests.into_iter().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Corrections, LevelPlan, Pair, Plan, Speed, simulate};
+    use crate::platform::{Placement, Platform};
+
+    #[test]
+    fn a_machine_is_told_in_a_few_lines_and_agrees_with_itself() {
+        let platform = Platform::embedded();
+        let pairs = vec![Pair { first: 0, second: 1 }];
+        let levels = vec![LevelPlan { level: Level::IntraCmp, pairs }];
+        let plan = Plan { levels, most_bytes: 4096, budget: 1.0 };
+        let sites = Placement::Block.sites(platform.shape, 2, false).unwrap();
+        let samples = simulate(&platform, sites, &plan).unwrap();
+        let links = vec![LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap()];
+        let speed = Speed { slowdowns: vec![("a".into(), vec![1.0, 1.25])], ..Speed::default() };
+        let (name, shape) = ("default".to_owned(), platform.shape);
+        let measured = Measured { name, provenance: vec![], shape, speed, links, samples: samples.clone() };
+        let text = measured_summary(&measured, &samples);
+        assert!(text.contains("slowdown of code by ranks on a CMP: 1.000, 1.250"), "{text}");
+        // Half of 100 + 200 + 100 ns both ways.
+        assert!(text.contains("  intra-CMP   400 ns"), "{text}");
+        assert!(text.contains("  intra-CMP   ping pong     mean   0.0%  greatest   0.0%"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
+        assert!(!measured_summary(&measured, &Samples::default()).contains("simulated"));
+    }
+}

@@ -1,0 +1,105 @@
+//! `mcpsim measure` under the real launchers: what it writes is read back, and what is wrong is told once.
+
+use std::fs;
+use std::path::Path;
+
+use mcpsim::config::Document;
+use mcpsim::platform::{Level, LoadLaw, Platform};
+
+use super::hosts::{HostMpi, host_mpis};
+use super::real::{directory, limited, told};
+use super::support::{Ran, mcpsim};
+
+/// Runs `mcpsim measure` on two ranks for as short as may be, in `directory`.
+fn measure(mpi: &HostMpi, directory: &Path, options: &[&str]) -> Ran {
+    let mut command = mpi.launch(2, &mpi.binary);
+    command.current_dir(directory).arg("measure").args(["--time", "100 ms", "--max-size", "16 KiB"]).args(options);
+    limited(&command)
+}
+
+fn platform(directory: &Path, name: &str) -> (Platform, String) {
+    let text = fs::read_to_string(directory.join(name)).unwrap();
+    (Platform::load(Document::parse(name, &text).unwrap(), &[]).unwrap(), text)
+}
+
+#[test]
+fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
+    for mpi in host_mpis() {
+        let directory = directory();
+        let options =
+            ["-o", "here.toml", "--samples", "here.csv", "--figures", "drawn", "--format", "svg", "--name", "box"];
+        let ran = measure(mpi, directory.path(), &options);
+        assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
+        let (platform, text) = platform(directory.path(), "here.toml");
+        assert_eq!((platform.name.as_str(), platform.shape.nodes), ("box", 1), "{text}");
+        // Both ranks are on one machine: on one CMP, or on two of its CMPs.
+        let measured: Vec<Level> = Level::ALL
+            .into_iter()
+            .filter(|level| ran.stdout.contains(&level.name().replace('_', "-").replace("cmp", "CMP")))
+            .collect();
+        assert_eq!(measured.len(), 1, "{}", ran.stdout);
+        assert_eq!(platform.link(measured[0]).law(), LoadLaw::Measured, "{text}");
+        assert_eq!(text.matches("# NOT MEASURED").count(), 2, "{text}");
+        let samples = fs::read_to_string(directory.path().join("here.csv")).unwrap();
+        let name = measured[0].name();
+        for test in ["ping_pong", "window", "train", "delayed_train", "late_receive", "exchange"] {
+            assert!(samples.contains(&format!("\n{name},{test},1,")), "{test}");
+        }
+        assert!(samples.contains("\nall,ring,1,"));
+        for figure in ["latency", "bandwidth", "messages"] {
+            assert!(directory.path().join(format!("drawn/measured-{figure}.svg")).is_file(), "{figure}");
+        }
+        // A run on what was measured.
+        let mut again = mcpsim(Path::new(env!("CARGO_MANIFEST_DIR")));
+        again.arg("--quiet").arg("--platform").arg(directory.path().join("here.toml")).args([
+            "--ranks",
+            "1",
+            "workloads/pi.toml",
+        ]);
+        assert_eq!(limited(&again).code, Some(0));
+    }
+}
+
+#[test]
+fn ranks_that_call_their_nodes_differently_measure_between_nodes() {
+    for mpi in host_mpis() {
+        let directory = directory();
+        let script = directory.path().join("named");
+        fs::write(&script, "MCPSIM_NODE=n${OMPI_COMM_WORLD_RANK-}${PMI_RANK-} exec \"$@\"\n").unwrap();
+        let mut command = mpi.launch(2, Path::new("sh"));
+        command.current_dir(directory.path()).args([&script, &mpi.binary]);
+        command.args(["measure", "--time", "100 ms", "--max-size", "4 KiB", "-o", "two.toml"]);
+        let ran = limited(&command);
+        assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
+        let (platform, _) = platform(directory.path(), "two.toml");
+        assert_eq!(platform.shape.nodes, 2);
+        assert!(
+            ran.stdout.contains("inter-node") && ran.stderr.contains("one machine has several names"),
+            "{}",
+            told(mpi.name, &ran)
+        );
+    }
+}
+
+#[test]
+fn what_a_measurement_cannot_do_is_told_once_before_it() {
+    for mpi in host_mpis() {
+        let directory = directory();
+        for (options, said) in [
+            (&["-o", "none/here.toml"][..], "error: --output none/here.toml: no such directory as none"),
+            (&["-o", "."], "error: --output .: is a directory, expected a file to write"),
+            (&["--samples", "-"], "error: --output and --samples go to the same place: give one another file"),
+            (&["--max-size", "3 B"], "error: "),
+            (&["--compute"], "error: mcpsim measure --compute works in one process: start it without an MPI launcher"),
+            (&["--bogus"], "error: unexpected argument '--bogus' found"),
+        ] {
+            let ran = measure(mpi, directory.path(), options);
+            let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+            assert_eq!((ran.code, errors.len()), (Some(2), 1), "{}", told(&options.join(" "), &ran));
+            assert!(errors[0].starts_with(said), "{}", errors[0]);
+        }
+        let alone = mpi.run(1, "measure -o here.toml");
+        assert_eq!(alone.code, Some(2));
+        assert!(alone.stderr.starts_with("error: mcpsim measure needs two ranks or more"), "{}", alone.stderr);
+    }
+}
