@@ -10,7 +10,7 @@ use super::super::process::Process;
 
 /// These functions return their errors and call no handler (section 14.3.9).
 fn refuse(class: c_int) -> MpiResult {
-    Err(MpiError { on: On::Nobody, ..MpiError::new(class, "") })
+    Err(MpiError::new(class, "").on(On::Nobody))
 }
 
 fn ready(p: &Process) -> MpiResult {
