@@ -97,17 +97,6 @@ fn what_only_one_process_cannot_do_is_told_with_its_name() {
     }
 }
 
-/// No system gives a thread so large a stack, and the standard library panics.
-#[test]
-fn when_one_process_panics_all_end_and_it_is_told_once() {
-    for mpi in host_mpis() {
-        let ran = with_one_apart(mpi, "export RUST_MIN_STACK=1000000000000000000", "--workers 2 workloads/ring.toml");
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(70), ""), "{}", told(mpi.name, &ran));
-        let [error] = errors(&ran)[..] else { panic!("{}", told(mpi.name, &ran)) };
-        assert!(error.starts_with("error: bug in mcpsim ") && error.contains("failed to spawn thread"), "{error}");
-    }
-}
-
 #[test]
 fn letters_on_their_way_do_not_keep_a_run_that_failed_from_ending() {
     let Some((_directory, program)) = program("letters") else { return };
