@@ -16,7 +16,7 @@ pub fn measured_summary(measured: &Measured, again: &Samples) -> String {
         table.row(figures(fit, &measured.samples));
     }
     text.push_str(&table.render());
-    text.push_str("\nlatency: half a round trip of 0 B; bandwidth: the best window; fit: mean and greatest error\n");
+    text.push_str("\nlatency: half a round trip, 0 B; bandwidth: best window; fit: mean, max error\n");
     let slowdown: Vec<String> = measured.speed.slowdown().iter().map(|factor| format!("{factor:.3}")).collect();
     text.push_str(&format!("slowdown of code by ranks on a CMP: {}\n", slowdown.join(", ")));
     if let Some(effective) = measured.samples.effective_bandwidth.and_then(|rate| Bandwidth::new(rate as u64)) {
@@ -101,7 +101,7 @@ mod tests {
         // Half of 100 + 200 + 100 ns both ways.
         assert!(text.contains("  intra-CMP   400 ns"), "{text}");
         assert!(text.contains("  intra-CMP   ping pong     mean   0.0%  greatest   0.0%"), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(!measured_summary(&measured, &Samples::default()).contains("simulated"));
     }
 }

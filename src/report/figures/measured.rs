@@ -125,7 +125,7 @@ mod tests {
         let figures = measured_figures("here", &samples);
         let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
         assert_eq!(names, ["measured-latency", "measured-bandwidth", "measured-messages"]);
-        for (figure, word) in figures.iter().zip(["10 us", "100 MB/s", "100 K/s"]) {
+        for (figure, word) in figures.iter().zip(["10 us", "100 MB/s", "100 k /s"]) {
             let words: Vec<&str> = figure.words().collect();
             for word in [word, "64 KiB", "intra-CMP"] {
                 assert!(words.contains(&word), "{word} in {words:?}");
