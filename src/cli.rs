@@ -187,7 +187,12 @@ fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
             })
         })
     } else if let Some(file) = configuration.trace() {
-        agree(processes, file).and_then(|file| replay::simulate(configuration, &file, manner))
+        agree(processes, file).and_then(|file| replay::simulate(configuration, &file, manner)).map(|ran| {
+            ran.map(|ran| {
+                notes = ran.notes;
+                ran.recorded
+            })
+        })
     } else {
         run::simulate(configuration, manner)
     };

@@ -36,7 +36,7 @@
 //!
 //! | part | content |
 //! |---|---|
-//! | header | texts and numbers: mcpsim's version, ranks, application, platform, model, N, C, T, seed; a byte 1 and a scale (f64) if times of real code are in it, else a byte 0 |
+//! | header | texts and numbers: mcpsim's version, ranks, application, platform, model, N, C, T, seed; five rates of the machine (f64: flops, instructions, memory of core, CMP, node); if times of code were measured, what they were multiplied by: a list of runs of ranks (so many, f64) |
 //! | names | a list of texts |
 //! | operations | a list: a kind, and what belongs to it (`op`) |
 //! | sequences | a list of lists of bytes: operations by number, loops folded (`fold`) |

@@ -16,6 +16,8 @@ mod profile;
 
 use std::path::Path;
 
+use real::WORKLOADS;
+
 /// Programs of `workloads/c`, and arguments that make them short.
 const CASES: [(&str, &[&str]); 13] = [
     ("alltoall", &["100 3", "5000 2"]),
@@ -31,23 +33,6 @@ const CASES: [(&str, &[&str]); 13] = [
     ("prime", &["20000", "20000 -d blocks"]),
     ("ring", &["3", "2 100000"]),
     ("sort", &["20000", "20000 -a oddeven"]),
-];
-
-/// Files of `workloads` with real programs, and the words of arguments that make them short.
-const WORKLOADS: [(&str, &str); 13] = [
-    ("alltoall", r#""64","2""#),
-    ("empty", ""),
-    ("halo3d", r#""64","2""#),
-    ("heat3d", r#""8","3","-s","poles""#),
-    ("hpl", r#""100","16""#),
-    ("is", r#""S""#),
-    ("jacobi3d", r#""8","8","8","3""#),
-    ("ljj", r#""400","20""#),
-    ("pi", r#""1000""#),
-    ("pingpong", r#""64","2""#),
-    ("prime", r#""1000","-d","blocks""#),
-    ("ring", r#""2""#),
-    ("sort", r#""1000""#),
 ];
 
 /// Numbers of ranks, and options that put them on several nodes.

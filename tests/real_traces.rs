@@ -19,10 +19,16 @@ fn outcome(line: &str, json: &Path) -> Result<Value, String> {
         return Err(real::told(&format!("mcpsim {line}"), &ran));
     }
     let mut outcome: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(sum(&outcome["path"]), outcome["predicted_ps"].as_u64().unwrap(), "{line}: {}", outcome["path"]);
     let object = outcome.as_object_mut().unwrap();
     object.remove("host");
     object.remove("config");
     Ok(outcome)
+}
+
+/// The sum of all the numbers in it.
+fn sum(value: &Value) -> u64 {
+    value.as_object().map_or_else(|| value.as_u64().unwrap(), |members| members.values().map(sum).sum())
 }
 
 /// How code is charged, and by how many workers a run is recorded.
@@ -52,12 +58,35 @@ fn check(app: &str, (options, recorders): (&str, u32), directory: &Path) -> Resu
 #[test]
 fn workloads_are_replayed_as_recorded() {
     let directory = real::directory();
-    let names = real::names("workloads", "-c.toml");
-    assert!(names.len() > 5);
-    let check = |name: &String, way| check(&format!("workloads/{name}-c.toml"), way, directory.path());
+    assert_eq!(real::names("workloads", "-c.toml"), real::WORKLOADS.map(|(name, _)| name));
+    let check = |(name, words): (&str, &str), way| {
+        let app = format!("--set app.program.arguments=[{words}] workloads/{name}-c.toml");
+        check(&app, way, directory.path())
+    };
     let wrong: Vec<String> =
-        names.iter().flat_map(|name| WAYS.map(|way| check(name, way))).filter_map(Result::err).collect();
+        real::WORKLOADS.into_iter().flat_map(|case| WAYS.map(|way| check(case, way))).filter_map(Result::err).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn measured_times_follow_the_machine_of_the_replay_and_stated_ones_do_not() {
+    let directory = real::directory();
+    let [program, trace, json] = ["ring", "trace", "json"].map(|name| directory.path().join(name));
+    real::compile(&real::file("workloads/c/ring.c"), "-O1", &program).unwrap();
+    let [program, trace] = [program, trace].map(|path| path.display().to_string());
+    let computed = |line: &str| -> Vec<u64> {
+        let outcome = outcome(line, &json).unwrap();
+        outcome["per_rank"].as_array().unwrap().iter().map(|rank| rank["compute_ps"].as_u64().unwrap()).collect()
+    };
+    let times = |times: &[u64], factor: u64| times.iter().map(|time| time * factor).collect::<Vec<_>>();
+    let measured = computed(&format!("{MACHINE} --record {trace} {program} 2 1000"));
+    assert!(measured.iter().all(|&time| time > 0), "{measured:?}");
+    let twice = computed(&format!("{MACHINE} --set platform.core.scale_factor=2 {trace}"));
+    assert_eq!(twice, times(&measured, 2));
+    let crowded = computed(&format!("--nct 1,1,8 --set platform.core.slowdown=[1,2,3] {trace}"));
+    assert_eq!(crowded, times(&measured, 3));
+    let stated = computed(&format!("{MACHINE} --compute 1us --record {trace} {program} 2 1000"));
+    assert_eq!(computed(&format!("{MACHINE} --set platform.core.scale_factor=2 {trace}")), stated);
 }
 
 /// The chapters in which what a program does depends on time, or is served.

@@ -131,10 +131,14 @@ fn a_flipped_bit_is_noticed() {
     }
 }
 
+/// The header of one rank without names: shape, seed, rates, no factors; and one empty name.
+fn front() -> Vec<u8> {
+    [&[0, 1, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0]].concat()
+}
+
 /// A body of one rank that executes these operations by this sequence.
 fn body(ops: &[&[u8]], code: &[u8]) -> Vec<u8> {
-    // No version, 1 rank, no names; shape, seed, no scale; one empty name.
-    let mut body = vec![0, 1, 0, 0, 0, 1, 1, 1, 1, 0, 1, 0];
+    let mut body = front();
     body.push(ops.len() as u8);
     ops.iter().for_each(|op| body.extend(*op));
     body.extend([1, code.len() as u8]);
@@ -149,10 +153,75 @@ const NO_CALL: &[u8] = &[20, 1];
 /// A loop of 2^60 turns.
 const ENDLESS: [u8; 9] = [0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20];
 
+/// A loop of 2^40 turns.
+const LONG: [u8; 6] = [0x81, 0x80, 0x80, 0x80, 0x80, 0x40];
+/// Sends 8 bytes to itself, eagerly; receives from it.
+const ISEND_EAGER: &[u8] = &[5, 0, 0, 0, 0, 9];
+const RECV: &[u8] = &[3, 0, 0, 0, 0];
+
 #[test]
-fn loops_without_end_run_to_the_limits() {
+fn more_than_a_run_can_have_done_is_refused() {
+    let refused = |op: &[u8], turns: &[u8]| error(&sealed(&body(&[op], &[turns, &[1, 0]].concat())));
+    assert_eq!(refused(YIELD, &ENDLESS), "1152921504606846976 calls of all ranks: expected at most 17592186044416");
+    assert_eq!(
+        refused(ISEND_EAGER, &LONG),
+        "1099511627776 messages, 0 receives: expected a receive for each but 4194304"
+    );
+    let matched = [&LONG[..], &[2, 0, 2]].concat();
+    assert!(Trace::read(sealed(&body(&[ISEND_EAGER, RECV], &matched))).is_ok());
+}
+
+/// Every task starts the one before it four times: the last does more than can be counted.
+#[test]
+fn strands_that_multiply_are_counted_and_refused() {
+    let strands = |tasks: u8| {
+        // One operation yields, another starts a strand in the slot 0, a third waits for it; two sequences.
+        let mut body = front();
+        body.extend([3, 19, 16, 0, 9, 0, 1, 0, 2, 1, 0, 4, 9, 2, 2, 4]);
+        body.extend([tasks, 0, 0, 0, 0, 0, 0, 0]);
+        // Four times a strand, which is the task before, and no step of tags.
+        for task in 1..tasks {
+            body.extend([0, 1, 0, 0, 0, 8]);
+            body.extend([(task - 1) << 2 | 2, 0].repeat(4));
+            body.push(0);
+        }
+        body.extend([0, tasks - 1, 0]);
+        sealed(&body)
+    };
+    assert_eq!(error(&strands(32)), "16909515400900422312 calls of all ranks: expected at most 17592186044416");
+    let few = Trace::read(strands(5)).unwrap();
+    assert!(stats(&few).contains(&format!("{:<10} {:>17}", "yield", 256)), "{}", stats(&few));
+    replay(few).unwrap();
+}
+
+/// Equal work for all who look at it would be more than there is time and memory for.
+#[test]
+fn many_operations_in_many_tasks_take_no_more_than_their_file() {
+    let many = 30_000u32;
+    let number = |out: &mut Vec<u8>, value: u32| {
+        out.extend([value as u8 | 0x80, (value >> 7) as u8 | 0x80, (value >> 14) as u8])
+    };
+    let mut body = front();
+    number(&mut body, many);
+    (0..many).for_each(|_| body.push(19));
+    number(&mut body, many);
+    (0..many).for_each(|_| body.extend([1, 0]));
+    number(&mut body, many);
+    for task in 0..many {
+        body.push(0);
+        number(&mut body, task);
+        body.extend([0; 5]);
+    }
+    body.extend([0, 0, 0]);
+    let trace = Trace::read(sealed(&body)).unwrap();
+    assert!(info(&trace).contains("\n  calls        1\n"), "{}", info(&trace));
+    replay(trace).unwrap();
+}
+
+#[test]
+fn long_loops_run_to_the_limits() {
     for op in [YIELD, &[0, 0], &[11], &[12], &[18]] {
-        let code = [&ENDLESS[..], &[1, 0]].concat();
+        let code = [&LONG[..], &[1, 0]].concat();
         let trace = Trace::read(sealed(&body(&[op], &code))).unwrap();
         assert_eq!(stats(&trace).lines().count(), 9);
         let error = replay(trace).unwrap_err();
@@ -163,10 +232,10 @@ fn loops_without_end_run_to_the_limits() {
 #[test]
 fn a_loop_that_makes_no_call_is_refused() {
     let code = [&ENDLESS[..], &[1, 0]].concat();
-    assert_eq!(error(&sealed(&body(&[NO_CALL], &code))), "sequences, byte 45: expected a loop with a call in it");
-    assert_eq!(error(&sealed(&body(&[YIELD], &[1, 1, 0]))), "sequences, byte 44: expected a loop of at least one turn");
-    assert_eq!(error(&sealed(&body(&[YIELD], &[5, 9, 0]))), "sequences, byte 44: a loop of 9 bytes goes past the end");
-    assert_eq!(error(&sealed(&body(&[YIELD], &[2]))), "sequences, byte 44: there is no operation 1");
+    assert_eq!(error(&sealed(&body(&[NO_CALL], &code))), "sequences, byte 85: expected a loop with a call in it");
+    assert_eq!(error(&sealed(&body(&[YIELD], &[1, 1, 0]))), "sequences, byte 84: expected a loop of at least one turn");
+    assert_eq!(error(&sealed(&body(&[YIELD], &[5, 9, 0]))), "sequences, byte 84: a loop of 9 bytes goes past the end");
+    assert_eq!(error(&sealed(&body(&[YIELD], &[2]))), "sequences, byte 84: there is no operation 1");
 }
 
 #[test]

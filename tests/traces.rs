@@ -36,7 +36,7 @@ fn a_trace_is_shown() {
     };
     let info = shown("trace info pair.trace");
     let start = "pair: 2 ranks\n\n  recorded by  mcpsim 0.1.0, format 2\n  on           default (2, 1, 1), model mcpsim\n  \
-                 seed         5\n  blocks       described\n  calls        50\n  messages     22, 1296 B\n  \
+                 seed         5\n  blocks       of stated length\n  calls        50\n  messages     22, 1296 B\n  \
                  computing    20.01 us, all ranks together\n";
     assert!(info.starts_with(start), "{info}");
     let head = "      1  compute 1.000 us\n      2  sendrecv 64 B to 0, tag 0, context 0, from 0, tag 0, context 0\n";
@@ -62,6 +62,9 @@ fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
         "error: a seed: the trace pair.trace has no random draws, expected none"
     );
     assert_eq!(refused(here, "pair.trace -- x"), "error: unexpected argument \"x\": the trace pair.trace takes none");
+    let ran = run(here, "--nct 2,1,1 --set platform.core.flops=1Gflop/s pair.trace");
+    let note = "note: work takes the time that was recorded, although this machine has another core.flops\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), note));
     assert_eq!(refused(here, "--record - pair.toml"), "error: --record -: expected a file to write");
     assert_eq!(
         refused(here, "trace head --rank 2 pair.trace"),

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use crate::capi::cc::{Built, Code, ProgramFile};
-use crate::capi::{self, Endings, Job, RealProgram};
+use crate::capi::{self, ComputeMode, Endings, Job, RealProgram};
 use crate::engine::{Labels, Processes, RunOptions, Simulation};
 use crate::mpi::check_rules;
 use crate::platform::{Platform, Site};
@@ -66,8 +66,9 @@ pub(super) fn simulate(
     };
     let job = Arc::new(agree(processes, load())?);
     let program = |rank| RealProgram::new(job.clone(), rank);
+    let is_measured = settings.job.compute == ComputeMode::Measure;
     let header = Header {
-        scale: Some(platform.core.scale_factor),
+        factors: if is_measured { platform.core.code_factors(&sites) } else { Vec::new() },
         ..record::header(&platform, sites.len(), &file.name, settings.model.name(), settings.seed)
     };
     let ran = if ahead {

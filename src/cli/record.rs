@@ -46,6 +46,7 @@ pub(super) fn header(platform: &Platform, ranks: usize, app: &str, model: &str, 
         model: model.to_owned(),
         nct: [shape.nodes, shape.cmps, shape.cores],
         seed,
-        scale: None,
+        rates: Header::rates(&platform.core),
+        factors: Vec::new(),
     }
 }

@@ -130,16 +130,30 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
+/// What a replay gave.
+pub(super) struct Replayed {
+    /// The prediction, and a trace of the replay if one was wanted.
+    pub recorded: Recorded,
+    /// What to tell the user besides.
+    pub notes: Vec<String>,
+}
+
 /// Replays the trace of `configuration`.
 pub(super) fn simulate(
     configuration: &Configuration,
     file: &TraceFile,
     manner: Manner<'_>,
-) -> Result<Option<Recorded>, Failure> {
+) -> Result<Option<Replayed>, Failure> {
     let Loaded { content, platform, sites, header, labels } = agree(manner.processes, load(configuration, file))?;
     let simulation = Simulation::new(&platform, sites.clone(), configuration.settings.options(), labels);
-    match content {
-        Content::Trace(trace) => record::run(&simulation, &(), |rank| trace.program(rank), manner, &header),
+    let mut notes = Vec::new();
+    let recorded = match content {
+        Content::Trace(trace) => {
+            notes.extend(other_rates(trace.header(), &platform));
+            let factors = platform.core.code_factors(&sites);
+            let factor = |rank: Rank| trace.header().rescaled(rank, factors[rank as usize]);
+            record::run(&simulation, &(), |rank| trace.program_with(rank, factor(rank)), manner, &header)
+        }
         Content::Import(import) => {
             let memory = memory_shares(&platform, &sites);
             let shared = Arc::new(platform.clone());
@@ -149,7 +163,17 @@ pub(super) fn simulate(
             };
             record::run(&simulation, &(), make, manner, &header)
         }
-    }
+    }?;
+    Ok(recorded.map(|recorded| Replayed { recorded, notes }))
+}
+
+/// What does not follow the machine's rates, where these are others than the recorded ones.
+fn other_rates(header: &Header, platform: &Platform) -> Option<String> {
+    let keys = header.other_rates(&platform.core);
+    let what = if header.factors.is_empty() { "work" } else { "combining and copying in collectives" };
+    let other = keys.join(", another ");
+    (!keys.is_empty())
+        .then(|| format!("{what} takes the time that was recorded, although this machine has another {other}"))
 }
 
 /// A trace for a machine.
@@ -167,10 +191,10 @@ fn load(configuration: &Configuration, file: &TraceFile) -> Result<Loaded, Failu
     check_rules(&source.platform)?;
     let name = file.name();
     let content = file.content()?;
-    let (ranks, app, seed, scale) = match &content {
+    let (ranks, app, seed, recorded) = match &content {
         Content::Trace(trace) => {
-            let Header { ranks, app, seed, scale, .. } = trace.header().clone();
-            (ranks, app, seed, scale)
+            let header = trace.header();
+            (header.ranks, header.app.clone(), header.seed, Some(header))
         }
         Content::Import(import) => {
             let stem = file.path.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy());
@@ -183,6 +207,12 @@ fn load(configuration: &Configuration, file: &TraceFile) -> Result<Loaded, Failu
     let (platform, sites) = placed(settings, source.platform, Some(ranks))?;
     let model = settings.model.name();
     let labels = Labels { app: app.clone(), model: model.to_owned(), seed, config: configuration.to_json()? };
-    let header = Header { scale, ..record::header(&platform, sites.len(), &app, model, seed) };
+    let mut header = record::header(&platform, sites.len(), &app, model, seed);
+    if let Some(recorded) = recorded {
+        header.rates = recorded.rates;
+        if !recorded.factors.is_empty() {
+            header.factors = platform.core.code_factors(&sites);
+        }
+    }
     Ok(Loaded { content, platform, sites, header, labels })
 }

@@ -1,5 +1,6 @@
 //! What ranks did over virtual time in the formats of trace viewers.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::engine::Outcome;
@@ -15,7 +16,7 @@ const PS_A_S: u64 = 1_000_000_000_000;
 pub fn perfetto(outcome: &Outcome) -> String {
     let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     let mut separator = "\n";
-    let mut named = Vec::new();
+    let mut named = HashSet::new();
     for (rank, timeline) in outcome.timelines.iter().enumerate() {
         let place = outcome.per_rank.get(rank);
         let node = place.map_or(0, |place| place.node);
@@ -23,8 +24,7 @@ pub fn perfetto(outcome: &Outcome) -> String {
             let _ = write!(text, "{separator}{event}");
             separator = ",\n";
         };
-        if place.is_some() && !named.contains(&node) {
-            named.push(node);
+        if place.is_some() && named.insert(node) {
             put(&meta("process_name", node, None, &format!("\"name\":\"node {node}\"")));
             put(&meta("process_sort_index", node, None, &format!("\"sort_index\":{node}")));
         }

@@ -65,28 +65,54 @@ impl Cursor {
     }
 }
 
-/// Checks the folded sequence at `range`: that it can be read, that its numbers are ones for which `is_call` has an answer,
-/// and that each loop has at least one turn and a call in it, so that no time passes without one.
-pub(super) fn check(bytes: &[u8], range: Range<usize>, is_call: &dyn Fn(u32) -> Option<bool>) -> Result<bool, String> {
-    check_body(bytes, range, is_call, 0)
+/// How much a rank does in a sequence. Sums that are too large stay at the greatest number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Amount {
+    pub calls: u64,
+    /// Messages that somebody has to receive.
+    pub sends: u64,
+    pub receives: u64,
+}
+
+impl Amount {
+    /// With `other`.
+    pub fn plus(self, other: Amount) -> Amount {
+        Amount {
+            calls: self.calls.saturating_add(other.calls),
+            sends: self.sends.saturating_add(other.sends),
+            receives: self.receives.saturating_add(other.receives),
+        }
+    }
+
+    fn times(self, times: u64) -> Amount {
+        let Amount { calls, sends, receives } = self;
+        let [calls, sends, receives] = [calls, sends, receives].map(|number| number.saturating_mul(times));
+        Amount { calls, sends, receives }
+    }
+}
+
+/// Checks the folded sequence at `range`: that it can be read, that its numbers are ones for which `of` knows how much they do,
+/// and that each loop has at least one turn and a call in it, so that no time passes without one. Says how much all of it does.
+pub(super) fn check(bytes: &[u8], range: Range<usize>, of: &dyn Fn(u32) -> Option<Amount>) -> Result<Amount, String> {
+    check_body(bytes, range, of, 0)
 }
 
 fn check_body(
     bytes: &[u8],
     range: Range<usize>,
-    is_call: &dyn Fn(u32) -> Option<bool>,
+    of: &dyn Fn(u32) -> Option<Amount>,
     depth: u8,
-) -> Result<bool, String> {
+) -> Result<Amount, String> {
     let bytes = &bytes[..range.end];
     let mut at = range.start;
-    let mut calls = false;
+    let mut all = Amount::default();
     while at < range.end {
         let start = at;
         let number = |at: &mut usize| get(bytes, at).ok_or_else(|| format!("byte {start}: expected a number"));
         let word = number(&mut at)?;
         if word & 1 == 0 {
-            let known = u32::try_from(word >> 1).ok().and_then(is_call);
-            calls |= known.ok_or_else(|| format!("byte {start}: there is no operation {}", word >> 1))?;
+            let known = u32::try_from(word >> 1).ok().and_then(of);
+            all = all.plus(known.ok_or_else(|| format!("byte {start}: there is no operation {}", word >> 1))?);
             continue;
         }
         let length = number(&mut at)?;
@@ -99,13 +125,14 @@ fn check_body(
         let end =
             usize::try_from(length).ok().and_then(|length| at.checked_add(length)).filter(|&end| end <= range.end);
         let end = end.ok_or_else(|| format!("byte {start}: a loop of {length} bytes goes past the end"))?;
-        if !check_body(bytes, at..end, is_call, depth + 1)? {
+        let body = check_body(bytes, at..end, of, depth + 1)?;
+        if body.calls == 0 {
             return Err(format!("byte {start}: expected a loop with a call in it"));
         }
-        calls = true;
+        all = all.plus(body.times(word >> 1));
         at = end;
     }
-    Ok(calls)
+    Ok(all)
 }
 
 /// Copies a folded sequence with its numbers changed by `map`.

@@ -51,10 +51,10 @@ impl Counts {
 impl Trace {
     /// What each rank does, by rank.
     pub fn counts(&self) -> Vec<Counts> {
-        let codes: Vec<Vec<u64>> = self.codes.iter().map(|code| self.executed(code.clone())).collect();
+        let codes: Vec<Counts> = self.codes.iter().map(|code| self.of_code(code.clone())).collect();
         let mut tasks: Vec<Counts> = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
-            let counts = self.of_task(task, &codes[task.code as usize], &tasks);
+            let counts = self.of_task(task, codes[task.code as usize], &tasks);
             tasks.push(counts);
         }
         let answers: Vec<Counts> = self.answers.iter().map(|answers| of_messages(answers)).collect();
@@ -68,49 +68,48 @@ impl Trace {
 
     /// How often all ranks together execute each kind of operation, by its word, most first.
     pub fn kinds(&self) -> Vec<(&'static str, u64)> {
-        let codes: Vec<Vec<u64>> = self.codes.iter().map(|code| self.executed(code.clone())).collect();
-        // How often each task is run: a strand is an earlier task than who starts it.
-        let mut runs = vec![0u64; self.tasks.len()];
+        // How often each task is run: a strand is an earlier task than who starts it. And so how often each sequence is.
+        let (mut runs, mut codes) = (vec![0u64; self.tasks.len()], vec![0u64; self.codes.len()]);
         self.ranks.iter().for_each(|&task| runs[task as usize] += 1);
-        let mut kinds: Vec<(&'static str, u64)> = Vec::new();
         for (number, task) in self.tasks.iter().enumerate().rev() {
             let times = runs[number];
             self.strands(task).for_each(|strand| runs[strand] = runs[strand].saturating_add(times));
-            for (op, count) in self.ops.iter().zip(&codes[task.code as usize]).filter(|(op, _)| op.is_call()) {
-                let count = count.saturating_mul(times);
-                match kinds.iter_mut().find(|(word, _)| *word == op.word()) {
-                    Some((_, sum)) => *sum = sum.saturating_add(count),
-                    None => kinds.push((op.word(), count)),
-                }
+            codes[task.code as usize] = codes[task.code as usize].saturating_add(times);
+        }
+        let mut ops = vec![0u64; self.ops.len()];
+        for (code, times) in self.codes.iter().zip(codes) {
+            let mut add = |number: u32, count: u64| ops[number as usize] = ops[number as usize].saturating_add(count);
+            walk(&self.bytes[..code.end], code.start, times, &mut add);
+        }
+        let mut kinds: Vec<(&'static str, u64)> = Vec::new();
+        for (op, count) in self.ops.iter().zip(ops).filter(|(op, count)| op.is_call() && *count > 0) {
+            match kinds.iter_mut().find(|(word, _)| *word == op.word()) {
+                Some((_, sum)) => *sum = sum.saturating_add(count),
+                None => kinds.push((op.word(), count)),
             }
         }
-        kinds.retain(|(_, count)| *count > 0);
         kinds.sort_by_key(|&(word, count)| (std::cmp::Reverse(count), word));
         kinds
     }
 
-    /// How often each operation is executed in a sequence.
-    fn executed(&self, code: Range<usize>) -> Vec<u64> {
-        let mut counts = vec![0u64; self.ops.len()];
-        let mut add = |number: u32, times: u64| {
-            let count = &mut counts[number as usize];
-            *count = count.saturating_add(times);
-        };
-        walk(&self.bytes[..code.end], code.start, 1, &mut add);
-        counts
-    }
-
-    fn of_task(&self, task: &Task, executed: &[u64], earlier: &[Counts]) -> Counts {
+    /// What a sequence does, but for what stands in its task's lists.
+    fn of_code(&self, code: Range<usize>) -> Counts {
         let mut all = Counts::default();
-        for (op, &count) in self.ops.iter().zip(executed).filter(|(op, _)| op.is_call()) {
-            let one = match op {
+        let mut add = |number: u32, count: u64| {
+            let one = match &self.ops[number as usize] {
                 Op::Compute(span) => Counts { compute: *span, ..Counts::default() },
                 Op::Send(sent) | Op::IsendEager(sent) | Op::Isend(sent, _) => of_messages(&[*sent]),
                 Op::Exchange(both) => of_messages(&[both.0]),
+                op if !op.is_call() => return,
                 _ => Counts::default(),
             };
             all = all.plus(Counts { calls: 1, ..one }.times(count));
-        }
+        };
+        walk(&self.bytes[..code.end], code.start, 1, &mut add);
+        all
+    }
+
+    fn of_task(&self, task: &Task, mut all: Counts, earlier: &[Counts]) -> Counts {
         let listed = |range: &Range<usize>| numbers(&self.bytes, range.clone());
         for value in listed(&task.spans) {
             all.compute += if value & 1 == 0 { SimSpan::from_ns(value >> 1) } else { SimSpan::from_ps(value >> 1) };

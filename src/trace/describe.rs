@@ -15,9 +15,12 @@ pub fn info(trace: &Trace) -> String {
     let all = trace.counts().into_iter().fold(Counts::default(), Counts::plus);
     let [n, c, t] = header.nct;
     let size = trace.bytes.len() as u64;
-    let compute = match header.scale {
-        None => "described".to_owned(),
-        Some(scale) => format!("real code, its times multiplied by {scale}"),
+    let least = header.factors.iter().copied().reduce(f64::min);
+    let most = header.factors.iter().copied().reduce(f64::max);
+    let compute = match least.zip(most) {
+        None => "of stated length".to_owned(),
+        Some((one, other)) if one == other => format!("real code, its times multiplied by {one}"),
+        Some((least, most)) => format!("real code, its times multiplied by {least} to {most}"),
     };
     let mut text = format!("{}: {}\n\n", clip(&header.app, 60), count(header.ranks.into(), "rank", "ranks"));
     let mut line = |key: &str, value: String| _ = writeln!(text, "  {key:<12} {value}");

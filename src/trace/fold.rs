@@ -218,7 +218,7 @@ impl Folder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::code::{Cursor, check};
+    use super::super::code::{Amount, Cursor, check};
     use super::*;
     use proptest::prelude::*;
 
@@ -272,8 +272,10 @@ mod tests {
         ) {
             let numbers: Vec<u32> = parts.iter().flat_map(|(part, turns)| part.repeat(*turns)).collect();
             let bytes = fold(&numbers, longest);
-            prop_assert_eq!(unfold(&bytes), numbers);
-            prop_assert!(check(&bytes, 0..bytes.len(), &|number| (number < 5).then_some(true)).is_ok());
+            prop_assert_eq!(&unfold(&bytes), &numbers);
+            let one = Amount { calls: 1, ..Amount::default() };
+            let all = check(&bytes, 0..bytes.len(), &|number| (number < 5).then_some(one));
+            prop_assert_eq!(all, Ok(Amount { calls: numbers.len() as u64, ..one }));
         }
     }
 }

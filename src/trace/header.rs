@@ -2,6 +2,12 @@
 
 use super::TraceError;
 use super::bytes::{Reader, put, put_text};
+use crate::platform::CoreRates;
+use crate::rank::Rank;
+
+/// The keys of a platform by which described work and the combining of data take their time.
+const RATES: [&str; 5] =
+    ["core.flops", "core.instructions", "core.memory_bandwidth", "cmp.memory_bandwidth", "node.memory_bandwidth"];
 
 /// Of the run that was recorded.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,11 +26,36 @@ pub struct Header {
     pub nct: [u32; 3],
     /// The seed of its random draws.
     pub seed: u64,
-    /// By what the times of a real program's own code were multiplied; `None` for what was described.
-    pub scale: Option<f64>,
+    /// What the machine computes a second, in the order of [`Header::other_rates`]'s keys.
+    pub rates: [f64; 5],
+    /// By what the measured times of each rank's own code were multiplied; empty if none were measured.
+    pub factors: Vec<f64>,
 }
 
 impl Header {
+    /// What a machine computes a second, as a header has it.
+    pub fn rates(core: &CoreRates) -> [f64; 5] {
+        let bandwidths = [core.memory, core.cmp_memory, core.node_memory].map(|bandwidth| bandwidth.get() as f64);
+        let [memory, cmp, node] = bandwidths;
+        [core.flops.get(), core.instructions.get(), memory, cmp, node]
+    }
+
+    /// The keys of a machine that computes something else a second than the recorded one.
+    pub fn other_rates(&self, core: &CoreRates) -> Vec<&'static str> {
+        let differ = RATES.into_iter().zip(self.rates).zip(Header::rates(core));
+        differ.filter(|((_, recorded), here)| recorded != here).map(|((key, _), _)| key).collect()
+    }
+
+    /// By what to multiply the recorded times of `rank`'s own code where host times are multiplied by `factor`.
+    pub fn rescaled(&self, rank: Rank, factor: f64) -> f64 {
+        self.factors.get(rank as usize).map_or(1.0, |recorded| factor / recorded)
+    }
+
+    /// Runs of ranks with equal factors.
+    fn runs(&self) -> impl Iterator<Item = &[f64]> {
+        self.factors.chunk_by(|a, b| a == b)
+    }
+
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         put_text(out, &self.mcpsim);
         put(out, self.ranks.into());
@@ -33,8 +64,12 @@ impl Header {
         put_text(out, &self.model);
         self.nct.iter().for_each(|&part| put(out, part.into()));
         put(out, self.seed);
-        out.push(self.scale.is_some().into());
-        self.scale.iter().for_each(|scale| out.extend_from_slice(&scale.to_le_bytes()));
+        self.rates.iter().for_each(|rate| out.extend_from_slice(&rate.to_le_bytes()));
+        put(out, self.runs().count() as u64);
+        for run in self.runs() {
+            put(out, run.len() as u64);
+            out.extend_from_slice(&run[0].to_le_bytes());
+        }
     }
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Header, TraceError> {
@@ -51,10 +86,23 @@ impl Header {
             *part = reader.word("a part of the shape")?;
         }
         let seed = reader.number()?;
-        let scale = match reader.at_most(1, "whether there is a scale")? {
-            0 => None,
-            _ => Some(f64::from_le_bytes(reader.array("a scale")?)),
-        };
-        Ok(Header { mcpsim, ranks, app, platform, model, nct, seed, scale })
+        let mut rates = [0.0; 5];
+        for rate in &mut rates {
+            *rate = f64::from_le_bytes(reader.array("a rate")?);
+        }
+        let mut factors = Vec::new();
+        for _ in 0..reader.count("a number of factors")? {
+            let most = u64::from(ranks) - factors.len() as u64;
+            let count = reader.at_most(most, "a number of ranks")? as usize;
+            let factor = f64::from_le_bytes(reader.array("a factor")?);
+            if !(factor.is_finite() && factor > 0.0) {
+                return Err(reader.error(format_args!("expected a factor above 0; found {factor}")));
+            }
+            factors.resize(factors.len() + count, factor);
+        }
+        if ![0, ranks as usize].contains(&factors.len()) {
+            return Err(reader.error(format_args!("expected a factor for each rank; found {}", factors.len())));
+        }
+        Ok(Header { mcpsim, ranks, app, platform, model, nct, seed, rates, factors })
     }
 }

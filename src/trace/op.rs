@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::TraceError;
 use super::bytes::{Reader, put};
-use crate::rank::{Context, SendMode, Tag};
+use super::code::Amount;
+use crate::rank::{Context, SERVICE, SendMode, Tag};
 use crate::units::SimSpan;
 
 /// A peer or a size that stands in the task's list of values instead.
@@ -133,6 +134,17 @@ impl Op {
     /// Whether it is a call of the program, and not only a change of registers.
     pub fn is_call(&self) -> bool {
         !matches!(self, Op::TagsPointToPoint(_) | Op::TagsCollective(_))
+    }
+
+    /// How much it does by itself.
+    pub fn amount(&self) -> Amount {
+        let sends = match self {
+            Op::Send(sent) | Op::IsendEager(sent) | Op::Isend(sent, _) => sent.to.context != SERVICE,
+            Op::Exchange(both) => both.0.to.context != SERVICE,
+            _ => false,
+        };
+        let receives = matches!(self, Op::Recv(_) | Op::Exchange(_) | Op::Irecv(..) | Op::IrecvLate { .. });
+        Amount { calls: self.is_call().into(), sends: sends.into(), receives: receives.into() }
     }
 
     /// The word that listings use.

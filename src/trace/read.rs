@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::bytes::Reader;
-use super::code::check;
+use super::code::{Amount, check};
 use super::late::{self, Late};
 use super::names::name_of;
 use super::op::{Op, Sent, read_sent};
@@ -72,15 +72,16 @@ impl Trace {
             (0..count).map(|_| Op::read(&mut reader, ranks, names.len() as u32)).collect::<Result<Vec<_>, _>>()?;
         reader.part("sequences");
         let count = reader.count("a number of sequences")?;
-        let mut codes = Vec::new();
+        let (mut codes, mut amounts) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let range = reader.range("a sequence")?;
-            let is_call = |number: u32| ops.get(number as usize).map(Op::is_call);
-            check(&bytes, range.clone(), &is_call).map_err(|what| TraceError::damaged(format!("sequences, {what}")))?;
+            let of = |number: u32| ops.get(number as usize).map(Op::amount);
+            let amount = check(&bytes, range.clone(), &of);
+            amounts.push(amount.map_err(|what| TraceError::damaged(format!("sequences, {what}")))?);
             codes.push(range);
         }
         let tasks = read_tasks(&mut reader, names.len(), codes.len())?;
-        check_late(&bytes, &tasks, ranks)?;
+        let amounts = check_late(&bytes, &tasks, ranks, &amounts)?;
         reader.part("answers");
         let count = reader.count("a number of answers")?;
         let answers = (0..count)
@@ -100,6 +101,8 @@ impl Trace {
                 served.insert(rank, Arc::new(runs));
             }
         }
+        let all = mains.iter().fold(Amount::default(), |all, &task| all.plus(amounts[task as usize]));
+        check_amount(all)?;
         if reader.rest() > 0 {
             return Err(reader.error(format_args!("expected the end; found {} bytes more", reader.rest())));
         }
@@ -160,10 +163,13 @@ fn read_tasks(reader: &mut Reader<'_>, names: usize, codes: usize) -> Result<Vec
         .collect()
 }
 
-/// Checks the late values: peers are ranks, and a strand is an earlier task, so that none starts itself.
-fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32) -> Result<(), TraceError> {
+/// Checks the late values: peers are ranks, and a strand is an earlier task, so that none starts itself. Says how much each
+/// task does with its strands, if sequences do so much.
+fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32, codes: &[Amount]) -> Result<Vec<Amount>, TraceError> {
+    let mut amounts: Vec<Amount> = Vec::with_capacity(tasks.len());
     for (number, task) in tasks.iter().enumerate() {
         let mut range = task.late.clone();
+        let mut amount = codes[task.code as usize];
         while !range.is_empty() {
             let start = range.start;
             let wrong = |what: &str| TraceError::damaged(format!("tasks, byte {start}: {what}"));
@@ -172,9 +178,29 @@ fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32) -> Result<(), TraceError
                 Late::Strand(strand, _) if strand as usize >= number => {
                     return Err(wrong("a strand is no earlier task"));
                 }
-                Late::Nothing | Late::Got(..) | Late::Strand(..) | Late::Withdrawn(_) => {}
+                Late::Strand(strand, _) => amount = amount.plus(amounts[strand as usize]),
+                Late::Nothing | Late::Got(..) | Late::Withdrawn(_) => {}
             }
         }
+        amounts.push(amount);
+    }
+    Ok(amounts)
+}
+
+/// More calls than this no run has made that came to an end, and more messages without a receive none had memory for.
+const MOST_CALLS: u64 = 1 << 44;
+const MOST_UNRECEIVED: u64 = 1 << 22;
+
+/// Checks that all ranks together do what they can have done in a run that was recorded.
+fn check_amount(all: Amount) -> Result<(), TraceError> {
+    let Amount { calls, sends, receives } = all;
+    if calls > MOST_CALLS {
+        return Err(TraceError::damaged(format!("{calls} calls of all ranks: expected at most {MOST_CALLS}")));
+    }
+    if sends.saturating_sub(receives) > MOST_UNRECEIVED {
+        return Err(TraceError::damaged(format!(
+            "{sends} messages, {receives} receives: expected a receive for each but {MOST_UNRECEIVED}"
+        )));
     }
     Ok(())
 }

@@ -1,31 +1,13 @@
-//! Replaying a trace: each rank makes the calls that were recorded, straight from the folded form.
+//! Replaying a trace: each rank makes the calls that were recorded.
 
-use std::ops::Range;
+mod state;
+
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
-use super::bytes::get;
-use super::code::Cursor;
-use super::late::{self, Late};
-use super::op::{End, LISTED_PEER, LISTED_SIZE, NOWHERE, Op, Origin, Sent};
 use super::read::{Runs, Trace};
-use crate::rank::{
-    COMPLETE, Call, Completion, Context, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind,
-    RequestId, Requests, SERVICE, Served, Source, Tag, TagPattern, Which,
-};
-use crate::units::{Bytes, SimSpan};
-
-/// A slot without a request. The engine's requests are numbered from 0.
-const FREE: RequestId = RequestId::MAX - 1;
-/// No request is being started.
-const NOTHING: u32 = u32::MAX;
-/// What is being started is a send that was eager when recorded.
-const EAGER: u32 = u32::MAX - 1;
-/// Strands may start strands so deep.
-const DEEPEST: u8 = 8;
-/// So many sends that no wait has asked for yet are kept before it is looked whether some are done.
-const UNASKED: usize = 64;
+use crate::rank::{Call, CallSite, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
+use crate::units::Bytes;
+use state::{Asked, State};
 
 /// A rank of a trace.
 pub struct Replay {
@@ -39,58 +21,28 @@ struct TaskReplay {
     state: State,
 }
 
-/// Where a task stands.
-struct State {
-    rank: Rank,
-    number: u32,
-    depth: u8,
-    asked: Asked,
-    /// Where the next request goes.
-    starting: u32,
-    cursor: Cursor,
-    spans: Range<usize>,
-    peers: Range<usize>,
-    sizes: Range<usize>,
-    late: Range<usize>,
-    withdrawn: Range<usize>,
-    /// The receives until the next that was withdrawn.
-    until_withdrawn: u64,
-    late_tag: Tag,
-    /// What tags are relative to, by [`Origin`].
-    origins: [Tag; 3],
-    slots: SmallVec<[RequestId; 12]>,
-    /// Sends that were eager when recorded, in order; neighbours that are eager here too are counted together.
-    sends: SmallVec<[(RequestId, u32); 1]>,
-    calls: u64,
-}
-
-/// What the last call asked that may have been answered otherwise when it was recorded.
-enum Asked {
-    Nothing,
-    /// Whether sends are done; they are at the front of `sends`.
-    Sends,
-    /// Whether these are complete, which they were.
-    Test(Box<Requests>),
-    /// Whether there is such a message, which there was.
-    Iprobe(Pattern),
-}
-
 /// What is left to be served: for each sender its place in the runs, and how far it is in that.
 struct Serving {
     runs: Arc<Runs>,
     places: Vec<(usize, u64)>,
 }
 
-/// A step, or what is wrong with the trace.
-type Step<T = Call> = Result<T, &'static str>;
-
 impl Trace {
-    /// The program of `rank`.
+    /// The program of `rank`, whose computing takes as long as recorded.
     ///
     /// # Panics
     /// If the trace has no such rank.
     pub fn program(self: &Arc<Self>, rank: Rank) -> Replay {
-        let state = State::new(self, rank, self.ranks[rank as usize], 0, 0);
+        self.program_with(rank, 1.0)
+    }
+
+    /// The program of `rank`, the time of whose own code is multiplied by `factor`.
+    ///
+    /// # Panics
+    /// If the trace has no such rank.
+    pub fn program_with(self: &Arc<Self>, rank: Rank, factor: f64) -> Replay {
+        let mut state = State::new(self, rank, self.ranks[rank as usize], 0, 0);
+        state.factor = factor;
         let serving = |runs: &Arc<Runs>| Box::new(Serving { places: vec![(0, 0); runs.len()], runs: runs.clone() });
         Replay { served: self.served.get(&rank).map(serving), task: TaskReplay { trace: self.clone(), state } }
     }
@@ -133,6 +85,10 @@ impl Program for Replay {
     fn position(&self) -> Option<String> {
         Some(self.task.state.place())
     }
+
+    fn site(&self) -> CallSite {
+        self.task.site()
+    }
 }
 
 impl Program for TaskReplay {
@@ -148,8 +104,11 @@ impl Program for TaskReplay {
             }
             _ => {}
         }
-        state.calls += 1;
         state.step(trace)
+    }
+
+    fn site(&self) -> CallSite {
+        CallSite::Function(self.state.site(&self.trace))
     }
 
     fn position(&self) -> Option<String> {
@@ -157,310 +116,4 @@ impl Program for TaskReplay {
         let name = &trace.names[trace.tasks[state.number as usize].name as usize];
         Some(if name.is_empty() { state.place() } else { name.clone() })
     }
-}
-
-impl State {
-    fn new(trace: &Trace, rank: Rank, number: u32, base: Tag, depth: u8) -> Self {
-        let task = trace.tasks[number as usize].clone();
-        let mut withdrawn = task.withdrawn;
-        let until_withdrawn = take(trace, &mut withdrawn).unwrap_or(u64::MAX);
-        State {
-            rank,
-            number,
-            depth,
-            asked: Asked::Nothing,
-            starting: NOTHING,
-            cursor: Cursor::new(trace.codes[task.code as usize].clone()),
-            spans: task.spans,
-            peers: task.peers,
-            sizes: task.sizes,
-            late: task.late,
-            withdrawn,
-            until_withdrawn,
-            late_tag: 0,
-            origins: [0, 0, base],
-            slots: SmallVec::new(),
-            sends: SmallVec::new(),
-            calls: 0,
-        }
-    }
-
-    /// The next call. Gives it by itself, not within a `Result`: copying one costs as much as making it.
-    #[inline]
-    fn step(&mut self, trace: &Arc<Trace>) -> Call {
-        macro_rules! attempt {
-            ($result:expr) => {
-                match $result {
-                    Ok(value) => value,
-                    Err(what) => return self.damaged(what),
-                }
-            };
-        }
-        if self.sends.len() >= UNASKED {
-            return self.look_at_sends();
-        }
-        loop {
-            let Some(number) = self.cursor.next(&trace.bytes) else { return self.end() };
-            match &trace.ops[number as usize] {
-                Op::Compute(span) => return Call::Compute(*span),
-                Op::ComputeListed => return Call::Compute(attempt!(self.listed_span(trace))),
-                Op::Send(sent) => return Call::Send(attempt!(self.message(trace, sent))),
-                Op::Recv(end) => return Call::Recv(attempt!(self.pattern(trace, end))),
-                Op::Exchange(both) => {
-                    let message = attempt!(self.message(trace, &both.0));
-                    return Call::Exchange(message, attempt!(self.pattern(trace, &both.1)));
-                }
-                Op::IsendEager(sent) => {
-                    self.starting = EAGER;
-                    return Call::Isend(attempt!(self.message(trace, sent)));
-                }
-                Op::Isend(sent, slot) => {
-                    attempt!(self.begin(*slot));
-                    return Call::Isend(attempt!(self.message(trace, sent)));
-                }
-                Op::Irecv(end, slot) => {
-                    attempt!(self.begin(*slot));
-                    let pattern = attempt!(self.pattern(trace, end));
-                    return Call::Irecv(self.received(trace, pattern));
-                }
-                Op::IrecvLate { .. } | Op::Start(_) | Op::Cancel(_) => return attempt!(self.late(trace, number)),
-                Op::Wait(slots, eager) => return Call::Complete(attempt!(self.waited(slots, *eager))),
-                Op::WaitOne(slot) => return Call::WaitAny(Requests::from_slice(&[attempt!(self.free(*slot))])),
-                Op::Poll => return Call::Test { requests: Requests::new(), which: Which::Some, poll: true },
-                Op::Look => return Call::Test { requests: Requests::new(), which: Which::Some, poll: false },
-                Op::Test(slots) => return attempt!(self.test(slots)),
-                Op::Idle(span) => return Call::Idle(*span),
-                Op::Probe(end) => return Call::Probe(attempt!(self.pattern(trace, end))),
-                Op::Iprobe(end) => {
-                    let pattern = attempt!(self.pattern(trace, end));
-                    self.asked = Asked::Iprobe(pattern);
-                    return Call::Iprobe(pattern);
-                }
-                Op::Enter(name) => return Call::Enter(trace.known[*name as usize]),
-                Op::Leave => return Call::Leave,
-                Op::Yield => return Call::Yield,
-                Op::TagsPointToPoint(step) => self.move_on(Origin::PointToPoint, *step),
-                Op::TagsCollective(step) => self.move_on(Origin::Collective, *step),
-            }
-        }
-    }
-
-    /// The operations that take late values.
-    #[inline(never)]
-    fn late(&mut self, trace: &Arc<Trace>, number: u32) -> Step {
-        let late = late::next(&trace.bytes, &mut self.late).ok_or("its late values end too soon")?;
-        match (&trace.ops[number as usize], late) {
-            (Op::IrecvLate { end, slot, any_source, any_tag }, Late::Nothing) => {
-                self.begin(*slot)?;
-                let mut pattern = self.pattern(trace, end)?;
-                if *any_source {
-                    pattern.from = Source::Any;
-                }
-                if *any_tag {
-                    pattern.tag = TagPattern::Any;
-                }
-                Ok(Call::Irecv(self.received(trace, pattern)))
-            }
-            (Op::IrecvLate { end, slot, .. }, Late::Got(peer, step)) => {
-                let (from, tag) = (trace.peer(self.rank, peer), self.late_tag(step));
-                self.begin(*slot)?;
-                let pattern = self.pattern(trace, end)?;
-                let pattern = Pattern { from: Source::Rank(from), tag: TagPattern::Tag(tag), ..pattern };
-                Ok(Call::Irecv(self.received(trace, pattern)))
-            }
-            (Op::Start(slot), Late::Strand(task, step)) => {
-                if self.depth == DEEPEST {
-                    return Err("strands start strands too deep");
-                }
-                self.begin(*slot)?;
-                let base = self.late_tag(step);
-                let state = State::new(trace, self.rank, task, base, self.depth + 1);
-                Ok(Call::Start(Box::new(TaskReplay { trace: trace.clone(), state })))
-            }
-            (Op::Cancel(_), Late::Withdrawn(false)) => Ok(look()),
-            (Op::Cancel(slot), Late::Withdrawn(true)) => match self.slots.get(*slot as usize) {
-                Some(&id) if id < FREE => Ok(Call::Cancel(id)),
-                _ => Ok(look()),
-            },
-            _ => Err("a late value is of another kind"),
-        }
-    }
-
-    /// The tag that is so far from the last late one.
-    fn late_tag(&mut self, step: u32) -> Tag {
-        self.late_tag = self.late_tag.wrapping_add(step).min(Tag::MAX - 1);
-        self.late_tag
-    }
-
-    fn move_on(&mut self, origin: Origin, step: u32) {
-        let register = &mut self.origins[origin as usize];
-        *register = register.wrapping_add(step);
-    }
-
-    #[inline]
-    fn listed_span(&mut self, trace: &Trace) -> Step<SimSpan> {
-        let value = take(trace, &mut self.spans).ok_or("its lengths of computing end too soon")?;
-        Ok(if value & 1 == 0 { SimSpan::from_ns(value >> 1) } else { SimSpan::from_ps(value >> 1) })
-    }
-
-    #[inline]
-    fn end_of(&mut self, trace: &Trace, end: &End) -> Step<(Rank, Context, Tag)> {
-        let mut relative = end.peer;
-        if relative == LISTED_PEER {
-            let peer = take(trace, &mut self.peers).filter(|&peer| peer < trace.header.ranks.into());
-            relative = peer.ok_or("a listed peer is no rank")? as u32;
-        }
-        let tag = self.origins[end.tag.origin as usize].wrapping_add(end.tag.offset);
-        if tag == Tag::MAX {
-            return Err("a tag is too large");
-        }
-        Ok((trace.peer(self.rank, relative), end.context, tag))
-    }
-
-    #[inline]
-    fn message(&mut self, trace: &Trace, sent: &Sent) -> Step<Message> {
-        let (to, context, tag) = self.end_of(trace, &sent.to)?;
-        let mut size = sent.size;
-        if size == LISTED_SIZE {
-            size = take(trace, &mut self.sizes).ok_or("its sizes end too soon")?;
-        }
-        Ok(Message { to, context, tag, size: Bytes::new(size), mode: sent.mode.into(), payload: None })
-    }
-
-    #[inline]
-    fn pattern(&mut self, trace: &Trace, end: &End) -> Step<Pattern> {
-        let (from, context, tag) = self.end_of(trace, end)?;
-        if context == SERVICE {
-            return Err("a receive of messages that are served");
-        }
-        Ok(Pattern { from: Source::Rank(from), context, tag: TagPattern::Tag(tag), capacity: Bytes::MAX })
-    }
-
-    /// A receive is started: the pattern, or one that nothing matches for a receive that was withdrawn.
-    #[inline]
-    fn received(&mut self, trace: &Trace, pattern: Pattern) -> Pattern {
-        if self.until_withdrawn > 0 {
-            self.until_withdrawn -= 1;
-            return pattern;
-        }
-        self.until_withdrawn = take(trace, &mut self.withdrawn).map_or(u64::MAX, |after| after.saturating_sub(1));
-        Pattern { context: NOWHERE, ..pattern }
-    }
-
-    /// The next request goes into `slot`.
-    #[inline]
-    fn begin(&mut self, slot: u32) -> Step<()> {
-        match self.slots.get(slot as usize) {
-            Some(&FREE) => {}
-            // A task uses the lowest that is free.
-            None if slot as usize == self.slots.len() => self.slots.push(FREE),
-            _ => return Err("a slot is used out of order"),
-        }
-        self.starting = slot;
-        Ok(())
-    }
-
-    #[inline]
-    fn started(&mut self, id: RequestId) {
-        match std::mem::replace(&mut self.starting, NOTHING) {
-            NOTHING => {}
-            EAGER => match self.sends.last_mut() {
-                Some((COMPLETE, count)) if id == COMPLETE => *count = count.saturating_add(1),
-                _ => self.sends.push((id, 1)),
-            },
-            slot => self.slots[slot as usize] = id,
-        }
-    }
-
-    /// The request of `slot`, which is free again.
-    #[inline]
-    fn free(&mut self, slot: u32) -> Step<RequestId> {
-        match self.slots.get_mut(slot as usize) {
-            Some(id) if *id != FREE => Ok(std::mem::replace(id, FREE)),
-            _ => Err("a wait for a slot without a request"),
-        }
-    }
-
-    /// The requests of a wait.
-    #[inline]
-    fn waited(&mut self, slots: &[u32], mut eager: u32) -> Step<Requests> {
-        let mut requests = Requests::new();
-        for &slot in slots {
-            requests.push(self.free(slot)?);
-        }
-        while eager > 0
-            && let Some((id, count)) = self.sends.last_mut()
-        {
-            if *id != COMPLETE {
-                requests.push(*id);
-            }
-            let taken = eager.min(*count);
-            *count -= taken;
-            eager -= taken;
-            if *count == 0 {
-                self.sends.pop();
-            }
-        }
-        Ok(requests)
-    }
-
-    /// A test that completed these slots.
-    fn test(&mut self, slots: &[u32]) -> Step {
-        if slots.is_empty() {
-            return Ok(look());
-        }
-        let requests = slots.iter().map(|&slot| self.free(slot)).collect::<Step<Requests>>()?;
-        self.asked = Asked::Test(Box::new(requests.clone()));
-        Ok(Call::Test { requests, which: Which::All, poll: false })
-    }
-
-    /// What was asked has been answered. Gives the wait for what was there when it was recorded and is not there yet.
-    fn answered(&mut self, done: &[Completion]) -> Option<Call> {
-        match std::mem::replace(&mut self.asked, Asked::Nothing) {
-            Asked::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
-            Asked::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
-            Asked::Sends => {
-                // From the back, so that those before keep their places.
-                done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));
-                None
-            }
-            _ => None,
-        }
-    }
-
-    /// Looks which sends are done that no wait has asked for: they may become many.
-    #[cold]
-    fn look_at_sends(&mut self) -> Call {
-        self.asked = Asked::Sends;
-        let requests = self.sends.iter().map(|(id, _)| *id).collect();
-        Call::Test { requests, which: Which::Some, poll: false }
-    }
-
-    /// The end: what was sent must have gone.
-    #[cold]
-    fn end(&mut self) -> Call {
-        let left: Requests = self.sends.drain(..).map(|(id, _)| id).filter(|id| *id != COMPLETE).collect();
-        if left.is_empty() { Call::Finish } else { Call::Complete(left) }
-    }
-
-    #[cold]
-    fn damaged(&self, what: &str) -> Call {
-        let what = format!("the trace is damaged: {what}");
-        Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place: self.place(), what }))
-    }
-
-    fn place(&self) -> String {
-        format!("call {} of the trace", self.calls)
-    }
-}
-
-/// To see at the time of the clock what is there anyway.
-fn look() -> Call {
-    Call::Test { requests: Requests::from_slice(&[COMPLETE]), which: Which::Some, poll: false }
-}
-
-/// The next of the numbers at `range`.
-#[inline]
-fn take(trace: &Trace, range: &mut Range<usize>) -> Option<u64> {
-    get(&trace.bytes[..range.end], &mut range.start)
 }

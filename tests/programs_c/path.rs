@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{WORKLOADS, real};
+use super::real::{self, WORKLOADS};
 
 /// The sum of all the numbers in it.
 fn sum(value: &Value) -> u64 {
@@ -24,7 +24,7 @@ fn the_parts_of_real_programs_sum_to_their_time_on_any_number_of_workers() {
             assert_eq!(ran.code, Some(0), "{}", real::told(&line, &ran));
             serde_json::from_str::<Value>(&ran.stdout).unwrap()
         };
-        let [one, three] = [1, 3].map(run);
+        let one = run(1);
         let predicted = one["predicted_ps"].as_u64().unwrap();
         assert_eq!(sum(&one["path"]), predicted, "{name}: {}", one["path"]);
         let way = &one["critical_path"];
@@ -33,8 +33,11 @@ fn the_parts_of_real_programs_sum_to_their_time_on_any_number_of_workers() {
             let all: u64 = parts.map(|share| sum(&share["own_ps"]) + sum(&share["messages_ps"])).sum();
             assert_eq!(all, predicted, "{name}: {shares} of {way}");
         }
-        for key in ["predicted_ps", "path", "what_if", "critical_path"] {
-            assert_eq!(one[key], three[key], "{name}: {key} of one and three workers");
+        for workers in 2..=4 {
+            let other = run(workers);
+            for key in ["predicted_ps", "path", "what_if", "critical_path"] {
+                assert_eq!(one[key], other[key], "{name}: {key} of one and {workers} workers");
+            }
         }
     }
 }

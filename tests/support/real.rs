@@ -12,6 +12,23 @@ use tempfile::TempDir;
 
 use super::support::{Ran, finish, mcpsim};
 
+/// Files of `workloads` with real programs (their names end in "-c"), and the words of arguments that make them short.
+pub const WORKLOADS: [(&str, &str); 13] = [
+    ("alltoall", r#""64","2""#),
+    ("empty", ""),
+    ("halo3d", r#""64","2""#),
+    ("heat3d", r#""8","3","-s","poles""#),
+    ("hpl", r#""100","16""#),
+    ("is", r#""S""#),
+    ("jacobi3d", r#""8","8","8","3""#),
+    ("ljj", r#""400","20""#),
+    ("pi", r#""1000""#),
+    ("pingpong", r#""64","2""#),
+    ("prime", r#""1000","-d","blocks""#),
+    ("ring", r#""2""#),
+    ("sort", r#""1000""#),
+];
+
 /// How long a child may take, in seconds. Only one that hangs takes as long.
 const LIMIT: &str = "120";
 

@@ -257,7 +257,9 @@ pub(in crate::cli) fn simulate(
     let progress = running.enter();
     let manner = Manner { progress: &progress, processes: &Processes::one(), recorded: false };
     let ran = match configuration.trace() {
-        Some(file) => file.and_then(|file| replay::simulate(configuration, &file, manner)),
+        Some(file) => {
+            file.and_then(|file| replay::simulate(configuration, &file, manner)).map(|ran| ran.map(|ran| ran.recorded))
+        }
         None => run::simulate(configuration, manner),
     };
     running.leave(&progress);

@@ -43,8 +43,12 @@ pub(super) fn record(
     let path = |group: Key| -> PathBuf { traces.join(format!("{group}.trace")) };
     let missing: Vec<(Key, &Prepared)> = order.iter().copied().filter(|(group, _)| !path(*group).is_file()).collect();
     if !missing.is_empty() && !quiet {
-        let (runs, all) = (count(missing.len() as u64), count(points.len() as u64));
-        note(&format!("real programs run {runs} times and are recorded; the {all} points are replays"));
+        let times = match missing.len() {
+            1 => "once".to_owned(),
+            runs => format!("{} times", count(runs as u64)),
+        };
+        let all = count(points.len() as u64);
+        note(&format!("the program runs {times} and is recorded; the {all} points are replays"));
     }
     let alone = missing.iter().any(|(_, point)| study.measures(point));
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };

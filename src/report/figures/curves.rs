@@ -4,7 +4,7 @@ use crate::units::SimTime;
 
 use super::super::numbers::count;
 use super::axis::{Axis, value_text};
-use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Place, RED, Style};
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED, Style};
 use super::frame::{Frame, Head, begin, feet, fit, frame, horizontal, title_below, vertical};
 use super::points::{Panel, Sample, panels};
 use super::run::stack;
@@ -46,6 +46,9 @@ fn head(title: &str, panel: &Panel, what: &str) -> Head {
     }
     if samples(panel).any(|sample| sample.range.0 < sample.range.1) {
         more.push_str(if what == TITLE { "; mean and range over seeds" } else { ", mean over seeds" });
+    }
+    if panel.series.iter().any(|series| series.samples.iter().any(Option::is_none)) {
+        more.push_str("; ×: no prediction");
     }
     let best = panel.series.iter().find_map(|series| {
         let step = series.samples.iter().position(|sample| sample.as_ref().is_some_and(|sample| sample.best))?;
@@ -96,7 +99,10 @@ fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
             }
         }
         for (step, sample) in series.samples.iter().enumerate() {
-            let Some(sample) = sample else { continue };
+            let Some(sample) = sample else {
+                missing(&mut figure, (frame.x(x.at(numbers[step])), frame.bottom));
+                continue;
+            };
             let at = place(step, sample.mean);
             spread(&mut figure, at.0, place(step, sample.range.0).1, place(step, sample.range.1).1, color);
             if numbers.len() <= 60 {
@@ -112,6 +118,11 @@ fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
         figure.star(at, 9.0, RED);
     }
     Some(figure)
+}
+
+/// Instead of a point without a prediction.
+fn missing(figure: &mut Figure, (x, bottom): Place) {
+    figure.text((x, bottom - 5.0), "×", Style::PLAIN.colored(GRAY), Anchor::Middle);
 }
 
 /// From the least to the greatest of several seeds.
@@ -133,9 +144,12 @@ fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let mut best = None;
     for (number, (series_, color)) in panel.series.iter().zip(PALETTE).enumerate() {
         for (index, sample) in series_.samples.iter().enumerate() {
-            let Some(sample) = sample else { continue };
             let left = frame.left + step * (index as f64 + 0.5) - room / 2.0 + room / series * number as f64;
             let right = left + room / series * if series > 1.0 { 0.92 } else { 1.0 };
+            let Some(sample) = sample else {
+                missing(&mut figure, ((left + right) / 2.0, frame.bottom));
+                continue;
+            };
             let high = frame.y(y.at(sample.mean));
             figure.rect((left, high), (right, frame.bottom), color);
             let middle = (left + right) / 2.0;
@@ -189,8 +203,11 @@ fn parts(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let room = (step * 0.74).min(60.0);
     let mut best = None;
     for (index, sample) in series.samples.iter().enumerate() {
-        let Some(sample) = sample else { continue };
         let middle = frame.left + step * (index as f64 + 0.5);
+        let Some(sample) = sample else {
+            missing(&mut figure, (middle, frame.bottom));
+            continue;
+        };
         let (left, right) = (middle - room / 2.0, middle + room / 2.0);
         let parts: Vec<(f64, Color)> =
             sample.parts.iter().copied().zip(names.iter().map(|(_, color)| *color)).collect();

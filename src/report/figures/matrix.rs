@@ -3,11 +3,11 @@
 use super::super::numbers::{count as count_text, volume as volume_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, Style, WHITE};
 use super::frame::{Frame, Head, begin, title_below};
-use super::run::rank_marks;
+use super::run::{rank_marks, together};
 use super::source::{Pair, Run};
 
 /// More fields in a row than this cannot be told apart.
-const MOST_FIELDS: u64 = 128;
+const MOST_FIELDS: usize = 128;
 /// The width of the field of all fields.
 const SIDE: f64 = 440.0;
 
@@ -28,7 +28,7 @@ fn matrix(
     value: impl Fn(&Pair) -> u64,
     text: impl Fn(u64) -> String,
 ) -> Option<Figure> {
-    let together = run.ranks.div_ceil(MOST_FIELDS).max(1);
+    let together = together(run.ranks as usize, MOST_FIELDS) as u64;
     let fields = run.ranks.div_ceil(together) as usize;
     let mut sums = vec![0u64; fields * fields];
     for pair in run.pairs.as_deref()?.iter().filter(|pair| pair.from < run.ranks && pair.to < run.ranks) {
@@ -37,17 +37,24 @@ fn matrix(
     }
     let most = *sums.iter().max().filter(|&&most| most > 0)?;
     let least = *sums.iter().filter(|&&sum| sum > 0).min()?;
-    let more = match together {
-        1 => what.to_owned(),
-        _ => format!("{what}; a field is the sum of {together} × {together} ranks"),
-    };
+    // Almost all differ by little, or by powers of ten.
+    let is_log = most / least >= 20;
+    let mut more = what.to_owned();
+    if is_log {
+        more.push_str(", shades by their logarithm");
+    }
+    if !borders(run).is_empty() {
+        more.push_str("; lines between nodes");
+    }
+    if together > 1 {
+        more.push_str(&format!("; a field is the sum of {together} × {together} ranks"));
+    }
     let (mut figure, top) = begin(name, &Head { title: run.title(), more, ..Head::default() }, 560.0);
     let frame = Frame { left: 70.0, top: top + 4.0, right: 70.0 + SIDE, bottom: top + 4.0 + SIDE };
     let step = SIDE / fields as f64;
-    // Almost all differ by little, or by powers of ten.
-    let shade = |sum: u64| match most / least {
-        0..20 => 0.25 + 0.75 * (sum - least) as f64 / (most - least).max(1) as f64,
-        _ => 0.15 + 0.85 * (sum as f64 / least as f64).ln() / (most as f64 / least as f64).ln(),
+    let shade = |sum: u64| match is_log {
+        false => 0.25 + 0.75 * (sum - least) as f64 / (most - least).max(1) as f64,
+        true => 0.15 + 0.85 * (sum as f64 / least as f64).ln() / (most as f64 / least as f64).ln(),
     };
     for (index, &sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0) {
         let (x, y) = (frame.left + (index % fields) as f64 * step, frame.top + (index / fields) as f64 * step);
@@ -55,23 +62,31 @@ fn matrix(
     }
     nodes(&mut figure, frame, run, step / together as f64);
     ranks(&mut figure, frame, run.ranks as usize, step / together as f64);
-    let scale: Vec<(f64, u64)> =
-        if most == least { vec![(1.0, most)] } else { vec![(shade(least), least), (1.0, most)] };
+    let middle = if is_log { (least as f64 * most as f64).sqrt() as u64 } else { least + (most - least) / 2 };
+    let mut scale = vec![least, middle, most];
+    scale.dedup();
+    let scale: Vec<(f64, u64)> = match scale[..] {
+        [only] => vec![(1.0, only)],
+        _ => scale.into_iter().map(|value| (shade(value), value)).collect(),
+    };
     bar(&mut figure, frame, &scale, text);
     Some(figure)
 }
 
-/// Lines between nodes, as long as these can be told apart.
-fn nodes(figure: &mut Figure, frame: Frame, run: &Run, step: f64) {
+/// The ranks with which another node begins, as long as nodes of several ranks can be told apart.
+fn borders(run: &Run) -> Vec<usize> {
     let borders: Vec<usize> =
         (1..run.per_rank.len()).filter(|&rank| run.per_rank[rank].node != run.per_rank[rank - 1].node).collect();
-    if borders.len() < 40 {
-        for border in borders {
-            let at = border as f64 * step;
-            let gray = Color(0x99, 0x99, 0x99);
-            figure.line(vec![(frame.left + at, frame.top), (frame.left + at, frame.bottom)], gray, 0.6, Dash::Solid);
-            figure.line(vec![(frame.left, frame.top + at), (frame.right, frame.top + at)], gray, 0.6, Dash::Solid);
-        }
+    if borders.len() < 40 && borders.len() + 1 < run.per_rank.len() { borders } else { Vec::new() }
+}
+
+/// Lines between nodes.
+fn nodes(figure: &mut Figure, frame: Frame, run: &Run, step: f64) {
+    for border in borders(run) {
+        let at = border as f64 * step;
+        let gray = Color(0x99, 0x99, 0x99);
+        figure.line(vec![(frame.left + at, frame.top), (frame.left + at, frame.bottom)], gray, 0.6, Dash::Solid);
+        figure.line(vec![(frame.left, frame.top + at), (frame.right, frame.top + at)], gray, 0.6, Dash::Solid);
     }
     let corners = [
         (frame.left, frame.top),
@@ -101,8 +116,9 @@ fn bar(figure: &mut Figure, frame: Frame, scale: &[(f64, u64)], text: impl Fn(u6
     let steps = if scale.len() == 1 { 1 } else { 64 };
     for index in 0..steps {
         let shade = if steps == 1 { 1.0 } else { 1.0 - (1.0 - low) * f64::from(index) / 63.0 };
-        let y = |step: i32| top + height * f64::from(step) / f64::from(steps);
-        figure.rect((left, y(index)), (right, y(index + 1) + 0.3), color(shade));
+        // Each lies upon the one before, so that there are no seams.
+        let from = top + height * f64::from(index) / f64::from(steps);
+        figure.rect((left, from), (right, top + height), color(shade));
     }
     let words = |shade: f64| top + if low < 1.0 { 4.0 + height * (1.0 - shade) / (1.0 - low) } else { 10.0 };
     for (shade, value) in scale {

@@ -3,7 +3,7 @@
 use crate::units::SimTime;
 
 use super::axis::Axis;
-use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Style};
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, PALETTE, Style, WHITE};
 use super::frame::{Frame, Head, WIDTH, begin, feet, frame, horizontal, title_below, vertical};
 use super::source::{PARTS, Parts, Run};
 
@@ -48,7 +48,7 @@ fn waterfall(run: &Run, name: &str, more: String, rows: &[(String, f64, Color)])
     let frame = Frame { left, top: top + 4.0, right: WIDTH - 30.0, bottom: height - 50.0 };
     for (value, _) in &axis.marks {
         let x = frame.x(axis.at(*value));
-        figure.line(vec![(x, frame.top), (x, frame.bottom)], super::canvas::GRID, 1.0, Dash::Solid);
+        figure.line(vec![(x, frame.top), (x, frame.bottom)], GRID, 1.0, Dash::Solid);
     }
     let step = (frame.bottom - frame.top) / (rows.len() + 1) as f64;
     let mut start = 0.0;
@@ -80,12 +80,16 @@ fn share_text(seconds: f64, whole: f64) -> String {
 /// Words about a bar: behind it, before it, or in it, wherever there is room.
 fn label(figure: &mut Figure, frame: Frame, (x1, x2): (f64, f64), middle: f64, text: &str) {
     let (width, y) = (Style::PLAIN.width(text) + 12.0, middle + 4.0);
+    // Lines of the grid do not go through words.
+    let mut on_white = |from: f64| figure.rect((from, middle - 7.5), (from + width - 8.0, middle + 7.5), WHITE);
     if x2 + width < frame.right {
+        on_white(x2 + 5.0);
         figure.text((x2 + 7.0, y), text, Style::PLAIN, Anchor::Start);
     } else if x1 - width > frame.left {
+        on_white(x1 + 3.0 - width);
         figure.text((x1 - 7.0, y), text, Style::PLAIN, Anchor::End);
     } else {
-        figure.text((x2 - 8.0, y), text, Style::PLAIN.colored(super::canvas::WHITE), Anchor::End);
+        figure.text((x2 - 8.0, y), text, Style::PLAIN.colored(WHITE), Anchor::End);
     }
 }
 
@@ -94,7 +98,7 @@ pub(super) fn ranks(run: &Run) -> Option<Figure> {
     if run.per_rank.is_empty() || run.predicted_ps == 0 {
         return None;
     }
-    let together = run.per_rank.len().div_ceil(MOST_BARS);
+    let together = together(run.per_rank.len(), MOST_BARS);
     let bars: Vec<[f64; 5]> =
         run.per_rank.chunks(together).map(|ranks| mean(ranks.iter().map(|rank| &rank.parts))).collect();
     let legend: Vec<(Color, String)> = PART_COLORS.into_iter().zip(PARTS.map(str::to_owned)).collect();
@@ -111,7 +115,7 @@ pub(super) fn ranks(run: &Run) -> Option<Figure> {
     }
     let y = frame.y(axis.at(run.predicted()));
     figure.line(vec![(frame.left, y), (frame.right, y)], BLACK, 1.0, Dash::Dashed);
-    let every = rank_marks(bars.len() * together);
+    let every = rank_marks(run.per_rank.len());
     for rank in (0..run.per_rank.len()).step_by(every) {
         let x = frame.left + step * ((rank / together) as f64 + 0.5);
         figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
@@ -149,11 +153,15 @@ pub(super) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a Parts>) -> [f64; 5
 
 /// Every how many ranks one is named.
 pub(super) fn rank_marks(ranks: usize) -> usize {
-    let steps = (0..).flat_map(|power| [1, 2, 5].map(|factor| factor * 10usize.pow(power)));
-    let powers = [1usize, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
-    let most = 20;
-    match ranks.is_power_of_two() {
-        true => powers.into_iter().find(|step| ranks / step <= most).unwrap_or(ranks / most),
-        false => steps.take(60).find(|step| ranks / step <= most).unwrap_or(ranks),
-    }
+    together(ranks, 20)
+}
+
+/// By how many to take so many ranks together for at most `most` groups: a round number, so that where few are named these are
+/// at the beginnings of groups.
+pub(super) fn together(ranks: usize, most: usize) -> usize {
+    let round = |power: u32| match ranks.is_power_of_two() {
+        true => [1, 2, 4].map(|factor| factor << (3 * power)),
+        false => [1, 2, 5].map(|factor| factor * 10usize.pow(power)),
+    };
+    (0..18).flat_map(round).find(|&step| ranks.div_ceil(step) <= most).unwrap_or(ranks)
 }

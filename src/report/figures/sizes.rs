@@ -4,7 +4,7 @@ use crate::units::Bytes;
 
 use super::super::numbers::{percent, share};
 use super::axis::Axis;
-use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Style};
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Style, WHITE};
 use super::frame::{Head, begin, feet, frame, title_below, vertical};
 use super::source::{Count, Interval, Run};
 
@@ -66,7 +66,10 @@ fn distribution(
         }
         if below > 0 {
             let text = percent(share(below as f64, all as f64));
-            figure.text((middle, frame.y(axis.at(below as f64)) - 5.0), &text, Style::TICK, Anchor::Middle);
+            let (high, half) = (frame.y(axis.at(below as f64)), Style::TICK.width(&text) / 2.0 + 2.0);
+            // A line of the grid does not go through words.
+            figure.rect((middle - half, high - 14.0), (middle + half, high - 3.0), WHITE);
+            figure.text((middle, high - 5.0), &text, Style::TICK, Anchor::Middle);
         }
         figure.line(vec![(middle, frame.bottom), (middle, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
         // Words that would touch their neighbours are on two lines.

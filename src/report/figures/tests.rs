@@ -67,7 +67,10 @@ fn a_run_has_a_figure_of_each_kind_that_its_outcome_tells() {
     let all = drawn(&json(&outcome).unwrap());
     assert_eq!(names(&all)[5..], ["matrix-count", "matrix-volume"]);
     let words: Vec<&str> = all[6].words().collect();
-    assert!(words.contains(&"97.66 KiB") && words.contains(&"100 B") && words.contains(&"sender (rank)"), "{words:?}");
+    for text in ["97.66 KiB", "3.088 KiB", "100 B", "sender (rank)"] {
+        assert!(words.contains(&text), "{words:?}");
+    }
+    assert!(words.contains(&"volume between pairs of ranks, shades by their logarithm"), "{words:?}");
 }
 
 #[test]
@@ -84,7 +87,7 @@ fn a_million_ranks_are_drawn_as_groups() {
     let rank = outcome.per_rank[0];
     outcome.per_rank = (0..5000).map(|number| crate::engine::RankTime { rank: number, ..rank }).collect();
     let figures = drawn(&json(&outcome).unwrap());
-    assert!(figures[2].words().any(|words| words == "rank (a bar is the mean of 32)"));
+    assert!(figures[2].words().any(|words| words == "rank (a bar is the mean of 50)"));
     assert!(figures[5].words().any(|words| words.ends_with("a field is the sum of 8192 × 8192 ranks")));
     assert!(figures.iter().all(|figure| figure.svg().len() < 1 << 20));
 }
@@ -132,7 +135,11 @@ fn seeds_are_one_point_with_a_range() {
 fn odd_studies_are_drawn_or_not_at_all() {
     let axis: [(&str, &[&str]); 1] = [("app.n", &["1", "2", "3"])];
     assert_eq!(drawn(&study(&axis, |_| None)).len(), 0);
-    assert_eq!(drawn(&study(&axis, |index| (index == 1).then_some(5))).len(), 2);
+    for figure in drawn(&study(&axis, |index| (index == 1).then_some(5))) {
+        let words: Vec<&str> = figure.words().collect();
+        assert_eq!(words.iter().filter(|&&word| word == "×").count(), 2, "{words:?}");
+        assert!(words.iter().any(|words| words.ends_with("; ×: no prediction")), "{words:?}");
+    }
     assert_eq!(drawn(&study(&axis, |_| Some(0))).len(), 2);
     assert_eq!(drawn(&study(&[], |_| Some(1))).len(), 0);
     let many: Vec<String> = (0..300).map(|number| format!("word {number}")).collect();

@@ -158,13 +158,20 @@ const DEEDS: &str = "0 init\n1 init\n0 isend 1 1 100 1\n0 test 0 1 1\n0 waitall\
 const SCHEDULE: &str = "num_ranks 2\nrank 0 {\na: calc 700\nb: send 8b to 1 tag 3\nb irequires a\nc: recv 8b from -1\n}\n\
     rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50 cpu 0\nl2 requires l1\nsend 8b to 0\n}\n";
 
+/// Some signs, or a number that is too much for something.
+fn new_text() -> impl Strategy<Value = String> {
+    let extreme =
+        ["-1", "16777215", "4294967295", "9223372036854775807", "18446744073709551615", "1e15", "1e300", "nan"];
+    prop_oneof![3 => "[0-9a-z{}:/\\- \n*]{0,3}", 1 => prop::sample::select(extreme.to_vec()).prop_map(str::to_owned)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 500, ..ProptestConfig::default() })]
 
     #[test]
     fn texts_of_any_content_are_errors_or_runs(
         schedule in any::<bool>(),
-        changes in prop::collection::vec((any::<usize>(), "[0-9a-z{}:/\\- \n*]{0,3}", 0usize..4), 1..5),
+        changes in prop::collection::vec((any::<usize>(), new_text(), 0usize..4), 1..5),
     ) {
         let (format, text) = if schedule { (Format::Goal, SCHEDULE) } else { (Format::TimeIndependent, DEEDS) };
         let mut text = text.to_owned();
