@@ -10,6 +10,7 @@ mod host;
 mod interrupt;
 mod launch;
 mod measure;
+mod mistake;
 mod output;
 mod printer;
 mod progress;

@@ -7,8 +7,10 @@ mod document;
 mod error;
 mod lines;
 mod over;
+mod similar;
 
 pub use document::{Document, read_text};
 pub use error::ConfigError;
 pub use lines::Lines;
 pub use over::Override;
+pub use similar::did_you_mean;

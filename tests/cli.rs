@@ -72,8 +72,8 @@ fn each_error_is_one_line_with_exit_code_2() {
             "unexpected argument \"-n\": the described application app.toml takes none, change its keys with --set app.KEY=VALUE",
         ),
         (
-            "measure app.toml",
-            "\"measure\" is not available in this version, expected mcpsim [run] [OPTIONS] APP; a file of that name is ./measure",
+            "cluster app.toml",
+            "\"cluster\" is not available in this version, expected mcpsim [run] [OPTIONS] APP; a file of that name is ./cluster",
         ),
         ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
         ("--quiet run app.toml", "\"run\" stands before the options: mcpsim run [OPTIONS] APP"),

@@ -157,10 +157,10 @@ fn what_cannot_be_drawn_is_told() {
             "report x.json --figures f",
             "x.json: expected what --json of a run wrote, or study.json of a sweep; found no predicted_ps and no points",
         ),
-        ("report no.json --figures f", "no.json: No such file or directory (os error 2)"),
+        ("report no.json --figures f", "no.json: no such file"),
         (
             "report . --figures f",
-            "./study.json: No such file or directory (os error 2): the sweep has not ended, the same command goes on with it",
+            "./study.json: no such file: the sweep has not ended, the same command goes on with it",
         ),
     ] {
         let ran = run(here, line);

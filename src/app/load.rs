@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::config::{ConfigError, Document, Override};
+use crate::config::{ConfigError, Document, Override, did_you_mean};
 
 use super::bind::{self, BoundApp, Target};
 use super::compile::{Parts, compile};
 use super::expr::Env;
 use super::node::{Node, alternatives};
 use super::random::Random;
-use super::scope::{Scope, did_you_mean};
+use super::scope::Scope;
 use super::slots::Slots;
 use super::value::Value;
 use super::world::World;

@@ -2,12 +2,12 @@
 
 use std::fmt::Display;
 
-use crate::config::{ConfigError, Document};
+use crate::config::{ConfigError, Document, did_you_mean};
 use crate::units::{Bytes, SimSpan};
 
 use super::formula::Formula;
 use super::parser;
-use super::scope::{Scope, did_you_mean};
+use super::scope::Scope;
 use super::value::Value;
 
 /// A value and its dotted path.

@@ -7,6 +7,7 @@ use super::functions::Function;
 use super::grid::NONE;
 use super::lexer;
 use super::value::Value;
+use crate::config::did_you_mean;
 
 /// Names with a fixed meaning, which no parameter, name or loop can take.
 pub(super) const RESERVED: [&str; 10] =
@@ -233,30 +234,4 @@ pub(super) fn one_of<'a>(section: &str, names: impl Iterator<Item = &'a str>) ->
         [name] => format!(", expected {name}"),
         [names @ .., last] => format!(", expected {} or {last}", names.join(", ")),
     }
-}
-
-/// `, did you mean "x"?` for the nearest of `known`, if one is near.
-pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let limit = name.chars().count() / 3 + 1;
-    let nearest = known.into_iter().map(|other| (distance(name, other), other)).min();
-    match nearest.filter(|(distance, _)| *distance <= limit.min(3)) {
-        Some((_, other)) => format!(", did you mean \"{other}\"?"),
-        None => String::new(),
-    }
-}
-
-/// How many letters to add, drop or change (Levenshtein 1966).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

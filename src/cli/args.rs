@@ -7,6 +7,7 @@ use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
 use crate::capi::cc::Language;
 use crate::capi::{ComputeMode, HostClock};
+use crate::config::did_you_mean;
 use crate::platform::Shape;
 use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan};
@@ -22,6 +23,9 @@ use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_st
 /// Commands of the contract that this version does not have.
 const LATER: [&str; 1] = ["cluster"];
 
+/// All that may stand before the options.
+const COMMANDS: [&str; 8] = ["run", "cc", "cxx", "sweep", "report", "trace", "validate", "measure"];
+
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
 
@@ -29,6 +33,15 @@ const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language:
 const MOST: u64 = i64::MAX as u64;
 
 const EXAMPLES: &str = "\
+Commands (each has its own --help; cc and cxx take the compiler's options):
+  [run] APP   predict an application, a program or a trace: this help
+  cc, cxx     compile and link MPI programs in C and C++, as mpicc does
+  sweep       predict an application with many settings
+  report      draw figures of exported outcomes and studies
+  trace       tell what is in a trace, or convert one
+  validate    compare predictions with measured runs
+  measure     measure a machine, and write its platform file
+
 Examples:
   Predict a program on the default machine, then on 4 nodes of 2 CMPs of 2 cores
     mcpsim workloads/jacobi3d.toml
@@ -107,7 +120,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "W", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Run")]
     pub workers: Option<u32>,
 
-    /// End when a rank's clock passes this, such as "10 s"
+    /// End at the call when a rank's clock has passed this, such as "10 s"
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Run")]
     pub max_time: Option<SimSpan>,
 
@@ -235,11 +248,22 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     }
     if first == "validate" {
         arguments.remove(1);
+        if arguments.len() == 1 {
+            return Err(Failure::bad_input(
+                "no case given: mcpsim validate CASE, or --all; see mcpsim validate --help",
+            ));
+        }
         return understood(ValidateArgs::try_parse_from(arguments), |args| Parsed::Validate(Box::new(args)));
     }
     if first == "measure" {
         arguments.remove(1);
         return understood(MeasureArgs::try_parse_from(arguments), |args| Parsed::Measure(Box::new(args)));
+    }
+    if first == "help" && !Path::new(first).exists() {
+        arguments.remove(1);
+        arguments.truncate(2);
+        arguments.push("--help".into());
+        return parse(arguments);
     }
     if first == "run" {
         arguments.remove(1);
@@ -348,6 +372,10 @@ fn check_command(args: &RunArgs) -> Result<(), Failure> {
         Some(name @ ("cc" | "cxx")) if !args.app.exists() => {
             Err(Failure::bad_input(format!("\"{name}\" stands before all options, which are the compiler's")))
         }
+        Some(name) if !args.app.exists() => match did_you_mean(name, COMMANDS) {
+            hint if hint.is_empty() => Ok(()),
+            hint => Err(Failure::bad_input(format!("{name}: no such file{hint}"))),
+        },
         _ => Ok(()),
     }
 }
@@ -411,11 +439,11 @@ mod tests {
 
     #[test]
     fn help_fits_80_columns_and_shows_examples() {
-        for (option, most) in [("-h", 70), ("--help", 160)] {
+        for (option, most) in [("-h", 70), ("--help", 170), ("help", 170), ("help sweep", 170)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(text.lines().count() <= most, "{text}");
-            assert_eq!(text.contains("Examples:"), option == "--help", "{text}");
+            assert_eq!(text.contains("Examples:"), option != "-h", "{text}");
         }
     }
 
@@ -444,6 +472,8 @@ mod tests {
                 "--intervals x a.toml",
                 "invalid value 'x' for '--intervals <SIZES>': expected a size such as \"64 KiB\" or 65536",
             ),
+            ("swep", "swep: no such file, did you mean \"sweep\"?"),
+            ("validate", "no case given: mcpsim validate CASE, or --all"),
             ("--colour a.toml", "unexpected argument '--colour' found"),
             ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
             ("--quiet measure", "\"measure\" stands before the options: mcpsim measure [OPTIONS] -o FILE"),

@@ -10,6 +10,7 @@ use crate::platform::{Platform, PlatformSource};
 
 use super::args::{RunArgs, is_elf};
 use super::exit::Failure;
+use super::mistake;
 use super::replay::TraceFile;
 use super::settings::Settings;
 
@@ -51,7 +52,10 @@ impl Sources {
         } else if TraceFile::is_at(&args.app) {
             TraceFile::document(&args.app)?
         } else {
-            Document::read(&args.app)?
+            mistake::by_form(&args.app)?;
+            let document = Document::read(&args.app)?;
+            mistake::by_keys(&document)?;
+            document
         };
         Sources::of(file, args)
     }

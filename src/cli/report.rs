@@ -50,7 +50,11 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let json = fs::read_to_string(&path).map_err(|error| {
         let missing = args.source.is_dir() && error.kind() == std::io::ErrorKind::NotFound;
         let hint = if missing { ": the sweep has not ended, the same command goes on with it" } else { "" };
-        Failure::bad_input(format!("{name}: {error}{hint}"))
+        let what = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::bad_input(format!("{name}: {what}{hint}"))
     })?;
     let figures = figures(&name, &json)?;
     if figures.is_empty() {

@@ -1,11 +1,11 @@
 //! Statements that steer: loops, conditions, assignments, calls.
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, did_you_mean};
 
 use super::super::code::{ForLoop, Op};
 use super::super::formula::Formula;
 use super::super::node::{Fields, Node};
-use super::super::scope::{Local, did_you_mean};
+use super::super::scope::Local;
 use super::super::value::Value;
 use super::{Compiler, collective, operation};
 

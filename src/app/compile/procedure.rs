@@ -1,11 +1,11 @@
 //! Procedures: declared first, so that they may be called before they stand; never in a circle, so that each needs room
 //! for one call only.
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, did_you_mean};
 
 use super::super::code::{Op, Procedure};
 use super::super::node::{Fields, Node, alternatives};
-use super::super::scope::{Local, did_you_mean};
+use super::super::scope::Local;
 use super::Compiler;
 use super::control::operation_names;
 

@@ -15,11 +15,11 @@ Examples:
   All cases of the project, from its root
     mcpsim validate --all
   One of them, with its figures
-    mcpsim validate --figures figures validation/lcc2
+    mcpsim validate --figures figures validation/lcc2-heat3d
   Your own: a folder with case.toml, measured runs, machine, application
     mcpsim validate --json result.json mycase
   Only some of the predicted points: a quick look
-    mcpsim validate --only ranks=1..8 --only room_size=64 validation/lcc2
+    mcpsim validate --only ranks=1..8 --only room_size=64 validation/lcc2-heat3d
 
 Exit codes: 0 within the limits, 2 bad input or usage, 5 over a limit, 70 a bug
 in mcpsim, 130 interrupted; 1, 3 and 4 as for a run.";
@@ -29,7 +29,7 @@ in mcpsim, 130 interrupted; 1, 3 and 4 as for a run.";
 #[command(
     name = "mcpsim validate",
     term_width = 80,
-    arg_required_else_help = true,
+    override_usage = "mcpsim validate [OPTIONS] CASE...",
     after_help = "See --help for examples and exit codes.",
     after_long_help = EXAMPLES
 )]

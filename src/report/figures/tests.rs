@@ -70,7 +70,10 @@ fn a_run_has_a_figure_of_each_kind_that_its_outcome_tells() {
     for text in ["97.66 KiB", "3.088 KiB", "100 B", "sender (rank)"] {
         assert!(words.contains(&text), "{words:?}");
     }
-    assert!(words.contains(&"volume between pairs of ranks, shades by their logarithm"), "{words:?}");
+    assert!(
+        words.contains(&"volume between pairs of ranks, shades by their logarithm; lines between nodes"),
+        "{words:?}"
+    );
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! Files given as the application that are something else: what they are, and what to do with them.
+
+use std::path::Path;
+
+use crate::config::Document;
+
+use super::args::first_bytes;
+use super::exit::Failure;
+
+const SOURCES: [&str; 5] = ["c", "cc", "cpp", "cxx", "C"];
+
+/// Refuses a file that cannot be an application by its name or its first bytes.
+pub(super) fn by_form(path: &Path) -> Result<(), Failure> {
+    let name = path.display();
+    if !path.is_file() {
+        return Ok(());
+    }
+    if let Some(ending) = path.extension().and_then(|ending| ending.to_str()).filter(|it| SOURCES.contains(it)) {
+        let wrapper = if ending == "c" { "cc" } else { "cxx" };
+        let program = path.with_extension("");
+        return Err(Failure::bad_input(format!(
+            "{name} is source code: compile it by mcpsim {wrapper} -O2 -o {} {name}, then run that",
+            program.display()
+        )));
+    }
+    if first_bytes(path).trim_ascii_start().starts_with(b"{") {
+        return Err(Failure::bad_input(format!(
+            "{name} is JSON, expected an application; figures of an outcome are drawn by mcpsim report {name} --figures DIR"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a document that is a machine or a study by its keys.
+pub(super) fn by_keys(document: &Document) -> Result<(), Failure> {
+    let (table, name) = (document.table(), document.name());
+    let has = |key: &str| table.contains_key(key);
+    if has("main") || has("program") || has("trace") {
+        return Ok(());
+    }
+    if has("intra_cmp") || has("inter_node") {
+        return Err(Failure::bad_input(format!("{name} describes a machine: mcpsim --platform {name} APP")));
+    }
+    if has("vary") {
+        return Err(Failure::bad_input(format!("{name} is a study: mcpsim sweep {name}")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_is_instead_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = |name: &str, text: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let form = by_form(&path).err();
+            form.map(|failure| failure.text.replace(&format!("{}/", directory.path().display()), ""))
+        };
+        assert_eq!(
+            error("ring.c", "int main;").unwrap(),
+            "ring.c is source code: compile it by mcpsim cc -O2 -o ring ring.c, then run that"
+        );
+        assert!(error("a.cpp", "").unwrap().contains("mcpsim cxx -O2 -o a a.cpp"));
+        assert!(error("run.json", "\n {}").unwrap().starts_with("run.json is JSON"));
+        assert_eq!(error("app.toml", "main = []"), None);
+        assert!(by_form(&directory.path().join("no.c")).is_ok());
+
+        let keys = |text: &str| by_keys(&Document::parse("x.toml", text).unwrap()).map_err(|failure| failure.text);
+        assert_eq!(
+            keys("[core]\n[intra_cmp]\n").unwrap_err(),
+            "x.toml describes a machine: mcpsim --platform x.toml APP"
+        );
+        assert_eq!(keys("app = 'a.toml'\n[vary]\n").unwrap_err(), "x.toml is a study: mcpsim sweep x.toml");
+        assert_eq!(keys("main = []\n[params]\nvary = 1"), Ok(()));
+        assert_eq!(keys("[platform.inter_node]\n[app]\nmain = []"), Ok(()));
+    }
+}
