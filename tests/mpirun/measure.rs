@@ -54,7 +54,7 @@ fn a_measured_platform_is_read_back_with_its_levels_samples_and_figures() {
         again.arg("--quiet").arg("--platform").arg(directory.path().join("here.toml")).args([
             "--ranks",
             "1",
-            "workloads/pi.toml",
+            "workloads/prime.toml",
         ]);
         assert_eq!(limited(&again).code, Some(0));
     }
