@@ -117,7 +117,7 @@ pub(super) enum Transport<'a> {
     Threads(ThreadsTransport<'a>),
     /// Threads of several processes.
     #[cfg(feature = "mpi")]
-    Mpi(mpi::MpiTransport<'a>),
+    Mpi(Box<mpi::MpiTransport<'a>>),
 }
 
 impl Transport<'_> {

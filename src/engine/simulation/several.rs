@@ -36,7 +36,7 @@ impl Simulation<'_> {
         let found = {
             let relay = Relay::new(team, world, screen, progress, post, self.options.host_clock);
             Findings::merge(in_threads(threads, |thread| {
-                let transport = Transport::Mpi(relay.transport(thread));
+                let transport = Transport::Mpi(Box::new(relay.transport(thread)));
                 let mut found = crew.work(self, team.worker(thread), transport, make, false, progress);
                 found.host_times.iter_mut().for_each(|time| time.process = world.me);
                 found

@@ -256,7 +256,7 @@ mod tests {
     fn letters_arrive_as_they_were_sent_large_ones_too() {
         let letter = |number: u64| {
             let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number % 5) as usize];
-            let data = (number % 7 > 0).then(|| Box::new(vec![number as u8; size]));
+            let data = (!number.is_multiple_of(7)).then(|| Box::new(vec![number as u8; size]));
             let rank = number as u32;
             Letter { source: rank, context: 1, tag: u32::MAX - 1, size: Bytes::new(size as u64), number, data }
         };
