@@ -87,8 +87,8 @@ fn a_run_is_drawn_with_its_parts_ranks_sizes_and_pairs() {
                 &[title, "1,200 messages by size and level", "intra-CMP  26.7%", "≤ 64 B", "size of a message"],
             ),
             ("messages-volume", &[title, "inter-node  60.0%", "≤ 16 KiB", "volume (MiB)"]),
-            ("matrix-count", &[title, "messages between pairs of ranks", "sender (rank)", "none"]),
-            ("matrix-volume", &[title, "volume between pairs of ranks", "receiver (rank)"]),
+            ("matrix-count", &[title, "messages between pairs of ranks; lines between nodes", "sender (rank)", "none"]),
+            ("matrix-volume", &[title, "volume between pairs of ranks; lines between nodes", "receiver (rank)"]),
         ],
     );
 }
