@@ -88,7 +88,14 @@ fn a_run_is_drawn_with_its_parts_ranks_sizes_and_pairs() {
             ),
             ("messages-volume", &[title, "inter-node  60.0%", "≤ 16 KiB", "volume (MiB)"]),
             ("matrix-count", &[title, "messages between pairs of ranks; lines between nodes", "sender (rank)", "none"]),
-            ("matrix-volume", &[title, "volume between pairs of ranks, shades by their logarithm; lines between nodes", "receiver (rank)"]),
+            (
+                "matrix-volume",
+                &[
+                    title,
+                    "volume between pairs of ranks, shades by their logarithm; lines between nodes",
+                    "receiver (rank)",
+                ],
+            ),
         ],
     );
 }
