@@ -38,7 +38,7 @@ Commands (each has its own --help; cc and cxx take the compiler's options):
   cc, cxx     compile and link MPI programs in C and C++, as mpicc does
   sweep       predict an application with many settings
   report      draw figures of exported outcomes and studies
-  trace       tell what is in a trace, or convert one
+  trace       tell what is in a trace
   validate    compare predictions with measured runs
   measure     measure a machine, and write its platform file
 
