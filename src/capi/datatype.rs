@@ -19,6 +19,8 @@ pub mod wire;
 
 use std::ffi::c_int;
 use std::fmt;
+use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 pub use arrays::{Distributed, Order};
@@ -28,8 +30,65 @@ pub use named::{MPI_LB, MPI_UB};
 use crate::capi::abi::{self, Aint, Handle};
 use layout::{Layout, Mix};
 
-/// A shared datatype.
-pub type Type = Arc<Datatype>;
+/// A shared datatype: one that a program made, of which an [`Arc`] counts the users, or one of the ABI's, which are always
+/// there: nobody counts who uses them, so that threads do not meet in a counter.
+pub struct Type(NonNull<Datatype>);
+
+// SAFETY: shared as by an `Arc`, of what threads may share.
+unsafe impl Send for Type where Arc<Datatype>: Send {}
+// SAFETY: as above.
+unsafe impl Sync for Type where Arc<Datatype>: Sync {}
+
+impl Type {
+    /// One that lasts as long as the process.
+    fn lasting(datatype: Datatype) -> Type {
+        Type(NonNull::from(Box::leak(Box::new(Datatype { lasting: true, ..datatype }))))
+    }
+}
+
+impl From<Datatype> for Type {
+    fn from(datatype: Datatype) -> Type {
+        let made = Arc::into_raw(Arc::new(datatype));
+        Type(NonNull::new(made.cast_mut()).expect("an Arc's content has an address"))
+    }
+}
+
+impl Deref for Type {
+    type Target = Datatype;
+
+    #[inline(always)]
+    fn deref(&self) -> &Datatype {
+        // SAFETY: it lasts, or an `Arc` keeps it as long as there is a `Type`.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Clone for Type {
+    #[inline]
+    fn clone(&self) -> Type {
+        if !self.lasting {
+            // SAFETY: what does not last came from an `Arc`, of which this is a user.
+            unsafe { Arc::increment_strong_count(self.0.as_ptr()) }
+        }
+        Type(self.0)
+    }
+}
+
+impl Drop for Type {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.lasting {
+            // SAFETY: as above; this user is gone.
+            unsafe { Arc::decrement_strong_count(self.0.as_ptr()) }
+        }
+    }
+}
+
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
 
 /// Why there is no such datatype.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +145,8 @@ pub struct Datatype {
     envelope: Envelope,
     /// For a named datatype, a duplicate of one, or one that stands for a named one (of Fortran 90).
     kind: Option<&'static Kind>,
+    /// Whether it lasts as long as the process, and nobody counts who uses it.
+    lasting: bool,
 }
 
 impl Datatype {
@@ -104,7 +165,7 @@ impl Datatype {
             _ => (layout.extent(), None),
         };
         let dense = matches!(plan.node, plan::Node::Nothing) || run.is_some() && extent == plan.bytes as i64;
-        Datatype { size: layout.size as usize, extent, run, dense, layout, envelope, kind }
+        Datatype { size: layout.size as usize, extent, run, dense, layout, envelope, kind, lasting: false }
     }
 
     /// The handle of a named datatype.

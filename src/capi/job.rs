@@ -156,7 +156,7 @@ impl Job {
     ) -> Self {
         let factors = platform.core.code_factors(&sites);
         let costs = (0..sites.len() as Rank).map(|rank| DataCost::new(&platform.core, memory(rank))).collect();
-        let timer_overhead = timer::overhead(options.clock);
+        let timer_overhead = timer::overhead();
         let endings = Mutex::default();
         Job {
             image,

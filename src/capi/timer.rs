@@ -1,8 +1,45 @@
 //! How long a rank's own code takes on the host.
+//!
+//! The thread's CPU time is what a block costs, but asking for it is a system call, many times as dear as looking at the wall
+//! clock, which programs map. Between two MPI calls that follow one another closely, as nearly all do, the two clocks tell
+//! the same: a thread that is taken off its core stays away for longer than [`SHORT`]. So a short block is its wall time, and
+//! only the end of a long one asks for the CPU time, from which follows how long the thread was away since it last did.
 
 use std::cell::Cell;
 
 use super::job::HostClock;
+
+/// Blocks up to this cost their wall time on either clock, ns.
+const SHORT: u64 = 10_000;
+/// A block that begins this long after the thread's CPU time was last read has it read anew, ns: what the thread was away in
+/// between is none of the block's. It bounds by how much a block can be wrong whose thread was away just before it.
+const STALE: u64 = 50_000;
+
+thread_local! {
+    /// Where both clocks of this thread were when they were last read together.
+    static BOTH: Cell<Reading> = const { Cell::new(Reading { wall: 0, cpu: 0 }) };
+}
+
+/// Both clocks, read one right after the other, ns.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    wall: u64,
+    cpu: u64,
+}
+
+impl Reading {
+    /// The thread's CPU time beside a look at the wall clock just taken, kept for the next time.
+    fn take(wall: u64) -> Reading {
+        let reading = Reading { wall, cpu: read(libc::CLOCK_THREAD_CPUTIME_ID) };
+        BOTH.set(reading);
+        reading
+    }
+
+    /// How long the thread was not running since `earlier`, ns.
+    fn away_since(&self, earlier: Reading) -> u64 {
+        (self.wall - earlier.wall).saturating_sub(self.cpu - earlier.cpu)
+    }
+}
 
 /// Measures local execution blocks: runs while a rank's own code does, and stands still inside MPI functions.
 #[derive(Debug)]
@@ -10,7 +47,7 @@ pub struct Timer {
     clock: HostClock,
     /// What starting and stopping adds to what is measured, ns.
     overhead: u64,
-    /// When the block began, ns; 0 while the timer stands still.
+    /// When the block began by the wall clock, ns; 0 while the timer stands still.
     started: Cell<u64>,
     /// Measured and not yet taken, ns.
     measured: Cell<u64>,
@@ -26,7 +63,7 @@ impl Timer {
     #[inline]
     pub fn start(&self) {
         if self.started.get() == 0 {
-            self.started.set(now(self.clock));
+            self.started.set(self.begin());
         }
     }
 
@@ -35,7 +72,7 @@ impl Timer {
     pub fn stop(&self) {
         let started = self.started.replace(0);
         if started != 0 {
-            self.add(now(self.clock).saturating_sub(started));
+            self.end(started, wall());
         }
     }
 
@@ -64,41 +101,78 @@ impl Timer {
     pub fn peek(&self) -> u64 {
         let started = self.started.get();
         if started != 0 {
-            let now = now(self.clock);
-            self.started.set(now);
-            self.add(now.saturating_sub(started));
+            let now = wall();
+            // A look at the CPU time took a while, which is nobody's.
+            let asked = self.end(started, now);
+            self.started.set(if asked { wall() } else { now });
         }
         self.measured.get()
     }
 
-    /// Adds a block that took so long with the timer's own cost.
+    /// The wall clock at a block's beginning, ns.
     #[inline]
-    fn add(&self, length: u64) {
-        self.measured.set(self.measured.get() + length.saturating_sub(self.overhead));
+    fn begin(&self) -> u64 {
+        match self.clock {
+            HostClock::Cpu => wall_beside_cpu(),
+            HostClock::Wall => wall(),
+        }
+    }
+
+    /// Adds a block by when it began and ended: whether that took a look at the CPU time.
+    #[inline]
+    fn end(&self, started: u64, now: u64) -> bool {
+        let length = now.saturating_sub(started);
+        let long = self.clock == HostClock::Cpu && length > SHORT;
+        let away = if long { away_until(now) } else { 0 };
+        self.measured.set(self.measured.get() + length.saturating_sub(self.overhead + away));
+        long
     }
 }
 
-/// The least that is measured where nothing is: the cost of the timer itself, ns.
-pub fn overhead(clock: HostClock) -> u64 {
-    let mut least = [0u64; 101].map(|_| {
-        let before = now(clock);
-        now(clock).saturating_sub(before)
-    });
-    least.sort_unstable();
-    least[least.len() / 2]
+/// The wall clock, after a look at the CPU time where the last is stale, ns.
+// Neither this nor the next is inlined: a fiber may go on in another thread, where the address of a thread-local that a caller
+// kept is wrong.
+#[inline(never)]
+fn wall_beside_cpu() -> u64 {
+    let now = wall();
+    if now - BOTH.get().wall <= STALE {
+        return now;
+    }
+    Reading::take(now);
+    wall()
 }
 
-/// The host's clock, ns; never 0.
+/// How long the thread was not running since its CPU time was last read, ns.
+#[cold]
+#[inline(never)]
+fn away_until(now: u64) -> u64 {
+    let last = BOTH.get();
+    Reading::take(now).away_since(last)
+}
+
+/// What is measured where nothing is: the cost of the timer itself, ns.
+pub fn overhead() -> u64 {
+    let mut all = [0u64; 101].map(|_| {
+        let before = wall();
+        wall() - before
+    });
+    all.sort_unstable();
+    all[all.len() / 2]
+}
+
+/// The wall clock, ns; never 0.
 #[inline]
-fn now(clock: HostClock) -> u64 {
-    let id = match clock {
-        HostClock::Cpu => libc::CLOCK_THREAD_CPUTIME_ID,
-        HostClock::Wall => libc::CLOCK_MONOTONIC,
-    };
+fn wall() -> u64 {
+    read(libc::CLOCK_MONOTONIC).max(1)
+}
+
+/// A clock of the host, ns.
+#[inline]
+fn read(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: both clocks exist on every Linux, and `time` is valid.
     unsafe { libc::clock_gettime(id, &mut time) };
-    (time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64).max(1)
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(test)]
@@ -130,19 +204,51 @@ mod tests {
     #[test]
     fn looking_at_the_timer_is_not_measured() {
         const LOOKS: u64 = 100_000;
-        let clock = HostClock::Cpu;
-        let timer = Timer::new(clock, overhead(clock));
+        let timer = Timer::new(HostClock::Cpu, overhead());
         timer.start();
         for _ in 0..LOOKS {
             timer.peek();
         }
         timer.stop();
-        let before = now(clock);
-        let mut last = before;
+        let before = wall();
         for _ in 0..LOOKS {
-            last = now(clock);
+            std::hint::black_box(wall());
         }
-        let measured = timer.take();
-        assert!(measured < (last - before) / 2, "{measured} ns of {} ns", last - before);
+        let (measured, all) = (timer.take(), wall() - before);
+        assert!(measured < all / 2, "{measured} ns of {all} ns");
+    }
+
+    #[test]
+    fn the_cpu_clock_leaves_out_what_the_thread_slept() {
+        let nap = std::time::Duration::from_millis(20);
+        for (clock, slept) in [(HostClock::Cpu, false), (HostClock::Wall, true)] {
+            let timer = Timer::new(clock, 0);
+            // Before a block is no part of it, whatever the thread does there.
+            std::thread::sleep(nap);
+            timer.start();
+            std::thread::sleep(nap);
+            timer.stop();
+            assert_eq!(timer.take() >= nap.as_nanos() as u64, slept, "{clock:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_is_its_cpu_time_however_it_is_cut() {
+        // Steps of some hundred nanoseconds, and of more than any short block.
+        for steps in [100, 100_000] {
+            let timer = Timer::new(HostClock::Cpu, 0);
+            let mut value = 1u64;
+            let before = read(libc::CLOCK_THREAD_CPUTIME_ID);
+            for _ in 0..10_000_000 / steps {
+                timer.start();
+                for _ in 0..steps {
+                    value = std::hint::black_box(value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+                }
+                timer.stop();
+            }
+            let cpu = read(libc::CLOCK_THREAD_CPUTIME_ID) - before;
+            let measured = timer.take();
+            assert!(measured < 2 * cpu && measured > cpu / 4, "{measured} ns of {cpu} ns in steps of {steps}");
+        }
     }
 }

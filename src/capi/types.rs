@@ -154,6 +154,18 @@ impl Process {
         }
     }
 
+    /// What `of` says of the datatype behind `handle`, committed or not.
+    ///
+    /// # Errors
+    /// MPI_ERR_TYPE.
+    #[inline]
+    pub fn of_datatype<T>(&self, handle: Handle, of: impl FnOnce(&Datatype) -> T) -> MpiResult<T> {
+        match Datatype::named(handle) {
+            Some(named) => Ok(of(named)),
+            None => self.types.borrow().get(handle).map(|derived| of(&derived)),
+        }
+    }
+
     /// The datatype behind `handle`, committed or not.
     ///
     /// # Errors

@@ -14,17 +14,15 @@ pub fn int(number: u64) -> c_int {
 
 mpi_functions! {
     fn MPI_Type_size(p; datatype: Handle, size: *mut c_int) {
-        *size = int(p.datatype(datatype)?.size() as u64);
+        *size = p.of_datatype(datatype, |datatype| int(datatype.size() as u64))?;
         Ok(())
     }
     fn MPI_Type_size_x(p; datatype: Handle, size: *mut Count) {
-        *size = p.datatype(datatype)?.size() as Count;
+        *size = p.of_datatype(datatype, |datatype| datatype.size() as Count)?;
         Ok(())
     }
     fn MPI_Type_get_extent(p; datatype: Handle, lb: *mut Aint, extent: *mut Aint) {
-        let datatype = p.datatype(datatype)?;
-        *lb = datatype.lb() as Aint;
-        *extent = datatype.extent() as Aint;
+        (*lb, *extent) = p.of_datatype(datatype, |datatype| (datatype.lb() as Aint, datatype.extent() as Aint))?;
         Ok(())
     }
     fn MPI_Type_get_true_extent(p; datatype: Handle, lb: *mut Aint, extent: *mut Aint) {

@@ -2,8 +2,6 @@
 //!
 //! Counts may be of any integer type, so that functions for large counts use the same constructors.
 
-use std::sync::Arc;
-
 use super::layout::{Layout, Piece};
 use super::{Datatype, Envelope, Type, TypeError};
 use crate::capi::abi::{self, Aint};
@@ -26,7 +24,7 @@ pub(super) fn derived(
     addresses: Vec<Aint>,
     types: Vec<Type>,
 ) -> Type {
-    Arc::new(Datatype::new(layout, Envelope { combiner, integers, addresses, types }, None))
+    Datatype::new(layout, Envelope { combiner, integers, addresses, types }, None).into()
 }
 
 fn count(count: i64) -> Result<i64> {
@@ -146,7 +144,7 @@ impl Datatype {
     pub fn dup(old: &Type) -> Type {
         let envelope =
             Envelope { combiner: abi::MPI_COMBINER_DUP, integers: vec![], addresses: vec![], types: vec![old.clone()] };
-        Arc::new(Datatype::new(old.layout.clone(), envelope, old.kind))
+        Datatype::new(old.layout.clone(), envelope, old.kind).into()
     }
 }
 

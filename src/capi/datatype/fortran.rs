@@ -1,7 +1,6 @@
 //! Datatypes for parameterized Fortran 90 numbers (MPI-3.1, section 17.1.9), by the kinds that GNU Fortran has on x86-64.
 
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use super::{Datatype, Envelope, Type, TypeError};
 use crate::capi::abi::{self, Handle, MPI_UNDEFINED};
@@ -39,7 +38,7 @@ fn like(handle: Handle, combiner: c_int, arguments: &[c_int]) -> Type {
     let named = Datatype::named(handle).expect("a named datatype");
     let integers = arguments.iter().map(|&argument| i64::from(argument)).collect();
     let envelope = Envelope { combiner, integers, addresses: vec![], types: vec![] };
-    Arc::new(Datatype::new(named.layout.clone(), envelope, named.kind))
+    Datatype::new(named.layout.clone(), envelope, named.kind).into()
 }
 
 impl Datatype {

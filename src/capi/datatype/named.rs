@@ -1,6 +1,6 @@
 //! The named datatypes of the ABI, by handle.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use super::kind::{Group, Group::*, Kind, Scalar, Scalar::*};
 use super::{Datatype, Type};
@@ -112,7 +112,7 @@ const FIRST: Handle = abi::MPI_DATATYPE_NULL;
 static TABLE: LazyLock<Box<[Option<Type>; 256]>> = LazyLock::new(|| {
     let mut table: Box<[Option<Type>; 256]> = Box::new([const { None }; 256]);
     for kind in KINDS.iter().chain(&MARKERS) {
-        table[kind.handle - FIRST] = Some(Arc::new(Datatype::of_kind(kind)));
+        table[kind.handle - FIRST] = Some(Type::lasting(Datatype::of_kind(kind)));
     }
     table
 });
