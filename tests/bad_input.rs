@@ -130,7 +130,7 @@ fn values_of_the_wrong_type_or_unit() {
         ),
         (
             "{ compute = \"nan\" }",
-            "\"nan\" in main[0].compute of a.toml, column 1: unknown name \"nan\", did you mean \"rank\"?",
+            "\"nan\" in main[0].compute of a.toml, column 1: unknown name \"nan\"",
         ),
         ("{ compute = \"1e400 s\" }", "\"1e400 s\" in main[0].compute of a.toml, column 1: the number is out of range"),
     ]);
@@ -146,7 +146,7 @@ fn expressions_that_have_no_value() {
         ("{ compute = \"nn\" }", "\"nn\" in main[0].compute of a.toml, column 1: unknown name \"nn\""),
         (
             "{ compute = \"foo(1)\" }",
-            "\"foo(1)\" in main[0].compute of a.toml, column 1: unknown function \"foo\", did you mean \"floor\"?",
+            "\"foo(1)\" in main[0].compute of a.toml, column 1: unknown function \"foo\"",
         ),
         ("{ compute = \"1 / 0\" }", "rank 0 at virtual time 0 s: main[0]: compute = \"1 / 0\": division by zero"),
         (
@@ -417,7 +417,7 @@ fn machines_that_cannot_be() {
     }
     lines(&[
         ("a.toml --nct 1,1,4 --ranks 5", "5 ranks on 4 cores: give fewer --ranks, a larger --nct, or --oversubscribe"),
-        ("a.toml --ranks 0", "invalid value '0' for '--ranks <P>': 0 is not in 1..=4294967295"),
+        ("a.toml --ranks 0", "invalid value '0' for '--ranks <P>': expected a whole number above zero; found 0"),
         ("a.toml --ranks 4294967295 --oversubscribe", "4294967295 ranks: expected at most 16777216"),
         (
             "a.toml --set run.ranks=0",
@@ -488,9 +488,7 @@ fn platform_files_and_overrides() {
         ),
         (
             "latency = \"1 us\"\nbandwith = \"1 GB/s\"",
-            "unknown field \"bandwith\", expected one of \"law\", \"eager_threshold\", \"handshake\", \"latency\", \"bandwidth\", \
-             \"send_overhead\", \"recv_overhead\", \"gap\", \"loads\", \"latency_factor\", \"bandwidth_factor\", \"interval\" in \
-             inter_node.bandwith of p.toml",
+            "unknown field \"bandwith\" in inter_node.bandwith of p.toml, did you mean \"bandwidth\"?",
         ),
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\n[collectives]\nbcast = [{ algorithm = \"ring\" }]",
@@ -535,10 +533,19 @@ fn options() {
         ("a.toml --max-time -1us", "invalid value '-1us' for '--max-time <TIME>': expected a time such as \"1.2 us\""),
         ("a.toml --max-time 5", "invalid value '5' for '--max-time <TIME>': expected a time such as \"1.2 us\""),
         ("a.toml --max-time nan", "invalid value 'nan' for '--max-time <TIME>': expected a time such as \"1.2 us\""),
-        ("a.toml --max-events 0", "invalid value '0' for '--max-events <N>': 0 is not in 1..=9223372036854775807"),
-        ("a.toml --max-events -1", "invalid value '-1' for '--max-events <N>': invalid digit found in string"),
-        ("a.toml --max-turns 0", "invalid value '0' for '--max-turns <N>': 0 is not in 1..=9223372036854775807"),
-        ("a.toml --workers 0", "invalid value '0' for '--workers <W>': 0 is not in 1..=4294967295"),
+        (
+            "a.toml --max-events 0",
+            "invalid value '0' for '--max-events <N>': expected a whole number above zero; found 0",
+        ),
+        (
+            "a.toml --max-events -1",
+            "invalid value '-1' for '--max-events <N>': expected a whole number above zero; found -1",
+        ),
+        (
+            "a.toml --max-turns 0",
+            "invalid value '0' for '--max-turns <N>': expected a whole number above zero; found 0",
+        ),
+        ("a.toml --workers 0", "invalid value '0' for '--workers <W>': expected a whole number above zero; found 0"),
         (
             "a.toml --intervals 5,5",
             "invalid value '5,5' for '--intervals <SIZES>': expected sizes in increasing order, at most 1000, such as \

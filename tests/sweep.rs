@@ -295,7 +295,7 @@ fn an_interrupted_sweep_says_where_it_is_and_goes_on_from_there() {
 }
 
 /// A program that meets as often as its argument says, and crashes at 13; a sweep of it has to end with this code.
-fn barriers(here: &Path, line: &str, code: i32) {
+fn barriers(here: &Path, line: &str, code: i32) -> Ran {
     let source = "#include <mpi.h>\n#include <stdlib.h>\nint main(int c, char **v) { int rank, size; MPI_Init(&c, &v);\n\
                   MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &size);\n\
                   if (atoi(v[1]) == 13) *(volatile int *)0 = rank;\n\
@@ -307,6 +307,7 @@ fn barriers(here: &Path, line: &str, code: i32) {
     command.env("MCPSIM_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep-cache"));
     let ran = finish(command.arg("sweep").args(line.split_whitespace()).output().unwrap());
     assert_eq!(ran.code, Some(code), "mcpsim sweep {line}\n{}", ran.stderr);
+    ran
 }
 
 fn compiler_is_missing() -> bool {
@@ -364,6 +365,46 @@ fn real_programs_are_run_once_for_all_points_at_which_they_do_the_same() {
     let before = table();
     barriers(here, &format!("--out s {line}"), 1);
     assert_eq!((table(), before.len()), (before, 24));
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_is_recorded_anew() {
+    if compiler_is_missing() {
+        return;
+    }
+    let directory = directory();
+    let here = directory.path();
+    let line = "--out s --compute 1us --nct 1,2,1 --vary platform.inter_cmp.latency=1us,2us b.toml";
+    let first = barriers(here, line, 0);
+    assert!(first.stderr.contains("the program runs once and is recorded"), "{}", first.stderr);
+    let table = read(here, "s/study.csv");
+    let trace = fs::read_dir(here.join("s/traces")).unwrap().next().unwrap().unwrap().path();
+    let bytes = fs::read(&trace).unwrap();
+    // Of another version, and damaged.
+    for (at, found) in [(8, "version 254 of the format"), (bytes.len() - 1, "its checksum does not agree")] {
+        let mut other = bytes.clone();
+        other[at] = 254 - u8::from(other[at] == 254);
+        fs::write(&trace, other).unwrap();
+        let again = barriers(here, line, 0);
+        assert!(again.stderr.contains(found) && again.stderr.contains("; it is recorded anew"), "{}", again.stderr);
+        assert_eq!(read(here, "s/study.csv"), table);
+    }
+}
+
+#[test]
+fn a_study_of_other_axes_in_the_same_directory_is_told() {
+    let directory = directory();
+    let here = directory.path();
+    let note = "the table in app.study is of other axes (app.work) and is replaced; --out DIR keeps both";
+    for (line, told) in [
+        ("--vary app.work=1,2 app.toml", false),
+        ("--vary app.work=1,2,3 app.toml", false),
+        ("--vary app.steps=1,2 app.toml", true),
+        ("--vary app.steps=1,2 app.toml", false),
+    ] {
+        let ran = sweep(here, line, 0);
+        assert_eq!(ran.stderr.contains(note), told, "{line}: {}", ran.stderr);
+    }
 }
 
 #[test]

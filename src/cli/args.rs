@@ -18,7 +18,7 @@ use super::report::ReportArgs;
 use super::sweep::{self, SweepArgs};
 use super::traces::{self, Asked, TraceArgs};
 use super::validate::ValidateArgs;
-use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack};
+use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack, parse_whole};
 
 /// Commands of the contract that this version does not have.
 const LATER: [&str; 1] = ["cluster"];
@@ -28,9 +28,6 @@ const COMMANDS: [&str; 8] = ["run", "cc", "cxx", "sweep", "report", "trace", "va
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
-
-/// Numbers that a configuration file can hold: TOML's integers are signed.
-const MOST: u64 = i64::MAX as u64;
 
 const EXAMPLES: &str = "\
 Commands (each has its own --help; cc and cxx take the compiler's options):
@@ -97,7 +94,7 @@ pub(super) struct RunArgs {
     pub model: Option<Model>,
 
     /// Target ranks (default: one a core)
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Ranks")]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u32>(text, 1), help_heading = "Ranks")]
     pub ranks: Option<u32>,
 
     /// Allow several ranks on a core
@@ -113,11 +110,11 @@ pub(super) struct RunArgs {
     pub set: Vec<String>,
 
     /// Seed of every random draw (default: 1)
-    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MOST), help_heading = "Run")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u64>(text, 0), help_heading = "Run")]
     pub seed: Option<u64>,
 
     /// Host threads (default: as many as pay off)
-    #[arg(long, value_name = "W", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Run")]
+    #[arg(long, value_name = "W", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u32>(text, 1), help_heading = "Run")]
     pub workers: Option<u32>,
 
     /// End at the call when a rank's clock has passed this, such as "10 s"
@@ -125,11 +122,11 @@ pub(super) struct RunArgs {
     pub max_time: Option<SimSpan>,
 
     /// End after this many events
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u64>(text, 1), help_heading = "Run")]
     pub max_events: Option<u64>,
 
     /// End when loops take a rank this many turns without communication
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=MOST), help_heading = "Run")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u64>(text, 1), help_heading = "Run")]
     pub max_turns: Option<u64>,
 
     /// Write the whole outcome as JSON (- is stdout)
@@ -459,10 +456,24 @@ mod tests {
                 "--nct 0,1,1 a.toml",
                 "invalid value '0,1,1' for '--nct <N,C,T>': expected three whole numbers above zero",
             ),
-            ("--ranks 0 a.toml", "invalid value '0' for '--ranks <P>': 0 is not in 1.."),
-            ("--workers x a.toml", "invalid value 'x' for '--workers <W>'"),
+            ("--ranks 0 a.toml", "invalid value '0' for '--ranks <P>': expected a whole number above zero; found 0"),
+            (
+                "--ranks 4294967296 a.toml",
+                "invalid value '4294967296' for '--ranks <P>': expected a whole number up to 4294967295; found 4294967296",
+            ),
+            (
+                "--workers x a.toml",
+                "invalid value 'x' for '--workers <W>': expected a whole number above zero; found \"x\"",
+            ),
             ("--model logp a.toml", "invalid value 'logp' for '--model <mcpsim|bigsim>': expected mcpsim or bigsim"),
-            ("--seed -1 a.toml", "invalid value '-1' for '--seed <S>'"),
+            (
+                "--seed -1 a.toml",
+                "invalid value '-1' for '--seed <S>': expected a whole number that is not negative; found -1",
+            ),
+            (
+                "--seed abc a.toml",
+                "invalid value 'abc' for '--seed <S>': expected a whole number that is not negative; found \"abc\"",
+            ),
             ("--max-time 7 a.toml", "invalid value '7' for '--max-time <TIME>': expected a time such as \"1.2 us\""),
             (
                 "--intervals 4KiB,1KiB a.toml",

@@ -358,7 +358,10 @@ mod tests {
         ] {
             assert_eq!(merge(file, ""), Err(error));
         }
-        assert!(merge("run.sed = 1", "").unwrap_err().starts_with("unknown field \"sed\", expected one of \"nct\""));
+        let sed = merge("run.sed = 1", "");
+        assert_eq!(sed.unwrap_err(), "unknown field \"sed\" in run.sed of a.toml, did you mean \"seed\"?");
+        let colour = merge("run.colour = 1", "").unwrap_err();
+        assert!(colour.starts_with("unknown field \"colour\", expected one of \"nct\""), "{colour}");
     }
 
     #[test]

@@ -52,6 +52,10 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let _listening = interrupt::listen(true, move || cancelled.cancel())?;
     let quiet = args.run.quiet;
     recording::record(&study, &mut prepared, &directory, limits, &running, quiet)?;
+    if !quiet && let Some(columns) = study.others_columns(&directory.path("manifest.json")) {
+        let shown = directory.shown();
+        note(&format!("the table in {shown} is of other axes ({columns}) and is replaced; --out DIR keeps both"));
+    }
     directory.write("manifest.json", &study.manifest(&prepared)?)?;
     let mut log = Log::open(&directory.path("points.jsonl"))?;
     let missing: Vec<&Prepared> = missing(&prepared, &log);

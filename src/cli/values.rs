@@ -63,6 +63,18 @@ impl PlacementChoice {
     }
 }
 
+/// Reads a whole number from `least`, which is 0 or 1, to what a `T` and a TOML file can hold.
+pub(super) fn parse_whole<T: TryFrom<i64>>(text: &str, least: i64) -> Result<T, String> {
+    let range = if least > 0 { "above zero" } else { "that is not negative" };
+    let number: i128 = text.parse().map_err(|_| format!("expected a whole number {range}; found \"{text}\""))?;
+    if number < least.into() {
+        return Err(format!("expected a whole number {range}; found {number}"));
+    }
+    let most = if size_of::<T>() == size_of::<u32>() { u32::MAX.into() } else { i64::MAX };
+    let number = i64::try_from(number).ok().and_then(|number| T::try_from(number).ok());
+    number.ok_or_else(|| format!("expected a whole number up to {most}; found {text}"))
+}
+
 /// Reads "measure", "skip" or a time.
 pub(super) fn parse_compute(text: &str) -> Result<ComputeMode, String> {
     match text {

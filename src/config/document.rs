@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use super::{ConfigError, Override};
+use super::{ConfigError, Override, did_you_mean};
 
 /// A TOML document, where it came from, and which of its values the command line replaced.
 #[derive(Clone, Debug)]
@@ -139,13 +139,24 @@ impl Document {
         {
             return self.expected(path, expected, variant);
         }
-        // A key that is not known may have come from an override of something below it.
-        let below = format!("{path}.");
-        let by_user = self.overrides.iter().rev().find(|over| over.key.join(".").starts_with(&below));
-        match by_user.filter(|_| message.starts_with("unknown field")) {
-            Some(over) => ConfigError::new(format!("{message} in --set {}", over.text)),
-            None => ConfigError::new(format!("{message} in {}", self.place(path))),
+        if message.starts_with("unknown field ") {
+            // It may have come from an override of something below it.
+            let below = format!("{path}.");
+            let by_user = self.overrides.iter().rev().find(|over| over.key.join(".").starts_with(&below));
+            let place = by_user.map_or_else(|| self.place(path), |over| format!("--set {}", over.text));
+            return ConfigError::new(unknown_field(&message, &place));
         }
+        ConfigError::new(format!("{message} in {}", self.place(path)))
+    }
+}
+
+/// "unknown field "levl", expected …" with its place, and with the key that was perhaps meant in place of all that there are.
+fn unknown_field(message: &str, place: &str) -> String {
+    let mut words = message.split('"').skip(1).step_by(2);
+    let name = words.next().unwrap_or_default();
+    match did_you_mean(name, words).as_str() {
+        "" => format!("{message} in {place}"),
+        meant => format!("unknown field \"{name}\" in {place}{meant}"),
     }
 }
 
@@ -233,7 +244,8 @@ mod tests {
             error("[[rows]]\nlatency = \"1 us\"\n[[rows]]\nlatency = 1.5"),
             format!("expected {time} in rows[1].latency of a.toml; found 1.5")
         );
-        assert_eq!(error("levl = 1"), "unknown field \"levl\", expected \"level\" or \"rows\" in levl of a.toml");
+        assert_eq!(error("levl = 1"), "unknown field \"levl\" in levl of a.toml, did you mean \"level\"?");
+        assert_eq!(error("depth = 1"), "unknown field \"depth\", expected \"level\" or \"rows\" in depth of a.toml");
         assert_eq!(error("level = {}"), "missing field \"latency\" in level of a.toml");
         assert_eq!(error("level = "), "a.toml:1:9: not TOML: string values must be quoted, expected literal string");
     }
@@ -256,7 +268,7 @@ mod tests {
         document.set(&over.key[1..], &over).unwrap();
         assert_eq!(
             document.deserialize::<File>().unwrap_err().to_string(),
-            "unknown field \"levl\", expected \"level\" or \"rows\" in --set platform.levl.latency=2us"
+            "unknown field \"levl\" in --set platform.levl.latency=2us, did you mean \"level\"?"
         );
     }
 

@@ -206,6 +206,13 @@ impl Study {
         ]))
     }
 
+    /// The axes of the study whose manifest this is, if they are not those of this study.
+    pub fn others_columns(&self, manifest: &Path) -> Option<String> {
+        let manifest: Value = serde_json::from_str(&std::fs::read_to_string(manifest).ok()?).ok()?;
+        let columns: Vec<&str> = manifest.get("columns")?.as_array()?.iter().filter_map(Value::as_str).collect();
+        (self.plan.columns() != columns).then(|| columns.join(", "))
+    }
+
     /// Records what the ranks of a real program do at a point into `path`.
     pub fn record(&self, point: &Prepared, path: &Path, running: &Running) -> Result<(), Failure> {
         let configuration = self.configure(&self.plan.point(point.index))?;

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::report::count;
 use crate::study::{self, Key, Limits, Memory, RankKind};
+use crate::trace::Trace;
 use crate::units::Bytes;
 
 use super::super::exit::{Exit, Failure};
@@ -41,7 +42,8 @@ pub(super) fn record(
     }
     let traces = directory.subdirectory("traces")?;
     let path = |group: Key| -> PathBuf { traces.join(format!("{group}.trace")) };
-    let missing: Vec<(Key, &Prepared)> = order.iter().copied().filter(|(group, _)| !path(*group).is_file()).collect();
+    let missing: Vec<(Key, &Prepared)> =
+        order.iter().copied().filter(|(group, _)| !is_recorded(&path(*group), quiet)).collect();
     if !missing.is_empty() && !quiet {
         let times = match missing.len() {
             1 => "once".to_owned(),
@@ -87,6 +89,18 @@ pub(super) fn record(
         }
     }
     Ok(())
+}
+
+/// Whether a trace is there that can be replayed. One of another version's format, or damaged, is recorded anew.
+fn is_recorded(path: &Path, quiet: bool) -> bool {
+    let Ok(bytes) = fs::read(path) else { return false };
+    let read = Trace::read(bytes);
+    if let Err(error) = &read
+        && !quiet
+    {
+        note(&format!("{}: {error}; it is recorded anew", path.display()));
+    }
+    read.is_ok()
 }
 
 /// A trace, its hash and its size.

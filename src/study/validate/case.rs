@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_case_is_told_with_its_place() {
         let cases = [
-            (WHOLE.replace("about", "abut"), "unknown field \"abut\", expected one of"),
+            (WHOLE.replace("about", "abut"), "unknown field \"abut\" in abut of case.toml, did you mean \"about\"?"),
             (WHOLE.replace("time = \"time_s\"\n", ""), "missing field \"time\" in case.toml"),
             (
                 WHOLE.replace("\"run.ranks\"", "3"),
