@@ -128,10 +128,7 @@ fn values_of_the_wrong_type_or_unit() {
             "{ compute = -inf }",
             "expected a number or an expression such as \"2 * n\" in main[0].compute of a.toml; found -inf",
         ),
-        (
-            "{ compute = \"nan\" }",
-            "\"nan\" in main[0].compute of a.toml, column 1: unknown name \"nan\"",
-        ),
+        ("{ compute = \"nan\" }", "\"nan\" in main[0].compute of a.toml, column 1: unknown name \"nan\""),
         ("{ compute = \"1e400 s\" }", "\"1e400 s\" in main[0].compute of a.toml, column 1: the number is out of range"),
     ]);
     // A product of a size and something else may well be a time.
@@ -144,10 +141,7 @@ fn values_of_the_wrong_type_or_unit() {
 fn expressions_that_have_no_value() {
     statements(&[
         ("{ compute = \"nn\" }", "\"nn\" in main[0].compute of a.toml, column 1: unknown name \"nn\""),
-        (
-            "{ compute = \"foo(1)\" }",
-            "\"foo(1)\" in main[0].compute of a.toml, column 1: unknown function \"foo\"",
-        ),
+        ("{ compute = \"foo(1)\" }", "\"foo(1)\" in main[0].compute of a.toml, column 1: unknown function \"foo\""),
         ("{ compute = \"1 / 0\" }", "rank 0 at virtual time 0 s: main[0]: compute = \"1 / 0\": division by zero"),
         (
             "{ compute = \"1 // (rank - rank)\" }",

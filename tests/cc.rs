@@ -125,6 +125,16 @@ fn flags_of_other_kinds_of_programs_do_no_harm() {
 }
 
 #[test]
+fn main_may_stand_in_an_archive() {
+    let directory = files(&[("a.c", HELLO), ("b.c", "int unused;")]);
+    compiles(directory.path(), "cc -c a.c b.c");
+    let ar = Command::new("ar").current_dir(&directory).args(["rc", "liba.a", "a.o"]).status();
+    assert!(ar.expect("ar").success());
+    compiles(directory.path(), "cc b.o liba.a -o a");
+    check_program(&directory.path().join("a"));
+}
+
+#[test]
 fn what_is_missing_is_missed_by_the_linker() {
     let directory = files(&[
         ("a.c", "int nothing(void);\nint main(void) { return nothing(); }\n"),

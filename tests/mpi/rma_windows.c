@@ -154,7 +154,9 @@ static void dynamic(void)
     CHECK(flag && *flavour == MPI_WIN_FLAVOR_DYNAMIC);
     OK(MPI_Win_get_attr(win, MPI_WIN_BASE, &base, &flag));
     CHECK(flag && base == MPI_BOTTOM);
-    OK(MPI_Win_attach(win, memory, 8 * sizeof(int)));
+    /* Two pieces side by side: what lies across them is attached. */
+    OK(MPI_Win_attach(win, memory, 4 * sizeof(int)));
+    OK(MPI_Win_attach(win, memory + 4, 4 * sizeof(int)));
     OK(MPI_Get_address(memory, &mine));
     OK(MPI_Allgather(&mine, 1, MPI_AINT, all, 1, MPI_AINT, MPI_COMM_WORLD));
     int next = (rank + 1) % size;
@@ -164,12 +166,17 @@ static void dynamic(void)
     OK(MPI_Get(&back, 1, MPI_INT, next, MPI_Aint_add(all[next], 3 * sizeof(int)), 1, MPI_INT, win));
     OK(MPI_Win_flush(next, win));
     CHECK(back == value);
+    int pair[2] = {-1, -1};
+    OK(MPI_Get(pair, 2, MPI_INT, next, MPI_Aint_add(all[next], 3 * sizeof(int)), 2, MPI_INT, win));
+    OK(MPI_Win_flush(next, win));
+    CHECK(pair[0] == value && pair[1] == 0);
     OK(MPI_Win_unlock_all(win));
     MPI_Barrier(MPI_COMM_WORLD);
     OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
     CHECK(memory[3] == 1000 + (rank + size - 1) % size && memory[2] == 0 && memory[4] == 0);
     OK(MPI_Win_unlock(rank, win));
     OK(MPI_Win_detach(win, memory));
+    OK(MPI_Win_detach(win, memory + 4));
     OK(MPI_Win_free(&win));
     free(memory);
     free(all);

@@ -15,8 +15,9 @@ const INSIDE: &str = "MCPSIM_INSIDE_CC";
 /// A shared object with an entry, which uses its own symbols and needs no others than those it is linked with.
 const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--no-undefined"];
 
-/// What is linked though nobody may have named it yet: the compiler makes `puts` of `printf` at any time.
-const WANTED: &str = "-Wl,-u,puts,-u,putchar";
+/// What is linked though nobody may have named it yet: `main`, which may stand in an archive that is read before what asks for
+/// it; and the compiler makes `puts` of `printf` at any time.
+const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar";
 
 pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Request, CcError> {
     let (variable, _) = language.compiler();
@@ -152,7 +153,7 @@ impl Question {
 fn for_others(language: Language, kit: &Kit) -> Vec<OsString> {
     let mut words = vec![
         "-Wl,-shared,-e,mcpsim_start,-Bsymbolic,-z,defs".into(),
-        "-Wl,-u,mcpsim_start,-u,mcpsim_main,-u,puts,-u,putchar".into(),
+        "-Wl,-u,main,-u,mcpsim_start,-u,mcpsim_main,-u,puts,-u,putchar".into(),
     ];
     if language == Language::Cxx {
         words.push("-static-libstdc++".into());

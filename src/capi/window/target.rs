@@ -179,6 +179,34 @@ impl Service<'_> {
     }
 }
 
+impl Exposed {
+    /// Whether all data of a span lie in memory that is attached, which may be in several pieces.
+    fn holds_all(&self, span: &Span) -> bool {
+        let (first, end) = span.datatype.span(span.count);
+        let at = |offset: i64| span.displacement.wrapping_add(offset);
+        if self.holds(at(first), at(end)) {
+            return true;
+        }
+        let mut all = true;
+        span.datatype.for_each_run(span.count, |kind, first, count| {
+            let end = first as i64 + ((count - 1) * kind.extent() + kind.size()) as i64;
+            all &= self.holds(at(first as i64), at(end));
+        });
+        all
+    }
+
+    /// Whether the addresses `from` to `to` are attached: pieces may lie next to each other.
+    fn holds(&self, from: i64, to: i64) -> bool {
+        let mut reached = from;
+        while reached < to {
+            let holds = |&&(start, size): &&(usize, usize)| (start as i64..(start + size) as i64).contains(&reached);
+            let Some((start, size)) = self.regions.iter().find(holds) else { return false };
+            reached = (start + size) as i64;
+        }
+        true
+    }
+}
+
 impl Window {
     /// Where a span begins in this rank's memory.
     fn locate(&self, span: &Span) -> Result<*mut u8, MpiError> {
@@ -197,8 +225,7 @@ impl Window {
         }
         if self.flavor == abi::MPI_WIN_FLAVOR_DYNAMIC {
             let (from, to) = (span.displacement.wrapping_add(first), span.displacement.wrapping_add(end));
-            let holds = |&(start, size): &(usize, usize)| start as i64 <= from && to <= (start + size) as i64;
-            return match self.exposed.borrow().regions.iter().any(holds) {
+            return match self.exposed.borrow().holds_all(span) {
                 true => Ok(span.displacement as *mut u8),
                 false => Err(outside(format!("the addresses {from:#x} to {to:#x} are not attached"))),
             };
