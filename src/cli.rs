@@ -162,6 +162,7 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?
         .with_timeline(args.timeline.as_deref())?
         .and_trace(args.record.as_deref())?;
+    outputs.check_apart(&args)?;
     let recorded = args.record.is_some();
     let brief = several.then(|| Brief::of(&configuration, recorded)).transpose()?;
     let asked = Asked { configuration, recorded, outputs: Some(outputs) };

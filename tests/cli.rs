@@ -64,6 +64,12 @@ fn each_error_is_one_line_with_exit_code_2() {
         ("--seed 1 --set run.seed=2 app.toml", "both --seed and --set run.seed=2 are given: leave out one"),
         ("--json no/x.json app.toml", "--json no/x.json: no such directory as no"),
         ("--json - --profile - app.toml", "--json and --profile both go to stdout: give one another file"),
+        ("--json x --record x app.toml", "--json and --record both go to x: give one another file"),
+        (
+            "--timeline ./y.json --json y.json app.toml",
+            "--json and --timeline both go to ./y.json: give one another file",
+        ),
+        ("--json ./app.toml app.toml", "--json ./app.toml: is the application that is read, expected another file"),
         (
             "app.toml -- -n 5",
             "unexpected argument \"-n\": the described application app.toml takes none, change its keys with --set app.KEY=VALUE",

@@ -125,6 +125,23 @@ fn programs_that_could_call_what_is_not_simulated_run_until_they_do() {
 }
 
 #[test]
+fn a_program_cannot_put_another_in_the_simulators_place() {
+    let Some(program) = program("absent.c", "") else { return };
+    let ran = run(&program, "--nct 1,1,2", "exec");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the program would put another in its place: expected posix_spawn"), "{}", ran.stderr);
+}
+
+#[test]
+fn waits_with_deadlines_end_by_virtual_time() {
+    let Some(program) = program("deadlines.c", "-O1 -pthread") else { return };
+    for options in ["", "--compute skip", "--clock wall"] {
+        let ran = run(&program, &format!("--nct 1,1,2 {options}"), "");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{options}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_crash_in_the_memory_management_is_reported_without_hanging() {
     crashes(
         "heap",

@@ -296,11 +296,13 @@ fn an_interrupted_sweep_says_where_it_is_and_goes_on_from_there() {
 
 /// A program that meets as often as its argument says, and crashes at 13; a sweep of it has to end with this code.
 fn barriers(here: &Path, line: &str, code: i32) -> Ran {
-    let source = "#include <mpi.h>\n#include <stdlib.h>\nint main(int c, char **v) { int rank, size; MPI_Init(&c, &v);\n\
+    let source = "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int c, char **v) { int rank, size; MPI_Init(&c, &v);\n\
                   MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &size);\n\
                   if (atoi(v[1]) == 13) *(volatile int *)0 = rank;\n\
                   for (int i = 0; i < atoi(v[1]); i++) MPI_Barrier(MPI_COMM_WORLD);\n\
-                  MPI_Finalize(); return 0; }\n";
+                  MPI_Finalize();\n\
+                  if (atoi(v[1]) == 14) fprintf(stderr, \"it is wrong\\n\");\n\
+                  return atoi(v[1]) == 14 ? 3 : 0; }\n";
     fs::write(here.join("b.c"), source).unwrap();
     fs::write(here.join("b.toml"), "# Barriers.\n[program]\nsource = \"b.c\"\narguments = [4]\n").unwrap();
     let mut command = mcpsim(here);
@@ -365,6 +367,23 @@ fn real_programs_are_run_once_for_all_points_at_which_they_do_the_same() {
     let before = table();
     barriers(here, &format!("--out s {line}"), 1);
     assert_eq!((table(), before.len()), (before, 24));
+}
+
+#[test]
+fn a_program_that_says_that_it_failed_has_no_prediction() {
+    if compiler_is_missing() {
+        return;
+    }
+    let directory = directory();
+    let here = directory.path();
+    for (way, kept) in [("", 1), ("--rerun", 0)] {
+        let line = format!("--out s{way} {way} --nct 1,2,1 --vary app.program.arguments=[4];[14] b.toml");
+        barriers(here, &line, 1);
+        let points = json(here, &format!("s{way}/study.json"))["points"].as_array().unwrap().clone();
+        assert!(points[0]["outcome"]["predicted_ps"].is_u64(), "{points:?}");
+        assert_eq!(points[1]["error"], "the program ended with code 3: it is wrong");
+        assert_eq!(traces(here, &format!("s{way}")), kept);
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! These functions replace the C library's in programs. All ranks live in one process: its working directory and the mask of
 //! new files' rights (umask) stay common to them, and a program that starts threads has the real clock on these.
 
+mod deadlines;
 mod end;
 mod environment;
 mod identity;
@@ -24,7 +25,8 @@ pub use streams::{close_streams, flush, open_streams};
 pub type Known = (&'static str, Function);
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[Known]; 7] = [
+const FUNCTIONS: [&[Known]; 8] = [
+    deadlines::FUNCTIONS,
     end::FUNCTIONS,
     environment::FUNCTIONS,
     identity::FUNCTIONS,

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::engine::Outcome;
 use crate::report;
 
+use super::args::RunArgs;
 use super::exit::Failure;
 
 /// The results a user asked for.
@@ -65,11 +66,7 @@ impl Outputs {
                 )));
             }
         };
-        let target = Target::new("--timeline", name)?;
-        if [&self.json, &self.profile].into_iter().flatten().any(|other| *other == target) {
-            let name = Path::new(name).display();
-            return Err(Failure::bad_input(format!("another result goes to {name} too: give --timeline another file")));
-        }
+        Target::new("--timeline", name)?;
         Ok(Outputs { timeline: Some((PathBuf::from(name), format)), ..self })
     }
 
@@ -81,6 +78,44 @@ impl Outputs {
             None => None,
         };
         Ok(Outputs { trace, ..self })
+    }
+
+    /// Checks that no two results go to one file, and none to one that the run reads.
+    pub fn check_apart(&self, args: &RunArgs) -> Result<(), Failure> {
+        let file = |target: &Option<Target>| match target {
+            Some(Target::File(path)) => Some(path.clone()),
+            _ => None,
+        };
+        let timeline = self.timeline.as_ref().map(|(path, _)| path.clone());
+        let written = [
+            ("--json", file(&self.json)),
+            ("--profile", file(&self.profile)),
+            ("--timeline", timeline),
+            ("--record", self.trace.clone()),
+        ];
+        let read = [
+            ("the application", Some(&args.app)),
+            ("the platform", args.platform.as_ref()),
+            ("the placement", args.placement.as_ref()),
+        ];
+        let whole = |(what, path): (&'static str, Option<&PathBuf>)| Some((what, path?.canonicalize().ok()?));
+        let mut known: Vec<(&str, PathBuf)> = read.into_iter().filter_map(whole).collect();
+        for (option, path) in written {
+            let Some(path) = path.filter(|path| path.is_file() || !path.exists()) else { continue };
+            let whole = whole_path(&path);
+            let shown = path.display();
+            match known.iter().find(|(_, other)| *other == whole) {
+                None => known.push((option, whole)),
+                Some((other, _)) => {
+                    let what = match other.starts_with("--") {
+                        true => format!("{other} and {option} both go to {shown}: give one another file"),
+                        false => format!("{option} {shown}: is {other} that is read, expected another file"),
+                    };
+                    return Err(Failure::bad_input(what));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether the user wants no more than was asked for.
@@ -122,6 +157,13 @@ impl Outputs {
         }
         if self.summary { print(&report::summary(outcome)) } else { Ok(()) }
     }
+}
+
+/// The path without links, also of a file that is not there yet.
+fn whole_path(path: &Path) -> PathBuf {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = || Some(directory.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(beside).unwrap_or_else(|| path.to_owned())
 }
 
 impl Target {

@@ -132,7 +132,7 @@ impl Document {
         let message = message.trim().replace('`', "\"");
         let found = message.strip_prefix("invalid value: ").or_else(|| message.strip_prefix("invalid type: "));
         if let Some((found, expected)) = found.and_then(|rest| rest.rsplit_once(", expected ")) {
-            return self.expected(path, expected, found_value(found));
+            return self.expected(path, expected_value(expected), found_value(found));
         }
         if let Some((variant, expected)) =
             message.strip_prefix("unknown variant ").and_then(|rest| rest.rsplit_once(", expected "))
@@ -183,6 +183,20 @@ pub fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
         return Err(ConfigError::new(format!("{name}: longer than 256 MiB, expected {expected}")));
     }
     String::from_utf8(bytes).map_err(|_| ConfigError::new(format!("{name}: not a text file, expected {expected}")))
+}
+
+/// What serde expects, in the words of this file's readers.
+fn expected_value(expected: &str) -> &str {
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
+        "i64" => "a whole number",
+        "f64" => "a number",
+        "a string" | "string only" => "text in quotes",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    }
 }
 
 /// "string \"7 GB\"" → "\"7 GB\"", "integer \"7\"" → "7".
@@ -246,6 +260,8 @@ mod tests {
         );
         assert_eq!(error("levl = 1"), "unknown field \"levl\" in levl of a.toml, did you mean \"level\"?");
         assert_eq!(error("depth = 1"), "unknown field \"depth\", expected \"level\" or \"rows\" in depth of a.toml");
+        assert_eq!(error("level = 7"), "expected a table in level of a.toml; found 7");
+        assert_eq!(error("rows = 7"), "expected a list in rows of a.toml; found 7");
         assert_eq!(error("level = {}"), "missing field \"latency\" in level of a.toml");
         assert_eq!(error("level = "), "a.toml:1:9: not TOML: string values must be quoted, expected literal string");
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Summary;
+
 /// A kernel: fixed work on its own data.
 pub struct Kernel {
     /// Its name in files.
@@ -155,16 +157,17 @@ impl Speed {
         }
     }
 
-    /// The geometric mean of the kernels' slowdowns, never less with more ranks.
+    /// The median of the kernels' slowdowns, never less with more ranks. A mean would let one kernel that streams from memory,
+    /// which cores share, stand for code that does not.
     pub fn slowdown(&self) -> Vec<f64> {
         let ranks = self.slowdowns.iter().map(|(_, factors)| factors.len()).min().unwrap_or(0);
-        let mean = |index: usize| {
-            let logarithms: f64 = self.slowdowns.iter().map(|(_, factors)| factors[index].ln()).sum();
-            (logarithms / self.slowdowns.len() as f64).exp()
+        let median = |index: usize| {
+            let factors: Vec<f64> = self.slowdowns.iter().map(|(_, factors)| factors[index]).collect();
+            Summary::of(&factors).map_or(1.0, |summary| summary.median)
         };
         let mut factors = vec![1.0];
         for index in 1..ranks {
-            factors.push(mean(index).max(factors[index - 1]));
+            factors.push(median(index).max(factors[index - 1]));
         }
         factors
     }

@@ -70,7 +70,7 @@ impl Measured {
         let _ = writeln!(text, "memory_bandwidth = \"{:.2} GB/s\"", speed.memory / 1e9);
         comment(
             text,
-            "How much longer code takes with 1, 2, … ranks on a CMP: the mean of kernels within the cache and beyond it:",
+            "How much longer code takes with 1, 2, … ranks on a CMP: the median of kernels. The stencil is larger than most caches:",
         );
         for (name, factors) in &speed.slowdowns {
             let factors: Vec<String> = factors.iter().map(|factor| format!("{factor:.3}")).collect();

@@ -154,18 +154,20 @@ fn errors(validation: &Validation) -> String {
         row(group, &all);
     }
     // Where the machine was quiet, what is left is the model's.
-    let quiet = |point: &&ValidatedPoint| !point.given && point.runs > 1 && point.spread_percent() <= QUIET;
-    if validation.points.iter().any(|point| quiet(&point)) {
-        let of =
-            |model| ErrorSummary::over(validation.points.iter().filter(quiet).map(|point| point.error_percent(model)));
-        row(&format!("spread up to {QUIET}%"), &(0..validation.models.len()).map(of).collect::<Vec<_>>());
+    for most in [Some(QUIET), validation.limit.max_spread_percent].into_iter().flatten() {
+        let of = |model| validation.errors_where_quiet(model, most);
+        let all: Vec<ErrorSummary> = (0..validation.models.len()).map(of).collect();
+        if all[0].points > 0 {
+            row(&format!("spread up to {most}%"), &all);
+        }
     }
     row("all", &validation.models.iter().map(|errors| errors.all).collect::<Vec<_>>());
     let mut text = table.render();
     let limit = validation.limit;
     let verdict = if validation.passes() { "within" } else { "OVER" };
+    let judged = limit.max_spread_percent.map_or(String::new(), |most| format!(" where the spread is up to {most}%"));
     text.push_str(&format!(
-        "  {verdict} the limit of {} mean, {} at most\n",
+        "  {verdict} the limit of {} mean, {} at most{judged}\n",
         percent(limit.mean_percent),
         percent(limit.max_percent)
     ));
@@ -249,7 +251,7 @@ pub(super) mod tests {
             about: "what it shows".to_owned(),
             measured: map(&[("machine", "a machine"), ("date", "2020")]),
             provenance: BTreeMap::new(),
-            limit: Limit { mean_percent: 8.0, max_percent: 9.0 },
+            limit: Limit { mean_percent: 8.0, max_percent: 9.0, max_spread_percent: None },
             columns: vec!["kind".to_owned(), "ranks".to_owned()],
             plot: Some(Plot { x: "ranks".to_owned(), curves: vec!["kind".to_owned()], figures: vec![] }),
             models: vec![model("mcpsim", 0), model("bigsim", 1)],

@@ -14,8 +14,9 @@ use super::support::Ran;
 /// A build of mcpsim for an MPI library.
 pub struct HostMpi {
     pub name: &'static str,
-    launcher: &'static str,
-    is_open_mpi: bool,
+    pub compiler: &'static str,
+    pub launcher: &'static str,
+    pub is_open_mpi: bool,
     pub binary: PathBuf,
 }
 
@@ -50,7 +51,7 @@ impl HostMpi {
         }
         let version = limited(Command::new(launcher).arg("--version"));
         let is_open_mpi = ["Open MPI", "OpenRTE"].iter().any(|word| version.stdout.contains(word));
-        Some(Ok(HostMpi { name, launcher, is_open_mpi, binary: target.join("debug/mcpsim") }))
+        Some(Ok(HostMpi { name, compiler, launcher, is_open_mpi, binary: target.join("debug/mcpsim") }))
     }
 
     /// The launcher with so many processes of `binary`, in the project's directory.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use mcpsim::config::Document;
 use mcpsim::platform::{Level, LoadLaw, Platform};
@@ -101,5 +102,33 @@ fn what_a_measurement_cannot_do_is_told_once_before_it() {
         let alone = mpi.run(1, "measure -o here.toml");
         assert_eq!(alone.code, Some(2));
         assert!(alone.stderr.starts_with("error: mcpsim measure needs two ranks or more"), "{}", alone.stderr);
+    }
+}
+
+#[test]
+fn the_script_measures_a_machine_runs_programs_on_it_and_judges_their_predictions() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if cores < 2 || Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    for mpi in host_mpis() {
+        let directory = directory();
+        let launcher = if mpi.is_open_mpi { " --oversubscribe --bind-to none" } else { "" };
+        let mut command = Command::new("python3");
+        command.args(["validation/here/run.py", "--mpicc", mpi.compiler, "--ranks", "1,2", "--repeats", "1"]);
+        command.args(["--mpirun", &format!("{}{launcher}", mpi.launcher), "--only", "pi,pingpong", "--time", "100 ms"]);
+        command.arg("--mcpsim").arg(&mpi.binary).arg("--out").arg(directory.path().join("case"));
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let ran = limited(command.current_dir(env!("CARGO_MANIFEST_DIR")));
+        // Such a short measurement may be judged either way.
+        assert!(matches!(ran.code, Some(0 | 5)), "{}", told(mpi.name, &ran));
+        let results = fs::read_to_string(directory.path().join("case/results.csv")).unwrap();
+        let predicted: Vec<&str> = results.lines().filter(|row| row.contains(",predicted,mcpsim,")).collect();
+        let on = |ranks: &str| predicted.iter().filter(|row| row.contains("/pi.c") && row.contains(ranks)).count();
+        assert_eq!((predicted.len(), on("ranks=1\""), on("ranks=2\"")), (4, 2, 2), "{results}");
+        assert!(ran.stdout.contains("they never rewrite what they send"), "{}", told(mpi.name, &ran));
+        for file in ["platform.toml", "samples.csv", "measured.csv", "measured-latency.svg"] {
+            assert!(directory.path().join("case").join(file).is_file(), "{file}");
+        }
     }
 }

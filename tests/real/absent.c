@@ -1,6 +1,7 @@
-/* Calls what mcpsim does not simulate: a file, or processes that come later. */
+/* Calls what mcpsim does not simulate: a file, processes that come later, or another program in place of this one. */
 #include <mpi.h>
 #include <string.h>
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -8,6 +9,8 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "file") == 0) {
         MPI_File file;
         MPI_File_open(MPI_COMM_SELF, "nowhere", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    } else if (argc == 2 && strcmp(argv[1], "exec") == 0) {
+        execl("/bin/echo", "echo", "another program", NULL);
     } else if (argc == 2) {
         MPI_Comm other;
         MPI_Comm_spawn("other", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other, MPI_ERRCODES_IGNORE);

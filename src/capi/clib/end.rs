@@ -10,6 +10,7 @@ use super::super::process::{Process, current};
 use super::super::program::{end, leave};
 use super::super::{crash, job};
 use super::{Known, error, signals};
+use crate::rank::FailureKind;
 
 pub const FUNCTIONS: &[Known] = &[
     ("exit", Function(exit as *const ())),
@@ -25,6 +26,15 @@ pub const FUNCTIONS: &[Known] = &[
     ("fork", Function(no_fork as *const ())),
     ("vfork", Function(no_fork as *const ())),
     ("daemon", Function(no_fork as *const ())),
+    ("execl", Function(no_exec as *const ())),
+    ("execle", Function(no_exec as *const ())),
+    ("execlp", Function(no_exec as *const ())),
+    ("execv", Function(no_exec as *const ())),
+    ("execve", Function(no_exec as *const ())),
+    ("execveat", Function(no_exec as *const ())),
+    ("execvp", Function(no_exec as *const ())),
+    ("execvpe", Function(no_exec as *const ())),
+    ("fexecve", Function(no_exec as *const ())),
 ];
 
 /// What `quick_exit` calls, the last first. `__cxa_at_quick_exit` has no argument for it either.
@@ -107,6 +117,13 @@ fn leave_thread() {
         let last = end(p, 0);
         p.call_done(last);
     }
+}
+
+/// Another program in place of this one would be one in place of the simulator with all its ranks.
+unsafe extern "C" fn no_exec() -> c_int {
+    let p = rank("a function of the exec family");
+    let what = "the program would put another in its place: expected posix_spawn, popen or system";
+    p.fail_at("exec".to_owned(), FailureKind::Error, what.to_owned())
 }
 
 /// A copy of the process would be one of the simulator with all its ranks.

@@ -41,7 +41,7 @@ pub const FUNCTIONS: &[Known] = &[
 
 const SECOND: u64 = 1_000_000_000;
 /// The time of day at which every run begins, ns since 1970: the start of the year 2000.
-const EPOCH: u64 = 946_684_800 * SECOND;
+pub(super) const EPOCH: u64 = 946_684_800 * SECOND;
 
 /// Virtual time since the start, ns.
 fn since_start() -> u64 {
@@ -67,7 +67,7 @@ fn time_of_day() -> u64 {
     EPOCH + since_start()
 }
 
-fn timespec(ns: u64) -> libc::timespec {
+pub(super) fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / SECOND) as libc::time_t, tv_nsec: (ns % SECOND) as c_long }
 }
 
@@ -76,7 +76,7 @@ fn timeval(ns: u64) -> libc::timeval {
 }
 
 /// What a clock shows, ns; none if there is no such clock.
-fn read(clock: libc::clockid_t) -> Option<u64> {
+pub(super) fn read(clock: libc::clockid_t) -> Option<u64> {
     match clock {
         libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => Some(time_of_day()),
         libc::CLOCK_MONOTONIC | libc::CLOCK_MONOTONIC_RAW | libc::CLOCK_MONOTONIC_COARSE | libc::CLOCK_BOOTTIME => {
@@ -187,13 +187,13 @@ unsafe extern "C" fn omp_get_wtick() -> c_double {
 }
 
 /// A length of time as C has it; none if it cannot be one.
-fn length(time: libc::timespec) -> Option<Duration> {
+pub(super) fn length(time: libc::timespec) -> Option<Duration> {
     let ns = u32::try_from(time.tv_nsec).ok().filter(|&ns| u64::from(ns) < SECOND)?;
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, ns))
 }
 
 /// Lets virtual time pass.
-fn pass(time: Duration) {
+pub(super) fn pass(time: Duration) {
     /// What no run's time holds.
     const FOREVER: SimSpan = SimSpan::from_ps(u64::MAX);
     match current() {

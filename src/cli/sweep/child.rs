@@ -125,11 +125,22 @@ fn start(
     if running.cancelled() {
         return Err(Failure { exit: Exit::Interrupted, text: "interrupted".to_owned() });
     }
-    // A program may end with a code of its own and still have been predicted.
-    match written.is_file() {
-        true => Ok(()),
-        false => Err(Failure { exit: Exit::ProgramFailed, text: reason(&said, status.code()) }),
+    if status.success() && written.is_file() {
+        return Ok(());
     }
+    // What was predicted of a program that says that it failed is no result, and not to be replayed.
+    let text = match std::fs::remove_file(written) {
+        Ok(()) => ended(&said, status.code()),
+        Err(_) => reason(&said, status.code()),
+    };
+    Err(Failure { exit: Exit::ProgramFailed, text })
+}
+
+/// How a program that was predicted ended, with the last that it said.
+fn ended(said: &str, code: Option<i32>) -> String {
+    let code = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    format!("the program ended {code}{}", last.map_or(String::new(), |last| format!(": {last}")))
 }
 
 /// What mcpsim said of the failure: from its last "error: " on.

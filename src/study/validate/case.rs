@@ -102,6 +102,10 @@ pub struct Limit {
     pub mean_percent: f64,
     /// Of the greatest.
     pub max_percent: f64,
+    /// Of points that several runs lie farther from than this, in percent of the median, nothing is demanded: no prediction can
+    /// be nearer to them than they are to each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_spread_percent: Option<f64>,
 }
 
 /// What a figure shows.
@@ -199,7 +203,10 @@ impl Case {
             }
         }
         let limit = form.limit;
-        for (key, percent) in [("mean_percent", limit.mean_percent), ("max_percent", limit.max_percent)] {
+        let spread = limit.max_spread_percent.unwrap_or(1.0);
+        for (key, percent) in
+            [("mean_percent", limit.mean_percent), ("max_percent", limit.max_percent), ("max_spread_percent", spread)]
+        {
             if !(percent.is_finite() && percent > 0.0) {
                 return Err(document.expected(&format!("limit.{key}"), "a number above zero", percent));
             }

@@ -124,8 +124,19 @@ impl ValidatedPoint {
 impl Validation {
     /// Whether mcpsim's own model keeps to the limit.
     pub fn passes(&self) -> bool {
-        let all = self.models[0].all;
-        all.points > 0 && all.mean_percent <= self.limit.mean_percent && all.max_percent <= self.limit.max_percent
+        let judged = match self.limit.max_spread_percent {
+            None => self.models[0].all,
+            Some(most) => self.errors_where_quiet(0, most),
+        };
+        judged.points > 0
+            && judged.mean_percent <= self.limit.mean_percent
+            && judged.max_percent <= self.limit.max_percent
+    }
+
+    /// The errors of a model over predicted points of several runs that lie up to `most` percent from their median.
+    pub fn errors_where_quiet(&self, model: usize, most: f64) -> ErrorSummary {
+        let quiet = |point: &&ValidatedPoint| !point.given && point.runs > 1 && point.spread_percent() <= most;
+        ErrorSummary::over(self.points.iter().filter(quiet).map(|point| point.error_percent(model)))
     }
 }
 
@@ -153,5 +164,46 @@ mod tests {
         };
         assert_eq!((point.error_percent(0), point.error_percent(1)), (25.0, -50.0));
         assert!((point.spread_percent() - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_is_demanded_of_points_whose_runs_lie_too_far_apart() {
+        let point = |error: f64, spread: f64, given| ValidatedPoint {
+            values: BTreeMap::new(),
+            given,
+            measured_s: 1.0,
+            measured_min_s: 1.0,
+            measured_max_s: 1.0 + spread,
+            runs: 2,
+            predicted_s: vec![1.0 + error],
+        };
+        let points = vec![point(0.02, 0.0, false), point(0.5, 0.3, false), point(0.7, 0.0, true)];
+        let errors = points.iter().filter(|point| !point.given).map(|point| point.error_percent(0));
+        let models = vec![ModelErrors {
+            model: "mcpsim".into(),
+            calibrated: vec![],
+            all: ErrorSummary::over(errors),
+            groups: BTreeMap::new(),
+        }];
+        let mut validation = Validation {
+            mcpsim: String::new(),
+            case: String::new(),
+            about: String::new(),
+            measured: BTreeMap::new(),
+            provenance: BTreeMap::new(),
+            limit: Limit { mean_percent: 3.0, max_percent: 3.0, max_spread_percent: None },
+            columns: vec![],
+            plot: None,
+            models,
+            points,
+            left_out: BTreeMap::new(),
+        };
+        // All; those whose runs lie near; none, which is no success.
+        for (most, passes) in [(None, false), (Some(50.0), false), (Some(10.0), true)] {
+            validation.limit.max_spread_percent = most;
+            assert_eq!(validation.passes(), passes, "{most:?}");
+        }
+        validation.points.remove(0);
+        assert!(!validation.passes());
     }
 }
