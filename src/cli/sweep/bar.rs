@@ -9,8 +9,9 @@ use crate::report::count;
 const PERIOD: Duration = Duration::from_millis(100);
 /// The bar's width in columns.
 const WIDTH: usize = 24;
-/// Where there is no terminal, so many lines are written at most.
+/// Where there is no terminal, so many lines are written at most, and none before this.
 const LINES: usize = 10;
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A sweep's progress; dropping this erases the bar.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl Bar {
         let text = || line(self.ended, self.points, self.failed, self.started.elapsed());
         match self.shown {
             Shown::No => {}
-            Shown::Lines if next => _ = writeln!(std::io::stderr(), "{}", text()),
+            Shown::Lines if next && self.started.elapsed() >= PATIENCE => _ = writeln!(std::io::stderr(), "{}", text()),
             Shown::Lines => {}
             Shown::Terminal if self.drawn.is_some_and(|drawn| drawn.elapsed() < PERIOD) => {}
             Shown::Terminal => {
