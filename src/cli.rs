@@ -116,7 +116,13 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
 fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     match cc::request(language, arguments)? {
         Request::Show(text) => output::print(&text).map(|()| 0),
-        Request::Run(compiler) => Ok(u8::try_from(cc::run(compiler)?).unwrap_or(u8::MAX)),
+        Request::Run(compiler, hint) => {
+            let code = cc::run(compiler)?;
+            if let Some(hint) = hint.filter(|_| code != 0) {
+                let _ = writeln!(std::io::stderr(), "mcpsim: {hint}");
+            }
+            Ok(u8::try_from(code).unwrap_or(u8::MAX))
+        }
     }
 }
 

@@ -135,6 +135,22 @@ fn main_may_stand_in_an_archive() {
 }
 
 #[test]
+fn parts_that_cannot_be_linked_are_explained() {
+    let directory = files(&[
+        ("a.c", "int say(void); int main(void) { return say(); }"),
+        ("b.c", "#include <stdio.h>\nint say(void) { return fputs(\"hi\", stderr); }"),
+    ]);
+    let other = Command::new("cc").current_dir(&directory).args(["-fno-pic", "-c", "b.c"]).status();
+    assert!(other.expect("cc").success());
+    for (line, hint) in [("cc a.c b.o", true), ("cc a.c", false), ("cc -c nowhere.c", false)] {
+        let ran = compile(directory.path(), line);
+        let said =
+            ran.stderr.contains("mcpsim: programs are linked as shared objects: parts that another compiler made");
+        assert!(ran.code != Some(0) && said == hint, "{line}\n{}", ran.stderr);
+    }
+}
+
+#[test]
 fn what_is_missing_is_missed_by_the_linker() {
     let directory = files(&[
         ("a.c", "int nothing(void);\nint main(void) { return nothing(); }\n"),

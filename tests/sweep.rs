@@ -167,6 +167,10 @@ fn what_is_wrong_with_all_points_ends_the_sweep_before_it_begins() {
         ("--vary n=1 app.toml", format!("--vary n=1: {expected}; found \"n\"")),
         ("--vary app.n=1 app.toml", "at app.n=1: --set app.n=1: app.toml has no parameter \"n\", expected".to_owned()),
         ("--vary app.work=1 --set app.work=2 app.toml", "app.work both varies and is set: leave out one".to_owned()),
+        (
+            "--vary app.program.arguments=[4];[5] app.toml -- 6",
+            "app.program.arguments both varies and is set: leave out one".to_owned(),
+        ),
         ("--vary run.seed=1,2 --repeats 3 app.toml", "run.seed varies twice: give one list of its values".to_owned()),
         ("--json x --vary app.work=1 app.toml", "--json is an option of a single run, not of sweep".to_owned()),
         ("--workers 2 --vary app.work=1 app.toml", "--workers is an option of a single run, not of sweep".to_owned()),

@@ -71,8 +71,8 @@ impl std::error::Error for CcError {}
 pub enum Request {
     /// To print this text.
     Show(String),
-    /// To run the compiler so.
-    Run(Command),
+    /// To run the compiler so; and what to say if it fails.
+    Run(Command, Option<&'static str>),
 }
 
 /// Understands the arguments of the wrapper, and has what they need made.

@@ -139,6 +139,10 @@ static void created(void)
             OK(MPI_Comm_create_group(MPI_COMM_WORLD, odd, 42, &made));
             works(made);
             freed(&made);
+        } else {
+            /* Others need not call; who does gets nothing. */
+            OK(MPI_Comm_create_group(MPI_COMM_WORLD, odd, 42, &made));
+            CHECK(made == MPI_COMM_NULL);
         }
         OK(MPI_Group_free(&odd));
     }

@@ -144,8 +144,13 @@ fn create_group(p: &Process, comm: Handle, group: Handle, tag: c_int, newcomm: *
     subset(&group, &comm)?;
     let tag = message_tag(tag, &comm)?;
     let Some(rank) = group.member(p.rank) else {
-        let what = format!("the calling rank is not in the group of {}: expected its members only", group.size());
-        return Err(MpiError::new(abi::MPI_ERR_GROUP, what).on_comm(comm.handle));
+        // Only members have to call; as in MPI libraries, others get nothing.
+        let alone = crate::mpi::Comm::new(comm.local.id(), 0, Group::of(vec![p.rank]));
+        return Ok(Plan::code(&Rc::new(Comm::intra(comm.handle, alone)), move |_, _| {
+            // SAFETY: the program's result.
+            unsafe { *newcomm = abi::MPI_COMM_NULL };
+            Ok(())
+        }));
     };
     let members = Rc::new(Comm::intra(comm.handle, crate::mpi::Comm::new(comm.local.id(), rank, group.clone())));
     let within = members.clone();

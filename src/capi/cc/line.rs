@@ -29,7 +29,21 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Requ
             arguments.iter().filter(|argument| Question::of(argument).is_none()).cloned().collect();
         return Ok(Request::Show(question.answer(language, &rest)?));
     }
-    Ok(Request::Run(command(&words(language, arguments)?)))
+    let words = words(language, arguments)?;
+    let hint = links_others(arguments, &words).then_some(HINT);
+    Ok(Request::Run(command(&words), hint))
+}
+
+/// What to say if a program with parts of others cannot be linked.
+const HINT: &str = "programs are linked as shared objects: parts that another compiler made need -fPIC";
+
+/// Whether a program is linked of more than what these words compile.
+fn links_others(arguments: &[OsString], words: &[OsString]) -> bool {
+    let part = |argument: &OsString| {
+        let bytes = argument.as_bytes();
+        bytes.starts_with(b"-L") || [&b".o"[..], b".a", b".so", b".lo"].iter().any(|end| bytes.ends_with(end))
+    };
+    words.iter().any(|word| word == SHAPE[0]) && arguments.iter().any(part)
 }
 
 /// The compiler and all its arguments.

@@ -156,7 +156,7 @@ impl ProgramFile {
         arguments.extend(files.iter().map(OsString::from));
         arguments.extend(libraries.iter().map(OsString::from));
         arguments.extend(["-o".into(), path.clone().into()]);
-        let Request::Run(mut compiler) = request(language, &arguments)? else { return Err(self.no_program()) };
+        let Request::Run(mut compiler, _) = request(language, &arguments)? else { return Err(self.no_program()) };
         if arguments::read(&arguments).step != Step::Program {
             return Err(self.no_program());
         }

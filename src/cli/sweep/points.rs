@@ -321,7 +321,8 @@ fn refuse_both(plan: &Plan, set: &[Override], run: &RunArgs) -> Result<(), Failu
     let columns: Vec<String> = plan.columns().iter().map(|key| shape(key)).collect();
     let typed = run.set.iter().filter_map(|text| text.split_once('=')).map(|(key, _)| key.trim().to_owned());
     let set = set.iter().map(|over| over.key.join("."));
-    for key in set.chain(typed) {
+    let arguments = (!run.arguments.is_empty()).then(|| "app.program.arguments".to_owned());
+    for key in set.chain(typed).chain(arguments) {
         if columns.contains(&shape(&key)) {
             return Err(Failure::bad_input(format!("{key} both varies and is set: leave out one")));
         }
