@@ -26,6 +26,7 @@ mod job;
 mod leaks;
 pub mod op;
 mod payloads;
+mod polling;
 mod process;
 mod program;
 mod request;

@@ -368,3 +368,58 @@ fn a_program_that_is_run_directly_is_one_rank_and_says_only_what_it_prints() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("MCPSIM_NCT"), "{}", ran.stderr);
 }
+
+/// What rank 0 says of its polls.
+fn polled(program: &Path, options: &str, arguments: &str) -> (f64, String, u32, String) {
+    let ran = run(program, &format!("--nct 4,1,1 --compute skip {options}"), arguments);
+    assert_eq!(ran.code, Some(0), "{arguments}: {}", ran.stderr);
+    let [time, found, turns] = ran.stdout.trim().split(", ").collect::<Vec<_>>()[..] else { panic!("{}", ran.stdout) };
+    let number = |text: &str| text.split(' ').next().unwrap().to_owned();
+    (number(time).parse().unwrap(), found.to_owned(), number(turns).parse().unwrap(), ran.stderr)
+}
+
+#[test]
+fn a_program_that_counts_its_polls_pays_for_each_and_one_that_waits_makes_few() {
+    let Some(program) = program("polls.c", "-O2") else { return };
+    for how in ["test", "testall", "testany", "testsome", "iprobe", "improbe", "win"] {
+        // A poll costs 100 ns.
+        for count in [10, 300, 5000] {
+            let (time, found, ..) = polled(&program, "", &format!("{how} count {count}"));
+            assert_eq!((time, &*found), (f64::from(count) / 10.0, "nothing"), "{how} {count}");
+        }
+        let (time, found, turns, _) = polled(&program, "", &format!("{how} spin"));
+        assert_eq!(found, "found");
+        assert!((1e6..1e6 + 10.0).contains(&time) && turns < 1000, "{how}: {time} us, {turns} turns");
+    }
+}
+
+#[test]
+fn a_program_that_counts_its_polls_out_of_sight_is_no_deadlock_and_is_told_of() {
+    let Some(program) = program("polls.c", "-O0") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = command(directory.path());
+    command.args(["--nct", "4,1,1", "--compute", "skip"]).arg(&program).args(["test", "heap", "1000"]);
+    let ran = finish(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("nothing, 1000 turns"), "{}", ran.stdout);
+    let note = ran.stderr.lines().find(|line| line.starts_with("note: rank 0 polled in vain for 107.4 s"));
+    assert!(note.is_some_and(|note| note.contains("as did 3 others")), "{}", ran.stderr);
+}
+
+#[test]
+fn ranks_that_call_mpi_in_parallel_regions_keep_their_teams_and_settings() {
+    let Some(program) = program("openmp.c", "-O1 -fopenmp") else { return };
+    for (how, threads, workers) in
+        ["master", "settings", "critical", "ordered"].into_iter().flat_map(|how| [1, 2, 3].map(|n| (how, n, n.min(2))))
+    {
+        let mut command = command(workshop().unwrap());
+        let options = format!("--quiet --nct 4,1,1 --compute skip --workers {workers}");
+        command.env("OMP_NUM_THREADS", threads.to_string()).args(options.split_whitespace());
+        let ran = finish(command.arg(&program).arg(how).output().unwrap());
+        let told = format!("{how}, {threads} threads: {}{}", ran.stdout, ran.stderr);
+        assert_eq!((ran.code, ran.stdout.matches(" ok\n").count()), (Some(0), 4), "{told}");
+    }
+    let ran = run(&program, "--nct 4,1,1 --compute skip", "abort");
+    assert_eq!(ran.code, Some(9), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: rank 3 called MPI_Abort with code 9"), "{}", ran.stderr);
+}

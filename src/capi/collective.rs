@@ -113,7 +113,7 @@ impl Plan {
     /// # Errors
     /// The collective's.
     pub fn block(self, p: &Process) -> MpiResult {
-        p.polls.set(0);
+        p.no_poll();
         let sequence = self.comm().next_sequence();
         p.call_done(Call::Enter(p.function.get()));
         let result = self.carry_out(p, sequence);

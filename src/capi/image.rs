@@ -16,6 +16,7 @@ mod loaded;
 mod locate;
 pub mod note;
 mod parts;
+mod runtime;
 mod tls;
 mod versions;
 
@@ -31,10 +32,12 @@ pub use instance::Instance;
 pub use library::STUB;
 pub use loaded::place_at_once;
 pub use note::{Kind, is_program};
+pub use runtime::Kept;
 pub use tls::{InstanceId, main_instance, set_main};
 
 use library::Source;
 use parts::Parts;
+use runtime::Runtime;
 
 /// Where undefined symbols of a program come from before the system's libraries are asked.
 pub trait Host: Sync {
@@ -52,6 +55,7 @@ pub trait Host: Sync {
 pub struct Image {
     path: PathBuf,
     parts: Arc<Parts>,
+    runtime: Option<Runtime>,
 }
 
 impl Image {
@@ -63,7 +67,12 @@ impl Image {
     /// It is no program of `mcpsim cc`, or is damaged; a library or symbol is missing; it needs what the loader does not do.
     pub fn open(path: &Path, host: &dyn Host) -> Result<Image, ImageError> {
         let parts = Parts::new(Source::read(path)?, host)?;
-        Ok(Image { path: path.to_owned(), parts: Arc::new(parts) })
+        Ok(Image { path: path.to_owned(), parts: Arc::new(parts), runtime: Runtime::find() })
+    }
+
+    /// What the OpenMP runtime is to keep of a new rank, where there is one.
+    pub fn runtime(&self) -> Option<Kept> {
+        self.runtime.map(Kept::new)
     }
 
     /// A new instance. `data` gives the address of each variable that [`Host::owned`] has claimed.

@@ -125,6 +125,8 @@ pub struct Endings {
     pub leaks: Vec<(Rank, String)>,
     /// Ranks that ended between MPI_Init and MPI_Finalize.
     pub unfinalised: Vec<Rank>,
+    /// Ranks that idled so long in vain and then went on by themselves.
+    pub in_vain: Vec<(Rank, SimSpan)>,
 }
 
 impl Endings {
@@ -135,10 +137,12 @@ impl Endings {
             all.codes.extend(part.codes);
             all.leaks.extend(part.leaks);
             all.unfinalised.extend(part.unfinalised);
+            all.in_vain.extend(part.in_vain);
         }
         all.codes.sort_unstable();
         all.leaks.sort_unstable();
         all.unfinalised.sort_unstable();
+        all.in_vain.sort_unstable();
         all
     }
 }
@@ -220,6 +224,11 @@ impl Job {
     /// A rank has not freed `what`.
     pub fn leaked(&self, rank: Rank, what: String) {
         self.endings.lock().expect("nothing panics with this lock held").leaks.push((rank, what));
+    }
+
+    /// A rank has idled for `time` in all without a change, and then gone on.
+    pub fn idled_in_vain(&self, rank: Rank, time: SimSpan) {
+        self.endings.lock().expect("nothing panics with this lock held").in_vain.push((rank, time));
     }
 
     /// What is known of ranks after their end, in order of ranks.

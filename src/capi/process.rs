@@ -16,9 +16,10 @@ use super::crash::{self, Ground};
 use super::error::{MpiError, MpiResult};
 use super::handler::Errors;
 use super::handles::{Kind, Table};
-use super::image::{self, Instance, InstanceId};
+use super::image::{self, Instance, InstanceId, Kept};
 use super::info::Info;
 use super::job::{ComputeMode, Job, MOST_COMMS, fatal};
+use super::polling::Polls;
 use super::request::Request;
 use super::timer::Timer;
 use super::types::Types;
@@ -59,12 +60,12 @@ pub struct Process {
     /// The communicator that it was given, where that is not MPI_COMM_WORLD: whose errors are its errors.
     pub given: Cell<Option<Handle>>,
     /// Polls that failed one after another, with no other call in between.
-    pub polls: Cell<u32>,
+    pub(super) polls: Cell<Polls>,
     pub stage: Cell<Stage>,
     /// Time that code has taken and that is still to be charged, besides the timer's.
     charged: Cell<SimSpan>,
     /// What the local execution block before the last call cost.
-    block: Cell<SimSpan>,
+    pub(super) block: Cell<SimSpan>,
     pub timer: Timer,
     /// Communicators and windows that this rank has given numbers.
     numbered: Cell<u32>,
@@ -74,6 +75,8 @@ pub struct Process {
 
     /// The program's code and data; absent before the start.
     pub instance: RefCell<Option<Instance>>,
+    /// What the OpenMP runtime keeps of the rank, if the program has one.
+    pub runtime: Option<Kept>,
     /// The rank's variables of the C library.
     pub variables: Variables,
     pub itself: Rc<Comm>,
@@ -94,6 +97,8 @@ pub struct Process {
     pub makers: RefCell<HashMap<Handle, String>>,
     /// Where the code runs that runs now.
     pub ground: RefCell<Option<Ground>>,
+    /// How long it has idled without a change and then gone on by itself.
+    pub in_vain: Cell<SimSpan>,
     /// Set once the rank has crashed.
     pub crashing: Cell<bool>,
     /// Where the MPI function that is running is; all zero outside of one.
@@ -102,12 +107,6 @@ pub struct Process {
     pub computed: Cell<SimSpan>,
 }
 
-/// Failed polls in a row after which a rank is taken to do nothing else.
-const POLLS_BEFORE_IDLE: u32 = 16;
-/// As many polls later, idling takes twice as long: programs may look a hundred times for messages before they go on.
-const POLLS_A_DOUBLING: u32 = 8;
-/// The longest idling is 2^40 polls: a day.
-const LONGEST_IDLE: u32 = 40;
 /// What looking at a clock takes where code is not measured.
 const CLOCK_COST: SimSpan = SimSpan::from_ns(20);
 
@@ -177,7 +176,7 @@ impl Process {
             charged: Cell::new(SimSpan::ZERO),
             function: Cell::new(""),
             given: Cell::new(None),
-            polls: Cell::new(0),
+            polls: Cell::default(),
             block: Cell::new(SimSpan::ZERO),
             instance: RefCell::default(),
             instance_id: Cell::new(None),
@@ -200,6 +199,8 @@ impl Process {
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             makers: RefCell::default(),
             ground: RefCell::default(),
+            runtime: job.image.runtime(),
+            in_vain: Cell::default(),
             crashing: Cell::new(false),
             here: Cell::new([0; 3]),
             computed: Cell::new(SimSpan::ZERO),
@@ -328,25 +329,6 @@ impl Process {
         self.computed.get() + self.block_so_far()
     }
 
-    /// A poll begins: how many failed before it, one right after another. A rank that does nothing but poll lets the time
-    /// up to the next change pass at once, at most as long as it has polled already.
-    pub fn before_poll(&self) -> u32 {
-        let polls = self.polls.get();
-        if polls >= POLLS_BEFORE_IDLE {
-            let doublings = ((polls - POLLS_BEFORE_IDLE) / POLLS_A_DOUBLING).min(LONGEST_IDLE);
-            let longest = self.job.platform.core.poll * (1 << doublings);
-            self.call_done(Call::Idle(longest));
-        }
-        polls
-    }
-
-    /// The poll has ended.
-    pub fn after_poll(&self, polls: u32, found: bool) {
-        // Code of some length between polls is work, and not to be skipped over.
-        let busy = self.block.get() > self.job.platform.core.poll * 10;
-        self.polls.set(if found || busy { 0 } else { polls + 1 });
-    }
-
     /// A poll for what only the rank itself can bring about.
     pub fn failed_poll(&self) {
         self.charge(self.job.platform.core.poll);
@@ -356,6 +338,14 @@ impl Process {
     pub fn look_at_clock(&self) {
         if self.job.options.compute != ComputeMode::Measure {
             self.charge(CLOCK_COST);
+        }
+    }
+
+    /// The rank's code begins to run on this thread, or stops: what libraries keep of the thread is exchanged.
+    #[inline(always)]
+    pub fn swap_runtime(&self) {
+        if let Some(kept) = &self.runtime {
+            kept.swap();
         }
     }
 

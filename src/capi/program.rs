@@ -67,6 +67,10 @@ impl Drop for RealProgram {
     /// What was printed and not passed on is shown however the rank ended.
     fn drop(&mut self) {
         clib::close_streams(&self.process);
+        if self.fiber.is_some() && self.process.runtime.is_some() {
+            // Threads of the rank may still run its code.
+            std::mem::forget(self.process.instance.take());
+        }
     }
 }
 
@@ -85,7 +89,9 @@ impl RealProgram {
         crash::ready();
         let fiber = self.fiber.as_mut().expect("a rank that has ended is asked for nothing");
         run_as(&self.process);
+        self.process.swap_runtime();
         let call = resume(fiber);
+        self.process.swap_runtime();
         run_as_nobody();
         let call = call?;
         if let Call::Finish | Call::Fail(_) = call {
@@ -190,6 +196,14 @@ pub fn end(p: &Process, code: c_int) -> Call {
 /// The end of a rank without functions that the program wants called before.
 pub fn leave(p: &Process, code: c_int) -> Call {
     clib::flush(p);
+    if let Some(kept) = &p.runtime
+        && !kept.end_threads()
+    {
+        std::mem::forget(p.instance.take());
+    }
+    if p.in_vain.get() > SimSpan::ZERO {
+        p.job.idled_in_vain(p.rank, p.in_vain.get());
+    }
     let code = code & 0xff;
     if code != 0 && p.stage.get() == Stage::Initialised {
         let place = p.position().map_or(String::new(), |place| format!("after {place}"));

@@ -30,6 +30,9 @@ impl Registers {
         Registers(registers)
     }
 
+    /// The number of the frame pointer.
+    pub const FRAME: usize = RBP;
+
     /// The stack pointer.
     pub fn stack(&self) -> usize {
         self.0[RSP]
@@ -134,7 +137,12 @@ impl UnwindContextStorage<usize> for InPlace {
     type Stack = [UnwindTableRow<usize, Self>; 4];
 }
 
-fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, code: Code) -> Option<usize> {
+/// Looks at what call frame information says of the code at `at`, with the first address of its function.
+fn with_row<T>(
+    at: usize,
+    code: Code,
+    look: impl FnOnce(&UnwindTableRow<usize, InPlace>, usize) -> Option<T>,
+) -> Option<T> {
     let slice = |from: usize| {
         // SAFETY: the module is mapped from its start to its end, and stays while its code runs.
         let bytes = unsafe { std::slice::from_raw_parts(from as *const u8, code.end.checked_sub(from)?) };
@@ -150,29 +158,56 @@ fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, cod
     let entry = table.fde_for_address(&section, &bases, at as u64, EhFrame::cie_from_offset).ok()?;
     let mut context = UnwindContext::<usize, InPlace>::new_in();
     let row = entry.unwind_info_for_address(&section, &bases, &mut context, at as u64).ok()?;
+    look(row, usize::try_from(entry.initial_address()).ok()?)
+}
+
+/// Where the frame of the caller begins.
+fn end_of_frame(registers: &Registers, row: &UnwindTableRow<usize, InPlace>) -> Option<usize> {
     let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
-    let cfa = registers.0.get(usize::from(register.0))?.wrapping_add_signed(offset as isize);
-    let mut caller = *registers;
-    caller.0[RSP] = cfa;
-    for &(register, ref rule) in row.registers() {
-        let Some(value) = caller.0.get_mut(usize::from(register.0)) else { continue };
-        match *rule {
-            RegisterRule::Undefined if usize::from(register.0) == RIP => *value = 0,
-            RegisterRule::Offset(offset) => *value = read(stack, cfa.wrapping_add_signed(offset as isize))?,
-            RegisterRule::ValOffset(offset) => *value = cfa.wrapping_add_signed(offset as isize),
-            RegisterRule::Register(other) => *value = *registers.0.get(usize::from(other.0))?,
-            _ => {}
+    Some(registers.0.get(usize::from(register.0))?.wrapping_add_signed(offset as isize))
+}
+
+fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, code: Code) -> Option<usize> {
+    with_row(at, code, |row, function| {
+        let cfa = end_of_frame(registers, row)?;
+        let mut caller = *registers;
+        caller.0[RSP] = cfa;
+        for &(register, ref rule) in row.registers() {
+            let Some(value) = caller.0.get_mut(usize::from(register.0)) else { continue };
+            match *rule {
+                RegisterRule::Undefined if usize::from(register.0) == RIP => *value = 0,
+                RegisterRule::Offset(offset) => *value = read(stack, cfa.wrapping_add_signed(offset as isize))?,
+                RegisterRule::ValOffset(offset) => *value = cfa.wrapping_add_signed(offset as isize),
+                RegisterRule::Register(other) => *value = *registers.0.get(usize::from(other.0))?,
+                _ => {}
+            }
         }
-    }
-    if cfa <= registers.0[RSP] && caller.0[RIP] == registers.0[RIP] {
-        return None;
-    }
-    *registers = caller;
-    usize::try_from(entry.initial_address()).ok()
+        if cfa <= registers.0[RSP] && caller.0[RIP] == registers.0[RIP] {
+            return None;
+        }
+        *registers = caller;
+        Some(function)
+    })
+}
+
+/// Where the function at `registers` keeps what is its caller's: the end of its own frame, and of each register by its number the
+/// place where it is.
+pub fn kept_registers(registers: &Registers) -> Option<(usize, [Option<usize>; REGISTERS])> {
+    with_row(registers.pc(), image::code(registers.pc())?, |row, _| {
+        let cfa = end_of_frame(registers, row)?;
+        let mut kept = [None; REGISTERS];
+        for &(register, ref rule) in row.registers() {
+            if let (Some(place), RegisterRule::Offset(offset)) = (kept.get_mut(usize::from(register.0)), rule) {
+                *place = Some(cfa.wrapping_add_signed(*offset as isize));
+            }
+        }
+        Some((cfa, kept))
+    })
 }
 
 /// The word at `address` of the stack.
-fn read(stack: &Range<usize>, address: usize) -> Option<usize> {
+#[inline]
+pub fn read(stack: &Range<usize>, address: usize) -> Option<usize> {
     let inside = stack.contains(&address) && stack.end - address >= size_of::<usize>();
     // SAFETY: the stack is mapped; what is there is a number, whatever it means.
     inside.then(|| unsafe { (address as *const usize).read_unaligned() })

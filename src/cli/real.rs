@@ -96,6 +96,15 @@ pub(super) fn simulate(
             ranks => format!("{ranks} ranks ended without MPI_Finalize, rank {first} first"),
         });
     }
+    if let Some(&(rank, time)) = endings.in_vain.iter().max_by_key(|(rank, time)| (time, std::cmp::Reverse(*rank))) {
+        let others = match endings.in_vain.len() {
+            1 => String::new(),
+            ranks => format!(", as did {} others for no longer", ranks - 1),
+        };
+        notes.push(format!(
+            "rank {rank} polled in vain for {time} and went on by itself{others}: the prediction may be too long by that"
+        ));
+    }
     notes.extend(endings.leaks.iter().map(|(rank, what)| format!("rank {rank} has not freed {what}")));
     Ok(Some(Ran { recorded, exit, notes }))
 }

@@ -193,8 +193,9 @@ fn write_failure(f: &mut fmt::Formatter<'_>, rank: Rank, clock: SimTime, error: 
         }
     }
     let before_details = if matches!(kind, FailureKind::Crashed { .. }) { "\n" } else { ": " };
+    let told = matches!(kind, FailureKind::Aborted { .. }) && place == "MPI_Abort";
     for (between, text) in [(": ", place), (before_details, what)] {
-        if !text.is_empty() {
+        if !text.is_empty() && !told {
             write!(f, "{between}{text}")?;
         }
     }

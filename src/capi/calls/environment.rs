@@ -47,7 +47,7 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Abort(p; _comm: Handle, errorcode: c_int) {
-        p.fail(FailureKind::Aborted { code: errorcode }, "MPI_Abort".to_owned())
+        p.fail(FailureKind::Aborted { code: errorcode }, String::new())
     }
     fn MPI_Query_thread(_p; provided: *mut c_int) {
         *provided = abi::MPI_THREAD_FUNNELED;

@@ -105,7 +105,7 @@ impl Outgoing {
         let to = self.comm.peer(self.to)?;
         // SAFETY: the caller's promise.
         let data = unsafe { self.data() };
-        p.polls.set(0);
+        p.no_poll();
         let call = || ManuallyDrop::new(Call::Send(message_to(to, &self.comm, self.tag, data, self.mode)));
         p.call_made(call, |_| ());
         Ok(())
@@ -163,7 +163,7 @@ impl Incoming {
             unsafe { put_status(status, proc_null()) };
             return Ok(());
         };
-        p.polls.set(0);
+        p.no_poll();
         p.call_made(
             || ManuallyDrop::new(Call::Recv(pattern)),
             // SAFETY: the caller's promise.
@@ -217,7 +217,7 @@ impl Process {
     /// Takes up a request and gives its handle.
     #[inline(always)]
     pub fn add_request(&self, request: Request) -> Handle {
-        self.polls.set(0);
+        self.no_poll();
         let handle = self.requests.borrow_mut().insert(request);
         self.note_maker(handle);
         handle

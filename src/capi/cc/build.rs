@@ -15,7 +15,7 @@ macro_rules! sources {
 }
 
 /// The sources of start object and support archive.
-pub(super) const SOURCES: [(&str, &str); 20] = sources![
+pub(super) const SOURCES: [(&str, &str); 21] = sources![
     "start.c",
     "own.h",
     "assert.c",
@@ -23,6 +23,7 @@ pub(super) const SOURCES: [(&str, &str); 20] = sources![
     "error.c",
     "getopt.c",
     "name.c",
+    "omp.c",
     "perror.c",
     "print.c",
     "psignal.c",

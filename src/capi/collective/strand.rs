@@ -67,7 +67,9 @@ impl Program for Strand {
         let here = p.here.replace(here());
         p.clock.set(reply.clock);
         run_as(p);
+        p.swap_runtime();
         let call = self.fiber.next(reply);
+        p.swap_runtime();
         run_as_nobody();
         p.set_gate(outer);
         p.ground.replace(ground);

@@ -87,7 +87,7 @@ pub struct Work {
 impl Window {
     /// Sends a message that the target serves.
     pub fn tell(&self, p: &Process, to: Rank, tag: Tag, data: Vec<u8>) {
-        p.polls.set(0);
+        p.no_poll();
         let size = bytes(data.len());
         let payload = p.payload(data);
         p.call_done(Call::Send(Message { to, context: SERVICE, tag, size, mode: SendMode::Buffered, payload }));
@@ -132,7 +132,7 @@ impl Window {
     /// # Errors
     /// MPI_ERR_RMA_SYNC, MPI_ERR_RMA_RANGE.
     pub fn carry_out(&self, p: &Process, work: Work, requested: bool) -> MpiResult<Handle> {
-        p.polls.set(0);
+        p.no_poll();
         let add = |engine, operation| match requested {
             true => p.add_request(Request::new(engine, operation, self.comm.clone())),
             false => abi::MPI_REQUEST_NULL,

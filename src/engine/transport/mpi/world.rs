@@ -1,7 +1,7 @@
 //! The processes that MPI started together, and plain messages between them: what is said before and after a run.
 
 use std::ffi::{c_int, c_void};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mpi::environment::Universe;
 use mpi::ffi;
@@ -21,8 +21,8 @@ const HASTY: u32 = 20;
 const YIELDS: &str = "OMPI_MCA_mpi_yield_when_idle";
 /// What the end of MPI gets when the processes end before their time.
 const LAST: Duration = Duration::from_secs(1);
-/// What a launcher gets to read the last words of a process before all are ended: MPICH's drops what it has not read by then.
-const HEARING: Duration = Duration::from_secs(1);
+/// What a launcher gets to read the last words of a process before all are ended, ms: MPICH's drops what it has not read by then.
+const HEARING: u32 = 1000;
 /// The tag of plain messages.
 const PLAIN: c_int = 0;
 
@@ -205,8 +205,10 @@ pub(super) fn poll(turns: u32, meanwhile: &mut dyn FnMut() -> bool, mut is_so: i
 /// Ends all processes at once with this code, if MPI runs, after the launcher has read what this one said.
 pub fn end_all(code: i32) {
     if is_running() {
-        let end = Instant::now() + HEARING;
-        while [libc::STDOUT_FILENO, libc::STDERR_FILENO].into_iter().any(is_unread) && Instant::now() < end {
+        for _ in 0..HEARING {
+            if ![libc::STDOUT_FILENO, libc::STDERR_FILENO].into_iter().any(is_unread) {
+                break;
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
         // SAFETY: both libraries let any thread do so, if not the standard.

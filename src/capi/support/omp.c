@@ -1,0 +1,11 @@
+/* The OpenMP runtime has one lock a process for all critical sections without a name, and one for atomic operations that the
+   processor has no instruction for. Here are as many processes as ranks. */
+extern void GOMP_critical_name_start(void **) __attribute__((weak));
+extern void GOMP_critical_name_end(void **) __attribute__((weak));
+
+static void *critical, *atomic;
+
+void GOMP_critical_start(void) { GOMP_critical_name_start(&critical); }
+void GOMP_critical_end(void) { GOMP_critical_name_end(&critical); }
+void GOMP_atomic_start(void) { GOMP_critical_name_start(&atomic); }
+void GOMP_atomic_end(void) { GOMP_critical_name_end(&atomic); }
