@@ -15,7 +15,7 @@ use crate::platform::Level;
 
 use super::campaign::TRAIN;
 use super::fit::{Piece, pieces};
-use super::samples::{Samples, Series, Test};
+use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
 /// A level's part of a latency that is left to the network whatever overheads were measured: they may overlap.
@@ -67,26 +67,45 @@ struct Overheads {
 /// In a test of several transfers at a time these do not all meet the same load: they begin one after another, and the next
 /// round of one meets the end of others. What makes the same test take as long on the simulated machine is what counts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Corrections(BTreeMap<(Level, u32, u64), f64>);
+pub struct Corrections(BTreeMap<(Level, u32, u64), Correction>);
+
+/// By how much messages of a load and size take longer, and what is known of how the test answers to that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Correction {
+    factor: f64,
+    /// The factor before, and the logarithm of what was off then.
+    before: f64,
+    off: f64,
+    /// The test does not answer: what it does hardly meets this load.
+    deaf: bool,
+}
+
+/// A correction that leaves more than this of what was off is no help.
+const HELPS: f64 = 0.9;
 
 impl Corrections {
-    /// These, with what `simulated` on the platform that was made with them is still off.
+    /// These, with what `simulated` on the platform that was made with them is still off. What has not helped is taken back for good.
     pub fn refined(mut self, measured: &Samples, simulated: &Samples) -> Corrections {
-        let key = |of: &Series| (of.level, of.test, of.load, of.bytes);
-        for series in measured.series.iter().filter(|of| matches!(of.test, Test::Exchange | Test::OneWay)) {
-            let Some(other) = simulated.series.iter().find(|of| key(of) == key(series)) else { continue };
-            let (Some(level), Some(goal), Some(found)) =
-                (series.level, Summary::of(&series.seconds), Summary::of(&other.seconds))
-            else {
+        for (series, off) in measured.ratios_to(simulated) {
+            let (Some(level), Test::Exchange | Test::OneWay) = (series.level, series.test) else { continue };
+            let first = Correction { factor: 1.0, before: 1.0, off: f64::INFINITY, deaf: false };
+            let correction = self.0.entry((level, series.load, series.bytes)).or_insert(first);
+            let off = off.ln();
+            if correction.deaf {
                 continue;
-            };
-            *self.0.entry((level, series.load, series.bytes)).or_insert(1.0) *= goal.median / found.median;
+            }
+            if off.abs() > HELPS * correction.off.abs() && correction.off.is_finite() {
+                (correction.factor, correction.deaf) = (correction.before, true);
+                continue;
+            }
+            (correction.before, correction.off) = (correction.factor, off);
+            correction.factor *= off.exp();
         }
         self
     }
 
     fn of(&self, level: Level, load: u32, bytes: u64) -> f64 {
-        self.0.get(&(level, load, bytes)).copied().unwrap_or(1.0)
+        self.0.get(&(level, load, bytes)).map_or(1.0, |correction| correction.factor)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What was measured: series of samples, and their form as CSV.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::platform::Level;
@@ -92,6 +93,29 @@ impl Samples {
     /// The median of a test at a level; 0 if it was not made.
     pub fn median(&self, level: Level, test: Test, bytes: u64) -> f64 {
         self.medians(level, test).into_iter().find(|(size, _)| *size == bytes).map_or(0.0, |(_, median)| median)
+    }
+
+    /// For each series that `other` has too: how many times longer its median is than there.
+    pub fn ratios_to(&self, other: &Samples) -> Vec<(&Series, f64)> {
+        let key = |of: &Series| (of.level, of.test, of.load, of.bytes);
+        let medians: BTreeMap<_, f64> =
+            other.series.iter().filter_map(|of| Some((key(of), Summary::of(&of.seconds)?.median))).collect();
+        let mut ratios = Vec::new();
+        for series in &self.series {
+            let (Some(mine), Some(&other)) = (Summary::of(&series.seconds), medians.get(&key(series))) else {
+                continue;
+            };
+            if mine.median > 0.0 && other > 0.0 {
+                ratios.push((series, mine.median / other));
+            }
+        }
+        ratios
+    }
+
+    /// How far the medians are from those of `other`: the mean of the logarithms of their ratios, without signs.
+    pub fn distance(&self, other: &Samples) -> f64 {
+        let ratios = self.ratios_to(other);
+        ratios.iter().map(|(_, ratio)| ratio.ln().abs()).sum::<f64>() / ratios.len().max(1) as f64
     }
 
     /// A row a sample.

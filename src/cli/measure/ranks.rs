@@ -59,20 +59,25 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     conclude(args, &targets, &measured, &again)
 }
 
-/// Fits the levels until tests of several transfers at a time take as long on the platform as they did; with the tests' times there.
+/// Fits the levels until tests of several transfers at a time take as long on the platform as they did; with the tests' times
+/// there. Of all rounds that one counts in which all tests together are nearest.
 fn fitted(mut measured: Measured, plan: &Plan, places: &[Place]) -> Result<(Measured, Samples), Failure> {
     let mut corrections = Corrections::default();
-    let mut again = Samples::default();
-    for round in 0..=ROUNDS {
+    let mut best: Option<(f64, Vec<LinkFit>, Samples)> = None;
+    for _ in 0..=ROUNDS {
         let of = |level: &LevelPlan| LinkFit::of(&measured.samples, level.level, &corrections);
         measured.links = plan.levels.iter().filter_map(of).collect();
         let platform = platform(&measured)?;
         let Some(sites) = measure::sites(places, platform.shape) else { break };
-        again = measure::simulate(&platform, sites, plan)?;
-        if round < ROUNDS {
-            corrections = corrections.refined(&measured.samples, &again);
+        let again = measure::simulate(&platform, sites, plan)?;
+        corrections = corrections.refined(&measured.samples, &again);
+        let distance = measured.samples.distance(&again);
+        if best.as_ref().is_none_or(|(least, ..)| distance < *least) {
+            best = Some((distance, measured.links.clone(), again));
         }
     }
+    let Some((_, links, again)) = best else { return Ok((measured, Samples::default())) };
+    measured.links = links;
     Ok((measured, again))
 }
 
