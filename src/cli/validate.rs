@@ -107,6 +107,9 @@ fn write(args: &ValidateArgs, targets: [Option<Target>; 2], found: &[Validation]
     if args.quiet || args.to_stdout() { Ok(()) } else { output::print(&drawn) }
 }
 
+/// How often code is timed for a prediction, of which the median counts as of measured runs; an odd number.
+const TURNS: usize = 3;
+
 /// What predictions are made with.
 struct Host {
     limits: Limits,
@@ -131,13 +134,15 @@ impl Host {
     fn run(&self, configurations: &[Configuration], labels: &[&str]) -> Result<Vec<f64>, Failure> {
         let kind = |of: &Configuration| if of.is_program() { RankKind::Real } else { RankKind::Described };
         let memory = |of: &Configuration| Memory::of_run(of.ranks(), kind(of));
-        let mut tasks: Vec<(usize, Memory)> = configurations.iter().map(memory).enumerate().collect();
-        // Large ones first, so that none is left alone at the end.
-        tasks.sort_by_key(|(_, memory)| std::cmp::Reverse(memory.bytes()));
         let alone = configurations.iter().any(|of| of.is_program() && measures(of));
+        let (runs, turns) = (configurations.len(), if alone { TURNS } else { 1 });
+        let mut tasks: Vec<(usize, Memory)> =
+            (0..turns).flat_map(|_| configurations.iter().map(memory)).enumerate().collect();
+        // Large ones first, so that none is left alone at the end.
+        tasks.sort_by_key(|(task, memory)| (task / runs, std::cmp::Reverse(memory.bytes())));
         let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..self.limits } } else { self.limits };
         let mut found: BTreeMap<usize, Result<Value, Failure>> = BTreeMap::new();
-        let work = |task: usize| simulate(&configurations[task], &self.programs, &self.running);
+        let work = |task: usize| simulate(&configurations[task % runs], &self.programs, &self.running);
         study::run(&tasks, limits, &self.stop, work, |ended| {
             if ended.iter().any(|(_, result)| result.is_err()) {
                 self.stop.store(true, Ordering::Relaxed);
@@ -147,12 +152,16 @@ impl Host {
         if self.running.cancelled() {
             return Err(Failure { exit: Exit::Interrupted, text: "interrupted".to_owned() });
         }
-        let mut seconds = Vec::new();
+        let mut seconds = vec![Vec::new(); runs];
         for (task, result) in found {
-            let outcome = result.map_err(|failure| at(labels[task], failure))?;
-            seconds.push(outcome["predicted_s"].as_f64().unwrap_or(f64::NAN));
+            let outcome = result.map_err(|failure| at(labels[task % runs], failure))?;
+            seconds[task % runs].push(outcome["predicted_s"].as_f64().unwrap_or(f64::NAN));
         }
-        Ok(seconds)
+        let median = |mut seconds: Vec<f64>| {
+            seconds.sort_by(f64::total_cmp);
+            seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN)
+        };
+        Ok(seconds.into_iter().map(median).collect())
     }
 }
 
