@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +41,65 @@ static void *teller(void *nothing) {
     return nothing;
 }
 
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static mtx_t mtx;
+static cnd_t cnd;
+static sem_t held, enough;
+
+static void *holder(void *nothing) {
+    pthread_rwlock_wrlock(&rwlock);
+    mtx_lock(&mtx);
+    sem_post(&held);
+    while (sem_wait(&enough)) continue;
+    mtx_unlock(&mtx);
+    pthread_rwlock_unlock(&rwlock);
+    return nothing;
+}
+
+/* What another thread holds is waited for until the deadline, and taken before it once it is free. */
+static void locks(void) {
+    pthread_t id;
+    mtx_init(&mtx, mtx_timed);
+    cnd_init(&cnd);
+    sem_init(&held, 0, 0);
+    sem_init(&enough, 0, 0);
+    pthread_create(&id, NULL, holder, NULL);
+    while (sem_wait(&held)) continue;
+    for (int write = 0; write < 2; write++) {
+        double start = MPI_Wtime();
+        struct timespec until = in(CLOCK_REALTIME, 0.02);
+        CHECK((write ? pthread_rwlock_timedwrlock : pthread_rwlock_timedrdlock)(&rwlock, &until) == ETIMEDOUT);
+        CHECK(passed(start, 0.02));
+        start = MPI_Wtime();
+        until = in(CLOCK_MONOTONIC, 0.02);
+        CHECK((write ? pthread_rwlock_clockwrlock : pthread_rwlock_clockrdlock)(&rwlock, CLOCK_MONOTONIC, &until) ==
+              ETIMEDOUT);
+        CHECK(passed(start, 0.02));
+    }
+    double start = MPI_Wtime();
+    struct timespec until = in(CLOCK_REALTIME, 0.02);
+    CHECK(mtx_timedlock(&mtx, &until) == thrd_timedout);
+    CHECK(passed(start, 0.02));
+    start = MPI_Wtime();
+    until = in(CLOCK_MONOTONIC, 0.02);
+    CHECK(sem_clockwait(&held, CLOCK_MONOTONIC, &until) == -1 && errno == ETIMEDOUT);
+    CHECK(passed(start, 0.02));
+    sem_post(&enough);
+    pthread_join(id, NULL);
+    until = in(CLOCK_REALTIME, 60);
+    CHECK(mtx_timedlock(&mtx, &until) == thrd_success);
+    start = MPI_Wtime();
+    until = in(CLOCK_REALTIME, 0.02);
+    CHECK(cnd_timedwait(&cnd, &mtx, &until) == thrd_timedout);
+    CHECK(passed(start, 0.02));
+    mtx_unlock(&mtx);
+    until = in(CLOCK_MONOTONIC, 60);
+    CHECK(pthread_rwlock_clockwrlock(&rwlock, CLOCK_MONOTONIC, &until) == 0);
+    pthread_rwlock_unlock(&rwlock);
+    CHECK(pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &until) == 0);
+    pthread_mutex_unlock(&mutex);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     sem_init(&semaphore, 0, 0);
@@ -67,6 +127,7 @@ int main(int argc, char **argv) {
     CHECK(pthread_mutex_timedlock(&mutex, &until) == ETIMEDOUT);
     CHECK(passed(start, 0.02));
     pthread_mutex_unlock(&mutex);
+    locks();
     /* Somebody comes. */
     pthread_t id;
     pthread_create(&id, NULL, teller, NULL);
