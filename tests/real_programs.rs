@@ -419,6 +419,9 @@ fn ranks_that_call_mpi_in_parallel_regions_keep_their_teams_and_settings() {
         let told = format!("{how}, {threads} threads: {}{}", ran.stdout, ran.stderr);
         assert_eq!((ran.code, ran.stdout.matches(" ok\n").count()), (Some(0), 4), "{told}");
     }
+    // The threads of a rank that ends inside of a region go on for a while.
+    let ran = run(&program, "--nct 4,1,1 --compute skip", "exit");
+    assert_eq!((ran.code, ran.stdout.matches(" ok\n").count()), (Some(0), 3), "{}{}", ran.stdout, ran.stderr);
     let ran = run(&program, "--nct 4,1,1 --compute skip", "abort");
     assert_eq!(ran.code, Some(9), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("error: rank 3 called MPI_Abort with code 9"), "{}", ran.stderr);

@@ -2,6 +2,7 @@
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -85,6 +86,17 @@ int main(int argc, char **argv) {
             if (omp_get_thread_num()) usleep(200000);
             else if (rank == size - 1) MPI_Abort(MPI_COMM_WORLD, 9);
             else MPI_Barrier(MPI_COMM_WORLD);
+        }
+    }
+    if (!strcmp(argv[1], "exit")) {
+#pragma omp parallel num_threads(2)
+        {
+            if (omp_get_thread_num()) {
+                usleep(20000);
+            } else if (rank == 1) {
+                MPI_Finalize();
+                exit(0);
+            }
         }
     }
     printf("rank %d %s\n", rank, wrong ? "wrong" : "ok");
