@@ -1,0 +1,145 @@
+//! The guide and README keep their word: every command in a `console` block runs and prints what the block says.
+//!
+//! A block's lines that begin with `$ ` are commands, run by a shell in a directory that has `workloads`, `configs` and
+//! `validation`. The lines after a command have to be among the lines it prints, in that order. A block in TOML that follows
+//! "Save this as `NAME`" becomes the file NAME. Blocks in other languages, and indented ones, are not run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A command, where it stands, and lines of its output.
+struct Step {
+    line: usize,
+    command: String,
+    expected: Vec<String>,
+}
+
+/// What a page asks for, in its order.
+enum Part {
+    File(String, String),
+    Step(Step),
+}
+
+/// The files and commands of a page.
+fn parts(text: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut name = None;
+    let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+    while let Some((_, line)) = lines.next() {
+        if let Some((_, rest)) = line.split_once("Save this as `") {
+            name = rest.split_once('`').map(|(name, _)| name.to_owned());
+        }
+        let Some(language) = line.strip_prefix("```") else { continue };
+        let block: Vec<_> = lines.by_ref().take_while(|(_, line)| !line.starts_with("```")).collect();
+        match (language, name.take()) {
+            ("console", _) => {
+                for (line, text) in block {
+                    match (text.strip_prefix("$ "), parts.last_mut()) {
+                        (Some(command), _) => {
+                            let (command, expected) = (command.to_owned(), Vec::new());
+                            parts.push(Part::Step(Step { line, command, expected }));
+                        }
+                        (None, Some(Part::Step(step))) => step.expected.push(text.trim_end().to_owned()),
+                        (None, _) => panic!("line {line}: a console block begins with a command"),
+                    }
+                }
+            }
+            ("toml", Some(name)) => {
+                let text: String = block.iter().map(|(_, line)| format!("{line}\n")).collect();
+                parts.push(Part::File(name, text));
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// Does what the page asks for; what went wrong, if anything.
+fn follow(page: &Path) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    for name in ["workloads", "configs", "validation"] {
+        std::os::unix::fs::symlink(root.join(name), here.join(name)).unwrap();
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_mcpsim")).parent().unwrap();
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::env::join_paths(std::iter::once(program.to_owned()).chain(std::env::split_paths(&paths))).unwrap();
+    let mut wrong = Vec::new();
+    for part in parts(&std::fs::read_to_string(page).unwrap()) {
+        let Step { line, command, expected } = match part {
+            Part::File(name, text) => {
+                std::fs::write(here.join(name), text).unwrap();
+                continue;
+            }
+            Part::Step(step) => step,
+        };
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(&command).current_dir(here).env("PATH", &paths).stdin(Stdio::null());
+        let output = shell.output().expect("a shell");
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8(printed).expect("mcpsim prints UTF-8");
+        let place = format!("{}:{line}: $ {command}", page.display());
+        if !output.status.success() {
+            wrong.push(format!("{place}\n{}\n{printed}", output.status));
+            continue;
+        }
+        let mut left = printed.lines().map(str::trim_end);
+        for expected in expected.iter().filter(|line| !line.trim().is_empty() && line.trim() != "…") {
+            if !left.any(|line| line == expected) {
+                wrong.push(format!("{place}\nexpected, in this order: {expected}\nprinted:\n{printed}"));
+                break;
+            }
+        }
+    }
+    wrong
+}
+
+/// README, and the pages of the guide.
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let listed = std::fs::read_dir(root.join("docs/guide")).unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<PathBuf> =
+        listed.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
+    pages.push(root.join("README.md"));
+    pages.sort();
+    pages
+}
+
+#[test]
+fn every_command_of_the_guide_works() {
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let threads: Vec<_> = pages().into_iter().map(|page| scope.spawn(move || follow(&page))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn commands_files_and_expected_lines_are_told_apart() {
+    let text =
+        "Save this as `a.toml`:\n```toml\nx = 1\n```\n```console\n$ one\n  two\n$ three\n```\n```text\n$ no\n```\n";
+    let found: Vec<String> = parts(text)
+        .into_iter()
+        .map(|part| match part {
+            Part::File(name, text) => format!("{name}: {text}"),
+            Part::Step(step) => format!("{} {} {:?}", step.line, step.command, step.expected),
+        })
+        .collect();
+    assert_eq!(found, ["a.toml: x = 1\n", "6 one [\"  two\"]", "8 three []"]);
+}
+
+#[test]
+fn every_page_of_the_guide_is_in_its_index() {
+    let index = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/README.md")).unwrap();
+    for page in pages() {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        assert!(name == "README.md" || index.contains(&format!("({name})")), "docs/guide/README.md: no link to {name}");
+    }
+}
+
+#[test]
+fn readme_stays_short() {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    assert!(readme.lines().count() <= 200, "README has {} lines, expected at most 200", readme.lines().count());
+}
