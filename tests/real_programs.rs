@@ -426,3 +426,15 @@ fn ranks_that_call_mpi_in_parallel_regions_keep_their_teams_and_settings() {
     assert_eq!(ran.code, Some(9), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("error: rank 3 called MPI_Abort with code 9"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_deadlock_names_the_call_that_waits_however_far_code_has_run_ahead() {
+    let Some(program) = program("senders.c", "-g") else { return };
+    for workers in [1, 2] {
+        let ran = run(&program, &format!("--nct 2,1,1 --workers {workers}"), "");
+        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+        let rows: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("MPI_")).collect();
+        assert_eq!(rows.len(), 2, "{}", ran.stderr);
+        assert!(rows.iter().all(|row| row.contains("MPI_Send")), "{workers} workers: {}", ran.stderr);
+    }
+}

@@ -379,6 +379,11 @@ impl Ahead {
         }
     }
 
+    /// Whether the program is in the call that is at the engine.
+    fn is_in_step(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// The next call for the engine, by its names.
     fn give(&mut self) -> Call {
         let Queued { mut call, starts, site } = self.queue.pop_front().expect("the program has made a call");
@@ -464,12 +469,21 @@ impl Program for Ahead {
         self.program.serve(message, answers);
     }
 
+    // Reports speak of the call at the engine. The program itself is there only if no call waits behind it.
+
     fn call_name(&self) -> Option<&'static str> {
-        self.program.call_name()
+        match self.site {
+            CallSite::Function(name) => Some(name),
+            CallSite::Unknown | CallSite::Step(_) => self.is_in_step().then(|| self.program.call_name()).flatten(),
+        }
     }
 
     fn position(&self) -> Option<String> {
-        self.program.position()
+        match self.site {
+            _ if self.is_in_step() => self.program.position(),
+            CallSite::Step(step) => Some(self.program.step_name(step)),
+            CallSite::Function(_) | CallSite::Unknown => None,
+        }
     }
 
     fn site(&self) -> CallSite {
