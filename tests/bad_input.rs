@@ -494,7 +494,7 @@ fn platform_files_and_overrides() {
         let ran = run(here, "a.toml --platform p.toml");
         says(&ran, error, text);
     }
-    let rate = "a rate above zero such as \"8 Gflop/s\"";
+    let rate = "a rate of at least 1/s such as \"8 Gflop/s\"";
     let time = "a time such as \"1.2 us\"";
     let factor = "a number above zero such as 1.5";
     for (set, expected, found) in [

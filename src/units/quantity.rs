@@ -158,7 +158,7 @@ impl<'de> Deserialize<'de> for Bandwidth {
 
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        text::deserialize_text(deserializer, "a rate above zero such as \"8 Gflop/s\"")
+        text::deserialize_text(deserializer, "a rate of at least 1/s such as \"8 Gflop/s\"")
     }
 }
 
@@ -203,6 +203,7 @@ mod tests {
             (1500, "1500 B"),
             (65536, "64 KiB"),
             (3 << 19, "1536 KiB"),
+            (8_789_062_500_000 << 10, "7.994 PiB"),
             (123_456_789, "117.7 MiB"),
         ] {
             assert_eq!(Bytes::new(bytes).to_string(), text);

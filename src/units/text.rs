@@ -97,8 +97,8 @@ pub(super) fn parse_rate(text: &str) -> Result<f64, UnitError> {
             let prefix = ["flop", "instr"].iter().find_map(|name| unit.strip_suffix(name)).unwrap_or(unit);
             Some(number * decimal_prefix(prefix)?)
         })
-        .filter(|rate| rate.is_finite() && *rate > 0.0)
-        .ok_or(UnitError { expected: "a rate above zero such as \"8 Gflop/s\"" })
+        .filter(|rate| (1.0..1e24).contains(rate))
+        .ok_or(UnitError { expected: "a rate of at least 1/s such as \"8 Gflop/s\"" })
 }
 
 fn decimal_prefix(prefix: &str) -> Option<f64> {
@@ -134,14 +134,22 @@ pub(super) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: u64) -> fmt::Result
     let exact = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)]
         .into_iter()
         .find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor))
-        .map(|(unit, factor)| (unit, bytes / factor));
+        .map(|(unit, factor)| (unit, bytes / factor))
+        .filter(|(_, number)| *number < 1_000_000);
     match exact {
         Some((unit, number)) => f.pad_integral(true, "", &format!("{number} {unit}")),
         None if bytes < 10_000 => f.pad_integral(true, "", &format!("{bytes} B")),
         None => write_scaled(
             f,
             bytes as f64,
-            &[("TiB", 1_099_511_627_776.0), ("GiB", 1_073_741_824.0), ("MiB", 1_048_576.0), ("KiB", 1024.0)],
+            &[
+                ("EiB", 2f64.powi(60)),
+                ("PiB", 2f64.powi(50)),
+                ("TiB", 1_099_511_627_776.0),
+                ("GiB", 1_073_741_824.0),
+                ("MiB", 1_048_576.0),
+                ("KiB", 1024.0),
+            ],
         ),
     }
 }

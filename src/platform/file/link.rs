@@ -154,12 +154,18 @@ impl Reader<'_> {
         let columns: Vec<LoadColumn> = loads
             .iter()
             .zip(latencies.into_iter().zip(bandwidths))
-            .map(|(load, (latency, bandwidth))| LoadColumn {
-                load: *load,
-                latency: longer.of_span(latency),
-                bandwidth: wider.of_bandwidth(bandwidth),
+            .map(|(load, (latency, bandwidth))| {
+                let scaled = wider.of_bandwidth(bandwidth).ok_or_else(|| {
+                    let expected = format!("a factor that leaves at least 1 B/s of {bandwidth}");
+                    self.document.expected(
+                        &format!("{}.bandwidth_factor", self.level),
+                        expected,
+                        format!("{:e}", wider.0),
+                    )
+                })?;
+                Ok(LoadColumn { load: *load, latency: longer.of_span(latency), bandwidth: scaled })
             })
-            .collect();
+            .collect::<Result<_, ConfigError>>()?;
         Ok(Row {
             above,
             up_to,

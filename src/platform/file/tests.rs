@@ -316,6 +316,10 @@ fn costs_of_a_wrong_kind_are_refused() {
         assert!(error.starts_with(&format!("{expected}; found ")), "{error}");
     }
     assert_eq!(
+        one("bandwidth_factor", "1e-300"),
+        "expected a factor that leaves at least 1 B/s of 1.000 GB/s in inter_node.bandwidth_factor of x.toml; found 1e-300"
+    );
+    assert_eq!(
         one("law", "\"fair\""),
         "expected one of \"ideal\", \"share\", \"queue\", \"measured\" in inter_node.law of x.toml; found \"fair\""
     );
@@ -409,7 +413,7 @@ fn unknown_and_missing_keys_are_named() {
 fn rates_and_factors_of_a_core_must_be_above_zero() {
     assert_eq!(
         error_replacing("10 Gflop/s", "0 flop/s"),
-        "expected a rate above zero such as \"8 Gflop/s\" in core.flops of x.toml; found \"0 flop/s\""
+        "expected a rate of at least 1/s such as \"8 Gflop/s\" in core.flops of x.toml; found \"0 flop/s\""
     );
     let core = |extra: &str| {
         error_replacing("memory_bandwidth = \"5 GB/s\"", &format!("memory_bandwidth = \"5 GB/s\", {extra}"))

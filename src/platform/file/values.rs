@@ -19,10 +19,10 @@ impl Factor {
         if self.0 == 1.0 { span } else { SimSpan::from_ps((span.as_ps() as f64 * self.0).round() as u64) }
     }
 
-    /// `self` times the bandwidth, rounded to a byte a second and at least that.
-    pub fn of_bandwidth(self, bandwidth: Bandwidth) -> Bandwidth {
-        let scaled = (bandwidth.get() as f64 * self.0).round().max(1.0);
-        if self.0 == 1.0 { bandwidth } else { Bandwidth::new(scaled as u64).unwrap_or(bandwidth) }
+    /// `self` times the bandwidth, rounded to a byte a second; `None` if nothing is left.
+    pub fn of_bandwidth(self, bandwidth: Bandwidth) -> Option<Bandwidth> {
+        let scaled = (bandwidth.get() as f64 * self.0).round();
+        if self.0 == 1.0 { Some(bandwidth) } else { Bandwidth::new(scaled as u64) }
     }
 }
 
