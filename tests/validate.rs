@@ -128,6 +128,37 @@ fn a_users_own_case_is_judged_and_written_in_every_form() {
 }
 
 #[test]
+fn a_new_case_runs_as_it_is_and_replaces_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let ran = run(here, "validate --new mine");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.stdout, "mine: case.toml, measured.csv, app.toml\nmcpsim validate mine predicts it as it is\n");
+    let ran = run(here, "validate mine");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  no limit is stated: [limit] of case.toml has none\n"), "{}", ran.stdout);
+    let ran = run(here, "validate --new mine");
+    let expected = "error: --new mine: is there already, expected a new folder\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), expected));
+}
+
+#[test]
+fn a_placement_file_stands_beside_its_case() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    assert_eq!(run(here, "validate --new mine").code, Some(0));
+    let case = std::fs::read_to_string(here.join("mine/case.toml")).unwrap();
+    let case = case.replace("# run.placement = \"cyclic\"", "run.placement = \"places.txt\"");
+    let case = case.replace("[provenance]\n", "[provenance]\n\"run.placement\" = \"the batch script\"\n");
+    std::fs::write(here.join("mine/case.toml"), case).unwrap();
+    let ran = run(here, "validate mine");
+    let expected =
+        "expected block, cyclic or a file in --set run.placement=mine/places.txt; no such file: mine/places.txt\n";
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.ends_with(expected), "{}", ran.stderr);
+}
+
+#[test]
 fn over_the_limit_is_code_5() {
     let ran = own(CASE, &RUNS.replace("2.1", "2.9"), "");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(5), "error: over the limit: mine\n"));

@@ -6,6 +6,7 @@ mod args;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Parser;
 use serde_json::Value;
 
-use crate::config::Document;
+use crate::config::{Document, Override};
 use crate::report::{
     Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
 };
@@ -38,11 +39,21 @@ const MODELS: [Model; 2] = [Model::Mcpsim, Model::Bigsim];
 /// The file that makes a folder a case.
 const CASE: &str = "case.toml";
 
+/// The files of a new case.
+const TEMPLATE: [(&str, &str); 3] = [
+    (CASE, include_str!("validate/template/case.toml")),
+    ("measured.csv", include_str!("validate/template/measured.csv")),
+    ("app.toml", include_str!("validate/template/app.toml")),
+];
+
 /// Where `--all` looks.
 const FOLDER: &str = "validation";
 
 /// Validates what `args` ask for; returns the exit code.
 pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
+    if let Some(folder) = &args.new {
+        return template(folder, args.quiet);
+    }
     let folders = if args.all { all(Path::new(FOLDER))? } else { args.cases.clone() };
     // What is wrong with any of them shows before the first run.
     let mut cases = folders.iter().map(|folder| Prepared::load(folder, args)).collect::<Result<Vec<_>, _>>()?;
@@ -191,7 +202,10 @@ impl Prepared {
             )));
         }
         let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-        let case = Case::load(&Document::read(&path)?, &name.unwrap_or_else(|| "case".to_owned()))?;
+        let mut case = Case::load(&Document::read(&path)?, &name.unwrap_or_else(|| "case".to_owned()))?;
+        case.set.iter_mut().chain(case.when.iter_mut().flat_map(|when| &mut when.set)).for_each(|set| {
+            place_beside(folder, set);
+        });
         let measured = folder.join(&case.measured);
         let text = crate::config::read_text(&measured, "CSV in UTF-8")?;
         let table = Measured::parse(&measured.display().to_string(), &text)?;
@@ -241,6 +255,36 @@ impl Prepared {
         configuration.settings.workers = Some(1);
         configuration.settings.model = model;
         Ok(configuration)
+    }
+}
+
+/// Writes a commented case into `folder`, which must not be there.
+fn template(folder: &Path, quiet: bool) -> Result<u8, Failure> {
+    let shown = folder.display();
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::bad_input(format!("--new {shown}: is there already, expected a new folder"))
+        }
+        _ => Failure::bad_input(format!("--new {shown}: {error}")),
+    };
+    std::fs::create_dir(folder).map_err(failed)?;
+    for (name, text) in TEMPLATE {
+        std::fs::write(folder.join(name), text).map_err(failed)?;
+    }
+    if !quiet {
+        let names = TEMPLATE.map(|(name, _)| name).join(", ");
+        output::print(&format!("{shown}: {names}\nmcpsim validate {shown} predicts it as it is\n"))?;
+    }
+    Ok(Exit::Predicted.code())
+}
+
+/// A placement file that a case sets is looked for in the case's `folder`.
+fn place_beside(folder: &Path, set: &mut Override) {
+    let named =
+        set.value.as_str().filter(|name| set.key == ["run", "placement"] && !["block", "cyclic"].contains(name));
+    if let Some(name) = named {
+        let path = folder.join(name).display().to_string();
+        *set = Override { key: set.key.clone(), text: format!("run.placement={path}"), value: path.into() };
     }
 }
 

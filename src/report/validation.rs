@@ -154,7 +154,7 @@ fn errors(validation: &Validation) -> String {
         row(group, &all);
     }
     // Where the machine was quiet, what is left is the model's.
-    for most in [Some(QUIET), validation.limit.max_spread_percent].into_iter().flatten() {
+    for most in [Some(QUIET), validation.limit.and_then(|limit| limit.max_spread_percent)].into_iter().flatten() {
         let of = |model| validation.errors_where_quiet(model, most);
         let all: Vec<ErrorSummary> = (0..validation.models.len()).map(of).collect();
         if all[0].points > 0 {
@@ -163,7 +163,10 @@ fn errors(validation: &Validation) -> String {
     }
     row("all", &validation.models.iter().map(|errors| errors.all).collect::<Vec<_>>());
     let mut text = table.render();
-    let limit = validation.limit;
+    let Some(limit) = validation.limit else {
+        text.push_str("  no limit is stated: [limit] of case.toml has none\n");
+        return text;
+    };
     let verdict = if validation.passes() { "within" } else { "OVER" };
     let judged = limit.max_spread_percent.map_or(String::new(), |most| format!(" where the spread is up to {most}%"));
     text.push_str(&format!(
@@ -192,16 +195,22 @@ pub fn validations_table(validations: &[Validation]) -> String {
     ]);
     for validation in validations {
         let (own, other) = (validation.models[0].all, validation.models[1].all);
-        let limit = validation.limit;
+        let (limit, verdict) = match validation.limit {
+            None => ("none".to_owned(), ""),
+            Some(limit) => (
+                format!("{}, {}", percent(limit.mean_percent), percent(limit.max_percent)),
+                if validation.passes() { "within" } else { "OVER" },
+            ),
+        };
         table.row([
             validation.case.clone(),
             count(own.points as u64),
             percent(own.mean_percent),
             percent(own.max_percent),
-            format!("{}, {}", percent(limit.mean_percent), percent(limit.max_percent)),
+            limit,
             percent(other.mean_percent),
             percent(other.max_percent),
-            if validation.passes() { "within" } else { "OVER" }.to_owned(),
+            verdict.to_owned(),
         ]);
     }
     table.render()
@@ -251,7 +260,7 @@ pub(super) mod tests {
             about: "what it shows".to_owned(),
             measured: map(&[("machine", "a machine"), ("date", "2020")]),
             provenance: BTreeMap::new(),
-            limit: Limit { mean_percent: 8.0, max_percent: 9.0, max_spread_percent: None },
+            limit: Some(Limit { mean_percent: 8.0, max_percent: 9.0, max_spread_percent: None }),
             columns: vec!["kind".to_owned(), "ranks".to_owned()],
             plot: Some(Plot { x: "ranks".to_owned(), curves: vec!["kind".to_owned()], figures: vec![] }),
             models: vec![model("mcpsim", 0), model("bigsim", 1)],

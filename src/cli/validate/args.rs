@@ -18,6 +18,8 @@ Examples:
     mcpsim validate --figures figures validation/lcc2-heat3d
   Your own: a folder with case.toml, measured runs, machine, application
     mcpsim validate --json result.json mycase
+  A commented case to fill in
+    mcpsim validate --new mycase
   Only some of the predicted points: a quick look
     mcpsim validate --only ranks=1..8 --only room_size=64 validation/lcc2-heat3d
 
@@ -35,12 +37,16 @@ in mcpsim, 130 interrupted; 1, 3 and 4 as for a run.";
 )]
 pub(crate) struct ValidateArgs {
     /// Folders of cases
-    #[arg(value_name = "CASE", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(value_name = "CASE", required_unless_present_any = ["all", "new"], conflicts_with_all = ["all", "new"])]
     pub cases: Vec<PathBuf>,
 
     /// All cases in the folder validation
     #[arg(long)]
     pub all: bool,
+
+    /// Write a commented case into this new folder, to be filled in
+    #[arg(long, value_name = "DIR", conflicts_with = "all")]
+    pub new: Option<PathBuf>,
 
     /// Predict only the points in whose column is one of the values
     #[arg(long, value_name = "COLUMN=VALUES", value_parser = parse_only)]

@@ -25,9 +25,11 @@ fn errors(validation: &Validation) -> Option<Figure> {
     let least = points.iter().map(|point| point.measured_s).reduce(f64::min)?;
     let most = points.iter().map(|point| point.measured_s).reduce(f64::max)?;
     let models = 0..validation.models.len();
-    let limit = validation.limit.max_percent;
+    let limit = validation.limit.map(|limit| limit.max_percent);
     let all = points.iter().flat_map(|point| models.clone().map(|model| point.error_percent(model)));
-    let (low, high) = all.fold((-limit, limit), |(low, high), error| (low.min(error), high.max(error)));
+    let least_range = limit.unwrap_or(1.0);
+    let (low, high) = all.fold((-least_range, least_range), |(low, high), error| (low.min(error), high.max(error)));
+    let dashed = limit.map_or(String::new(), |limit| format!(" dashed: the limit of {limit} %;"));
     let y = Axis::between("predicted / measured − 1 (%)", low, high);
     let x = if most > least * 3.0 {
         Axis::log_time("measured time", least, most)
@@ -39,7 +41,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
     });
     let head = Head {
         title: format!("{}: {} points predicted", validation.case, points.len()),
-        more: format!("relative error; dashed: the limit of {limit} %; lines: the range of the measured runs"),
+        more: format!("relative error;{dashed} lines: the range of the measured runs"),
         legend: legend.collect(),
         ..Head::default()
     };
@@ -52,8 +54,9 @@ fn errors(validation: &Validation) -> Option<Figure> {
         figure.line(vec![(frame.left, height), (frame.right, height)], color, 1.0, dash);
     };
     across(&mut figure, 0.0, BLACK, Dash::Solid);
-    across(&mut figure, limit, RED, Dash::Dashed);
-    across(&mut figure, -limit, RED, Dash::Dashed);
+    for percent in limit.into_iter().flat_map(|limit| [limit, -limit]) {
+        across(&mut figure, percent, RED, Dash::Dashed);
+    }
     for point in &points {
         // The runs as they lie around their median.
         let at = frame.x(x.at(point.measured_s));

@@ -43,8 +43,8 @@ pub struct Case {
     pub calibrate: Vec<Calibrate>,
     /// Rows that are neither given nor predicted.
     pub leave_out: Vec<LeftOut>,
-    /// The error allowed.
-    pub limit: Limit,
+    /// The error allowed, if the case states one.
+    pub limit: Option<Limit>,
     /// Where each parameter is from.
     pub provenance: BTreeMap<String, String>,
     /// What is drawn over what.
@@ -142,7 +142,7 @@ struct Form {
     calibrate: Vec<Calibrate>,
     #[serde(default)]
     leave_out: Vec<LeftOut>,
-    limit: Limit,
+    limit: Option<Limit>,
     #[serde(default)]
     provenance: BTreeMap<String, String>,
     plot: Option<Plot>,
@@ -203,10 +203,11 @@ impl Case {
             }
         }
         let limit = form.limit;
-        let spread = limit.max_spread_percent.unwrap_or(1.0);
-        for (key, percent) in
+        let stated = limit.iter().flat_map(|limit| {
+            let spread = limit.max_spread_percent.unwrap_or(1.0);
             [("mean_percent", limit.mean_percent), ("max_percent", limit.max_percent), ("max_spread_percent", spread)]
-        {
+        });
+        for (key, percent) in stated {
             if !(percent.is_finite() && percent > 0.0) {
                 return Err(document.expected(&format!("limit.{key}"), "a number above zero", percent));
             }
@@ -291,7 +292,9 @@ mod tests {
         let more = "[[when]]\nrows = { n = 4 }\nset = { app.k = 2 }\ntimes = 10\n\
             [[calibrate]]\nkey = \"app.x\"\nrows = { split = \"a\" }\nby = [\"kind\"]\nbetween = [1, 2]\n";
         let case = load(&format!("group = \"date\"\n{WHOLE}\"app.k\" = \"b\"\n\"app.x\" = \"c\"\n{more}")).unwrap();
-        assert_eq!((case.name.as_str(), case.limit.max_percent), ("folder", 6.0));
+        assert_eq!((case.name.as_str(), case.limit.unwrap().max_percent), ("folder", 6.0));
+        let without = WHOLE.replace("[limit]\nmean_percent = 3\nmax_percent = 6\n", "");
+        assert_eq!(load(&without).unwrap().limit, None);
         assert_eq!(case.told_apart_by(), ["ranks", "n", "split", "kind", "date"]);
         assert_eq!((case.when[0].set[0].text.as_str(), case.when[0].times), ("app.k=2", 10.0));
     }

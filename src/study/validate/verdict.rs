@@ -20,7 +20,7 @@ pub struct Validation {
     /// Where the parameters are from.
     pub provenance: BTreeMap<String, String>,
     /// The error allowed.
-    pub limit: Limit,
+    pub limit: Option<Limit>,
     /// The columns that are shown: those that set keys or group.
     pub columns: Vec<String>,
     /// What is drawn over what.
@@ -122,15 +122,14 @@ impl ValidatedPoint {
 }
 
 impl Validation {
-    /// Whether mcpsim's own model keeps to the limit.
+    /// Whether mcpsim's own model keeps to the limit; where none is stated it does.
     pub fn passes(&self) -> bool {
-        let judged = match self.limit.max_spread_percent {
+        let Some(limit) = self.limit else { return true };
+        let judged = match limit.max_spread_percent {
             None => self.models[0].all,
             Some(most) => self.errors_where_quiet(0, most),
         };
-        judged.points > 0
-            && judged.mean_percent <= self.limit.mean_percent
-            && judged.max_percent <= self.limit.max_percent
+        judged.points > 0 && judged.mean_percent <= limit.mean_percent && judged.max_percent <= limit.max_percent
     }
 
     /// The errors of a model over predicted points of several runs that lie up to `most` percent from their median.
@@ -191,16 +190,17 @@ mod tests {
             about: String::new(),
             measured: BTreeMap::new(),
             provenance: BTreeMap::new(),
-            limit: Limit { mean_percent: 3.0, max_percent: 3.0, max_spread_percent: None },
+            limit: None,
             columns: vec![],
             plot: None,
             models,
             points,
             left_out: BTreeMap::new(),
         };
+        assert!(validation.passes(), "no limit is stated");
         // All; those whose runs lie near; none, which is no success.
         for (most, passes) in [(None, false), (Some(50.0), false), (Some(10.0), true)] {
-            validation.limit.max_spread_percent = most;
+            validation.limit = Some(Limit { mean_percent: 3.0, max_percent: 3.0, max_spread_percent: most });
             assert_eq!(validation.passes(), passes, "{most:?}");
         }
         validation.points.remove(0);
