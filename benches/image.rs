@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::process::Command;
 
-use mcpsim::capi::image::{Host, Image, Instance, set_main};
+use mcpsim::loader::{Host, Image, Instance, set_main};
 
 const RANKS: usize = 8192;
 

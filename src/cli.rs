@@ -30,9 +30,9 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::capi;
-use crate::capi::cc::{self, Language, Request};
+use crate::cc::{self, Language, Request};
 use crate::engine::{HostThreads, Outcome, Processes, Progress, end_process_soon};
+use crate::process;
 
 use args::Parsed;
 use configuration::Configuration;
@@ -186,7 +186,7 @@ fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
     let (mut exit, mut notes) = (Exit::Predicted, Vec::new());
     let manner = Manner { progress: &progress, processes, recorded: *recorded };
     let ran = if configuration.is_program() {
-        capi::on_fatal(fatal);
+        process::on_fatal(fatal);
         let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);
         real::simulate(configuration, stdout_taken, manner).map(|ran| {
             ran.map(|ran| {

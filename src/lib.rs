@@ -21,7 +21,13 @@ pub mod trace;
 
 pub mod app;
 
-pub mod capi;
+pub mod loader;
+
+pub mod cc;
+
+pub mod process;
+
+pub mod mpi_api;
 
 pub mod study;
 

@@ -1,13 +1,20 @@
 //! MPI on top of `rank`: communicators and collectives. Turns what an MPI program asks into point-to-point calls.
 
+pub mod abi;
 mod comm;
 mod cost;
+pub mod datatype;
+pub mod fault;
 mod group;
+pub mod groups;
+pub mod info;
 mod names;
+pub mod op;
 mod process;
 mod rules;
 mod runner;
 pub mod schedule;
+pub mod topology;
 
 pub use comm::Comm;
 pub use cost::DataCost;

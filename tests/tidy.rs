@@ -64,7 +64,7 @@ fn only_cli_prints() {
 }
 
 #[test]
-fn only_config_capi_and_cli_touch_files() {
+fn only_modules_that_are_listed_touch_files() {
     hold(rules::file_access, sources());
 }
 
@@ -76,6 +76,12 @@ fn no_wall_clock_between_units_and_mpi() {
 #[test]
 fn unsafe_code_stays_where_it_is_allowed() {
     hold(rules::unsafe_code, sources());
+    assert_eq!(rules::unsafe_without_need(&sources()), [""; 0]);
+}
+
+#[test]
+fn no_module_outgrows_the_others() {
+    assert_eq!(rules::too_large(&sources()), []);
 }
 
 #[test]

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
-use crate::capi::cc::Language;
-use crate::capi::{ComputeMode, HostClock};
+use crate::cc::Language;
 use crate::config::did_you_mean;
 use crate::platform::Shape;
+use crate::process::ComputeMode;
+use crate::process::HostClock;
 use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan};
 

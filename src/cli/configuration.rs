@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::app::App;
-use crate::capi::cc::ProgramFile;
+use crate::cc::ProgramFile;
 use crate::config::{Document, Override};
 use crate::platform::{Platform, PlatformSource};
 

@@ -1,6 +1,6 @@
 //! How the process ends: the exit codes, which README states, and the failures that lead to them.
 
-use crate::capi::cc::CcError;
+use crate::cc::CcError;
 use crate::config::ConfigError;
 use crate::engine::RunError;
 use crate::rank::FailureKind;

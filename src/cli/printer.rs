@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::capi::{Output, Stream};
 use crate::engine::Screen;
+use crate::process::Output;
+use crate::process::Stream;
 use crate::rank::Rank;
 
 /// Prints what ranks print.

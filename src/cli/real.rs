@@ -4,11 +4,13 @@ use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
-use crate::capi::cc::{Built, Code, ProgramFile};
-use crate::capi::{self, ComputeMode, Endings, Job, RealProgram};
+use crate::cc::{Built, Code, ProgramFile};
 use crate::engine::{Labels, Processes, RunOptions, Simulation};
+use crate::loader::ImageError;
 use crate::mpi::check_rules;
+use crate::mpi_api::{self, RealProgram};
 use crate::platform::{Platform, Site};
+use crate::process::{self, ComputeMode, Endings, Job};
 use crate::rank::{Ahead, Post, Rank};
 use crate::trace::Header;
 
@@ -43,8 +45,8 @@ pub(super) fn simulate(
     let built = agree(processes, built(&file, processes))?;
     let printer = Arc::new(Printer::new(settings.tag_output, stdout_taken, processes.is_first()));
     // Libraries that are loaded with the program read their variables then.
-    capi::set_variables(&file.environment);
-    capi::set_default_threads();
+    process::set_variables(&file.environment);
+    process::set_default_threads();
     let environment = processes.broadcast(|| environment(processes.count() > 1));
     // A single worker runs all code one after another anyway.
     let post = Arc::new(Post::new(sites.len() as u32));
@@ -54,13 +56,12 @@ pub(super) fn simulate(
     let load = || -> Result<Job, Failure> {
         // Errors call the program what the user does.
         let path = built.path.display().to_string();
-        let named =
-            |error: capi::ImageError| Failure::bad_input(error.to_string().replace(&path, &configuration.typed));
-        let program = capi::open(&built.path).map_err(named)?;
+        let named = |error: ImageError| Failure::bad_input(error.to_string().replace(&path, &configuration.typed));
+        let program = mpi_api::open(&built.path).map_err(named)?;
         let output = Box::new(Shared(printer.clone()));
         let memory = memory_shares(&platform, &sites);
         let share = |rank: Rank| memory.of(sites[rank as usize]);
-        let started = capi::Started { arguments: arguments(&file, &configuration.typed)?, environment };
+        let started = process::Started { arguments: arguments(&file, &configuration.typed)?, environment };
         let options = settings.job.clone();
         Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
     };

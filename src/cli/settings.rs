@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Value;
 
-use crate::capi::{ComputeMode, HostClock, JobOptions};
 use crate::config::{Document, Override};
 use crate::engine::RunOptions;
 use crate::platform::Shape;
+use crate::process::ComputeMode;
+use crate::process::HostClock;
+use crate::process::JobOptions;
 use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan, SimTime};
 

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 
-use crate::capi::{ComputeMode, HostClock};
 use crate::platform::Site;
+use crate::process::ComputeMode;
+use crate::process::HostClock;
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 

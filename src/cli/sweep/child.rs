@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::capi::ComputeMode;
-use crate::capi::cc::{Built, Code, ProgramFile};
+use crate::cc::{Built, Code, ProgramFile};
+use crate::process::ComputeMode;
 use crate::study::Key;
 
 use super::super::configuration::Configuration;

@@ -1,0 +1,149 @@
+//! Compiling the parts of a kit.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Command;
+
+use super::kit::Kit;
+use super::{CcError, HOST_FUNCTIONS, functions, line};
+
+macro_rules! sources {
+    ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("support/", $name)))),*] };
+}
+
+/// The sources of start object and support archive.
+pub(super) const SOURCES: [(&str, &str); 21] = sources![
+    "start.c",
+    "own.h",
+    "assert.c",
+    "dprintf.c",
+    "error.c",
+    "getopt.c",
+    "name.c",
+    "omp.c",
+    "perror.c",
+    "print.c",
+    "psignal.c",
+    "rand48.c",
+    "random.c",
+    "read.c",
+    "scan.c",
+    "scan23.c",
+    "scan99.c",
+    "strtok.c",
+    "time.c",
+    "warn.c",
+    "wprint.c",
+];
+
+const START: &str = "start.c";
+
+/// Flags of all sources, then those of the start object alone: nothing in it may need relocation or a C library.
+pub(super) const FLAGS: [&[&str]; 2] = [
+    &["-std=gnu11", "-O2", "-fPIC", "-fno-builtin", "-fno-lto", "-U_FORTIFY_SOURCE", "-w", "-c"],
+    &[
+        "-ffreestanding",
+        "-fno-stack-protector",
+        "-fno-tree-loop-distribute-patterns",
+        "-fcf-protection=none",
+        "-mgeneral-regs-only",
+        "-fno-asynchronous-unwind-tables",
+    ],
+];
+
+/// Writes the sources to `work`.
+pub(super) fn write_sources(work: &Path) -> std::io::Result<()> {
+    for (name, text) in SOURCES {
+        fs::write(work.join(name), text)?;
+    }
+    fs::write(work.join("stubs.c"), stubs())
+}
+
+/// Makes the libraries of `kit` by `compiler` from the sources in `work`; `own` is the mcpsim that programs look for first.
+pub(super) fn all(kit: &Kit, work: &Path, compiler: &[OsString], own: &Path) -> Result<(), CcError> {
+    let cc = || {
+        let mut command = line::command(compiler);
+        command.current_dir(work);
+        command
+    };
+    let path = format!("-DMCPSIM_PATH={}", c_string(own.as_os_str().as_bytes()));
+    finish(cc().args(FLAGS.concat()).args([&path, START, "-o"]).arg(kit.start()))?;
+    let is_object = |name: &&str| name.ends_with(".c") && *name != START;
+    let names: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).filter(is_object).collect();
+    finish(cc().args(FLAGS[0]).args(&names))?;
+    let objects = names.iter().map(|name| name.replace(".c", ".o"));
+    finish(Command::new("ar").current_dir(work).arg("rcs").arg(kit.support()).arg(kit.start()).args(objects))?;
+    let shared =
+        ["-w", "-O1", "-fPIC", "-fno-lto", "-fno-builtin", "-shared", "-Wl,-soname,libmcpsim_mpi.so", "stubs.c", "-o"];
+    finish(cc().args(shared).arg(kit.stubs()))
+}
+
+/// The source of the stub library: all functions of the simulator, which say where they really are.
+fn stubs() -> String {
+    let mut text = String::from(
+        "#include <unistd.h>\n\
+         static void stub(void) {\n\
+         static const char text[] = \"an MPI function of mcpsim was called outside of it: run the program by mcpsim\\n\";\n\
+         if (write(2, text, sizeof text - 1)) {}\n\
+         _exit(127);\n}\n",
+    );
+    let names = functions();
+    let twins = names.iter().map(|name| format!("P{name}"));
+    let all = names.iter().cloned().chain(twins).chain(HOST_FUNCTIONS.map(str::to_owned));
+    for name in all {
+        let _ = writeln!(text, "void {name}(void) __attribute__((alias(\"stub\")));");
+    }
+    text
+}
+
+/// A C string literal of these bytes.
+fn c_string(bytes: &[u8]) -> String {
+    let escaped = bytes.iter().map(|&byte| match byte {
+        b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => char::from(byte).to_string(),
+        _ => format!("\\{byte:03o}"),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
+/// Runs a command that has to succeed.
+fn finish(command: &mut Command) -> Result<(), CcError> {
+    let output = command.output().map_err(|error| line::not_started(command, &error))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let program = command.get_program().display().to_string();
+    let text = String::from_utf8_lossy(&output.stderr);
+    Err(CcError::new(format!("{program} cannot compile mcpsim's own library:\n{}", text.trim_end())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_c_strings() {
+        assert_eq!(c_string(b"/a b\"\\1"), "\"/a\\040b\\042\\1341\"");
+    }
+
+    #[test]
+    fn the_stubs_have_both_names_of_each_function() {
+        let text = stubs();
+        for name in ["void MPI_Send(void)", "void PMPI_Send(void)", "void mcpsim_compute(void)"] {
+            assert_eq!(text.matches(name).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_source_of_the_directory_is_built() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cc/support");
+        let mut found: Vec<_> =
+            fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        found.sort();
+        let mut listed = SOURCES.map(|(name, _)| name.to_owned());
+        listed.sort();
+        assert_eq!(found, listed);
+    }
+}

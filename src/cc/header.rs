@@ -1,0 +1,47 @@
+//! The headers of programs, and the functions that they declare.
+
+/// The files of the include directory.
+pub(super) const HEADERS: [(&str, &str); 3] = [
+    ("mpi.h", include_str!("include/mpi.h")),
+    ("mcpsim_functions.h", FUNCTIONS),
+    ("mcpsim.h", include_str!("include/mcpsim.h")),
+];
+
+const FUNCTIONS: &str = include_str!("include/mcpsim_functions.h");
+
+/// The functions beside MPI's that a program calls: those of `mcpsim.h`.
+pub const HOST_FUNCTIONS: [&str; 3] = ["mcpsim_sample_begin", "mcpsim_sample_end", "mcpsim_compute"];
+
+/// The names of all functions that `mpi.h` declares, `MPI_Init` and on; each has its twin `PMPI_Init`.
+pub fn functions() -> Vec<String> {
+    let names = FUNCTIONS.split("MPI_FN(").skip(1);
+    names.filter_map(|rest| Some(format!("MPI_{}", rest.split_once(')')?.0))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_functions_are_found_once_each() {
+        let mut names = functions();
+        for name in
+            ["MPI_Init", "MPI_Wtime", "MPI_Comm_f2c", "MPI_Type_struct", "MPI_Win_sync", "MPI_Ineighbor_alltoallw"]
+        {
+            assert!(names.iter().any(|found| found == name), "{name}");
+        }
+        assert!(names.len() > 300, "{}", names.len());
+        assert!(names.iter().all(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')), "{names:?}");
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn the_simulators_own_functions_are_declared() {
+        for name in HOST_FUNCTIONS {
+            assert!(HEADERS[2].1.contains(&format!(" {name}(")), "{name}");
+        }
+    }
+}

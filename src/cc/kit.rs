@@ -1,0 +1,187 @@
+//! What programs are compiled and linked with: made once by the system's compiler, and kept in a cache.
+#![allow(unsafe_code)]
+
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::header::HEADERS;
+use super::{CcError, Language, build, line};
+
+/// A directory of headers, start object, support archive and stub library.
+#[derive(Debug)]
+pub(super) struct Kit {
+    directory: PathBuf,
+}
+
+impl Kit {
+    /// Where the headers are.
+    pub fn include(&self) -> PathBuf {
+        self.directory.join("include")
+    }
+
+    /// Where the libraries are.
+    pub fn lib(&self) -> PathBuf {
+        self.directory.join("lib")
+    }
+
+    /// The entry of a program that is run directly.
+    pub fn start(&self) -> PathBuf {
+        self.lib().join("mcpsim_start.o")
+    }
+
+    /// The functions of the C library that a rank has for its own; the start object as well.
+    pub fn support(&self) -> PathBuf {
+        self.lib().join("libmcpsim_support.a")
+    }
+
+    /// All functions of the simulator, for the linker.
+    pub fn stubs(&self) -> PathBuf {
+        self.lib().join("libmcpsim_mpi.so")
+    }
+
+    /// The kit for the C compiler that is set, made if it is not there.
+    ///
+    /// # Errors
+    /// If the cache cannot be written, or the compiler fails.
+    pub fn ready() -> Result<Kit, CcError> {
+        let compiler = line::compiler(Language::C);
+        let own = std::env::current_exe().map_err(|error| CcError::new(format!("where is mcpsim? {error}")))?;
+        let (root, hint) = root(|name| std::env::var_os(name))?;
+        let directory = root.join(format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), key(&compiler, &own)));
+        let kit = Kit { directory };
+        if !kit.is_complete() {
+            kit.make(&root, &compiler, &own).map_err(|error| match error {
+                MakeError::Cache(error) => {
+                    CcError::new(format!("cannot write the cache {}: {error}; {hint}", root.display()))
+                }
+                MakeError::Compiler(error) => error,
+            })?;
+        }
+        Ok(kit)
+    }
+
+    fn is_complete(&self) -> bool {
+        let headers = HEADERS.iter().map(|(name, _)| self.include().join(name));
+        headers.chain([self.start(), self.support(), self.stubs()]).all(|file| file.is_file())
+    }
+
+    /// Makes the kit aside and moves it to its place whole: others may be doing the same.
+    fn make(&self, root: &Path, compiler: &[OsString], own: &Path) -> Result<(), MakeError> {
+        fs::create_dir_all(root)?;
+        let aside = tempfile::Builder::new().prefix(".making-").tempdir_in(root)?;
+        let kit = Kit { directory: aside.path().join("kit") };
+        fs::create_dir_all(kit.include())?;
+        fs::create_dir_all(kit.lib())?;
+        for (name, text) in HEADERS {
+            fs::write(kit.include().join(name), text)?;
+        }
+        let work = aside.path().join("work");
+        fs::create_dir_all(&work)?;
+        build::write_sources(&work)?;
+        build::all(&kit, &work, compiler, own).map_err(MakeError::Compiler)?;
+        if self.directory.exists() && !self.is_complete() {
+            // Something cleaned the cache half.
+            fs::rename(&self.directory, aside.path().join("broken"))?;
+        }
+        match fs::rename(&kit.directory, &self.directory) {
+            Err(_) if self.is_complete() => Ok(()),
+            result => Ok(result?),
+        }
+    }
+}
+
+enum MakeError {
+    Cache(std::io::Error),
+    Compiler(CcError),
+}
+
+impl From<std::io::Error> for MakeError {
+    fn from(error: std::io::Error) -> Self {
+        MakeError::Cache(error)
+    }
+}
+
+/// The cache's directory, and what to do if it cannot be written.
+fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathBuf, &'static str), CcError> {
+    const SET: &str = "set MCPSIM_CACHE to a directory that can be written";
+    let variable = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(path) = variable("MCPSIM_CACHE") {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        return Ok((path, "MCPSIM_CACHE names it"));
+    }
+    if let Some(path) = variable("XDG_CACHE_HOME").filter(|path| path.is_absolute()) {
+        return Ok((path.join("mcpsim"), SET));
+    }
+    if let Some(home) = variable("HOME").filter(|path| path.is_absolute()) {
+        return Ok((home.join(".cache/mcpsim"), SET));
+    }
+    // What is in a directory that all can write is only used if it is one's own.
+    let user = unsafe { libc::geteuid() };
+    let path = std::env::temp_dir().join(format!("mcpsim-{user}"));
+    let owned = || -> std::io::Result<bool> {
+        if fs::create_dir(&path).is_ok() {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
+        }
+        let found = fs::symlink_metadata(&path)?;
+        Ok(found.is_dir() && found.uid() == user && found.mode() & 0o022 == 0)
+    };
+    match owned() {
+        Ok(true) => Ok((path, SET)),
+        _ => Err(CcError::new(format!("cannot use {} as a cache: it is another user's; {SET}", path.display()))),
+    }
+}
+
+/// A number that changes with anything the kit is made of.
+fn key(compiler: &[OsString], own: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    HEADERS.hash(&mut hasher);
+    build::SOURCES.hash(&mut hasher);
+    build::FLAGS.hash(&mut hasher);
+    own.hash(&mut hasher);
+    compiler.hash(&mut hasher);
+    let found = compiler.iter().filter_map(find).filter_map(|path| fs::metadata(path).ok());
+    found.for_each(|file| (file.len(), file.mtime(), file.mtime_nsec()).hash(&mut hasher));
+    hasher.finish()
+}
+
+/// The file of a command, as a shell finds it.
+fn find(command: &OsString) -> Option<PathBuf> {
+    if Path::new(command).components().count() > 1 {
+        return Some(command.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(command)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_is_where_the_environment_says() {
+        let at = |pairs: &[(&str, &str)]| {
+            let variable = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+            root(variable).unwrap().0
+        };
+        let all = [("MCPSIM_CACHE", "/a"), ("XDG_CACHE_HOME", "/b"), ("HOME", "/c")];
+        assert_eq!(at(&all), Path::new("/a"));
+        assert_eq!(at(&all[1..]), Path::new("/b/mcpsim"));
+        assert_eq!(at(&all[2..]), Path::new("/c/.cache/mcpsim"));
+        assert_eq!(
+            at(&[("MCPSIM_CACHE", ""), ("XDG_CACHE_HOME", "relative"), ("HOME", "/c")]),
+            Path::new("/c/.cache/mcpsim")
+        );
+        assert!(at(&[("MCPSIM_CACHE", "relative")]).is_absolute());
+    }
+
+    #[test]
+    fn another_compiler_or_another_mcpsim_has_another_kit() {
+        let key = |compiler: &str, own: &str| super::key(&[compiler.into()], Path::new(own));
+        assert_eq!(key("cc", "/a"), key("cc", "/a"));
+        assert_ne!(key("cc", "/a"), key("cc", "/b"));
+        assert_ne!(key("cc", "/a"), key("no-such-cc", "/a"));
+    }
+}

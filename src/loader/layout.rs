@@ -1,0 +1,246 @@
+//! How an instance lies in memory: one range for all modules, with as few mappings as can be.
+//!
+//! ```text
+//!  | main: headers, text, constants | main: data, bss | library: text … | library: data … |
+//!    of the file, shared pages        one's own
+//! ```
+//!
+//! Segments that are only read are mapped together, executable, where they lie in the file as they lie in memory. Little
+//! data is copied into anonymous memory, which it then shares with its bss; much data is mapped from the file and costs
+//! memory only where it is written.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr;
+
+use super::elf::{Elf, PAGE, Segment};
+use super::error::{Fault, malformed};
+
+/// A module's data is copied up to so many bytes.
+const COPIED: u64 = 16 << 10;
+/// An instance is smaller: what a process can address.
+const LARGEST: u64 = 1 << 46;
+
+/// Where a module lies in an instance.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// From the instance's start; page-aligned.
+    pub start: usize,
+    pub end: usize,
+    /// The address in the file that `start` stands for.
+    pub first: u64,
+}
+
+impl Place {
+    /// Where the file's `address` is in an instance. Any address is taken: those outside the module give one outside.
+    pub fn offset(&self, address: u64) -> usize {
+        (self.start as u64).wrapping_add(address.wrapping_sub(self.first)) as usize
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    File { module: usize, offset: u64 },
+    Anonymous,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Mapping {
+    start: usize,
+    end: usize,
+    protection: i32,
+    source: Source,
+}
+
+/// Bytes that every instance begins with.
+#[derive(Debug)]
+pub(super) struct Copy {
+    pub at: usize,
+    pub bytes: Vec<u8>,
+}
+
+/// How an instance lies in memory.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    pub size: usize,
+    align: usize,
+    pub places: Vec<Place>,
+    mappings: Vec<Mapping>,
+    pub copies: Vec<Copy>,
+    /// Parts of pages mapped from a file that must be zero.
+    zeros: Vec<(usize, usize)>,
+}
+
+impl Layout {
+    /// The layout of these modules, in their order.
+    pub fn new(modules: &[Elf]) -> Result<Layout, Fault> {
+        let mut layout = Layout { align: PAGE as usize, ..Layout::default() };
+        for (index, module) in modules.iter().enumerate() {
+            layout.add(index, module)?;
+        }
+        layout.merge();
+        Ok(layout)
+    }
+
+    /// The module that an offset in an instance is in, and the address there, as in the module's file.
+    pub fn find(&self, offset: usize) -> Option<(usize, usize)> {
+        let module = self.places.iter().position(|place| (place.start..place.end).contains(&offset))?;
+        Some((module, offset - self.places[module].start + self.places[module].first as usize))
+    }
+
+    fn add(&mut self, index: usize, module: &Elf) -> Result<(), Fault> {
+        let align = module.segments.iter().map(|segment| segment.align).max().unwrap_or(1).max(PAGE);
+        let first = module.segments[0].pages().start;
+        let last = module.segments[module.segments.len() - 1].pages().end;
+        let start = (self.size as u64).next_multiple_of(align) + first % align;
+        if start + (last - first) > LARGEST {
+            return malformed("the program is larger than a process can be");
+        }
+        let place = Place { start: start as usize, end: (start + (last - first)) as usize, first };
+        let data = module.segments.iter().filter(|segment| segment.writable);
+        let copied = data.map(|segment| segment.filled).sum::<u64>() <= COPIED;
+        for segment in &module.segments {
+            self.add_segment(index, module, place, segment, copied)?;
+        }
+        self.align = self.align.max(align as usize);
+        self.size = place.end;
+        self.places.push(place);
+        Ok(())
+    }
+
+    fn add_segment(
+        &mut self,
+        module: usize,
+        elf: &Elf,
+        place: Place,
+        segment: &Segment,
+        copied: bool,
+    ) -> Result<(), Fault> {
+        let pages = segment.pages();
+        let mut part = |start: u64, end: u64, protection, source| {
+            let (start, end) = (place.offset(start), place.offset(end));
+            if start < end {
+                self.mappings.push(Mapping { start, end, protection, source });
+            }
+        };
+        let from_file = Source::File { module, offset: segment.offset / PAGE * PAGE };
+        let filled_end = segment.address + segment.filled;
+        let file_end = if segment.filled == 0 { pages.start } else { filled_end.next_multiple_of(PAGE) };
+        if !segment.writable {
+            if file_end < pages.end {
+                return Err(Fault::Unsupported("has memory that is neither in the file nor may be written".into()));
+            }
+            part(pages.start, pages.end, libc::PROT_READ | libc::PROT_EXEC, from_file);
+            return Ok(());
+        }
+        let mut protection = libc::PROT_READ | libc::PROT_WRITE;
+        if segment.executable {
+            protection |= libc::PROT_EXEC;
+        }
+        if copied {
+            part(pages.start, pages.end, protection, Source::Anonymous);
+            let bytes = elf.at(segment.address, segment.filled)?.to_vec();
+            self.copies.push(Copy { at: place.offset(segment.address), bytes });
+        } else {
+            part(pages.start, file_end, protection, from_file);
+            part(file_end, pages.end, protection, Source::Anonymous);
+            if filled_end < file_end {
+                self.zeros.push((place.offset(filled_end), (file_end - filled_end) as usize));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one of neighbours that the system can map at once; a gap between two of the same file goes with them.
+    fn merge(&mut self) {
+        let mut merged: Vec<Mapping> = Vec::new();
+        for &next in &self.mappings {
+            if let Some(last) = merged.last_mut()
+                && last.protection == next.protection
+                && continues(last, &next)
+            {
+                last.end = next.end;
+            } else {
+                merged.push(next);
+            }
+        }
+        self.mappings = merged;
+    }
+
+    /// Maps a new instance with its first bytes, not yet relocated; gives its address.
+    pub fn map(&self, files: &[&File]) -> io::Result<usize> {
+        let base = self.reserve(files)?;
+        let covered = self.is_covered_by_first();
+        for mapping in self.mappings.iter().skip(usize::from(covered)) {
+            let fixed = libc::MAP_FIXED;
+            let length = mapping.end - mapping.start;
+            // SAFETY: the range was reserved by this instance, and nothing refers to it yet.
+            if let Err(error) = unsafe { map(base + mapping.start, length, fixed, mapping, files) } {
+                unmap(base, self.size);
+                return Err(error);
+            }
+        }
+        for copy in &self.copies {
+            // SAFETY: the layout has a writable mapping for all bytes of the copy.
+            unsafe { ptr::copy_nonoverlapping(copy.bytes.as_ptr(), (base + copy.at) as *mut u8, copy.bytes.len()) };
+        }
+        for &(at, length) in &self.zeros {
+            // SAFETY: these are the last bytes of a page that is mapped and writable.
+            unsafe { ptr::write_bytes((base + at) as *mut u8, 0, length) };
+        }
+        Ok(base)
+    }
+
+    /// Whether the first mapping can be made over the whole range, so that no other reservation is needed.
+    fn is_covered_by_first(&self) -> bool {
+        let holes = self.mappings.windows(2).any(|pair| pair[0].end != pair[1].start);
+        self.align == PAGE as usize && !holes && self.mappings.first().is_some_and(|first| first.start == 0)
+    }
+
+    fn reserve(&self, files: &[&File]) -> io::Result<usize> {
+        let hole = Mapping { start: 0, end: self.size, protection: libc::PROT_NONE, source: Source::Anonymous };
+        let (first, length) = match self.is_covered_by_first() {
+            true => (&self.mappings[0], self.size),
+            false => (&hole, self.size + self.align - PAGE as usize),
+        };
+        // SAFETY: a new mapping at a place of the system's choice.
+        let found = unsafe { map(0, length, 0, first, files)? };
+        let base = found.next_multiple_of(self.align);
+        unmap(found, base - found);
+        unmap(base + self.size, found + length - (base + self.size));
+        Ok(base)
+    }
+}
+
+fn continues(last: &Mapping, next: &Mapping) -> bool {
+    match (last.source, next.source) {
+        (Source::Anonymous, Source::Anonymous) => last.end == next.start,
+        (Source::File { module, offset }, Source::File { module: other, offset: next_offset }) => {
+            module == other && next_offset.checked_sub(offset) == Some((next.start - last.start) as u64)
+        }
+        _ => false,
+    }
+}
+
+/// # Safety
+/// With `MAP_FIXED` in `flags`, the range is the caller's and nothing in it is in use.
+unsafe fn map(at: usize, length: usize, flags: i32, mapping: &Mapping, files: &[&File]) -> io::Result<usize> {
+    let (file, offset, kind) = match mapping.source {
+        Source::File { module, offset } => (files[module].as_raw_fd(), offset, 0),
+        Source::Anonymous => (-1, 0, libc::MAP_ANONYMOUS),
+    };
+    let flags = flags | kind | libc::MAP_PRIVATE | libc::MAP_NORESERVE;
+    // SAFETY: the caller's promise about the range.
+    let found = unsafe { libc::mmap(at as *mut _, length, mapping.protection, flags, file, offset as i64) };
+    if found == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(found as usize) }
+}
+
+/// Gives a range back.
+pub(super) fn unmap(at: usize, length: usize) {
+    if length > 0 {
+        // SAFETY: only ranges of an instance that nobody uses come here.
+        unsafe { libc::munmap(at as *mut _, length) };
+    }
+}

@@ -1,0 +1,148 @@
+//! Reduction operations (MPI-3.1, section 5.9): the built-in ones, on arrays in memory.
+//!
+//! Operations that a program defines are calls of its own and not here.
+#![allow(unsafe_code)]
+
+mod arithmetic;
+mod long_double;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use crate::mpi::abi::{self, Handle};
+use crate::mpi::datatype::{Datatype, Kind};
+
+/// A built-in operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Builtin {
+    Max,
+    Min,
+    Sum,
+    Prod,
+    Land,
+    Band,
+    Lor,
+    Bor,
+    Lxor,
+    Bxor,
+    Minloc,
+    Maxloc,
+    /// Takes the new value; only for accumulating.
+    Replace,
+    /// Keeps the old value; only for accumulating.
+    NoOp,
+}
+
+/// The built-in operation with this handle.
+pub fn builtin(op: Handle) -> Option<Builtin> {
+    Some(match op {
+        abi::MPI_MAX => Builtin::Max,
+        abi::MPI_MIN => Builtin::Min,
+        abi::MPI_SUM => Builtin::Sum,
+        abi::MPI_PROD => Builtin::Prod,
+        abi::MPI_LAND => Builtin::Land,
+        abi::MPI_BAND => Builtin::Band,
+        abi::MPI_LOR => Builtin::Lor,
+        abi::MPI_BOR => Builtin::Bor,
+        abi::MPI_LXOR => Builtin::Lxor,
+        abi::MPI_BXOR => Builtin::Bxor,
+        abi::MPI_MINLOC => Builtin::Minloc,
+        abi::MPI_MAXLOC => Builtin::Maxloc,
+        abi::MPI_REPLACE => Builtin::Replace,
+        abi::MPI_NO_OP => Builtin::NoOp,
+        _ => return None,
+    })
+}
+
+impl Builtin {
+    /// Its name, such as MPI_SUM.
+    pub fn name(self) -> &'static str {
+        match self {
+            Builtin::Max => "MPI_MAX",
+            Builtin::Min => "MPI_MIN",
+            Builtin::Sum => "MPI_SUM",
+            Builtin::Prod => "MPI_PROD",
+            Builtin::Land => "MPI_LAND",
+            Builtin::Band => "MPI_BAND",
+            Builtin::Lor => "MPI_LOR",
+            Builtin::Bor => "MPI_BOR",
+            Builtin::Lxor => "MPI_LXOR",
+            Builtin::Bxor => "MPI_BXOR",
+            Builtin::Minloc => "MPI_MINLOC",
+            Builtin::Maxloc => "MPI_MAXLOC",
+            Builtin::Replace => "MPI_REPLACE",
+            Builtin::NoOp => "MPI_NO_OP",
+        }
+    }
+
+    /// Whether a ∘ b = b ∘ a.
+    pub fn commutes(self) -> bool {
+        !matches!(self, Builtin::Replace | Builtin::NoOp)
+    }
+
+    /// Whether it may only accumulate, not reduce.
+    pub fn only_accumulates(self) -> bool {
+        matches!(self, Builtin::Replace | Builtin::NoOp)
+    }
+
+    /// Whether it takes items of this datatype in a reduction.
+    pub fn allowed(self, datatype: &Datatype) -> bool {
+        datatype.kind().is_some_and(|kind| self.accepts(kind))
+    }
+
+    /// Whether it takes basic elements of this kind (MPI-3.1, section 5.9.2, and a little more: see `rules`).
+    pub fn accepts(self, kind: &Kind) -> bool {
+        rules::accepts(self, kind)
+    }
+
+    /// `inout[i] = in[i] ∘ inout[i]` for `n` elements, each an extent after the one before. What it does not accept stays.
+    ///
+    /// # Safety
+    /// `input` can be read, `inout` read and written for `n` elements of this kind; alignment does not matter. They are the
+    /// same or do not overlap.
+    pub unsafe fn apply(self, kind: &Kind, input: *const u8, inout: *mut u8, n: usize) {
+        if self.accepts(kind) {
+            // SAFETY: the caller's.
+            unsafe { arithmetic::apply(self, kind, input, inout, n) };
+        }
+    }
+
+    /// Accumulates packed `data` into `count` items at `base`, for datatypes of one kind of basic elements. Returns whether
+    /// the operation takes such a datatype; if not, nothing has happened.
+    ///
+    /// # Safety
+    /// The data of the items can be read and written.
+    pub unsafe fn accumulate(self, datatype: &Datatype, base: *mut u8, count: usize, data: &[u8]) -> bool {
+        if self == Builtin::NoOp {
+            return true;
+        }
+        if self == Builtin::Replace {
+            // SAFETY: the caller's.
+            unsafe { datatype.unpack(base, count, data) };
+            return true;
+        }
+        let Some(kind) = datatype.uniform().filter(|kind| self.accepts(kind)) else {
+            return datatype.size() == 0;
+        };
+        let named = Datatype::named(kind.handle).expect("basic elements are named");
+        let mut rest = data;
+        let mut spread = Vec::new();
+        datatype.for_each_run(count, |kind, at, n| {
+            let n = n.min(rest.len() / kind.size());
+            let (now, later) = rest.split_at(n * kind.size());
+            rest = later;
+            let input = if kind.is_dense() {
+                now.as_ptr()
+            } else {
+                spread.resize(n * kind.extent(), 0);
+                // SAFETY: there is room for `n` elements.
+                unsafe { named.unpack(spread.as_mut_ptr(), n, now) };
+                spread.as_ptr()
+            };
+            // SAFETY: the caller's, and as many elements of data.
+            unsafe { self.apply(kind, input, base.wrapping_offset(at), n) };
+        });
+        true
+    }
+}

@@ -1,0 +1,31 @@
+//! Which built-in operations take which basic elements (the table of MPI-3.1, section 5.9.2).
+//!
+//! Beyond the table, as some implementations have it: characters count as small integers, and integers of Fortran as logical
+//! values. Half precision, and 16-byte reals of Fortran, are data only.
+
+use super::Builtin::{self, *};
+use crate::mpi::datatype::{Group, Kind, Scalar};
+
+pub(super) fn accepts(op: Builtin, kind: &Kind) -> bool {
+    use Group::*;
+    let group = kind.group;
+    let integer = match group {
+        CInteger | FortranInteger | MultiLanguage => true,
+        Character => kind.size() == 1,
+        _ => false,
+    };
+    let computed = match kind.scalar {
+        Scalar::F16 | Scalar::F128 => false,
+        Scalar::F80 => cfg!(target_arch = "x86_64"),
+        _ => true,
+    };
+    match op {
+        Replace | NoOp => group != Marker,
+        _ if !computed => false,
+        Max | Min => integer || group == Floating,
+        Sum | Prod => integer || matches!(group, Floating | Complex),
+        Land | Lor | Lxor => integer || group == Logical,
+        Band | Bor | Bxor => integer || group == Byte,
+        Minloc | Maxloc => matches!(group, Pair(_)),
+    }
+}

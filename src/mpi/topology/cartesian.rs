@@ -1,0 +1,256 @@
+//! Cartesian grids (MPI-3.1, section 7.5): row-major, the last coordinate the fastest.
+
+use std::ffi::c_int;
+
+use crate::mpi::abi::{MPI_ERR_ARG, MPI_ERR_DIMS, MPI_ERR_RANK, MPI_PROC_NULL, MPI_UNDEFINED};
+use crate::mpi::fault::Fault;
+
+/// A grid. It may have no dimension; then it has one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cart {
+    dims: Vec<u32>,
+    periods: Vec<bool>,
+}
+
+/// The two partners of MPI_Cart_shift; MPI_PROC_NULL beyond an open end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shift {
+    /// From whom.
+    pub source: c_int,
+    /// To whom.
+    pub destination: c_int,
+}
+
+/// One of the grids that MPI_Cart_sub makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubGrid {
+    /// The dimensions that remain.
+    pub grid: Cart,
+    /// The ranks, in the whole grid, of the members in their order.
+    pub members: Vec<u32>,
+    /// The rank in `grid` of whom it was asked for.
+    pub rank: u32,
+    /// Which of the sub-grids it is, from 0.
+    pub number: u32,
+}
+
+impl Cart {
+    /// A grid for a communicator of `members`.
+    ///
+    /// # Errors
+    /// An extent below 1, or more places than members.
+    pub fn new(members: u32, dims: &[c_int], periods: &[bool]) -> Result<Self, Fault> {
+        let mut places: u64 = 1;
+        for (dimension, &extent) in dims.iter().enumerate() {
+            if extent < 1 {
+                let what = format!("dimension {dimension} has the extent {extent}, expected at least 1");
+                return Err(Fault::new(MPI_ERR_DIMS, what));
+            }
+            places = places.saturating_mul(extent as u64);
+        }
+        if places > u64::from(members) {
+            return Err(Fault::new(MPI_ERR_ARG, format!("a grid of {places} places for a group of {members}")));
+        }
+        Ok(Cart { dims: dims.iter().map(|&extent| extent as u32).collect(), periods: periods.to_vec() })
+    }
+
+    /// The extents.
+    pub fn dims(&self) -> &[u32] {
+        &self.dims
+    }
+
+    /// Whether each dimension is a ring.
+    pub fn periods(&self) -> &[bool] {
+        &self.periods
+    }
+
+    /// The number of places.
+    pub fn size(&self) -> u32 {
+        self.dims.iter().product()
+    }
+
+    /// Where `rank` is.
+    ///
+    /// # Errors
+    /// There is no such rank.
+    pub fn coords(&self, rank: c_int) -> Result<Vec<c_int>, Fault> {
+        let known = u32::try_from(rank).ok().filter(|&rank| rank < self.size());
+        let rank = known.ok_or_else(|| {
+            Fault::new(MPI_ERR_RANK, format!("rank {rank}, expected one of a grid of {}", self.size()))
+        })?;
+        Ok(self.places(rank).into_iter().map(|place| place as c_int).collect())
+    }
+
+    /// Who is at `coords`; a ring has every coordinate.
+    ///
+    /// # Errors
+    /// A coordinate outside a dimension with open ends.
+    pub fn rank(&self, coords: &[c_int]) -> Result<u32, Fault> {
+        let mut rank = 0;
+        for (dimension, (&at, &extent)) in coords.iter().zip(&self.dims).enumerate() {
+            let Some(place) = self.place(dimension, i64::from(at)) else {
+                let what = format!("coordinate {at} in dimension {dimension}, expected one of 0 to {}", extent - 1);
+                return Err(Fault::new(MPI_ERR_ARG, what));
+            };
+            rank = rank * extent + place;
+        }
+        Ok(rank)
+    }
+
+    /// The partners of `rank` when all shift by `distance` along `direction`.
+    ///
+    /// # Errors
+    /// There is no such direction.
+    pub fn shift(&self, rank: u32, direction: c_int, distance: c_int) -> Result<Shift, Fault> {
+        let known = usize::try_from(direction).ok().filter(|&direction| direction < self.dims.len());
+        let direction = known.ok_or_else(|| {
+            Fault::new(MPI_ERR_DIMS, format!("direction {direction} of a grid of {} dimensions", self.dims.len()))
+        })?;
+        let distance = i64::from(distance);
+        Ok(Shift { source: self.away(rank, direction, -distance), destination: self.away(rank, direction, distance) })
+    }
+
+    /// The neighbours of `rank` for neighbourhood collectives (section 7.6): of each dimension the one before, then the one after.
+    pub fn neighbours(&self, rank: u32) -> Vec<c_int> {
+        let both = |dimension| [self.away(rank, dimension, -1), self.away(rank, dimension, 1)];
+        (0..self.dims.len()).flat_map(both).collect()
+    }
+
+    /// The grid of those who differ from `rank` only in the dimensions that remain.
+    pub fn sub(&self, rank: u32, remain: &[bool]) -> SubGrid {
+        let mut grid = Cart { dims: Vec::new(), periods: Vec::new() };
+        let (mut members, mut number, mut place, mut base) = (vec![0], 0, 0, 0);
+        let mut stride = self.size();
+        for (dimension, at) in self.places(rank).into_iter().enumerate() {
+            let extent = self.dims[dimension];
+            stride /= extent;
+            if remain[dimension] {
+                grid.dims.push(extent);
+                grid.periods.push(self.periods[dimension]);
+                place = place * extent + at;
+                members = members.iter().flat_map(|first| (0..extent).map(move |step| first + step * stride)).collect();
+            } else {
+                number = number * extent + at;
+                base += at * stride;
+            }
+        }
+        members.iter_mut().for_each(|member| *member += base);
+        SubGrid { grid, members, rank: place, number }
+    }
+
+    /// What MPI_Cart_map and MPI_Cart_create give to the caller: its own rank, MPI_UNDEFINED beyond the grid.
+    pub fn map(&self, rank: u32) -> c_int {
+        if rank < self.size() { rank as c_int } else { MPI_UNDEFINED }
+    }
+
+    fn places(&self, rank: u32) -> Vec<u32> {
+        let mut rest = rank;
+        let mut places: Vec<u32> = self.dims.iter().rev().map(|extent| (rest % extent, rest /= extent).0).collect();
+        places.reverse();
+        places
+    }
+
+    /// Coordinate `at` in its dimension, if it is in it.
+    fn place(&self, dimension: usize, at: i64) -> Option<u32> {
+        let extent = i64::from(self.dims[dimension]);
+        let at = if self.periods[dimension] { at.rem_euclid(extent) } else { at };
+        (0..extent).contains(&at).then_some(at as u32)
+    }
+
+    fn away(&self, rank: u32, dimension: usize, distance: i64) -> c_int {
+        let stride: u32 = self.dims[dimension + 1..].iter().product();
+        let at = rank / stride % self.dims[dimension];
+        match self.place(dimension, i64::from(at) + distance) {
+            Some(place) => (rank - at * stride + place * stride) as c_int,
+            None => MPI_PROC_NULL,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cart(dims: &[c_int], periods: &[bool]) -> Cart {
+        Cart::new(1000, dims, periods).unwrap()
+    }
+
+    #[test]
+    fn ranks_go_row_by_row_as_in_the_standard() {
+        let grid = cart(&[2, 2], &[false, false]);
+        let coords: Vec<_> = (0..4).map(|rank| grid.coords(rank).unwrap()).collect();
+        assert_eq!(coords, [[0, 0], [0, 1], [1, 0], [1, 1]]);
+        let grid = cart(&[2, 3, 4], &[true, false, true]);
+        for rank in 0..24 {
+            assert_eq!(grid.rank(&grid.coords(rank).unwrap()).unwrap(), rank as u32);
+        }
+        assert_eq!(grid.rank(&[-1, 2, 9]).unwrap(), 12 + 8 + 1, "rings have every coordinate");
+        assert_eq!(cart(&[], &[]).rank(&[]).unwrap(), 0);
+        assert_eq!(cart(&[], &[]).coords(0).unwrap(), [0; 0]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        let class = |dims: &[c_int]| Cart::new(6, dims, &[false; 3][..dims.len()]).unwrap_err().class;
+        assert_eq!([class(&[7]), class(&[2, 4]), class(&[1 << 30, 1 << 30, 1 << 30])], [MPI_ERR_ARG; 3]);
+        assert_eq!([class(&[0]), class(&[2, -1])], [MPI_ERR_DIMS; 2]);
+        let grid = cart(&[2, 3], &[true, false]);
+        assert_eq!(grid.coords(6).unwrap_err().class, MPI_ERR_RANK);
+        assert_eq!(grid.coords(-1).unwrap_err().class, MPI_ERR_RANK);
+        assert_eq!(grid.rank(&[0, 3]).unwrap_err().what, "coordinate 3 in dimension 1, expected one of 0 to 2");
+        assert_eq!(grid.shift(0, 2, 1).unwrap_err().class, MPI_ERR_DIMS);
+        assert_eq!(grid.shift(0, -1, 1).unwrap_err().class, MPI_ERR_DIMS);
+    }
+
+    #[test]
+    fn shifts_end_at_open_ends_and_go_round_rings() {
+        let grid = cart(&[3, 4], &[true, false]);
+        let shift = |rank, direction, distance| {
+            let shift = grid.shift(rank, direction, distance).unwrap();
+            (shift.source, shift.destination)
+        };
+        assert_eq!(shift(1, 0, 1), (9, 5));
+        assert_eq!(shift(1, 0, -1), (5, 9));
+        assert_eq!(shift(1, 0, 5), (5, 9), "round and round");
+        assert_eq!(shift(1, 1, 1), (0, 2));
+        assert_eq!(shift(1, 1, 2), (MPI_PROC_NULL, 3));
+        assert_eq!(shift(3, 1, -1), (MPI_PROC_NULL, 2));
+        assert_eq!(shift(5, 1, c_int::MIN), (MPI_PROC_NULL, MPI_PROC_NULL));
+        assert_eq!(shift(5, 0, 0), (5, 5));
+    }
+
+    #[test]
+    fn neighbours_come_by_dimension_before_and_after() {
+        let grid = cart(&[3, 4], &[true, false]);
+        assert_eq!(grid.neighbours(0), [8, 4, MPI_PROC_NULL, 1]);
+        assert_eq!(grid.neighbours(6), [2, 10, 5, 7]);
+        assert_eq!(cart(&[1], &[true]).neighbours(0), [0, 0], "a ring of one is its own neighbour twice");
+        assert_eq!(cart(&[2], &[true]).neighbours(0), [1, 1]);
+    }
+
+    #[test]
+    fn sub_grids_are_those_of_the_standard() {
+        // The example of section 7.5.7: 2 × 3 × 4, remaining (true, false, true), gives three grids of 2 × 4.
+        let grid = cart(&[2, 3, 4], &[false, true, true]);
+        let mut seen = [0; 24];
+        for rank in 0..24 {
+            let part = grid.sub(rank, &[true, false, true]);
+            assert_eq!((part.grid.dims(), part.grid.periods()), (&[2, 4][..], &[false, true][..]));
+            assert_eq!(part.members.len(), 8);
+            assert_eq!(part.members[part.rank as usize], rank);
+            let (whole, own) = (grid.coords(rank as c_int).unwrap(), part.grid.coords(part.rank as c_int).unwrap());
+            assert_eq!((vec![whole[0], whole[2]], part.number), (own, whole[1] as u32));
+            part.members.iter().for_each(|&member| seen[member as usize] += 1);
+        }
+        assert_eq!(seen, [8; 24], "each is in a grid of eight, seen by all of its members");
+        let alone = grid.sub(17, &[false; 3]);
+        assert_eq!((alone.members, alone.grid.size(), alone.number), (vec![17], 1, 17));
+        assert_eq!(grid.sub(17, &[true; 3]).grid, grid);
+    }
+
+    #[test]
+    fn those_beyond_the_grid_have_no_place() {
+        let grid = cart(&[2, 2], &[false; 2]);
+        assert_eq!([grid.map(0), grid.map(3), grid.map(4)], [0, 3, MPI_UNDEFINED]);
+    }
+}

@@ -1,0 +1,48 @@
+//! The MPI functions of real programs: their chapters, the objects behind their handles, and how collectives and windows move
+//! data.
+//!
+//! `process` is a rank as its MPI functions see it, `calls` are these functions. What needs no rank stands in `mpi`.
+
+mod attribute;
+mod calls;
+mod collective;
+mod comm;
+mod error;
+mod handler;
+mod handles;
+mod held;
+mod leaks;
+mod payloads;
+mod process;
+mod request;
+mod types;
+mod window;
+
+use std::path::Path;
+
+use crate::loader::{self, Image, ImageError};
+use crate::process::clib;
+
+/// A rank of a real program.
+pub type RealProgram = crate::process::RealProgram<process::MpiProcess>;
+
+/// What programs find in mcpsim before the system's libraries are asked.
+struct Host;
+
+impl loader::Host for Host {
+    fn function(&self, name: &str) -> Option<usize> {
+        calls::find(name).or_else(|| clib::find(name))
+    }
+
+    fn owned(&self, name: &str) -> bool {
+        clib::owns(name)
+    }
+}
+
+/// Opens the program at `path`, which `mcpsim cc` made.
+///
+/// # Errors
+/// What is wrong with the file, and functions that nobody has.
+pub fn open(path: &Path) -> Result<Image, ImageError> {
+    Image::open(path, &Host)
+}

@@ -1,0 +1,133 @@
+//! Collectives with real data: the project's schedules move what programs give them, in the rank's own fiber or, where they
+//! do not block, in a strand.
+
+mod letters;
+mod mover;
+pub mod own;
+mod region;
+mod strand;
+
+pub use letters::Letters;
+pub use mover::{Combine, DataMover, UserFunction};
+pub use region::{NO_LAYOUT, Region, Shape};
+pub use strand::start_strand;
+
+use std::mem::ManuallyDrop;
+use std::rc::Rc;
+
+use crate::mpi::abi::{self, Handle};
+use crate::mpi::schedule::keeps_rank_order;
+use crate::mpi::{CollectiveCall, Runner, Sizes, choose};
+use crate::mpi_api::comm::Comm;
+use crate::mpi_api::error::{MpiError, MpiResult};
+use crate::mpi_api::process::MpiProcess;
+use crate::platform::{Algorithm, Collective};
+use crate::rank::{Call, Reply, ReplyKind};
+
+/// A rank's part in a collective: what it does, and with which data.
+pub struct Part {
+    pub collective: Collective,
+    pub comm: Rc<Comm>,
+    pub root: u32,
+    pub sizes: Sizes,
+    pub mover: DataMover,
+}
+
+impl Part {
+    /// Carries the part out in the task that runs: the `sequence`th collective of its communicator.
+    ///
+    /// # Errors
+    /// What is wrong with the sizes.
+    pub fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
+        let Part { collective, comm, root, sizes, mover } = self;
+        let handle = comm.handle;
+        let failed = |what| MpiError::new(abi::MPI_ERR_ARG, what).on_comm(handle);
+        let rules = &p.job.platform.collectives;
+        let ordered = mover.is_ordered();
+        let mut call = CollectiveCall { collective, comm: comm.local.clone(), root, sizes, algorithm: None };
+        let algorithm = choose(&call, rules).map_err(failed)?;
+        if ordered && !keeps_rank_order(collective, algorithm, root) {
+            call.algorithm = Some(match collective {
+                Collective::Reduce => Algorithm::Linear,
+                Collective::ReduceScatter => Algorithm::Binomial,
+                _ => Algorithm::RecursiveDoubling,
+            });
+        }
+        let mut runner = Runner::new(call, rules, p.job.cost(p.rank), sequence, mover).map_err(failed)?;
+        let first = runner.next_call(&mut Reply { clock: p.clock.get(), kind: ReplyKind::Done });
+        let mut next = first.map(ManuallyDrop::new);
+        while let Some(call) = &mut next {
+            next = p.call_there(call, |reply| runner.next_call(reply).map(ManuallyDrop::new));
+        }
+        match runner.into_mover().too_long() {
+            None => Ok(()),
+            Some((size, room)) => {
+                let what = format!("a message of {size} bytes came for blocks of {room} bytes");
+                Err(MpiError::new(abi::MPI_ERR_TRUNCATE, what).on_comm(handle))
+            }
+        }
+    }
+}
+
+/// What carries out a collective of a given number.
+type Code = Box<dyn FnOnce(&MpiProcess, u32) -> MpiResult>;
+
+/// How a collective is carried out.
+pub enum Plan {
+    /// By the project's schedules.
+    Part(Box<Part>),
+    /// By code of its own.
+    Code(Rc<Comm>, Code),
+}
+
+impl Plan {
+    /// What `body` does is collective over `comm`.
+    pub fn code(comm: &Rc<Comm>, body: impl FnOnce(&MpiProcess, u32) -> MpiResult + 'static) -> Self {
+        Plan::Code(comm.clone(), Box::new(body))
+    }
+}
+
+impl From<Part> for Plan {
+    fn from(part: Part) -> Self {
+        Plan::Part(Box::new(part))
+    }
+}
+
+impl Plan {
+    fn comm(&self) -> &Rc<Comm> {
+        match self {
+            Plan::Part(part) => &part.comm,
+            Plan::Code(comm, _) => comm,
+        }
+    }
+
+    fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
+        match self {
+            Plan::Part(part) => part.carry_out(p, sequence),
+            Plan::Code(_, code) => code(p, sequence),
+        }
+    }
+
+    /// Carries the collective out in the rank's own task.
+    ///
+    /// # Errors
+    /// The collective's.
+    pub fn block(self, p: &MpiProcess) -> MpiResult {
+        p.no_poll();
+        let sequence = self.comm().next_sequence();
+        p.call_done(Call::Enter(p.function.get()));
+        let result = self.carry_out(p, sequence);
+        p.call_done(Call::Leave);
+        result
+    }
+
+    /// Starts the collective beside the rank's own task: the handle of its request.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub fn start(self, p: &MpiProcess) -> MpiResult<Handle> {
+        let comm = self.comm().clone();
+        let sequence = comm.next_sequence();
+        start_strand(p, p.function.get(), comm, move |p| self.carry_out(p, sequence))
+    }
+}

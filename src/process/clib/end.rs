@@ -1,0 +1,134 @@
+//! Ways for a rank to end.
+//!
+//! `atexit` functions and destructors are the image's affair, as it knows whose they are.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::ffi::{c_int, c_void};
+
+use super::{error, signals};
+use crate::process::crash;
+use crate::process::job;
+use crate::process::program::{end, leave};
+use crate::process::{Function, Known};
+use crate::process::{Process, current};
+use crate::rank::FailureKind;
+
+pub const FUNCTIONS: &[Known] = &[
+    ("exit", Function(exit as *const ())),
+    ("_exit", Function(exit_now as *const ())),
+    ("_Exit", Function(exit_now as *const ())),
+    ("quick_exit", Function(quick_exit as *const ())),
+    ("at_quick_exit", Function(at_quick_exit as *const ())),
+    ("__cxa_at_quick_exit", Function(at_quick_exit as *const ())),
+    ("on_exit", Function(on_exit as *const ())),
+    ("abort", Function(abort as *const ())),
+    ("pthread_exit", Function(pthread_exit as *const ())),
+    ("thrd_exit", Function(thrd_exit as *const ())),
+    ("fork", Function(no_fork as *const ())),
+    ("vfork", Function(no_fork as *const ())),
+    ("daemon", Function(no_fork as *const ())),
+    ("execl", Function(no_exec as *const ())),
+    ("execle", Function(no_exec as *const ())),
+    ("execlp", Function(no_exec as *const ())),
+    ("execv", Function(no_exec as *const ())),
+    ("execve", Function(no_exec as *const ())),
+    ("execveat", Function(no_exec as *const ())),
+    ("execvp", Function(no_exec as *const ())),
+    ("execvpe", Function(no_exec as *const ())),
+    ("fexecve", Function(no_exec as *const ())),
+];
+
+/// What `quick_exit` calls, the last first. `__cxa_at_quick_exit` has no argument for it either.
+pub type AtQuickExit = RefCell<Vec<unsafe extern "C" fn(*mut c_void)>>;
+
+/// The rank that calls `name`; there is no other way to end it.
+fn rank<'a>(name: &str) -> &'a Process {
+    current().unwrap_or_else(|| {
+        job::fatal(&format!("{name} was called from a thread that is not its rank's main thread"), 1)
+    })
+}
+
+unsafe extern "C" fn exit(code: c_int) -> ! {
+    let p = rank("exit");
+    let last = end(p, code);
+    p.call_done(last);
+    unreachable!("a rank that has ended does not go on")
+}
+
+unsafe extern "C" fn exit_now(code: c_int) -> ! {
+    let p = rank("_exit");
+    let last = leave(p, code);
+    p.call_done(last);
+    unreachable!("a rank that has ended does not go on")
+}
+
+unsafe extern "C" fn quick_exit(code: c_int) -> ! {
+    let p = rank("quick_exit");
+    while let Some(function) = { p.variables.end.borrow_mut().pop() } {
+        // SAFETY: the program's own function; it has no parameter to take the argument.
+        unsafe { function(std::ptr::null_mut()) }
+    }
+    // SAFETY: as the caller's.
+    unsafe { exit_now(code) }
+}
+
+unsafe extern "C" fn at_quick_exit(function: unsafe extern "C" fn(*mut c_void)) -> c_int {
+    current().map_or(-1, |p| {
+        p.variables.end.borrow_mut().push(function);
+        0
+    })
+}
+
+unsafe extern "C" fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int {
+    let Some(p) = current() else { return -1 };
+    match &*p.instance.borrow() {
+        Some(instance) => instance.on_exit(function, argument),
+        None => return -1,
+    }
+    0
+}
+
+unsafe extern "C" fn abort() -> ! {
+    match current() {
+        Some(p) => {
+            signals::deliver(p, libc::SIGABRT);
+            crash::called(p, libc::SIGABRT)
+        }
+        // SAFETY: the C library's, whose signal is then reported as a crash of a thread.
+        None => unsafe { libc::abort() },
+    }
+}
+
+/// The end of the thread that runs a rank is the rank's.
+unsafe extern "C" fn pthread_exit(value: *mut c_void) -> ! {
+    leave_thread();
+    // SAFETY: a thread of the program's own ends.
+    unsafe { libc::pthread_exit(value) }
+}
+
+unsafe extern "C" fn thrd_exit(value: c_int) -> ! {
+    leave_thread();
+    // SAFETY: as above; this is how the C library does it.
+    unsafe { libc::pthread_exit(value as isize as *mut c_void) }
+}
+
+/// Ends the rank, if its main thread is this one.
+fn leave_thread() {
+    if let Some(p) = current() {
+        let last = end(p, 0);
+        p.call_done(last);
+    }
+}
+
+/// Another program in place of this one would be one in place of the simulator with all its ranks.
+unsafe extern "C" fn no_exec() -> c_int {
+    let p = rank("a function of the exec family");
+    let what = "the program would put another in its place: expected posix_spawn, popen or system";
+    p.fail_at("exec".to_owned(), FailureKind::Error, what.to_owned())
+}
+
+/// A copy of the process would be one of the simulator with all its ranks.
+unsafe extern "C" fn no_fork() -> c_int {
+    error(libc::ENOSYS)
+}

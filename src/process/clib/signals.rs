@@ -1,0 +1,211 @@
+//! Signals. A process has one handler a signal, and mcpsim has ranks of several programs' lives in one: what a program installs
+//! is kept and told to it when it asks, and called when it sends the signal to itself. It is not installed: a crash ends the
+//! run even if the program would handle it, and Ctrl-C is mcpsim's. Timers that send signals never do.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::{self, MaybeUninit};
+use std::ptr;
+
+use super::error;
+use super::identity;
+use crate::process::crash;
+use crate::process::{Function, Known};
+use crate::process::{Process, current};
+
+pub const FUNCTIONS: &[Known] = &[
+    ("signal", Function(signal as *const ())),
+    ("bsd_signal", Function(signal as *const ())),
+    ("ssignal", Function(signal as *const ())),
+    ("sysv_signal", Function(signal as *const ())),
+    ("__sysv_signal", Function(signal as *const ())),
+    ("sigaction", Function(sigaction as *const ())),
+    ("__sigaction", Function(sigaction as *const ())),
+    ("sigaltstack", Function(sigaltstack as *const ())),
+    ("siginterrupt", Function(siginterrupt as *const ())),
+    ("sigprocmask", Function(sigmask as *const ())),
+    ("pthread_sigmask", Function(sigmask as *const ())),
+    ("raise", Function(raise as *const ())),
+    ("gsignal", Function(raise as *const ())),
+    ("kill", Function(kill as *const ())),
+    ("alarm", Function(alarm as *const ())),
+    ("ualarm", Function(ualarm as *const ())),
+    ("setitimer", Function(setitimer as *const ())),
+];
+
+/// What a rank does about signals, as it believes.
+#[derive(Default)]
+pub struct Signals {
+    actions: RefCell<HashMap<c_int, libc::sigaction>>,
+    mask: RefCell<Option<libc::sigset_t>>,
+}
+
+impl std::fmt::Debug for Signals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Signals").field(&self.actions.borrow().len()).finish()
+    }
+}
+
+fn no_action() -> libc::sigaction {
+    // SAFETY: all zeros is the default action.
+    unsafe { MaybeUninit::zeroed().assume_init() }
+}
+
+fn is_settable(number: c_int) -> bool {
+    (1..=64).contains(&number) && number != libc::SIGKILL && number != libc::SIGSTOP
+}
+
+unsafe extern "C" fn signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
+    let Some(p) = current() else { return libc::SIG_DFL };
+    if !is_settable(number) {
+        error(libc::EINVAL);
+        return libc::SIG_ERR;
+    }
+    let action = libc::sigaction { sa_sigaction: handler, ..no_action() };
+    p.variables.signals.actions.borrow_mut().insert(number, action).map_or(libc::SIG_DFL, |old| old.sa_sigaction)
+}
+
+unsafe extern "C" fn sigaction(number: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    let known = (1..=64).contains(&number);
+    if !known || !new.is_null() && !is_settable(number) {
+        return error(libc::EINVAL);
+    }
+    let Some(p) = current() else { return 0 };
+    let mut actions = p.variables.signals.actions.borrow_mut();
+    // SAFETY: the caller's structures.
+    unsafe {
+        let before = actions.get(&number).copied().unwrap_or_else(no_action);
+        if !new.is_null() {
+            actions.insert(number, *new);
+        }
+        if !old.is_null() {
+            *old = before;
+        }
+    }
+    0
+}
+
+/// The stacks of handlers are mcpsim's.
+unsafe extern "C" fn sigaltstack(_new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    if !old.is_null() {
+        // SAFETY: the caller's structure.
+        unsafe { *old = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 } };
+    }
+    0
+}
+
+unsafe extern "C" fn siginterrupt(number: c_int, _flag: c_int) -> c_int {
+    if is_settable(number) { 0 } else { error(libc::EINVAL) }
+}
+
+/// `sigprocmask` and `pthread_sigmask`: a blocked crash would end the process without a word.
+unsafe extern "C" fn sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    // SAFETY: the caller's sets.
+    unsafe {
+        let Some(p) = current() else { return libc::pthread_sigmask(how, new, old) };
+        let mut mask = p.variables.signals.mask.borrow_mut();
+        let before = mask.unwrap_or_else(|| MaybeUninit::zeroed().assume_init());
+        if !new.is_null() {
+            let (words, change) = (mem::transmute::<libc::sigset_t, [u64; 16]>(before), new.cast::<[u64; 16]>().read());
+            let change = |how: fn(u64, u64) -> u64| std::array::from_fn::<u64, 16, _>(|at| how(words[at], change[at]));
+            let after = match how {
+                libc::SIG_BLOCK => change(|old, new| old | new),
+                libc::SIG_UNBLOCK => change(|old, new| old & !new),
+                libc::SIG_SETMASK => change(|_, new| new),
+                _ => return error(libc::EINVAL),
+            };
+            *mask = Some(mem::transmute::<[u64; 16], libc::sigset_t>(after));
+        }
+        if !old.is_null() {
+            *old = before;
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn raise(number: c_int) -> c_int {
+    if !(0..=64).contains(&number) {
+        return error(libc::EINVAL);
+    }
+    match current() {
+        Some(p) => {
+            if !deliver(p, number) && ends(number) {
+                crash::called(p, number);
+            }
+            0
+        }
+        // SAFETY: a thread of the program's own, whose crash is reported.
+        None => unsafe { libc::raise(number) },
+    }
+}
+
+/// Calls the rank's handler of a signal; whether there is one, or the signal is to be ignored.
+pub fn deliver(p: &Process, number: c_int) -> bool {
+    let action = p.variables.signals.actions.borrow().get(&number).copied().unwrap_or_else(no_action);
+    match action.sa_sigaction {
+        libc::SIG_DFL => return false,
+        libc::SIG_IGN => {}
+        handler if action.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: the program says that it is such a function; all zeros is a valid structure.
+            unsafe {
+                let mut info: libc::siginfo_t = MaybeUninit::zeroed().assume_init();
+                info.si_signo = number;
+                let mut context: libc::ucontext_t = MaybeUninit::zeroed().assume_init();
+                type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+                let handler = mem::transmute::<usize, Handler>(handler);
+                handler(number, &mut info, ptr::from_mut(&mut context).cast());
+            }
+        }
+        // SAFETY: as above.
+        handler => unsafe { mem::transmute::<usize, unsafe extern "C" fn(c_int)>(handler)(number) },
+    }
+    true
+}
+
+/// Whether a signal ends a process that does not handle it.
+fn ends(number: c_int) -> bool {
+    let harmless = [
+        0,
+        libc::SIGCHLD,
+        libc::SIGURG,
+        libc::SIGWINCH,
+        libc::SIGCONT,
+        libc::SIGSTOP,
+        libc::SIGTSTP,
+        libc::SIGTTIN,
+        libc::SIGTTOU,
+    ];
+    !harmless.contains(&number)
+}
+
+unsafe extern "C" fn kill(pid: c_int, number: c_int) -> c_int {
+    let Some(p) = current() else { return error(libc::ESRCH) };
+    // SAFETY: a process that the program has started, or no process at all.
+    unsafe {
+        match pid {
+            0 => raise(number),
+            pid if pid == identity::number(p) => raise(number),
+            pid if identity::is_ours(p, pid) && number == 0 => 0,
+            pid if pid < 0 || identity::is_ours(p, pid) || pid == libc::getpid() => error(libc::EPERM),
+            _ => libc::kill(pid, number),
+        }
+    }
+}
+
+unsafe extern "C" fn alarm(_seconds: c_uint) -> c_uint {
+    0
+}
+
+unsafe extern "C" fn ualarm(_after: c_uint, _interval: c_uint) -> c_uint {
+    0
+}
+
+unsafe extern "C" fn setitimer(_which: c_int, _new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
+    if !old.is_null() {
+        // SAFETY: the caller's structure, for which zeros mean no timer.
+        unsafe { old.write(MaybeUninit::zeroed().assume_init()) };
+    }
+    0
+}

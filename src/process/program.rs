@@ -1,0 +1,222 @@
+//! A rank of a real program, as the engine runs it.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+use std::sync::Arc;
+
+use super::clib;
+use super::crash::{self, Ground};
+use super::job::{self, Job};
+use super::rank::{Interface, Process, Stage, run_as, run_as_nobody};
+use crate::loader;
+use crate::rank::{Call, FailureKind, Fiber, Gate, Message, Program, ProgramError, Rank, Reply, Served, Simulator};
+use crate::units::SimSpan;
+
+/// A rank of a real program, which calls MPI through `I`.
+pub struct RealProgram<I: Interface> {
+    /// Absent before the start and after the end.
+    fiber: Option<Fiber>,
+    /// What follows the local execution block that has just been charged.
+    held: Option<Call>,
+    begun: bool,
+    // Last: the fiber's code uses it.
+    process: Box<I>,
+}
+
+// SAFETY: the engine runs a rank on one thread at a time, and nothing of it is shared with other ranks but the job.
+unsafe impl<I: Interface> Send for RealProgram<I> {}
+
+impl<I: Interface> RealProgram<I> {
+    /// Rank `rank` of `job`, before its start.
+    pub fn new(job: Arc<Job>, rank: Rank) -> Self {
+        RealProgram { fiber: None, held: None, begun: false, process: Box::new(I::new(Process::new(job, rank))) }
+    }
+
+    fn begin(&mut self) -> Result<(), Call> {
+        self.begun = true;
+        job::set_latest(&self.process.job);
+        let process: *const I = &*self.process;
+        let stack = self.process.job.options.stack_size;
+        let fiber = Fiber::new(stack, move |gate| {
+            // SAFETY: the process outlives its fiber.
+            let process = unsafe { &*process };
+            gate.begin(|reply| process.clock.set(reply.clock));
+            // SAFETY: the gate lives as long as the fiber's code.
+            process.set_gate(unsafe { std::mem::transmute::<*const Gate<'_>, *const Gate<'static>>(gate) });
+            main(process)
+        });
+        match fiber {
+            Ok(fiber) => {
+                self.process.ground.replace(Some(Ground::of(&fiber)));
+                self.fiber = Some(fiber);
+            }
+            Err(error) => {
+                let what = format!("no room for a stack of {stack} bytes: {error}");
+                return Err(fail(FailureKind::Error, "the start of the rank", what));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fail(kind: FailureKind, place: &str, what: String) -> Call {
+    Call::Fail(Box::new(ProgramError { kind, place: place.to_owned(), what }))
+}
+
+impl<I: Interface> Drop for RealProgram<I> {
+    /// What was printed and not passed on is shown however the rank ended.
+    fn drop(&mut self) {
+        clib::close_streams(&self.process);
+        if self.fiber.is_some() && self.process.runtime.is_some() {
+            // Threads of the rank may still run its code.
+            std::mem::forget(self.process.instance.take());
+        }
+    }
+}
+
+impl<I: Interface> RealProgram<I> {
+    /// Runs the rank's code, in `resume`, up to a call for the engine.
+    #[inline(always)]
+    fn run(&mut self, resume: impl FnOnce(&mut Fiber) -> Option<Call>) -> Option<Call> {
+        if let Some(call) = self.held.take() {
+            return Some(call);
+        }
+        if !self.begun
+            && let Err(failure) = self.begin()
+        {
+            return Some(failure);
+        }
+        crash::ready();
+        let fiber = self.fiber.as_mut().expect("a rank that has ended is asked for nothing");
+        run_as(&*self.process);
+        self.process.swap_runtime();
+        let call = resume(fiber);
+        self.process.swap_runtime();
+        run_as_nobody();
+        let call = call?;
+        if let Call::Finish | Call::Fail(_) = call {
+            self.fiber = None;
+            self.process.ground.replace(None);
+        }
+        let charge = self.process.take_charge();
+        if charge > SimSpan::ZERO {
+            self.held = Some(call);
+            return Some(Call::Compute(charge));
+        }
+        Some(call)
+    }
+}
+
+impl<I: Interface> Program for RealProgram<I> {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        self.run(|fiber| Some(fiber.next(reply))).expect("without anybody to ask, calls are given")
+    }
+
+    fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
+        self.run(|fiber| fiber.next_asking(reply, simulator))
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        self.process.serve(message, answers);
+    }
+
+    fn position(&self) -> Option<String> {
+        self.process.position()
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        let name = self.process.function.get();
+        (!name.is_empty()).then_some(name)
+    }
+}
+
+/// A rank from its start to its end: its last call.
+fn main(p: &Process) -> Call {
+    let data = |name: &str| clib::data(p, name);
+    let instance = match p.job.image.instance(&data) {
+        Ok(instance) => instance,
+        Err(error) => return fail(FailureKind::Error, "the start of the rank", error.to_string()),
+    };
+    p.instance_id.set(Some(instance.id()));
+    p.instance.replace(Some(instance));
+    loader::set_main(p.instance_id.get());
+    clib::open_streams(p);
+    let arguments = strings(p.job.arguments.iter().map(|text| text.as_c_str()));
+    clib::set_environment(p, strings(p.job.environment.iter().map(|text| text.as_c_str())));
+    let count = p.job.arguments.len() as c_int;
+    let main = {
+        let instance = p.instance.borrow();
+        let instance = instance.as_ref().expect("just loaded");
+        // SAFETY: the functions of a program, given what the C library gives them.
+        unsafe { instance.initialise(count, arguments, clib::environment(p)) };
+        instance.symbol("main")
+    };
+    let Some(main) = main else {
+        return fail(FailureKind::Error, "the start of the rank", "the program has no main function".to_owned());
+    };
+    p.start_timer();
+    // SAFETY: main of a C program.
+    let code = unsafe { outermost(count, arguments, clib::environment(p), main) };
+    end(p, code)
+}
+
+unsafe extern "C" {
+    /// Calls `main`. For who looks for a handler of an exception, there is nothing outside of it.
+    #[link_name = "mcpsim_outermost"]
+    fn outermost(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char, main: usize) -> c_int;
+}
+
+std::arch::global_asm!(
+    ".pushsection .text.mcpsim_outermost, \"ax\", @progbits",
+    ".globl mcpsim_outermost",
+    ".hidden mcpsim_outermost",
+    ".type mcpsim_outermost, @function",
+    "mcpsim_outermost:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "push rbp",
+    "mov rbp, rsp",
+    "call rcx",
+    "pop rbp",
+    "ret",
+    ".cfi_endproc",
+    ".size mcpsim_outermost, . - mcpsim_outermost",
+    ".popsection",
+);
+
+/// A rank has left its main function, or called `exit`: what is left to do, and its last call.
+pub fn end(p: &Process, code: c_int) -> Call {
+    if let Some(instance) = &*p.instance.borrow() {
+        // SAFETY: the program's own functions, at its end.
+        unsafe { instance.finalise(code) };
+    }
+    leave(p, code)
+}
+
+/// The end of a rank without functions that the program wants called before.
+pub fn leave(p: &Process, code: c_int) -> Call {
+    clib::flush(p);
+    if let Some(kept) = &p.runtime
+        && !kept.end_threads()
+    {
+        std::mem::forget(p.instance.take());
+    }
+    if p.in_vain.get() > SimSpan::ZERO {
+        p.job.idled_in_vain(p.rank, p.in_vain.get());
+    }
+    let code = code & 0xff;
+    if code != 0 && p.stage.get() == Stage::Initialised {
+        let place = p.position().map_or(String::new(), |place| format!("after {place}"));
+        return fail(FailureKind::Exited { code }, &place, "without MPI_Finalize".to_owned());
+    }
+    p.job.ended(p.rank, code, p.stage.get() != Stage::Initialised);
+    Call::Finish
+}
+
+/// A list of strings as C has them, with a null at the end. It is the rank's for good.
+fn strings<'a>(texts: impl Iterator<Item = &'a std::ffi::CStr>) -> *mut *mut c_char {
+    let mut list: Vec<*mut c_char> = texts.map(|text| text.to_owned().into_raw()).collect();
+    list.push(ptr::null_mut());
+    Box::leak(list.into_boxed_slice()).as_mut_ptr()
+}

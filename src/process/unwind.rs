@@ -1,0 +1,254 @@
+//! Who called whom, by call frame information: takes no memory, locks nothing and reads nothing but code and the given stack,
+//! so that handlers of signals may do it.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+
+use addr2line::gimli::{
+    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, Pointer, Register, RegisterRule,
+    UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
+};
+
+use crate::loader::{self, Code};
+
+/// The frames that are kept.
+pub const DEPTH: usize = 64;
+/// Registers by their numbers in call frame information: the general ones, and last the next instruction.
+const REGISTERS: usize = 17;
+const RBP: usize = 6;
+const RSP: usize = 7;
+const RIP: usize = 16;
+
+/// The general registers and the next instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers(pub [usize; REGISTERS]);
+
+impl Registers {
+    /// What is known of them at `(instruction, stack, frame)`.
+    pub fn at([pc, stack, frame]: [usize; 3]) -> Self {
+        let mut registers = [0; REGISTERS];
+        (registers[RIP], registers[RSP], registers[RBP]) = (pc, stack, frame);
+        Registers(registers)
+    }
+
+    /// The number of the frame pointer.
+    pub const FRAME: usize = RBP;
+
+    /// The stack pointer.
+    pub fn stack(&self) -> usize {
+        self.0[RSP]
+    }
+
+    /// Takes the instruction before for the next: after a breakpoint, the breakpoint.
+    pub fn step_back(&mut self) {
+        self.0[RIP] = self.0[RIP].wrapping_sub(1);
+    }
+
+    /// The next instruction.
+    pub fn pc(&self) -> usize {
+        self.0[RIP]
+    }
+}
+
+/// The caller's instruction, stack and frame pointer.
+#[inline(always)]
+pub fn here() -> [usize; 3] {
+    let (pc, stack, frame): (usize, usize, usize);
+    // SAFETY: registers are looked at.
+    unsafe {
+        std::arch::asm!("lea {0}, [rip]", "mov {1}, rsp", "mov {2}, rbp", out(reg) pc, out(reg) stack, out(reg) frame,
+            options(nomem, nostack, preserves_flags));
+    }
+    [pc, stack, frame]
+}
+
+/// A function that is running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Where it is: its instruction, or one within the call that it is in.
+    pub at: usize,
+    /// Its first address; 0 if that is not known.
+    pub function: usize,
+}
+
+/// The functions that are running, the innermost first.
+#[derive(Clone, Copy, Debug)]
+pub struct Trace {
+    frames: [Frame; DEPTH],
+    count: usize,
+    /// Whether there are more than are kept.
+    pub cut: bool,
+}
+
+impl Trace {
+    /// Those of the code at `registers`, as far as they are on `stack`.
+    pub fn new(mut registers: Registers, stack: &Range<usize>) -> Trace {
+        let mut trace = Trace { frames: [Frame::default(); DEPTH], count: 0, cut: false };
+        let mut called = false;
+        loop {
+            let at = registers.pc().wrapping_sub(usize::from(called));
+            let function = step(&mut registers, at, stack, !called);
+            trace.frames[trace.count] = Frame { at, function: function.unwrap_or(0) };
+            trace.count += 1;
+            if function.is_none() || registers.pc() == 0 {
+                return trace;
+            }
+            if trace.count == DEPTH {
+                trace.cut = true;
+                return trace;
+            }
+            called = true;
+        }
+    }
+
+    /// The functions.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames[..self.count]
+    }
+}
+
+/// Goes to the caller of the code at `at`: the first address of the function left, 0 if it is not known; none where there is
+/// no way on.
+fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: bool) -> Option<usize> {
+    if let Some(code) = loader::code(at)
+        && let Some(function) = step_by_table(registers, at, stack, code)
+    {
+        return Some(function);
+    }
+    let [rbp, rsp] = [registers.0[RBP], registers.0[RSP]];
+    if innermost && loader::code(at).is_none() {
+        // A jump to nowhere, most likely a call: its return address is what was pushed last.
+        registers.0[RIP] = read(stack, rsp)?;
+        registers.0[RSP] = rsp + 8;
+        return Some(0);
+    }
+    if rbp < rsp {
+        return None;
+    }
+    (registers.0[RBP], registers.0[RIP]) = (read(stack, rbp)?, read(stack, rbp + 8)?);
+    registers.0[RSP] = rbp + 16;
+    Some(0)
+}
+
+/// Room that is part of the context.
+struct InPlace;
+
+impl UnwindContextStorage<usize> for InPlace {
+    type Rules = [(Register, RegisterRule<usize>); 32];
+    type Stack = [UnwindTableRow<usize, Self>; 4];
+}
+
+/// Looks at what call frame information says of the code at `at`, with the first address of its function.
+fn with_row<T>(
+    at: usize,
+    code: Code,
+    look: impl FnOnce(&UnwindTableRow<usize, InPlace>, usize) -> Option<T>,
+) -> Option<T> {
+    let slice = |from: usize| {
+        // SAFETY: the module is mapped from its start to its end, and stays while its code runs.
+        let bytes = unsafe { std::slice::from_raw_parts(from as *const u8, code.end.checked_sub(from)?) };
+        Some(EndianSlice::new(bytes, LittleEndian))
+    };
+    let bases = BaseAddresses::default().set_eh_frame_hdr(code.table as u64);
+    let header = EhFrameHdr::from(slice(code.table)?).parse(&bases, 8).ok()?;
+    let Pointer::Direct(frames) = header.eh_frame_ptr() else { return None };
+    let frames = usize::try_from(frames).ok().filter(|frames| (code.start..code.end).contains(frames))?;
+    let bases = bases.set_eh_frame(frames as u64);
+    let section = EhFrame::from(slice(frames)?);
+    let table = header.table()?;
+    let entry = table.fde_for_address(&section, &bases, at as u64, EhFrame::cie_from_offset).ok()?;
+    let mut context = UnwindContext::<usize, InPlace>::new_in();
+    let row = entry.unwind_info_for_address(&section, &bases, &mut context, at as u64).ok()?;
+    look(row, usize::try_from(entry.initial_address()).ok()?)
+}
+
+/// Where the frame of the caller begins.
+fn end_of_frame(registers: &Registers, row: &UnwindTableRow<usize, InPlace>) -> Option<usize> {
+    let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
+    Some(registers.0.get(usize::from(register.0))?.wrapping_add_signed(offset as isize))
+}
+
+fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, code: Code) -> Option<usize> {
+    with_row(at, code, |row, function| {
+        let cfa = end_of_frame(registers, row)?;
+        let mut caller = *registers;
+        caller.0[RSP] = cfa;
+        for &(register, ref rule) in row.registers() {
+            let Some(value) = caller.0.get_mut(usize::from(register.0)) else { continue };
+            match *rule {
+                RegisterRule::Undefined if usize::from(register.0) == RIP => *value = 0,
+                RegisterRule::Offset(offset) => *value = read(stack, cfa.wrapping_add_signed(offset as isize))?,
+                RegisterRule::ValOffset(offset) => *value = cfa.wrapping_add_signed(offset as isize),
+                RegisterRule::Register(other) => *value = *registers.0.get(usize::from(other.0))?,
+                _ => {}
+            }
+        }
+        if cfa <= registers.0[RSP] && caller.0[RIP] == registers.0[RIP] {
+            return None;
+        }
+        *registers = caller;
+        Some(function)
+    })
+}
+
+/// Where the function at `registers` keeps what is its caller's: the end of its own frame, and of each register by its number the
+/// place where it is.
+pub fn kept_registers(registers: &Registers) -> Option<(usize, [Option<usize>; REGISTERS])> {
+    with_row(registers.pc(), loader::code(registers.pc())?, |row, _| {
+        let cfa = end_of_frame(registers, row)?;
+        let mut kept = [None; REGISTERS];
+        for &(register, ref rule) in row.registers() {
+            if let (Some(place), RegisterRule::Offset(offset)) = (kept.get_mut(usize::from(register.0)), rule) {
+                *place = Some(cfa.wrapping_add_signed(*offset as isize));
+            }
+        }
+        Some((cfa, kept))
+    })
+}
+
+/// The word at `address` of the stack.
+#[inline]
+pub fn read(stack: &Range<usize>, address: usize) -> Option<usize> {
+    let inside = stack.contains(&address) && stack.end - address >= size_of::<usize>();
+    // SAFETY: the stack is mapped; what is there is a number, whatever it means.
+    inside.then(|| unsafe { (address as *const usize).read_unaligned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack() -> Range<usize> {
+        let top = here()[1];
+        // Enough for the frames of a test, and below the end of its thread's stack.
+        top..top + 2048
+    }
+
+    #[inline(never)]
+    fn inner(stack: &Range<usize>) -> Trace {
+        std::hint::black_box(Trace::new(Registers::at(here()), stack))
+    }
+
+    #[inline(never)]
+    fn outer(stack: &Range<usize>) -> Trace {
+        std::hint::black_box(inner(stack))
+    }
+
+    #[test]
+    fn the_callers_of_a_function_are_found() {
+        let trace = outer(&(here()[1] - 65536..stack().end));
+        let functions: Vec<usize> = trace.frames().iter().map(|frame| frame.function).collect();
+        assert!(functions.contains(&(inner as *const () as usize)), "{functions:x?}");
+        assert!(functions.contains(&(outer as *const () as usize)), "{functions:x?}");
+    }
+
+    #[test]
+    fn a_walk_ends_at_the_end_of_the_stack_and_in_nonsense() {
+        let nowhere = Trace::new(Registers::at([16, 0, 0]), &(0..0));
+        assert_eq!(nowhere.frames(), [Frame { at: 16, function: 0 }]);
+        let words = [usize::MAX, 1, 2, 3, 4];
+        let start = words.as_ptr() as usize;
+        let trace = Trace::new(Registers::at([1, start, start + 8]), &(start..start + 40));
+        assert!(trace.frames().len() < DEPTH, "{trace:?}");
+    }
+}
