@@ -80,6 +80,8 @@ fn a_point_predicts_what_a_run_with_its_settings_predicts() {
         );
         let alone = run(here, &format!("--json - --nct {nct} --seed {seed} --set app.work={work} app.toml"));
         let alone: Value = serde_json::from_str(&alone.stdout).unwrap();
+        let numbers = serde_json::json!({ "app.work": f64::from(work), "run.seed": f64::from(seed) });
+        assert_eq!(point["numbers"], numbers);
         assert_eq!(point["outcome"]["predicted_ps"], alone["predicted_ps"]);
         assert_eq!(point["outcome"]["profile"], alone["profile"]);
         assert!(rows[row + 1].starts_with(&format!("{work},\"{nct}\",{seed},")), "{}", rows[row + 1]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Key, Plan};
+use super::{Key, Measure, Plan};
 
 /// All points of a study in their order. README states the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct AxisSteps {
 pub struct PointResult {
     /// The value of each key.
     pub values: BTreeMap<String, String>,
+    /// The values that are quantities as plain numbers in base units; the name has the unit: `app.dt_s`, `run.ranks`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub numbers: BTreeMap<String, f64>,
     /// What the point was given, as a hash.
     pub key: String,
     /// The Outcome without `per_rank`, `pairs`, `config` and `host`; absent if the point failed.
@@ -67,14 +70,11 @@ impl Results {
                 Err(error) => (None, Some(error)),
             };
             let values = columns.iter().cloned().zip(plan.point(index).values).collect();
-            PointResult { values, key: key.to_string(), outcome, error }
+            PointResult { values, numbers: BTreeMap::new(), key: key.to_string(), outcome, error }
         };
-        Results {
-            mcpsim: env!("CARGO_PKG_VERSION").to_owned(),
-            study: study.to_owned(),
-            axes: axes.collect(),
-            points: (0..plan.points()).map(point).collect(),
-        }
+        let mut points: Vec<PointResult> = (0..plan.points()).map(point).collect();
+        columns.iter().for_each(|column| add_numbers(column, &mut points));
+        Results { mcpsim: env!("CARGO_PKG_VERSION").to_owned(), study: study.to_owned(), axes: axes.collect(), points }
     }
 
     /// Whether there is a point for every step of every axis, each step with a value for each key: what was read from a file may
@@ -127,6 +127,17 @@ impl Results {
     /// How many points have no prediction.
     pub fn failed(&self) -> usize {
         self.points.iter().filter(|point| point.outcome.is_none()).count()
+    }
+}
+
+/// Adds the values of `column` as numbers, if all of them are quantities of one kind.
+fn add_numbers(column: &str, points: &mut [PointResult]) {
+    let Some((measure, numbers)) = Measure::of(points.iter().map(|point| point.values[column].as_str())) else {
+        return;
+    };
+    let name = format!("{column}{}", measure.suffix());
+    for (point, number) in points.iter_mut().zip(numbers) {
+        point.numbers.insert(name.clone(), number);
     }
 }
 

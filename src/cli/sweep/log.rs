@@ -1,10 +1,11 @@
 //! The finished points on disk: a file that lines are only ever added to.
 //!
 //! A process that is killed leaves at most one torn line, which is no JSON and is passed over; the next line begins on its
-//! own. Lines are whole writes, so that two processes in one directory do no harm either.
+//! own. A line begins with a checksum of the rest of it: what somebody has changed is an error, not a result. The file is
+//! locked while it is open, so that two sweeps cannot share a directory.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,14 @@ pub(super) struct Ended {
     line: String,
 }
 
+/// What a line begins with; its checksum follows.
+const CHECK: &str = "{\"check\":\"";
+
+/// The checksum of the rest of a line.
+fn checksum(rest: &[u8]) -> Key {
+    Key::of(&[("line", rest)])
+}
+
 impl Ended {
     /// The point of this key, which gave this.
     pub fn new(key: Key, result: Result<Value, Failure>) -> Ended {
@@ -44,10 +53,10 @@ impl Ended {
 
     fn with(key: Key, entry: Entry) -> Ended {
         let line = match &entry {
-            Entry::Predicted(outcome) => format!("{{\"key\":\"{key}\",\"outcome\":{outcome}}}\n"),
-            Entry::Failed(error) => format!("{}\n", json!({ "key": key.to_string(), "error": error })),
+            Entry::Predicted(outcome) => format!("\"key\":\"{key}\",\"outcome\":{outcome}}}"),
+            Entry::Failed(error) => format!("\"key\":\"{key}\",\"error\":{}}}", json!(error)),
         };
-        Ended { key, entry, line }
+        Ended { key, entry, line: format!("{CHECK}{}\",{line}\n", checksum(line.as_bytes())) }
     }
 
     /// Whether there is no prediction.
@@ -65,16 +74,27 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Reads the file at `path`, if there is one, and opens it for more.
+    /// Reads the file at `path`, if there is one, and opens it for more. No other process can until this is dropped.
     pub fn open(path: &Path) -> Result<Log, Failure> {
         let failed = |error: io::Error| Failure::bad_input(format!("{}: {error}", path.display()));
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => Failure::bad_input(format!(
+                "{}: another sweep is writing there; wait for its end, or name another directory with --out",
+                path.display()
+            )),
+            TryLockError::Error(error) => failed(error),
+        })?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
         if bytes.last().is_some_and(|&last| last != b'\n') {
             file.write_all(b"\n").map_err(|error| cannot_write(&path.display().to_string(), &error))?;
         }
-        let entries = bytes.split(|&byte| byte == b'\n').filter_map(entry).collect();
+        let mut entries = BTreeMap::new();
+        for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+            let changed = |what| Failure::bad_input(format!("{}:{}: {what}", path.display(), index + 1));
+            entries.extend(entry(line).map_err(changed)?);
+        }
         Ok(Log { path: path.to_owned(), file, entries })
     }
 
@@ -114,9 +134,20 @@ impl Log {
     }
 }
 
-/// What a line says; nothing if it is torn.
-fn entry(line: &[u8]) -> Option<(Key, Entry)> {
-    let mut value: Value = serde_json::from_slice(line).ok()?;
+/// What a line says; nothing if it is torn, and an error if it is whole but not as it was written.
+fn entry(line: &[u8]) -> Result<Option<(Key, Entry)>, &'static str> {
+    let Ok(value) = serde_json::from_slice::<Value>(line) else { return Ok(None) };
+    let Some(rest) = line.strip_prefix(CHECK.as_bytes()) else { return Ok(None) };
+    let stated = rest.get(..32).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(Key::parse);
+    match stated {
+        // The quotation mark and the comma stand between them.
+        Some(stated) if rest.get(34..).is_some_and(|rest| checksum(rest) == stated) => Ok(content(value)),
+        _ => Err("this point was changed after it was written; delete the line to run the point again"),
+    }
+}
+
+/// What a line's JSON says.
+fn content(mut value: Value) -> Option<(Key, Entry)> {
     let key = Key::parse(value.get("key")?.as_str()?)?;
     if let Some(outcome) = value.get_mut("outcome") {
         outcome.get("predicted_ps")?.as_u64()?;
@@ -145,16 +176,32 @@ mod tests {
         let line = 1 + whole.iter().position(|&byte| byte == b'\n').unwrap();
         for end in line..=whole.len() {
             std::fs::write(&path, &whole[..end]).unwrap();
-            let mut log = Log::open(&path).unwrap();
-            assert_eq!(log.outcome(key("a")), Some(&outcome));
             // The newline at the end is not part of what a line says.
             let expected = if end + 1 >= whole.len() { Some(Err("deadlock:\n  rank 0".to_owned())) } else { None };
             let found = Log::open(&path).unwrap().into_results(&[key("b"), key("b"), key("c")]);
             assert_eq!(found, [expected.clone(), expected, None], "{end} of {}", whole.len());
+            let mut log = Log::open(&path).unwrap();
+            assert_eq!(log.outcome(key("a")), Some(&outcome));
             log.append(vec![Ended::new(key("b"), Ok(outcome.clone()))]).unwrap();
+            drop(log);
             let again = Log::open(&path).unwrap();
             assert_eq!((again.outcome(key("a")), again.outcome(key("b"))), (Some(&outcome), Some(&outcome)));
         }
+    }
+
+    #[test]
+    fn a_point_that_was_changed_and_a_second_sweep_are_errors() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("points.jsonl");
+        let mut log = Log::open(&path).unwrap();
+        log.append(vec![Ended::new(key("a"), Ok(json!({ "predicted_ps": 70 })))]).unwrap();
+        let error = Log::open(&path).unwrap_err().text;
+        assert!(error.contains("points.jsonl: another sweep is writing there"), "{error}");
+        drop(log);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace(":70}", ":71}")).unwrap();
+        let error = Log::open(&path).unwrap_err().text;
+        assert!(error.contains("points.jsonl:1: this point was changed after it was written"), "{error}");
     }
 
     #[test]

@@ -43,7 +43,7 @@ fn study(axes: &[(&str, &[&str])], time: impl Fn(usize) -> Option<u64>) -> Strin
             json!({ "predicted_ps": ps, "mean_parts": { "compute_ps": ps / 2, "send_ps": 0, "recv_ps": 0, "wait_ps": ps / 4, "collective_ps": 0 } })
         });
         let error = outcome.is_none().then(|| "it failed".to_owned());
-        PointResult { values: BTreeMap::new(), key: "0".repeat(32), outcome, error }
+        PointResult { values: BTreeMap::new(), numbers: BTreeMap::new(), key: "0".repeat(32), outcome, error }
     };
     let axes = axes.iter().map(|(key, values)| AxisSteps {
         keys: vec![(*key).to_owned()],
