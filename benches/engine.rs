@@ -19,6 +19,7 @@ fn platform(nct: [u32; 3]) -> Platform {
             send_overhead: SimSpan::from_ns(overhead),
             recv_overhead: SimSpan::from_ns(overhead),
             gap: SimSpan::ZERO,
+            copy_bandwidth: None,
             columns: Vec::new(),
         };
         Link::new(LoadLaw::Share, Bytes::new(65536), SimSpan::from_ns(latency), vec![row])

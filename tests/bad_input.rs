@@ -477,8 +477,8 @@ fn platform_files_and_overrides() {
             "expected a time such as \"1.2 us\" in inter_node.latency of p.toml; found 7",
         ),
         (
-            "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\nlaw = \"fair\"",
-            "expected one of \"ideal\", \"share\", \"queue\", \"measured\" in inter_node.law of p.toml; found \"fair\"",
+            "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\nlaw = \"even\"",
+            "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of p.toml; found \"even\"",
         ),
         (
             "latency = \"1 us\"\nbandwith = \"1 GB/s\"",

@@ -110,7 +110,7 @@ impl<'a> Network<'a> {
         let cmps = platform.shape.cmps;
         // Ports that no law asks for take no room: a machine may have a million cores.
         let ports = |level: Level, count: usize| match platform.link(level).law() {
-            LoadLaw::Ideal => Vec::new(),
+            LoadLaw::Ideal | LoadLaw::Fair => Vec::new(),
             LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => vec![Port::default(); count],
         };
         Network {
@@ -148,7 +148,7 @@ impl<'a> Network<'a> {
         let link = self.platform.link(level);
         let law = link.law();
         let port = match (law, level) {
-            (LoadLaw::Ideal, _) => return Departure { head: time + row.latency, load: 1 },
+            (LoadLaw::Ideal | LoadLaw::Fair, _) => return Departure { head: time + row.latency, load: 1 },
             (_, Level::IntraCmp) => &mut self.cmps[(from.cmp - self.first_cmp) as usize],
             (_, Level::InterCmp) => &mut self.interconnects[(from.node - self.first_node) as usize],
             (_, Level::InterNode) => &mut self.out[(from.node - self.first_node) as usize],
@@ -175,9 +175,8 @@ impl<'a> Network<'a> {
             (left + latency + bytes).max(head)
         };
         match (law, level) {
-            (LoadLaw::Ideal, _) | (LoadLaw::Share | LoadLaw::Measured, Level::IntraCmp | Level::InterCmp) => {
-                under(load)
-            }
+            (LoadLaw::Ideal | LoadLaw::Fair, _)
+            | (LoadLaw::Share | LoadLaw::Measured, Level::IntraCmp | Level::InterCmp) => under(load),
             (LoadLaw::Share | LoadLaw::Measured, Level::InterNode) => {
                 let port = &mut self.into[(to.node - self.first_node) as usize];
                 let end = under(load.max(port.load_at(head)));

@@ -15,6 +15,7 @@ fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64;
         send_overhead: SimSpan::from_ns(overheads[0]),
         recv_overhead: SimSpan::from_ns(overheads[1]),
         gap: SimSpan::ZERO,
+        copy_bandwidth: None,
         columns: Vec::new(),
     }
 }

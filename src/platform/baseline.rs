@@ -91,6 +91,7 @@ fn one_row(link: &Link, stated: Option<BaselineLink>) -> Link {
         send_overhead: first.send_overhead,
         recv_overhead: first.recv_overhead,
         gap: SimSpan::ZERO,
+        copy_bandwidth: None,
         columns: Vec::new(),
     };
     Link::new(LoadLaw::Ideal, Bytes::MAX, stated.latency, vec![row])

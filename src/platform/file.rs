@@ -5,6 +5,7 @@
 mod link;
 #[cfg(test)]
 mod measured;
+mod occupancy;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -98,7 +99,7 @@ impl Platform {
 impl PlatformSource {
     /// Lays those of `overrides` that begin with `platform` over `document` and reads the result.
     ///
-    /// An override of a level's `latency`, `bandwidth`, `send_overhead`, `recv_overhead`, `gap` or `loads` replaces the value
+    /// An override of a level's `latency`, `bandwidth`, `send_overhead`, `recv_overhead`, `gap`, `copy_bandwidth` or `loads` replaces the value
     /// of every interval, also of those that state their own. With a level's `latency` its `handshake` is replaced too, unless
     /// an override of its own says otherwise: control messages cross the same link.
     ///
@@ -149,9 +150,9 @@ fn forget_own_values(table: &mut toml::Table, key: &[String], overrides: &[Overr
 impl PlatformFile {
     fn platform(&self, document: &Document) -> Result<Platform, ConfigError> {
         let links = [
-            self.intra_cmp.link(document, Level::IntraCmp)?,
-            self.inter_cmp.link(document, Level::InterCmp)?,
-            self.inter_node.link(document, Level::InterNode)?,
+            self.intra_cmp.link(document, Level::IntraCmp, self.nct.cmps)?,
+            self.inter_cmp.link(document, Level::InterCmp, self.nct.cmps)?,
+            self.inter_node.link(document, Level::InterNode, self.nct.cmps)?,
         ];
         Ok(Platform {
             name: self.name.clone(),

@@ -4,6 +4,8 @@ use serde::Deserialize;
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
+use super::Occupancy;
+
 /// How the number of transfers that share a resource changes what one costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,6 +18,15 @@ pub enum LoadLaw {
     Queue,
     /// Measured latency and bandwidth per load, see [`Row::columns`].
     Measured,
+    /// Max-min fair shares of what it occupies, for as long as it is under way, see [`Occupancy`].
+    Fair,
+}
+
+impl LoadLaw {
+    /// Whether load leaves the latency as it is, so that the time of a message's head is known when it is sent.
+    pub fn head_is_known(self) -> bool {
+        matches!(self, LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Fair)
+    }
 }
 
 /// The costs of sizes in `(above, up_to]`; the first row also holds size 0.
@@ -33,8 +44,10 @@ pub struct Row {
     pub send_overhead: SimSpan,
     /// Time the receiver's core is busy with a message.
     pub recv_overhead: SimSpan,
-    /// Least time between two messages on a resource, under [`LoadLaw::Queue`].
+    /// Least time between two messages on a resource, under [`LoadLaw::Queue`] and of an adapter under [`LoadLaw::Fair`].
     pub gap: SimSpan,
+    /// Bytes a second at which a core copies, under [`LoadLaw::Fair`]; none: `bandwidth`.
+    pub copy_bandwidth: Option<Bandwidth>,
     /// Measured values per load in increasing order of load, under [`LoadLaw::Measured`]; the first is for load 1.
     pub columns: Vec<LoadColumn>,
 }
@@ -57,6 +70,7 @@ pub struct Link {
     eager_threshold: Bytes,
     handshake: SimSpan,
     rows: Vec<Row>,
+    occupancy: Occupancy,
     /// For each bit length of a size, the first row that can hold one: finding a row takes a step or two.
     first_row: [u16; 65],
 }
@@ -78,7 +92,20 @@ impl Link {
             let least = Bytes::new(1 << (bits - 1));
             *first = rows.iter().position(|row| least <= row.up_to).expect("the last row has no end") as u16;
         }
-        Link { law, eager_threshold, handshake, rows, first_row }
+        // An adapter carries what the fastest of its messages does.
+        let capacity = rows.iter().map(|row| row.bandwidth).max();
+        let occupancy = Occupancy { capacity, ..Occupancy::default() };
+        Link { law, eager_threshold, handshake, rows, occupancy, first_row }
+    }
+
+    /// The same link, whose messages occupy this.
+    pub fn occupying(self, occupancy: Occupancy) -> Self {
+        Link { occupancy, ..self }
+    }
+
+    /// What messages occupy, under [`LoadLaw::Fair`].
+    pub fn occupancy(&self) -> &Occupancy {
+        &self.occupancy
     }
 
     /// How load changes costs.
@@ -121,6 +148,12 @@ impl Link {
 }
 
 impl Row {
+    /// The time a core takes to copy `size`, under [`LoadLaw::Fair`].
+    #[inline]
+    pub fn copy(&self, size: Bytes) -> SimSpan {
+        self.copy_bandwidth.unwrap_or(self.bandwidth).span(size, 1)
+    }
+
     /// The latency under `load` ≥ 1.
     ///
     /// Between measured columns it is interpolated linearly; past the last it stays.
@@ -128,7 +161,7 @@ impl Row {
     pub fn latency_under(&self, law: LoadLaw, load: u32) -> SimSpan {
         match law {
             LoadLaw::Measured => self.interpolate(load, |column| column.latency.as_ps() as f64, |last, _| last),
-            LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Queue => self.latency,
+            LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Queue | LoadLaw::Fair => self.latency,
         }
     }
 
@@ -138,7 +171,7 @@ impl Row {
     #[inline]
     pub fn bytes_under(&self, law: LoadLaw, load: u32, size: Bytes) -> SimSpan {
         match law {
-            LoadLaw::Ideal | LoadLaw::Queue => self.bandwidth.span(size, 1),
+            LoadLaw::Ideal | LoadLaw::Queue | LoadLaw::Fair => self.bandwidth.span(size, 1),
             LoadLaw::Share => self.bandwidth.span(size, load),
             LoadLaw::Measured => self.interpolate(
                 load,
@@ -179,6 +212,7 @@ mod tests {
             send_overhead: SimSpan::ZERO,
             recv_overhead: SimSpan::ZERO,
             gap: SimSpan::ZERO,
+            copy_bandwidth: None,
             columns: Vec::new(),
         }
     }
@@ -220,7 +254,7 @@ mod tests {
         assert_eq!([1, 2, 7].map(|load| ns(LoadLaw::Ideal, load)), [1000; 3]);
         assert_eq!([1, 2, 7].map(|load| ns(LoadLaw::Queue, load)), [1000; 3]);
         assert_eq!([1, 2, 7].map(|load| ns(LoadLaw::Share, load)), [1000, 2000, 7000]);
-        for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue] {
+        for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue, LoadLaw::Fair] {
             assert_eq!(row.latency_under(law, 7), SimSpan::from_ns(100));
         }
     }

@@ -35,6 +35,7 @@ pub fn row(latency: u64) -> Row {
         send_overhead: SimSpan::ZERO,
         recv_overhead: SimSpan::ZERO,
         gap: SimSpan::ZERO,
+        copy_bandwidth: None,
         columns: Vec::new(),
     }
 }

@@ -5,11 +5,13 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::super::{Level, Link, LoadColumn, LoadLaw, Row};
+use super::super::{Copies, Level, Link, LoadColumn, LoadLaw, Row};
+use super::occupancy::{RailsFile, Stated};
 use super::values::{Factor, PerLoad};
 
 /// The keys that an interval may state for itself and a level for all its intervals.
-pub(super) const COSTS: [&str; 6] = ["latency", "bandwidth", "send_overhead", "recv_overhead", "gap", "loads"];
+pub(super) const COSTS: [&str; 7] =
+    ["latency", "bandwidth", "send_overhead", "recv_overhead", "gap", "copy_bandwidth", "loads"];
 
 /// More rows than any measurement has; a [`Link`] can hold as many.
 const MOST_INTERVALS: usize = u16::MAX as usize;
@@ -26,7 +28,13 @@ pub(super) struct LinkFile {
     send_overhead: Option<SimSpan>,
     recv_overhead: Option<SimSpan>,
     gap: Option<SimSpan>,
+    copy_bandwidth: Option<Bandwidth>,
     loads: Option<Vec<u32>>,
+    copies: Option<Copies>,
+    capacity: Option<Bandwidth>,
+    duplex: Option<Bandwidth>,
+    pair_duplex: Option<Bandwidth>,
+    rails: Option<RailsFile>,
     latency_factor: Option<Factor>,
     bandwidth_factor: Option<Factor>,
     interval: Option<Vec<IntervalFile>>,
@@ -43,12 +51,13 @@ struct IntervalFile {
     send_overhead: Option<SimSpan>,
     recv_overhead: Option<SimSpan>,
     gap: Option<SimSpan>,
+    copy_bandwidth: Option<Bandwidth>,
     loads: Option<Vec<u32>>,
 }
 
 impl LinkFile {
-    /// Checks what serde cannot and fills in what was left out.
-    pub fn link(&self, document: &Document, level: Level) -> Result<Link, ConfigError> {
+    /// Checks what serde cannot and fills in what was left out. `cmps` is a node's number of CMPs.
+    pub fn link(&self, document: &Document, level: Level, cmps: u32) -> Result<Link, ConfigError> {
         let law = self.law.unwrap_or(match level {
             Level::IntraCmp | Level::InterCmp => LoadLaw::Ideal,
             Level::InterNode => LoadLaw::Share,
@@ -62,7 +71,16 @@ impl LinkFile {
             Some(stated) => self.latency_factor.map_or(stated, |factor| factor.of_span(stated)),
             None => rows[0].latency,
         };
-        Ok(Link::new(law, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows))
+        let stated = Stated {
+            copies: self.copies,
+            capacity: self.capacity,
+            duplex: self.duplex,
+            pair_duplex: self.pair_duplex,
+            rails: self.rails.as_ref(),
+            bandwidth_factor: self.bandwidth_factor,
+        };
+        let occupancy = stated.occupancy(document, level, law, &rows, cmps)?;
+        Ok(Link::new(law, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows).occupying(occupancy))
     }
 }
 
@@ -174,6 +192,7 @@ impl Reader<'_> {
             send_overhead: interval.send_overhead.or(file.send_overhead).unwrap_or(SimSpan::ZERO),
             recv_overhead: interval.recv_overhead.or(file.recv_overhead).unwrap_or(SimSpan::ZERO),
             gap: interval.gap.or(file.gap).unwrap_or(SimSpan::ZERO),
+            copy_bandwidth: interval.copy_bandwidth.or(file.copy_bandwidth).map(|stated| wider.of_capacity(stated)),
             columns: if self.law == LoadLaw::Measured { columns } else { Vec::new() },
         })
     }

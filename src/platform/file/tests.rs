@@ -320,8 +320,8 @@ fn costs_of_a_wrong_kind_are_refused() {
         "expected a factor that leaves at least 1 B/s of 1.000 GB/s in inter_node.bandwidth_factor of x.toml; found 1e-300"
     );
     assert_eq!(
-        one("law", "\"fair\""),
-        "expected one of \"ideal\", \"share\", \"queue\", \"measured\" in inter_node.law of x.toml; found \"fair\""
+        one("law", "\"even\""),
+        "expected one of \"ideal\", \"share\", \"queue\", \"measured\", \"fair\" in inter_node.law of x.toml; found \"even\""
     );
 }
 
@@ -479,5 +479,93 @@ proptest! {
             _ => format!("[{{ up_to = {value}, latency = \"{value} us\" }}, {{}}]"),
         };
         let _ = load_with(&format!("{MACHINE}{NETWORK}"), &[&format!("platform.inter_node.{key}={value}")]);
+    }
+}
+
+mod occupancy {
+    use super::*;
+    use crate::platform::{Copies, Occupancy, Rails};
+    use crate::units::Bandwidth;
+
+    fn rate(gigabytes: f64) -> Option<Bandwidth> {
+        Bandwidth::new((gigabytes * 1e9) as u64)
+    }
+
+    #[test]
+    fn without_keys_an_adapter_carries_the_greatest_bandwidth_and_the_receiver_copies_within_a_node() {
+        let platform = network("law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"").unwrap();
+        let node = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+        assert_eq!(*platform.link(Level::IntraCmp).occupancy(), node);
+        assert_eq!(*platform.link(Level::InterCmp).occupancy(), node);
+        let network = Occupancy { capacity: rate(1.0), ..Occupancy::default() };
+        assert_eq!(*platform.link(Level::InterNode).occupancy(), network);
+        assert_eq!(platform.link(Level::InterNode).rows()[0].copy_bandwidth, None);
+    }
+
+    #[test]
+    fn what_is_stated_holds_and_bandwidth_factor_scales_it() {
+        let text = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\ncopies = \"both\"\ncapacity = \"2 GB/s\"\n\
+                    duplex = \"3 GB/s\"\npair_duplex = \"2 GB/s\"\nrails = { count = 2, cmp = [0, 1] }\n\
+                    copy_bandwidth = \"4 GB/s\"\nbandwidth_factor = 0.5\n";
+        let platform = network(text).unwrap();
+        let link = platform.link(Level::InterNode);
+        let expected = Occupancy {
+            copies: Copies::Both,
+            capacity: rate(1.0),
+            duplex: rate(1.5),
+            pair_duplex: rate(1.0),
+            rails: Rails { count: 2, of_cmp: vec![0, 1] },
+        };
+        assert_eq!(*link.occupancy(), expected);
+        assert_eq!(link.rows()[0].copy_bandwidth, rate(2.0));
+        assert_eq!(link.rows()[0].copy(Bytes::new(1000)), SimSpan::from_ns(500));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let fair = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n";
+        for (keys, error) in [
+            (
+                "capacity = \"0.5 GB/s\"",
+                "expected at least 1.000 GB/s, the level's greatest bandwidth, in inter_node.capacity of x.toml; \
+                 found 500.0 MB/s",
+            ),
+            (
+                "duplex = \"0.9 GB/s\"",
+                "expected at least 1.000 GB/s, the capacity of one direction, in inter_node.duplex of x.toml; \
+                 found 900.0 MB/s",
+            ),
+            (
+                "pair_duplex = \"0.9 GB/s\"",
+                "expected at least 1.000 GB/s, the capacity of one direction, in inter_node.pair_duplex of x.toml; \
+                 found 900.0 MB/s",
+            ),
+            ("rails = { count = 0 }", "expected 1 to 64 adapters in inter_node.rails.count of x.toml; found 0"),
+            (
+                "rails = { count = 2, cmp = [0] }",
+                "expected an adapter for each of the node's 2 CMPs in inter_node.rails.cmp of x.toml; found [0]",
+            ),
+            (
+                "rails = { count = 2, cmp = [0, 2] }",
+                "expected adapters from 0 to 1 in inter_node.rails.cmp of x.toml; found 2",
+            ),
+        ] {
+            assert_eq!(network_error(&format!("{fair}{keys}")), error);
+        }
+    }
+
+    #[test]
+    fn levels_within_a_node_have_no_adapters() {
+        let near =
+            |level: &str, key: &str| error_replacing(&format!("{level} = {{ "), &format!("{level} = {{ {key}, "));
+        let expected = "expected no \"duplex\", which only the adapters of inter_node have, in inter_cmp.duplex of \
+                        x.toml; found 1.000 GB/s";
+        assert_eq!(near("inter_cmp", "duplex = \"1 GB/s\""), expected);
+        let expected = "expected no \"rails\", which only the adapters of inter_node have, in intra_cmp.rails of \
+                        x.toml; found 2";
+        assert_eq!(near("intra_cmp", "rails = { count = 2 }"), expected);
+        let expected = "expected no \"capacity\", which only inter_cmp and inter_node have, in intra_cmp.capacity of \
+                        x.toml; found 9.000 GB/s";
+        assert_eq!(near("intra_cmp", "capacity = \"9 GB/s\""), expected);
     }
 }

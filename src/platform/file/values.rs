@@ -24,6 +24,11 @@ impl Factor {
         let scaled = (bandwidth.get() as f64 * self.0).round();
         if self.0 == 1.0 { Some(bandwidth) } else { Bandwidth::new(scaled as u64) }
     }
+
+    /// The same, but at least a byte a second.
+    pub fn of_capacity(self, bandwidth: Bandwidth) -> Bandwidth {
+        self.of_bandwidth(bandwidth).or(Bandwidth::new(1)).expect("a byte a second is a bandwidth")
+    }
 }
 
 impl<'de> Deserialize<'de> for Factor {

@@ -42,6 +42,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
         send_overhead: SimSpan::ZERO,
         recv_overhead: SimSpan::ZERO,
         gap: SimSpan::ZERO,
+        copy_bandwidth: None,
         columns: Vec::new(),
     };
     let link = Link::new(LoadLaw::Ideal, Bytes::ZERO, SimSpan::ZERO, vec![row]);

@@ -1,0 +1,118 @@
+//! The keys of a level that say what its messages occupy.
+
+use serde::Deserialize;
+
+use crate::config::{ConfigError, Document};
+use crate::units::Bandwidth;
+
+use super::super::{Copies, Level, LoadLaw, Occupancy, Rails, Row};
+use super::values::Factor;
+
+/// More adapters than any node has.
+const MOST_RAILS: u32 = 64;
+
+/// `rails = { count = 2, cmp = [0, 1] }`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RailsFile {
+    count: u32,
+    cmp: Option<Vec<u32>>,
+}
+
+/// What a level states.
+pub(super) struct Stated<'a> {
+    pub copies: Option<Copies>,
+    pub capacity: Option<Bandwidth>,
+    pub duplex: Option<Bandwidth>,
+    pub pair_duplex: Option<Bandwidth>,
+    pub rails: Option<&'a RailsFile>,
+    pub bandwidth_factor: Option<Factor>,
+}
+
+impl Stated<'_> {
+    /// Checks it against the rest of the level and fills in what was left out. `cmps` is a node's number of CMPs.
+    pub fn occupancy(
+        &self,
+        document: &Document,
+        level: Level,
+        law: LoadLaw,
+        rows: &[Row],
+        cmps: u32,
+    ) -> Result<Occupancy, ConfigError> {
+        self.check_place(document, level)?;
+        let wider = |stated: Option<Bandwidth>| {
+            stated.map(|bandwidth| self.bandwidth_factor.map_or(bandwidth, |factor| factor.of_capacity(bandwidth)))
+        };
+        let copies = self.copies.unwrap_or(match level {
+            Level::IntraCmp | Level::InterCmp => Copies::Receiver,
+            Level::InterNode => Copies::None,
+        });
+        let fastest = rows.iter().map(|row| row.bandwidth).max().expect("a level has rows");
+        let capacity = wider(self.capacity).or((level == Level::InterNode).then_some(fastest));
+        let occupancy = Occupancy {
+            copies,
+            capacity,
+            duplex: wider(self.duplex),
+            pair_duplex: wider(self.pair_duplex),
+            rails: self.rails(document, level, cmps)?,
+        };
+        if law == LoadLaw::Fair {
+            check_rates(document, level.name(), &occupancy, fastest)?;
+        }
+        Ok(occupancy)
+    }
+
+    /// Which keys a level can have.
+    fn check_place(&self, document: &Document, level: Level) -> Result<(), ConfigError> {
+        let adapters = [
+            ("duplex", self.duplex.map(|stated| stated.to_string())),
+            ("pair_duplex", self.pair_duplex.map(|stated| stated.to_string())),
+            ("rails", self.rails.map(|stated| stated.count.to_string())),
+        ];
+        for (key, found) in adapters {
+            if let Some(found) = found.filter(|_| level != Level::InterNode) {
+                let expected = format!("no \"{key}\", which only the adapters of inter_node have,");
+                return Err(document.expected(&format!("{}.{key}", level.name()), expected, found));
+            }
+        }
+        if let Some(found) = self.capacity.filter(|_| level == Level::IntraCmp) {
+            let expected = "no \"capacity\", which only inter_cmp and inter_node have,";
+            return Err(document.expected("intra_cmp.capacity", expected, found));
+        }
+        Ok(())
+    }
+
+    fn rails(&self, document: &Document, level: Level, cmps: u32) -> Result<Rails, ConfigError> {
+        let Some(RailsFile { count, cmp }) = self.rails else { return Ok(Rails::default()) };
+        let path = format!("{}.rails", level.name());
+        if !(1..=MOST_RAILS).contains(count) {
+            return Err(document.expected(&format!("{path}.count"), format!("1 to {MOST_RAILS} adapters"), count));
+        }
+        let of_cmp = cmp.clone().unwrap_or_default();
+        if cmp.is_some() && of_cmp.len() != cmps as usize {
+            let expected = format!("an adapter for each of the node's {cmps} CMPs");
+            return Err(document.expected(&format!("{path}.cmp"), expected, format!("{of_cmp:?}")));
+        }
+        if let Some(wrong) = of_cmp.iter().find(|adapter| *adapter >= count) {
+            let expected = format!("adapters from 0 to {}", count - 1);
+            return Err(document.expected(&format!("{path}.cmp"), expected, wrong));
+        }
+        Ok(Rails { count: *count, of_cmp })
+    }
+}
+
+/// No resource may be slower than what passes it alone.
+fn check_rates(document: &Document, level: &str, occupancy: &Occupancy, pace: Bandwidth) -> Result<(), ConfigError> {
+    let Some(capacity) = occupancy.capacity else { return Ok(()) };
+    if capacity < pace {
+        let expected = format!("at least {pace}, the level's greatest bandwidth,");
+        return Err(document.expected(&format!("{level}.capacity"), expected, capacity));
+    }
+    for (key, both) in [("duplex", occupancy.duplex), ("pair_duplex", occupancy.pair_duplex)] {
+        if let Some(both) = both.filter(|both| *both < capacity) {
+            let expected = format!("at least {capacity}, the capacity of one direction,");
+            return Err(document.expected(&format!("{level}.{key}"), expected, both));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! What a message occupies beside its own pace: cores that copy, adapters, a node's interconnect. Heeded under
+//! [`LoadLaw::Fair`](super::LoadLaw::Fair) only.
+
+use serde::Deserialize;
+
+use crate::units::Bandwidth;
+
+/// Whose cores copy the bytes of a message: within a node of every message, between nodes of eager ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Copies {
+    /// Nobody's: the bytes occupy no core.
+    #[default]
+    None,
+    /// The sender's.
+    Sender,
+    /// The receiver's.
+    Receiver,
+    /// The sender's, then the receiver's.
+    Both,
+}
+
+impl Copies {
+    /// Whether the sender's core copies.
+    pub fn by_sender(self) -> bool {
+        matches!(self, Copies::Sender | Copies::Both)
+    }
+
+    /// Whether the receiver's core copies.
+    pub fn by_receiver(self) -> bool {
+        matches!(self, Copies::Receiver | Copies::Both)
+    }
+}
+
+/// The adapters of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rails {
+    /// How many.
+    pub count: u32,
+    /// The adapter of each CMP; empty where a message takes the next one by its sender's own sequence of messages.
+    pub of_cmp: Vec<u32>,
+}
+
+impl Default for Rails {
+    fn default() -> Self {
+        Rails { count: 1, of_cmp: Vec::new() }
+    }
+}
+
+/// What the messages of a level occupy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Occupancy {
+    /// Whose cores copy.
+    pub copies: Copies,
+    /// Bytes a second of an adapter in each direction, or of a node's interconnect; none: no limit.
+    pub capacity: Option<Bandwidth>,
+    /// Bytes a second of an adapter in both directions together; none: they are independent.
+    pub duplex: Option<Bandwidth>,
+    /// Bytes a second between two nodes in both directions together; none: they are independent.
+    pub pair_duplex: Option<Bandwidth>,
+    /// The adapters.
+    pub rails: Rails,
+}
