@@ -338,9 +338,9 @@ fn procedures_and_loops_without_end() {
     applications(&[(
         "main = [\"a\"]\n[procedures]\na = [\"b\"]\nb = [{ call = \"a\" }]",
         "",
-        "procedures call each other in a circle: a → b → a in procedures of a.toml",
+        "procedures call each other in a cycle: a → b → a in procedures of a.toml",
     )]);
-    let endless = "a loop takes 1000000000000000000 turns without communication, expected at most 10000000 (--max-turns) \
+    let endless = "a loop takes 1000000000000000000 iterations without communication, expected at most 10000000 (--max-iterations) \
                    in main[0] of a.toml";
     for body in ["", "{ set = { x = \"rank\" } }", "{ compute = \"1 us\" }"] {
         let text = format!("main = [{{ repeat = \"10 ** 18\", do = [{body}] }}]");
@@ -354,7 +354,8 @@ fn procedures_and_loops_without_end() {
     let sending =
         "main = [{ while = \"true\", do = [{ send = { to = \"rank\", bytes = 0 } }, { recv = { from = \"rank\" } }] }]";
     let polling = "main = [{ while = \"true\", do = [{ iprobe = { from = \"any\", found_as = \"x\" } }] }]";
-    let turns = "10000000 turns of loops without communication; a loop that is meant to take more needs --max-turns";
+    let turns =
+        "10000000 iterations of loops without communication; a loop that is meant to take more needs --max-iterations";
     applications(&[
         (
             computing,
@@ -536,8 +537,8 @@ fn options() {
             "invalid value '-1' for '--max-events <N>': expected a whole number above zero; found -1",
         ),
         (
-            "a.toml --max-turns 0",
-            "invalid value '0' for '--max-turns <N>': expected a whole number above zero; found 0",
+            "a.toml --max-iterations 0",
+            "invalid value '0' for '--max-iterations <N>': expected a whole number above zero; found 0",
         ),
         ("a.toml --workers 0", "invalid value '0' for '--workers <W>': expected a whole number above zero; found 0"),
         (

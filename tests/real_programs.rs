@@ -75,7 +75,10 @@ fn crashes(how: &str, expected: &[&str]) {
 fn a_crash_tells_rank_signal_time_call_and_the_calls_that_led_there() {
     crashes(
         "write",
-        &["error: rank 1 crashed with signal 11 (SIGSEGV) at virtual time ", ": no memory at 0x10, after MPI_Bcast\n"],
+        &[
+            "error: rank 1 crashed with signal 11 (SIGSEGV) at virtual time ",
+            ": nothing is mapped at 0x10, after MPI_Bcast\n",
+        ],
     );
     crashes("write", &["\n  crash at crash.c:59\n  main at crash.c:"]);
 }
@@ -84,16 +87,19 @@ fn a_crash_tells_rank_signal_time_call_and_the_calls_that_led_there() {
 fn each_kind_of_crash_has_its_words() {
     crashes(
         "early",
-        &["rank 0 crashed with signal 11 (SIGSEGV)", "no memory at 0x10, before any MPI call\n  main at crash.c"],
+        &[
+            "rank 0 crashed with signal 11 (SIGSEGV)",
+            "nothing is mapped at 0x10, before any MPI call\n  main at crash.c",
+        ],
     );
-    crashes("strlen", &["no memory at 0x10", "  crash at crash.c:60"]);
+    crashes("strlen", &["nothing is mapped at 0x10", "  crash at crash.c:60"]);
     crashes("call", &["no code at 0x0, after MPI_Bcast\n  crash at crash.c:61"]);
     crashes("divide", &["signal 8 (SIGFPE)", "integer division by zero", "  crash at crash.c:62"]);
     crashes("trap", &["signal 4 (SIGILL)", "__builtin_trap", "  crash at crash.c:66"]);
     crashes("breakpoint", &["signal 5 (SIGTRAP)", "a breakpoint", "  crash at crash.c:67"]);
     crashes("raise", &["signal 11 (SIGSEGV)", "the program has sent it to itself", "  crash at crash.c:68"]);
-    crashes("print", &["signal 11 (SIGSEGV)", "no memory at 0x10", "  crash at crash.c:69"]);
-    crashes("buffer", &["no memory at 0x10000000, in MPI_Send\n  crash at crash.c:84"]);
+    crashes("print", &["signal 11 (SIGSEGV)", "nothing is mapped at 0x10", "  crash at crash.c:69"]);
+    crashes("buffer", &["nothing is mapped at 0x10000000, in MPI_Send\n  crash at crash.c:84"]);
 }
 
 #[test]
@@ -164,7 +170,10 @@ fn a_handler_is_called_for_what_the_program_sends_itself_but_not_for_a_crash() {
 
 #[test]
 fn threads_of_a_program_may_crash_but_not_call_mpi() {
-    crashes("thread", &["a thread of the program crashed with signal 11", "no memory at 0x10", "  thread at crash.c:"]);
+    crashes(
+        "thread",
+        &["a thread of the program crashed with signal 11", "nothing is mapped at 0x10", "  thread at crash.c:"],
+    );
     let Some(program) = crasher() else { return };
     let ran = run(program, "--nct 1,1,2", "thread_mpi");
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);

@@ -71,7 +71,10 @@ fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
         "error: --rank 2: expected 0 to 1, a rank of pair.trace"
     );
     assert_eq!(refused(here, "trace info no.trace"), "error: no.trace: no such file");
-    assert_eq!(refused(here, "trace info pair.toml"), "error: pair.toml: no trace: it does not begin like one");
+    assert_eq!(
+        refused(here, "trace info pair.toml"),
+        "error: pair.toml: not a mcpsim trace: the file does not start with \"mcptrace\""
+    );
     let mut bytes = std::fs::read(here.join("pair.trace")).unwrap();
     bytes.pop();
     std::fs::write(here.join("cut.trace"), bytes).unwrap();

@@ -13,7 +13,7 @@ impl RankState {
         }
         let turns = shared.max_turns;
         Err(Fault::new(format!(
-            "{turns} turns of loops without communication; a loop that is meant to take more needs --max-turns"
+            "{turns} iterations of loops without communication; a loop that is meant to take more needs --max-iterations"
         )))
     }
 

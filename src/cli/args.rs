@@ -126,8 +126,8 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u64>(text, 1), help_heading = "Run")]
     pub max_events: Option<u64>,
 
-    /// End when loops take a rank this many turns without communication
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u64>(text, 1), help_heading = "Run")]
+    /// End when loops take a rank this many iterations without communication
+    #[arg(long = "max-iterations", alias = "max-turns", value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u64>(text, 1), help_heading = "Run")]
     pub max_turns: Option<u64>,
 
     /// Write the whole outcome as JSON (- is stdout)

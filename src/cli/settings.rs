@@ -91,7 +91,7 @@ struct RunFile {
     max_time: Option<SimSpan>,
     #[serde(deserialize_with = "positive")]
     max_events: Option<u64>,
-    #[serde(deserialize_with = "positive")]
+    #[serde(deserialize_with = "positive", alias = "max_iterations")]
     max_turns: Option<u64>,
     #[serde(deserialize_with = "intervals_of")]
     intervals: Option<Intervals>,
@@ -247,7 +247,7 @@ fn refuse_twice(over: &Override, args: &RunArgs) -> Result<(), Failure> {
         "seed" if args.seed.is_some() => "--seed",
         "max_time" if args.max_time.is_some() => "--max-time",
         "max_events" if args.max_events.is_some() => "--max-events",
-        "max_turns" if args.max_turns.is_some() => "--max-turns",
+        "max_turns" | "max_iterations" if args.max_turns.is_some() => "--max-iterations",
         "intervals" if args.intervals.is_some() => "--intervals",
         "pairs" if args.pairs => "--pairs",
         "compute" if args.compute.is_some() => "--compute",

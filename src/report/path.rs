@@ -37,7 +37,7 @@ pub(super) fn parts(outcome: &Outcome) -> String {
     for (name, time) in [
         ("compute", path.compute),
         ("imbalance", path.imbalance),
-        ("combine", path.combine),
+        ("reduction", path.combine),
         ("send", path.send),
         ("recv", path.recv),
         ("poll", path.poll),

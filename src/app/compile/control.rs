@@ -181,9 +181,11 @@ impl<'a> Compiler<'a> {
         compile(self)?;
         match turns {
             Some(turns) if self.communicating == before && turns > i128::from(self.max_turns) => {
-                let what =
-                    format!("a loop takes {turns} turns without communication, expected at most {}", self.max_turns);
-                Err(fields.node.error(format!("{what} (--max-turns)")))
+                let what = format!(
+                    "a loop takes {turns} iterations without communication, expected at most {}",
+                    self.max_turns
+                );
+                Err(fields.node.error(format!("{what} (--max-iterations)")))
             }
             _ => Ok(()),
         }

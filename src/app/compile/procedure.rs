@@ -1,4 +1,4 @@
-//! Procedures: declared first, so that they may be called before they stand; never in a circle, so that each needs room
+//! Procedures: declared first, so that they may be called before they stand; never in a cycle, so that each needs room
 //! for one call only.
 
 use crate::config::{ConfigError, did_you_mean};
@@ -67,7 +67,7 @@ impl<'a> Compiler<'a> {
             let procedure = &mut self.procedures[index];
             (procedure.start, procedure.end) = (start, end);
         }
-        self.check_circles(node)
+        self.check_cycles(node)
     }
 
     /// `call = "name", with = { … }`
@@ -111,7 +111,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn check_circles(&self, node: &Node<'a>) -> Result<(), ConfigError> {
+    fn check_cycles(&self, node: &Node<'a>) -> Result<(), ConfigError> {
         let mut done = vec![false; self.procedures.len()];
         for start in 0..self.procedures.len() as u32 {
             // Depth first, without recursion: the way from `start`, with the next call to look at.
@@ -124,9 +124,9 @@ impl<'a> Compiler<'a> {
                 };
                 *next += 1;
                 if let Some(first) = way.iter().position(|(other, _)| *other == callee) {
-                    let circle = way[first..].iter().map(|(index, _)| *index).chain([callee]);
-                    let names: Vec<&str> = circle.map(|index| &*self.procedures[index as usize].name).collect();
-                    return Err(node.error(format!("procedures call each other in a circle: {}", names.join(" → "))));
+                    let cycle = way[first..].iter().map(|(index, _)| *index).chain([callee]);
+                    let names: Vec<&str> = cycle.map(|index| &*self.procedures[index as usize].name).collect();
+                    return Err(node.error(format!("procedures call each other in a cycle: {}", names.join(" → "))));
                 }
                 if !done[callee as usize] {
                     way.push((callee, 0));

@@ -96,11 +96,11 @@ fn unknown_words_are_named_with_their_place() {
         ),
         (
             r#"{ repeat = 2000, do = [{ compute = 1 }] }"#,
-            "a loop takes 2000 turns without communication, expected at most 1000 (--max-turns) in main[0] of app.toml",
+            "a loop takes 2000 iterations without communication, expected at most 1000 (--max-iterations) in main[0] of app.toml",
         ),
         (
             r#"{ for = "i", to = 10000, step = 4, do = [] }"#,
-            "a loop takes 2500 turns without communication, expected at most 1000 (--max-turns) in main[0] of app.toml",
+            "a loop takes 2500 iterations without communication, expected at most 1000 (--max-iterations) in main[0] of app.toml",
         ),
     ] {
         assert_eq!(wrong(statements), expected, "{statements}");
@@ -166,7 +166,7 @@ fn what_is_wrong_with_the_file_is_named() {
         ),
         (
             "main = []\n[procedures]\na = ['b']\nb = ['c']\nc = ['b']",
-            "procedures call each other in a circle: b → c → b in procedures of app.toml",
+            "procedures call each other in a cycle: b → c → b in procedures of app.toml",
         ),
         (
             "main = []\n[procedures]\nsend = []",
@@ -248,7 +248,7 @@ fn run_time_errors_name_the_statement_and_the_expression() {
         ),
         (
             r#"{ while = "true", do = [{ compute = 1 }] }"#,
-            "main[0]: 1000 turns of loops without communication; a loop that is meant to take more needs --max-turns",
+            "main[0]: 1000 iterations of loops without communication; a loop that is meant to take more needs --max-iterations",
         ),
     ] {
         assert_eq!(fails(statements), expected, "{statements}");

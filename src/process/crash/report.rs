@@ -100,7 +100,7 @@ fn reason(crash: &Crash) -> String {
     }
     match (crash.signal, crash.code) {
         (libc::SIGSEGV, 1) if crash.error & 16 != 0 => format!("no code at {at}"),
-        (libc::SIGSEGV, 1) => format!("no memory at {at}"),
+        (libc::SIGSEGV, 1) => format!("nothing is mapped at {at}"),
         (libc::SIGSEGV, 2) if crash.error & 16 != 0 => format!("no code at {at}"),
         (libc::SIGSEGV, 2) if crash.error & 2 != 0 => format!("memory at {at} must not be written"),
         (libc::SIGSEGV, 2) => format!("memory at {at} must not be read"),

@@ -134,7 +134,7 @@ impl Path {
         let own = [
             ("compute", self.compute_ps, KINDS[0].1),
             ("imbalance", self.imbalance_ps, KINDS[1].1),
-            ("combine", self.combine_ps, KINDS[2].1),
+            ("reduction", self.combine_ps, KINDS[2].1),
             ("send", self.send_ps, KINDS[2].1),
             ("recv", self.recv_ps, KINDS[2].1),
             ("poll", self.poll_ps, KINDS[2].1),

@@ -67,7 +67,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Graph>, ImportError> {
             ("}", Some((rank, _))) => {
                 let graph = &graphs[*rank];
                 if let Some(node) = graph.stuck() {
-                    return Err(words.error(format!("{} of rank {rank} needs itself: expected no circle", node.label)));
+                    return Err(words.error(format!("{} of rank {rank} needs itself: expected no cycle", node.label)));
                 }
                 open = None;
             }

@@ -142,7 +142,7 @@ fn wrong_schedules_name_the_line_and_what_was_expected() {
         ("num_ranks 1\nrank 0 {\na: calc 1\na: calc 1\n}\n", "line 4: expected a new label; found \"a\" again"),
         (
             "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n",
-            "line 7: a of rank 0 needs itself: expected no circle",
+            "line 7: a of rank 0 needs itself: expected no cycle",
         ),
         ("num_ranks 1\nrank 0 {\na: send 8b to 4\n}\n", "line 3: expected a rank up to 0 and a tag; found 4 and 0"),
         ("num_ranks 1\nrank 0 {\na: send x to 0\n}\n", "line 3: expected a size such as 8b; found \"x\""),
