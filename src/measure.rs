@@ -8,6 +8,7 @@
 
 mod campaign;
 mod fit;
+mod import;
 mod kernels;
 mod link;
 mod port;
@@ -22,9 +23,10 @@ mod text;
 mod topology;
 
 pub use campaign::{LevelPlan, Plan, measure};
-pub use fit::{Piece, pieces};
+pub use fit::{Floor, Piece, pieces};
+pub use import::{Import, Part};
 pub use kernels::{Figures, Kernel, Speed};
-pub use link::{Corrections, LinkFit, RowFit};
+pub use link::{Corrections, LinkFit, Occupancy, RowFit};
 pub use port::Port;
 pub use protocol::Pair;
 pub use samples::{Samples, Series, Test};

@@ -46,6 +46,18 @@ fn what_cannot_be_measured_is_told_with_code_2() {
         ("--max-size 12", "--max-size: expected 1 KiB to 1 GiB; found 12 B"),
         ("--max-size 1TiB", "--max-size: expected 1 KiB to 1 GiB; found 1024 GiB"),
         ("--name= --compute", "--name, --node: expected a name; found an empty one"),
+        ("--base default", "the following required arguments were not provided:\n  --import <LEVEL[:PROCESSES]=FILE>"),
+        ("--import inter_node=no.txt", "no.txt: no such file"),
+        ("--import inter_node", "--import inter_node: expected LEVEL=FILE or LEVEL:PROCESSES=FILE, such as "),
+        ("--import inter_node=bad.toml --nct 2,1,1", "bad.toml: expected the output of osu_latency, osu_bw, "),
+        ("--import inter_node=a --base none.toml", "none.toml: no such file"),
+        ("--import inter_node=a --eager 4KiB", "--eager 4KiB: expected LEVEL=SIZE, such as inter_node=16KiB"),
+        ("--import inter_node=a --eager node=4KiB", "--eager node=4KiB: expected a level: intra_cmp, inter_cmp, "),
+        ("--import inter_node=a --eager inter_cmp=4", "a: no such file"),
+        (
+            "--import inter_node=a --eager inter_cmp=x",
+            "--eager inter_cmp=x: expected a size such as \"64 KiB\" or 65536",
+        ),
         ("more", "unexpected argument 'more' found"),
         ("-o here.toml", "mcpsim measure needs "),
     ] {
@@ -61,4 +73,17 @@ fn what_cannot_be_measured_is_told_with_code_2() {
 fn a_build_without_mpi_says_how_to_build_one_with() {
     let ran = measure(Path::new("."), "");
     assert!(ran.stderr.contains("cargo build --release --features mpi"), "{}", ran.stderr);
+}
+
+#[test]
+fn output_of_benchmarks_becomes_the_platform_of_its_case() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("validation/alaska-pairs-ib");
+    let files = ["osu_latency", "osu_bw", "osu_bibw", "osu_mbw_mr"];
+    let files: String = files.iter().map(|name| format!("--import inter_node=import/{name}.txt ")).collect();
+    let ran = measure(&directory, &format!("{files}--base default --nct 2,2,16 --name alaska-ib"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // The rest is another machine's.
+    let network = |text: &str| text.split_once("\n\n# import/osu_latency").unwrap().1.to_owned();
+    let shipped = fs::read_to_string(directory.join("platform.toml")).unwrap();
+    assert_eq!(network(&ran.stdout), network(&shipped));
 }

@@ -5,6 +5,7 @@
 mod args;
 mod compute;
 mod host;
+mod import;
 #[cfg(feature = "mpi")]
 mod port;
 #[cfg(feature = "mpi")]
@@ -33,6 +34,13 @@ pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes
             return agree(processes, Err(Failure::bad_input(why)));
         }
         return compute::compute(args).map(|()| Exit::Predicted.code());
+    }
+    if !args.import.is_empty() {
+        if processes.count() > 1 {
+            let why = "mcpsim measure --import works in one process: start it without an MPI launcher";
+            return agree(processes, Err(Failure::bad_input(why)));
+        }
+        return import::import(args).map(|()| Exit::Predicted.code());
     }
     if processes.count() == 1 {
         return Err(Failure::bad_input(alone()));

@@ -21,10 +21,19 @@ impl Piece {
     }
 }
 
+/// What no piece goes below.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Floor {
+    /// Seconds of no bytes.
+    pub start: f64,
+    /// Seconds a byte.
+    pub per_byte: f64,
+}
+
 /// The pieces that fit `points` (sizes increasing, seconds above zero) best: least squares of the relative errors, with as
 /// many pieces as pay off (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece goes over one of the `breaks`, which
-/// are measured sizes, and none starts with less than `least` seconds.
-pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: f64) -> Vec<Piece> {
+/// are measured sizes, and none goes below the `least`.
+pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<Piece> {
     let mut found = Vec::new();
     let mut rest = points;
     for at in breaks.iter().copied().map(Some).chain([None]) {
@@ -41,7 +50,7 @@ pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: f64) -> Vec<Piece> {
 }
 
 /// The pieces of a part without breaks.
-fn within(points: &[(u64, f64)], least: f64) -> Vec<Piece> {
+fn within(points: &[(u64, f64)], least: Floor) -> Vec<Piece> {
     // best[n]: the least cost of the first n points, and where its last piece begins.
     let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
     for end in 1..=points.len() {
@@ -74,8 +83,8 @@ fn border(one: &Piece, next: &Piece, low: u64, high: u64) -> u64 {
     if meet >= low as f64 && meet < high as f64 { meet as u64 } else { low }
 }
 
-/// The line of least squared relative errors that starts with `least` or more and does not fall, and the sum of these squares.
-fn line(points: &[(u64, f64)], least: f64) -> (f64, Piece) {
+/// The line of least squared relative errors that is not below `least`, and the sum of these squares.
+fn line(points: &[(u64, f64)], least: Floor) -> (f64, Piece) {
     let mut sums = [0.0; 5];
     for &(size, seconds) in points {
         let (x, weight) = (size as f64, 1.0 / (seconds * seconds));
@@ -88,9 +97,9 @@ fn line(points: &[(u64, f64)], least: f64) -> (f64, Piece) {
     let free =
         (determinant > 1e-12 * n * xx).then(|| ((xx * y - x * xy) / determinant, (n * xy - x * y) / determinant));
     let (start, per_byte) = match free {
-        Some((start, per_byte)) if start >= least && per_byte >= 0.0 => (start, per_byte),
-        Some((start, _)) if start < least => (least, ((xy - least * x) / xx).max(0.0)),
-        _ => (y / n, 0.0),
+        Some((start, per_byte)) if start >= least.start && per_byte >= least.per_byte => (start, per_byte),
+        Some((start, _)) if start < least.start => (least.start, ((xy - least.start * x) / xx).max(least.per_byte)),
+        _ => (((y - least.per_byte * x) / n).max(least.start), least.per_byte),
     };
     let piece = Piece { up_to: None, start, per_byte };
     (points.iter().map(|&(size, seconds)| (piece.at(size) / seconds - 1.0).powi(2)).sum(), piece)
@@ -112,7 +121,7 @@ mod tests {
     fn one_law_gives_one_piece() {
         // 2 us and 1 ns a byte.
         let points = measured(&[0, 1, 64, 1024, 65536, 1 << 20], |size| 2e-6 + 1e-9 * size);
-        let found = pieces(&points, &[], 0.0);
+        let found = pieces(&points, &[], Floor::default());
         assert_eq!((found.len(), found[0].up_to), (1, None));
         assert!(near(found[0].start, 2e-6, 1e-9) && near(found[0].per_byte, 1e-9, 1e-9), "{found:?}");
     }
@@ -122,7 +131,7 @@ mod tests {
         // 1 us + 2 ns a byte, from 1000 B on 2.5 us + 0.5 ns a byte: both are 3 us there.
         let law = |size: f64| if size <= 1000.0 { 1e-6 + 2e-9 * size } else { 2.5e-6 + 0.5e-9 * size };
         let points = measured(&[0, 8, 64, 256, 512, 768, 2048, 4096, 16384, 65536], law);
-        let found = pieces(&points, &[], 0.0);
+        let found = pieces(&points, &[], Floor::default());
         assert_eq!(found.len(), 2, "{found:?}");
         assert!((999..=1000).contains(&found[0].up_to.unwrap()), "{found:?}");
         assert!(near(found[0].per_byte, 2e-9, 1e-6) && near(found[1].start, 2.5e-6, 1e-6), "{found:?}");
@@ -131,10 +140,10 @@ mod tests {
     #[test]
     fn a_break_is_kept_whatever_fits() {
         let points = measured(&[1, 64, 1000, 1001, 4096, 65536], |size| 1e-6 + 1e-9 * size);
-        let found = pieces(&points, &[1000], 0.0);
+        let found = pieces(&points, &[1000], Floor::default());
         assert_eq!(found.iter().map(|piece| piece.up_to).collect::<Vec<_>>(), [Some(1000), None]);
         // A break behind all sizes is none.
-        assert_eq!(pieces(&points, &[1 << 20], 0.0).len(), 1);
+        assert_eq!(pieces(&points, &[1 << 20], Floor::default()).len(), 1);
     }
 
     #[test]
@@ -143,13 +152,25 @@ mod tests {
         let sizes = [0, 1, 8, 64, 256, 1024, 4096, 16384, 65536, 1 << 18];
         let mut points = measured(&sizes, |size| 5e-6 + 2e-10 * size);
         points.iter_mut().zip(noise).for_each(|(point, noise)| point.1 *= 1.0 + noise);
-        let found = pieces(&points, &[], 0.0);
+        let found = pieces(&points, &[], Floor::default());
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(near(found[0].start, 5e-6, 0.01) && near(found[0].per_byte, 2e-10, 0.02), "{found:?}");
-        let falling = pieces(&measured(&[1, 2, 4], |size| 3e-6 - 1e-8 * size), &[], 0.0);
+        let falling = pieces(&measured(&[1, 2, 4], |size| 3e-6 - 1e-8 * size), &[], Floor::default());
         assert_eq!((falling.len(), falling[0].per_byte), (1, 0.0));
-        let steep = pieces(&measured(&[100, 200], |size| 1e-9 * size - 5e-8), &[], 1e-9);
+        let steep =
+            pieces(&measured(&[100, 200], |size| 1e-9 * size - 5e-8), &[], Floor { start: 1e-9, per_byte: 0.0 });
         assert!(steep[0].start == 1e-9 && steep[0].per_byte > 0.0, "{steep:?}");
-        assert_eq!(pieces(&[(8, 1e-6)], &[], 0.0), [Piece { up_to: None, start: 1e-6, per_byte: 0.0 }]);
+        assert_eq!(pieces(&[(8, 1e-6)], &[], Floor::default()), [Piece { up_to: None, start: 1e-6, per_byte: 0.0 }]);
+    }
+
+    #[test]
+    fn no_piece_is_faster_than_the_wire() {
+        // 1 us and 1 ns a byte, of which the middle sizes show half: on a wire of 1 GB/s that is a start, not a slope.
+        let points =
+            measured(&[0, 1000, 2000, 4000, 8000], |size| 1e-6 + 1e-9 * size.max(1000.0) * 0.5 + 0.5e-9 * size);
+        let wire = Floor { start: 0.0, per_byte: 1e-9 };
+        assert!(pieces(&points, &[], wire).iter().all(|piece| piece.per_byte >= 1e-9));
+        let law = measured(&[64, 1024, 65536], |size| 1e-6 + 2e-9 * size);
+        assert!(near(pieces(&law, &[], wire)[0].per_byte, 2e-9, 1e-9));
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use crate::platform::Level;
 
 use super::campaign::TRAIN;
-use super::fit::{Piece, pieces};
+use super::fit::{Floor, Piece, pieces};
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
@@ -36,6 +36,19 @@ pub struct LinkFit {
     pub rows: Vec<RowFit>,
     /// Relative errors of the pieces at the measured sizes, with the sizes.
     pub errors: Vec<(u64, f64)>,
+    /// What messages occupy, as far as that was measured; `None` if other laws are to hold.
+    pub occupancy: Option<Occupancy>,
+}
+
+/// What messages hold of what they share, bytes a second; `None` where nothing tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Occupancy {
+    /// What an adapter carries one way.
+    pub capacity: Option<f64>,
+    /// What an adapter carries both ways together, where the directions are not independent.
+    pub duplex: Option<f64>,
+    /// What a core copies.
+    pub copy: Option<f64>,
 }
 
 /// The parameters of an interval of sizes.
@@ -117,7 +130,7 @@ impl LinkFit {
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let breaks: Vec<u64> = eager.into_iter().collect();
         // Nothing costs less than an empty message; its own time is no limit, sizes may differ in what they start with.
-        let least = 0.7 * points.first()?.1;
+        let least = Floor { start: 0.7 * points.first()?.1, per_byte: 0.0 };
         let found = pieces(&points, &breaks, least);
         let overheads = overheads(samples, level);
         let handshake = handshake(samples, level, eager, &points, &overheads);
@@ -137,7 +150,7 @@ impl LinkFit {
         let errors = points.iter().filter_map(|&(size, seconds)| Some((size, fitted(size)?.at(size) / seconds - 1.0)));
         let errors = errors.collect();
         let handshake = if eager.is_some() { handshake } else { rows.first()?.columns[0].0 };
-        Some(LinkFit { level, eager, handshake, loads, rows, errors })
+        Some(LinkFit { level, eager, handshake, loads, rows, errors, occupancy: None })
     }
 
     /// The mean and the greatest of the fit's relative errors, and the size of the latter.
@@ -146,6 +159,12 @@ impl LinkFit {
         let worst = self.errors.iter().copied().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap_or((0, 0.0));
         (mean, worst.1, worst.0)
     }
+}
+
+/// The row of a piece without loads: `overheads` are those of sender and receiver, `control` the time of control messages.
+pub(super) fn row_of(piece: &Piece, overheads: [f64; 2], control: f64, gap: f64) -> RowFit {
+    let [send, recv] = overheads;
+    row(piece, Overheads { bytes: 0, send, recv, gap }, control, &[])
 }
 
 /// The row of a piece, of whose start the overheads and control messages are a part.

@@ -6,7 +6,7 @@ use crate::platform::{Level, Shape};
 use crate::units::{Bandwidth, SimSpan};
 
 use super::kernels::Speed;
-use super::link::{LinkFit, RowFit};
+use super::link::{LinkFit, Occupancy, RowFit};
 use super::samples::Samples;
 
 /// What a platform file is made of.
@@ -99,42 +99,54 @@ impl Measured {
                 text,
                 &format!("NOT MEASURED: no ranks were this far apart. A copy of {from}, for a file to be complete."),
             );
-        } else {
-            let (mean, most, size) = fit.error();
-            comment(
-                text,
-                &format!(
-                    "Half round trips of {} sizes: the table is off by {:.1} % on average and by {:+.1} % at most ({size} B).",
-                    fit.errors.len(),
-                    mean * 100.0,
-                    most * 100.0
-                ),
-            );
-            if fit.eager.is_none() {
-                comment(text, "Sends of all sizes tried ended without a receive.");
-            }
+        } else if fit.eager.is_none() {
+            comment(text, "Sends of all sizes tried ended without a receive.");
         }
-        let law = match (fit.loads.len(), level) {
-            (2.., _) => "measured",
-            (_, Level::InterNode) => "share",
-            _ => "ideal",
-        };
-        let _ = writeln!(text, "[{}]\nlaw = \"{law}\"", level.name());
-        if law == "measured" {
-            let _ = writeln!(text, "loads = {:?}", fit.loads);
-        }
-        if let Some(eager) = fit.eager {
-            let _ = writeln!(text, "eager_threshold = {eager}");
-        }
-        let _ = writeln!(text, "handshake = \"{}\"\ninterval = [", span(fit.handshake));
-        for row in &fit.rows {
-            let _ = writeln!(text, "    {{ {} }},", interval(row, law == "measured"));
-        }
-        text.push_str("]\n");
+        link(text, &LinkFit { level, errors: if copied { Vec::new() } else { fit.errors.clone() }, ..fit.clone() });
     }
 }
 
-fn comment(text: &mut String, line: &str) {
+/// The table of a level, with a comment on how near it is to what was measured.
+pub(super) fn link(text: &mut String, fit: &LinkFit) {
+    if !fit.errors.is_empty() {
+        let (mean, most, size) = fit.error();
+        comment(
+            text,
+            &format!(
+                "Half round trips of {} sizes: the table is off by {:.1} % on average and by {:+.1} % at most ({size} B).",
+                fit.errors.len(),
+                mean * 100.0,
+                most * 100.0
+            ),
+        );
+    }
+    let law = match (fit.loads.len(), fit.level) {
+        _ if fit.occupancy.is_some() => "fair",
+        (2.., _) => "measured",
+        (_, Level::InterNode) => "share",
+        _ => "ideal",
+    };
+    let _ = writeln!(text, "[{}]\nlaw = \"{law}\"", fit.level.name());
+    if law == "measured" {
+        let _ = writeln!(text, "loads = {:?}", fit.loads);
+    }
+    if let Some(Occupancy { capacity, duplex, copy }) = fit.occupancy {
+        for (key, stated) in [("capacity", capacity), ("duplex", duplex), ("copy_bandwidth", copy)] {
+            stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
+        }
+    }
+    if let Some(eager) = fit.eager {
+        let _ = writeln!(text, "eager_threshold = {eager}");
+    }
+    let _ = writeln!(text, "handshake = \"{}\"\ninterval = [", span(fit.handshake));
+    for row in &fit.rows {
+        let _ = writeln!(text, "    {{ {} }},", interval(row, law == "measured"));
+    }
+    text.push_str("]\n");
+}
+
+/// A comment of one line.
+pub(super) fn comment(text: &mut String, line: &str) {
     // A comment is a line: nothing in it may end it.
     let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let _ = writeln!(text, "# {}", line.trim_end());
@@ -190,6 +202,7 @@ mod tests {
             loads: loads.to_vec(),
             rows: vec![row(Some(4096), &columns), row(None, &columns)],
             errors: vec![(0, 0.01), (8, -0.03)],
+            occupancy: None,
         }
     }
 

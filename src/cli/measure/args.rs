@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::platform::Shape;
 use crate::units::{Bytes, SimSpan};
 
 use super::super::report::Format;
@@ -17,6 +18,9 @@ Examples:
   Two nodes, longer, with all samples and figures
     mpirun -n 2 --map-by node mcpsim measure --time 5min -o pair.toml \\
         --samples pair.csv --figures figures
+  A platform from what OSU's or IMB's programs measured, the rest assumed
+    mcpsim measure --import inter_node=osu_latency.txt \\
+        --import inter_node=osu_bw.txt --base default -o cluster.toml
   How much slower is another machine? There, then here:
     mcpsim measure --compute -o there.toml
     mcpsim measure --compute --against there.toml
@@ -27,7 +31,7 @@ Exit codes: 0 measured, 2 bad input or usage, 70 a bug in mcpsim.";
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mcpsim measure",
-    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mcpsim measure --compute [--against FILE]",
+    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
     term_width = 80,
     after_help = "See --help for examples and exit codes.",
     after_long_help = EXAMPLES
@@ -72,6 +76,22 @@ pub(crate) struct MeasureArgs {
     /// With --compute: what another machine wrote, for the factor between both
     #[arg(long, value_name = "FILE", requires = "compute")]
     pub against: Option<PathBuf>,
+
+    /// Make the file of what OSU's or IMB's programs wrote, without MPI: whose messages crossed LEVEL
+    #[arg(long, value_name = "LEVEL[:PROCESSES]=FILE", conflicts_with_all = ["compute", "samples", "figures", "node"])]
+    pub import: Vec<String>,
+
+    /// With --import: the platform that gives what no file tells, or "default"
+    #[arg(long, value_name = "FILE", requires = "import")]
+    pub base: Option<PathBuf>,
+
+    /// With --import: nodes, CMPs a node, cores a CMP
+    #[arg(long, value_name = "N,C,T", requires = "import")]
+    pub nct: Option<Shape>,
+
+    /// With --import: the greatest eager message of a level
+    #[arg(long, value_name = "LEVEL=SIZE", requires = "import")]
+    pub eager: Vec<String>,
 
     /// Print nothing but errors
     #[arg(long, short)]

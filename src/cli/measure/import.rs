@@ -1,0 +1,63 @@
+//! `mcpsim measure --import`: a platform from what other benchmark programs wrote.
+
+use std::path::Path;
+
+use crate::config::{Document, read_text};
+use crate::measure::{Import, Part};
+use crate::platform::{Level, Platform};
+use crate::units::Bytes;
+
+use super::super::exit::{Exit, Failure};
+use super::super::output::Target;
+use super::MeasureArgs;
+use super::host;
+
+/// What `--base` calls the built-in machine.
+const DEFAULT: &str = "default";
+
+/// Reads the files and writes the platform that they make.
+pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
+    let parts = args.import.iter().map(|text| Part::parse(text)).collect::<Result<Vec<Part>, _>>()?;
+    let eager = args.eager.iter().map(|text| eager(text)).collect::<Result<Vec<_>, _>>()?;
+    let base = args.base.as_deref().map(base).transpose()?;
+    let target = Target::new("--output", &args.output)?;
+    let mut files = Vec::new();
+    for part in parts {
+        let text = read_text(Path::new(&part.file), "text that a benchmark program wrote")?;
+        files.push((part, text));
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let made = format!("Made by mcpsim measure --import {version} on {}.", host::today());
+    let import = Import { name: args.name.clone(), made, shape: args.nct, eager, files, base };
+    let text = import.text()?;
+    // What is written is read by the same program.
+    Document::parse("the platform made", &text)
+        .and_then(|document| Platform::load(document, &[]))
+        .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })?;
+    target.put(&text)
+}
+
+fn base(path: &Path) -> Result<Document, Failure> {
+    if path == Path::new(DEFAULT) && !path.exists() {
+        return Ok(Platform::default_document());
+    }
+    let document = Document::read(path)?;
+    // What is wrong with it is told before anything else.
+    Platform::load(document.clone(), &[])?;
+    Ok(document)
+}
+
+/// `LEVEL=SIZE`.
+fn eager(text: &str) -> Result<(Level, u64), Failure> {
+    let wrong = |expected: &str| Failure::bad_input(format!("--eager {text}: expected {expected}"));
+    let Some((name, size)) = text.split_once('=') else {
+        return Err(wrong("LEVEL=SIZE, such as inter_node=16KiB"));
+    };
+    let Some(level) = Level::ALL.into_iter().find(|level| level.name() == name) else {
+        return Err(wrong("a level: intra_cmp, inter_cmp, inter_node"));
+    };
+    match size.parse::<Bytes>() {
+        Ok(size) => Ok((level, size.get())),
+        Err(error) => Err(Failure::bad_input(format!("--eager {text}: {error}"))),
+    }
+}

@@ -1,0 +1,266 @@
+//! The parameters of a level from what benchmark programs measured there.
+//!
+//! | parameter | from |
+//! |---|---|
+//! | latency and bandwidth by size | ping-pong: half a round trip T(s) = o_s + L + s/B + o_r, and 2 handshakes more above the eager threshold |
+//! | o_s = o_r | windows of one pair, 8 B and 128 B: (n/rate − T(s) − T(0)) / (n − 1); both ends overlap, so each takes as long |
+//! | gap | windows of most pairs, 8 B and 128 B: 1/rate − s/capacity, where the adapter and not the cores limit it |
+//! | capacity, or a core's copy within a node | windows of one pair, the greatest size |
+//! | duplex | windows both ways, the greatest size |
+
+use crate::config::ConfigError;
+use crate::platform::Level;
+
+use super::super::fit::{Floor, Piece, pieces};
+use super::super::link::{LinkFit, Occupancy, RowFit, row_of};
+use super::part::Part;
+use super::table::{Benchmark, Table};
+
+/// The sizes of small messages that rates are read at, and the greatest size that the first stands for.
+const SMALL: [u64; 2] = [8, 128];
+const FIRST_UP_TO: u64 = 64;
+/// Windows of smaller messages do not show what the wire carries.
+const LARGE: u64 = 256 << 10;
+/// Pairs that reach less than this part of so many times one pair's rate are limited by what they share.
+const SHARED: f64 = 0.8;
+/// Both directions that carry this part of twice one direction are independent.
+const INDEPENDENT: f64 = 0.97;
+/// Eager thresholds, which no table tells: those of the machine `default`, within a node and between nodes.
+const EAGER: [u64; 2] = [4 << 10, 64 << 10];
+/// No message starts with less than this part of an empty one's time, as in [`LinkFit::of`].
+const LEAST_SHARE: f64 = 0.7;
+
+/// A table, and the file it is from.
+pub struct Source<'a> {
+    /// Its file's name.
+    pub file: &'a str,
+    /// What it says.
+    pub table: Table,
+}
+
+/// A level's parameters, and in words what they are from.
+#[derive(Debug)]
+pub struct ImportedLevel {
+    /// The parameters.
+    pub fit: LinkFit,
+    /// A line each.
+    pub told: Vec<String>,
+}
+
+/// Of the tables of a file, those that a part means.
+///
+/// # Errors
+/// If they are of several numbers of processes and the part does not choose, or chooses one that is not there.
+pub fn chosen<'a>(part: &'a Part, tables: Vec<Table>) -> Result<Vec<Source<'a>>, ConfigError> {
+    let mut there: Vec<u32> = tables.iter().map(|table| table.processes).collect();
+    there.sort_unstable();
+    there.dedup();
+    let list = there.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    if part.processes.is_empty() && there.len() > 1 {
+        let most = part.choosing(there[there.len() - 1]);
+        return Err(ConfigError::new(format!(
+            "{}: expected one number of processes; found {list}, whose messages may cross other levels: say which, \
+             as in {most}",
+            part.file
+        )));
+    }
+    if let Some(none) = part.processes.iter().find(|wanted| !there.contains(wanted)) {
+        return Err(ConfigError::new(format!("{}: expected runs of {none} processes; found {list}", part.file)));
+    }
+    let wanted = |table: &Table| part.processes.is_empty() || part.processes.contains(&table.processes);
+    Ok(tables.into_iter().filter(wanted).map(|table| Source { file: &part.file, table }).collect())
+}
+
+/// The parameters of `level` from `sources`; `eager` is what the user says of its threshold.
+///
+/// # Errors
+/// Without a ping-pong, and where two programs measured the same.
+pub fn level(level: Level, sources: &[Source], eager: Option<u64>) -> Result<ImportedLevel, ConfigError> {
+    let name = level.name();
+    let mut told: Vec<String> = sources.iter().map(from).collect();
+    let Some(ping_pong) = one(level, sources, Benchmark::PingPong, |_| true)? else {
+        return Err(ConfigError::new(format!(
+            "--import: no ping-pong for {name}: expected a file of osu_latency or IMB PingPong"
+        )));
+    };
+    let window = one(level, sources, Benchmark::OneWay, |table| table.pairs() == 1)?;
+    let most = sources.iter().filter(|of| of.table.benchmark == Benchmark::OneWay).map(|of| of.table.pairs()).max();
+    let many = one(level, sources, Benchmark::OneWay, |table| table.pairs() > 1 && Some(table.pairs()) == most)?;
+    let both = one(level, sources, Benchmark::BothWays, |_| true)?;
+
+    let overheads = overheads(window.as_ref(), &ping_pong, &mut told);
+    let wire = wire(window.as_ref().or(many.as_ref()), &ping_pong);
+    let gaps = gaps(level, [many.as_ref(), window.as_ref()], wire, &mut told);
+    let occupancy = occupancy(level, wire, both.as_ref(), &mut told);
+
+    let stated = eager.is_some();
+    let eager = eager.unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
+    // One message is never faster than many.
+    let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: wire.map_or(0.0, |wire| 1.0 / wire) };
+    let mut breaks: Vec<u64> = if overheads.len() + gaps.len() > 2 { vec![FIRST_UP_TO] } else { Vec::new() };
+    let (last, _) = ping_pong.last();
+    breaks.extend(Some(eager).filter(|eager| *eager < last && *eager > FIRST_UP_TO));
+    let found = pieces(&ping_pong.rows, &breaks, least);
+    let at = |values: &[f64], above: u64| {
+        let index = usize::from(above >= FIRST_UP_TO).min(values.len().saturating_sub(1));
+        values.get(index).copied().unwrap_or(0.0)
+    };
+    // What messages above the threshold start later with are two control messages, none longer than an empty message.
+    let first = row(&found[0], at(&overheads, 0), 0.0, 0.0);
+    let next = found.iter().skip_while(|piece| piece.up_to.is_some_and(|end| end < eager)).take(2);
+    let starts: Vec<f64> = next.map(|piece| piece.start).collect();
+    let later = if let [below, above] = starts[..] { (above - below) / 2.0 } else { 0.0 };
+    let handshake = later.clamp(0.0, first.columns[0].0);
+    let mut above = 0;
+    let mut rows = Vec::new();
+    for piece in &found {
+        let control = if above >= eager { 2.0 * handshake } else { 0.0 };
+        rows.push(row(piece, at(&overheads, above), control, at(&gaps, above)));
+        above = piece.up_to.unwrap_or(u64::MAX);
+    }
+    let from = if stated { "as stated" } else { "ASSUMED, no such file tells it: that of the machine \"default\"" };
+    told.push(format!("eager_threshold: {from}."));
+    told.push(
+        "handshake: half of what greater messages start later with, at most the latency of small ones.".to_owned(),
+    );
+    let fitted = |size: u64| found.iter().find(|piece| piece.up_to.is_none_or(|end| size <= end));
+    let errors = ping_pong.rows.iter().filter_map(|(size, time)| Some((*size, fitted(*size)?.at(*size) / time - 1.0)));
+    let errors = errors.collect();
+    let fit =
+        LinkFit { level, eager: Some(eager), handshake, loads: vec![1], rows, errors, occupancy: Some(occupancy) };
+    Ok(ImportedLevel { fit, told })
+}
+
+fn row(piece: &Piece, overhead: f64, control: f64, gap: f64) -> RowFit {
+    row_of(piece, [overhead, overhead], control, gap)
+}
+
+/// What a table is, in a line.
+fn from(source: &Source) -> String {
+    let Table { program, processes, rows, .. } = &source.table;
+    let sizes = format!("{} sizes up to {} B", rows.len(), source.table.last().0);
+    format!("{}: {program}, {processes} processes, {sizes}", source.file)
+}
+
+/// The one table of a test: equal runs are their medians.
+fn one(
+    level: Level,
+    sources: &[Source],
+    benchmark: Benchmark,
+    keep: impl Fn(&Table) -> bool,
+) -> Result<Option<Table>, ConfigError> {
+    let found: Vec<&Source> = sources.iter().filter(|of| of.table.benchmark == benchmark && keep(&of.table)).collect();
+    let Some(first) = found.first() else { return Ok(None) };
+    let like = |table: &Table| (table.program.clone(), table.processes, table.window);
+    if let Some(other) = found.iter().find(|of| like(&of.table) != like(&first.table)) {
+        let told = |of: &Source| format!("{} ({}, {} processes)", of.file, of.table.program, of.table.processes);
+        return Err(ConfigError::new(format!(
+            "--import: expected one {} for {}; found {} and {}: leave one out",
+            benchmark.name(),
+            level.name(),
+            told(first),
+            told(other)
+        )));
+    }
+    let mut table = first.table.clone();
+    table.rows.retain(|(size, _)| found.iter().all(|of| of.table.at(*size).is_some()));
+    for (size, figure) in &mut table.rows {
+        let mut all: Vec<f64> = found.iter().filter_map(|of| of.table.at(*size)).collect();
+        all.sort_by(f64::total_cmp);
+        *figure = (all[(all.len() - 1) / 2] + all[all.len() / 2]) / 2.0;
+    }
+    if table.rows.is_empty() {
+        let what = format!("the runs of {} for {} have no size in common", table.program, level.name());
+        return Err(ConfigError::new(format!("--import: {what}")));
+    }
+    Ok(Some(table))
+}
+
+/// What a message costs each end's core, at the sizes of small messages.
+fn overheads(window: Option<&Table>, ping_pong: &Table, told: &mut Vec<String>) -> Vec<f64> {
+    let (_, empty) = ping_pong.rows[0];
+    let each = |size: u64| {
+        let (window, alone) = (window?, ping_pong.at(size)?);
+        let count = f64::from(window.window);
+        Some(((count / window.at(size)? - alone - empty) / (count - 1.0)).max(0.0))
+    };
+    let found: Option<Vec<f64>> = SMALL.into_iter().map(each).collect();
+    told.push(match &found {
+        Some(_) => "send_overhead, recv_overhead: windows of one pair, 8 B up to 64 B, 128 B above; both ends ASSUMED \
+                    to take as long, at the same time."
+            .to_owned(),
+        None => "send_overhead, recv_overhead: NO DATA (windows of one pair at 8 and 128 B). ASSUMED: none.".to_owned(),
+    });
+    found.unwrap_or_default()
+}
+
+/// The time between two messages of an adapter, at the sizes of small messages.
+fn gaps(level: Level, [many, window]: [Option<&Table>; 2], wire: Option<f64>, told: &mut Vec<String>) -> Vec<f64> {
+    if level != Level::InterNode {
+        return Vec::new();
+    }
+    let each = |size: u64| {
+        let many = many?;
+        let rate = many.at(size)?;
+        let cores = window.and_then(|window| window.at(size)).map(|one| one * f64::from(many.pairs()));
+        // The bytes take the adapter as well.
+        let bytes = wire.map_or(0.0, |wire| size as f64 / wire);
+        Some(((1.0 / rate - bytes).max(0.0), cores.is_none_or(|cores| rate < SHARED * cores)))
+    };
+    let found: Option<Vec<(f64, bool)>> = SMALL.into_iter().map(each).collect();
+    let Some(found) = found else {
+        told.push("gap: NO DATA (windows of many pairs at 8 and 128 B). ASSUMED: none.".to_owned());
+        return Vec::new();
+    };
+    let pairs = many.map_or(0, Table::pairs);
+    if !found.iter().all(|(_, shared)| *shared) {
+        told.push(format!("gap: {pairs} pairs were limited by their cores, not by the adapter. ASSUMED: none."));
+        return Vec::new();
+    }
+    told.push(format!("gap: messages a second of {pairs} pairs, 8 B up to 64 B, 128 B above."));
+    found.into_iter().map(|(gap, _)| gap).collect()
+}
+
+/// Bytes a second of a window of the greatest size, without its start and the answer.
+fn wire(window: Option<&Table>, ping_pong: &Table) -> Option<f64> {
+    let window = window?;
+    let (size, rate) = window.last();
+    let alone = ping_pong.at(size)?;
+    let count = f64::from(window.window) * f64::from(window.pairs());
+    let whole = count / rate;
+    let rest = whole - alone - ping_pong.rows[0].1;
+    (size >= LARGE && rest > 0.0).then(|| (count - f64::from(window.pairs())) * size as f64 / rest)
+}
+
+fn occupancy(level: Level, wire: Option<f64>, both: Option<&Table>, told: &mut Vec<String>) -> Occupancy {
+    let what = if level == Level::InterNode { "capacity" } else { "copy_bandwidth" };
+    told.push(match wire {
+        Some(_) => format!("{what}: windows one way at the greatest size."),
+        None => format!(
+            "{what}: NO DATA (windows one way of 256 KiB and more). ASSUMED: the greatest bandwidth of a ping-pong."
+        ),
+    });
+    if level != Level::InterNode {
+        return Occupancy { copy: wire, ..Occupancy::default() };
+    }
+    let (Some(wire), Some(both)) = (wire, both) else {
+        told.push("duplex: NO DATA (windows both ways). ASSUMED: both directions are independent.".to_owned());
+        return Occupancy { capacity: wire, ..Occupancy::default() };
+    };
+    let (size, rate) = both.last();
+    if size < LARGE {
+        told.push(
+            "duplex: NO DATA (windows both ways of 256 KiB and more). ASSUMED: both directions are independent."
+                .to_owned(),
+        );
+        return Occupancy { capacity: Some(wire), ..Occupancy::default() };
+    }
+    let together = size as f64 * rate;
+    if together >= INDEPENDENT * 2.0 * wire {
+        let part = together / wire;
+        told.push(format!("duplex: windows both ways carry {part:.2} times one way: both directions are independent."));
+        return Occupancy { capacity: Some(wire), ..Occupancy::default() };
+    }
+    told.push("duplex: windows both ways at the greatest size.".to_owned());
+    Occupancy { capacity: Some(wire), duplex: Some(together.max(wire)), ..Occupancy::default() }
+}

@@ -1,0 +1,51 @@
+//! What a user names: a file, and the level that its messages crossed.
+
+use crate::config::ConfigError;
+use crate::platform::Level;
+
+/// `LEVEL[:PROCESSES]=FILE`: a file's tables stand for these levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The levels; both within a node for `intra_node`.
+    pub levels: Vec<Level>,
+    /// The numbers of processes whose tables are meant; all if there are none.
+    pub processes: Vec<u32>,
+    /// The file.
+    pub file: String,
+}
+
+/// The word for both levels within a node.
+const INTRA_NODE: &str = "intra_node";
+
+impl Part {
+    /// Reads `inter_node=bw.txt` or `inter_node:32,64=Uniband.txt`.
+    ///
+    /// # Errors
+    /// No such level, no file, numbers of processes that are none.
+    pub fn parse(text: &str) -> Result<Part, ConfigError> {
+        let wrong = |expected: &str| Err(ConfigError::new(format!("--import {text}: expected {expected}")));
+        let Some((left, file)) = text.split_once('=').filter(|(_, file)| !file.is_empty()) else {
+            return wrong("LEVEL=FILE or LEVEL:PROCESSES=FILE, such as inter_node=osu_latency.txt");
+        };
+        let (name, numbers) = left.split_once(':').map_or((left, None), |(name, numbers)| (name, Some(numbers)));
+        let levels: Vec<Level> = match name {
+            INTRA_NODE => vec![Level::IntraCmp, Level::InterCmp],
+            _ => Level::ALL.into_iter().filter(|level| level.name() == name).collect(),
+        };
+        if levels.is_empty() {
+            return wrong("a level: intra_cmp, inter_cmp, intra_node (both of these), inter_node");
+        }
+        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number > 1);
+        let numbers: Option<Vec<u32>> = numbers.map_or(Some(Vec::new()), |all| all.split(',').map(number).collect());
+        let Some(processes) = numbers else {
+            return wrong("numbers of processes behind the colon, such as inter_node:32,64=Uniband.txt");
+        };
+        Ok(Part { levels, processes, file: file.to_owned() })
+    }
+
+    /// This part with the numbers of processes chosen, for a message.
+    pub(super) fn choosing(&self, processes: u32) -> String {
+        let level = if self.levels.len() > 1 { INTRA_NODE } else { self.levels[0].name() };
+        format!("--import {level}:{processes}={}", self.file)
+    }
+}

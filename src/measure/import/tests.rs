@@ -1,0 +1,251 @@
+//! Output in the form of both suites, from machines whose costs are known, and what is wrong with other files.
+
+use crate::config::Document;
+use crate::platform::{Level, LoadLaw, Platform, Shape};
+use crate::units::{Bandwidth, Bytes};
+
+use super::table::{Benchmark, tables};
+use super::*;
+
+const SIZES: [u64; 9] = [1, 8, 64, 128, 1024, 8192, 65536, 262_144, 4_194_304];
+
+/// 1 us and 10 GB/s: osu_latency.
+fn latency() -> String {
+    let mut text = "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0 1.00\n".to_owned();
+    SIZES.iter().for_each(|size| text += &format!("{size} {:.5}\n", 1.0 + *size as f64 * 1e-4));
+    text
+}
+
+/// MB/s of windows of 64 messages whose core takes 100 ns each, on a wire of `wire` MB/s, with 1 us of start and answer each.
+fn rate(size: u64, wire: f64) -> f64 {
+    let alone = 1.0 + size as f64 * 1e-4;
+    let each = (0.1f64).max(size as f64 / wire);
+    64.0 * size as f64 / (63.0 * each + alone + 1.0)
+}
+
+fn bandwidth(title: &str, wire: f64) -> String {
+    let mut text = format!("# OSU MPI {title} v7.4\n# Datatype: MPI_CHAR.\n# Size      Bandwidth (MB/s)\n");
+    SIZES.iter().for_each(|size| text += &format!("{size} {:.4}\n", rate(*size, wire)));
+    text
+}
+
+/// 16 pairs: 20 ns a message, above 64 B 50 ns.
+fn pairs() -> String {
+    let head = "# OSU MPI Multiple Bandwidth / Message Rate Test v5.6.2\n# [ pairs: 16 ] [ window size: 64 ]\n# Size MB/s Messages/s\n";
+    let mut text = head.to_owned();
+    for size in SIZES {
+        let each = if size <= 64 { 20e-9 } else { 50e-9 } + size as f64 / 12e9;
+        text += &format!("{size} {:.2} {:.2}\n", size as f64 / each * 1e-6, 1.0 / each);
+    }
+    text
+}
+
+/// A section of IMB's for each number of processes.
+fn imb(test: &str, processes: &[u32], rows: &str) -> String {
+    let mut text =
+        "#    Intel(R) MPI Benchmarks 2019 Update 5, MPI-1 part    \n# Maximum message length in bytes:   1024\n"
+            .to_owned();
+    let columns = if test == "PingPong" {
+        "#bytes #repetitions t[usec] Mbytes/sec"
+    } else {
+        "#bytes #repetitions Mbytes/sec Msg/sec"
+    };
+    for count in processes {
+        text += &format!("#-----\n# Benchmarking {test} \n# #processes = {count} \n#-----\n {columns}\n{rows}\n");
+    }
+    text + "\n# All processes entering MPI_Finalize\n"
+}
+
+fn import(files: &[(&str, String)]) -> Import {
+    let files = files.iter().map(|(part, text)| (Part::parse(part).unwrap(), text.clone())).collect();
+    let shape = Some(Shape { nodes: 2, cmps: 1, cores: 1 });
+    Import { name: "m".into(), made: "Made by a test.".into(), shape, eager: Vec::new(), files, base: None }
+}
+
+fn error(import: &Import) -> String {
+    import.text().unwrap_err().to_string()
+}
+
+#[test]
+fn what_was_put_in_comes_out() {
+    let files = [
+        ("inter_node=lat", latency()),
+        ("inter_node=bw", bandwidth("Bandwidth Test", 12_000.0)),
+        ("inter_node=bibw", bandwidth("Bi-Directional Bandwidth Test", 18_000.0)),
+        ("inter_node=mr", pairs()),
+    ];
+    let import = Import { eager: vec![(Level::InterNode, 8192)], ..import(&files) };
+    let text = import.text().unwrap();
+    let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+    let link = platform.link(Level::InterNode);
+    assert_eq!(link.eager_threshold(), Bytes::new(8192));
+    for (size, gap) in [(8, 20_000u64), (128, 50_000), (1 << 20, 50_000)] {
+        let row = link.row(Bytes::new(size));
+        assert!((row.gap.as_ps() as f64 / gap as f64 - 1.0).abs() < 0.001, "{text}");
+        assert_eq!((row.send_overhead, row.recv_overhead), (row.recv_overhead, row.send_overhead));
+        assert!((row.send_overhead.as_ps() as f64 / 100_000.0 - 1.0).abs() < 0.01, "{text}");
+        // 1 us in all, of which 200 ns are overheads, and above the threshold two control messages.
+        let control = if size > 8192 { 2 * link.handshake().as_ps() } else { 0 };
+        let start = row.latency.as_ps() + 2 * row.send_overhead.as_ps() + control;
+        assert!((start as f64 / 1e6 - 1.0).abs() < 0.01, "{text}");
+        assert!((row.bandwidth.get() as f64 / 10e9 - 1.0).abs() < 0.01, "{text}");
+    }
+    assert_eq!(link.law(), LoadLaw::Fair);
+    let rate = |found: Option<Bandwidth>| found.unwrap().get() as f64 / 1e9;
+    let found = link.occupancy();
+    assert!(
+        (rate(found.capacity) / 12.0 - 1.0).abs() < 1e-3 && (rate(found.duplex) / 18.0 - 1.0).abs() < 0.03,
+        "{text}"
+    );
+    let said = "# bibw: osu_bibw 7.4, 2 processes, 9 sizes up to 4194304 B\n";
+    assert!(text.contains(said) && text.starts_with("# Made by a test.\n"), "{text}");
+}
+
+#[test]
+fn tables_are_read_in_both_forms() {
+    let full = "# OSU MPI Latency Test v7.4\n# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)  Iterations\n1 2.5 2.0 3.0 1000\n";
+    let found = tables("f", full).unwrap();
+    assert_eq!((found[0].program.as_str(), found[0].at(1)), ("osu_latency 7.4", Some(2.5e-6)));
+    let found = tables("f", &pairs()).unwrap();
+    assert_eq!((found[0].processes, found[0].window, found[0].at(8)), (32, 64, Some(48_387_096.77)));
+    let uniband = imb("Uniband", &[2, 4], "0 1000 0.00 8144567\n1024 1000 10.24 10000");
+    let found = tables("f", &uniband).unwrap();
+    assert_eq!(found.iter().map(|table| table.processes).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!((found[1].benchmark, found[1].at(1024)), (Benchmark::OneWay, Some(1e4)));
+    // A run of all tests has others between.
+    let all =
+        imb("Alltoall", &[2], "0 1 2 3 4").replace("# All", "#") + &imb("PingPong", &[2], "0 1 1.5 0\n1024 1 2.5 0");
+    let found = tables("f", &all).unwrap();
+    assert_eq!((found.len(), found[0].benchmark, found[0].at(1024)), (1, Benchmark::PingPong, Some(2.5e-6)));
+    // Equal runs count as their median.
+    let twice = import(&[("inter_node=a", latency()), ("inter_node=b", latency())]);
+    assert!(twice.text().is_ok());
+}
+
+#[test]
+fn what_no_file_tells_is_said() {
+    let text = import(&[("inter_node=lat", latency())]).text().unwrap();
+    for line in [
+        "# lat: osu_latency 5.6.2, 2 processes, 10 sizes up to 4194304 B",
+        "# send_overhead, recv_overhead: NO DATA (windows of one pair at 8 and 128 B). ASSUMED: none.",
+        "# gap: NO DATA (windows of many pairs at 8 and 128 B). ASSUMED: none.",
+        "# capacity: NO DATA (windows one way of 256 KiB and more). ASSUMED: the greatest bandwidth of a ping-pong.",
+        "# duplex: NO DATA (windows both ways). ASSUMED: both directions are independent.",
+        "# eager_threshold: ASSUMED, no such file tells it: that of the machine \"default\".",
+        "# handshake: half of what greater messages start later with, at most the latency of small ones.",
+        "# ASSUMED, no such file tells it: that of configs/default.toml.",
+        "# No ranks are this far apart on this machine. A copy of inter_node, for a file to be complete.",
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+    }
+    let based =
+        Import { base: Some(Platform::default_document()), shape: None, ..import(&[("inter_node=lat", latency())]) };
+    let text = based.text().unwrap();
+    assert!(text.contains("nct = [16, 2, 16]\n") && text.contains("# nct: ASSUMED: configs/default.toml.\n"), "{text}");
+    assert!(text.contains("# NO DATA for intra_cmp. ASSUMED: that of configs/default.toml.\n[intra_cmp]\n"), "{text}");
+    let found = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+    assert_eq!(found.link(Level::IntraCmp), Platform::embedded().link(Level::IntraCmp));
+}
+
+#[test]
+fn levels_that_no_file_covers_are_told() {
+    let wide = Import { shape: None, ..import(&[("inter_node=lat", latency()), ("inter_node=mr", pairs())]) };
+    assert_eq!(
+        error(&wide),
+        "--import: no file for intra_cmp, which messages cross on 2 nodes of 1 x 16 cores: give --import \
+         intra_cmp=FILE, or --base FILE.toml for a platform that stands in (--base default: the built-in one), or a \
+         shape without it (--nct)"
+    );
+    let none = import(&[("inter_node=bw", bandwidth("Bandwidth Test", 1e4))]);
+    let expected = "--import: no ping-pong for inter_node: expected a file of osu_latency or IMB PingPong";
+    assert_eq!(error(&none), expected);
+    let within = import(&[("intra_node=lat", latency())]);
+    assert!(error(&within).starts_with("--import: no file for inter_node, which messages cross on 2 nodes"));
+}
+
+#[test]
+fn foreign_cut_and_mixed_files_are_told() {
+    let rows = "0 1 2.0 0.0\n1024 1 3.0 0.0";
+    let ping = imb("PingPong", &[2], rows);
+    let head =
+        "a: expected the output of osu_latency, osu_bw, osu_bibw, osu_mbw_mr, or of IMB's PingPong, Uniband, Biband";
+    for (text, expected) in [
+        (String::new(), format!("{head}; found \"\"")),
+        ("NetPIPE 3.7\n1 2 3\n".to_owned(), format!("{head}; found \"NetPIPE 3.7\"")),
+        (
+            latency().replace("Latency Test", "Multi Latency Test"),
+            "a:1: expected osu_latency, osu_bw, osu_bibw or osu_mbw_mr; found \"OSU MPI Multi Latency Test\""
+                .to_owned(),
+        ),
+        (latency().trim_end().to_owned(), "a:12: the last line does not end: the file is cut".to_owned()),
+        (
+            "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n".to_owned(),
+            "a:1: osu_latency 5.6.2 has no figures: the file is cut".to_owned(),
+        ),
+        (
+            latency().replace("64 1.00640", "64"),
+            "a:6: expected 2 columns (Size, Latency (us)); found \"64\"".to_owned(),
+        ),
+        (
+            latency().replace("64 1.00640", "64 fast"),
+            "a:6: expected a number, not negative, in column \"Latency (us)\"; found \"fast\"".to_owned(),
+        ),
+        (
+            latency().replace("64 1.00640", "4 1.00640"),
+            "a:6: expected a size above 8 B, of the row before; found 4 B".to_owned(),
+        ),
+        (latency().replace("64 1.00640", "64.5 1.00640"), "a:6: expected whole bytes; found 64.5".to_owned()),
+        (imb("Sendrecv", &[2], rows), "a: expected IMB's PingPong, Uniband or Biband; found Sendrecv".to_owned()),
+        (
+            ping.replace("1024 1 3.0 0.0\n", ""),
+            "a:4: IMB 2019 Update 5 PingPong of 2 processes: expected sizes up to 1024 B, as its head says; found \
+             sizes up to 0 B: the file is cut"
+                .to_owned(),
+        ),
+        (
+            ping.replace("# All processes entering MPI_Finalize\n", ""),
+            "a:10: expected \"# All processes entering MPI_Finalize\" at the end; found none: the file is cut"
+                .to_owned(),
+        ),
+        (
+            ping.replace("t[usec]", "t_avg[usec]"),
+            "a:7: expected the columns #bytes #repetitions t[usec] Mbytes/sec; found \"#bytes #repetitions \
+             t_avg[usec] Mbytes/sec\""
+                .to_owned(),
+        ),
+        (
+            ping.replace("# #processes = 2 ", "#"),
+            "a:4: expected \"# #processes =\" and an even number in IMB 2019 Update 5 PingPong".to_owned(),
+        ),
+    ] {
+        assert_eq!(error(&import(&[("inter_node=a", text)])), expected);
+    }
+    let uniband = imb("Uniband", &[2, 4, 64], "1024 1 1.0 1000.0");
+    assert_eq!(
+        error(&import(&[("inter_node=a", uniband.clone())])),
+        "a: expected one number of processes; found 2, 4, 64, whose messages may cross other levels: say which, as in \
+         --import inter_node:64=a"
+    );
+    assert_eq!(error(&import(&[("inter_node:8=a", uniband)])), "a: expected runs of 8 processes; found 2, 4, 64");
+    assert_eq!(
+        error(&import(&[("inter_node=a", latency()), ("inter_node=b", ping)])),
+        "--import: expected one ping-pong for inter_node; found a (osu_latency 5.6.2, 2 processes) and b (IMB 2019 \
+         Update 5 PingPong, 2 processes): leave one out"
+    );
+}
+
+#[test]
+fn parts_name_a_level_and_a_file() {
+    let part = Part::parse("intra_node:2,4=a=b.txt").unwrap();
+    assert_eq!((part.levels, part.processes), (vec![Level::IntraCmp, Level::InterCmp], vec![2, 4]));
+    assert_eq!(part.file, "a=b.txt");
+    for (text, expected) in [
+        ("a.txt", "LEVEL=FILE or LEVEL:PROCESSES=FILE, such as inter_node=osu_latency.txt"),
+        ("inter_node=", "LEVEL=FILE or LEVEL:PROCESSES=FILE, such as inter_node=osu_latency.txt"),
+        ("node=a", "a level: intra_cmp, inter_cmp, intra_node (both of these), inter_node"),
+        ("inter_node:x=a", "numbers of processes behind the colon, such as inter_node:32,64=Uniband.txt"),
+    ] {
+        let found = Part::parse(text).unwrap_err().to_string();
+        assert_eq!(found, format!("--import {text}: expected {expected}"));
+    }
+}
