@@ -18,6 +18,15 @@ use std::process::Command;
 pub use header::{HOST_FUNCTIONS, functions};
 pub use program::{Built, Code, ProgramFile};
 
+/// The directory of what is made once and kept: `MCPSIM_CACHE`, or `mcpsim` in the user's cache directory; and what to do
+/// if it cannot be written.
+///
+/// # Errors
+/// If the only place left is another user's.
+pub fn cache() -> Result<(std::path::PathBuf, &'static str), CcError> {
+    kit::root(|name| std::env::var_os(name))
+}
+
 /// What a source is written in, and so which compiler is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {

@@ -20,6 +20,7 @@ mod replay;
 mod report;
 mod run;
 mod settings;
+mod shipped;
 mod sweep;
 mod traces;
 mod validate;
@@ -43,6 +44,7 @@ use launch::{Brief, agree};
 use output::Outputs;
 use progress::ProgressLine;
 use run::Manner;
+use shipped::Shipped;
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> ExitCode {
@@ -160,6 +162,13 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
         }
         Parsed::Run(args) => args,
     };
+    if !args.quiet && !args.direct && Shipped::Application.is_hidden_by(&args.app) {
+        let name = args.app.display();
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: the file {name} of this directory is taken, not the shipped application {name}"
+        );
+    }
     let configuration = Configuration::load(&args)?;
     if args.show_config {
         return output::print(&configuration.to_toml()?).map(done);

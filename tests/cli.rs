@@ -307,3 +307,36 @@ fn ranks_that_take_turns_at_a_core_use_its_memory_one_at_a_time() {
     assert!(alone > 0);
     assert_eq!(predicted("--nct 1,1,1 --ranks 16 --oversubscribe"), 16 * alone);
 }
+
+#[test]
+fn what_is_shipped_is_found_by_name_from_any_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let cache = here.join("cache");
+    let named = |line: &str| {
+        let mut command = support::mcpsim(here);
+        support::finish(command.args(line.split_whitespace()).env("MCPSIM_CACHE", &cache).output().unwrap())
+    };
+    let ran = named("list");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert!(ran.stdout.contains("\n  dahu ") && ran.stdout.contains("\n  jacobi3d-c "), "{}", ran.stdout);
+    for name in ["jacobi3d", "ring"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let file =
+            run(root, &format!("--quiet --json - --nct 4,2,2 --platform configs/dahu.toml workloads/{name}.toml"));
+        let found = named(&format!("--quiet --json - --nct 4,2,2 --platform dahu {name}"));
+        assert_eq!((found.code, found.stderr.as_str()), (Some(0), ""));
+        let predicted = |ran: &support::Ran| {
+            let outcome: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+            (outcome["predicted_ps"].clone(), outcome["platform"].clone(), outcome["app"].clone())
+        };
+        assert_eq!(predicted(&found), predicted(&file));
+    }
+    let ran = named("--quiet --nct 2,1,1 --compute skip pingpong-c");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    std::fs::write(here.join("ring"), "main = []").unwrap();
+    let ran = named("--nct 2,1,1 ring");
+    let note = "note: the file ring of this directory is taken, not the shipped application ring\n";
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with(note), "{}", ran.stderr);
+}

@@ -105,7 +105,7 @@ fn a_file_that_ends_too_soon_or_too_late_says_so() {
     let body = file.len() - FRONT;
     for end in [0, 5, 8, 11, 12, 27, FRONT, FRONT + 1, file.len() - 1] {
         let expected = match end {
-            0..8 => "not a mcpsim trace: the file does not start with \"mcptrace\"".to_owned(),
+            0..8 => "not a mcpsim trace: the file does not start with \"MCPSIM\"".to_owned(),
             8..FRONT => format!("truncated: expected 28 bytes at least; found {end}"),
             _ => format!("truncated: expected {body} bytes behind the front; found {}", end - FRONT),
         };
@@ -119,7 +119,7 @@ fn a_file_that_ends_too_soon_or_too_late_says_so() {
 fn a_flipped_bit_is_noticed() {
     let file = everything();
     for (at, expected) in [
-        (3, "not a mcpsim trace: the file does not start with \"mcptrace\""),
+        (3, "not a mcpsim trace: the file does not start with \"MCPSIM\""),
         (8, "version 3 of the format: this mcpsim reads version 2"),
         (20, "its checksum does not agree with its content"),
         (FRONT + 2, "its checksum does not agree with its content"),

@@ -73,7 +73,7 @@ fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
     assert_eq!(refused(here, "trace info no.trace"), "error: no.trace: no such file");
     assert_eq!(
         refused(here, "trace info pair.toml"),
-        "error: pair.toml: not a mcpsim trace: the file does not start with \"mcptrace\""
+        "error: pair.toml: not a mcpsim trace: the file does not start with \"MCPSIM\""
     );
     let mut bytes = std::fs::read(here.join("pair.trace")).unwrap();
     bytes.pop();

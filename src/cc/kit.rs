@@ -105,7 +105,7 @@ impl From<std::io::Error> for MakeError {
 }
 
 /// The cache's directory, and what to do if it cannot be written.
-fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathBuf, &'static str), CcError> {
+pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathBuf, &'static str), CcError> {
     const SET: &str = "set MCPSIM_CACHE to a directory that can be written";
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(path) = variable("MCPSIM_CACHE") {

@@ -16,6 +16,7 @@ use crate::units::{Bytes, SimSpan};
 use super::exit::{Exit, Failure};
 use super::measure::MeasureArgs;
 use super::report::ReportArgs;
+use super::shipped::{self, Shipped};
 use super::sweep::{self, SweepArgs};
 use super::traces::{self, Asked, TraceArgs};
 use super::validate::ValidateArgs;
@@ -25,7 +26,7 @@ use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_st
 const LATER: [&str; 1] = ["cluster"];
 
 /// All that may stand before the options.
-const COMMANDS: [&str; 8] = ["run", "cc", "cxx", "sweep", "report", "trace", "validate", "measure"];
+const COMMANDS: [&str; 9] = ["run", "cc", "cxx", "sweep", "report", "trace", "validate", "measure", "list"];
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
@@ -39,10 +40,11 @@ Commands (each has its own --help; cc and cxx take the compiler's options):
   trace       tell what is in a trace
   validate    compare predictions with measured runs
   measure     measure a machine, and write its platform file
+  list        list the machines and applications that come with mcpsim
 
 Examples:
   Predict a program on the default machine, then on 4 nodes of 2 CMPs of 2 cores
-    mcpsim workloads/jacobi3d.toml
+    mcpsim jacobi3d
     mcpsim --nct 4,2,2 workloads/jacobi3d.toml
   A machine of your own, half of its cores used, ranks dealt out node by node
     mcpsim --platform my.toml --ranks 8 --placement cyclic app.toml
@@ -74,7 +76,7 @@ Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
 )]
 pub(super) struct RunArgs {
     /// The application: a TOML file that says what ranks do, a program that
-    /// mcpsim cc made, or a trace
+    /// mcpsim cc made, a trace, or a name that mcpsim list shows
     #[arg(value_name = "APP")]
     pub app: PathBuf,
 
@@ -86,8 +88,8 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N,C,T", help_heading = "Machine")]
     pub nct: Option<Shape>,
 
-    /// The target machine's file (default: the built-in one)
-    #[arg(long, value_name = "FILE", help_heading = "Machine")]
+    /// The target machine: a file, or a name that mcpsim list shows
+    #[arg(long, value_name = "FILE|NAME", help_heading = "Machine")]
     pub platform: Option<PathBuf>,
 
     /// Three levels, or the two-level baseline (default: mcpsim)
@@ -263,6 +265,9 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         arguments.push("--help".into());
         return parse(arguments);
     }
+    if first == "list" && arguments.len() == 2 {
+        return Ok(Parsed::Help(shipped::list()));
+    }
     if first == "run" {
         arguments.remove(1);
     } else if LATER.contains(&first) {
@@ -370,6 +375,7 @@ fn check_command(args: &RunArgs) -> Result<(), Failure> {
         Some(name @ ("cc" | "cxx")) if !args.app.exists() => {
             Err(Failure::bad_input(format!("\"{name}\" stands before all options, which are the compiler's")))
         }
+        Some(name) if Shipped::Application.has(name) => Ok(()),
         Some(name) if !args.app.exists() => match did_you_mean(name, COMMANDS) {
             hint if hint.is_empty() => Ok(()),
             hint => Err(Failure::bad_input(format!("{name}: no such file{hint}"))),

@@ -13,6 +13,7 @@ use super::exit::Failure;
 use super::mistake;
 use super::replay::TraceFile;
 use super::settings::Settings;
+use super::shipped::Shipped;
 
 /// The tables of a whole configuration, as `--show-config` prints it.
 const TABLES: [&str; 3] = ["run", "platform", "app"];
@@ -47,6 +48,7 @@ pub(super) struct Sources {
 impl Sources {
     /// Reads the application's file.
     pub fn read(args: &RunArgs) -> Result<Sources, Failure> {
+        let args = &located(args)?;
         let file = if is_elf(&args.app) {
             of_binary(args)?
         } else if TraceFile::is_at(&args.app) {
@@ -231,6 +233,12 @@ fn of_binary(args: &RunArgs) -> Result<Document, Failure> {
     let program = toml::Table::from_iter([("name".to_owned(), name.into()), ("binary".to_owned(), text.into())]);
     let table = toml::Table::from_iter([("program".to_owned(), toml::Value::Table(program))]);
     Ok(Document::parse(&args.app.display().to_string(), &table.to_string())?)
+}
+
+/// The arguments with the files of machines and applications that were given by name.
+fn located(args: &RunArgs) -> Result<RunArgs, Failure> {
+    let platform = args.platform.as_deref().map(|name| Shipped::Platform.resolve(name)).transpose()?;
+    Ok(RunArgs { app: Shipped::Application.resolve(&args.app)?, platform, ..args.clone() })
 }
 
 /// The arguments of the command line take the place of the file's.

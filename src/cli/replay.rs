@@ -102,7 +102,7 @@ impl TraceFile {
         };
         let text = String::from_utf8(bytes).map_err(|_| wrong("expected a trace; found no text".to_owned()))?;
         let format = format_of(&text)
-            .ok_or_else(|| wrong("not a mcpsim trace: the file does not start with \"mcptrace\"".to_owned()))?;
+            .ok_or_else(|| wrong("not a mcpsim trace: the file does not start with \"MCPSIM\"".to_owned()))?;
         Import::read(format, &text).map(Content::Import).map_err(|error| wrong(error.to_string()))
     }
 }

@@ -17,6 +17,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 use super::args::RunArgs;
 use super::exit::Failure;
 use super::host;
+use super::shipped::Shipped;
 use super::values::{
     Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of, natural, positive,
     stack_of,
@@ -139,7 +140,7 @@ impl Settings {
             } else {
                 args.nct.or(file.nct)
             },
-            platform: args.platform.clone().or(platform),
+            platform: args.platform.clone().or(platform).map(|path| Shipped::Platform.resolve(&path)).transpose()?,
             ranks: args.ranks.or(file.ranks),
             oversubscribe: args.oversubscribe || file.oversubscribe.unwrap_or(false),
             placement: typed_placement.or(placement).unwrap_or_default(),

@@ -118,7 +118,7 @@ impl Trace {
 
 fn check_front(bytes: &[u8]) -> Result<(), TraceError> {
     if !is_trace(bytes) {
-        return Err(TraceError::damaged("not a mcpsim trace: the file does not start with \"mcptrace\"".to_owned()));
+        return Err(TraceError::damaged("not a mcpsim trace: the file does not start with \"MCPSIM\"".to_owned()));
     }
     let part = |at: usize, length: usize| bytes.get(at..at + length);
     let truncated =

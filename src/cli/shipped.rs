@@ -1,0 +1,151 @@
+//! The machines and applications that come with mcpsim, found by name wherever it runs.
+//!
+//! They are part of the program. The first time that one is named they are written to the cache directory, so that errors
+//! name files that a user can open and copy, and sources of real programs are found beside their descriptions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+
+use crate::cc;
+use crate::study::Key;
+
+use super::exit::Failure;
+
+/// What can be found by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shipped {
+    /// A machine of `configs`.
+    Platform,
+    /// An application of `workloads`.
+    Application,
+}
+
+static CONFIGS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/configs");
+static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
+
+impl Shipped {
+    fn directory(self) -> (&'static str, &'static Dir<'static>) {
+        match self {
+            Shipped::Platform => ("configs", &CONFIGS),
+            Shipped::Application => ("workloads", &WORKLOADS),
+        }
+    }
+
+    /// The names, each with what it is, in alphabetical order.
+    pub fn all(self) -> Vec<(&'static str, String)> {
+        let files = self.directory().1.files();
+        let toml = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
+        let mut all: Vec<(&str, String)> =
+            toml.filter_map(|file| Some((file.path().file_stem()?.to_str()?, about(file.contents_utf8()?)))).collect();
+        all.sort();
+        all
+    }
+
+    /// Whether something of this name is shipped.
+    pub fn has(self, name: &str) -> bool {
+        self.all().iter().any(|(shipped, _)| *shipped == name)
+    }
+
+    /// The file of `typed`: the user's, or where none is there and the name is one of [`Shipped::all`], the shipped one.
+    ///
+    /// # Errors
+    /// If the cache directory cannot be written.
+    pub fn resolve(self, typed: &Path) -> Result<PathBuf, Failure> {
+        match typed.to_str().filter(|name| self.has(name)) {
+            Some(name) if !typed.exists() => Ok(unpacked()?.join(self.directory().0).join(name).with_extension("toml")),
+            _ => Ok(typed.to_owned()),
+        }
+    }
+
+    /// Whether a file of the user's hides a shipped one.
+    pub fn is_hidden_by(self, typed: &Path) -> bool {
+        typed.exists() && typed.to_str().is_some_and(|name| self.has(name))
+    }
+}
+
+/// What is shipped, as `mcpsim --list` prints it.
+pub(super) fn list() -> String {
+    let table = |title: &str, what: Shipped| {
+        let all = what.all();
+        let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let room = 80 - 4 - width;
+        let rows = all.iter().map(|(name, about)| format!("  {name:width$}  {}\n", clipped(about, room)));
+        format!("{title}\n{}", rows.collect::<String>())
+    };
+    let platforms = table("machines, for --platform NAME", Shipped::Platform);
+    format!("{platforms}\n{}", table("applications, for mcpsim NAME", Shipped::Application))
+}
+
+/// The first `room` characters of `text`, with a sign where it was cut.
+fn clipped(text: &str, room: usize) -> String {
+    match text.chars().count() > room {
+        true => text.chars().take(room - 1).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
+
+/// What a file says that it is: its key `about`, or else its first comment.
+fn about(text: &str) -> String {
+    let table: Option<toml::Table> = text.parse().ok();
+    let stated = table.as_ref().and_then(|table| table.get("about")?.as_str()).map(str::to_owned);
+    let comment = || text.lines().next().unwrap_or_default().trim_start_matches(['#', ' ']).to_owned();
+    let about = stated.unwrap_or_else(comment);
+    about.strip_suffix('.').map(str::to_owned).unwrap_or(about)
+}
+
+/// The directory in the cache with all that is shipped, written if it is not there.
+fn unpacked() -> Result<PathBuf, Failure> {
+    let (root, hint) = cc::cache()?;
+    let files = [Shipped::Platform, Shipped::Application].map(|what| files_of(what.directory().1));
+    let parts: Vec<(&str, &[u8])> = files.iter().flatten().map(|(path, content)| (*path, *content)).collect();
+    let place = root.join(format!("shipped-{}", Key::of(&parts)));
+    let failed =
+        |error: std::io::Error| Failure::bad_input(format!("cannot write {}: {error}; {hint}", place.display()));
+    if place.is_dir() {
+        return Ok(place);
+    }
+    fs::create_dir_all(&root).map_err(failed)?;
+    // Others may be doing the same: the directory comes to its place whole.
+    let aside = tempfile::Builder::new().prefix(".shipping-").tempdir_in(&root).map_err(failed)?;
+    let made = aside.path().join("shipped");
+    for what in [Shipped::Platform, Shipped::Application] {
+        let (name, directory) = what.directory();
+        fs::create_dir_all(made.join(name)).map_err(failed)?;
+        directory.extract(made.join(name)).map_err(failed)?;
+    }
+    match fs::rename(&made, &place) {
+        Err(error) if !place.is_dir() => Err(failed(error)),
+        _ => Ok(place),
+    }
+}
+
+/// All files below `directory`, by path.
+fn files_of(directory: &'static Dir<'static>) -> Vec<(&'static str, &'static [u8])> {
+    let own = directory.files().filter_map(|file| Some((file.path().to_str()?, file.contents())));
+    own.chain(directory.dirs().flat_map(files_of)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_machine_and_application_is_listed_in_80_columns() {
+        let text = list();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for name in ["  dahu ", "  jacobi3d ", "  jacobi3d-c "] {
+            assert!(text.contains(name), "{name} in\n{text}");
+        }
+        let nameless = |what: Shipped| what.all().into_iter().filter(|(_, about)| about.is_empty()).count();
+        assert_eq!((nameless(Shipped::Platform), nameless(Shipped::Application)), (0, 0));
+    }
+
+    #[test]
+    fn other_names_and_files_stay_as_they_are() {
+        for name in ["no-such", "./jacobi3d", "configs/dahu.toml", "dahu"] {
+            assert_eq!(Shipped::Application.resolve(Path::new(name)).unwrap(), Path::new(name));
+        }
+    }
+}
