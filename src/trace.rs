@@ -56,6 +56,7 @@ mod fold;
 mod header;
 pub mod import;
 mod late;
+pub mod logs;
 mod names;
 mod op;
 mod read;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::config::{ConfigError, Document, Override};
 use crate::engine::{Labels, Simulation};
-use crate::mpi::{Process, check_rules};
+use crate::mpi::{DataCost, Process, check_rules};
 use crate::platform::{Platform, Site};
 use crate::rank::Rank;
 use crate::trace::import::{Import, format_of};
+use crate::trace::logs::{self, Logs, Machine};
 use crate::trace::{Header, Trace, is_trace};
 
 use super::args::first_bytes;
@@ -36,7 +37,7 @@ impl TraceFile {
     /// Whether the file is a trace, by its beginning: mcpsim's, or that of another tool.
     pub fn is_at(path: &Path) -> bool {
         let start = first_bytes(path);
-        is_trace(&start) || format_of(&String::from_utf8_lossy(&start)).is_some() || listed(path, &start).is_some()
+        is_trace(&start) || logs::is_run(&start) || logs::is_log(&start) || format_of(&String::from_utf8_lossy(&start)).is_some() || listed(path, &start).is_some()
     }
 
     /// Whether the application is a trace.
@@ -79,7 +80,7 @@ impl TraceFile {
     pub fn read(&self) -> Result<Arc<Trace>, Failure> {
         match self.content()? {
             Content::Trace(trace) => Ok(trace),
-            Content::Import(_) => {
+            Content::Logs(_) | Content::Import(_) => {
                 let name = self.name();
                 Err(Failure::bad_input(format!(
                     "{name}: a trace of another tool: record a run of it, mcpsim --record FILE.trace {name}"
@@ -88,11 +89,30 @@ impl TraceFile {
         }
     }
 
+    /// Reads the file of a run that was recorded under a real MPI; `None` if it is another trace.
+    pub fn read_logs(&self) -> Result<Option<Logs>, Failure> {
+        let start = first_bytes(&self.path);
+        if !logs::is_run(&start) && !logs::is_log(&start) {
+            return Ok(None);
+        }
+        match self.content()? {
+            Content::Logs(logs) => Ok(Some(logs)),
+            _ => Ok(None),
+        }
+    }
+
     fn content(&self) -> Result<Content, Failure> {
         let bytes = read_file(&self.path)?;
         let wrong = |what: String| Failure::bad_input(format!("{}: {what}", self.name()));
         if is_trace(&bytes) {
             return Trace::read(bytes).map(Arc::new).map(Content::Trace).map_err(|error| wrong(error.to_string()));
+        }
+        if logs::is_log(&bytes) {
+            let what = "the log of a single rank: put those of all ranks together, mcpsim trace merge DIRECTORY -o FILE";
+            return Err(wrong(what.to_owned()));
+        }
+        if logs::is_run(&bytes) {
+            return Logs::read(&bytes).map(Content::Logs).map_err(|error| wrong(error.to_string()));
         }
         let list = listed(&self.path, &bytes);
         let bytes = match &list {
@@ -110,6 +130,7 @@ impl TraceFile {
 /// What a trace's file holds.
 enum Content {
     Trace(Arc<Trace>),
+    Logs(Logs),
     Import(Import),
 }
 
@@ -155,6 +176,15 @@ pub(super) fn simulate(
             let factor = |rank: Rank| trace.header().rescaled(rank, factors[rank as usize]);
             record::run(&simulation, &(), |rank| trace.program_with(rank, factor(rank)), manner, &header)
         }
+        Content::Logs(logs) => {
+            let memory = memory_shares(&platform, &sites);
+            let (shared, factors) = (Arc::new(platform.clone()), platform.core.code_factors(&sites));
+            let make = |rank: Rank| {
+                let cost = DataCost::new(&platform.core, memory.of(sites[rank as usize]));
+                logs.program(rank, &Machine { platform: shared.clone(), cost }, factors[rank as usize])
+            };
+            record::run(&simulation, &(), make, manner, &header)
+        }
         Content::Import(import) => {
             let memory = memory_shares(&platform, &sites);
             let shared = Arc::new(platform.clone());
@@ -197,6 +227,12 @@ fn load(configuration: &Configuration, file: &TraceFile) -> Result<Loaded, Failu
             let header = trace.header();
             (header.ranks, header.app.clone(), header.seed, Some(header))
         }
+        Content::Logs(logs) => {
+            if let Some(fault) = logs.fault() {
+                return Err(Failure::bad_input(format!("{name}: {fault}")));
+            }
+            (logs.ranks(), logs.info(0).program.clone(), settings.seed, None)
+        }
         Content::Import(import) => {
             let stem = file.path.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy());
             (import.ranks(), stem.into_owned(), settings.seed, None)
@@ -214,6 +250,8 @@ fn load(configuration: &Configuration, file: &TraceFile) -> Result<Loaded, Failu
         if !recorded.factors.is_empty() {
             header.factors = platform.core.code_factors(&sites);
         }
+    } else if let Content::Logs(_) = content {
+        header.factors = platform.core.code_factors(&sites);
     }
     Ok(Loaded { content, platform, sites, header, labels })
 }

@@ -1,4 +1,7 @@
-//! `mcpsim trace`: what is in a trace.
+//! `mcpsim trace`: what is in a trace, and making traces of real runs.
+
+mod library;
+mod merge;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,8 +14,10 @@ use super::args::usage;
 use super::exit::Failure;
 use super::output::print;
 use super::replay::TraceFile;
+use library::LibArgs;
+use merge::MergeArgs;
 
-/// Shows what is in a trace that --record wrote
+/// Records runs under real MPIs, and shows what is in a trace
 #[derive(Clone, Debug, Parser)]
 #[command(name = "mcpsim trace", term_width = 80, disable_help_subcommand = true)]
 pub(super) struct TraceArgs {
@@ -37,6 +42,10 @@ enum What {
     },
     /// Calls by kind, and how they are spread over ranks
     Stats(Of),
+    /// Make the library that records programs under a real MPI
+    Lib(LibArgs),
+    /// Put the logs of a run's ranks together
+    Merge(MergeArgs),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -68,19 +77,30 @@ pub(super) fn parse(arguments: &[OsString]) -> Result<Asked, Failure> {
 /// Prints what `args` ask for.
 pub(super) fn show(args: TraceArgs) -> Result<(), Failure> {
     let read = |of: Of| TraceFile { path: of.file }.read();
+    let logs = |of: &Of| TraceFile { path: of.file.clone() }.read_logs();
     match args.what {
-        What::Info(of) => print(&trace::info(&*read(of)?)),
-        What::Stats(of) => print(&trace::stats(&*read(of)?)),
+        What::Lib(args) => library::make(&args),
+        What::Merge(args) => merge::merge(&args),
+        What::Info(of) => match logs(&of)? {
+            Some(logs) => print(&logs.tell()),
+            None => print(&trace::info(&*read(of)?)),
+        },
+        What::Stats(of) => match logs(&of)? {
+            Some(logs) => print(&logs.statistics()),
+            None => print(&trace::stats(&*read(of)?)),
+        },
         What::Head { of, rank, calls } => {
             let name = of.file.display().to_string();
-            let trace = read(of)?;
-            let ranks = trace.header().ranks;
-            if rank >= ranks {
-                return Err(Failure::bad_input(format!(
-                    "--rank {rank}: expected 0 to {}, a rank of {name}",
-                    ranks - 1
-                )));
+            let wrong_rank = |ranks: u32| {
+                let what = format!("--rank {rank}: expected 0 to {}, a rank of {name}", ranks - 1);
+                if rank >= ranks { Err(Failure::bad_input(what)) } else { Ok(()) }
+            };
+            if let Some(logs) = logs(&of)? {
+                wrong_rank(logs.ranks())?;
+                return print(&logs.head(rank, calls));
             }
+            let trace = read(of)?;
+            wrong_rank(trace.header().ranks)?;
             print(&trace::head(&trace, rank, calls))
         }
     }

@@ -17,10 +17,8 @@ use crate::units::{Bytes, SimSpan};
 pub trait Mover {
     /// Whether there is data; if not, none of the functions is called.
     const MOVES: bool;
-    /// The packed size of what is not divided between blocks of a split buffer, bytes.
-    fn element(&self) -> u32 {
-        1
-    }
+    /// The packed size of what is not divided between blocks of a split buffer of `collective`, bytes.
+    fn element(&self, collective: Collective) -> u32;
     /// The data of `piece`, packed.
     fn read(&mut self, layout: &Layout, piece: Piece) -> Payload;
     /// Stores packed data in `piece`, or combines it with what is there.
@@ -37,6 +35,27 @@ pub struct NoData;
 
 impl Mover for NoData {
     const MOVES: bool = false;
+    fn element(&self, collective: Collective) -> u32 {
+        Elements(8).element(collective)
+    }
+    fn read(&mut self, _: &Layout, _: Piece) -> Payload {
+        None
+    }
+    fn store(&mut self, _: &Layout, _: Piece, _: Then, _: Payload) {}
+    fn copy(&mut self, _: &Layout, _: Piece, _: Piece) {}
+    fn combine(&mut self, _: &Layout, _: Piece, _: Piece, _: Side) {}
+}
+
+/// Moves nothing either; reductions are of elements of so many bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements(pub u32);
+
+impl Mover for Elements {
+    const MOVES: bool = false;
+    fn element(&self, collective: Collective) -> u32 {
+        // What is not combined is divided anywhere.
+        if collective == Collective::Bcast { 1 } else { self.0.max(1) }
+    }
     fn read(&mut self, _: &Layout, _: Piece) -> Payload {
         None
     }
@@ -89,11 +108,7 @@ impl<M: Mover> Runner<M> {
         let layout = match (schedule.parts(), sizes) {
             (Parts::Split(parts), _) => {
                 // What is combined is divided between elements only.
-                let element = match collective {
-                    _ if M::MOVES => mover.element().max(1),
-                    Collective::Bcast => 1,
-                    _ => 8,
-                };
+                let element = mover.element(collective).max(1);
                 Layout::Split { total: whole, parts, element }
             }
             (Parts::Ranks, Sizes::Same(block)) => Layout::Uniform { block, parts: seat.size },

@@ -10,6 +10,7 @@ use crate::mpi::datatype::{Datatype, Type};
 use crate::mpi::op::Builtin;
 use crate::mpi::schedule::{Blocks, Layout, Piece, Side, Space, Then};
 use crate::mpi_api::payloads;
+use crate::platform::Collective;
 use crate::rank::{Data, Payload};
 
 /// How contributions are combined.
@@ -166,7 +167,7 @@ fn bytes() -> Type {
 impl Mover for DataMover {
     const MOVES: bool = true;
 
-    fn element(&self) -> u32 {
+    fn element(&self, _: Collective) -> u32 {
         self.input.datatype.size().max(1) as u32
     }
 

@@ -1,0 +1,62 @@
+//! `mcpsim trace lib`: compiles the library that records programs under a real MPI.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use crate::cli::exit::Failure;
+use crate::cli::output::{cannot_write, print, write_whole};
+use crate::trace::logs::SOURCES;
+
+#[derive(Args, Clone, Debug)]
+pub(in crate::cli) struct LibArgs {
+    /// The compiler wrapper of the program's MPI
+    #[arg(long, value_name = "MPICC", default_value = "mpicc")]
+    mpicc: OsString,
+
+    /// The library to make
+    #[arg(long, short, value_name = "FILE", default_value = "libmcpsim-trace.so")]
+    output: PathBuf,
+}
+
+/// Makes the library that `args` ask for.
+pub(in crate::cli) fn make(args: &LibArgs) -> Result<(), Failure> {
+    let directory = tempfile::tempdir()
+        .map_err(|error| Failure::bad_input(format!("cannot make a temporary directory: {error}")))?;
+    for (name, text) in SOURCES {
+        let file = directory.path().join(name);
+        std::fs::write(&file, text).map_err(|error| cannot_write(&file.display().to_string(), &error))?;
+    }
+    let [object, library] = ["library.o", "library.so"].map(|name| directory.path().join(name));
+    let source = directory.path().join("library.c");
+    let mpicc = args.mpicc.to_string_lossy();
+    run(Command::new(&args.mpicc).args(["-c", "-O2", "-fPIC", "-w", "-o"]).args([&object, &source]), &mpicc)?;
+    // It is linked without the MPI library, which the program brings: so it can tell that it is another one.
+    let cc = std::env::var_os("MCPSIM_CC").filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
+    let link = ["-shared", "-Wl,-z,lazy", "-o"];
+    run(Command::new(&cc).args(link).args([&library, &object]).arg("-ldl"), &cc.to_string_lossy())?;
+    let name = args.output.display().to_string();
+    let bytes = std::fs::read(&library).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    write_whole(&args.output, bytes).map_err(|error| cannot_write(&name, &error))?;
+    print(&format!(
+        "{name}: for programs of {mpicc}; run them with LD_PRELOAD={}\n",
+        std::path::absolute(&args.output).as_deref().unwrap_or(Path::new(&args.output)).display()
+    ))
+}
+
+fn run(command: &mut Command, name: &str) -> Result<(), Failure> {
+    let output = command.output().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Failure::bad_input(format!(
+            "{name}: no such command: expected a compiler, give the mpicc of the program's MPI with --mpicc"
+        )),
+        _ => Failure::bad_input(format!("cannot start {name}: {error}")),
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let first: Vec<&str> = text.lines().take(8).collect();
+    Err(Failure::bad_input(format!("{name} cannot compile the library: {}\n{}", output.status, first.join("\n"))))
+}

@@ -1,0 +1,549 @@
+/* The functions as Fortran calls them (mpif.h and `use mpi`): handles are integers, and everything is given by address. The
+ * program's own functions stay what they are; those of libraries without Fortran are never called. */
+
+#define T(type) PMPI_Type_f2c(*(type))
+#define C(comm) PMPI_Comm_f2c(*(comm))
+#define R(request) PMPI_Request_f2c(*(request))
+#define U(count) ((uint64_t)(*(count) < 0 ? 0 : *(count)))
+#define NAMES(name)                                                                                                      \
+    __attribute__((alias("mpi_" #name "_"))) void mpi_##name##__();                                                      \
+    __attribute__((alias("mpi_" #name "_"))) void mpi_##name();
+
+/* What the C functions are given for Fortran's special addresses is of no account here: nothing is read or written. */
+#define FORTRAN(name, parameters, arguments, before_it, found, note)                                                     \
+    __attribute__((weak)) void pmpi_##name##_ parameters;                                                                \
+    void mpi_##name##_ parameters                                                                                        \
+    {                                                                                                                    \
+        before_it;                                                                                                       \
+        struct span span;                                                                                                \
+        enter(&span);                                                                                                    \
+        pmpi_##name##_ arguments;                                                                                        \
+        leave(&span);                                                                                                    \
+        if (span.on) {                                                                                                   \
+            if (*ierr != MPI_SUCCESS) {                                                                                  \
+                passed(&span);                                                                                           \
+            } else if (found) {                                                                                          \
+                note;                                                                                                    \
+                noted(&span);                                                                                            \
+            } else {                                                                                                     \
+                found_nothing(&span);                                                                                    \
+            }                                                                                                            \
+        }                                                                                                                \
+    }                                                                                                                    \
+    NAMES(name)
+
+/* Statuses in C, of so many requests, from Fortran's. */
+static MPI_Status *to_statuses(int count, MPI_Fint *statuses)
+{
+    if (wild_pending == 0 || statuses == MPI_F_STATUS_IGNORE || statuses == MPI_F_STATUSES_IGNORE)
+        return NULL;
+    for (int at = 0; at < count; at++)
+        PMPI_Status_f2c(statuses + at * (int)(sizeof(MPI_Status) / sizeof(MPI_Fint)), &own_statuses[at]);
+    return own_statuses;
+}
+
+static MPI_Fint *own_fortran;
+
+/* The requests before they are set to null; room for statuses where the program wants none and something is open. */
+static MPI_Fint *before_fortran(int count, MPI_Fint *requests, MPI_Fint *statuses)
+{
+    static int room;
+    if (depth > 0 || !active || !mine)
+        return statuses;
+    before(count, NULL, NULL, own_statuses);
+    for (int at = 0; at < count; at++)
+        handles[at] = PMPI_Request_f2c(requests[at]);
+    if (count > room || !own_fortran) {
+        room = count + 64;
+        own_fortran = realloc(own_fortran, sizeof(MPI_Status) * (size_t)room);
+        if (!own_fortran)
+            abort();
+    }
+    int ignored = statuses == MPI_F_STATUS_IGNORE || statuses == MPI_F_STATUSES_IGNORE;
+    return ignored && wild_pending > 0 ? own_fortran : statuses;
+}
+
+static MPI_Status *status_of(MPI_Fint *status)
+{
+    static MPI_Status one;
+    PMPI_Status_f2c(status, &one);
+    return &one;
+}
+
+/* Indices count from 1 in Fortran. */
+static int *from_one(int count, const MPI_Fint *indices)
+{
+    static int *list, room;
+    if (count > room) {
+        room = count + 64;
+        list = realloc(list, sizeof(int) * (size_t)room);
+        if (!list)
+            abort();
+    }
+    for (int at = 0; at < count; at++)
+        list[at] = (int)indices[at] - 1;
+    return list;
+}
+
+/* Whether this is Fortran's MPI_IN_PLACE: a variable of the MPI library's, at an address of its own. */
+extern __attribute__((weak)) int mpi_fortran_in_place_, mpi_fortran_in_place__, mpi_fortran_in_place;
+extern __attribute__((weak)) void *MPIR_F_MPI_IN_PLACE;
+
+static int is_in_place(const void *buffer)
+{
+    if (&MPIR_F_MPI_IN_PLACE && MPIR_F_MPI_IN_PLACE)
+        return buffer == MPIR_F_MPI_IN_PLACE;
+    return buffer && (buffer == &mpi_fortran_in_place_ || buffer == &mpi_fortran_in_place__ ||
+                      buffer == &mpi_fortran_in_place);
+}
+
+static MPI_Fint any_status[sizeof(MPI_Status) / sizeof(MPI_Fint) + 1];
+#define OWN(open) if (status == MPI_F_STATUS_IGNORE && (open)) status = any_status
+#define OPEN(from, tag) is_open((int)*(from), (int)*(tag))
+
+FORTRAN(send,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, ierr),
+        , 1,
+        note_message(F_Send, buf, U(count), T(type), *dest, *tag, C(comm)))
+FORTRAN(bsend,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, ierr),
+        , 1,
+        note_message(F_Bsend, buf, U(count), T(type), *dest, *tag, C(comm)))
+FORTRAN(ssend,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, ierr),
+        , 1,
+        note_message(F_Ssend, buf, U(count), T(type), *dest, *tag, C(comm)))
+FORTRAN(rsend,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, ierr),
+        , 1,
+        note_message(F_Rsend, buf, U(count), T(type), *dest, *tag, C(comm)))
+FORTRAN(isend,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, request, ierr),
+        , 1,
+        note_start(F_Isend, buf, U(count), T(type), *dest, *tag, C(comm), R(request), 0))
+FORTRAN(ibsend,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, request, ierr),
+        , 1,
+        note_start(F_Ibsend, buf, U(count), T(type), *dest, *tag, C(comm), R(request), 0))
+FORTRAN(issend,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, request, ierr),
+        , 1,
+        note_start(F_Issend, buf, U(count), T(type), *dest, *tag, C(comm), R(request), 0))
+FORTRAN(irsend,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, request, ierr),
+        , 1,
+        note_start(F_Irsend, buf, U(count), T(type), *dest, *tag, C(comm), R(request), 0))
+FORTRAN(send_init,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, request, ierr),
+        , 1,
+        persistent(F_Isend, buf, U(count), T(type), *dest, *tag, C(comm), R(request), 0); op_begin(F_Request_free); op_put(0))
+FORTRAN(bsend_init,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, request, ierr),
+        , 1,
+        persistent(F_Ibsend, buf, U(count), T(type), *dest, *tag, C(comm), R(request), 0); op_begin(F_Request_free); op_put(0))
+FORTRAN(ssend_init,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, request, ierr),
+        , 1,
+        persistent(F_Issend, buf, U(count), T(type), *dest, *tag, C(comm), R(request), 0); op_begin(F_Request_free); op_put(0))
+FORTRAN(rsend_init,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, comm, request, ierr),
+        , 1,
+        persistent(F_Irsend, buf, U(count), T(type), *dest, *tag, C(comm), R(request), 0); op_begin(F_Request_free); op_put(0))
+FORTRAN(recv_init,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *src, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, src, tag, comm, request, ierr),
+        , 1,
+        persistent(F_Irecv, buf, U(count), T(type), *src, *tag, C(comm), R(request), 1); op_begin(F_Request_free); op_put(0))
+FORTRAN(recv,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *src, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr),
+        (buf, count, type, src, tag, comm, status, ierr),
+        OWN(OPEN(src, tag)), 1,
+        note_received(F_Recv, buf, U(count), T(type), *src, *tag, C(comm), OPEN(src, tag) ? status_of(status) : NULL))
+FORTRAN(irecv,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *src, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, src, tag, comm, request, ierr),
+        , 1,
+        note_start(F_Irecv, buf, U(count), T(type), *src, *tag, C(comm), R(request), 1))
+FORTRAN(sendrecv,
+        (void *sent, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, void *received, MPI_Fint *room, MPI_Fint *other, MPI_Fint *src, MPI_Fint *open, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr),
+        (sent, count, type, dest, tag, received, room, other, src, open, comm, status, ierr),
+        OWN(OPEN(src, open)), 1,
+        note_exchange(F_Sendrecv, sent, U(count), T(type), *dest, *tag, received, U(room), T(other), *src, *open, C(comm),
+                      OPEN(src, open) ? status_of(status) : NULL))
+FORTRAN(sendrecv_replace,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *dest, MPI_Fint *tag, MPI_Fint *src, MPI_Fint *open, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr),
+        (buf, count, type, dest, tag, src, open, comm, status, ierr),
+        OWN(OPEN(src, open)), 1,
+        note_exchange(F_Sendrecv_replace, buf, U(count), T(type), *dest, *tag, buf, U(count), T(type), *src, *open, C(comm),
+                      OPEN(src, open) ? status_of(status) : NULL))
+FORTRAN(wait,
+        (MPI_Fint *request, MPI_Fint *status, MPI_Fint *ierr),
+        (request, status, ierr),
+        status = before_fortran(1, request, status), 1,
+        all_done(F_Wait, 1, to_statuses(1, status)))
+FORTRAN(waitall,
+        (MPI_Fint *count, MPI_Fint *requests, MPI_Fint *statuses, MPI_Fint *ierr),
+        (count, requests, statuses, ierr),
+        statuses = before_fortran(*count, requests, statuses), 1,
+        all_done(F_Waitall, *count, to_statuses(*count, statuses)))
+FORTRAN(waitany,
+        (MPI_Fint *count, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *status, MPI_Fint *ierr),
+        (count, requests, index, status, ierr),
+        status = before_fortran(*count, requests, status), 1,
+        some_done(F_Waitany, *index != MPI_UNDEFINED, from_one(1, index), to_statuses(1, status)))
+FORTRAN(waitsome,
+        (MPI_Fint *count, MPI_Fint *requests, MPI_Fint *found, MPI_Fint *indices, MPI_Fint *statuses, MPI_Fint *ierr),
+        (count, requests, found, indices, statuses, ierr),
+        statuses = before_fortran(*count, requests, statuses), 1,
+        some_done(F_Waitsome, *found == MPI_UNDEFINED ? 0 : *found, from_one(*found == MPI_UNDEFINED ? 0 : *found, indices),
+                  to_statuses(*found == MPI_UNDEFINED ? 0 : *found, statuses)))
+FORTRAN(test,
+        (MPI_Fint *request, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr),
+        (request, flag, status, ierr),
+        status = before_fortran(1, request, status), *flag,
+        all_done(F_Test, 1, to_statuses(1, status)))
+FORTRAN(testall,
+        (MPI_Fint *count, MPI_Fint *requests, MPI_Fint *flag, MPI_Fint *statuses, MPI_Fint *ierr),
+        (count, requests, flag, statuses, ierr),
+        statuses = before_fortran(*count, requests, statuses), *flag,
+        all_done(F_Testall, *count, to_statuses(*count, statuses)))
+FORTRAN(testany,
+        (MPI_Fint *count, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr),
+        (count, requests, index, flag, status, ierr),
+        status = before_fortran(*count, requests, status), *flag && *index != MPI_UNDEFINED,
+        some_done(F_Testany, 1, from_one(1, index), to_statuses(1, status)))
+FORTRAN(testsome,
+        (MPI_Fint *count, MPI_Fint *requests, MPI_Fint *found, MPI_Fint *indices, MPI_Fint *statuses, MPI_Fint *ierr),
+        (count, requests, found, indices, statuses, ierr),
+        statuses = before_fortran(*count, requests, statuses), *found != MPI_UNDEFINED && *found > 0,
+        some_done(F_Testsome, *found, from_one(*found, indices), to_statuses(*found, statuses)))
+FORTRAN(start, (MPI_Fint *request, MPI_Fint *ierr), (request, ierr), , 1,
+        restart(find_request(R(request))))
+FORTRAN(startall, (MPI_Fint *count, MPI_Fint *requests, MPI_Fint *ierr), (count, requests, ierr), , 1,
+        before_fortran(*count, requests, NULL); restart_all(&span, *count, handles))
+FORTRAN(request_free, (MPI_Fint *request, MPI_Fint *ierr), (request, ierr), before_fortran(1, request, NULL), 1,
+        note_release(find_request(handles[0])))
+FORTRAN(cancel, (MPI_Fint *request, MPI_Fint *ierr), (request, ierr), , 1,
+        cancel(find_request(R(request))))
+FORTRAN(probe,
+        (MPI_Fint *src, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierr),
+        (src, tag, comm, status, ierr),
+        OWN(1), 1,
+        note_probe(F_Probe, comm_of(C(comm))->number, status_of(status)))
+FORTRAN(iprobe,
+        (MPI_Fint *src, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *status, MPI_Fint *ierr),
+        (src, tag, comm, flag, status, ierr),
+        OWN(1), *flag,
+        note_probe(F_Iprobe, comm_of(C(comm))->number, status_of(status)))
+FORTRAN(barrier, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), , 1,
+        note_barrier(F_Barrier, C(comm), NULL))
+FORTRAN(ibarrier, (MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr), (comm, request, ierr), , 1,
+        MPI_Request made = R(request); note_barrier(F_Ibarrier, C(comm), &made))
+FORTRAN(bcast,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr),
+        (buf, count, type, root, comm, ierr),
+        , 1,
+        op_collective(F_Bcast, C(comm), (int)*root, 1, 0, NULL); op_same(buf, U(count), T(type)))
+FORTRAN(ibcast,
+        (void *buf, MPI_Fint *count, MPI_Fint *type, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (buf, count, type, root, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Ibcast, C(comm), (int)*root, 1, 0, &made);
+        op_same(buf, U(count), T(type)))
+FORTRAN(reduce,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, to, count, type, with, root, comm, ierr),
+        , 1,
+        op_collective(F_Reduce, C(comm), (int)*root, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(from_, U(count), T(type)))
+FORTRAN(ireduce,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, to, count, type, with, root, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Ireduce, C(comm), (int)*root, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        op_same(from_, U(count), T(type)))
+FORTRAN(allreduce,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, to, count, type, with, comm, ierr),
+        , 1,
+        op_collective(F_Allreduce, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(to, U(count), T(type)))
+FORTRAN(iallreduce,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, to, count, type, with, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Iallreduce, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        op_same(to, U(count), T(type)))
+FORTRAN(scan,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, to, count, type, with, comm, ierr),
+        , 1,
+        op_collective(F_Scan, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(to, U(count), T(type)))
+FORTRAN(iscan,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, to, count, type, with, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Iscan, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        op_same(to, U(count), T(type)))
+FORTRAN(exscan,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, to, count, type, with, comm, ierr),
+        , 1,
+        op_collective(F_Exscan, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(to, U(count), T(type)))
+FORTRAN(iexscan,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, to, count, type, with, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Iexscan, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        op_same(to, U(count), T(type)))
+FORTRAN(gather,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, root, comm, ierr),
+        , 1,
+        op_collective(F_Gather, C(comm), (int)*root, 1, 0, NULL); if (is_root(C(comm), *root)) op_same(to, U(room), T(other)); else op_same(from_, U(count), T(type)))
+FORTRAN(igather,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, root, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Igather, C(comm), (int)*root, 1, 0, &made);
+        if (is_root(C(comm), *root)) op_same(to, U(room), T(other)); else op_same(from_, U(count), T(type)))
+FORTRAN(scatter,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, root, comm, ierr),
+        , 1,
+        op_collective(F_Scatter, C(comm), (int)*root, 1, 0, NULL); if (is_root(C(comm), *root)) op_same(from_, U(count), T(type)); else op_same(to, U(room), T(other)))
+FORTRAN(iscatter,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, root, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Iscatter, C(comm), (int)*root, 1, 0, &made);
+        if (is_root(C(comm), *root)) op_same(from_, U(count), T(type)); else op_same(to, U(room), T(other)))
+FORTRAN(gatherv,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *rooms, MPI_Fint *displs, MPI_Fint *other, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, count, type, to, rooms, displs, other, root, comm, ierr),
+        , 1,
+        op_collective(F_Gatherv, C(comm), (int)*root, 1, 0, NULL); if (is_root(C(comm), *root)) op_list(to, rooms, T(other), C(comm)); else op_same(from_, U(count), T(type)))
+FORTRAN(igatherv,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *rooms, MPI_Fint *displs, MPI_Fint *other, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, count, type, to, rooms, displs, other, root, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Igatherv, C(comm), (int)*root, 1, 0, &made);
+        if (is_root(C(comm), *root)) op_list(to, rooms, T(other), C(comm)); else op_same(from_, U(count), T(type)))
+FORTRAN(scatterv,
+        (void *from_, MPI_Fint *counts, MPI_Fint *displs, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, counts, displs, type, to, room, other, root, comm, ierr),
+        , 1,
+        op_collective(F_Scatterv, C(comm), (int)*root, 1, 0, NULL); if (is_root(C(comm), *root)) op_list(from_, counts, T(type), C(comm)); else op_same(to, U(room), T(other)))
+FORTRAN(iscatterv,
+        (void *from_, MPI_Fint *counts, MPI_Fint *displs, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, counts, displs, type, to, room, other, root, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Iscatterv, C(comm), (int)*root, 1, 0, &made);
+        if (is_root(C(comm), *root)) op_list(from_, counts, T(type), C(comm)); else op_same(to, U(room), T(other)))
+FORTRAN(allgather,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, comm, ierr),
+        , 1,
+        op_collective(F_Allgather, C(comm), 0, 1, 0, NULL); op_same(to, U(room), T(other)))
+FORTRAN(iallgather,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Iallgather, C(comm), 0, 1, 0, &made);
+        op_same(to, U(room), T(other)))
+FORTRAN(allgatherv,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *rooms, MPI_Fint *displs, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, count, type, to, rooms, displs, other, comm, ierr),
+        , 1,
+        op_collective(F_Allgatherv, C(comm), 0, 1, 0, NULL); op_list(to, rooms, T(other), C(comm)))
+FORTRAN(iallgatherv,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *rooms, MPI_Fint *displs, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, count, type, to, rooms, displs, other, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Iallgatherv, C(comm), 0, 1, 0, &made);
+        op_list(to, rooms, T(other), C(comm)))
+FORTRAN(alltoall,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, comm, ierr),
+        , 1,
+        op_collective(F_Alltoall, C(comm), 0, 1, 0, NULL); if (is_in_place(from_)) op_same(to, U(room), T(other)); else op_same(from_, U(count), T(type)))
+FORTRAN(ialltoall,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Ialltoall, C(comm), 0, 1, 0, &made);
+        if (is_in_place(from_)) op_same(to, U(room), T(other)); else op_same(from_, U(count), T(type)))
+FORTRAN(alltoallv,
+        (void *from_, MPI_Fint *counts, MPI_Fint *at, MPI_Fint *type, void *to, MPI_Fint *rooms, MPI_Fint *displs, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, counts, at, type, to, rooms, displs, other, comm, ierr),
+        , 1,
+        op_collective(F_Alltoallv, C(comm), 0, 1, 0, NULL); if (is_in_place(from_)) op_list(to, rooms, T(other), C(comm)); else op_list(from_, counts, T(type), C(comm)))
+FORTRAN(ialltoallv,
+        (void *from_, MPI_Fint *counts, MPI_Fint *at, MPI_Fint *type, void *to, MPI_Fint *rooms, MPI_Fint *displs, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, counts, at, type, to, rooms, displs, other, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Ialltoallv, C(comm), 0, 1, 0, &made);
+        if (is_in_place(from_)) op_list(to, rooms, T(other), C(comm)); else op_list(from_, counts, T(type), C(comm)))
+FORTRAN(reduce_scatter,
+        (void *from_, void *to, MPI_Fint *counts, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, to, counts, type, with, comm, ierr),
+        , 1,
+        op_collective(F_Reduce_scatter, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_list(to, counts, T(type), C(comm)))
+FORTRAN(ireduce_scatter,
+        (void *from_, void *to, MPI_Fint *counts, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, to, counts, type, with, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Ireduce_scatter, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        op_list(to, counts, T(type), C(comm)))
+FORTRAN(reduce_scatter_block,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, to, count, type, with, comm, ierr),
+        , 1,
+        op_collective(F_Reduce_scatter_block, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), NULL); op_same(to, U(count), T(type)))
+FORTRAN(ireduce_scatter_block,
+        (void *from_, void *to, MPI_Fint *count, MPI_Fint *type, MPI_Fint *with, MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr),
+        (from_, to, count, type, with, comm, request, ierr),
+        , 1,
+        MPI_Request made = R(request); op_collective(F_Ireduce_scatter_block, C(comm), 0, type_size(T(type)), in_order(PMPI_Op_f2c(*with)), &made);
+        op_same(to, U(count), T(type)))
+FORTRAN(comm_dup, (MPI_Fint *comm, MPI_Fint *made, MPI_Fint *ierr), (comm, made, ierr), , 1,
+        note_comm(F_Comm_dup, C(comm), PMPI_Comm_f2c(*made), 0))
+FORTRAN(comm_create, (MPI_Fint *comm, MPI_Fint *group, MPI_Fint *made, MPI_Fint *ierr), (comm, group, made, ierr), , 1,
+        note_comm(F_Comm_create, C(comm), PMPI_Comm_f2c(*made), 0))
+FORTRAN(comm_create_group,
+        (MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *made, MPI_Fint *ierr),
+        (comm, group, tag, made, ierr),
+        , 1,
+        note_comm(F_Comm_create_group, C(comm), PMPI_Comm_f2c(*made), 2))
+FORTRAN(comm_split,
+        (MPI_Fint *comm, MPI_Fint *colour, MPI_Fint *key, MPI_Fint *made, MPI_Fint *ierr),
+        (comm, colour, key, made, ierr),
+        , 1,
+        note_comm(F_Comm_split, C(comm), PMPI_Comm_f2c(*made), 1))
+FORTRAN(comm_split_type,
+        (MPI_Fint *comm, MPI_Fint *type, MPI_Fint *key, MPI_Fint *info, MPI_Fint *made, MPI_Fint *ierr),
+        (comm, type, key, info, made, ierr),
+        , 1,
+        note_comm(F_Comm_split_type, C(comm), PMPI_Comm_f2c(*made), 1))
+FORTRAN(cart_create,
+        (MPI_Fint *comm, MPI_Fint *n, MPI_Fint *dims, MPI_Fint *periods, MPI_Fint *reorder, MPI_Fint *made, MPI_Fint *ierr),
+        (comm, n, dims, periods, reorder, made, ierr),
+        , 1,
+        note_comm(F_Cart_create, C(comm), PMPI_Comm_f2c(*made), 0))
+FORTRAN(cart_sub, (MPI_Fint *comm, MPI_Fint *remain, MPI_Fint *made, MPI_Fint *ierr), (comm, remain, made, ierr), , 1,
+        note_comm(F_Cart_sub, C(comm), PMPI_Comm_f2c(*made), 0))
+FORTRAN(graph_create,
+        (MPI_Fint *comm, MPI_Fint *n, MPI_Fint *index, MPI_Fint *edges, MPI_Fint *reorder, MPI_Fint *made, MPI_Fint *ierr),
+        (comm, n, index, edges, reorder, made, ierr),
+        , 1,
+        note_comm(F_Graph_create, C(comm), PMPI_Comm_f2c(*made), 0))
+FORTRAN(dist_graph_create_adjacent,
+        (MPI_Fint *comm, MPI_Fint *in, MPI_Fint *sources, MPI_Fint *weights, MPI_Fint *out, MPI_Fint *destinations, MPI_Fint *others, MPI_Fint *info, MPI_Fint *reorder, MPI_Fint *made, MPI_Fint *ierr),
+        (comm, in, sources, weights, out, destinations, others, info, reorder, made, ierr),
+        , 1,
+        note_comm(F_Dist_graph_create_adjacent, C(comm), PMPI_Comm_f2c(*made), 0))
+FORTRAN(comm_free, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), MPI_Comm old = C(comm), 1,
+        note_free(F_Comm_free, old))
+FORTRAN(comm_disconnect, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), MPI_Comm old = C(comm), 1,
+        note_free(F_Comm_disconnect, old))
+FORTRAN(neighbor_allgather,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, comm, ierr),
+        , 1,
+        note_near(F_Neighbor_allgather, C(comm), U(count) * type_size(T(type)), NULL))
+FORTRAN(neighbor_alltoall,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, count, type, to, room, other, comm, ierr),
+        , 1,
+        note_near(F_Neighbor_alltoall, C(comm), U(count) * type_size(T(type)), NULL))
+FORTRAN(neighbor_allgatherv,
+        (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *rooms, MPI_Fint *displs, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *ierr),
+        (from_, count, type, to, rooms, displs, other, comm, ierr),
+        , 1,
+        note_near(F_Neighbor_allgatherv, C(comm), U(count) * type_size(T(type)), NULL))
+
+/* Functions that a trace ends with. */
+#define FORTRAN_REFUSED(name, F_name, parameters, arguments)                                                             \
+    __attribute__((weak)) void pmpi_##name##_ parameters;                                                                \
+    void mpi_##name##_ parameters                                                                                        \
+    {                                                                                                                    \
+        if (depth == 0 && active) {                                                                                      \
+            say("mpi_" #name " is called, which replays do not have: ", "the trace ends here, the program goes on");     \
+            refuse(F_name);                                                                                              \
+        }                                                                                                                \
+        depth++;                                                                                                         \
+        pmpi_##name##_ arguments;                                                                                        \
+        depth--;                                                                                                         \
+    }                                                                                                                    \
+    NAMES(name)
+FORTRAN_REFUSED(comm_idup, F_Comm_idup, (MPI_Fint *comm, MPI_Fint *made, MPI_Fint *request, MPI_Fint *ierr),
+                (comm, made, request, ierr))
+FORTRAN_REFUSED(intercomm_create, F_Intercomm_create, (MPI_Fint *comm, MPI_Fint *leader, MPI_Fint *peers, MPI_Fint *remote, MPI_Fint *tag, MPI_Fint *made, MPI_Fint *ierr),
+                (comm, leader, peers, remote, tag, made, ierr))
+FORTRAN_REFUSED(win_create, F_Win_create, (void *buf, MPI_Fint *size, MPI_Fint *unit, MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr),
+                (buf, size, unit, info, comm, win, ierr))
+FORTRAN_REFUSED(win_allocate, F_Win_allocate, (MPI_Fint *size, MPI_Fint *unit, MPI_Fint *info, MPI_Fint *comm, void *buf, MPI_Fint *win, MPI_Fint *ierr),
+                (size, unit, info, comm, buf, win, ierr))
+FORTRAN_REFUSED(win_allocate_shared, F_Win_allocate_shared, (MPI_Fint *size, MPI_Fint *unit, MPI_Fint *info, MPI_Fint *comm, void *buf, MPI_Fint *win, MPI_Fint *ierr),
+                (size, unit, info, comm, buf, win, ierr))
+FORTRAN_REFUSED(win_create_dynamic, F_Win_create_dynamic, (MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr),
+                (info, comm, win, ierr))
+
+__attribute__((weak)) void pmpi_init_(MPI_Fint *ierr);
+void mpi_init_(MPI_Fint *ierr)
+{
+    depth++;
+    pmpi_init_(ierr);
+    if (depth == 1)
+        begin_after_init((int)*ierr);
+    depth--;
+}
+NAMES(init)
+
+__attribute__((weak)) void pmpi_init_thread_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr);
+void mpi_init_thread_(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)
+{
+    depth++;
+    pmpi_init_thread_(required, provided, ierr);
+    if (depth == 1)
+        begin_after_init((int)*ierr);
+    depth--;
+}
+NAMES(init_thread)
+
+__attribute__((weak)) void pmpi_finalize_(MPI_Fint *ierr);
+void mpi_finalize_(MPI_Fint *ierr)
+{
+    if (depth == 0)
+        before_finalize();
+    depth++;
+    pmpi_finalize_(ierr);
+    depth--;
+}
+NAMES(finalize)
+
+__attribute__((weak)) void pmpi_abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr);
+void mpi_abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)
+{
+    if (depth == 0 && active)
+        end_log(0, clock_offset);
+    pmpi_abort_(comm, code, ierr);
+}
+NAMES(abort)
+
+void mpi_pcontrol_(MPI_Fint *level)
+{
+    control((int)*level);
+    PMPI_Pcontrol((int)*level);
+}
+NAMES(pcontrol)

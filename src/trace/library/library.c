@@ -1,0 +1,35 @@
+/* libmcpsim-trace: records what the ranks of an MPI program do, by MPI's profiling interface.
+ * One translation unit, so that the compiler sees what is called often. */
+#include "log.h"
+#include "calls.h"
+#include "objects.h"
+#include "notes.h"
+
+#define COUNT int
+#define DISPL int
+#define N(name) MPI_##name
+#define P(name) PMPI_##name
+#define N_(name) name
+#include "lists.h"
+#include "body.h"
+
+#if MPI_VERSION >= 4
+#undef COUNT
+#undef DISPL
+#undef N
+#undef P
+#undef N_
+#define COUNT MPI_Count
+#define DISPL MPI_Aint
+#define N(name) MPI_##name##_c
+#define P(name) PMPI_##name##_c
+#define N_(name) name##_large
+#include "lists.h"
+#include "body.h"
+#endif
+
+#include "waits.h"
+#include "start.h"
+#ifndef NO_FORTRAN
+#include "fortran.h"
+#endif

@@ -1,0 +1,447 @@
+/* The beginning and the end: the log's file, clocks brought together, the logs of all ranks in one file. */
+
+static int64_t clock_offset;
+static uint64_t run_id;
+static int began;
+
+/* By how much the clock of rank 0 is ahead of this one: hosts exchange messages with it, the quickest of which tells. */
+static int64_t ask_offset(void)
+{
+    MPI_Comm node, leaders;
+    int within, count = 0, leader = 0;
+    int64_t offset = 0;
+    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    PMPI_Comm_rank(node, &within);
+    PMPI_Comm_split(MPI_COMM_WORLD, within == 0 ? 0 : MPI_UNDEFINED, 0, &leaders);
+    if (leaders != MPI_COMM_NULL) {
+        PMPI_Comm_size(leaders, &count);
+        PMPI_Comm_rank(leaders, &leader);
+        for (int other = 1; other < count; other++) {
+            uint64_t best = UINT64_MAX;
+            for (int turn = 0; turn < 32; turn++) {
+                int64_t theirs = 0, ours = 0;
+                if (leader == 0) {
+                    uint64_t before_it = wall();
+                    PMPI_Send(&ours, 1, MPI_INT64_T, other, 0, leaders);
+                    PMPI_Recv(&theirs, 1, MPI_INT64_T, other, 0, leaders, MPI_STATUS_IGNORE);
+                    uint64_t after = wall();
+                    if (after - before_it < best) {
+                        best = after - before_it;
+                        offset = (int64_t)(before_it + best / 2) - theirs;
+                    }
+                } else if (leader == other) {
+                    PMPI_Recv(&ours, 1, MPI_INT64_T, 0, 0, leaders, MPI_STATUS_IGNORE);
+                    theirs = (int64_t)wall();
+                    PMPI_Send(&theirs, 1, MPI_INT64_T, 0, 0, leaders);
+                }
+            }
+            if (leader == 0)
+                PMPI_Send(&offset, 1, MPI_INT64_T, other, 1, leaders);
+            else if (leader == other)
+                PMPI_Recv(&offset, 1, MPI_INT64_T, 0, 1, leaders, MPI_STATUS_IGNORE);
+        }
+        if (leader == 0)
+            offset = 0;
+        PMPI_Comm_free(&leaders);
+    }
+    PMPI_Bcast(&offset, 1, MPI_INT64_T, 0, node);
+    PMPI_Comm_free(&node);
+    return offset;
+}
+
+static unsigned char *put_word(unsigned char *at, uint64_t word)
+{
+    memcpy(at, &word, 8);
+    return at + 8;
+}
+
+static unsigned char *put_text(unsigned char *at, const char *text, size_t most)
+{
+    size_t length = strcspn(text, "\n");
+    length = length < most ? length : most;
+    at = put(at, length);
+    memcpy(at, text, length);
+    return at + length;
+}
+
+#if defined(OPEN_MPI)
+#define BUILT_FOR "Open MPI"
+#elif defined(MPICH_VERSION) || defined(MPICH_NAME)
+#define BUILT_FOR "MPICH"
+#else
+#define BUILT_FOR ""
+#endif
+
+static void tell_of_other_mpi(const char *found)
+{
+    const char *ranks[] = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"};
+    for (int at = 0; at < 3; at++) {
+        const char *rank = getenv(ranks[at]);
+        if (rank && strcmp(rank, "0"))
+            return;
+    }
+    fprintf(stderr,
+            "mcpsim-trace: made for " BUILT_FOR ", and the program runs with %s: nothing is recorded; make the library "
+            "with the program's mpicc: mcpsim trace lib --mpicc MPICC -o FILE\n", found);
+}
+
+/* Under another MPI handles have another size and cannot be passed on: the program is started anew without this library. */
+__attribute__((constructor)) static void leave_other_mpi(void)
+{
+    const char *preload = getenv("LD_PRELOAD");
+    static char line[1 << 17], kept[1 << 12];
+    static char *arguments[1 << 12];
+    int is_open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL, count = 0;
+    int is_mpich = dlsym(RTLD_DEFAULT, "MPIR_Process") != NULL || dlsym(RTLD_DEFAULT, "MPICH_Version") != NULL ||
+                   dlsym(RTLD_DEFAULT, "MPIR_Err_create_code") != NULL;
+    Dl_info of;
+    const char *own = dladdr((void *)leave_other_mpi, &of) && of.dli_fname ? of.dli_fname : "";
+    const char *found = is_open_mpi && !is_mpich ? "Open MPI" : is_mpich && !is_open_mpi ? "MPICH" : BUILT_FOR;
+    if (!preload || !*BUILT_FOR || !strcmp(found, BUILT_FOR))
+        return;
+    tell_of_other_mpi(found);
+    for (const char *at = preload; *at;) {
+        size_t length = strcspn(at, ": ");
+        int is_this = length <= strlen(own) && !strncmp(own + strlen(own) - length, at, length);
+        if (length > 0 && !is_this && strlen(kept) + length + 2 < sizeof kept)
+            snprintf(kept + strlen(kept), sizeof kept - strlen(kept), "%s%.*s", *kept ? ":" : "", (int)length, at);
+        at += length + (at[length] != 0);
+    }
+    int from = open("/proc/self/cmdline", O_RDONLY);
+    ssize_t size = from < 0 ? -1 : read(from, line, sizeof line - 1);
+    if (from >= 0)
+        close(from);
+    for (ssize_t at = 0; at < size && count < (1 << 12) - 1; at += (ssize_t)strlen(line + at) + 1)
+        arguments[count++] = line + at;
+    if (count == 0 || size == sizeof line - 1)
+        return;
+    if (*kept)
+        setenv("LD_PRELOAD", kept, 1);
+    else
+        unsetenv("LD_PRELOAD");
+    execv("/proc/self/exe", arguments);
+}
+
+/* Whether the program's MPI is the one that this was compiled for. */
+static int is_right_mpi(void)
+{
+    static char version[1 << 16]; /* Another MPI's may be longer than this one's. */
+    int length = 0;
+    PMPI_Get_library_version(version, &length);
+    if (strstr(version, BUILT_FOR))
+        return 1;
+    version[strcspn(version, "\t\n,")] = 0;
+    tell_of_other_mpi(version);
+    return 0;
+}
+
+static void name_files(void)
+{
+    char buffer[sizeof target + 8] = "";
+    if (world_rank == 0) {
+        const char *asked = getenv("MCPSIM_TRACE");
+        char name[512], here[3000];
+        snprintf(name, sizeof name, "%s.trace", program_invocation_short_name);
+        if (!asked || !*asked)
+            asked = name;
+        if (asked[0] == '/' || !getcwd(here, sizeof here))
+            snprintf(buffer, sizeof target, "%.3800s", asked);
+        else
+            snprintf(buffer, sizeof target, "%s/%.800s", here, asked);
+        struct timespec t;
+        clock_gettime(CLOCK_REALTIME, &t);
+        run_id = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + ((uint64_t)getpid() << 48);
+        memcpy(buffer + sizeof target, &run_id, 8);
+    }
+    PMPI_Bcast(buffer, sizeof buffer, MPI_BYTE, 0, MPI_COMM_WORLD);
+    memcpy(&run_id, buffer + sizeof target, 8);
+    snprintf(target, sizeof target, "%s", buffer);
+    snprintf(parts, sizeof parts, "%s.parts", target);
+    snprintf(path, sizeof path, "%s/%d.log", parts, world_rank);
+}
+
+/* Logs of an earlier run must not be taken for this one's. */
+static void clear_parts(void)
+{
+    char old[4096];
+    for (int rank = 0;; rank++) {
+        snprintf(old, sizeof old, "%s/%d.log", parts, rank);
+        if (unlink(old) != 0)
+            break;
+    }
+    snprintf(old, sizeof old, "%s/told", parts);
+    unlink(old);
+}
+
+static void begin(void)
+{
+    unsigned char info[2048], *at = info;
+    static char version[1 << 16];
+    char host[256] = "";
+    int length;
+    began = 1;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    const char *clock = getenv("MCPSIM_TRACE_CLOCK");
+    by_cpu = !(clock && !strcmp(clock, "wall"));
+    name_files();
+    if (world_rank == 0)
+        clear_parts();
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (mkdir(parts, 0777) != 0 && errno != EEXIST)
+        fprintf(stderr, "mcpsim-trace: rank %d: cannot make %s: %s: nothing is recorded\n", world_rank, parts,
+                strerror(errno));
+    else if ((file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666)) < 0)
+        fprintf(stderr, "mcpsim-trace: rank %d: cannot write %s: %s: nothing is recorded\n", world_rank, path,
+                strerror(errno));
+    clock_offset = ask_offset();
+    if (file < 0)
+        return;
+    struct {
+        char magic[8];
+        uint32_t version, order;
+    } head = {{'M', 'C', 'P', 'S', 'I', 'M', 0, 'L'}, VERSION, ORDER};
+    active = 1;
+    int error = write_all(file, &head, sizeof head);
+    if (error)
+        cannot_write(error);
+    gethostname(host, sizeof host - 1);
+    PMPI_Get_library_version(version, &length);
+    at = put_word(at, run_id);
+    at = put(at, (uint64_t)world_rank);
+    at = put(at, (uint64_t)world_size);
+    at = put(at, (uint64_t)by_cpu);
+    at = put_word(at, wall());
+    at = put_word(at, (uint64_t)clock_offset);
+    at = put_text(at, host, 255);
+    at = put_text(at, version, 255);
+    at = put_text(at, program_invocation_short_name, 255);
+    write_chunk(INFO, info, (size_t)(at - info));
+    PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
+    add_comm(MPI_COMM_WORLD, 0, world_size);
+    add_comm(MPI_COMM_SELF, 1, 1);
+    comm_next = 2;
+    mine = 1;
+    flushed_at = left_at = pair_wall = wall();
+    pair_cpu = cpu();
+}
+
+/* The log's end; `finished` is 1 in MPI_Finalize, 0 before it. */
+static void end_log(int finished, int64_t offset)
+{
+    unsigned char end[128], *at = end;
+    flush_log();
+    at = put_word(at, wall());
+    at = put_word(at, (uint64_t)offset);
+    at = put(at, records_made);
+    at = put(at, polls_failed);
+    at = put(at, polls_time);
+    at = put(at, (uint64_t)finished);
+    write_chunk(END, end, (size_t)(at - end));
+    active = 0;
+}
+
+enum { PIECE = 1 << 20 };
+
+/* Sends the log to rank 0, in pieces; or takes those of the others and writes all into one file. */
+static void send_log(const char *from)
+{
+    static char piece[PIECE];
+    int source = open(from, O_RDONLY);
+    struct stat of;
+    int64_t size = source >= 0 && fstat(source, &of) == 0 ? (int64_t)of.st_size : -1;
+    PMPI_Send(&size, 1, MPI_INT64_T, 0, 0, MPI_COMM_WORLD);
+    for (; size > 0; size -= PIECE) {
+        int count = size < PIECE ? (int)size : PIECE;
+        if (read(source, piece, (size_t)count) != count)
+            memset(piece, 0, (size_t)count); /* The checksums will tell. */
+        PMPI_Send(piece, count, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+    if (source >= 0)
+        close(source);
+}
+
+static int merge(void)
+{
+    static char piece[PIECE];
+    char whole[4096];
+    struct {
+        char magic[8];
+        uint32_t version, order;
+        uint64_t run;
+        uint32_t ranks, zero;
+    } head = {{'M', 'C', 'P', 'S', 'I', 'M', 0, 'R'}, VERSION, ORDER, run_id, (uint32_t)world_size, 0};
+    snprintf(whole, sizeof whole, "%s/merged", parts);
+    int to = open(whole, O_CREAT | O_TRUNC | O_WRONLY, 0666), error = to < 0 ? errno : write_all(to, &head, sizeof head);
+    for (int rank = 0; rank < world_size; rank++) {
+        int64_t size = -1;
+        int source = -1;
+        if (rank == 0) {
+            struct stat of;
+            source = open(path, O_RDONLY);
+            size = source >= 0 && fstat(source, &of) == 0 ? (int64_t)of.st_size : -1;
+        } else {
+            PMPI_Recv(&size, 1, MPI_INT64_T, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        if (size < 0 && !error)
+            error = ENOENT;
+        if (!error)
+            error = write_all(to, &size, 8);
+        for (; size > 0; size -= PIECE) {
+            int count = size < PIECE ? (int)size : PIECE;
+            if (rank != 0)
+                PMPI_Recv(piece, count, MPI_BYTE, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            else if (read(source, piece, (size_t)count) != count)
+                error = EIO;
+            if (!error)
+                error = write_all(to, piece, (size_t)count);
+        }
+        if (source >= 0)
+            close(source);
+    }
+    if (to >= 0 && close(to) != 0 && !error)
+        error = errno;
+    if (!error && rename(whole, target) != 0)
+        error = errno;
+    if (error) {
+        unlink(whole);
+        fprintf(stderr, "mcpsim-trace: cannot write %s: %s: what each rank did stays in %s; put it together by: mcpsim "
+                        "trace merge %s -o FILE.trace\n", target, strerror(error), parts, parts);
+    }
+    return !error;
+}
+
+static void finish(void)
+{
+    int64_t offset = ask_offset();
+    int whole = file >= 0, all = 0;
+    if (file >= 0) {
+        end_log(1, offset);
+        whole = file >= 0;
+        if (file >= 0)
+            close(file);
+        file = -1;
+    }
+    active = 0;
+    PMPI_Allreduce(&whole, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (!all) {
+        if (world_rank == 0)
+            fprintf(stderr, "mcpsim-trace: not all ranks could be recorded whole: what there is stays in %s; put it "
+                            "together by: mcpsim trace merge %s -o FILE.trace\n", parts, parts);
+        return;
+    }
+    int merged = 1;
+    if (world_rank == 0)
+        merged = merge();
+    else
+        send_log(path);
+    PMPI_Bcast(&merged, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (merged) {
+        unlink(path);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        rmdir(parts);
+    }
+}
+
+static void begin_after_init(int result)
+{
+    if (result == MPI_SUCCESS && is_right_mpi()) {
+        begin();
+        if (active) {
+            op_begin(F_Init);
+            record(0, 0, 0, wall());
+        }
+    }
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    if (depth++ > 0) {
+        depth--;
+        return PMPI_Init(argc, argv);
+    }
+    int result = PMPI_Init(argc, argv);
+    begin_after_init(result);
+    depth--;
+    return result;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    if (depth++ > 0) {
+        depth--;
+        return PMPI_Init_thread(argc, argv, required, provided);
+    }
+    int result = PMPI_Init_thread(argc, argv, required, provided);
+    begin_after_init(result);
+    depth--;
+    return result;
+}
+
+/* Notes the end before MPI ends. */
+static void before_finalize(void)
+{
+    if (!began)
+        return;
+    if (active && mine) {
+        struct span span;
+        enter(&span);
+        leave(&span);
+        op_begin(F_Finalize);
+        if (span.on)
+            noted(&span);
+    }
+    depth++;
+    finish();
+    depth--;
+}
+
+int MPI_Finalize(void)
+{
+    if (depth == 0)
+        before_finalize();
+    depth++;
+    int result = PMPI_Finalize();
+    depth--;
+    return result;
+}
+
+int MPI_Abort(MPI_Comm comm, int code)
+{
+    if (depth == 0 && active)
+        end_log(0, clock_offset);
+    return PMPI_Abort(comm, code);
+}
+
+static void control(int level)
+{
+    struct span span;
+    enter(&span);
+    leave(&span);
+    if (!span.on)
+        return;
+    op_begin(F_Pcontrol);
+    op_put((uint64_t)(level < 0 ? 0 : level));
+    if (level == 1 && !allowed) {
+        /* What was done meanwhile is not part of the trace. */
+        allowed = 1;
+        span.code = span.gap = held_code = held_gap = 0;
+    }
+    noted(&span);
+    if (level == 0)
+        allowed = 0;
+    else if (level >= 2)
+        flush_log();
+}
+
+int MPI_Pcontrol(const int level, ...)
+{
+    control(level);
+    return PMPI_Pcontrol(level);
+}
+
+__attribute__((destructor)) static void ended(void)
+{
+    if (file >= 0 && active)
+        flush_log();
+}

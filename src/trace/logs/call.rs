@@ -1,0 +1,284 @@
+//! The calls of logs.
+//!
+//! | class | what follows the function |
+//! |---|---|
+//! | message | communicator; peer (−1 none); tag; bytes; buffer; its extent where that is not its bytes |
+//! | send, receive; both | a message; two |
+//! | start of one | slot of the request; a message, whose peer may be −2 (any) and whose tag −1 |
+//! | probe | communicator, peer, tag |
+//! | wait | a list of slots; a list of (slot, source or −1 where it was withdrawn, tag), signed |
+//! | release | the slot and one |
+//! | collective | the slot and one, or 0; communicator; root; twice the bytes of an element, and one where ranks' order counts; how many sizes, 0 for one; the sizes; buffer, extent |
+//! | of neighbours | communicator; a list of sources; a list of (destination, bytes) |
+//! | communicator made | the old one; what its members told each other (0 a number, 1 three of each, 2 a number among the new members); its own number and one, 0 if there is none; its first member and that member's count; its size; the distance of members and the first, or 0 and all |
+//! | mark | what the function says |
+
+use super::super::TraceError;
+use super::super::bytes::{Reader, unzigzag};
+use super::function::{Class, Function};
+use crate::mpi::Group;
+use crate::platform::Collective;
+use crate::units::Bytes;
+
+/// The most ranks and slots that a log may name.
+const MOST: u64 = 1 << 24;
+
+/// One end of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mail {
+    /// The communicator, by the rank's own number.
+    pub comm: u32,
+    /// The other rank in it; none for MPI_PROC_NULL. Any source is `u32::MAX`.
+    pub peer: Option<u32>,
+    /// The tag; none is any.
+    pub tag: Option<u32>,
+    /// The data's size, or the receive's room.
+    pub bytes: u64,
+    /// The buffer's number; 0 is unknown.
+    pub buffer: u64,
+    /// From its first byte to behind its last, where that is not `bytes`.
+    pub extent: u64,
+}
+
+/// A peer that may be any.
+pub(super) const ANY: u32 = u32::MAX;
+
+/// Sizes of a collective.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SizesOf {
+    /// One for all.
+    Same(u64),
+    /// One a rank.
+    Each(std::sync::Arc<[Bytes]>),
+}
+
+/// A collective as it was called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Joined {
+    pub slot: Option<u32>,
+    pub comm: u32,
+    pub root: u32,
+    pub element: u32,
+    pub in_order: bool,
+    pub sizes: SizesOf,
+}
+
+/// An exchange with neighbours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Near {
+    /// The communicator.
+    pub comm: u32,
+    /// Who sends.
+    pub sources: Vec<Option<u32>>,
+    /// Who gets how much.
+    pub destinations: Vec<(Option<u32>, u64)>,
+}
+
+/// A communicator that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewComm {
+    /// The rank's number for it.
+    pub number: u32,
+    /// What all ranks know it by: its first member, and the how manieth that this member was the first of.
+    pub key: (u32, u32),
+    /// Its members.
+    pub group: Group,
+}
+
+/// A call of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogCall {
+    /// Of which function.
+    pub function: Function,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Nothing,
+    Send(Mail),
+    Isend(u32, Mail),
+    Recv(Mail),
+    Irecv(u32, Mail),
+    Exchange(Box<(Mail, Mail)>),
+    Probe(Mail),
+    Wait { slots: Vec<u32>, got: Vec<(u32, i64, i64)> },
+    Release(Option<u32>),
+    Collective(Box<Joined>),
+    Near(Box<Near>),
+    Comm { parent: u32, telling: u8, made: Option<Box<NewComm>> },
+    Refused,
+}
+
+fn signed(reader: &mut Reader<'_>) -> Result<i64, TraceError> {
+    reader.number().map(unzigzag)
+}
+
+fn peer(reader: &mut Reader<'_>) -> Result<Option<u32>, TraceError> {
+    match signed(reader)? {
+        -1 => Ok(None),
+        -2 => Ok(Some(ANY)),
+        peer @ 0.. if (peer as u64) < MOST => Ok(Some(peer as u32)),
+        peer => Err(reader.error(format_args!("expected a rank; found {peer}"))),
+    }
+}
+
+fn tag(reader: &mut Reader<'_>) -> Result<Option<u32>, TraceError> {
+    match signed(reader)? {
+        -1 => Ok(None),
+        tag if (0..i64::from(u32::MAX - 1)).contains(&tag) => Ok(Some(tag as u32)),
+        tag => Err(reader.error(format_args!("expected a tag; found {tag}"))),
+    }
+}
+
+fn mail(reader: &mut Reader<'_>) -> Result<Mail, TraceError> {
+    let (comm, peer, tag) = (reader.at_most(MOST, "a communicator")? as u32, peer(reader)?, tag(reader)?);
+    let bytes = reader.at_most(1 << 53, "a size")?;
+    Ok(Mail { comm, peer, tag, bytes, buffer: reader.number()?, extent: reader.number()? })
+}
+
+fn slot(reader: &mut Reader<'_>) -> Result<u32, TraceError> {
+    Ok(reader.at_most(MOST, "a slot")? as u32)
+}
+
+fn list<T>(
+    reader: &mut Reader<'_>,
+    what: &str,
+    item: impl Fn(&mut Reader<'_>) -> Result<T, TraceError>,
+) -> Result<Vec<T>, TraceError> {
+    let count = reader.count(what)?;
+    (0..count).map(|_| item(reader)).collect()
+}
+
+fn new_comm(reader: &mut Reader<'_>) -> Result<Option<Box<NewComm>>, TraceError> {
+    let number = reader.at_most(MOST, "a communicator")? as u32;
+    if number == 0 {
+        return Ok(None);
+    }
+    let key = (reader.at_most(MOST, "a rank")? as u32, reader.word("a count")?);
+    let size = reader.at_most(MOST, "a number of ranks")? as u32;
+    let step = reader.at_most(MOST, "a distance")? as u32;
+    let group = if step > 0 {
+        let first = reader.at_most(MOST, "a rank")? as u32;
+        if u64::from(first) + u64::from(step) * u64::from(size) > u64::from(u32::MAX) {
+            return Err(reader.error("expected ranks of the run as members"));
+        }
+        Group::Strided { first, stride: step, size }
+    } else {
+        let members: Result<Vec<u32>, _> = (0..size).map(|_| Ok(reader.at_most(MOST, "a rank")? as u32)).collect();
+        let members = members?;
+        let mut sorted = members.clone();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(reader.error("expected each member of a communicator once"));
+        }
+        Group::of(members)
+    };
+    Ok(Some(Box::new(NewComm { number: number - 1, key, group })))
+}
+
+impl LogCall {
+    /// Reads the bytes of a call.
+    pub(super) fn read(bytes: &[u8]) -> Result<LogCall, TraceError> {
+        let mut reader = Reader::new(bytes, 0);
+        let reader = &mut reader;
+        reader.part("a call");
+        let [number] = reader.array("a function")?;
+        let function = Function::of(number);
+        let function = function.ok_or_else(|| reader.error(format_args!("expected a function; found {number}")))?;
+        let what = match function.class() {
+            Class::Mark => What::Nothing,
+            Class::Refused => What::Refused,
+            Class::Send => What::Send(mail(reader)?),
+            Class::Recv => What::Recv(mail(reader)?),
+            Class::Isend => What::Isend(slot(reader)?, mail(reader)?),
+            Class::Irecv => What::Irecv(slot(reader)?, mail(reader)?),
+            Class::Exchange => What::Exchange(Box::new((mail(reader)?, mail(reader)?))),
+            Class::Probe => {
+                let (comm, peer, tag) = (reader.at_most(MOST, "a communicator")? as u32, peer(reader)?, tag(reader)?);
+                What::Probe(Mail { comm, peer, tag, bytes: 0, buffer: 0, extent: 0 })
+            }
+            Class::Wait => {
+                let slots = list(reader, "a number of slots", slot)?;
+                let got = list(reader, "a number of receives", |reader| {
+                    Ok((slot_signed(reader)?, signed(reader)?, signed(reader)?))
+                })?;
+                What::Wait { slots, got }
+            }
+            Class::Release => What::Release(slot(reader)?.checked_sub(1)),
+            Class::Collective | Class::StartedCollective => {
+                let (slot, comm) = (slot(reader)?.checked_sub(1), reader.at_most(MOST, "a communicator")? as u32);
+                let root = reader.at_most(MOST, "a root")? as u32;
+                let element = reader.at_most(1 << 32, "an element's size")?;
+                let count = reader.count("a number of sizes")?;
+                let size = |reader: &mut Reader<'_>| reader.at_most(1 << 53, "a size");
+                let sizes = if count == 0 {
+                    SizesOf::Same(size(reader)?)
+                } else {
+                    let each: Result<Vec<Bytes>, _> = (0..count).map(|_| size(reader).map(Bytes::new)).collect();
+                    SizesOf::Each(each?.into())
+                };
+                let in_order = element & 1 == 1;
+                let element = ((element >> 1) as u32).max(1);
+                What::Collective(Box::new(Joined { slot, comm, root, element, in_order, sizes }))
+            }
+            Class::Neighbours => {
+                let comm = reader.at_most(MOST, "a communicator")? as u32;
+                let sources = list(reader, "a number of sources", peer)?;
+                let destinations = list(reader, "a number of destinations", |reader| {
+                    Ok((peer(reader)?, reader.at_most(1 << 53, "a size")?))
+                })?;
+                What::Near(Box::new(Near { comm, sources, destinations }))
+            }
+            Class::Comm => {
+                let parent = reader.at_most(MOST, "a communicator")? as u32;
+                let telling = reader.at_most(2, "what members told each other")? as u8;
+                What::Comm { parent, telling, made: new_comm(reader)? }
+            }
+        };
+        Ok(LogCall { function, what })
+    }
+
+    /// The bytes that the call sends by itself; of a collective the sizes of its blocks, once.
+    pub fn bytes(&self) -> u64 {
+        match &self.what {
+            What::Send(mail) | What::Isend(_, mail) => mail.peer.map_or(0, |_| mail.bytes),
+            What::Exchange(both) => both.0.peer.map_or(0, |_| both.0.bytes),
+            What::Collective(joined) => match &joined.sizes {
+                SizesOf::Same(size) => *size,
+                SizesOf::Each(sizes) => sizes.iter().map(|size| size.get()).sum(),
+            },
+            What::Near(near) => near.destinations.iter().map(|(_, bytes)| bytes).sum(),
+            _ => 0,
+        }
+    }
+
+    /// The collective that the function is, if it is one: what it is called in schedules.
+    pub(super) fn collective(&self) -> Option<Collective> {
+        let name = self.function.name().strip_prefix("MPI_")?.to_ascii_lowercase();
+        let name = if self.function.class() == Class::StartedCollective { &name[1..] } else { &name[..] };
+        Some(match name {
+            "barrier" => Collective::Barrier,
+            "bcast" => Collective::Bcast,
+            "reduce" => Collective::Reduce,
+            "allreduce" => Collective::Allreduce,
+            "scan" => Collective::Scan,
+            "exscan" => Collective::Exscan,
+            "gather" => Collective::Gather,
+            "gatherv" => Collective::Gatherv,
+            "scatter" => Collective::Scatter,
+            "scatterv" => Collective::Scatterv,
+            "allgather" => Collective::Allgather,
+            "allgatherv" => Collective::Allgatherv,
+            "alltoall" => Collective::Alltoall,
+            "alltoallv" | "alltoallw" => Collective::Alltoallv,
+            "reduce_scatter" | "reduce_scatter_block" => Collective::ReduceScatter,
+            _ => return None,
+        })
+    }
+}
+
+fn slot_signed(reader: &mut Reader<'_>) -> Result<u32, TraceError> {
+    let slot = signed(reader)?;
+    u32::try_from(slot).map_err(|_| reader.error(format_args!("expected a slot; found {slot}")))
+}

@@ -1,0 +1,85 @@
+//! Reads the records of a log one after another.
+
+use std::sync::Arc;
+
+use super::super::TraceError;
+use super::super::bytes::get;
+use super::call::LogCall;
+use super::rank_log::RankLog;
+
+/// So many calls have numbers; the library counts alike.
+const MOST_CALLS: usize = 1 << 16;
+
+/// A call, and the times around it, ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The call.
+    pub call: Arc<LogCall>,
+    /// Of the program's code before it.
+    pub code: u64,
+    /// From the end of the call before to its beginning; at least `code`.
+    pub gap: u64,
+    /// Of the call.
+    pub duration: u64,
+}
+
+/// Goes through the records of a log.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    log: Arc<RankLog>,
+    at: usize,
+    known: Vec<Arc<LogCall>>,
+}
+
+impl Cursor {
+    pub fn new(log: Arc<RankLog>) -> Self {
+        Cursor { log, at: 0, known: Vec::new() }
+    }
+
+    /// The next record.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn step(&mut self) -> Result<Option<Step>, TraceError> {
+        let (log, mut at) = (&self.log.records, self.at);
+        if at == log.len() {
+            return Ok(None);
+        }
+        let start = self.at;
+        let wrong = |what: &str| TraceError::damaged(format!("record at byte {start}: expected {what}"));
+        let number = get(log, &mut at).ok_or_else(|| wrong("a call"))? as usize;
+        let call = if let Some(call) = self.known.get(number) {
+            call.clone()
+        } else if number == self.known.len() {
+            let length = get(log, &mut at).ok_or_else(|| wrong("a length"))? as usize;
+            let end = at.checked_add(length).filter(|end| *end <= log.len()).ok_or_else(|| wrong("a whole call"))?;
+            let call = Arc::new(LogCall::read(&log[at..end])?);
+            at = end;
+            if self.known.len() < MOST_CALLS {
+                self.known.push(call.clone());
+            }
+            call
+        } else {
+            return Err(wrong("the number of a call"));
+        };
+        let mut time = || get(log, &mut at).ok_or_else(|| wrong("a time"));
+        let (code, rest, duration) = (time()?, time()?, time()?);
+        self.at = at;
+        Ok(Some(Step { call, code, gap: code.saturating_add(rest), duration }))
+    }
+}
+
+impl Iterator for Cursor {
+    type Item = Step;
+
+    /// Of a log that was checked.
+    fn next(&mut self) -> Option<Step> {
+        self.step().ok().flatten()
+    }
+}
+
+/// For errors that name a rank.
+pub(super) fn of_rank(rank: u32, error: &TraceError) -> TraceError {
+    TraceError::damaged(format!("rank {rank}: {error}"))
+}
+

@@ -1,0 +1,108 @@
+//! What there is in a real run's file, as text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::Logs;
+
+/// A time in seconds of so many ns.
+fn seconds(ns: u64) -> String {
+    format!("{:.6} s", ns as f64 * 1e-9)
+}
+
+/// What the calls of a function took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// How many there were.
+    pub calls: u64,
+    /// What they sent, bytes.
+    pub bytes: u64,
+    /// All of them, ns.
+    pub total: u64,
+    /// The shortest, ns.
+    pub least: u64,
+    /// The longest, ns.
+    pub most: u64,
+}
+
+impl Measured {
+    fn add(&mut self, bytes: u64, duration: u64) {
+        self.least = if self.calls == 0 { duration } else { self.least.min(duration) };
+        self.most = self.most.max(duration);
+        self.calls += 1;
+        self.bytes += bytes;
+        self.total += duration;
+    }
+}
+
+impl Logs {
+    /// The measured time of `rank` from the end of MPI_Init to MPI_Finalize, ns.
+    pub fn measured(&self, rank: u32) -> u64 {
+        self.steps(rank).map(|step| step.gap + if step.call.function.name() == "MPI_Finalize" { 0 } else { step.duration }).sum()
+    }
+
+    /// The time of the program's own code in `rank`, ns.
+    pub fn code(&self, rank: u32) -> u64 {
+        self.steps(rank).map(|step| step.code).sum()
+    }
+
+    /// What the calls of `rank` took, by function.
+    pub fn functions(&self, rank: u32) -> BTreeMap<&'static str, Measured> {
+        let mut found: BTreeMap<&'static str, Measured> = BTreeMap::new();
+        for step in self.steps(rank) {
+            found.entry(step.call.function.name()).or_default().add(step.call.bytes(), step.duration);
+        }
+        found
+    }
+
+    /// What was recorded, and how.
+    pub fn tell(&self) -> String {
+        let info = self.info(0);
+        let calls: u64 = self.resolved.iter().map(|one| one.calls).sum();
+        let bytes: usize = self.ranks.iter().map(|log| log.records.len()).sum();
+        let mut hosts: Vec<&str> = self.ranks.iter().map(|log| &log.info.host[..]).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let clock = if info.by_cpu { "CPU time" } else { "the wall clock" };
+        let longest = (0..self.ranks()).map(|rank| self.measured(rank)).max().unwrap_or(0);
+        let code = (0..self.ranks()).map(|rank| self.code(rank)).max().unwrap_or(0);
+        let mut out = String::new();
+        let mut line = |name: &str, value: String| _ = writeln!(out, "{name:<14}{value}");
+        line("recorded", format!("under {}", info.library));
+        line("program", info.program.clone());
+        line("ranks", format!("{} on {} hosts", self.ranks(), hosts.len()));
+        line("calls", format!("{calls} in {bytes} bytes"));
+        line("code", format!("by {clock}; {} in the longest rank", seconds(code)));
+        line("measured", format!("{} from MPI_Init to MPI_Finalize in the longest rank", seconds(longest)));
+        line("replay", self.fault().map_or("whole".to_owned(), |fault| format!("none: {fault}")));
+        out
+    }
+
+    /// Calls by function over all ranks.
+    pub fn statistics(&self) -> String {
+        let mut all: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+        for rank in 0..self.ranks() {
+            for (name, one) in self.functions(rank) {
+                let sum = all.entry(name).or_default();
+                *sum = (sum.0 + one.calls, sum.1 + one.bytes, sum.2 + one.total);
+            }
+        }
+        let mut out = format!("{:<28} {:>12} {:>16} {:>14}\n", "function", "calls", "bytes", "time, s");
+        for (name, (calls, bytes, time)) in all {
+            let _ = writeln!(out, "{name:<28} {calls:>12} {bytes:>16} {:>14.6}", time as f64 * 1e-9);
+        }
+        out
+    }
+
+    /// The first `count` calls of `rank`.
+    pub fn head(&self, rank: u32, count: u64) -> String {
+        let mut out = String::new();
+        for step in self.steps(rank).take(usize::try_from(count).unwrap_or(usize::MAX)) {
+            let bytes = step.call.bytes();
+            let size = if bytes > 0 { format!("{bytes} B") } else { String::new() };
+            let name = step.call.function.name();
+            let _ = writeln!(out, "code {:>12} ns  {name:<24} {:>12} ns  {size}", step.code, step.duration);
+        }
+        out
+    }
+}

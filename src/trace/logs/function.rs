@@ -1,0 +1,103 @@
+//! The functions that logs know by numbers: the library's own table.
+
+use std::sync::OnceLock;
+
+const TABLE: &str = include_str!("../library/functions.h");
+
+/// An MPI function of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Function(u8);
+
+/// What follows a function's number in a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Mark,
+    Send,
+    Isend,
+    Recv,
+    Irecv,
+    Exchange,
+    Probe,
+    Wait,
+    Release,
+    Collective,
+    StartedCollective,
+    Neighbours,
+    Comm,
+    Refused,
+}
+
+struct Entry {
+    name: &'static str,
+    class: Class,
+}
+
+fn table() -> &'static [Entry] {
+    static READ: OnceLock<Vec<Entry>> = OnceLock::new();
+    READ.get_or_init(|| {
+        let lines = TABLE.lines().filter_map(|line| line.strip_prefix("F(")?.strip_suffix(')')?.split_once(", "));
+        lines
+            .map(|(name, class)| {
+                let class = match class {
+                    "SEND" => Class::Send,
+                    "ISEND" => Class::Isend,
+                    "RECV" => Class::Recv,
+                    "IRECV" => Class::Irecv,
+                    "EXCHANGE" => Class::Exchange,
+                    "PROBE" => Class::Probe,
+                    "WAIT" => Class::Wait,
+                    "RELEASE" => Class::Release,
+                    "COLLECTIVE" => Class::Collective,
+                    "ICOLLECTIVE" => Class::StartedCollective,
+                    "NEIGHBOUR" => Class::Neighbours,
+                    "COMM" => Class::Comm,
+                    "REFUSED" => Class::Refused,
+                    _ => Class::Mark,
+                };
+                // Once a process: names of functions live as long as it does.
+                Entry { name: Box::leak(format!("MPI_{name}").into_boxed_str()), class }
+            })
+            .collect()
+    })
+}
+
+impl Function {
+    /// The function of this number, if there is one.
+    pub(super) fn of(number: u8) -> Option<Function> {
+        (usize::from(number) < table().len()).then_some(Function(number))
+    }
+
+    /// The function of this name, such as `MPI_Send`.
+    #[cfg(test)]
+    pub fn named(name: &str) -> Option<Function> {
+        table().iter().position(|entry| entry.name == name).map(|place| Function(place as u8))
+    }
+
+    /// Its name, such as `MPI_Send`.
+    pub fn name(self) -> &'static str {
+        table()[usize::from(self.0)].name
+    }
+
+    /// Its number in logs.
+    #[cfg(test)]
+    pub(super) fn number(self) -> u8 {
+        self.0
+    }
+
+    pub(super) fn class(self) -> Class {
+        table()[usize::from(self.0)].class
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_have_the_numbers_of_the_librarys_table() {
+        assert_eq!(Function::of(0).map(Function::name), Some("MPI_Init"));
+        assert_eq!(Function::named("MPI_Alltoallw").map(Function::class), Some(Class::Collective));
+        assert_eq!(Function::named("MPI_Abort").map(|last| usize::from(last.number()) + 1), Some(table().len()));
+        assert_eq!(Function::of(255), None);
+    }
+}

@@ -1,0 +1,20 @@
+//! The C sources of the library that records programs under a real MPI.
+
+macro_rules! sources {
+    ($($name:literal),*) => { &[$(($name, include_str!(concat!("../library/", $name)))),*] };
+}
+
+/// Their names and texts; `library.c` is compiled.
+pub const SOURCES: &[(&str, &str)] = sources![
+    "library.c",
+    "log.h",
+    "calls.h",
+    "objects.h",
+    "notes.h",
+    "lists.h",
+    "body.h",
+    "waits.h",
+    "start.h",
+    "fortran.h",
+    "functions.h"
+];

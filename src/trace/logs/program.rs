@@ -1,0 +1,376 @@
+//! A rank that does what its log says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::call::{Joined, LogCall, Mail, Near, SizesOf, What};
+use super::cursor::{Cursor, Step};
+use super::function::Function;
+use super::rank_log::RankLog;
+use super::resolve::{Resolved, SELF};
+use crate::mpi::schedule::keeps_rank_order;
+use crate::mpi::{CollectiveCall, Comm, DataCost, Elements, Group, Runner, Sizes, choose};
+use crate::platform::{Algorithm, Collective, Platform};
+use crate::rank::{
+    Call, CallSite, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests,
+    SendMode, Source, Tag, TagPattern,
+};
+use crate::units::{Bytes, SimSpan};
+
+/// The machine that a run is replayed on.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// All of it.
+    pub platform: Arc<Platform>,
+    /// What combining and copying costs the rank.
+    pub cost: DataCost,
+}
+
+/// A communicator, and the collectives begun on it.
+#[derive(Debug)]
+struct Known {
+    comm: Comm,
+    begun: u32,
+}
+
+/// A rank of a real run.
+#[derive(Debug)]
+pub struct LogProgram {
+    cursor: Cursor,
+    resolved: Arc<Resolved>,
+    machine: Machine,
+    /// By what times of code are multiplied.
+    factor: f64,
+    rank: Rank,
+    comms: BTreeMap<u32, Known>,
+    slots: Vec<Option<RequestId>>,
+    /// The call that is made after the code before it.
+    due: Option<Step>,
+    state: State,
+    function: Option<Function>,
+    /// Receives posted so far, and how many of them are among those known late.
+    posted: u64,
+    late: usize,
+    made: u64,
+}
+
+/// What the last call was for.
+#[derive(Debug)]
+enum State {
+    /// Nothing that its reply matters to.
+    Free,
+    /// Starts the request of this slot.
+    Starting(u32),
+    /// A collective is under way.
+    Collective(Box<Runner<Elements>>),
+    /// Messages with neighbours: what is still to be started, and what was.
+    Near(Vec<Call>, Requests),
+    /// All of it was done.
+    Leaving,
+}
+
+impl LogProgram {
+    pub(super) fn new(log: Arc<RankLog>, resolved: Arc<Resolved>, machine: Machine, factor: f64) -> Self {
+        let (rank, ranks) = (log.info.rank, log.info.ranks);
+        let known = |id, rank, group| Known { comm: Comm::new(id, rank, group), begun: 0 };
+        let world = known(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
+        let own = known(SELF, 0, Group::Strided { first: rank, stride: 1, size: 1 });
+        LogProgram {
+            cursor: Cursor::new(log),
+            resolved,
+            machine,
+            factor,
+            rank,
+            comms: BTreeMap::from([(0, world), (SELF, own)]),
+            slots: Vec::new(),
+            due: None,
+            state: State::Free,
+            function: None,
+            posted: 0,
+            late: 0,
+            made: 0,
+        }
+    }
+
+    fn message(&self, mail: &Mail, function: Function) -> Option<Message> {
+        let comm = &self.comms[&mail.comm].comm;
+        let mode = match function.name() {
+            "MPI_Ssend" | "MPI_Issend" => SendMode::Synchronous,
+            "MPI_Bsend" | "MPI_Ibsend" => SendMode::Buffered,
+            _ => SendMode::Standard,
+        };
+        Some(Message {
+            to: comm.world(mail.peer?),
+            context: comm.point_to_point(),
+            tag: mail.tag.unwrap_or(0),
+            size: Bytes::new(mail.bytes),
+            mode,
+            payload: None,
+        })
+    }
+
+    fn pattern(&self, mail: &Mail) -> Option<Pattern> {
+        let comm = &self.comms[&mail.comm].comm;
+        Some(Pattern {
+            from: Source::Rank(comm.world(mail.peer?)),
+            context: comm.point_to_point(),
+            tag: TagPattern::Tag(mail.tag?),
+            capacity: Bytes::MAX,
+        })
+    }
+
+    fn set(&mut self, slot: u32, request: Option<RequestId>) {
+        let slot = slot as usize;
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, None);
+        }
+        self.slots[slot] = request;
+    }
+
+    /// Starts what `call` does; its request belongs to `slot`. Nothing is started with MPI_PROC_NULL.
+    fn start(&mut self, slot: u32, call: Option<Call>) -> Option<Call> {
+        self.set(slot, None);
+        if call.is_some() {
+            self.state = State::Starting(slot);
+        }
+        call
+    }
+
+    /// What the receive that is posted now gets, if that is known late.
+    fn posts(&mut self, mail: &Mail) -> Option<Mail> {
+        let place = self.posted;
+        self.posted += 1;
+        match self.resolved.late.get(self.late) {
+            Some((late, got)) if *late == place => {
+                self.late += 1;
+                let (source, tag) = (*got)?;
+                Some(Mail { peer: Some(source), tag: Some(tag), ..*mail })
+            }
+            _ => Some(*mail),
+        }
+    }
+
+    /// The schedule of a collective on `comm`.
+    fn runner(&mut self, comm: u32, call: CollectiveCall, element: u32, in_order: bool) -> Result<Runner<Elements>, String> {
+        let known = self.comms.get_mut(&comm).expect("communicators were checked");
+        let sequence = known.begun;
+        known.begun = known.begun.wrapping_add(1);
+        let (mut call, rules) = (call, &self.machine.platform.collectives);
+        if in_order {
+            let algorithm = choose(&call, rules)?;
+            if !keeps_rank_order(call.collective, algorithm, call.root) {
+                call.algorithm = Some(match call.collective {
+                    Collective::Reduce => Algorithm::Linear,
+                    Collective::ReduceScatter => Algorithm::Binomial,
+                    _ => Algorithm::RecursiveDoubling,
+                });
+            }
+        }
+        Runner::new(call, rules, self.machine.cost, sequence, Elements(element))
+    }
+
+    fn join(&mut self, call: &LogCall, joined: &Joined) -> Option<Call> {
+        let collective = call.collective().unwrap_or(Collective::Barrier);
+        let comm = self.comms[&joined.comm].comm.clone();
+        let sizes = match &joined.sizes {
+            // All ranks have a block of the same size.
+            SizesOf::Same(size) if collective == Collective::ReduceScatter => {
+                Sizes::Each(vec![Bytes::new(*size); comm.size() as usize].into())
+            }
+            SizesOf::Same(size) => Sizes::Same(Bytes::new(*size)),
+            SizesOf::Each(sizes) => Sizes::Each(sizes.clone()),
+        };
+        let whole = CollectiveCall { collective, comm, root: joined.root, sizes, algorithm: None };
+        match self.runner(joined.comm, whole, joined.element, joined.in_order) {
+            Err(what) => Some(self.fail(what)),
+            Ok(runner) => match joined.slot {
+                None => {
+                    self.state = State::Collective(Box::new(runner));
+                    Some(Call::Enter(call.function.name()))
+                }
+                Some(slot) => self.start(slot, Some(Call::Start(Box::new(Strand { runner, name: call.function.name() })))),
+            },
+        }
+    }
+
+    /// The messages by which members agree on a new communicator, and the communicator.
+    fn make_comm(&mut self, function: Function, parent: u32, telling: u8, made: Option<&super::NewComm>) -> Option<Call> {
+        if let Some(made) = made {
+            let member = made.group.member(self.rank).expect("members were checked");
+            let comm = Comm::new(self.resolved.comms[&made.number], member, made.group.clone());
+            self.comms.insert(made.number, Known { comm, begun: 0 });
+        }
+        let (collective, size) = if telling == 1 { (Collective::Allgather, 12) } else { (Collective::Allreduce, 4) };
+        let among = match (telling, made) {
+            (2, Some(made)) => made.number,
+            (2, None) => return None,
+            _ => parent,
+        };
+        let comm = self.comms[&among].comm.clone();
+        let call =
+            CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(Bytes::new(size)), algorithm: None };
+        match self.runner(among, call, 4, false) {
+            Ok(runner) => {
+                self.state = State::Collective(Box::new(runner));
+                Some(Call::Enter(function.name()))
+            }
+            Err(what) => Some(self.fail(what)),
+        }
+    }
+
+    fn exchange_near(&mut self, function: Function, near: &Near) -> Option<Call> {
+        let known = self.comms.get_mut(&near.comm).expect("communicators were checked");
+        // As messages of no schedule, whose kinds are below 15.
+        let tag: Tag = known.begun << 4 | 15;
+        known.begun = known.begun.wrapping_add(1);
+        let comm = &known.comm;
+        let context = comm.collective();
+        let receives = near.sources.iter().flatten().map(|&from| {
+            let from = Source::Rank(comm.world(from));
+            Call::Irecv(Pattern { from, context, tag: TagPattern::Tag(tag), capacity: Bytes::MAX })
+        });
+        let sends = near.destinations.iter().filter_map(|&(to, bytes)| {
+            let (to, size) = (comm.world(to?), Bytes::new(bytes));
+            Some(Call::Isend(Message { to, context, tag, size, mode: SendMode::Standard, payload: None }))
+        });
+        let mut calls: Vec<Call> = receives.chain(sends).collect();
+        calls.reverse();
+        self.state = State::Near(calls, Requests::new());
+        Some(Call::Enter(function.name()))
+    }
+
+    fn fail(&self, what: String) -> Call {
+        let place = self.position().unwrap_or_default();
+        Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what }))
+    }
+
+    /// Does `call`; `None` if it has no effect on others.
+    fn perform(&mut self, call: &LogCall) -> Option<Call> {
+        let function = call.function;
+        match &call.what {
+            What::Nothing | What::Refused => None,
+            What::Send(mail) => self.message(mail, function).map(Call::Send),
+            What::Recv(mail) => self.pattern(mail).map(Call::Recv),
+            What::Isend(slot, mail) => {
+                let call = self.message(mail, function).map(Call::Isend);
+                self.start(*slot, call)
+            }
+            What::Irecv(slot, mail) => {
+                let call = self.posts(mail).and_then(|mail| self.pattern(&mail)).map(Call::Irecv);
+                self.start(*slot, call)
+            }
+            What::Exchange(both) => match (self.message(&both.0, function), self.pattern(&both.1)) {
+                (Some(sent), Some(received)) => Some(Call::Exchange(sent, received)),
+                (Some(sent), None) => Some(Call::Send(sent)),
+                (None, Some(received)) => Some(Call::Recv(received)),
+                (None, None) => None,
+            },
+            What::Probe(mail) => self.pattern(mail).map(Call::Probe),
+            What::Wait { slots, .. } => {
+                let request = |slot: &u32| self.slots.get_mut(*slot as usize)?.take();
+                let requests: Requests = slots.iter().filter_map(request).collect();
+                (!requests.is_empty()).then_some(Call::Complete(requests))
+            }
+            What::Release(slot) => {
+                if let Some(slot) = slot {
+                    self.set(*slot, None);
+                }
+                None
+            }
+            What::Collective(joined) => self.join(call, joined),
+            What::Near(near) => self.exchange_near(function, near),
+            What::Comm { parent, telling, made } => self.make_comm(function, *parent, *telling, made.as_deref()),
+        }
+    }
+
+    /// Goes on with what is under way; `None` if nothing is.
+    fn go_on(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
+        match &mut self.state {
+            State::Free | State::Leaving => None,
+            State::Starting(slot) => {
+                let slot = *slot;
+                if let ReplyKind::Started(request) = reply.kind {
+                    self.set(slot, Some(request));
+                }
+                None
+            }
+            State::Collective(runner) => match runner.next_call(reply) {
+                Some(call) => Some(call),
+                None => {
+                    self.state = State::Leaving;
+                    Some(Call::Leave)
+                }
+            },
+            State::Near(calls, requests) => {
+                if let ReplyKind::Started(request) = reply.kind {
+                    requests.push(request);
+                }
+                if let Some(call) = calls.pop() {
+                    return Some(call);
+                }
+                if requests.is_empty() {
+                    self.state = State::Leaving;
+                    return Some(Call::Leave);
+                }
+                Some(Call::Complete(std::mem::take(requests)))
+            }
+        }
+    }
+}
+
+impl Program for LogProgram {
+    fn next(&mut self, mut reply: Reply<'_>) -> Call {
+        if let Some(call) = self.go_on(&mut reply) {
+            return call;
+        }
+        self.state = State::Free;
+        loop {
+            let step = match self.due.take() {
+                Some(step) => step,
+                None => {
+                    self.function = None;
+                    let Some(step) = self.cursor.next() else { return Call::Finish };
+                    self.made += 1;
+                    if step.code > 0 {
+                        let span = SimSpan::from_seconds(step.code as f64 * 1e-9 * self.factor).unwrap_or(SimSpan::MAX);
+                        self.due = Some(step);
+                        return Call::Compute(span);
+                    }
+                    step
+                }
+            };
+            self.function = Some(step.call.function);
+            if let Some(call) = self.perform(&step.call) {
+                return call;
+            }
+        }
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        self.function.map(Function::name)
+    }
+
+    fn position(&self) -> Option<String> {
+        Some(format!("call {} of the trace", self.made))
+    }
+
+    fn site(&self) -> CallSite {
+        self.function.map_or(CallSite::Unknown, |function| CallSite::Function(function.name()))
+    }
+}
+
+/// A collective that does not block.
+struct Strand {
+    runner: Runner<Elements>,
+    name: &'static str,
+}
+
+impl Program for Strand {
+    fn next(&mut self, mut reply: Reply<'_>) -> Call {
+        self.runner.next_call(&mut reply).unwrap_or(Call::Finish)
+    }
+
+    fn position(&self) -> Option<String> {
+        Some(self.name.to_owned())
+    }
+}

@@ -1,0 +1,124 @@
+//! The log of a rank: its chunks, checked.
+
+use super::super::bytes::Reader;
+use super::super::{TraceError, checksum};
+use super::{LOG, ORDER, VERSION};
+
+/// What a log says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// The run's number, the same in all its logs.
+    pub run: u64,
+    /// The rank.
+    pub rank: u32,
+    /// How many there were.
+    pub ranks: u32,
+    /// Code is timed by the thread's CPU time, and by the wall clock otherwise.
+    pub by_cpu: bool,
+    /// The host's name.
+    pub host: String,
+    /// The MPI library.
+    pub library: String,
+    /// The program.
+    pub program: String,
+    /// The host's clock when it began, and by how much rank 0's was ahead, ns.
+    pub begin: (u64, i64),
+    /// The same of its end; as at the beginning if that is not known.
+    pub end: (u64, i64),
+    /// Polls that found nothing, and how long they took, ns.
+    pub polls: (u64, u64),
+    /// Whether the rank came to MPI_Finalize.
+    pub finished: bool,
+}
+
+/// What a rank did.
+#[derive(Debug, Default)]
+pub struct RankLog {
+    pub info: Info,
+    /// The records of all chunks.
+    pub records: Vec<u8>,
+}
+
+/// Checks the first 16 bytes, of which `magic` is the first half.
+pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<(), TraceError> {
+    let wrong = |what: String| Err(TraceError::damaged(what));
+    if bytes.len() < 16 || !bytes.starts_with(magic) {
+        return wrong(format!("expected {what}; found something else"));
+    }
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    match (word(8), word(12)) {
+        (_, order) if order == ORDER.swap_bytes() => wrong(
+            "recorded on a machine of another byte order (big-endian): expected one of little-endian machines".to_owned(),
+        ),
+        (_, order) if order != ORDER => wrong(format!("damaged: expected the mark of the byte order; found {order:#x}")),
+        (VERSION, _) => Ok(()),
+        (version, _) => wrong(format!(
+            "version {version} of the format: expected version {VERSION}; record again with a library of this mcpsim"
+        )),
+    }
+}
+
+impl RankLog {
+    /// Reads a log. What a killed program left of its last chunk is passed over.
+    pub fn read(bytes: &[u8]) -> Result<RankLog, TraceError> {
+        check_head(bytes, LOG, "the log of a rank")?;
+        let (mut at, mut log, mut number, mut ended) = (16, RankLog::default(), 0, false);
+        while bytes.len() - at >= 16 && !ended {
+            let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+            let (kind, length) = (word(at), word(at + 4) as usize);
+            let sum = u64::from_le_bytes(bytes[at + 8..at + 16].try_into().expect("eight bytes"));
+            let Some(content) = bytes.get(at + 16..at + 16 + length) else { break };
+            if checksum(content) != sum {
+                return Err(TraceError::damaged(format!("damaged: chunk {number} (byte {at}) has another checksum")));
+            }
+            match (kind, number) {
+                (0, 0) => log.begin(content)?,
+                (1, 1..) => log.records.extend_from_slice(content),
+                (2, 1..) => {
+                    log.end(content)?;
+                    ended = true;
+                }
+                _ => {
+                    let what = format!("damaged: chunk {number} (byte {at}) is of kind {kind}, which cannot be there");
+                    return Err(TraceError::damaged(what));
+                }
+            }
+            (at, number) = (at + 16 + length, number + 1);
+        }
+        if number == 0 {
+            return Err(TraceError::damaged("cut: it ends before it says whose log it is".to_owned()));
+        }
+        if ended && at != bytes.len() {
+            return Err(TraceError::damaged(format!("damaged: {} bytes stand behind its end", bytes.len() - at)));
+        }
+        Ok(log)
+    }
+
+    fn begin(&mut self, content: &[u8]) -> Result<(), TraceError> {
+        let mut reader = Reader::new(content, 0);
+        reader.part("the beginning");
+        let text = |reader: &mut Reader<'_>, what| reader.text(what).map(str::to_owned);
+        let run = u64::from_le_bytes(reader.array("a run's number")?);
+        let (rank, ranks) = (reader.word("a rank")?, reader.at_most(1 << 24, "a number of ranks")? as u32);
+        if rank >= ranks {
+            return Err(reader.error(format_args!("expected a rank below {ranks}; found {rank}")));
+        }
+        let by_cpu = reader.number()? != 0;
+        let begin = (u64::from_le_bytes(reader.array("a time")?), i64::from_le_bytes(reader.array("a time")?));
+        let host = text(&mut reader, "a host")?;
+        let (library, program) = (text(&mut reader, "a library")?, text(&mut reader, "a program")?);
+        let info = Info { run, rank, ranks, by_cpu, host, library, program, begin, end: begin, ..Info::default() };
+        self.info = info;
+        Ok(())
+    }
+
+    fn end(&mut self, content: &[u8]) -> Result<(), TraceError> {
+        let mut reader = Reader::new(content, 0);
+        reader.part("the end");
+        self.info.end = (u64::from_le_bytes(reader.array("a time")?), i64::from_le_bytes(reader.array("a time")?));
+        reader.number()?;
+        self.info.polls = (reader.number()?, reader.number()?);
+        self.info.finished = reader.number()? == 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! What must be known of a run before it is replayed: what open receives got, and how communicators are numbered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::super::TraceError;
+use super::call::{ANY, Mail, What};
+use super::cursor::{Cursor, of_rank};
+use super::function::Function;
+use super::rank_log::RankLog;
+
+/// Numbers of communicators: the world, and a rank's own.
+pub(super) const SELF: u32 = 1;
+
+/// What is known of a rank's log beforehand.
+#[derive(Debug, Default)]
+pub(super) struct Resolved {
+    /// Of posted receives, by their place among them: what they got, or that nothing matches them.
+    pub late: Vec<(u64, Option<(u32, u32)>)>,
+    /// The run's numbers of communicators, by the rank's own.
+    pub comms: BTreeMap<u32, u32>,
+    /// How many calls there are.
+    pub calls: u64,
+    /// What it did that replays do not have.
+    pub refused: Option<Function>,
+}
+
+fn wrong<T>(what: String) -> Result<T, TraceError> {
+    Err(TraceError::damaged(what))
+}
+
+/// Reads all logs and checks what they name.
+pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<Resolved>>, TraceError> {
+    let mut keys = BTreeSet::new();
+    let mut found = Vec::new();
+    for (rank, log) in (0..).zip(logs) {
+        let one = Scan::of(log, logs.len() as u32).map_err(|error| of_rank(rank, &error))?;
+        keys.extend(one.keys.values().copied());
+        found.push(one);
+    }
+    let numbers: BTreeMap<(u32, u32), u32> = keys.into_iter().zip(SELF + 1..).collect();
+    Ok(found
+        .into_iter()
+        .map(|one| {
+            let comms = one.keys.iter().map(|(number, key)| (*number, numbers[key])).collect();
+            Arc::new(Resolved { comms, ..one.resolved })
+        })
+        .collect())
+}
+
+/// What a pass through a log finds.
+struct Scan {
+    resolved: Resolved,
+    keys: BTreeMap<u32, (u32, u32)>,
+}
+
+/// A posted receive.
+#[derive(Clone, Copy)]
+struct Posted {
+    place: u64,
+    mail: Mail,
+}
+
+impl Scan {
+    fn of(log: &Arc<RankLog>, ranks: u32) -> Result<Scan, TraceError> {
+        let mut scan = Scan { resolved: Resolved::default(), keys: BTreeMap::new() };
+        let mut sizes: BTreeMap<u32, u32> = BTreeMap::from([(0, ranks), (SELF, 1)]);
+        let mut posted: BTreeMap<u32, Posted> = BTreeMap::new();
+        let (mut late, mut place) = (BTreeMap::new(), 0);
+        let mut cursor = Cursor::new(log.clone());
+        while let Some(step) = cursor.step()? {
+            scan.resolved.calls += 1;
+            let name = step.call.function.name();
+            let size_of = |comm: u32| match sizes.get(&comm) {
+                Some(&size) => Ok(size),
+                None => wrong(format!("{name} on communicator {comm}, which was not made")),
+            };
+            let known = |mail: &Mail, open: bool| {
+                let size = size_of(mail.comm)?;
+                let any = open && mail.peer == Some(ANY);
+                match mail.peer {
+                    Some(peer) if peer >= size && !any => {
+                        wrong(format!("{name} with rank {peer} of a communicator of {size}"))
+                    }
+                    Some(_) if mail.tag.is_none() && !open => wrong(format!("{name} without a tag")),
+                    _ => Ok(()),
+                }
+            };
+            match &step.call.what {
+                What::Send(mail) | What::Recv(mail) | What::Isend(_, mail) => known(mail, false)?,
+                What::Exchange(both) => {
+                    known(&both.0, false)?;
+                    known(&both.1, false)?;
+                }
+                What::Probe(mail) => known(mail, false)?,
+                What::Irecv(slot, mail) => {
+                    known(mail, true)?;
+                    if mail.peer == Some(ANY) || mail.tag.is_none() {
+                        // Nothing, unless a wait says more.
+                        late.insert(place, None);
+                    }
+                    posted.insert(*slot, Posted { place, mail: *mail });
+                    place += 1;
+                }
+                What::Wait { slots, got } => {
+                    for &(slot, source, tag) in got {
+                        let Some(one) = posted.get(&slot) else { continue };
+                        let got = match (u32::try_from(source), u32::try_from(tag)) {
+                            (Ok(source), Ok(tag)) if source < size_of(one.mail.comm)? => Some((source, tag)),
+                            (Ok(source), Ok(_)) => return wrong(format!("{name}: a message of rank {source}")),
+                            _ => None,
+                        };
+                        late.insert(one.place, got);
+                    }
+                    slots.iter().for_each(|slot| _ = posted.remove(slot));
+                }
+                What::Collective(joined) => {
+                    let size = size_of(joined.comm)?;
+                    if joined.root >= size {
+                        return wrong(format!("{name} with root {} of a communicator of {size}", joined.root));
+                    }
+                    if let super::SizesOf::Each(sizes) = &joined.sizes
+                        && sizes.len() != size as usize
+                    {
+                        return wrong(format!("{name} with {} sizes in a communicator of {size}", sizes.len()));
+                    }
+                }
+                What::Near(near) => {
+                    let size = size_of(near.comm)?;
+                    let peers = near.sources.iter().chain(near.destinations.iter().map(|(peer, _)| peer));
+                    if let Some(peer) = peers.flatten().find(|peer| **peer >= size) {
+                        return wrong(format!("{name} with rank {peer} of a communicator of {size}"));
+                    }
+                }
+                What::Comm { parent, made, .. } => {
+                    size_of(*parent)?;
+                    if let Some(made) = made {
+                        let is_member = made.group.member(log.info.rank).is_some();
+                        let most = (0..made.group.size()).map(|member| made.group.world(member)).max();
+                        if !is_member || most.is_none_or(|most| most >= ranks) {
+                            return wrong(format!("{name}: expected a communicator of ranks of the run, this one included"));
+                        }
+                        sizes.insert(made.number, made.group.size());
+                        scan.keys.insert(made.number, made.key);
+                    }
+                }
+                What::Refused => _ = scan.resolved.refused.get_or_insert(step.call.function),
+                What::Nothing | What::Release(_) => {}
+            }
+        }
+        scan.resolved.late = late.into_iter().collect();
+        Ok(scan)
+    }
+}
