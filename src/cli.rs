@@ -193,7 +193,7 @@ fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
     let (mut exit, mut notes) = (Exit::Predicted, Vec::new());
-    let manner = Manner { progress: &progress, processes, recorded: *recorded };
+    let manner = Manner { progress: &progress, processes, recorded: *recorded, functions: configuration.settings.functions };
     let ran = if configuration.is_program() {
         process::on_fatal(fatal);
         let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);

@@ -1,12 +1,14 @@
 //! What is recorded of messages and of ranks' time. Values add up: the profile of a run is the sum of its workers'.
 
 mod critical;
+mod functions;
 mod messages;
 mod path;
 mod timeline;
 mod what_if;
 
 pub use critical::{CriticalPath, RankShare, Share, SiteShare};
+pub use functions::{FunctionCalls, FunctionProfile, RankCalls, RankFunction, function_profiles};
 pub use messages::{Cell, Intervals, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
 pub use timeline::{Interval, State, Timeline};

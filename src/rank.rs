@@ -7,6 +7,7 @@ mod ask;
 mod call;
 mod fiber;
 mod matcher;
+mod tally;
 
 pub use ahead::{Ahead, Bell, CARRIED, Letter, Post};
 pub use ask::{Asked, Simulator};
@@ -16,3 +17,4 @@ pub use call::{
 };
 pub use fiber::{Fiber, Gate, Trap};
 pub use matcher::{Envelope, Matcher};
+pub use tally::{Tallied, Tallies};

@@ -6,6 +6,7 @@ mod critical;
 mod deadlock;
 mod export;
 mod figures;
+mod functions;
 mod headline;
 mod measured;
 mod messages;
@@ -26,6 +27,7 @@ pub(crate) use samples::{busy, empty, huge};
 
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
+pub use functions::functions_csv;
 pub use figures::{Figure, figures, measured_figures, validation_figures};
 pub use measured::measured_summary;
 pub use numbers::{count, rate};
@@ -43,6 +45,7 @@ pub fn summary(outcome: &Outcome) -> String {
         path::parts(outcome),
         path::what_if(outcome),
         critical::shares(outcome),
+        functions::table(outcome),
         messages::by_level(outcome),
         sizes::counts(outcome),
         sizes::volumes(outcome),

@@ -156,6 +156,10 @@ pub(super) struct RunArgs {
     #[arg(long, help_heading = "Results")]
     pub per_rank: bool,
 
+    /// Profile calls by function: how many, bytes, times, per rank and in total
+    #[arg(long, help_heading = "Results")]
+    pub functions: bool,
+
     /// Tell the critical path's ranks and calls
     #[arg(long, help_heading = "Results")]
     pub critical_path: bool,

@@ -77,6 +77,7 @@ pub(super) struct Brief {
     check_leaks: bool,
     host_profile: bool,
     critical_path: bool,
+    functions: bool,
     timeline: bool,
     /// Whether a trace is wanted.
     pub recorded: bool,
@@ -106,6 +107,7 @@ impl Brief {
             check_leaks: settings.job.check_leaks,
             host_profile: settings.host_profile,
             critical_path: settings.critical_path,
+            functions: settings.functions,
             timeline: settings.timeline,
             recorded,
             sites,
@@ -121,6 +123,7 @@ impl Brief {
         args.check_leaks = self.check_leaks;
         args.host_profile = self.host_profile;
         args.critical_path = self.critical_path;
+        args.functions = self.functions;
         // Only the first process writes it, and it knows where.
         args.timeline = self.timeline.then(OsString::new);
         let mut configuration = Sources::of(Document::parse(&self.typed, &self.whole)?, &args)?.configure(&[])?;

@@ -52,7 +52,8 @@ pub(super) fn simulate(
     let post = Arc::new(Post::new(sites.len() as u32));
     let options = RunOptions { restartable: false, post: Some(post.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
-    let ahead = processes.count() > 1 || simulation.workers() > 1;
+    // Who runs ahead is in another call than the one that the engine sees.
+    let ahead = (processes.count() > 1 || simulation.workers() > 1) && !manner.functions;
     let load = || -> Result<Job, Failure> {
         // Errors call the program what the user does.
         let path = built.path.display().to_string();

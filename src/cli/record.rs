@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::engine::{Outcome, Screen, Simulation};
 use crate::platform::Platform;
-use crate::rank::{Program, Rank};
+use crate::profile::function_profiles;
+use crate::rank::{Program, Rank, Tallies};
 use crate::trace::{Header, Recording};
 
 use super::exit::Failure;
@@ -22,7 +23,24 @@ pub(super) fn run<P: Program>(
     manner: Manner<'_>,
     header: &Header,
 ) -> Result<Option<Recorded>, Failure> {
-    let Manner { progress, processes, recorded } = manner;
+    if !manner.functions {
+        return traced(simulation, screen, make, manner, header);
+    }
+    let tallies = Arc::new(Tallies::new(header.ranks));
+    let ran = traced(simulation, screen, |rank| tallies.wrap(rank, make(rank)), manner, header);
+    let calls = manner.processes.gather(tallies.take()).into_iter().flatten().collect();
+    Ok(ran?.map(|(outcome, trace)| (Outcome { functions: Some(function_profiles(calls)), ..outcome }, trace)))
+}
+
+/// The same without a profile.
+fn traced<P: Program>(
+    simulation: &Simulation<'_>,
+    screen: &dyn Screen,
+    make: impl Fn(Rank) -> P + Sync,
+    manner: Manner<'_>,
+    header: &Header,
+) -> Result<Option<Recorded>, Failure> {
+    let Manner { progress, processes, recorded, .. } = manner;
     if !recorded {
         let ran = simulation.run_in(processes, screen, make, progress);
         return Ok(concluded(ran, processes)?.map(|outcome| (outcome, None)));

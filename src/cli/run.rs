@@ -25,6 +25,8 @@ pub(super) struct Manner<'a> {
     pub processes: &'a Processes,
     /// Whether a trace is wanted.
     pub recorded: bool,
+    /// Whether calls are profiled by function.
+    pub functions: bool,
 }
 
 /// Loads the platform and the application, places the ranks, and runs.

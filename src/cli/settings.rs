@@ -61,6 +61,8 @@ pub(super) struct Settings {
     pub per_rank: bool,
     /// Record the way back along the critical path.
     pub critical_path: bool,
+    /// Profile by function.
+    pub functions: bool,
     /// Record what ranks do over time.
     pub timeline: bool,
     /// How a real program is run.
@@ -154,6 +156,7 @@ impl Settings {
             pairs: args.pairs || file.pairs.unwrap_or(false),
             per_rank: args.per_rank,
             critical_path: args.critical_path,
+            functions: args.functions,
             timeline: args.timeline.is_some(),
             job: JobOptions {
                 clock: args.clock.or(file.clock).unwrap_or_default(),

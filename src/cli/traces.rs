@@ -1,5 +1,6 @@
 //! `mcpsim trace`: what is in a trace, and making traces of real runs.
 
+mod check;
 mod library;
 mod merge;
 
@@ -14,6 +15,7 @@ use super::args::usage;
 use super::exit::Failure;
 use super::output::print;
 use super::replay::TraceFile;
+use check::CheckArgs;
 use library::LibArgs;
 use merge::MergeArgs;
 
@@ -46,6 +48,8 @@ enum What {
     Lib(LibArgs),
     /// Put the logs of a run's ranks together
     Merge(MergeArgs),
+    /// Replay a run that was recorded under a real MPI, and compare with its times
+    Check(CheckArgs),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -81,6 +85,7 @@ pub(super) fn show(args: TraceArgs) -> Result<(), Failure> {
     match args.what {
         What::Lib(args) => library::make(&args),
         What::Merge(args) => merge::merge(&args),
+        What::Check(args) => check::check(&args),
         What::Info(of) => match logs(&of)? {
             Some(logs) => print(&logs.tell()),
             None => print(&trace::info(&*read(of)?)),

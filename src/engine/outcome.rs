@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Cell, CriticalPath, MessageProfile, PathParts, TimeParts, Timeline, WhatIf};
+use crate::profile::{Cell, CriticalPath, FunctionProfile, MessageProfile, PathParts, TimeParts, Timeline, WhatIf};
 use crate::units::{SimSpan, SimTime};
 
 /// What a run predicts and how it came about. README states the JSON form; times are picoseconds, sizes bytes.
@@ -44,6 +44,9 @@ pub struct Outcome {
     /// Whose the path was and in which calls, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<CriticalPath>,
+    /// Calls by function, if asked for; the function with the most time first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub functions: Option<Vec<FunctionProfile>>,
     /// What each rank did over time, if asked for; not a part of the JSON form.
     #[serde(skip)]
     pub timelines: Vec<Timeline>,

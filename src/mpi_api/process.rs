@@ -108,6 +108,7 @@ pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
     // SAFETY: only this module runs ranks, and all of them as this type: [`super::RealProgram`] and strands.
     let Some(process) = (unsafe { current_as::<MpiProcess>() }) else { no_rank(name) };
     process.function.set(name);
+    process.counts.enter(name);
     process.given.set(None);
     if process.stage.get() != Stage::Initialised {
         process.check_stage(name);

@@ -129,6 +129,25 @@ impl<I: Interface> Program for RealProgram<I> {
         let name = self.process.function.get();
         (!name.is_empty()).then_some(name)
     }
+
+    fn count_calls(&mut self) {
+        self.process.counts.is_wanted.set(true);
+    }
+
+    fn entry(&self) -> Option<u64> {
+        Some(self.process.counts.entries.get())
+    }
+
+    fn calls_made(&self) -> Vec<(&'static str, u64)> {
+        let mut made: Vec<(&'static str, u64)> =
+            self.process.counts.made.borrow().iter().map(|(name, made)| (*name, *made)).collect();
+        made.sort_unstable();
+        made
+    }
+
+    fn is_profiled(&self) -> bool {
+        !self.process.counts.is_off.get()
+    }
 }
 
 /// A rank from its start to its end: its last call.

@@ -6,6 +6,8 @@ use std::ffi::c_char;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::clib::Variables;
 use super::crash::{self, Ground};
 use super::job::{ComputeMode, Job};
@@ -73,6 +75,32 @@ pub struct Process {
     pub in_vain: Cell<SimSpan>,
     /// Set once the rank has crashed.
     pub crashing: Cell<bool>,
+    /// What is counted of its calls.
+    pub counts: Counts,
+}
+
+/// What is counted of a rank's calls for profiles.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Calls are counted by their functions.
+    pub is_wanted: Cell<bool>,
+    /// MPI_Pcontrol has switched profiling off.
+    pub is_off: Cell<bool>,
+    /// All calls so far.
+    pub entries: Cell<u64>,
+    /// Those that are profiled, by function.
+    pub made: RefCell<FxHashMap<&'static str, u64>>,
+}
+
+impl Counts {
+    /// The rank calls the function `name`.
+    #[inline]
+    pub fn enter(&self, name: &'static str) {
+        self.entries.set(self.entries.get() + 1);
+        if self.is_wanted.get() && !self.is_off.get() {
+            *self.made.borrow_mut().entry(name).or_default() += 1;
+        }
+    }
 }
 
 /// What looking at a clock takes where code is not measured.
@@ -146,6 +174,7 @@ impl Process {
             runtime: job.image.runtime(),
             in_vain: Cell::default(),
             crashing: Cell::new(false),
+            counts: Counts::default(),
             here: Cell::new([0; 3]),
             computed: Cell::new(SimSpan::ZERO),
             job,

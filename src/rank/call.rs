@@ -278,6 +278,24 @@ pub trait Program: Send {
     fn step_name(&self, step: u32) -> String {
         step.to_string()
     }
+
+    /// The calls that the program makes will be counted.
+    fn count_calls(&mut self) {}
+
+    /// Which of its calls the program is in, if it counts them: one may need several of the engine's, or none.
+    fn entry(&self) -> Option<u64> {
+        None
+    }
+
+    /// How often it has called what it counts.
+    fn calls_made(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// Whether it wants what it does to be profiled (MPI_Pcontrol).
+    fn is_profiled(&self) -> bool {
+        true
+    }
 }
 
 /// Where in a program a call is made.
@@ -332,6 +350,22 @@ impl Program for Box<dyn Program> {
 
     fn step_name(&self, step: u32) -> String {
         (**self).step_name(step)
+    }
+
+    fn count_calls(&mut self) {
+        (**self).count_calls();
+    }
+
+    fn entry(&self) -> Option<u64> {
+        (**self).entry()
+    }
+
+    fn calls_made(&self) -> Vec<(&'static str, u64)> {
+        (**self).calls_made()
+    }
+
+    fn is_profiled(&self) -> bool {
+        (**self).is_profiled()
     }
 }
 

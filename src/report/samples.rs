@@ -135,6 +135,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         path: PathParts::default(),
         what_if: Vec::new(),
         critical_path: None,
+        functions: None,
         timelines: Vec::new(),
         per_rank,
         pairs: None,

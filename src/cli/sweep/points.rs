@@ -262,7 +262,7 @@ pub(in crate::cli) fn simulate(
         return child::run(configuration, &*programs.built(&configuration.program()?)?, running);
     }
     let progress = running.enter();
-    let manner = Manner { progress: &progress, processes: &Processes::one(), recorded: false };
+    let manner = Manner { progress: &progress, processes: &Processes::one(), recorded: false, functions: false };
     let ran = match configuration.trace() {
         Some(file) => {
             file.and_then(|file| replay::simulate(configuration, &file, manner)).map(|ran| ran.map(|ran| ran.recorded))

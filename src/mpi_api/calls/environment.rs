@@ -66,7 +66,12 @@ mpi_functions! {
         *length = put_text(name, abi::MPI_MAX_PROCESSOR_NAME, &p.node_name()) as c_int;
         Ok(())
     }
-    fn MPI_Pcontrol(_p; _level: c_int) {
+    fn MPI_Pcontrol(p; level: c_int) {
+        match level {
+            0 => p.counts.is_off.set(true),
+            1 => p.counts.is_off.set(false),
+            _ => {}
+        }
         Ok(())
     }
     fn MPI_Comm_rank(p; comm: Handle, rank: *mut c_int) {

@@ -1,0 +1,83 @@
+//! `mcpsim trace check`: how far a replay is from what was measured.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write;
+
+use clap::Args;
+
+use crate::cli::args::{Parsed, parse};
+use crate::cli::configuration::Configuration;
+use crate::cli::exit::Failure;
+use crate::cli::output::print;
+use crate::cli::replay::{self, TraceFile};
+use crate::cli::run::Manner;
+use crate::engine::{Outcome, Processes, Progress};
+use crate::trace::logs::Logs;
+
+#[derive(Args, Clone, Debug)]
+pub(in crate::cli) struct CheckArgs {
+    /// Options of a run, such as --platform FILE, and the trace of a real run
+    #[arg(value_name = "OPTIONS FILE.trace", required = true, allow_hyphen_values = true, trailing_var_arg = true)]
+    line: Vec<OsString>,
+}
+
+/// Replays a real run as `args` say, and compares.
+pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let words = ["mcpsim", "--quiet", "--functions"].into_iter().map(OsString::from);
+    let parsed = parse(words.chain(args.line.iter().cloned()).collect())?;
+    let run = match parsed {
+        Parsed::Run(run) => run,
+        _ => return Err(Failure::bad_input("expected options of a run and a trace")),
+    };
+    let file = TraceFile { path: run.app.clone() };
+    let Some(logs) = file.read_logs()? else {
+        return Err(Failure::bad_input(format!(
+            "{}: is no run that was recorded under a real MPI: there are no measured times to compare with",
+            run.app.display()
+        )));
+    };
+    let configuration = Configuration::load(&run)?;
+    let (progress, processes) = (Progress::default(), Processes::one());
+    let manner = Manner { progress: &progress, processes: &processes, recorded: false, functions: true };
+    let Some(replayed) = replay::simulate(&configuration, &file, manner)? else { return Ok(()) };
+    print(&compared(&logs, &replayed.recorded.0))
+}
+
+fn percent(replayed: f64, measured: f64) -> String {
+    if measured > 0.0 { format!("{:+.1} %", 100.0 * (replayed / measured - 1.0)) } else { "–".to_owned() }
+}
+
+/// Measured and replayed: in total, by function, by rank.
+fn compared(logs: &Logs, outcome: &Outcome) -> String {
+    let ranks = 0..logs.ranks();
+    let seconds = |ns: u64| ns as f64 * 1e-9;
+    let mut out = String::new();
+    let mut line = |name: &str, measured: f64, replayed: f64| {
+        let off = percent(replayed, measured);
+        let _ = writeln!(out, "{name:<28} {measured:>14.6} {replayed:>14.6} {off:>10}");
+    };
+    let longest = ranks.clone().map(|rank| logs.measured(rank)).max().unwrap_or(0);
+    line("total, s", seconds(longest), outcome.predicted_s);
+    let code: u64 = ranks.clone().map(|rank| logs.code(rank)).sum();
+    let computed = outcome.mean_parts.compute.as_seconds() * f64::from(outcome.ranks);
+    line("code of all ranks, s", seconds(code), computed);
+    let mut functions: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for rank in ranks.clone() {
+        for (name, of) in logs.functions(rank) {
+            functions.entry(name).or_default().0 += seconds(of.total);
+        }
+    }
+    for one in outcome.functions.iter().flatten() {
+        functions.entry(&one.function).or_default().1 += one.total.time.as_seconds();
+    }
+    let mut sorted: Vec<_> = functions.into_iter().filter(|(_, (measured, replayed))| measured + replayed > 0.0).collect();
+    sorted.sort_by(|a, b| b.1.0.total_cmp(&a.1.0).then(a.0.cmp(b.0)));
+    for (name, (measured, replayed)) in sorted {
+        line(name, measured, replayed);
+    }
+    for rank in outcome.per_rank.iter().take(64) {
+        line(&format!("rank {}", rank.rank), seconds(logs.measured(rank.rank)), rank.clock.as_seconds());
+    }
+    format!("{:<28} {:>14} {:>14} {:>10}\n{out}", "", "measured", "replayed", "off")
+}

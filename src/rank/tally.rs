@@ -1,0 +1,245 @@
+//! Profiles by function: a wrapper around each rank's program that sees its calls, and changes nothing of the run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use super::ahead::Bell;
+use super::{Call, CallSite, Message, Program, Rank, Reply, ReplyKind, Served};
+use crate::profile::{FunctionCalls, RankCalls};
+use crate::units::{SimSpan, SimTime};
+
+/// The calls of the ranks of a run.
+#[derive(Debug)]
+pub struct Tallies {
+    ranks: Vec<Mutex<Option<RankCalls>>>,
+}
+
+/// Where a call is made, and what it is to the engine.
+type Key = (CallSite, &'static str);
+
+/// What is counted of a rank while it runs: its strands count too.
+type Shared = Arc<Mutex<FxHashMap<Key, FunctionCalls>>>;
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tallies {
+    /// Of a run of `ranks` ranks.
+    pub fn new(ranks: u32) -> Self {
+        Tallies { ranks: (0..ranks).map(|_| Mutex::default()).collect() }
+    }
+
+    /// `program` of `rank`, counted.
+    pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Tallied<P> {
+        program.count_calls();
+        Tallied { program, rank, open: None, within: false, calls: Shared::default(), named: RankCalls::new(), tallies: self.clone() }
+    }
+
+    /// What the ranks did whose programs ran here and have been dropped.
+    pub fn take(&self) -> Vec<(Rank, RankCalls)> {
+        (0..).zip(&self.ranks).filter_map(|(rank, calls)| Some((rank, locked(calls).take()?))).collect()
+    }
+}
+
+/// A function that a rank is in.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    key: Key,
+    since: SimTime,
+    /// Which of the program's calls it is, if it counts them.
+    entry: Option<u64>,
+    counted: bool,
+}
+
+/// A program whose calls are counted.
+pub struct Tallied<P> {
+    program: P,
+    rank: Rank,
+    open: Option<Open>,
+    /// Inside of a collective.
+    within: bool,
+    calls: Shared,
+    /// The same by name, once the program has ended.
+    named: RankCalls,
+    tallies: Arc<Tallies>,
+}
+
+/// The name of a call of the engine, where the program has none for it; none of what is no call of a program's.
+fn own_name(call: &Call) -> Option<&'static str> {
+    Some(match call {
+        Call::Send(_) => "send",
+        Call::Recv(_) => "recv",
+        Call::Exchange(..) => "sendrecv",
+        Call::Isend(_) => "isend",
+        Call::Irecv(_) => "irecv",
+        Call::WaitAll(_) | Call::Complete(_) => "waitall",
+        Call::WaitAny(_) => "waitany",
+        Call::Test { .. } => "test",
+        Call::Cancel(_) => "cancel",
+        Call::Probe(_) => "probe",
+        Call::Iprobe(_) => "iprobe",
+        Call::Enter(name) => name,
+        Call::Start(_) => "start",
+        Call::Compute(_) | Call::Idle(_) | Call::Leave | Call::Yield | Call::Finish | Call::Fail(_) => return None,
+    })
+}
+
+fn sent(call: &Call) -> u64 {
+    match call {
+        Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => message.size.get(),
+        _ => 0,
+    }
+}
+
+impl<P: Program> Tallied<P> {
+    /// The call that was open has ended.
+    fn close(&mut self, at: SimTime) {
+        let Some(open) = self.open.take() else { return };
+        if open.counted {
+            locked(&self.calls).entry(open.key).or_default().record(at.since(open.since));
+        }
+    }
+
+    /// The program has ended: its calls get names.
+    fn end(&mut self) {
+        for ((site, own), calls) in locked(&self.calls).drain() {
+            let name = match site {
+                CallSite::Function(name) => name.to_owned(),
+                CallSite::Step(step) => format!("{own} in {}", self.program.step_name(step)),
+                CallSite::Unknown => own.to_owned(),
+            };
+            *self.named.entry(name).or_default() += calls;
+        }
+        // Calls that need nothing of the simulator take no time, and are known to the program alone.
+        for (name, made) in self.program.calls_made() {
+            let calls = self.named.entry(name.to_owned()).or_default();
+            if made > calls.calls {
+                (calls.calls, calls.least) = (made, SimSpan::ZERO);
+            }
+        }
+    }
+
+    /// What the program does with `call`, and where; none of what is no call of its own.
+    fn key(&self, call: &Call) -> Option<Key> {
+        let own = own_name(call)?;
+        Some(match (call, self.program.site()) {
+            (_, step @ CallSite::Step(_)) => (step, own),
+            (Call::Enter(name), _) => (CallSite::Function(name), ""),
+            (_, CallSite::Function(name)) => (CallSite::Function(name), ""),
+            (_, CallSite::Unknown) => (CallSite::Unknown, own),
+        })
+    }
+}
+
+impl<P: Program> Program for Tallied<P> {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let clock = reply.clock;
+        let is_begin = matches!(reply.kind, ReplyKind::Begin);
+        let call = self.program.next(reply);
+        let entry = self.program.entry();
+        // A function of a real program may make several calls of the engine.
+        let goes_on = self.open.is_some_and(|open| self.within || (entry.is_some() && open.entry == entry));
+        if !goes_on || is_begin {
+            self.close(clock);
+        }
+        match &call {
+            Call::Enter(_) if !goes_on => self.within = true,
+            Call::Leave => self.within = false,
+            _ => {}
+        }
+        let computes = matches!(call, Call::Compute(_)) && !self.within;
+        if self.open.is_none() && !computes {
+            let counted = self.program.is_profiled();
+            self.open = self.key(&call).map(|key| Open { key, since: clock, entry, counted });
+        } else if computes && entry.is_none() {
+            self.close(clock);
+        }
+        if let (Some(open), bytes @ 1..) = (self.open.filter(|open| open.counted), sent(&call)) {
+            locked(&self.calls).entry(open.key).or_default().bytes += bytes;
+        }
+        if let Call::Finish | Call::Fail(_) = call {
+            self.end();
+        }
+        match (call, self.open.filter(|open| open.counted)) {
+            (Call::Start(program), Some(open)) => {
+                Call::Start(Box::new(TalliedStrand { program, key: open.key, calls: self.calls.clone() }))
+            }
+            (call, _) => call,
+        }
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        self.program.serve(message, answers);
+    }
+
+    fn attach(&mut self, bell: &Arc<Bell>) {
+        self.program.attach(bell);
+    }
+
+    fn run_ahead(&mut self) {
+        self.program.run_ahead();
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        self.program.call_name()
+    }
+
+    fn position(&self) -> Option<String> {
+        self.program.position()
+    }
+
+    fn site(&self) -> CallSite {
+        self.program.site()
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        self.program.step_name(step)
+    }
+}
+
+impl<P> Drop for Tallied<P> {
+    fn drop(&mut self) {
+        let calls = std::mem::take(&mut self.named);
+        *locked(&self.tallies.ranks[self.rank as usize]) = Some(calls);
+    }
+}
+
+/// A strand whose messages are counted with the function that started it.
+struct TalliedStrand {
+    program: Box<dyn Program>,
+    key: Key,
+    calls: Shared,
+}
+
+impl Program for TalliedStrand {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let call = self.program.next(reply);
+        if let bytes @ 1.. = sent(&call) {
+            locked(&self.calls).entry(self.key).or_default().bytes += bytes;
+        }
+        call
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        self.program.serve(message, answers);
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        self.program.call_name()
+    }
+
+    fn position(&self) -> Option<String> {
+        self.program.position()
+    }
+
+    fn site(&self) -> CallSite {
+        self.program.site()
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        self.program.step_name(step)
+    }
+}
+
