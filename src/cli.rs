@@ -176,7 +176,8 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
     let quiet = args.quiet || args.direct;
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?
         .with_timeline(args.timeline.as_deref())?
-        .and_trace(args.record.as_deref())?;
+        .and_trace(args.record.as_deref())?
+        .and_histogram(args.histogram.as_deref())?;
     outputs.check_apart(&args)?;
     let recorded = args.record.is_some();
     let brief = several.then(|| Brief::of(&configuration, recorded)).transpose()?;
@@ -193,7 +194,8 @@ fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
     let (mut exit, mut notes) = (Exit::Predicted, Vec::new());
-    let manner = Manner { progress: &progress, processes, recorded: *recorded, functions: configuration.settings.functions };
+    let manner =
+        Manner { progress: &progress, processes, recorded: *recorded, functions: configuration.settings.functions };
     let ran = if configuration.is_program() {
         process::on_fatal(fatal);
         let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);

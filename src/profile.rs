@@ -8,7 +8,9 @@ mod timeline;
 mod what_if;
 
 pub use critical::{CriticalPath, RankShare, Share, SiteShare};
-pub use functions::{FunctionCalls, FunctionProfile, RankCalls, RankFunction, function_profiles};
+pub use functions::{
+    FunctionCalls, FunctionProfile, RankCalls, RankFunction, RankProfile, function_profiles, message_sizes,
+};
 pub use messages::{Cell, Intervals, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
 pub use timeline::{Interval, State, Timeline};

@@ -8,6 +8,7 @@ mod export;
 mod figures;
 mod functions;
 mod headline;
+mod histogram;
 mod measured;
 mod messages;
 mod notes;
@@ -27,8 +28,9 @@ pub(crate) use samples::{busy, empty, huge};
 
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
+pub use figures::{Figure, figures, group_figures, measured_figures, validation_figures};
 pub use functions::functions_csv;
-pub use figures::{Figure, figures, measured_figures, validation_figures};
+pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table};
 pub use measured::measured_summary;
 pub use numbers::{count, rate};
 pub use study::{study_csv, study_json, study_summary};

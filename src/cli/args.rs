@@ -160,6 +160,10 @@ pub(super) struct RunArgs {
     #[arg(long, help_heading = "Results")]
     pub functions: bool,
 
+    /// Write how many messages of each exact size were sent, count:size a line (- is stdout)
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub histogram: Option<OsString>,
+
     /// Tell the critical path's ranks and calls
     #[arg(long, help_heading = "Results")]
     pub critical_path: bool,

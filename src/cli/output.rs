@@ -19,6 +19,7 @@ pub(super) struct Outputs {
     profile: Option<Target>,
     timeline: Option<(PathBuf, TimelineFormat)>,
     trace: Option<PathBuf>,
+    histogram: Option<Target>,
     summary: bool,
     quiet: bool,
 }
@@ -49,7 +50,7 @@ impl Outputs {
             };
             return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
         }
-        let outputs = Outputs { json, profile, timeline: None, trace: None, summary: !quiet, quiet };
+        let outputs = Outputs { json, profile, timeline: None, trace: None, histogram: None, summary: !quiet, quiet };
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
     }
 
@@ -80,6 +81,16 @@ impl Outputs {
         Ok(Outputs { trace, ..self })
     }
 
+    /// The same with the sizes of messages to be written.
+    pub fn and_histogram(self, name: Option<&OsStr>) -> Result<Self, Failure> {
+        let histogram = name.map(|name| Target::new("--histogram", name)).transpose()?;
+        let summary = self.summary && histogram != Some(Target::Stdout);
+        if histogram == Some(Target::Stdout) && self.take_stdout() {
+            return Err(Failure::bad_input("--histogram and another result both go to stdout: give one another file"));
+        }
+        Ok(Outputs { histogram, summary, ..self })
+    }
+
     /// Checks that no two results go to one file, and none to one that the run reads.
     pub fn check_apart(&self, args: &RunArgs) -> Result<(), Failure> {
         let file = |target: &Option<Target>| match target {
@@ -92,6 +103,7 @@ impl Outputs {
             ("--profile", file(&self.profile)),
             ("--timeline", timeline),
             ("--record", self.trace.clone()),
+            ("--histogram", file(&self.histogram)),
         ];
         let read = [
             ("the application", Some(&args.app)),
@@ -125,7 +137,7 @@ impl Outputs {
 
     /// Whether a result goes to stdout.
     pub fn take_stdout(&self) -> bool {
-        [&self.json, &self.profile].into_iter().any(|target| *target == Some(Target::Stdout))
+        [&self.json, &self.profile, &self.histogram].into_iter().any(|target| *target == Some(Target::Stdout))
     }
 
     /// Writes the files first, so that a closed stdout (`| head`) costs no result.
@@ -143,6 +155,10 @@ impl Outputs {
         }
         if let Some(target) = &self.profile {
             results.push((target, report::profile_csv(outcome)));
+        }
+        if let (Some(target), Some(sizes)) = (&self.histogram, &outcome.sizes) {
+            let sizes = sizes.iter().map(|(size, count)| (*size, *count));
+            results.push((target, report::Histogram::of(sizes).text()));
         }
         if let Some((path, format)) = &self.timeline {
             let text = match format {

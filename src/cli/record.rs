@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::{Outcome, Screen, Simulation};
 use crate::platform::Platform;
-use crate::profile::function_profiles;
+use crate::profile::{function_profiles, message_sizes};
 use crate::rank::{Program, Rank, Tallies};
 use crate::trace::{Header, Recording};
 
@@ -28,8 +28,10 @@ pub(super) fn run<P: Program>(
     }
     let tallies = Arc::new(Tallies::new(header.ranks));
     let ran = traced(simulation, screen, |rank| tallies.wrap(rank, make(rank)), manner, header);
-    let calls = manner.processes.gather(tallies.take()).into_iter().flatten().collect();
-    Ok(ran?.map(|(outcome, trace)| (Outcome { functions: Some(function_profiles(calls)), ..outcome }, trace)))
+    let ranks: Vec<_> = manner.processes.gather(tallies.take()).into_iter().flatten().collect();
+    let sizes = message_sizes(&ranks);
+    let functions = function_profiles(ranks);
+    Ok(ran?.map(|(outcome, trace)| (Outcome { functions: Some(functions), sizes: Some(sizes), ..outcome }, trace)))
 }
 
 /// The same without a profile.

@@ -37,7 +37,11 @@ impl TraceFile {
     /// Whether the file is a trace, by its beginning: mcpsim's, or that of another tool.
     pub fn is_at(path: &Path) -> bool {
         let start = first_bytes(path);
-        is_trace(&start) || logs::is_run(&start) || logs::is_log(&start) || format_of(&String::from_utf8_lossy(&start)).is_some() || listed(path, &start).is_some()
+        is_trace(&start)
+            || logs::is_run(&start)
+            || logs::is_log(&start)
+            || format_of(&String::from_utf8_lossy(&start)).is_some()
+            || listed(path, &start).is_some()
     }
 
     /// Whether the application is a trace.
@@ -108,7 +112,8 @@ impl TraceFile {
             return Trace::read(bytes).map(Arc::new).map(Content::Trace).map_err(|error| wrong(error.to_string()));
         }
         if logs::is_log(&bytes) {
-            let what = "the log of a single rank: put those of all ranks together, mcpsim trace merge DIRECTORY -o FILE";
+            let what =
+                "the log of a single rank: put those of all ranks together, mcpsim trace merge DIRECTORY -o FILE";
             return Err(wrong(what.to_owned()));
         }
         if logs::is_run(&bytes) {

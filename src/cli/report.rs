@@ -1,11 +1,13 @@
 //! `mcpsim report`: figures of a run or of a study, from what was exported alone.
 
+mod histogram;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
 
-use crate::report::{Figure, figures};
+use crate::report::{Figure, Groups, figures};
 
 use super::exit::Failure;
 use super::output::{self, cannot_write, write_whole};
@@ -18,19 +20,38 @@ Examples:
     mcpsim report run.json --figures figures
   A study's points, the best marked
     mcpsim sweep --vary cores=16 --out shapes app.toml
-    mcpsim report shapes --figures figures";
+    mcpsim report shapes --figures figures
+  Messages of a run by exact size, in groups
+    mcpsim --histogram sizes.txt app.toml
+    mcpsim report --histogram sizes.txt --groups 0-64,65-4096";
 
 /// Draws figures of what a run or a sweep has exported
 #[derive(Clone, Debug, Parser)]
-#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
     /// What --json of a run wrote, or the directory of a study
-    #[arg(value_name = "RUN.json|STUDY")]
-    source: PathBuf,
+    #[arg(value_name = "RUN.json|STUDY", required_unless_present = "histogram", conflicts_with = "histogram")]
+    source: Option<PathBuf>,
 
     /// Where figures go
-    #[arg(long, value_name = "DIR")]
-    figures: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "histogram")]
+    figures: Option<PathBuf>,
+
+    /// Messages by exact size instead: count:size a line, as --histogram of a run writes
+    #[arg(long, value_name = "FILE")]
+    histogram: Option<PathBuf>,
+
+    /// Groups of sizes, gaps allowed, such as 32-40,69-80,4KiB-64KiB
+    #[arg(long, value_name = "GROUPS", requires = "histogram")]
+    groups: Option<Groups>,
+
+    /// What messages take: a table with columns bytes and seconds, for shares of time
+    #[arg(long, value_name = "FILE.csv", requires = "histogram")]
+    rates: Option<PathBuf>,
+
+    /// Where the shares go as CSV
+    #[arg(long, value_name = "FILE.csv", requires = "histogram")]
+    csv: Option<PathBuf>,
 
     /// What is written of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
@@ -45,10 +66,18 @@ pub(super) enum Format {
 
 /// Draws what `args` ask for.
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
-    let path = if args.source.is_dir() { args.source.join("study.json") } else { args.source.clone() };
+    if let Some(histogram) = &args.histogram {
+        let (groups, rates) = (args.groups.as_ref(), args.rates.as_deref());
+        let (csv, figures, format) = (args.csv.as_ref(), args.figures.as_ref(), &args.format[..]);
+        return histogram::report(&histogram::Asked { histogram, groups, rates, csv, figures, format });
+    }
+    let (Some(source), Some(directory)) = (&args.source, &args.figures) else {
+        return Err(Failure::bad_input("expected RUN.json or a study, and --figures DIR"));
+    };
+    let path = if source.is_dir() { source.join("study.json") } else { source.clone() };
     let name = path.display().to_string();
     let json = fs::read_to_string(&path).map_err(|error| {
-        let missing = args.source.is_dir() && error.kind() == std::io::ErrorKind::NotFound;
+        let missing = source.is_dir() && error.kind() == std::io::ErrorKind::NotFound;
         let hint = if missing { ": the sweep has not ended, the same command goes on with it" } else { "" };
         let what = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
@@ -62,7 +91,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
             "{name}: nothing to draw: no time passes, no message is sent, nothing varies"
         )));
     }
-    output::print(&draw(&figures, &args.figures, &args.format)?)
+    output::print(&draw(&figures, directory, &args.format)?)
 }
 
 /// Writes `figures` into `directory` in each of `formats`; the line that says which.

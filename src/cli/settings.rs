@@ -156,7 +156,7 @@ impl Settings {
             pairs: args.pairs || file.pairs.unwrap_or(false),
             per_rank: args.per_rank,
             critical_path: args.critical_path,
-            functions: args.functions,
+            functions: args.functions || args.histogram.is_some(),
             timeline: args.timeline.is_some(),
             job: JobOptions {
                 clock: args.clock.or(file.clock).unwrap_or_default(),

@@ -1,5 +1,7 @@
 //! The result of a run: the one thing that is exported, and all that reports read.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{Cell, CriticalPath, FunctionProfile, MessageProfile, PathParts, TimeParts, Timeline, WhatIf};
@@ -47,6 +49,9 @@ pub struct Outcome {
     /// Calls by function, if asked for; the function with the most time first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionProfile>>,
+    /// How many messages of each size were sent, with the calls by function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<BTreeMap<u64, u64>>,
     /// What each rank did over time, if asked for; not a part of the JSON form.
     #[serde(skip)]
     pub timelines: Vec<Timeline>,

@@ -292,6 +292,7 @@ impl<'a> Simulation<'a> {
             what_if: WhatIf::all(&path, |level| self.platform.link(level).law()),
             critical_path,
             functions: None,
+            sizes: None,
             timelines: timelines.into_iter().map(|(_, timeline)| timeline).collect(),
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),

@@ -53,6 +53,24 @@ impl std::ops::AddAssign for FunctionCalls {
 /// The calls of a rank.
 pub type RankCalls = BTreeMap<String, FunctionCalls>;
 
+/// What is counted of a rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankProfile {
+    /// Its calls.
+    pub calls: RankCalls,
+    /// How many messages of each size it sent.
+    pub sizes: BTreeMap<u64, u64>,
+}
+
+/// How many messages of each size the ranks of a run sent.
+pub fn message_sizes(ranks: &[(u32, RankProfile)]) -> BTreeMap<u64, u64> {
+    let mut all = BTreeMap::new();
+    for (size, count) in ranks.iter().flat_map(|(_, rank)| &rank.sizes) {
+        *all.entry(*size).or_default() += count;
+    }
+    all
+}
+
 /// A function of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FunctionProfile {
@@ -76,10 +94,10 @@ pub struct RankFunction {
 }
 
 /// The functions of a run, the one with the most time first, from the calls of its ranks.
-pub fn function_profiles(ranks: Vec<(u32, RankCalls)>) -> Vec<FunctionProfile> {
+pub fn function_profiles(ranks: Vec<(u32, RankProfile)>) -> Vec<FunctionProfile> {
     let mut found: BTreeMap<String, FunctionProfile> = BTreeMap::new();
-    for (rank, calls) in ranks {
-        for (function, calls) in calls {
+    for (rank, profile) in ranks {
+        for (function, calls) in profile.calls {
             let one = found.entry(function).or_insert_with_key(|function| FunctionProfile {
                 function: function.clone(),
                 total: FunctionCalls::default(),
@@ -111,6 +129,8 @@ mod tests {
             (1, RankCalls::from([rank("MPI_Send", &[3, 5]), rank("MPI_Recv", &[100])])),
             (0, RankCalls::from([rank("MPI_Send", &[2])])),
         ];
+        let ranks =
+            ranks.into_iter().map(|(rank, calls)| (rank, RankProfile { calls, ..RankProfile::default() })).collect();
         let found = function_profiles(ranks);
         let names: Vec<&str> = found.iter().map(|one| &one.function[..]).collect();
         assert_eq!(names, ["MPI_Recv", "MPI_Send"]);

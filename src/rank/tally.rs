@@ -6,20 +6,38 @@ use rustc_hash::FxHashMap;
 
 use super::ahead::Bell;
 use super::{Call, CallSite, Message, Program, Rank, Reply, ReplyKind, Served};
-use crate::profile::{FunctionCalls, RankCalls};
+use crate::profile::{FunctionCalls, RankProfile};
 use crate::units::{SimSpan, SimTime};
 
 /// The calls of the ranks of a run.
 #[derive(Debug)]
 pub struct Tallies {
-    ranks: Vec<Mutex<Option<RankCalls>>>,
+    ranks: Vec<Mutex<Option<RankProfile>>>,
 }
 
 /// Where a call is made, and what it is to the engine.
 type Key = (CallSite, &'static str);
 
 /// What is counted of a rank while it runs: its strands count too.
-type Shared = Arc<Mutex<FxHashMap<Key, FunctionCalls>>>;
+type Shared = Arc<Mutex<Counted>>;
+
+/// Calls, and messages by size.
+#[derive(Debug, Default)]
+struct Counted {
+    calls: FxHashMap<Key, FunctionCalls>,
+    sizes: FxHashMap<u64, u64>,
+}
+
+impl Counted {
+    /// A call at `key` sends what `call` of the engine does.
+    fn sends(&mut self, key: Key, call: &Call) {
+        if let Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) = call {
+            let size = message.size.get();
+            self.calls.entry(key).or_default().bytes += size;
+            *self.sizes.entry(size).or_default() += 1;
+        }
+    }
+}
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -34,11 +52,19 @@ impl Tallies {
     /// `program` of `rank`, counted.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Tallied<P> {
         program.count_calls();
-        Tallied { program, rank, open: None, within: false, calls: Shared::default(), named: RankCalls::new(), tallies: self.clone() }
+        Tallied {
+            program,
+            rank,
+            open: None,
+            within: false,
+            calls: Shared::default(),
+            named: RankProfile::default(),
+            tallies: self.clone(),
+        }
     }
 
     /// What the ranks did whose programs ran here and have been dropped.
-    pub fn take(&self) -> Vec<(Rank, RankCalls)> {
+    pub fn take(&self) -> Vec<(Rank, RankProfile)> {
         (0..).zip(&self.ranks).filter_map(|(rank, calls)| Some((rank, locked(calls).take()?))).collect()
     }
 }
@@ -62,7 +88,7 @@ pub struct Tallied<P> {
     within: bool,
     calls: Shared,
     /// The same by name, once the program has ended.
-    named: RankCalls,
+    named: RankProfile,
     tallies: Arc<Tallies>,
 }
 
@@ -86,35 +112,30 @@ fn own_name(call: &Call) -> Option<&'static str> {
     })
 }
 
-fn sent(call: &Call) -> u64 {
-    match call {
-        Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => message.size.get(),
-        _ => 0,
-    }
-}
-
 impl<P: Program> Tallied<P> {
     /// The call that was open has ended.
     fn close(&mut self, at: SimTime) {
         let Some(open) = self.open.take() else { return };
         if open.counted {
-            locked(&self.calls).entry(open.key).or_default().record(at.since(open.since));
+            locked(&self.calls).calls.entry(open.key).or_default().record(at.since(open.since));
         }
     }
 
     /// The program has ended: its calls get names.
     fn end(&mut self) {
-        for ((site, own), calls) in locked(&self.calls).drain() {
+        let mut counted = locked(&self.calls);
+        self.named.sizes = counted.sizes.drain().collect();
+        for ((site, own), calls) in counted.calls.drain() {
             let name = match site {
                 CallSite::Function(name) => name.to_owned(),
                 CallSite::Step(step) => format!("{own} in {}", self.program.step_name(step)),
                 CallSite::Unknown => own.to_owned(),
             };
-            *self.named.entry(name).or_default() += calls;
+            *self.named.calls.entry(name).or_default() += calls;
         }
         // Calls that need nothing of the simulator take no time, and are known to the program alone.
         for (name, made) in self.program.calls_made() {
-            let calls = self.named.entry(name.to_owned()).or_default();
+            let calls = self.named.calls.entry(name.to_owned()).or_default();
             if made > calls.calls {
                 (calls.calls, calls.least) = (made, SimSpan::ZERO);
             }
@@ -156,8 +177,8 @@ impl<P: Program> Program for Tallied<P> {
         } else if computes && entry.is_none() {
             self.close(clock);
         }
-        if let (Some(open), bytes @ 1..) = (self.open.filter(|open| open.counted), sent(&call)) {
-            locked(&self.calls).entry(open.key).or_default().bytes += bytes;
+        if let Some(open) = self.open.filter(|open| open.counted) {
+            locked(&self.calls).sends(open.key, &call);
         }
         if let Call::Finish | Call::Fail(_) = call {
             self.end();
@@ -216,9 +237,7 @@ struct TalliedStrand {
 impl Program for TalliedStrand {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         let call = self.program.next(reply);
-        if let bytes @ 1.. = sent(&call) {
-            locked(&self.calls).entry(self.key).or_default().bytes += bytes;
-        }
+        locked(&self.calls).sends(self.key, &call);
         call
     }
 
@@ -242,4 +261,3 @@ impl Program for TalliedStrand {
         self.program.step_name(step)
     }
 }
-

@@ -10,6 +10,7 @@ mod canvas;
 mod curves;
 mod font;
 mod frame;
+mod groups;
 mod matrix;
 mod measured;
 mod png;
@@ -23,6 +24,7 @@ mod tests;
 mod validation;
 
 pub use canvas::Figure;
+pub use groups::group_figures;
 pub use measured::measured_figures;
 pub use validation::validation_figures;
 

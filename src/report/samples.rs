@@ -136,6 +136,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         what_if: Vec::new(),
         critical_path: None,
         functions: None,
+        sizes: None,
         timelines: Vec::new(),
         per_rank,
         pairs: None,

@@ -196,6 +196,34 @@ impl RealMpi {
         if is_killed(&first) { run() } else { first }
     }
 
+    /// The command that compiles its C programs.
+    pub fn compiler(&self) -> &'static str {
+        self.compiler
+    }
+
+    /// Its program of Fortran `source`, if there is a compiler for it.
+    pub fn compile_fortran(&self, source: &Path, program: &Path) -> Option<Result<(), String>> {
+        let compiler = self.compiler.replace("mpicc", if self.is_open_mpi { "mpif90" } else { "mpifort" });
+        let path = env::var_os("PATH")?;
+        env::split_paths(&path).find(|directory| directory.join(&compiler).is_file())?;
+        let ran = limited(Command::new(&compiler).args(["-O1", "-w", "-o"]).args([program, source]));
+        Some(match ran.code {
+            Some(0) => Ok(()),
+            _ => Err(told(&format!("{compiler} {}", source.display()), &ran)),
+        })
+    }
+
+    /// Runs `program`, as [`RealMpi::run`] does, with these variables set for its ranks.
+    pub fn run_with(&self, program: &Path, ranks: u32, arguments: &str, variables: &[(&str, &Path)]) -> Ran {
+        // The launcher itself is not to load what ranks load.
+        let settings = variables.iter().map(|(name, value)| format!("{name}={}", value.display()));
+        let words = arguments.split_whitespace().map(str::to_owned);
+        let own: Vec<String> = settings.chain([program.display().to_string()]).chain(words).collect();
+        let run = || limited(&self.launch(Path::new("env"), ranks, &own.join(" ")));
+        let first = run();
+        if is_killed(&first) { run() } else { first }
+    }
+
     fn launch(&self, program: &Path, ranks: u32, arguments: &str) -> Command {
         let mut command = Command::new(self.launcher);
         // There may be more ranks than cores: those that wait let others run.

@@ -71,7 +71,8 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
     for one in outcome.functions.iter().flatten() {
         functions.entry(&one.function).or_default().1 += one.total.time.as_seconds();
     }
-    let mut sorted: Vec<_> = functions.into_iter().filter(|(_, (measured, replayed))| measured + replayed > 0.0).collect();
+    let mut sorted: Vec<_> =
+        functions.into_iter().filter(|(_, (measured, replayed))| measured + replayed > 0.0).collect();
     sorted.sort_by(|a, b| b.1.0.total_cmp(&a.1.0).then(a.0.cmp(b.0)));
     for (name, (measured, replayed)) in sorted {
         line(name, measured, replayed);

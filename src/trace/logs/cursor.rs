@@ -82,4 +82,3 @@ impl Iterator for Cursor {
 pub(super) fn of_rank(rank: u32, error: &TraceError) -> TraceError {
     TraceError::damaged(format!("rank {rank}: {error}"))
 }
-

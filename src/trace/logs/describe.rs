@@ -38,7 +38,9 @@ impl Measured {
 impl Logs {
     /// The measured time of `rank` from the end of MPI_Init to MPI_Finalize, ns.
     pub fn measured(&self, rank: u32) -> u64 {
-        self.steps(rank).map(|step| step.gap + if step.call.function.name() == "MPI_Finalize" { 0 } else { step.duration }).sum()
+        self.steps(rank)
+            .map(|step| step.gap + if step.call.function.name() == "MPI_Finalize" { 0 } else { step.duration })
+            .sum()
     }
 
     /// The time of the program's own code in `rank`, ns.

@@ -151,7 +151,13 @@ impl LogProgram {
     }
 
     /// The schedule of a collective on `comm`.
-    fn runner(&mut self, comm: u32, call: CollectiveCall, element: u32, in_order: bool) -> Result<Runner<Elements>, String> {
+    fn runner(
+        &mut self,
+        comm: u32,
+        call: CollectiveCall,
+        element: u32,
+        in_order: bool,
+    ) -> Result<Runner<Elements>, String> {
         let known = self.comms.get_mut(&comm).expect("communicators were checked");
         let sequence = known.begun;
         known.begun = known.begun.wrapping_add(1);
@@ -188,13 +194,21 @@ impl LogProgram {
                     self.state = State::Collective(Box::new(runner));
                     Some(Call::Enter(call.function.name()))
                 }
-                Some(slot) => self.start(slot, Some(Call::Start(Box::new(Strand { runner, name: call.function.name() })))),
+                Some(slot) => {
+                    self.start(slot, Some(Call::Start(Box::new(Strand { runner, name: call.function.name() }))))
+                }
             },
         }
     }
 
     /// The messages by which members agree on a new communicator, and the communicator.
-    fn make_comm(&mut self, function: Function, parent: u32, telling: u8, made: Option<&super::NewComm>) -> Option<Call> {
+    fn make_comm(
+        &mut self,
+        function: Function,
+        parent: u32,
+        telling: u8,
+        made: Option<&super::NewComm>,
+    ) -> Option<Call> {
         if let Some(made) = made {
             let member = made.group.member(self.rank).expect("members were checked");
             let comm = Comm::new(self.resolved.comms[&made.number], member, made.group.clone());
@@ -207,8 +221,7 @@ impl LogProgram {
             _ => parent,
         };
         let comm = self.comms[&among].comm.clone();
-        let call =
-            CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(Bytes::new(size)), algorithm: None };
+        let call = CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(Bytes::new(size)), algorithm: None };
         match self.runner(among, call, 4, false) {
             Ok(runner) => {
                 self.state = State::Collective(Box::new(runner));

@@ -48,9 +48,12 @@ pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<(), Trace
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     match (word(8), word(12)) {
         (_, order) if order == ORDER.swap_bytes() => wrong(
-            "recorded on a machine of another byte order (big-endian): expected one of little-endian machines".to_owned(),
+            "recorded on a machine of another byte order (big-endian): expected one of little-endian machines"
+                .to_owned(),
         ),
-        (_, order) if order != ORDER => wrong(format!("damaged: expected the mark of the byte order; found {order:#x}")),
+        (_, order) if order != ORDER => {
+            wrong(format!("damaged: expected the mark of the byte order; found {order:#x}"))
+        }
         (VERSION, _) => Ok(()),
         (version, _) => wrong(format!(
             "version {version} of the format: expected version {VERSION}; record again with a library of this mcpsim"

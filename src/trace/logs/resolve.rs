@@ -138,7 +138,9 @@ impl Scan {
                         let is_member = made.group.member(log.info.rank).is_some();
                         let most = (0..made.group.size()).map(|member| made.group.world(member)).max();
                         if !is_member || most.is_none_or(|most| most >= ranks) {
-                            return wrong(format!("{name}: expected a communicator of ranks of the run, this one included"));
+                            return wrong(format!(
+                                "{name}: expected a communicator of ranks of the run, this one included"
+                            ));
                         }
                         sizes.insert(made.number, made.group.size());
                         scan.keys.insert(made.number, made.key);
