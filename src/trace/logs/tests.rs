@@ -76,7 +76,7 @@ fn logs_in_any_order_become_a_run() {
 fn what_is_no_whole_run_says_what_is_wrong() {
     let [zero, one] = pair();
     let named = |name: &str, bytes: Vec<u8>| (name.to_owned(), bytes);
-    assert_eq!(error(&[zero.clone()]), "the log of rank 1 is not there: expected those of all 2 ranks");
+    assert_eq!(error(std::slice::from_ref(&zero)), "the log of rank 1 is not there: expected those of all 2 ranks");
     assert_eq!(
         error(&[zero.clone(), named("copy", zero.1.clone()), one.clone()]),
         "copy and 0.log: both are of rank 0; expected each rank once"
