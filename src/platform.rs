@@ -17,7 +17,7 @@ pub use baseline::{Baseline, BaselineLink};
 pub use file::PlatformSource;
 pub use level::{Level, Site};
 pub use link::{Link, LoadColumn, LoadLaw, Row};
-pub use occupancy::{Copies, Occupancy, Rails};
+pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
 pub use partition::Partition;
 pub use placement::{Placement, PlacementError};
 pub use rates::{CoreRates, Work};
@@ -25,6 +25,9 @@ pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules};
 pub use shape::{Shape, ShapeError};
 
 use crate::units::SimSpan;
+
+/// Where there is next to no latency between nodes, rates are still not judged more often than this.
+const LEAST_SLOT: SimSpan = SimSpan::from_ns(10);
 
 /// A target machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +62,21 @@ impl Platform {
     /// The least time between a message's leaving a node and any effect of it at another: the least inter-node latency,
     /// handshakes included. Workers may be that far apart in virtual time.
     pub fn lookahead(&self) -> SimSpan {
-        self.link(Level::InterNode).least_latency()
+        let between = self.link(Level::InterNode);
+        let least = between.least_latency();
+        match between.law() {
+            LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => least,
+            // Of a transfer all workers hear before the slot in which it starts.
+            LoadLaw::Fair if self.slot() * 2 <= least => least - self.slot(),
+            LoadLaw::Fair => SimSpan::ZERO,
+        }
+    }
+
+    /// The time between two moments at which rates are judged anew, where the network shares fairly: as stated, or half the least
+    /// latency between nodes.
+    pub fn slot(&self) -> SimSpan {
+        let between = self.link(Level::InterNode);
+        let half = SimSpan::from_ps(between.least_latency().as_ps() / 2);
+        between.occupancy().slot.unwrap_or(half).max(LEAST_SLOT)
     }
 }

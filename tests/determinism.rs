@@ -7,9 +7,9 @@
 mod support;
 
 use mcpsim::engine::{Outcome, RunError};
-use mcpsim::platform::{Link, LoadColumn, LoadLaw, Platform, Row, Site};
+use mcpsim::platform::{Copies, Link, LoadColumn, LoadLaw, Occupancy, Platform, Rails, Row, Site};
 use mcpsim::rank::{Rank, SendMode};
-use mcpsim::units::{Bytes, SimSpan, SimTime};
+use mcpsim::units::{Bandwidth, Bytes, SimSpan, SimTime};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use support::{Do, Saw, link, machine, ns, row, run_placed};
@@ -116,7 +116,17 @@ impl LinkSpec {
         let border = Bytes::new(UNIT);
         let rows = vec![row(Bytes::ZERO, border, self.latency), row(border, Bytes::MAX, self.long_latency)];
         let threshold = self.threshold.map_or(Bytes::MAX, |units| Bytes::new(units * UNIT));
-        Link::new(self.law, threshold, span(self.handshake), rows)
+        let copies = [Copies::None, Copies::Receiver, Copies::Sender, Copies::Both][self.gap as usize];
+        let wider = |on: bool| on.then(|| Bandwidth::new(1_300_000_000).unwrap());
+        let link = Link::new(self.law, threshold, span(self.handshake), rows);
+        let occupancy = Occupancy {
+            copies,
+            duplex: wider(self.send_overhead == 1),
+            pair_duplex: wider(self.recv_overhead == 1),
+            rails: Rails { count: 1 + self.recv_overhead as u32 / 2, of_cmp: Vec::new() },
+            ..link.occupancy().clone()
+        };
+        link.occupying(occupancy)
     }
 }
 
@@ -331,6 +341,36 @@ proptest! {
 
     #[test]
     fn the_number_of_workers_changes_nothing(case in case()) {
+        let alone = simulate(&case, 1);
+        for workers in 2..=4 {
+            prop_assert_eq!(&simulate(&case, workers), &alone, "{} workers", workers);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// As above, on machines that share fairly at all levels or only between nodes.
+    #[test]
+    fn the_number_of_workers_changes_nothing_where_shares_are_fair(case in case(), all in any::<bool>()) {
+        let mut case = case;
+        case.links[2].law = LoadLaw::Fair;
+        if all {
+            case.links.iter_mut().for_each(|link| link.law = LoadLaw::Fair);
+        }
+        // Long enough to be felt.
+        for mail in case.phases.iter_mut().flat_map(|phase| &mut phase.mails) {
+            mail.units *= 1 + u64::from(mail.tag) * 7;
+        }
+        // What polling does to the way back is looked at above.
+        for manner in case.phases.iter_mut().flat_map(|phase| &mut phase.manners) {
+            manner.style = match manner.style {
+                Style::Polling => Style::PostFirst,
+                Style::Probing => Style::SendFirst,
+                style => style,
+            };
+        }
         let alone = simulate(&case, 1);
         for workers in 2..=4 {
             prop_assert_eq!(&simulate(&case, workers), &alone, "{} workers", workers);

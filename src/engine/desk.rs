@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::platform::{Level, LoadLaw, Platform, Row};
+use crate::platform::{Level, Partition, Platform, Row};
 use crate::profile::{MessageProfile, Pairs, TransferParts};
 use crate::rank::{Bell, Completion, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -11,6 +11,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 use super::clock::Cause;
 use super::error::RunError;
 use super::event::{Body, Event, EventKey, Parcel};
+use super::fair::{Fair, head_is_known, is_portless};
 use super::meter::Meter;
 use super::network::{Departure, Network, Seat};
 use super::paths::{PathSlot, Paths};
@@ -47,6 +48,8 @@ pub(super) struct Desk<'a> {
     /// Nothing of another worker can happen here before.
     pub window_end: SimTime,
     pub network: Network<'a>,
+    /// What fair shares need, where a level has them.
+    pub fair: Option<Box<Fair>>,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
     /// Messages delivered.
@@ -93,12 +96,13 @@ impl<'a> Desk<'a> {
         platform: &'a Platform,
         seats: &'a [Seat],
         me: u32,
-        nodes: std::ops::Range<u32>,
-        workers: u32,
+        partition: &Partition,
         options: &RunOptions,
     ) -> Self {
         let per_level = |level: Level| platform.link(level);
         let recording = options.recording(seats.len());
+        let (nodes, workers) = (partition.nodes(me), partition.workers());
+        let first_node: Vec<u32> = (0..workers).map(|worker| partition.nodes(worker).start).collect();
         Desk {
             me,
             seats,
@@ -111,7 +115,8 @@ impl<'a> Desk<'a> {
             outgoing_next: SimTime::NEVER,
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
             window_end: SimTime::ZERO,
-            network: Network::new(platform, nodes),
+            network: Network::new(platform, nodes.clone()),
+            fair: Fair::new(platform, nodes, me, &first_node),
             messages: MessageProfile::new(options.intervals.clone()),
             pairs: options.pairs.then(Pairs::default),
             delivered: 0,
@@ -124,8 +129,8 @@ impl<'a> Desk<'a> {
             completions: Vec::new(),
             spare: Vec::new(),
             least_latency: Level::ALL.map(|level| per_level(level).least_latency()),
-            portless: Level::ALL.map(|level| matches!(per_level(level).law(), LoadLaw::Ideal | LoadLaw::Fair)),
-            head_known: Level::ALL.map(|level| per_level(level).law().head_is_known()),
+            portless: Level::ALL.map(|level| is_portless(per_level(level), level)),
+            head_known: Level::ALL.map(|level| head_is_known(per_level(level), level)),
             to_serve: HashMap::new(),
             answers: Vec::new(),
             unfinished: 0,
@@ -161,13 +166,27 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// A message, or the request of a rendezvous, of `from` leaves at `left`: meets the port on its way out.
+    /// A message, or the request of a rendezvous, leaves at `left`: meets the port on its way out. Its event will be `key` but for
+    /// the time.
     #[inline]
-    pub fn set_out(&mut self, from: Rank, level: Level, row: &Row, parcel: &Parcel, left: SimTime) -> Departure {
+    pub fn set_out(
+        &mut self,
+        shared: &mut Shared,
+        key: EventKey,
+        (level, row): (Level, &Row),
+        parcel: &Parcel,
+        left: SimTime,
+    ) -> Departure {
         if parcel.rendezvous.is_some() {
             return Departure { head: left + self.network.link(level).handshake(), load: 1 };
         }
-        self.network.depart(self.seats[from as usize], level, row, parcel.size, left)
+        if self.fair.is_none() {
+            return self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
+        }
+        let turn = self.turn(shared, level);
+        let left = self.past_gap(key, level, row, turn, left);
+        let departure = self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
+        if self.is_fair(level) { Departure { load: turn, ..departure } } else { departure }
     }
 
     /// The holder of `path` goes on by a transfer between two ranks that left at `left` and ended at `end`.

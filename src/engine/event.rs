@@ -69,8 +69,8 @@ pub(super) enum Body {
         to: Rank,
         /// The message.
         parcel: Parcel,
-        /// When its head will get there, if load does not change that; otherwise it is found when the message leaves.
-        head: Option<SimTime>,
+        /// When its head gets there.
+        going: Going,
     },
     /// The head of a message (or the request of a rendezvous) gets to its receiver.
     Head {
@@ -112,6 +112,15 @@ pub(super) enum Body {
         /// The path to its start.
         path: PathSlot,
     },
+    /// The rank has posted the receive of a message that came before, and its core copies it.
+    Copy {
+        /// The receive.
+        recv: RequestId,
+        /// When the message's head came, and its end.
+        head: SimTime,
+        /// The end.
+        end: SimTime,
+    },
     /// A granted transfer has ended: its sender may go on.
     End {
         /// The sender's request.
@@ -119,6 +128,17 @@ pub(super) enum Body {
         /// The path to this time.
         path: PathSlot,
     },
+}
+
+/// When the head of a message that leaves will get to its receiver.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Going {
+    /// Then: load does not change it.
+    At(SimTime),
+    /// That is found when it leaves.
+    Asked,
+    /// As soon as the sender's core gets to copying it, which makes this request ready.
+    Copied(RequestId),
 }
 
 /// A message on its way.
@@ -145,7 +165,12 @@ impl Body {
             Body::Leave { parcel, .. } | Body::Head { parcel, .. } | Body::Serve { parcel, .. } => {
                 Some(&mut parcel.payload)
             }
-            Body::Wake { .. } | Body::Idle | Body::Grant { .. } | Body::Data { .. } | Body::End { .. } => None,
+            Body::Wake { .. }
+            | Body::Idle
+            | Body::Grant { .. }
+            | Body::Data { .. }
+            | Body::Copy { .. }
+            | Body::End { .. } => None,
         }
     }
 
@@ -156,7 +181,7 @@ impl Body {
                 Some(&mut parcel.path)
             }
             Body::Grant { path, .. } | Body::Data { path, .. } | Body::End { path, .. } => Some(path),
-            Body::Wake { .. } | Body::Idle => None,
+            Body::Wake { .. } | Body::Idle | Body::Copy { .. } => None,
         }
     }
 }

@@ -8,14 +8,15 @@ use crate::units::SimTime;
 use super::clock::{Cause, Spent};
 use super::desk::Desk;
 use super::error::RunError;
-use super::event::{Body, EventKey, Parcel};
+use super::event::{Body, EventKey, Going, Parcel};
+use super::fair::NO_FLOW;
 use super::idle::{decided, noticed};
 use super::paths::PathSlot;
 use super::requests::{NOBODY, Request, RequestKind, RequestState};
 use super::state::{Answer, Arrived, Control, MAIN, Shared, Wait, WaitKind};
 use super::waits::{found, wait_all};
 
-/// Starts a send of `message`, whose payload it takes. Its request is [`COMPLETE`] if it is eager.
+/// Starts a send of `message`, whose payload it takes. Its request is [`COMPLETE`] if it is eager and no core copies it.
 pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, message: &mut Message) -> RequestId {
     let &mut Message { to, context, tag, size, mode, .. } = message;
     let level = desk.level(shared.rank, to);
@@ -30,13 +31,15 @@ pub(super) fn start_send(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, me
     };
     let eager = eager || context == SERVICE;
     let rendezvous = (!eager).then(|| shared.requests.add(Request::send(to, tag, size, left)));
+    let copied = (eager && context != SERVICE && desk.sender_copies(level, size))
+        .then(|| shared.requests.add(Request::send(to, tag, size, left)));
     let path = desk.paths.share(shared.control(task).path);
     let parcel = Parcel { context, tag, size, rendezvous, payload: desk.payloads.put(message.payload.take()), path };
-    dispatch(shared, desk, to, (level, row), parcel, left);
-    rendezvous.unwrap_or(COMPLETE)
+    dispatch(shared, desk, to, (level, row), parcel, left, copied);
+    rendezvous.or(copied).unwrap_or(COMPLETE)
 }
 
-/// A message of the rank, or the request of a rendezvous, leaves at `left`.
+/// A message of the rank, or the request of a rendezvous, leaves at `left`; the core copies it first, if `copied` is to be ready then.
 #[inline(always)]
 pub(super) fn dispatch(
     shared: &mut Shared,
@@ -45,20 +48,24 @@ pub(super) fn dispatch(
     (level, row): (Level, &Row),
     parcel: Parcel,
     left: SimTime,
+    copied: Option<RequestId>,
 ) {
     // Where load does not change it, the time of the head is known now, while the rank is at hand.
     let latency = if parcel.rendezvous.is_none() { row.latency } else { desk.network.link(level).handshake() };
     let head = desk.head_known[level as usize].then(|| desk.in_order(shared, level, to, left, left + latency));
     let sequence = shared.next_sequence();
-    if desk.portless[level as usize] || desk.is_next(left) {
+    if desk.portless[level as usize] || (copied.is_none() && desk.is_next(left)) {
         // There is no port to meet in order of time, or this is its time.
-        let set_out = desk.set_out(shared.rank, level, row, &parcel, left);
+        let key = EventKey { time: left, to, from: shared.rank, sequence };
+        let set_out = desk.set_out(shared, key, (level, row), &parcel, left);
         let head = head.unwrap_or_else(|| desk.in_order(shared, level, to, left, set_out.head));
-        let key = EventKey { time: head, to, from: shared.rank, sequence };
+        let key = EventKey { time: head, ..key };
+        desk.announce(key, level, row, &parcel, set_out.load, left);
         desk.push_event(key, || Body::Head { parcel, left, load: set_out.load });
     } else {
         let key = EventKey { time: left, to: shared.rank, from: shared.rank, sequence };
-        desk.push_event(key, || Body::Leave { to, parcel, head });
+        let going = copied.map_or(head.map_or(Going::Asked, Going::At), Going::Copied);
+        desk.push_event(key, || Body::Leave { to, parcel, going });
     }
 }
 
@@ -96,11 +103,18 @@ fn recv_matched(
     kind: WaitKind,
     pattern: &Pattern,
     envelope: Envelope,
-    arrived: Arrived,
+    mut arrived: Arrived,
     posted: SimTime,
 ) -> Option<Answer> {
     let Envelope { source, tag, .. } = envelope;
-    if arrived.rendezvous.is_some() || arrived.size > pattern.capacity {
+    let copies = desk.fair.is_some() && desk.receiver_copies(desk.level(source, shared.rank), arrived.size);
+    if arrived.ticket != NO_FLOW
+        && let Some(end) = desk.ask(arrived.ticket, None)
+    {
+        (arrived.end, arrived.ticket) = (end, NO_FLOW);
+    }
+    let asks = arrived.rendezvous.is_some() || arrived.ticket != NO_FLOW;
+    if asks || copies || arrived.size > pattern.capacity {
         // An exchange has spent a send overhead since, which is no part of what is kept of a path.
         let path = desk.paths.share(shared.main.path);
         let id = shared.requests.add(Request::receive(pattern, posted, path));
@@ -148,11 +162,12 @@ pub(super) fn arrive(
     source: u32,
     parcel: Parcel,
     left: SimTime,
-    end: SimTime,
+    (end, ticket): (SimTime, u32),
 ) {
     let Parcel { context, tag, size, rendezvous, payload, path } = parcel;
     let head = desk.now.time;
-    let arrived = Arrived { size, left, head, end, rendezvous, path, payload: desk.payloads.take(payload) };
+    let payload = desk.payloads.take(payload);
+    let arrived = Arrived { size, left, head, end, rendezvous, path, ticket, payload };
     let header = arrived.header(source);
     let envelope = Envelope { context, source, tag };
     if let Some(id) = shared.matcher.posted_for(&envelope) {
@@ -183,7 +198,7 @@ pub(super) fn arrive(
 
 /// A receive and a message have found each other.
 fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32, tag: u32, arrived: Arrived) {
-    let Arrived { size, left, head, end, rendezvous, path, payload } = arrived;
+    let Arrived { size, left, head, end, rendezvous, path, ticket, payload } = arrived;
     let level = desk.level(source, shared.rank);
     let link = desk.network.link(level);
     let request = shared.requests.get_mut(id);
@@ -198,9 +213,18 @@ fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32,
     }
     let mine = std::mem::replace(&mut request.path, PathSlot::NONE);
     let Some(send) = rendezvous else {
-        (request.path, request.left) = (path, left);
-        desk.paths.release(mine);
-        set_ready(shared, desk, id, end.max(posted));
+        if posted > head && desk.fair.is_some() && desk.receiver_copies(level, size) {
+            // The receiver was there last: from there its core copies.
+            request.came_at(posted, mine);
+            desk.paths.release(path);
+        } else {
+            request.came_at(left, path);
+            desk.paths.release(mine);
+        }
+        let end = if ticket == NO_FLOW { Some(end) } else { desk.ask(ticket, Some(id)) };
+        if let Some(end) = end {
+            came(shared, desk, id, head, end.max(posted));
+        }
         return;
     };
     // The path to the grant is that of the side that was there last; of both, the receiver's.
@@ -213,6 +237,28 @@ fn matched(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, source: u32,
     }
     desk.paths.cross(&mut path, level, posted, TransferParts::of_control(link.handshake(), link.handshake()));
     desk.push(shared, head.max(posted) + link.handshake(), source, || Body::Grant { send, recv: id, path });
+}
+
+/// The bytes of a receive's message, whose head came at `head`, are there at `end`: it is ready once the core has copied them, if that
+/// is its part.
+pub(super) fn came(shared: &mut Shared, desk: &mut Desk<'_>, id: RequestId, head: SimTime, end: SimTime) {
+    let &Request { ready: posted, peer, size, .. } = shared.requests.get(id);
+    if desk.fair.is_none() {
+        return set_ready(shared, desk, id, end.max(posted));
+    }
+    let level = desk.level(peer, shared.rank);
+    if !desk.receiver_copies(level, size) {
+        return set_ready(shared, desk, id, end.max(posted));
+    }
+    if posted > desk.now.time {
+        // What the core copies until then is still to come.
+        let rank = shared.rank;
+        desk.push(shared, posted, rank, || Body::Copy { recv: id, head, end });
+        return;
+    }
+    let row = desk.network.link(level).row(size);
+    let (_, copied) = shared.copy(row, size, head.max(posted));
+    set_ready(shared, desk, id, end.max(copied));
 }
 
 /// The request is ready at `time`: wakes the task that waits for it, if that was the last thing it waited for.

@@ -72,5 +72,5 @@ fn send(shared: &mut Shared, desk: &mut Desk<'_>, message: Message, at: SimTime,
     let row = desk.network.link(level).row(size);
     let path = desk.paths.share(path);
     let parcel = Parcel { context, tag, size, rendezvous: None, payload: desk.payloads.put(payload), path };
-    dispatch(shared, desk, to, (level, row), parcel, at + row.send_overhead);
+    dispatch(shared, desk, to, (level, row), parcel, at + row.send_overhead, None);
 }

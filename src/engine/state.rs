@@ -37,6 +37,10 @@ pub(super) struct Shared {
     pub ahead: Vec<Ahead>,
     /// The latest head of all messages sent: one that comes no earlier overtakes nobody.
     pub furthest_head: SimTime,
+    /// Until when its core copies messages, where cores do.
+    pub copied: SimTime,
+    /// The adapter whose turn it is, where one is taken after the other.
+    pub turn_of_rails: u32,
     pub strands: Vec<Option<Box<Strand>>>,
     /// There is one from when the rank's own program idles first.
     pub idle: Option<Box<Idle>>,
@@ -147,12 +151,14 @@ pub(super) struct Arrived {
     pub left: SimTime,
     /// When its head came.
     pub head: SimTime,
-    /// When its end came or comes; not yet meaningful for a rendezvous.
+    /// When its end came or comes; not yet meaningful for a rendezvous, nor with a ticket.
     pub end: SimTime,
     /// The sender's request, if this is the request of a rendezvous.
     pub rendezvous: Option<RequestId>,
     /// The path to its leaving.
     pub path: PathSlot,
+    /// The ticket by which its end is asked for, or `NO_FLOW`.
+    pub ticket: u32,
     pub payload: Payload,
 }
 
@@ -192,6 +198,8 @@ impl Shared {
             matcher: Matcher::default(),
             ahead: Vec::new(),
             furthest_head: SimTime::ZERO,
+            copied: SimTime::ZERO,
+            turn_of_rails: 0,
             strands: Vec::new(),
             idle: None,
             trail: Trail::new(recording),

@@ -13,6 +13,7 @@ use crate::units::SimTime;
 use crate::rank::Payload;
 
 use super::event::Event;
+use super::flows::News;
 use super::paths::{Path, Paths};
 use super::payloads::{PayloadSlot, Payloads};
 use super::trail::Point;
@@ -27,6 +28,8 @@ pub(super) struct Batch {
     paths: Vec<Path>,
     /// Whose clocks these were last, where that is recorded.
     origins: Vec<Point>,
+    /// What there is to hear of flows.
+    pub news: Vec<News>,
 }
 
 impl Batch {
@@ -67,9 +70,9 @@ impl Batch {
         })
     }
 
-    /// Whether there are no events.
+    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+        self.events.is_empty() && self.news.is_empty()
     }
 
     /// Moves all of `other` to the end of this batch.
@@ -78,6 +81,7 @@ impl Batch {
         self.payloads.append(&mut other.payloads);
         self.paths.append(&mut other.paths);
         self.origins.append(&mut other.origins);
+        self.news.append(&mut other.news);
     }
 }
 
@@ -90,6 +94,8 @@ pub(super) struct Bid {
     pub sent: SimTime,
     /// Events and calls it has handled since the last exchange.
     pub handled: u64,
+    /// The next slot at which flows are to be judged.
+    pub slot: SimTime,
     /// It has failed, and events from this time on have no meaning; NEVER if it has not.
     pub until: SimTime,
     /// It has been interrupted: the run shall end at once.
@@ -103,6 +109,8 @@ pub(super) struct Agreement {
     pub others: SimTime,
     /// What all have handled since the last exchange.
     pub handled: u64,
+    /// The next slot at which any worker has flows to judge.
+    pub slot: SimTime,
     /// Where the run ends for the first failure; NEVER if there is none.
     pub until: SimTime,
     /// The run ends here.
@@ -133,7 +141,8 @@ impl Transport<'_> {
     ) -> Agreement {
         match self {
             Transport::Solo => {
-                Agreement { others: SimTime::NEVER, handled: bid.handled, until: bid.until, stop: bid.stop }
+                let Bid { handled, slot, until, stop, .. } = bid;
+                Agreement { others: SimTime::NEVER, handled, slot, until, stop }
             }
             Transport::Threads(threads) => threads.exchange(bid, outgoing, incoming, meanwhile),
             #[cfg(feature = "mpi")]

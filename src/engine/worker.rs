@@ -2,19 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::platform::Level;
 use crate::profile::TransferParts;
-use crate::rank::{COMPLETE, Program, Rank, SERVICE};
-use crate::units::SimTime;
+use crate::rank::{COMPLETE, Program, Rank, RequestId, SERVICE};
+use crate::units::{Bytes, SimTime};
 
 use super::calls::{resume, run};
 use super::desk::Desk;
 use super::error::{RunError, Waiting};
-use super::event::{Body, Event, EventKey};
+use super::event::{Body, Event, EventKey, Going, Parcel};
+use super::fair::{Landing, NO_FLOW, Service, Taker};
+use super::flows::SUPERSTEPS;
 use super::horizon::Horizon;
 use super::idle::end_idle;
-use super::messages::{arrive, set_ready};
+use super::messages::{arrive, came, set_ready};
 use super::network::Flight;
-use super::paths::Path;
+use super::paths::{Path, PathSlot};
 use super::requests::{Request, RequestKind, RequestState};
 use super::service::{serve, serve_at_end};
 use super::simulation::Progress;
@@ -83,6 +86,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 queued: if failed { SimTime::NEVER } else { desk.queue.first_time() },
                 sent: std::mem::replace(&mut desk.outgoing_next, SimTime::NEVER),
                 handled: desk.handled - self.handled_before,
+                slot: desk.next_slot(),
                 until: desk.until(),
                 stop: interrupted,
             };
@@ -115,13 +119,22 @@ impl<'a, P: Program> Worker<'a, P> {
                 assert!(event.key.time >= desk.window_end, "an event came for a window that has passed");
                 desk.queue.push(event.key, || event.body);
             }
+            desk.hear(&mut incoming);
             if let Some(meter) = &mut desk.meter {
                 meter.waited(transport.waited());
                 meter.exchange();
             }
             // What would come after a failure here has no meaning.
             let own = if failed { SimTime::NEVER } else { desk.queue.first_time() };
-            if own.min(agreement.others) >= agreement.until {
+            let next = own.min(agreement.others);
+            if agreement.slot <= next && agreement.slot < agreement.until {
+                if self.judge(transport, &mut incoming, agreement.slot) {
+                    return End::Stopped;
+                }
+                interrupted |= self.look_if_due(progress);
+                continue;
+            }
+            if next >= agreement.until {
                 if agreement.until < SimTime::NEVER {
                     return End::Stopped;
                 }
@@ -133,7 +146,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 return End::TooSmall;
             }
             if !failed {
-                desk.window_end = horizon.end(own, agreement.others).min(agreement.until);
+                desk.window_end = horizon.end(own, agreement.others).min(agreement.until).min(agreement.slot);
                 interrupted = self.window(progress);
             }
         }
@@ -208,18 +221,28 @@ impl<'a, P: Program> Worker<'a, P> {
         desk.now = event.key;
         desk.handled += 1;
         let seat = desk.seats[event.key.to as usize];
-        if let Body::Leave { to, parcel, head } = event.body {
+        if let Body::Leave { to, parcel, going } = event.body {
             let EventKey { time: left, from, sequence, .. } = event.key;
             let level = desk.level(from, to);
             let row = desk.network.link(level).row(parcel.size);
-            let set_out = desk.set_out(from, level, row, &parcel, left);
-            let head = head.unwrap_or_else(|| {
-                let shared = &mut self.ranks[seat.local as usize].shared;
-                desk.in_order(shared, level, to, left, set_out.head)
-            });
+            let RankState { program, shared } = &mut self.ranks[seat.local as usize];
+            let start = match going {
+                Going::At(_) | Going::Asked => left,
+                Going::Copied(request) => copied(shared, desk, request, &parcel, left),
+            };
+            let key = EventKey { time: start, to, from, sequence };
+            let set_out = desk.set_out(shared, key, (level, row), &parcel, start);
+            let head = match going {
+                Going::At(head) => head,
+                Going::Asked | Going::Copied(_) => desk.in_order(shared, level, to, left, set_out.head),
+            };
             // The number of the leaving serves the head too: of the two only one exists at a time.
-            let key = EventKey { time: head, to, from, sequence };
+            let key = EventKey { time: head, ..key };
+            desk.announce(key, level, row, &parcel, set_out.load, left);
             desk.push_event(key, || Body::Head { parcel, left, load: set_out.load });
+            if let Going::Copied(_) = going {
+                go_on(program, shared, desk);
+            }
             return;
         }
         let RankState { program, shared } = &mut self.ranks[seat.local as usize];
@@ -239,6 +262,16 @@ impl<'a, P: Program> Worker<'a, P> {
                 let from = event.key.from;
                 let end = if parcel.rendezvous.is_some() {
                     event.key.time
+                } else if desk.fair.is_some() && desk.is_fair(desk.level(from, shared.rank)) {
+                    match land(desk, event.key, parcel, Flight { left, load }) {
+                        Some(Landing::Ends(end)) => end,
+                        Some(Landing::Open(ticket)) => {
+                            arrive(shared, desk, from, parcel, left, (SimTime::NEVER, ticket));
+                            go_on(program, shared, desk);
+                            return;
+                        }
+                        None => return,
+                    }
                 } else {
                     let level = desk.level(from, shared.rank);
                     let row = desk.network.link(level).row(parcel.size);
@@ -248,7 +281,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 };
                 match parcel.context {
                     SERVICE => serve_at_end(program, shared, desk, event.key, parcel, left, end),
-                    _ => arrive(shared, desk, from, parcel, left, end),
+                    _ => arrive(shared, desk, from, parcel, left, (end, NO_FLOW)),
                 }
             }
             Body::Serve { parcel, left } => serve(program, shared, desk, event.key.from, parcel, left),
@@ -257,28 +290,39 @@ impl<'a, P: Program> Worker<'a, P> {
                 let left = event.key.time;
                 let level = desk.level(shared.rank, to);
                 let row = desk.network.link(level).row(size);
-                let departure = desk.network.depart(seat, level, row, size, left);
-                let body = Body::Data { send, recv, size, left, load: departure.load, path };
-                desk.push(shared, departure.head, to, || body);
+                let key = EventKey { time: left, to, from: shared.rank, sequence: shared.next_sequence() };
+                let start = match desk.sender_copies(level, size) {
+                    true => shared.copy(row, size, left).0,
+                    false => left,
+                };
+                let turn = desk.turn(shared, level);
+                let start = desk.past_gap(key, level, row, turn, start);
+                let departure = desk.network.depart(seat, level, row, size, start);
+                let key = EventKey { time: departure.head, ..key };
+                if desk.fair.is_some() && level == Level::InterNode {
+                    desk.announce_transfer(key, row, size, turn, left);
+                }
+                let load = if desk.is_fair(level) { turn } else { departure.load };
+                let body = Body::Data { send, recv, size, left, load, path };
+                desk.push_event(key, || body);
             }
-            Body::Data { send, recv, size, left, load, mut path } => {
+            Body::Data { send, recv, size, left, load, path } => {
                 let from = event.key.from;
                 let level = desk.level(from, shared.rank);
-                let link = desk.network.link(level);
-                let end = desk.network.arrive(seat, level, link.row(size), size, Flight { left, load }, event.key.time);
-                desk.record(level, from, shared.rank, size, end.since(left));
-                // The sender hears of the end no sooner than a control message after the head: this is what lets its
-                // worker go ahead meanwhile.
-                let heard = end.max(event.key.time + link.handshake());
-                desk.cross(&mut path, (from, shared.rank), size, left, end);
-                shared.requests.get_mut(recv).came_at(end, desk.paths.share(path));
-                if heard > end {
-                    let news = TransferParts::of_control(heard.since(end), link.handshake());
-                    desk.paths.cross(&mut path, level, left, news);
-                }
-                desk.push(shared, heard, from, || Body::End { send, path });
-                set_ready(shared, desk, recv, end);
+                let row = desk.network.link(level).row(size);
+                let end = if !desk.is_fair(level) {
+                    desk.network.arrive(seat, level, row, size, Flight { left, load }, event.key.time)
+                } else if level != Level::InterNode {
+                    event.key.time + row.bandwidth.span(size, 1)
+                } else {
+                    match desk.land(event.key, row, size, Flight { left, load }, Taker::Granted { send, recv, path }) {
+                        Landing::Ends(end) => end,
+                        Landing::Open(_) => return,
+                    }
+                };
+                end_transfer(shared, desk, event.key, (send, recv, path), size, left, end);
             }
+            Body::Copy { recv, head, end } => came(shared, desk, recv, head, end),
             Body::End { send, path } => {
                 shared.requests.get_mut(send).came_at(event.key.time, path);
                 set_ready(shared, desk, send, event.key.time);
@@ -289,6 +333,93 @@ impl<'a, P: Program> Worker<'a, P> {
         desk.alone = false;
     }
 
+    /// All workers have come to the slot at `time`: judges flows together with the others, and goes on with the messages that end
+    /// before the next. True if the run is to stop.
+    fn judge(&mut self, transport: &mut Transport<'_>, incoming: &mut Batch, time: SimTime) -> bool {
+        let never = SimTime::NEVER;
+        let desk = &mut self.desk;
+        desk.window_end = time;
+        for step in 0.. {
+            let moves = desk.flows().is_some_and(|flows| {
+                if step == 0 {
+                    flows.open(time);
+                }
+                flows.judge(time)
+            });
+            desk.tell();
+            let slot = if moves { time } else { never };
+            let bid = Bid { queued: never, sent: never, handled: 0, slot, until: never, stop: false };
+            let agreement = transport.exchange(bid, &mut desk.outgoing, incoming, &mut || false);
+            if agreement.stop {
+                return true;
+            }
+            desk.hear(incoming);
+            let unsettled = agreement.slot == time;
+            if let Some(flows) = desk.flows() {
+                flows.take_levels(time);
+                if unsettled && step == SUPERSTEPS {
+                    flows.give_up();
+                }
+            }
+            if !unsettled || step == SUPERSTEPS {
+                break;
+            }
+        }
+        self.end_flows(time);
+        false
+    }
+
+    /// Goes on with the messages that end between the slot at `time` and the next, in order of their ends.
+    fn end_flows(&mut self, time: SimTime) {
+        let Some(fair) = self.desk.fair.as_deref_mut() else { return };
+        let mut ended = std::mem::take(&mut fair.ended);
+        if let Some(flows) = &mut fair.flows {
+            flows.settle(time, &mut ended);
+        }
+        ended.sort_unstable_by_key(|&(end, ticket)| (end, fair.transfer(ticket).key));
+        self.desk.tell();
+        for (end, ticket) in ended.drain(..) {
+            if self.desk.failure.is_none() {
+                self.end_flow(time, ticket, end);
+            }
+        }
+        if let Some(fair) = self.desk.fair.as_deref_mut() {
+            fair.ended = ended;
+        }
+    }
+
+    /// The flow with this ticket will have ended at `end`, which is before the slot that follows `now`.
+    fn end_flow(&mut self, now: SimTime, ticket: u32, end: SimTime) {
+        let desk = &mut self.desk;
+        let fair = desk.fair.as_deref_mut().expect("there are flows");
+        let end = fair.end(ticket, end);
+        let transfer = *fair.transfer(ticket);
+        let (key, left, size) = (transfer.key, transfer.left, transfer.size);
+        desk.now = EventKey { time: now, ..key };
+        desk.handled += 1;
+        let seat = desk.seats[key.to as usize];
+        let RankState { program, shared } = &mut self.ranks[seat.local as usize];
+        match transfer.taker {
+            Taker::Nobody => fair.transfer(ticket).taker = Taker::Ended(end),
+            Taker::Ended(_) => unreachable!("a flow ends once"),
+            Taker::Receive(_) | Taker::Granted { .. } | Taker::Serve => fair.forget(ticket),
+        }
+        match transfer.taker {
+            Taker::Granted { send, recv, path } => {
+                end_transfer(shared, desk, key, (send, recv, path), size, left, end);
+            }
+            taker => {
+                desk.record(Level::InterNode, key.from, key.to, size, end.since(left));
+                match taker {
+                    Taker::Receive(recv) => came(shared, desk, recv, key.time, end),
+                    Taker::Serve => serve_in_order(program, shared, desk, (key.to, key.from), ticket, end),
+                    Taker::Nobody | Taker::Ended(_) | Taker::Granted { .. } => {}
+                }
+            }
+        }
+        go_on(program, shared, desk);
+    }
+
     /// The ranks that have not ended, and for whom they wait.
     pub fn waiting(&self) -> Vec<Waiting> {
         let unfinished = self.ranks.iter().filter(|state| !matches!(state.shared.main.wait, Wait::Finished));
@@ -296,6 +427,97 @@ impl<'a, P: Program> Worker<'a, P> {
             unfinished.map(|state| waiting(&state.shared, state.program.call_name(), state.program.position()));
         described.collect()
     }
+}
+
+/// The head of an eager message that left as `flight` says has come by the event `key`, on a level that shares fairly: what is known of its
+/// end; nothing, if it is to be served after others.
+fn land(desk: &mut Desk<'_>, key: EventKey, parcel: Parcel, flight: Flight) -> Option<Landing> {
+    let left = flight.left;
+    let level = desk.level(key.from, key.to);
+    let row = desk.network.link(level).row(parcel.size);
+    let serves = parcel.context == SERVICE;
+    let landing = match level {
+        Level::InterNode => desk.land(key, row, parcel.size, flight, if serves { Taker::Serve } else { Taker::Nobody }),
+        Level::IntraCmp | Level::InterCmp => Landing::Ends(key.time + row.bandwidth.span(parcel.size, 1)),
+    };
+    if let Landing::Ends(end) = landing {
+        desk.record(level, key.from, key.to, parcel.size, end.since(left));
+    }
+    if serves && level == Level::InterNode {
+        let fair = desk.fair.as_deref_mut().expect("the level shares fairly");
+        let queue = fair.services.entry((key.to, key.from)).or_default();
+        if !queue.is_empty() || matches!(landing, Landing::Open(_)) {
+            queue.push_back(Service { key, parcel, left, end: landing });
+            return None;
+        }
+    }
+    Some(landing)
+}
+
+/// A message that is to be served has an end: serves it and those behind it that have one, in the order of their heads.
+fn serve_in_order<P: Program>(
+    program: &mut P,
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    pair: (Rank, Rank),
+    ticket: u32,
+    end: SimTime,
+) {
+    let fair = desk.fair.as_deref_mut().expect("there are flows");
+    let queue = fair.services.get_mut(&pair).expect("it was kept");
+    let ended = queue.iter_mut().find(|service| service.end == Landing::Open(ticket)).expect("it was kept");
+    ended.end = Landing::Ends(end);
+    let mut ready = Vec::new();
+    while let Some(&Service { key, parcel, left, end: Landing::Ends(end) }) = queue.front() {
+        ready.push((key, parcel, left, end));
+        queue.pop_front();
+    }
+    let now = desk.now.time;
+    for (key, parcel, left, end) in ready {
+        serve_at_end(program, shared, desk, EventKey { time: now, ..key }, parcel, left, end.max(now));
+    }
+}
+
+/// The core of the sender copies a message that is to leave at `left`: gives when it starts; the send is ready when it ends.
+fn copied(shared: &mut Shared, desk: &mut Desk<'_>, send: RequestId, parcel: &Parcel, left: SimTime) -> SimTime {
+    let level = desk.level(shared.rank, shared.requests.get(send).peer);
+    let row = desk.network.link(level).row(parcel.size);
+    let (start, end) = shared.copy(row, parcel.size, left);
+    let path = desk.paths.share(parcel.path);
+    shared.requests.get_mut(send).came_at(left, path);
+    set_ready(shared, desk, send, end);
+    start
+}
+
+/// A granted transfer whose head came by the event `head` ends at `end`.
+fn end_transfer(
+    shared: &mut Shared,
+    desk: &mut Desk<'_>,
+    head: EventKey,
+    (send, recv, mut path): (RequestId, RequestId, PathSlot),
+    size: Bytes,
+    left: SimTime,
+    end: SimTime,
+) {
+    let from = head.from;
+    let level = desk.level(from, shared.rank);
+    let link = desk.network.link(level);
+    let end = match desk.receiver_copies(level, size) {
+        true => end.max(shared.copy(link.row(size), size, head.time).1),
+        false => end,
+    };
+    desk.record(level, from, shared.rank, size, end.since(left));
+    // The sender hears of the end no sooner than a control message after the head: this is what lets its
+    // worker go ahead meanwhile.
+    let heard = end.max(head.time + link.handshake());
+    desk.cross(&mut path, (from, shared.rank), size, left, end);
+    shared.requests.get_mut(recv).came_at(end, desk.paths.share(path));
+    if heard > end {
+        let news = TransferParts::of_control(heard.since(end), link.handshake());
+        desk.paths.cross(&mut path, level, left, news);
+    }
+    desk.push(shared, heard, from, || Body::End { send, path });
+    set_ready(shared, desk, recv, end);
 }
 
 /// Runs the tasks whose waits are over.

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::units::Bandwidth;
+use crate::units::{Bandwidth, SimSpan};
 
 /// Whose cores copy the bytes of a message: within a node of every message, between nodes of eager ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -60,4 +60,31 @@ pub struct Occupancy {
     pub pair_duplex: Option<Bandwidth>,
     /// The adapters.
     pub rails: Rails,
+    /// The time between two moments at which rates are judged anew; none: half the least latency between nodes.
+    pub slot: Option<SimSpan>,
+    /// How much a rate moves before others are judged by it.
+    pub tolerance: Tolerance,
+}
+
+/// A part of a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tolerance(u32);
+
+impl Tolerance {
+    /// The part `of_one`, from a thousandth to a tenth.
+    pub fn new(of_one: f64) -> Option<Self> {
+        let per_mille = of_one * 1000.0;
+        (1.0..=100.0).contains(&per_mille).then_some(Tolerance(per_mille.round() as u32))
+    }
+
+    /// In thousandths.
+    pub fn per_mille(self) -> u32 {
+        self.0
+    }
+}
+
+impl Default for Tolerance {
+    fn default() -> Self {
+        Tolerance(20)
+    }
 }

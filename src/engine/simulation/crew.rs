@@ -55,7 +55,7 @@ impl Crew {
         let Simulation { platform, options, .. } = simulation;
         let workers = self.partition.workers();
         let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(platform.lookahead()) };
-        let desk = Desk::new(platform, &self.seats, me, self.partition.nodes(me), workers, options);
+        let desk = Desk::new(platform, &self.seats, me, &self.partition, options);
         let mut worker = Worker::new(desk, &self.owned[me as usize], make, options.max_events);
         let end = worker.work(&mut transport, horizon, trial, progress);
         Findings::of(worker, end, progress.cancelled())

@@ -28,6 +28,7 @@ struct Side {
     queued: Vec<AtomicU64>,
     sent: Vec<AtomicU64>,
     handled: Vec<AtomicU64>,
+    slot: Vec<AtomicU64>,
     until: Vec<AtomicU64>,
     stop: Vec<AtomicBool>,
     /// The batch from worker `a` to worker `b` at `a * workers + b`; its lock is never contended.
@@ -43,6 +44,7 @@ impl Hub {
             queued: words(),
             sent: words(),
             handled: words(),
+            slot: words(),
             until: words(),
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
@@ -86,13 +88,15 @@ impl ThreadsTransport<'_> {
         side.queued[self.me].store(bid.queued.as_ps(), Ordering::Relaxed);
         side.sent[self.me].store(bid.sent.as_ps(), Ordering::Relaxed);
         side.handled[self.me].store(bid.handled, Ordering::Relaxed);
+        side.slot[self.me].store(bid.slot.as_ps(), Ordering::Relaxed);
         side.until[self.me].store(bid.until.as_ps(), Ordering::Relaxed);
         side.stop[self.me].store(bid.stop, Ordering::Relaxed);
         self.waited = 0;
         let whole = timed(hub.clock, &mut self.waited, || hub.gate.wait(self.round, meanwhile));
         self.round += 1;
         if !whole {
-            return Agreement { others: SimTime::NEVER, handled: 0, until: SimTime::NEVER, stop: true };
+            let never = SimTime::NEVER;
+            return Agreement { others: never, handled: 0, slot: never, until: never, stop: true };
         }
         for other in 0..hub.workers {
             let mut batch = side.batches[other * hub.workers + self.me].lock().expect("no worker panics here");
@@ -105,6 +109,7 @@ impl ThreadsTransport<'_> {
         Agreement {
             others: SimTime::from_ps(least),
             handled: side.handled.iter().map(read).sum(),
+            slot: SimTime::from_ps(side.slot.iter().map(read).min().expect("there are several workers")),
             until: SimTime::from_ps(side.until.iter().map(read).min().expect("there are several workers")),
             stop: side.stop.iter().any(|stop| stop.load(Ordering::Relaxed)),
         }
@@ -122,7 +127,7 @@ impl Drop for ThreadsTransport<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::{Body, Event, EventKey, Parcel};
+    use crate::engine::event::{Body, Event, EventKey, Going, Parcel};
     use crate::engine::paths::{Path, PathSlot, Paths};
     use crate::engine::payloads::{PayloadSlot, Payloads};
     use crate::units::{Bytes, SimSpan};
@@ -130,7 +135,7 @@ mod tests {
     fn event(to: u32, from: u32, time: u64, payload: PayloadSlot, path: PathSlot) -> Event {
         let key = EventKey { time: SimTime::from_ps(time), to, from, sequence: 0 };
         let parcel = Parcel { context: 0, tag: 0, size: Bytes::ZERO, rendezvous: None, payload, path };
-        Event { key, body: Body::Leave { to, parcel, head: None } }
+        Event { key, body: Body::Leave { to, parcel, going: Going::Asked } }
     }
 
     /// A batch of one event without and one with data, whose paths have computed as many picoseconds as the receiver's number.
@@ -159,12 +164,14 @@ mod tests {
                         let (queued, sent) = (at(10 + round + u64::from(me)), at(12 + round));
                         let until = at(2000 - u64::from(me));
                         let stop = round == 999 && me == 1;
-                        let bid = Bid { queued, sent, handled: 1 + u64::from(me), until, stop };
+                        let slot = at(50 + u64::from(me));
+                        let bid = Bid { queued, sent, handled: 1 + u64::from(me), slot, until, stop };
                         let agreement = transport.exchange(bid, &mut outgoing, &mut incoming, &mut || false);
                         // The least queued at another worker: 10, or 11 for worker 0.
                         let others = at(10 + round + u64::from(me == 0));
                         let until = at(1998);
-                        assert_eq!(agreement, Agreement { others, handled: 6, until, stop: round == 999 });
+                        let slot = at(50);
+                        assert_eq!(agreement, Agreement { others, handled: 6, slot, until, stop: round == 999 });
                         let (mut payloads, mut paths) = (Payloads::default(), Paths::default());
                         let mut events: Vec<Event> = incoming.drain(&mut payloads, &mut paths).collect();
                         let slots = events.iter_mut().map(|event| *event.body.path_mut().unwrap());
@@ -193,7 +200,7 @@ mod tests {
                 std::panic::resume_unwind(Box::new("as if by a bug"));
             });
             let never = SimTime::NEVER;
-            let bid = Bid { queued: SimTime::ZERO, sent: never, handled: 0, until: never, stop: false };
+            let bid = Bid { queued: SimTime::ZERO, sent: never, handled: 0, slot: never, until: never, stop: false };
             let agreement = hub.transport(0).exchange(
                 bid,
                 &mut [Batch::default(), Batch::default()],

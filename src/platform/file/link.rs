@@ -35,6 +35,8 @@ pub(super) struct LinkFile {
     duplex: Option<Bandwidth>,
     pair_duplex: Option<Bandwidth>,
     rails: Option<RailsFile>,
+    slot: Option<SimSpan>,
+    tolerance: Option<f64>,
     latency_factor: Option<Factor>,
     bandwidth_factor: Option<Factor>,
     interval: Option<Vec<IntervalFile>>,
@@ -77,10 +79,18 @@ impl LinkFile {
             duplex: self.duplex,
             pair_duplex: self.pair_duplex,
             rails: self.rails.as_ref(),
+            slot: self.slot,
+            tolerance: self.tolerance,
             bandwidth_factor: self.bandwidth_factor,
         };
         let occupancy = stated.occupancy(document, level, law, &rows, cmps)?;
-        Ok(Link::new(law, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows).occupying(occupancy))
+        let link = Link::new(law, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows).occupying(occupancy);
+        let most = SimSpan::from_ps(link.least_latency().as_ps() / 2);
+        if let Some(slot) = self.slot.filter(|slot| *slot > most) {
+            let expected = format!("at most {most}, half the least latency between nodes,");
+            return Err(document.expected(&format!("{}.slot", level.name()), expected, slot));
+        }
+        Ok(link)
     }
 }
 

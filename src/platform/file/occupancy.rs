@@ -3,9 +3,9 @@
 use serde::Deserialize;
 
 use crate::config::{ConfigError, Document};
-use crate::units::Bandwidth;
+use crate::units::{Bandwidth, SimSpan};
 
-use super::super::{Copies, Level, LoadLaw, Occupancy, Rails, Row};
+use super::super::{Copies, Level, LoadLaw, Occupancy, Rails, Row, Tolerance};
 use super::values::Factor;
 
 /// More adapters than any node has.
@@ -26,6 +26,8 @@ pub(super) struct Stated<'a> {
     pub duplex: Option<Bandwidth>,
     pub pair_duplex: Option<Bandwidth>,
     pub rails: Option<&'a RailsFile>,
+    pub slot: Option<SimSpan>,
+    pub tolerance: Option<f64>,
     pub bandwidth_factor: Option<Factor>,
 }
 
@@ -55,6 +57,8 @@ impl Stated<'_> {
             duplex: wider(self.duplex),
             pair_duplex: wider(self.pair_duplex),
             rails: self.rails(document, level, cmps)?,
+            slot: self.slot,
+            tolerance: self.tolerance(document, level)?,
         };
         if law == LoadLaw::Fair {
             check_rates(document, level.name(), &occupancy, fastest)?;
@@ -64,14 +68,16 @@ impl Stated<'_> {
 
     /// Which keys a level can have.
     fn check_place(&self, document: &Document, level: Level) -> Result<(), ConfigError> {
-        let adapters = [
+        let between_nodes = [
             ("duplex", self.duplex.map(|stated| stated.to_string())),
             ("pair_duplex", self.pair_duplex.map(|stated| stated.to_string())),
             ("rails", self.rails.map(|stated| stated.count.to_string())),
+            ("slot", self.slot.map(|stated| stated.to_string())),
+            ("tolerance", self.tolerance.map(|stated| stated.to_string())),
         ];
-        for (key, found) in adapters {
+        for (key, found) in between_nodes {
             if let Some(found) = found.filter(|_| level != Level::InterNode) {
-                let expected = format!("no \"{key}\", which only the adapters of inter_node have,");
+                let expected = format!("no \"{key}\", which only inter_node has,");
                 return Err(document.expected(&format!("{}.{key}", level.name()), expected, found));
             }
         }
@@ -80,6 +86,13 @@ impl Stated<'_> {
             return Err(document.expected("intra_cmp.capacity", expected, found));
         }
         Ok(())
+    }
+
+    fn tolerance(&self, document: &Document, level: Level) -> Result<Tolerance, ConfigError> {
+        let Some(stated) = self.tolerance else { return Ok(Tolerance::default()) };
+        Tolerance::new(stated).ok_or_else(|| {
+            document.expected(&format!("{}.tolerance", level.name()), "a part from 0.001 to 0.1", stated)
+        })
     }
 
     fn rails(&self, document: &Document, level: Level, cmps: u32) -> Result<Rails, ConfigError> {

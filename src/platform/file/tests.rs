@@ -484,7 +484,7 @@ proptest! {
 
 mod occupancy {
     use super::*;
-    use crate::platform::{Copies, Occupancy, Rails};
+    use crate::platform::{Copies, Occupancy, Rails, Tolerance};
     use crate::units::Bandwidth;
 
     fn rate(gigabytes: f64) -> Option<Bandwidth> {
@@ -505,7 +505,7 @@ mod occupancy {
     #[test]
     fn what_is_stated_holds_and_bandwidth_factor_scales_it() {
         let text = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\ncopies = \"both\"\ncapacity = \"2 GB/s\"\n\
-                    duplex = \"3 GB/s\"\npair_duplex = \"2 GB/s\"\nrails = { count = 2, cmp = [0, 1] }\n\
+                    duplex = \"3 GB/s\"\npair_duplex = \"2 GB/s\"\nrails = { count = 2, cmp = [0, 1] }\nslot = \"100 ns\"\ntolerance = 0.01\n\
                     copy_bandwidth = \"4 GB/s\"\nbandwidth_factor = 0.5\n";
         let platform = network(text).unwrap();
         let link = platform.link(Level::InterNode);
@@ -515,6 +515,8 @@ mod occupancy {
             duplex: rate(1.5),
             pair_duplex: rate(1.0),
             rails: Rails { count: 2, of_cmp: vec![0, 1] },
+            slot: Some(SimSpan::from_ns(100)),
+            tolerance: Tolerance::new(0.01).unwrap(),
         };
         assert_eq!(*link.occupancy(), expected);
         assert_eq!(link.rows()[0].copy_bandwidth, rate(2.0));
@@ -546,6 +548,12 @@ mod occupancy {
                 "expected an adapter for each of the node's 2 CMPs in inter_node.rails.cmp of x.toml; found [0]",
             ),
             (
+                "slot = \"1.5 us\"",
+                "expected at most 1.000 us, half the least latency between nodes, in inter_node.slot of x.toml; \
+                 found 1.500 us",
+            ),
+            ("tolerance = 0.5", "expected a part from 0.001 to 0.1 in inter_node.tolerance of x.toml; found 0.5"),
+            (
                 "rails = { count = 2, cmp = [0, 2] }",
                 "expected adapters from 0 to 1 in inter_node.rails.cmp of x.toml; found 2",
             ),
@@ -558,10 +566,10 @@ mod occupancy {
     fn levels_within_a_node_have_no_adapters() {
         let near =
             |level: &str, key: &str| error_replacing(&format!("{level} = {{ "), &format!("{level} = {{ {key}, "));
-        let expected = "expected no \"duplex\", which only the adapters of inter_node have, in inter_cmp.duplex of \
+        let expected = "expected no \"duplex\", which only inter_node has, in inter_cmp.duplex of \
                         x.toml; found 1.000 GB/s";
         assert_eq!(near("inter_cmp", "duplex = \"1 GB/s\""), expected);
-        let expected = "expected no \"rails\", which only the adapters of inter_node have, in intra_cmp.rails of \
+        let expected = "expected no \"rails\", which only inter_node has, in intra_cmp.rails of \
                         x.toml; found 2";
         assert_eq!(near("intra_cmp", "rails = { count = 2 }"), expected);
         let expected = "expected no \"capacity\", which only inter_cmp and inter_node have, in intra_cmp.capacity of \

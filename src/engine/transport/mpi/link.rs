@@ -29,8 +29,9 @@ const SECOND: usize = 2;
 const HANDLED: usize = 3;
 const UNTIL: usize = 4;
 const STOP: usize = 5;
-const DELIVERED: usize = 6;
-const COUNTS: usize = 7;
+const SLOT: usize = 6;
+const DELIVERED: usize = 7;
+const COUNTS: usize = 8;
 
 /// What the other processes bring to an agreement, and all together.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,8 @@ pub struct Remote {
     pub others: SimTime,
     /// What all have handled.
     pub handled: u64,
+    /// The next slot at which any worker has flows to judge.
+    pub slot: SimTime,
     /// Where the run ends for the first failure of all.
     pub until: SimTime,
     /// The run ends here.
@@ -134,6 +137,7 @@ impl<'w> Link<'w> {
         word[HANDLED] = bid.handled;
         word[UNTIL] = bid.until.as_ps();
         word[STOP] = u64::from(bid.stop);
+        word[SLOT] = bid.slot.as_ps();
         word[DELIVERED] = delivered;
         let mut all = vec![0; word.len()];
         // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
@@ -159,6 +163,7 @@ impl<'w> Link<'w> {
         Remote {
             others: SimTime::from_ps(others),
             handled: all[HANDLED],
+            slot: SimTime::from_ps(all[SLOT]),
             until: SimTime::from_ps(all[UNTIL]),
             stop: all[STOP] != 0,
             delivered: all[DELIVERED],
@@ -254,6 +259,7 @@ fn merge(from: &[u64], into: &mut [u64]) {
     into[HANDLED] += from[HANDLED];
     into[UNTIL] = into[UNTIL].min(from[UNTIL]);
     into[STOP] |= from[STOP];
+    into[SLOT] = into[SLOT].min(from[SLOT]);
     into[DELIVERED..].iter_mut().zip(&from[DELIVERED..]).for_each(|(mine, theirs)| *mine += theirs);
 }
 
@@ -262,7 +268,7 @@ mod tests {
     use super::*;
 
     fn word(owner: u64, least: u64, stop: u64) -> Vec<u64> {
-        vec![least, owner, u64::MAX, owner, 100 - owner, stop, 10, 1, owner]
+        vec![least, owner, u64::MAX, owner, 100 - owner, stop, 30 + least, 10, 1, owner]
     }
 
     #[test]
@@ -271,7 +277,7 @@ mod tests {
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
             let mut all = words[order[0]].clone();
             order[1..].iter().for_each(|&next| merge(&words[next], &mut all));
-            assert_eq!(all, [5, 1, 5, 6, 97, 1, 40, 4, 6]);
+            assert_eq!(all, [5, 1, 5, 6, 97, 1, 35, 40, 4, 6]);
         }
         let mut pair = words[0].clone();
         let mut other = words[3].clone();

@@ -130,8 +130,8 @@ impl MpiTransport<'_> {
         self.waited = self.threads.waited;
         if let Some(link) = &mut self.link {
             // What this thread has is others' to the other processes.
-            let Agreement { others, handled, until, stop } = here;
-            let bid = Bid { queued: others.min(bid.queued), sent: SimTime::NEVER, handled, until, stop };
+            let Agreement { others, handled, slot, until, stop } = here;
+            let bid = Bid { queued: others.min(bid.queued), sent: SimTime::NEVER, handled, slot, until, stop };
             relay.lead(link, bid, meanwhile);
             self.waited += link.waited;
         }
@@ -139,7 +139,8 @@ impl MpiTransport<'_> {
         self.round += 1;
         let remote = *relay.remote.lock().expect(LOCKED);
         let Some(remote) = remote.filter(|_| whole) else {
-            return Agreement { others: SimTime::NEVER, handled: 0, until: SimTime::NEVER, stop: true };
+            let never = SimTime::NEVER;
+            return Agreement { others: never, handled: 0, slot: never, until: never, stop: true };
         };
         for package in std::mem::take(&mut *relay.inbound[self.thread].lock().expect(LOCKED)) {
             package.unpack(incoming);
@@ -147,6 +148,7 @@ impl MpiTransport<'_> {
         Agreement {
             others: here.others.min(remote.others),
             handled: remote.handled,
+            slot: remote.slot,
             until: remote.until,
             stop: remote.stop,
         }

@@ -1,16 +1,17 @@
 //! The form in which batches travel between processes.
 //!
 //! ```text
-//! thread: u32 | large: u32 | (event [path] [data])… | size: u64, one for each large
+//! thread: u32 | large: u32 | news | (event [path] [data])… | size: u64, one for each large
 //! ```
 //!
-//! Events, their paths and data are in postcard's format. Data of an event that has some follow it, unless they are large: these travel
+//! News of flows, events, their paths and data are in postcard's format. Data of an event that has some follow it, unless they are large: these travel
 //! behind the package by themselves, from the buffer of the sender to that of the receiver. The numbers around are
 //! little-endian. Both ends are the same version of mcpsim, which `World::join` checks.
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::event::Event;
+use crate::engine::flows::News;
 use crate::engine::paths::Path;
 use crate::engine::payloads::PayloadSlot;
 use crate::engine::trail::Point;
@@ -139,6 +140,9 @@ impl Package {
         let large = std::mem::take(&mut self.large);
         let mut large = large.into_iter();
         let mut rest = &self.bytes[PRELUDE..self.end()];
+        let (news, behind) = postcard::take_from_bytes::<Vec<News>>(rest).expect(EXPECT);
+        rest = behind;
+        incoming.news.extend(news);
         while !rest.is_empty() {
             let (mut event, behind) = postcard::take_from_bytes::<Event>(rest).expect(EXPECT);
             rest = behind;
@@ -167,11 +171,18 @@ fn has_data(event: &mut Event) -> bool {
 pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
     let mut data = batch.payloads.drain(..);
     let (mut paths, mut origins) = (batch.paths.drain(..), batch.origins.drain(..));
-    let mut package = Package::to(thread);
+    let open = |news: &mut Vec<News>| {
+        let mut package = Package::to(thread);
+        let bytes = std::mem::take(&mut package.bytes);
+        package.bytes = postcard::to_extend(news, bytes).expect("a vector takes everything");
+        news.clear();
+        package
+    };
+    let mut package = open(&mut batch.news);
     for mut event in batch.events.drain(..) {
         if package.bytes.len() >= FULL {
             package.close();
-            send(std::mem::replace(&mut package, Package::to(thread)));
+            send(std::mem::replace(&mut package, open(&mut batch.news)));
         }
         let mut bytes = std::mem::take(&mut package.bytes);
         bytes = postcard::to_extend(&event, bytes).expect("a vector takes everything");
@@ -232,6 +243,8 @@ mod tests {
             paths.set_origin(slot, origin);
             batch.push(event(number, payloads.put(data), slot), &mut payloads, &mut paths);
         }
+        let news = News::Level { resource: 1 << 60, level: 7 };
+        batch.news.push(news);
         let mut packages = Vec::new();
         pack(&mut batch, 4, |package| packages.push(package));
         assert!(batch.is_empty() && packages.len() == 1);
@@ -240,6 +253,7 @@ mod tests {
         assert!(package.sizes().iter().copied().eq(package.large.iter().map(|data| data.len())));
         let mut incoming = Batch::default();
         package.unpack(&mut incoming);
+        assert_eq!(std::mem::take(&mut incoming.news), [news]);
         let (mut payloads, mut paths) = (Payloads::default(), Paths::new(true));
         let events: Vec<Event> = incoming.drain(&mut payloads, &mut paths).collect();
         let found = events.into_iter().map(|mut event| {

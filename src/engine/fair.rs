@@ -1,0 +1,353 @@
+//! Messages under fair shares: transfers between nodes as flows, adapters' gaps, and the cores that copy.
+//!
+//! A transfer between nodes is announced when it leaves and starts as a flow when its head gets there. What is too small to be felt
+//! passes by the gap only. Where the end is not known at once, the message has a ticket until it is.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::platform::{Copies, Level, Link, LoadLaw, Platform, Row};
+use crate::rank::{Rank, RequestId};
+use crate::units::{Bandwidth, Bytes, SimTime};
+
+use super::desk::Desk;
+use super::event::{EventKey, Parcel};
+use super::flows::{BundleKey, Flows, Grid, Wires};
+use super::network::{Flight, Seat};
+use super::paths::PathSlot;
+use super::port::Port;
+use super::state::Shared;
+use super::transport::Batch;
+
+/// The end of the message is known.
+pub(super) const NO_FLOW: u32 = u32::MAX;
+
+/// What a worker keeps for fair shares.
+#[derive(Debug)]
+pub(super) struct Fair {
+    /// Whose cores copy, by level.
+    pub copies: [Copies; 3],
+    /// Transfers between nodes.
+    pub flows: Option<Flows>,
+    /// Adapters have a gap.
+    pub gap: bool,
+    rails: u32,
+    rail_of_cmp: Vec<u32>,
+    cmps: u32,
+    first_node: u32,
+    out: Vec<Port>,
+    into: Vec<Port>,
+    /// Transfers whose ends are not known, by ticket.
+    open: Vec<Transfer>,
+    free: Vec<u32>,
+    /// Messages to be served, receiver and sender, of which an earlier one of the pair has no end yet.
+    pub services: FxHashMap<(Rank, Rank), VecDeque<Service>>,
+    /// Flows whose ends were decided last; kept for its room.
+    pub ended: Vec<(SimTime, u32)>,
+}
+
+/// A transfer between nodes whose end is not known, or has not been asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    /// The event of its head.
+    pub key: EventKey,
+    pub left: SimTime,
+    pub size: Bytes,
+    /// It ends no sooner, for its adapter was busy.
+    least: SimTime,
+    pub taker: Taker,
+}
+
+/// Who gets a transfer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Taker {
+    /// No receive has been found yet.
+    Nobody,
+    /// It has ended without one.
+    Ended(SimTime),
+    /// This receive.
+    Receive(RequestId),
+    /// The receive that was granted.
+    Granted { send: RequestId, recv: RequestId, path: PathSlot },
+    /// The rank's program, in the order of [`Fair::services`].
+    Serve,
+}
+
+/// A message that is to be served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Service {
+    pub key: EventKey,
+    pub parcel: Parcel,
+    pub left: SimTime,
+    /// Its end, or its ticket.
+    pub end: Landing,
+}
+
+/// What is known of a transfer's end when its head has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Landing {
+    Ends(SimTime),
+    Open(u32),
+}
+
+impl Fair {
+    /// For `nodes`, those of worker `me`; `first_node` of each worker. None if no level shares fairly.
+    pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, first_node: &[u32]) -> Option<Box<Fair>> {
+        let is_fair = |level| platform.link(level).law() == LoadLaw::Fair;
+        if !Level::ALL.into_iter().any(is_fair) {
+            return None;
+        }
+        let between = platform.link(Level::InterNode);
+        let copies = |level| if is_fair(level) { platform.link(level).occupancy().copies } else { Copies::None };
+        let flows = is_fair(Level::InterNode).then(|| {
+            let occupancy = between.occupancy().clone();
+            let tolerance = u64::from(occupancy.tolerance.per_mille());
+            let grid = Grid::new(platform.slot(), platform.lookahead());
+            Flows::new(Wires { first_node: first_node.to_vec(), me, occupancy, grid, tolerance })
+        });
+        let rails = &between.occupancy().rails;
+        let gap = flows.is_some() && has_gap(between);
+        let ports = if gap { nodes.len() * rails.count as usize } else { 0 };
+        Some(Box::new(Fair {
+            copies: Level::ALL.map(copies),
+            flows,
+            gap,
+            rails: rails.count,
+            rail_of_cmp: rails.of_cmp.clone(),
+            cmps: platform.shape.cmps,
+            first_node: nodes.start,
+            out: vec![Port::default(); ports],
+            into: vec![Port::default(); ports],
+            open: Vec::new(),
+            free: Vec::new(),
+            services: FxHashMap::default(),
+            ended: Vec::new(),
+        }))
+    }
+
+    /// The adapters of a message whose turn it is to take `turn`, if it is not its CMP that decides.
+    fn rails_of(&self, from: Seat, to: Seat, turn: u32) -> [u8; 2] {
+        let of = |seat: Seat| match self.rail_of_cmp.len() {
+            0 => turn as u8,
+            known => self.rail_of_cmp[(seat.cmp % self.cmps) as usize % known] as u8,
+        };
+        [of(from), of(to)]
+    }
+
+    fn bundle(&self, from: Seat, to: Seat, turn: u32, bandwidth: Bandwidth) -> BundleKey {
+        let rails = self.rails_of(from, to, turn);
+        BundleKey { from: from.node, to: to.node, pace: Flows::pace(bandwidth.get()), rails }
+    }
+
+    fn port(&self, seat: Seat, rail: u8) -> usize {
+        ((seat.node - self.first_node) * self.rails) as usize + usize::from(rail)
+    }
+
+    fn keep(&mut self, transfer: Transfer) -> u32 {
+        match self.free.pop() {
+            Some(ticket) => {
+                self.open[ticket as usize] = transfer;
+                ticket
+            }
+            None => {
+                self.open.push(transfer);
+                self.open.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The transfer with this ticket.
+    pub fn transfer(&mut self, ticket: u32) -> &mut Transfer {
+        &mut self.open[ticket as usize]
+    }
+
+    /// Nobody asks for this ticket any more.
+    pub fn forget(&mut self, ticket: u32) {
+        self.free.push(ticket);
+    }
+
+    /// When the transfer with this ticket has passed its adapter too, whose flow has ended at `end`.
+    pub fn end(&self, ticket: u32, end: SimTime) -> SimTime {
+        end.max(self.open[ticket as usize].least)
+    }
+}
+
+/// Whether messages of any size occupy an adapter for a time.
+fn has_gap(link: &Link) -> bool {
+    link.rows().iter().any(|row| row.gap.as_ps() > 0)
+}
+
+/// Whether the time of a message's head is known when it is sent: nothing on its sender's side may delay it.
+pub(super) fn head_is_known(link: &Link, level: Level) -> bool {
+    let delayed = link.occupancy().copies.by_sender() || (level == Level::InterNode && has_gap(link));
+    link.law().head_is_known() && !(link.law() == LoadLaw::Fair && delayed)
+}
+
+/// Whether messages pass nothing on their sender's side that depends on the order in which they leave.
+pub(super) fn is_portless(link: &Link, level: Level) -> bool {
+    let rails = &link.occupancy().rails;
+    match link.law() {
+        LoadLaw::Ideal => true,
+        LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => false,
+        LoadLaw::Fair => head_is_known(link, level) && (rails.count == 1 || !rails.of_cmp.is_empty()),
+    }
+}
+
+impl Desk<'_> {
+    /// Which adapter a transfer of the rank takes that leaves now, where one is taken after the other.
+    #[inline]
+    pub fn turn(&mut self, shared: &mut Shared, level: Level) -> u32 {
+        match self.fair.as_deref() {
+            Some(fair) if level == Level::InterNode && fair.rails > 1 && fair.rail_of_cmp.is_empty() => {
+                let turn = shared.turn_of_rails;
+                shared.turn_of_rails = (turn + 1) % fair.rails;
+                turn
+            }
+            _ => 0,
+        }
+    }
+
+    /// A transfer between nodes leaves at `left`: when its adapter takes it.
+    #[inline]
+    pub fn past_gap(&mut self, key: EventKey, level: Level, row: &Row, turn: u32, left: SimTime) -> SimTime {
+        let Some(fair) = self.fair.as_deref_mut().filter(|fair| fair.gap && level == Level::InterNode) else {
+            return left;
+        };
+        let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
+        let [rail, _] = fair.rails_of(from, to, turn);
+        let port = fair.port(from, rail);
+        fair.out[port].queue(left, row.gap)
+    }
+
+    /// A message left at `left`, and by the event `key` its head gets to the receiver.
+    #[inline]
+    pub fn announce(&mut self, key: EventKey, level: Level, row: &Row, parcel: &Parcel, turn: u32, left: SimTime) {
+        if self.fair.is_some() && level == Level::InterNode && parcel.rendezvous.is_none() {
+            self.announce_transfer(key, row, parcel.size, turn, left);
+        }
+    }
+
+    /// A transfer of `size` left at `left`, and by the event `key` its head gets to a receiver on another node.
+    pub fn announce_transfer(&mut self, key: EventKey, row: &Row, size: Bytes, turn: u32, left: SimTime) {
+        let Some(fair) = self.fair.as_deref_mut() else { return };
+        let bundle = fair.bundle(self.seats[key.from as usize], self.seats[key.to as usize], turn, row.bandwidth);
+        let Some(flows) = fair.flows.as_mut().filter(|flows| flows.feels(row.bandwidth.span(size, 1))) else { return };
+        let slot = flows.announce(bundle, left, key.time);
+        self.window_end = self.window_end.min(slot);
+        self.tell();
+    }
+
+    /// The flows of the worker's nodes, if there are any.
+    pub fn flows(&mut self) -> Option<&mut Flows> {
+        self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut())
+    }
+
+    /// The next slot at which flows are to be judged; NEVER after a failure, when nothing has a meaning any more.
+    pub fn next_slot(&mut self) -> SimTime {
+        match self.failure {
+            Some(_) => SimTime::NEVER,
+            None => self.flows().map_or(SimTime::NEVER, |flows| flows.next_slot()),
+        }
+    }
+
+    /// Takes what other workers have told of flows.
+    pub fn hear(&mut self, incoming: &mut Batch) {
+        let news = incoming.news.drain(..);
+        if let Some(flows) = self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut()) {
+            news.for_each(|news| flows.hear(news));
+        }
+    }
+
+    /// Whether the level shares fairly.
+    #[inline]
+    pub fn is_fair(&self, level: Level) -> bool {
+        self.network.link(level).law() == LoadLaw::Fair
+    }
+
+    /// Puts what other workers are to hear of flows into their batches.
+    pub fn tell(&mut self) {
+        if let Some(flows) = self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut()) {
+            for (worker, news) in flows.outbox() {
+                self.outgoing[worker as usize].news.push(news);
+            }
+        }
+    }
+
+    /// The head of a transfer between nodes has come by the event `key`; it left at `left`.
+    pub fn land(
+        &mut self,
+        key: EventKey,
+        row: &Row,
+        size: Bytes,
+        Flight { left, load: turn }: Flight,
+        taker: Taker,
+    ) -> Landing {
+        let (head, alone) = (key.time, row.bandwidth.span(size, 1));
+        let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
+        let fair = self.fair.as_deref_mut().expect("the level shares fairly");
+        let bundle = fair.bundle(from, to, turn, row.bandwidth);
+        let mut least = head + alone;
+        if fair.gap {
+            let port = fair.port(to, bundle.rails[1]);
+            least = fair.into[port].queue(head, row.gap) + alone;
+        }
+        if !fair.flows.as_ref().is_some_and(|flows| flows.feels(alone)) {
+            return Landing::Ends(least);
+        }
+        let ticket = fair.keep(Transfer { key, left, size, least, taker });
+        let flows = fair.flows.as_mut().expect("it has just been asked");
+        let end = flows.start(bundle, head, alone, ticket);
+        let slot = flows.next_slot();
+        if end.is_some() {
+            fair.forget(ticket);
+        }
+        self.window_end = self.window_end.min(slot);
+        self.tell();
+        end.map_or(Landing::Open(ticket), |end| Landing::Ends(end.max(least)))
+    }
+
+    /// The end of a message that was kept with this ticket, if it is known by now. If it is not, `recv` will be told of it.
+    pub fn ask(&mut self, ticket: u32, recv: Option<RequestId>) -> Option<SimTime> {
+        let fair = self.fair.as_deref_mut().expect("there are tickets");
+        match (fair.transfer(ticket).taker, recv) {
+            (Taker::Ended(end), _) => {
+                fair.forget(ticket);
+                Some(end)
+            }
+            (_, Some(recv)) => {
+                fair.transfer(ticket).taker = Taker::Receive(recv);
+                None
+            }
+            (_, None) => None,
+        }
+    }
+
+    /// Whether the receiving core copies a message of `size`.
+    #[inline]
+    pub fn receiver_copies(&self, level: Level, size: Bytes) -> bool {
+        self.fair
+            .as_deref()
+            .is_some_and(|fair| fair.copies[level as usize].by_receiver() && self.is_copied(level, size))
+    }
+
+    /// Whether the sending core copies a message of `size`.
+    #[inline]
+    pub fn sender_copies(&self, level: Level, size: Bytes) -> bool {
+        self.fair.as_deref().is_some_and(|fair| fair.copies[level as usize].by_sender() && self.is_copied(level, size))
+    }
+
+    /// Between nodes only what is sent eagerly is copied.
+    fn is_copied(&self, level: Level, size: Bytes) -> bool {
+        level != Level::InterNode || size <= self.network.link(level).eager_threshold()
+    }
+}
+
+impl Shared {
+    /// The rank's core copies what is there from `time` on, once it has copied what came before: gives when it starts and ends.
+    pub fn copy(&mut self, row: &Row, size: Bytes, time: SimTime) -> (SimTime, SimTime) {
+        let start = time.max(self.copied);
+        self.copied = start + row.copy(size);
+        (start, self.copied)
+    }
+}

@@ -1,0 +1,90 @@
+//! Bundles: the flows between the same two adapters with the same pace. Resources weigh bundles, and a bundle keeps its flows in the
+//! order in which they end.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// Which bundle, the same at every worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(in crate::engine) struct BundleKey {
+    /// The nodes.
+    pub from: u32,
+    pub to: u32,
+    /// The greatest rate of each of its flows, in bytes a second.
+    pub pace: u64,
+    /// Their adapters.
+    pub rails: [u8; 2],
+}
+
+/// Bound to nothing but the own pace.
+pub(super) const PACE: u32 = u32::MAX;
+
+/// The bundles of a worker: those that pass a resource of its own. Those that arrive at its nodes are at home.
+#[derive(Debug, Default)]
+pub(super) struct Bundles {
+    numbers: FxHashMap<BundleKey, u32>,
+    free: Vec<u32>,
+    pub key: Vec<BundleKey>,
+    pub path: Vec<SmallVec<[u32; 6]>>,
+    pub pace: Vec<u64>,
+    pub weight: Vec<i64>,
+    /// Where it stands among its resources' bundles, if it does.
+    pub places: Vec<SmallVec<[u32; 6]>>,
+    pub touched: Vec<bool>,
+    pub felt: Vec<bool>,
+    pub is_home: Vec<bool>,
+    pub home: Vec<Home>,
+}
+
+/// What only the worker of the receiving node knows of a bundle.
+#[derive(Debug, Default)]
+pub(super) struct Home {
+    /// The resource that limits it, or [`PACE`].
+    pub bound: u32,
+    /// What each of its flows has got, less what the clock of `bound` shows.
+    pub offset: i128,
+    /// How much a flow has got when it ends, and which it is.
+    pub ends: BinaryHeap<Reverse<(i128, u32)>>,
+    /// Tells what is still meant of what was said of its next end.
+    pub version: u32,
+}
+
+impl Bundles {
+    pub fn get(&self, key: &BundleKey) -> Option<u32> {
+        self.numbers.get(key).copied()
+    }
+
+    /// A new bundle along `path`.
+    pub fn add(&mut self, key: BundleKey, path: SmallVec<[u32; 6]>, home: bool) -> u32 {
+        let number = self.free.pop().unwrap_or(self.key.len() as u32);
+        let at = number as usize;
+        if at == self.key.len() {
+            self.key.push(key);
+            self.path.push(path);
+            self.pace.push(key.pace);
+            self.weight.push(0);
+            self.places.push(SmallVec::new());
+            self.touched.push(false);
+            self.felt.push(false);
+            self.is_home.push(home);
+            self.home.push(Home::default());
+        } else {
+            (self.key[at], self.path[at], self.pace[at]) = (key, path, key.pace);
+            (self.weight[at], self.is_home[at]) = (0, home);
+        }
+        self.numbers.insert(key, number);
+        number
+    }
+
+    /// A bundle has no flows any more.
+    pub fn remove(&mut self, number: u32) {
+        self.numbers.remove(&self.key[number as usize]);
+        // A version is never used twice: what was said of this bundle may still be about.
+        self.home[number as usize].version += 1;
+        self.free.push(number);
+    }
+}

@@ -1,0 +1,151 @@
+//! What transfers share: adapters in each direction, both directions of one, of a pair of nodes.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+/// A flow's weight; that of one which starts within a slot is less in this slot.
+pub(super) const UNIT: u64 = 256;
+/// More than any wire carries, and little enough for sums.
+pub(super) const MOST: u64 = 1 << 50;
+
+/// The kinds of what is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Kind {
+    /// An adapter, outwards.
+    Out,
+    /// An adapter, inwards.
+    In,
+    /// An adapter in both directions.
+    Duplex,
+    /// Two nodes, in both directions.
+    Pair,
+}
+
+/// A resource, by a number that is the same at every worker: its kind, its node, its rail or the other node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::engine) struct ResourceId(pub u64);
+
+impl ResourceId {
+    pub fn new(kind: Kind, node: u32, other: u32) -> Self {
+        debug_assert!(node < 1 << 30 && other < 1 << 30);
+        ResourceId((kind as u64) << 60 | u64::from(node) << 30 | u64::from(other))
+    }
+
+    pub fn kind(self) -> Kind {
+        [Kind::Out, Kind::In, Kind::Duplex, Kind::Pair][(self.0 >> 60) as usize]
+    }
+
+    /// The node whose worker owns it.
+    pub fn node(self) -> u32 {
+        (self.0 >> 30) as u32 & ((1 << 30) - 1)
+    }
+}
+
+/// The resources a worker has heard of, its own and others', by its own numbers for them.
+///
+/// The level is the rate that a flow may have there, in bytes a second. The clock is what each flow that is bound to the resource has got
+/// since time began: bytes a second times picoseconds.
+#[derive(Debug, Default)]
+pub(super) struct Resources {
+    numbers: FxHashMap<ResourceId, u32>,
+    pub id: Vec<ResourceId>,
+    pub own: Vec<bool>,
+    pub capacity: Vec<u64>,
+    pub level: Vec<u64>,
+    /// The level by which others were judged last.
+    pub told: Vec<u64>,
+    clock: Vec<i128>,
+    set: Vec<u64>,
+    /// The sum of its flows' weights.
+    pub weight: Vec<i64>,
+    pub dirty: Vec<bool>,
+    /// Its bundles, each with the place of the resource on the bundle's path.
+    pub on: Vec<Vec<(u32, u32)>>,
+    /// What of its capacity is used, judged last; and over time: bytes a second times picoseconds, the most, and since when.
+    pub used: Vec<Used>,
+    pub ends: Vec<Ends>,
+}
+
+/// How much of a resource is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Used {
+    pub now: u64,
+    pub most: u64,
+    pub since: u64,
+    pub sum: u128,
+}
+
+/// The bundles bound to a resource by where its clock will be when their next flows end.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    pub marks: BinaryHeap<Reverse<(i128, u32, u32)>>,
+    pub version: u32,
+    /// Its first end is to be found again.
+    pub stale: bool,
+}
+
+impl Resources {
+    /// The number of a resource, which is new if nobody has asked for it before.
+    pub fn number(&mut self, id: ResourceId, capacity: u64, own: bool) -> u32 {
+        if let Some(&number) = self.numbers.get(&id) {
+            return number;
+        }
+        let number = self.id.len() as u32;
+        self.numbers.insert(id, number);
+        self.id.push(id);
+        self.own.push(own);
+        self.capacity.push(capacity.min(MOST));
+        self.level.push(capacity.min(MOST));
+        self.told.push(capacity.min(MOST));
+        self.clock.push(0);
+        self.set.push(0);
+        self.weight.push(0);
+        self.dirty.push(false);
+        self.on.push(Vec::new());
+        self.used.push(Used::default());
+        self.ends.push(Ends::default());
+        number
+    }
+
+    /// What its clock shows at `time`.
+    #[inline]
+    pub fn clock_at(&self, p: u32, time: u64) -> i128 {
+        let p = p as usize;
+        self.clock[p] + i128::from(self.level[p]) * i128::from(time as i64 - self.set[p] as i64)
+    }
+
+    /// When its clock gets to `mark`.
+    #[inline]
+    pub fn time_of(&self, p: u32, mark: i128) -> u64 {
+        let p = p as usize;
+        let left = (mark - self.clock[p]).max(0) as u128;
+        self.set[p].saturating_add(divided(left, self.level[p]))
+    }
+
+    /// From `time` on the level is `level`.
+    pub fn set_level(&mut self, p: u32, level: u64, time: u64) {
+        let clock = self.clock_at(p, time);
+        let p = p as usize;
+        self.clock[p] = clock;
+        self.set[p] = time;
+        self.level[p] = level;
+    }
+
+    /// From `time` on so much of it is used.
+    pub fn use_of(&mut self, p: u32, now: u64, time: u64) {
+        let used = &mut self.used[p as usize];
+        used.sum += u128::from(used.now) * u128::from(time - used.since);
+        (used.now, used.since, used.most) = (now, time, used.most.max(now));
+    }
+}
+
+/// `left / rate`, rounded up.
+#[inline]
+pub(super) fn divided(left: u128, rate: u64) -> u64 {
+    match u64::try_from(left) {
+        Ok(left) => left.div_ceil(rate),
+        Err(_) => u64::try_from(left.div_ceil(u128::from(rate))).unwrap_or(u64::MAX),
+    }
+}
