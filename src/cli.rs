@@ -4,11 +4,13 @@
 
 mod args;
 mod bug;
+mod cluster;
 mod configuration;
 mod exit;
 mod host;
 mod interrupt;
 mod launch;
+mod matrix_files;
 mod measure;
 mod mistake;
 mod output;
@@ -155,6 +157,7 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
         Parsed::Help(text) => return output::print(&text).map(done),
         Parsed::Compile(..) | Parsed::Measure(_) => return Ok(done(())),
         Parsed::Trace(args) => return alone("mcpsim trace").and_then(|()| traces::show(args)).map(done),
+        Parsed::Cluster(args) => return alone("mcpsim cluster").and_then(|()| cluster::cluster(&args)).map(done),
         Parsed::Report(args) => return alone("mcpsim report").and_then(|()| report::report(&args)).map(done),
         Parsed::Sweep(args) => return alone("mcpsim sweep").and_then(|()| sweep::sweep(&args)).map(Todo::Ended),
         Parsed::Validate(args) => {

@@ -37,3 +37,5 @@ pub use outcome::{
 };
 pub use processes::{HostThreads, Processes, Screen, end_process, end_process_soon, end_processes};
 pub use simulation::{Labels, Progress, RunOptions, Simulation};
+#[cfg(feature = "mpi")]
+pub use transport::mpi::Window;

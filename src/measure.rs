@@ -7,10 +7,13 @@
 //! ```
 
 mod campaign;
+pub mod cluster;
 mod fit;
 mod import;
 mod kernels;
 mod link;
+pub mod matrices;
+pub mod pairs;
 mod port;
 mod protocol;
 mod rings;

@@ -22,7 +22,7 @@ pub use group::{Group, Listing};
 pub use names::{algorithm_word, collective_word, non_blocking_name};
 pub use process::Process;
 pub use rules::{check_rules, choose, default_algorithm, rule_size, suits};
-pub use runner::{Elements, Mover, Runner};
+pub use runner::{Elements, Mover, NoData, Runner};
 
 use crate::platform::{Algorithm, Collective};
 use crate::rank::{Call, CallSite, Reply};

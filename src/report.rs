@@ -2,6 +2,7 @@
 //!
 //! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
 
+mod clusters;
 mod critical;
 mod deadlock;
 mod export;
@@ -26,9 +27,12 @@ mod validation;
 #[cfg(test)]
 pub(crate) use samples::{busy, empty, huge};
 
+pub use clusters::partition_table;
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
-pub use figures::{Figure, figures, group_figures, measured_figures, validation_figures};
+pub use figures::{
+    Figure, clusters_figure, figures, group_figures, measured_figures, validation_figures, values_figure,
+};
 pub use functions::functions_csv;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table};
 pub use measured::measured_summary;

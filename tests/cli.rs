@@ -74,10 +74,7 @@ fn each_error_is_one_line_with_exit_code_2() {
             "app.toml -- -n 5",
             "unexpected argument \"-n\": the described application app.toml takes none, change its keys with --set app.KEY=VALUE",
         ),
-        (
-            "cluster app.toml",
-            "\"cluster\" is not available in this version, expected mcpsim [run] [OPTIONS] APP; a file of that name is ./cluster",
-        ),
+        ("cluster app.toml", "app.toml: not a NetCDF file: it does not begin with \"CDF\""),
         ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
         ("--quiet run app.toml", "\"run\" stands before the options: mcpsim run [OPTIONS] APP"),
         (

@@ -13,6 +13,7 @@ use crate::process::HostClock;
 use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan};
 
+use super::cluster::ClusterArgs;
 use super::exit::{Exit, Failure};
 use super::measure::MeasureArgs;
 use super::report::ReportArgs;
@@ -22,11 +23,8 @@ use super::traces::{self, Asked, TraceArgs};
 use super::validate::ValidateArgs;
 use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack, parse_whole};
 
-/// Commands of the contract that this version does not have.
-const LATER: [&str; 1] = ["cluster"];
-
 /// All that may stand before the options.
-const COMMANDS: [&str; 9] = ["run", "cc", "cxx", "sweep", "report", "trace", "validate", "measure", "list"];
+const COMMANDS: [&str; 10] = ["run", "cc", "cxx", "sweep", "report", "trace", "validate", "measure", "cluster", "list"];
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
@@ -40,6 +38,7 @@ Commands (each has its own --help; cc and cxx take the compiler's options):
   trace       tell what is in a trace
   validate    compare predictions with measured runs
   measure     measure a machine, and write its platform file
+  cluster     find which pairs of ranks are alike, in matrices of their times
   list        list the machines and applications that come with mcpsim
 
 Examples:
@@ -226,6 +225,8 @@ pub(super) enum Parsed {
     Validate(Box<ValidateArgs>),
     /// Measure the machine.
     Measure(Box<MeasureArgs>),
+    /// Cluster pairs.
+    Cluster(Box<ClusterArgs>),
     /// The compiler, with these arguments.
     Compile(Language, Vec<OsString>),
 }
@@ -267,6 +268,10 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         arguments.remove(1);
         return understood(MeasureArgs::try_parse_from(arguments), |args| Parsed::Measure(Box::new(args)));
     }
+    if first == "cluster" {
+        arguments.remove(1);
+        return understood(ClusterArgs::try_parse_from(arguments), |args| Parsed::Cluster(Box::new(args)));
+    }
     if first == "help" && !Path::new(first).exists() {
         arguments.remove(1);
         arguments.truncate(2);
@@ -278,8 +283,6 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     }
     if first == "run" {
         arguments.remove(1);
-    } else if LATER.contains(&first) {
-        return Err(not_available(first));
     }
     separate_programs_arguments(&mut arguments, &RunArgs::command());
     let args = match RunArgs::command().try_get_matches_from(arguments) {
@@ -367,10 +370,10 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
 /// A command's name where the application is expected: options came first.
 fn check_command(args: &RunArgs) -> Result<(), Failure> {
     match args.app.to_str() {
-        Some(name) if LATER.contains(&name) && !args.app.exists() => Err(not_available(name)),
-        Some(name @ ("run" | "sweep" | "report" | "validate" | "measure")) if !args.app.exists() => {
+        Some(name @ ("run" | "sweep" | "report" | "validate" | "measure" | "cluster")) if !args.app.exists() => {
             let what = match name {
                 "measure" => "-o FILE",
+                "cluster" => "FILE.nc",
                 "report" => "RUN.json",
                 "validate" => "CASE",
                 _ => "APP",
@@ -390,13 +393,6 @@ fn check_command(args: &RunArgs) -> Result<(), Failure> {
         },
         _ => Ok(()),
     }
-}
-
-fn not_available(command: &str) -> Failure {
-    Failure::bad_input(format!(
-        "\"{command}\" is not available in this version, expected mcpsim [run] [OPTIONS] APP; \
-         a file of that name is ./{command}"
-    ))
 }
 
 #[cfg(test)]
@@ -503,7 +499,7 @@ mod tests {
             ("--colour a.toml", "unexpected argument '--colour' found"),
             ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),
             ("--quiet measure", "\"measure\" stands before the options: mcpsim measure [OPTIONS] -o FILE"),
-            ("--quiet cluster", "\"cluster\" is not available in this version"),
+            ("--quiet cluster", "\"cluster\" stands before the options: mcpsim cluster [OPTIONS] FILE.nc"),
             ("--quiet validate", "\"validate\" stands before the options: mcpsim validate [OPTIONS] CASE"),
             ("--quiet run app.toml", "\"run\" stands before the options"),
             ("--quiet sweep", "\"sweep\" stands before the options: mcpsim sweep [OPTIONS] APP"),

@@ -6,6 +6,7 @@ mod args;
 mod compute;
 mod host;
 mod import;
+mod pairs;
 #[cfg(feature = "mpi")]
 mod port;
 #[cfg(feature = "mpi")]
@@ -41,6 +42,9 @@ pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes
             return agree(processes, Err(Failure::bad_input(why)));
         }
         return import::import(args).map(|()| Exit::Predicted.code());
+    }
+    if args.pairs.pairs && (processes.count() > 1 || args.pairs.simulate.is_some()) {
+        return pairs::measure(args, processes).map(|()| Exit::Predicted.code());
     }
     if processes.count() == 1 {
         return Err(Failure::bad_input(alone()));

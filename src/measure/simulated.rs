@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use crate::platform::{Platform, Site};
 use crate::rank::{
-    Call, Fiber, Gate, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern,
+    Call, Context, Fiber, Gate, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source,
+    TagPattern,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -19,7 +20,8 @@ use super::samples::Samples;
 const TEST: u32 = 0;
 const TOLD: u32 = 1;
 
-const STACK: usize = 256 << 10;
+/// The stack of a rank.
+pub(super) const STACK: usize = 256 << 10;
 
 /// Makes the tests of `plan` on the machine's cores at `sites`, a rank each; the samples.
 ///
@@ -60,15 +62,16 @@ impl Program for Measuring {
 }
 
 /// A rank of the simulated machine.
-struct Simulated<'a> {
-    gate: &'a Gate<'a>,
-    clock: SimTime,
-    rank: Rank,
-    ranks: u32,
+pub(super) struct Simulated<'a> {
+    pub gate: &'a Gate<'a>,
+    pub clock: SimTime,
+    pub rank: Rank,
+    pub ranks: u32,
 }
 
 impl Simulated<'_> {
-    fn call<R>(&mut self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
+    /// Makes a call, and keeps the clock.
+    pub fn call<R>(&mut self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let clock = &mut self.clock;
         self.gate.call(call, |reply| {
             *clock = reply.clock;
@@ -76,7 +79,8 @@ impl Simulated<'_> {
         })
     }
 
-    fn started(&mut self, call: Call) -> u32 {
+    /// Starts a request.
+    pub fn started(&mut self, call: Call) -> u32 {
         self.call(call, |reply| match reply.kind {
             ReplyKind::Started(request) => request,
             _ => unreachable!("a request was started"),
@@ -84,14 +88,15 @@ impl Simulated<'_> {
     }
 
     /// Sends values and takes those of another.
-    fn tell(&mut self, to: Rank, values: &[f64]) {
+    pub fn tell(&mut self, to: Rank, values: &[f64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let size = Bytes::new(bytes.len() as u64);
         let message = Message { size, payload: Some(Box::new(bytes)), ..message(to, 0, TOLD, SendMode::Buffered) };
         self.call(Call::Send(message), |_| ());
     }
 
-    fn told(&mut self, from: Rank) -> Vec<f64> {
+    /// Takes values that another sends.
+    pub fn told(&mut self, from: Rank) -> Vec<f64> {
         let bytes = self.call(Call::Recv(pattern(from, TOLD)), |reply| match &mut reply.kind {
             ReplyKind::Completed(completions) => completions[0].payload.take().expect("values were sent"),
             _ => unreachable!("a receive completes"),
@@ -100,12 +105,18 @@ impl Simulated<'_> {
     }
 }
 
-fn message(to: Rank, bytes: u64, tag: u32, mode: SendMode) -> Message {
+/// A message of the tests' own context.
+pub(super) fn message(to: Rank, bytes: u64, tag: u32, mode: SendMode) -> Message {
     Message { to, context: 0, tag, size: Bytes::new(bytes), mode, payload: None }
 }
 
 fn pattern(from: Rank, tag: u32) -> Pattern {
-    Pattern { from: Source::Rank(from), context: 0, tag: TagPattern::Tag(tag), capacity: Bytes::MAX }
+    pattern_in(0, from, tag)
+}
+
+/// A receive in a context.
+pub(super) fn pattern_in(context: Context, from: Rank, tag: u32) -> Pattern {
+    Pattern { from: Source::Rank(from), context, tag: TagPattern::Tag(tag), capacity: Bytes::MAX }
 }
 
 fn test(to: Rank, bytes: u64) -> Message {

@@ -13,6 +13,7 @@ mod frame;
 mod groups;
 mod matrix;
 mod measured;
+mod pairs;
 mod png;
 mod points;
 mod run;
@@ -26,6 +27,7 @@ mod validation;
 pub use canvas::Figure;
 pub use groups::group_figures;
 pub use measured::measured_figures;
+pub use pairs::{clusters_figure, values_figure};
 pub use validation::validation_figures;
 
 use crate::config::ConfigError;

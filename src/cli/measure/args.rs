@@ -9,6 +9,7 @@ use crate::platform::Shape;
 use crate::units::{Bytes, SimSpan};
 
 use super::super::report::Format;
+use super::pairs::PairArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +22,8 @@ Examples:
   A platform from what OSU's or IMB's programs measured, the rest assumed
     mcpsim measure --import inter_node=osu_latency.txt \\
         --import inter_node=osu_bw.txt --base default -o cluster.toml
+  Every pair of ranks, a matrix a message length, for mcpsim cluster
+    mpirun -n 8 mcpsim measure --pairs --begin 0 --end 10000 --step 500 -o all
   How much slower is another machine? There, then here:
     mcpsim measure --compute -o there.toml
     mcpsim measure --compute --against there.toml
@@ -31,13 +34,13 @@ Exit codes: 0 measured, 2 bad input or usage, 70 a bug in mcpsim.";
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mcpsim measure",
-    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
+    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mpirun -n RANKS mcpsim measure --pairs [OPTIONS] -o PREFIX\n       mcpsim measure --pairs --simulate PLATFORM [OPTIONS] -o PREFIX\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
     term_width = 80,
     after_help = "See --help for examples and exit codes.",
     after_long_help = EXAMPLES
 )]
 pub(crate) struct MeasureArgs {
-    /// The platform file to write; - is stdout
+    /// The platform file to write; - is stdout. With --pairs how files' names begin
     #[arg(long, short, value_name = "FILE.toml", default_value = "-")]
     pub output: OsString,
 
@@ -85,13 +88,16 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "FILE", requires = "import")]
     pub base: Option<PathBuf>,
 
-    /// With --import: nodes, CMPs a node, cores a CMP
-    #[arg(long, value_name = "N,C,T", requires = "import")]
+    /// With --import and --simulate: nodes, CMPs a node, cores a CMP
+    #[arg(long, value_name = "N,C,T")]
     pub nct: Option<Shape>,
 
     /// With --import: the greatest eager message of a level
     #[arg(long, value_name = "LEVEL=SIZE", requires = "import")]
     pub eager: Vec<String>,
+
+    #[command(flatten)]
+    pub pairs: PairArgs,
 
     /// Print nothing but errors
     #[arg(long, short)]

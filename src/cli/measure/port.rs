@@ -9,11 +9,11 @@ use crate::measure::Port;
 
 /// This rank, with what it sends and room for what it receives.
 pub(super) struct RealPort {
-    world: SimpleCommunicator,
-    started: f64,
+    pub(super) world: SimpleCommunicator,
+    pub(super) started: f64,
     /// What is sent is what came last: programs send what they have written, not what has lain in all caches for long.
-    sent: Vec<u8>,
-    received: Vec<u8>,
+    pub(super) sent: Vec<u8>,
+    pub(super) received: Vec<u8>,
     /// Room for several messages at a time.
     several: Vec<u8>,
     /// By how much computing for a stated time takes longer, seconds: the clock has steps.

@@ -11,9 +11,11 @@ mod courier;
 mod link;
 mod relay;
 mod team;
+mod window;
 mod wire;
 mod world;
 
 pub use relay::{MpiTransport, Relay};
 pub use team::Team;
+pub use window::Window;
 pub use world::{World, end_all, leave, leave_soon};

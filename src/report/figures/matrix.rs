@@ -61,7 +61,8 @@ fn matrix(
         figure.rect((x, y), (x + step, y + step), color(if most == least { 1.0 } else { shade(sum) }));
     }
     nodes(&mut figure, frame, run, step / together as f64);
-    ranks(&mut figure, frame, run.ranks as usize, step / together as f64);
+    let words = ["sender (rank)", "receiver (rank)"];
+    ranks(&mut figure, frame, run.ranks as usize, step / together as f64, words);
     let middle = if is_log { (least as f64 * most as f64).sqrt() as u64 } else { least + (most - least) / 2 };
     let mut scale = vec![least, middle, most];
     scale.dedup();
@@ -88,6 +89,11 @@ fn nodes(figure: &mut Figure, frame: Frame, run: &Run, step: f64) {
         figure.line(vec![(frame.left + at, frame.top), (frame.left + at, frame.bottom)], gray, 0.6, Dash::Solid);
         figure.line(vec![(frame.left, frame.top + at), (frame.right, frame.top + at)], gray, 0.6, Dash::Solid);
     }
+    box_around(figure, frame);
+}
+
+/// A line around all fields.
+pub(super) fn box_around(figure: &mut Figure, frame: Frame) {
     let corners = [
         (frame.left, frame.top),
         (frame.right, frame.top),
@@ -98,18 +104,19 @@ fn nodes(figure: &mut Figure, frame: Frame, run: &Run, step: f64) {
     figure.line(corners.to_vec(), BLACK, 1.0, Dash::Solid);
 }
 
-fn ranks(figure: &mut Figure, frame: Frame, ranks: usize, step: f64) {
+/// The numbers of ranks at both sides, and what they are in rows and columns.
+pub(super) fn ranks(figure: &mut Figure, frame: Frame, ranks: usize, step: f64, [rows, columns]: [&str; 2]) {
     for rank in (0..ranks).step_by(rank_marks(ranks)) {
         let at = (rank as f64 + 0.5) * step;
         figure.text((frame.left + at, frame.bottom + 15.0), &rank.to_string(), Style::TICK, Anchor::Middle);
         figure.text((frame.left - 6.0, frame.top + at + 3.6), &rank.to_string(), Style::TICK, Anchor::End);
     }
-    title_below(figure, frame, "receiver (rank)", 33.0);
-    figure.text((24.0, (frame.top + frame.bottom) / 2.0), "sender (rank)", Style::PLAIN.up(), Anchor::Middle);
+    title_below(figure, frame, columns, 33.0);
+    figure.text((24.0, (frame.top + frame.bottom) / 2.0), rows, Style::PLAIN.up(), Anchor::Middle);
 }
 
 /// What colours stand for.
-fn bar(figure: &mut Figure, frame: Frame, scale: &[(f64, u64)], text: impl Fn(u64) -> String) {
+pub(super) fn bar<V: Copy>(figure: &mut Figure, frame: Frame, scale: &[(f64, V)], text: impl Fn(V) -> String) {
     let height = if scale.len() == 1 { 12.0 } else { 220.0 };
     let (left, right) = (frame.right + 28.0, frame.right + 44.0);
     let (top, low) = (frame.top + 10.0, scale[0].0);
@@ -137,7 +144,7 @@ fn bar(figure: &mut Figure, frame: Frame, scale: &[(f64, u64)], text: impl Fn(u6
 }
 
 /// From nearly white over blue to nearly black.
-fn color(shade: f64) -> Color {
+pub(super) fn color(shade: f64) -> Color {
     let stops = [(0.0, Color(0xf0, 0xf6, 0xfc)), (0.5, Color(0x56, 0xa0, 0xd3)), (1.0, Color(0x08, 0x30, 0x6b))];
     let shade = shade.clamp(0.0, 1.0);
     let pair = if shade < 0.5 { [stops[0], stops[1]] } else { [stops[1], stops[2]] };

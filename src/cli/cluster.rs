@@ -1,0 +1,180 @@
+//! `mcpsim cluster`: which pairs of ranks are alike, from files of matrices.
+
+mod args;
+
+use std::path::Path;
+
+use crate::config::Document;
+use crate::measure::cluster::{ClusterOptions, Partition, agreement, cluster as find, levels_of_pairs};
+use crate::measure::matrices::{CompressedWriter, Matrices, MatrixError, write_matrices, write_text};
+use crate::platform::{Platform, Shape};
+use crate::report::{clusters_figure, partition_table, values_figure};
+
+pub(super) use args::ClusterArgs;
+
+use super::exit::Failure;
+use super::matrix_files::{compressed, hosts, in_file, matrices, pair_of, put};
+use super::output;
+use super::report::draw;
+use super::shipped::Shipped;
+
+/// Does what `args` ask for.
+pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {
+    if args.expand {
+        return expand(args);
+    }
+    let path = &args.file;
+    let mut of = matrices(path)?;
+    if let Some((x, y, length)) = args.at {
+        let value = of.at(x, y, length).map_err(in_file(path))?;
+        return output::print(&format!("{value:e}\n"));
+    }
+    if let Some(text) = &args.text {
+        return text_of(&mut of, text, &hosts(path));
+    }
+    let mut found = Found::new(args, &of)?;
+    match &args.output {
+        None => find(&mut of, &args.options(), &mut |partition| {
+            found.take(&partition);
+            Ok(())
+        })
+        .map_err(in_file(path))?,
+        Some(prefix) => compress(args, &mut of, prefix, &mut found)?,
+    }
+    if let Some(directory) = &args.figures {
+        let matrix = found.matrix;
+        let values = of.matrix(matrix).map_err(in_file(path))?;
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("pairs");
+        let figures = [
+            values_figure(name, &of.parameters, matrix, &values),
+            clusters_figure(name, &of.parameters, matrix, &found.drawn),
+        ];
+        found.text.push('\n');
+        found.text.push_str(&draw(&figures, directory, &args.format)?);
+    }
+    if args.quiet { Ok(()) } else { output::print(&found.text) }
+}
+
+impl ClusterArgs {
+    fn options(&self) -> ClusterOptions {
+        ClusterOptions { precision: self.precision, first: self.first, further: self.further, drop: self.drop }
+    }
+}
+
+/// What is told of the partitions.
+struct Found {
+    text: String,
+    partitions: usize,
+    /// The matrix that is drawn, and its clusters.
+    matrix: usize,
+    drawn: Vec<u32>,
+    truth: Option<Vec<u32>>,
+    parameters: crate::measure::matrices::Parameters,
+}
+
+impl Found {
+    fn new(args: &ClusterArgs, of: &Matrices) -> Result<Found, Failure> {
+        let parameters = of.parameters;
+        let matrix = match args.length {
+            None => parameters.count() - 1,
+            Some(length) => parameters.matrix_of(length).ok_or_else(|| {
+                let last = parameters.length(parameters.count() - 1);
+                let (begin, step) = (parameters.begin, parameters.step);
+                Failure::bad_input(format!("--length {length}: lengths are {begin} to {last} by {step}"))
+            })?,
+        };
+        let truth = args.truth.as_ref().map(|path| {
+            let platform = platform(path, args.nct)?;
+            levels_of_pairs(&platform, parameters.ranks)
+                .map_err(|error| Failure::bad_input(format!("--truth {}: {error}", path.display())))
+        });
+        let text = format!(
+            "{}: {} of {}, {} ranks, {} lengths\n",
+            args.file.display(),
+            of.statistic.name(),
+            parameters.test.name(),
+            parameters.ranks,
+            parameters.count()
+        );
+        Ok(Found { text, partitions: 0, matrix, drawn: Vec::new(), truth: truth.transpose()?, parameters })
+    }
+
+    fn take(&mut self, partition: &Partition) {
+        self.text.push('\n');
+        self.text.push_str(&partition_table(&self.parameters, partition));
+        if let Some(truth) = &self.truth {
+            let found = agreement(&partition.labels, truth);
+            self.text.push_str(&format!(
+                "  agreement with the platform's levels: adjusted Rand index {:.4}, {:.2} % of pairs in their class\n",
+                found.rand_index,
+                found.share * 100.0
+            ));
+        }
+        if (partition.first..partition.first + partition.matrices).contains(&self.matrix) {
+            self.drawn.clone_from(&partition.labels);
+        }
+        self.partitions += 1;
+    }
+}
+
+/// The platform of a file, or a shipped one; in another shape where one is given.
+pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Failure> {
+    let platform = match path.to_str() {
+        Some("default") if !path.exists() => Platform::embedded(),
+        _ => Platform::load(Document::read(&Shipped::Platform.resolve(path)?)?, &[])?,
+    };
+    Ok(shape.map_or_else(|| platform.clone(), |shape| platform.with_shape(shape)))
+}
+
+/// Clusters, and writes the pair of files.
+fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut Found) -> Result<(), Failure> {
+    let scratch = tempfile::tempfile().map_err(|error| Failure::bad_input(format!("no scratch file: {error}")))?;
+    let mut writer = CompressedWriter::new(of.parameters, of.statistic, scratch);
+    let whole = of.parameters.elements() * of.parameters.count() * 8;
+    let take = &mut |partition: Partition| {
+        found.take(&partition);
+        writer.partition(partition.first, &partition.labels, &partition.values, partition.exceptions)
+    };
+    find(of, &args.options(), take).map_err(in_file(&args.file))?;
+    let [info, data] = pair_of(prefix);
+    let (values, exceptions) = put([&info, &data], |[info, data]| writer.finish(info, data))?;
+    let size: u64 = [&info, &data].iter().filter_map(|path| Some(path.metadata().ok()?.len())).sum();
+    found.text.push_str(&format!(
+        "\n{} and {}: {} partition{}, {values} values, {exceptions} exceptions\n{size} bytes of {whole}: {:.1} times smaller\n",
+        info.display(),
+        data.display(),
+        found.partitions,
+        if found.partitions == 1 { "" } else { "s" },
+        whole as f64 / size.max(1) as f64
+    ));
+    Ok(())
+}
+
+/// `--expand`: the matrices of a pair of files.
+fn expand(args: &ClusterArgs) -> Result<(), Failure> {
+    // One of the files stands for both.
+    let name = args.file.to_str().unwrap_or_default();
+    let prefix = ["_info.nc", "_data.nc"].iter().find_map(|end| name.strip_suffix(end)).map_or(&*args.file, Path::new);
+    let mut of = compressed(prefix)?;
+    if let Some((x, y, length)) = args.at {
+        let value = of.at(x, y, length).map_err(in_file(prefix))?;
+        return output::print(&format!("{value:e}\n"));
+    }
+    let (parameters, statistic) = (of.parameters, of.statistic);
+    if let Some(text) = &args.text {
+        let each = (0..parameters.count()).map(|matrix| of.matrix(matrix));
+        let values: Vec<Vec<f64>> = each.collect::<Result<_, MatrixError>>().map_err(in_file(prefix))?;
+        let mut all = Matrices::of(parameters, statistic, values.concat()).map_err(in_file(prefix))?;
+        return text_of(&mut all, text, &[]);
+    }
+    let Some(path) = &args.output else {
+        return Err(Failure::bad_input(
+            "--expand: expected -o FILE.nc for the matrices, --text FILE or --at X,Y,LENGTH",
+        ));
+    };
+    put([path], |[output]| write_matrices(output, &parameters, statistic, |matrix| of.matrix(matrix)))
+}
+
+fn text_of(of: &mut Matrices, path: &Path, hosts: &[String]) -> Result<(), Failure> {
+    put([path], |[mut output]| write_text(&mut output, of, hosts))
+}

@@ -1,0 +1,163 @@
+//! The arguments of `mcpsim cluster`.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::measure::cluster::Precision;
+use crate::platform::Shape;
+use crate::units::SimSpan;
+
+use super::super::report::Format;
+
+const EXAMPLES: &str = "\
+Examples:
+  Measure all pairs of a simulated machine, and find which are alike
+    mcpsim measure --pairs --simulate default --nct 4,2,2 --begin 1000 \\
+        --end 10001 --step 500 --repeats 3 -o pairs
+    mcpsim cluster pairs_median.nc
+  Keep the result as a pair of small files, and get the matrices back
+    mcpsim cluster pairs_median.nc -o small
+    mcpsim cluster --expand small -o again.nc
+  One element: x's time with y, of messages of 1500 B
+    mcpsim cluster pairs_median.nc --at 0,1,1500
+    mcpsim cluster --expand small --at 0,1,1500
+
+Exit codes: 0 done, 2 bad input or usage.";
+
+/// Finds which pairs of ranks are alike in matrices of their times
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "mcpsim cluster",
+    override_usage = "mcpsim cluster [OPTIONS] FILE.nc\n       mcpsim cluster --expand [OPTIONS] PREFIX",
+    term_width = 80,
+    arg_required_else_help = true,
+    after_help = "See --help for examples and exit codes.",
+    after_long_help = EXAMPLES
+)]
+pub(crate) struct ClusterArgs {
+    /// Matrices as measure --pairs or PARUS' network_test2 writes them, NetCDF or
+    /// text; with --expand what -o PREFIX wrote
+    #[arg(value_name = "FILE.nc|PREFIX")]
+    pub file: PathBuf,
+
+    /// How far values of a cluster may be apart: a share of the least, or a time
+    #[arg(long, value_name = "SHARE|TIME", default_value = "20%", value_parser = parse_precision)]
+    pub precision: Precision,
+
+    /// Matrices that first clusters are made of
+    #[arg(long, value_name = "M", default_value_t = 5)]
+    pub first: usize,
+
+    /// Matrices by which clusters are prolonged at a time
+    #[arg(long, value_name = "M", default_value_t = 4)]
+    pub further: usize,
+
+    /// Which share of a cluster may drop out where it is prolonged
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_share)]
+    pub drop: f64,
+
+    /// Write PREFIX_info.nc and PREFIX_data.nc; with --expand the file of matrices
+    #[arg(long, short, value_name = "PREFIX|FILE.nc")]
+    pub output: Option<PathBuf>,
+
+    /// Give the matrices back that a pair of files stands for
+    #[arg(long)]
+    pub expand: bool,
+
+    /// Print one element, seconds: x's time with y, of messages of this length
+    #[arg(long, value_name = "X,Y,LENGTH", value_parser = parse_place)]
+    pub at: Option<(u32, u32, u64)>,
+
+    /// Write the matrices as text
+    #[arg(long, value_name = "FILE.txt")]
+    pub text: Option<PathBuf>,
+
+    /// Compare with the levels of this platform, its ranks in blocks (or default)
+    #[arg(long, value_name = "PLATFORM")]
+    pub truth: Option<PathBuf>,
+
+    /// With --truth: nodes, CMPs a node, cores a CMP
+    #[arg(long, value_name = "N,C,T", requires = "truth")]
+    pub nct: Option<Shape>,
+
+    /// Draw the matrix in colours of values and of clusters
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+
+    /// With --figures: of messages of this length (default: the greatest)
+    #[arg(long, value_name = "BYTES", requires = "figures")]
+    pub length: Option<u64>,
+
+    /// What is written of each figure
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
+    pub format: Vec<Format>,
+
+    /// Print nothing but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Reads "20%" or "0.2".
+fn parse_share(text: &str) -> Result<f64, String> {
+    let wrong = || format!("expected a share such as 10%; found \"{text}\"");
+    let (number, unit) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 0.01));
+    number
+        .parse::<f64>()
+        .ok()
+        .filter(|share| share.is_finite() && *share >= 0.0)
+        .map(|share| share * unit)
+        .ok_or_else(wrong)
+}
+
+/// Reads a share or a time, above 0.
+fn parse_precision(text: &str) -> Result<Precision, String> {
+    let wrong = || format!("expected a share such as 20% or a time such as \"300 ns\", above 0; found \"{text}\"");
+    let precision = match text.parse::<SimSpan>() {
+        Ok(span) => Precision::Seconds(span.as_seconds()),
+        Err(_) => Precision::Share(parse_share(text).map_err(|_| wrong())?),
+    };
+    let (Precision::Seconds(width) | Precision::Share(width)) = precision;
+    if width > 0.0 { Ok(precision) } else { Err(wrong()) }
+}
+
+/// Reads "0,1,1500".
+fn parse_place(text: &str) -> Result<(u32, u32, u64), String> {
+    let wrong = || format!("expected two ranks and a length in bytes such as 0,1,1500; found \"{text}\"");
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let &[x, y, length] = parts.as_slice() else { return Err(wrong()) };
+    let all = x.parse().ok().zip(y.parse().ok()).zip(length.parse().ok());
+    all.map(|((x, y), length)| (x, y, length)).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn definitions_are_sound_and_help_fits_80_columns() {
+        ClusterArgs::command().debug_assert();
+        let text = ClusterArgs::command().render_long_help().to_string();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_precision_is_a_share_or_a_time_above_zero() {
+        assert_eq!(parse_precision("20 %"), Ok(Precision::Share(0.2)));
+        assert_eq!(parse_precision("0.001"), Ok(Precision::Share(0.001)));
+        assert_eq!(parse_precision("500 us"), Ok(Precision::Seconds(0.0005)));
+        for text in ["0", "0%", "0 ns", "-1", "x", "nan"] {
+            let expected =
+                format!("expected a share such as 20% or a time such as \"300 ns\", above 0; found \"{text}\"");
+            assert_eq!(parse_precision(text), Err(expected));
+        }
+    }
+
+    #[test]
+    fn an_element_is_two_ranks_and_a_length() {
+        assert_eq!(parse_place("0, 1,1500"), Ok((0, 1, 1500)));
+        assert!(parse_place("0,1").is_err() && parse_place("0,-1,2").is_err());
+    }
+}

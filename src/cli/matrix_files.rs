@@ -1,0 +1,111 @@
+//! Files of matrices: opened by name, and written beside their place and moved there whole.
+
+use std::cell::RefCell;
+use std::fs::{self, File, Permissions};
+use std::io::{BufWriter, ErrorKind, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::measure::matrices::{Compressed, Matrices, MatrixError, SeekRead, SeekWrite};
+
+use super::exit::Failure;
+use super::output::cannot_write;
+
+/// Opens a file for reading.
+fn input(path: &Path) -> Result<Box<dyn SeekRead>, Failure> {
+    let wrong = |what: String| Failure::bad_input(format!("{}: {what}", path.display()));
+    let file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => wrong("no such file".to_owned()),
+        _ => wrong(error.to_string()),
+    })?;
+    if file.metadata().is_ok_and(|of| of.is_dir()) {
+        return Err(wrong("is a directory, expected a file of matrices".to_owned()));
+    }
+    Ok(Box::new(file))
+}
+
+/// What is wrong with a file.
+pub(super) fn in_file(path: &Path) -> impl Fn(MatrixError) -> Failure + '_ {
+    |error| Failure::bad_input(format!("{}: {error}", path.display()))
+}
+
+/// The matrices of a file.
+pub(super) fn matrices(path: &Path) -> Result<Matrices, Failure> {
+    Matrices::open(input(path)?).map_err(in_file(path))
+}
+
+/// The two files of a prefix.
+pub(super) fn pair_of(prefix: &Path) -> [PathBuf; 2] {
+    ["_info.nc", "_data.nc"].map(|end| with_end(prefix, end))
+}
+
+/// The path with these characters behind it.
+pub(super) fn with_end(prefix: &Path, end: &str) -> PathBuf {
+    let mut name = prefix.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// The pair of files of a prefix.
+pub(super) fn compressed(prefix: &Path) -> Result<Compressed, Failure> {
+    let [info, data] = pair_of(prefix);
+    Compressed::open(input(&info)?, input(&data)?).map_err(in_file(prefix))
+}
+
+/// The names of ranks' hosts, in the file beside `path`, PREFIX_median.nc or another statistic's; none if there is none.
+pub(super) fn hosts(path: &Path) -> Vec<String> {
+    let name = path.to_str().unwrap_or_default();
+    let prefix =
+        ["_average.nc", "_median.nc", "_deviation.nc", "_min.nc"].iter().find_map(|end| name.strip_suffix(end));
+    let text = prefix.and_then(|prefix| fs::read_to_string(format!("{prefix}_hosts.txt")).ok()).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// A file being written, of which one owner sees whether all could be.
+#[derive(Clone, Debug)]
+struct Shared(Rc<RefCell<BufWriter<File>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.borrow_mut().flush()
+    }
+}
+
+impl Seek for Shared {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.0.borrow_mut().seek(to)
+    }
+}
+
+/// Writes files beside their places with `write`, which gets one writer each, then moves them there.
+pub(super) fn put<const N: usize, T>(
+    paths: [&Path; N],
+    write: impl FnOnce([Box<dyn SeekWrite>; N]) -> Result<T, MatrixError>,
+) -> Result<T, Failure> {
+    let mut beside = Vec::new();
+    let mut writers = Vec::new();
+    for path in paths {
+        let failed = |error: std::io::Error| cannot_write(&path.display().to_string(), &error);
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mode = fs::metadata(path).map_or(Permissions::from_mode(0o666), |old| old.permissions());
+        let mut builder = tempfile::Builder::new();
+        let file =
+            builder.prefix(".mcpsim-").suffix(".tmp").permissions(mode).tempfile_in(directory).map_err(failed)?;
+        writers.push(Shared(Rc::new(RefCell::new(BufWriter::new(file.as_file().try_clone().map_err(failed)?)))));
+        beside.push(file);
+    }
+    let boxed = std::array::from_fn(|index| Box::new(writers[index].clone()) as Box<dyn SeekWrite>);
+    let found = write(boxed).map_err(|error| Failure::bad_input(format!("{}: {error}", paths[0].display())))?;
+    for ((path, mut writer), file) in paths.into_iter().zip(writers).zip(beside) {
+        let failed = |error: std::io::Error| cannot_write(&path.display().to_string(), &error);
+        writer.flush().map_err(failed)?;
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist(path).map_err(|error| failed(error.error))?;
+    }
+    Ok(found)
+}

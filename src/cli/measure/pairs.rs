@@ -1,0 +1,197 @@
+//! `mcpsim measure --pairs`: matrices of the times of all pairs of ranks, on this machine under MPI or on a simulated one.
+
+mod args;
+mod journal;
+#[cfg(feature = "mpi")]
+mod real;
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::engine::Processes;
+use crate::measure::matrices::{Matrices, MatrixError, Parameters, Statistic, write_matrices, write_text};
+use crate::measure::pairs::{Measured, PairPlan, simulate_length};
+use crate::platform::{Placement, Platform};
+use crate::units::SimSpan;
+
+pub(crate) use args::PairArgs;
+use journal::Journal;
+
+use super::super::cluster::platform;
+use super::super::exit::Failure;
+use super::super::launch::agree;
+use super::super::matrix_files::{in_file, put, with_end};
+use super::super::output::{self, write_whole};
+use super::MeasureArgs;
+
+/// Medians of pairs measured at the same time that differ by more than this from those alone are told of.
+const DISTURBED: f64 = 0.1;
+
+/// Measures all pairs; the first process writes.
+pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
+    let prefix = Path::new(&args.output);
+    let given = if args.output == "-" {
+        Err(Failure::bad_input("--pairs: expected -o PREFIX, the beginning of the names of files"))
+    } else {
+        Ok(())
+    };
+    agree(processes, given)?;
+    match &args.pairs.simulate {
+        Some(_) if processes.count() > 1 => agree(
+            processes,
+            Err(Failure::bad_input("--simulate works in one process: start it without an MPI launcher")),
+        ),
+        Some(path) => simulated(args, path, prefix),
+        #[cfg(feature = "mpi")]
+        None => real::measure(args, prefix, processes),
+        #[cfg(not(feature = "mpi"))]
+        None => Err(Failure::bad_input(super::alone())),
+    }
+}
+
+/// On a simulated machine, a rank a core in blocks.
+fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failure> {
+    let platform: Platform = platform(path, args.nct)?;
+    let cores = u32::try_from(platform.shape.total_cores()).unwrap_or(u32::MAX);
+    let ranks = args.pairs.ranks.unwrap_or(cores);
+    let parameters = args.pairs.parameters(ranks);
+    let refused = |what: String| Failure::bad_input(format!("--pairs: {what}"));
+    parameters.check().map_err(|error| refused(error.to_string()))?;
+    let sites = Placement::Block.sites(platform.shape, ranks, false).map_err(|error| refused(error.to_string()))?;
+    let nodes = args.pairs.parallel.then(|| sites.iter().map(|site| site.node).collect());
+    let jitter = (args.pairs.jitter > 0.0).then_some((args.pairs.jitter, args.pairs.seed));
+    let plan = PairPlan { parameters, nodes, jitter };
+    let hosts: Vec<String> = sites.iter().map(|site| format!("node{}", site.node)).collect();
+    let about = format!("{:?} on {} {}", plan, platform.name, platform.shape);
+    let mut work = Work::start(args, prefix, &plan.parameters, &hosts, &about)?;
+    for matrix in work.journal.done()..parameters.count() {
+        let measured = simulate_length(&platform, sites.clone(), &plan, parameters.length(matrix))?;
+        work.add(measured)?;
+    }
+    work.end()
+}
+
+/// What the first process does: keeps what is done, tells how far it is, and writes files.
+struct Work<'a> {
+    args: &'a MeasureArgs,
+    prefix: &'a Path,
+    parameters: Parameters,
+    hosts: Vec<String>,
+    journal: Journal,
+    line: Line,
+    disturbed: f64,
+}
+
+impl<'a> Work<'a> {
+    fn start(
+        args: &'a MeasureArgs,
+        prefix: &'a Path,
+        parameters: &Parameters,
+        hosts: &[String],
+        about: &str,
+    ) -> Result<Work<'a>, Failure> {
+        let journal = Journal::open(&with_end(prefix, ".partial"), about, parameters.elements())?;
+        if journal.done() > 0 && !args.quiet {
+            let (done, all) = (journal.done(), parameters.count());
+            let _ = writeln!(std::io::stderr(), "note: {done} of {all} lengths were measured before: going on");
+        }
+        let line = Line::new(!args.quiet, journal.done(), parameters.count());
+        Ok(Work { args, prefix, parameters: *parameters, hosts: hosts.to_vec(), journal, line, disturbed: 0.0 })
+    }
+
+    /// Keeps what was measured for a length.
+    fn add(&mut self, measured: Measured) -> Result<(), Failure> {
+        self.journal.add(&measured.matrices)?;
+        if let Some(check) = measured.check {
+            self.disturbed = self.disturbed.max(check.greatest);
+        }
+        self.line.tell(&self.parameters, self.journal.done(), 0.0);
+        Ok(())
+    }
+
+    /// Writes the files, and forgets the journal.
+    fn end(mut self) -> Result<(), Failure> {
+        self.line.end();
+        let mut text = String::new();
+        for (index, statistic) in Statistic::ALL.into_iter().enumerate() {
+            let path = with_end(self.prefix, &format!("_{}.nc", statistic.name()));
+            let journal = &mut self.journal;
+            put([&path], |[output]| {
+                write_matrices(output, &self.parameters, statistic, |matrix| journal.read(matrix, index))
+            })?;
+            text.push_str(&format!("{}\n", path.display()));
+            if self.args.pairs.text {
+                let each = (0..self.parameters.count()).map(|matrix| self.journal.read(matrix, index));
+                let values: Vec<Vec<f64>> = each.collect::<Result<_, MatrixError>>().map_err(in_file(&path))?;
+                let mut all = Matrices::of(self.parameters, statistic, values.concat()).map_err(in_file(&path))?;
+                let path = with_end(self.prefix, &format!("_{}.txt", statistic.name()));
+                put([&path], |[mut output]| write_text(&mut output, &mut all, &self.hosts))?;
+                text.push_str(&format!("{}\n", path.display()));
+            }
+        }
+        let path = with_end(self.prefix, "_hosts.txt");
+        let hosts: String = self.hosts.iter().map(|host| format!("{host}\n")).collect();
+        write_whole(&path, hosts).map_err(|error| output::cannot_write(&path.display().to_string(), &error))?;
+        text.push_str(&format!("{}\n", path.display()));
+        self.journal.remove();
+        if self.args.pairs.parallel && !self.args.quiet {
+            text.push_str(&format!(
+                "pairs measured at the same time differ from the same alone by {:.1} % at most\n",
+                self.disturbed * 100.0
+            ));
+        }
+        if self.disturbed > DISTURBED {
+            let _ = writeln!(
+                std::io::stderr(),
+                "note: pairs measured at the same time disturb each other: measure without --parallel"
+            );
+        }
+        if self.args.quiet { Ok(()) } else { output::print(&text) }
+    }
+}
+
+/// A line on the terminal that says how far it is.
+struct Line {
+    shown: bool,
+    started: Instant,
+    last: Option<Instant>,
+    first: usize,
+    all: usize,
+}
+
+impl Line {
+    fn new(wanted: bool, first: usize, all: usize) -> Line {
+        let shown = wanted && std::io::stderr().is_terminal();
+        Line { shown, started: Instant::now(), last: None, first, all }
+    }
+
+    /// So many lengths are done, and a part of the next.
+    fn tell(&mut self, parameters: &Parameters, done: usize, part: f64) {
+        if !self.shown || self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(200)) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let here = (done - self.first) as f64 + part;
+        let left = match here > 0.0 {
+            true => {
+                let seconds = self.started.elapsed().as_secs_f64() * ((self.all - self.first) as f64 / here - 1.0);
+                SimSpan::from_seconds(seconds).map_or(String::new(), |span| format!(", {span:.0} left"))
+            }
+            false => String::new(),
+        };
+        let _ = write!(
+            std::io::stderr(),
+            "\r{:3.0} % {done} of {} lengths, {} B{left}\x1b[K",
+            (done as f64 + part) / self.all as f64 * 100.0,
+            self.all,
+            parameters.length(done.min(self.all - 1))
+        );
+    }
+
+    fn end(&mut self) {
+        if self.last.is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

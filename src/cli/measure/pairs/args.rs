@@ -1,0 +1,101 @@
+//! The arguments of `mcpsim measure --pairs`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::measure::matrices::{PairTest, Parameters};
+
+/// What is measured with --pairs.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PairArgs {
+    /// Measure every pair of ranks, a matrix a message length
+    #[arg(long, help_heading = "All pairs", conflicts_with_all = ["samples", "figures", "compute"])]
+    pub pairs: bool,
+
+    /// One of one_to_one, async_one_to_one, send_recv_and_recv_send, all_to_all,
+    /// noise, noise_blocking, bcast, put, get
+    #[arg(long, value_name = "KIND", default_value = "one_to_one", value_parser = parse_test, help_heading = "All pairs")]
+    pub test: PairTest,
+
+    /// The least message, bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "All pairs")]
+    pub begin: u32,
+
+    /// The first length that is not measured any more
+    #[arg(long, value_name = "BYTES", default_value_t = 10_000, help_heading = "All pairs")]
+    pub end: u32,
+
+    /// Between two lengths
+    #[arg(long, value_name = "BYTES", default_value_t = 500, help_heading = "All pairs")]
+    pub step: u32,
+
+    /// Samples an element
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "All pairs")]
+    pub repeats: u32,
+
+    /// The length of noise messages
+    #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "All pairs")]
+    pub noise_length: u32,
+
+    /// Ranks that make noise
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "All pairs")]
+    pub noise_ranks: u32,
+
+    /// Noise messages a sample
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "All pairs")]
+    pub noise_messages: u32,
+
+    /// Measure pairs that share no node at the same time, and some of them again alone
+    #[arg(long, help_heading = "All pairs")]
+    pub parallel: bool,
+
+    /// Write the matrices as text too
+    #[arg(long, help_heading = "All pairs")]
+    pub text: bool,
+
+    /// Measure a simulated machine instead of this one (or default)
+    #[arg(long, value_name = "PLATFORM", requires = "pairs", help_heading = "All pairs")]
+    pub simulate: Option<PathBuf>,
+
+    /// With --simulate: how many ranks, in blocks (default: one a core)
+    #[arg(long, value_name = "P", requires = "simulate", help_heading = "All pairs")]
+    pub ranks: Option<u32>,
+
+    /// With --simulate: deviation of a lognormal factor on each sample, such as 0.05
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse_jitter, help_heading = "All pairs")]
+    pub jitter: f64,
+
+    /// With --jitter: its seed
+    #[arg(long, value_name = "S", default_value_t = 1, help_heading = "All pairs")]
+    pub seed: u64,
+}
+
+impl PairArgs {
+    /// As parameters of that many ranks.
+    pub fn parameters(&self, ranks: u32) -> Parameters {
+        Parameters {
+            ranks,
+            test: self.test,
+            begin: self.begin,
+            end: self.end,
+            step: self.step,
+            repeats: self.repeats,
+            noise_bytes: self.noise_length,
+            noise_messages: self.noise_messages,
+            noise_ranks: self.noise_ranks,
+        }
+    }
+}
+
+fn parse_test(text: &str) -> Result<PairTest, String> {
+    PairTest::of_name(text).ok_or_else(|| {
+        let names: Vec<&str> = PairTest::ALL.iter().map(|test| test.name()).collect();
+        format!("expected one of {}; found \"{text}\"", names.join(", "))
+    })
+}
+
+fn parse_jitter(text: &str) -> Result<f64, String> {
+    let found = text.parse::<f64>().ok().filter(|jitter| (0.0..=2.0).contains(jitter));
+    found.ok_or_else(|| format!("expected 0 to 2, such as 0.05; found \"{text}\""))
+}

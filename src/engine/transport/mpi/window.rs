@@ -1,0 +1,70 @@
+//! Memory that other processes reach (MPI-3.1, chapter 11), as far as measuring needs it: the MPI crate has no windows.
+
+use std::ffi::{c_int, c_void};
+
+use mpi::ffi;
+use mpi::raw::AsRaw;
+use mpi::topology::SimpleCommunicator;
+
+/// A window of all processes of the world, each with as much memory.
+pub struct Window {
+    /// What others reach; it stays where it is until the window is gone.
+    memory: Vec<u8>,
+    handle: ffi::MPI_Win,
+}
+
+impl Window {
+    /// Makes one of `bytes` a process. All processes call this.
+    pub fn new(bytes: usize) -> Window {
+        let mut memory = vec![0u8; bytes.max(1)];
+        let world = SimpleCommunicator::world();
+        // SAFETY: the handle is an out parameter. The memory is on the heap, does not move, and outlives the window: both go with this value.
+        let handle = unsafe {
+            let mut handle = std::mem::zeroed();
+            let (base, size) = (memory.as_mut_ptr().cast::<c_void>(), memory.len() as ffi::MPI_Aint);
+            ffi::MPI_Win_create(base, size, 1, ffi::RSMPI_INFO_NULL, world.as_raw(), &raw mut handle);
+            handle
+        };
+        Window { memory, handle }
+    }
+
+    /// Locks the memory of `target` for this process alone.
+    pub fn lock(&self, target: u32) {
+        // SAFETY: the window is there, and its errors end the program.
+        unsafe { ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, target as c_int, 0, self.handle) };
+    }
+
+    /// Completes what was done in the memory of `target`, and unlocks it.
+    pub fn unlock(&self, target: u32) {
+        // SAFETY: as in `lock`.
+        unsafe { ffi::MPI_Win_unlock(target as c_int, self.handle) };
+    }
+
+    /// MPI_Put of `data` at the beginning of the memory of `target`, which is locked, and the unlock.
+    pub fn put_and_unlock(&self, target: u32, data: &[u8]) {
+        let count = data.len().min(self.memory.len()) as c_int;
+        // SAFETY: all windows have as much memory, which `count` fits in; the unlock completes the operation before `data` can go.
+        unsafe {
+            let byte = ffi::RSMPI_UINT8_T;
+            ffi::MPI_Put(data.as_ptr().cast(), count, byte, target as c_int, 0, count, byte, self.handle);
+        }
+        self.unlock(target);
+    }
+
+    /// MPI_Get of as much as `room` from the beginning of the memory of `target`, which is locked, and the unlock.
+    pub fn get_and_unlock(&self, target: u32, room: &mut [u8]) {
+        let count = room.len().min(self.memory.len()) as c_int;
+        // SAFETY: as in `put_and_unlock`.
+        unsafe {
+            let byte = ffi::RSMPI_UINT8_T;
+            ffi::MPI_Get(room.as_mut_ptr().cast(), count, byte, target as c_int, 0, count, byte, self.handle);
+        }
+        self.unlock(target);
+    }
+
+    /// Ends the window. All processes call this.
+    pub fn free(mut self) {
+        // SAFETY: the handle is not used again.
+        unsafe { ffi::MPI_Win_free(&raw mut self.handle) };
+    }
+}

@@ -1,0 +1,185 @@
+//! Steps 3, 4 and 5: clusters of several matrices from the ranges of each.
+//!
+//! For a range C₁ of the first matrix the greatest of all intersections C₁ ∩ C₂ ∩ … ∩ C_m is the one whose ranges most of its elements have:
+//! counting the elements' tuples of ranges finds it without trying all combinations. The extension by all intersections of m − 1 of these
+//! ranges adds what is in all of them but one.
+
+use rustc_hash::FxHashMap;
+
+/// Not in a cluster yet.
+const NONE: u32 = u32::MAX;
+
+/// Numbers the tuples of ranges that elements have, in the order of elements; `labels` has the ranges, a list a matrix.
+fn tuples(labels: &[&[u32]]) -> (Vec<u32>, usize) {
+    let mut numbers: Vec<u32> = vec![0; labels[0].len()];
+    let mut count = 1;
+    for of_matrix in labels {
+        let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        for (number, label) in numbers.iter_mut().zip(*of_matrix) {
+            let next = known.len() as u32;
+            *number = *known.entry((*number, *label)).or_insert(next);
+        }
+        count = known.len();
+    }
+    (numbers, count)
+}
+
+/// Of each cluster of `first` the greatest of its intersections with one range of each matrix of `further`: an element of it, and how many
+/// it has. Elements without a cluster do not count.
+fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
+    let (numbers, count) = tuples(&[&[first], further].concat());
+    let mut sizes = vec![(NONE, 0u32); count];
+    for (element, number) in (0..).zip(&numbers) {
+        let (representative, size) = &mut sizes[*number as usize];
+        *representative = element.min(*representative);
+        *size += 1;
+    }
+    let clusters = first.iter().filter(|label| **label != NONE).max().map_or(0, |most| *most as usize + 1);
+    let mut found: Vec<Option<(u32, u32)>> = vec![None; clusters];
+    for (representative, size) in sizes {
+        let Some(best) = found.get_mut(first[representative as usize] as usize) else { continue };
+        // Of equal ones the first counts.
+        if best.is_none_or(|(_, most)| size > most) {
+            *best = Some((representative, size));
+        }
+    }
+    found
+}
+
+/// How many of the ranges of `matrices` the two elements share.
+fn shared(labels: &[&[u32]], one: u32, other: u32) -> usize {
+    labels.iter().filter(|of| of[one as usize] == of[other as usize]).count()
+}
+
+/// Of how many ranges an element may miss one: with two ranges or fewer, one alone would say too little.
+fn missing_allowed(ranges: usize) -> usize {
+    usize::from(ranges > 2)
+}
+
+/// Steps 3 and 4: the preliminary clusters of matrices whose ranges are given, a list a matrix.
+///
+/// Greater intersections are extended first, so that a range of one value does not take what belongs to many. What no cluster has taken then goes
+/// through the same steps again, until each element is in one.
+pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
+    let elements = labels[0].len();
+    let all: Vec<&[u32]> = labels.iter().map(Vec::as_slice).collect();
+    let mut members: Vec<Vec<Vec<u32>>> = all.iter().map(|of| by_label(of)).collect();
+    let needed = all.len() - missing_allowed(all.len());
+    let mut clusters = vec![NONE; elements];
+    let (mut next, mut left) = (0, elements);
+    while left > 0 {
+        let open: Vec<u32> = all[0].iter().zip(&clusters).map(|(l, c)| if *c == NONE { *l } else { NONE }).collect();
+        let mut found: Vec<(u32, u32)> = greatest(&open, &all[1..]).into_iter().flatten().collect();
+        found.sort_by_key(|(representative, size)| (std::cmp::Reverse(*size), all[0][*representative as usize]));
+        for (representative, _) in found {
+            if clusters[representative as usize] != NONE {
+                continue;
+            }
+            // Who misses one range at most is in one of any two: the two shortest are looked through.
+            let mut order: Vec<usize> = (0..all.len()).collect();
+            let of = |matrix: usize| all[matrix][representative as usize] as usize;
+            order.sort_by_key(|matrix| members[*matrix][of(*matrix)].len());
+            for matrix in order.into_iter().take(1 + missing_allowed(all.len())) {
+                let list = &mut members[matrix][of(matrix)];
+                list.retain(|element| clusters[*element as usize] == NONE);
+                for element in list.iter() {
+                    if shared(&all, representative, *element) >= needed {
+                        clusters[*element as usize] = next;
+                        left -= 1;
+                    }
+                }
+            }
+            next += 1;
+        }
+    }
+    clusters
+}
+
+/// The elements of each label.
+pub(super) fn by_label(labels: &[u32]) -> Vec<Vec<u32>> {
+    let mut found: Vec<Vec<u32>> = vec![Vec::new(); labels.iter().max().map_or(0, |most| *most as usize + 1)];
+    for (element, label) in (0..).zip(labels) {
+        found[*label as usize].push(element);
+    }
+    found
+}
+
+/// Step 5: the clusters over the matrices of a further portion as well, or nothing if they end before it.
+///
+/// A cluster can be prolonged if no more than the share `drop` of its elements is outside of its greatest intersection with the portion's ranges,
+/// extended as in step 4. What drops out forms clusters by its own ranges. A cluster of fewer elements than `small` that cannot be prolonged is
+/// divided in the same way; a larger one ends, and all end with it, as their borders are stored together. They also do if more than the share
+/// `drop` of all elements drops out.
+pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small: usize) -> Option<Vec<u32>> {
+    let portion: Vec<&[u32]> = portion.iter().map(Vec::as_slice).collect();
+    let needed = portion.len() - missing_allowed(portion.len() + 1);
+    let best = greatest(clusters, &portion);
+    let members = by_label(clusters);
+    let mut stays = vec![true; clusters.len()];
+    let mut lost = 0;
+    for (of_cluster, best) in members.iter().zip(best) {
+        let Some((representative, _)) = best else { continue };
+        let outside = |element: &&u32| shared(&portion, representative, **element) < needed;
+        let dropped = of_cluster.iter().filter(outside).count();
+        if dropped as f64 > drop * of_cluster.len() as f64 {
+            if of_cluster.len() >= small {
+                return None;
+            }
+            of_cluster.iter().for_each(|element| stays[*element as usize] = false);
+            lost += of_cluster.len();
+        } else {
+            of_cluster.iter().filter(outside).for_each(|element| stays[*element as usize] = false);
+            lost += dropped;
+        }
+    }
+    if lost as f64 > drop * clusters.len() as f64 {
+        return None;
+    }
+    // Those that stay keep their number, others get one by cluster and ranges.
+    let (numbers, _) = tuples(&[&[clusters], &portion[..]].concat());
+    let mut known: FxHashMap<(bool, u32), u32> = FxHashMap::default();
+    let each = |element: usize| {
+        let key = if stays[element] { (true, clusters[element]) } else { (false, numbers[element]) };
+        let next = known.len() as u32;
+        *known.entry(key).or_insert(next)
+    };
+    Some((0..clusters.len()).map(each).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greatest_intersection_is_the_one_that_trying_all_finds() {
+        let first = [0, 0, 0, 0, 0, 1, 1, 1];
+        let second: &[u32] = &[0, 0, 1, 1, 1, 1, 2, 2];
+        let third: &[u32] = &[0, 0, 0, 1, 1, 1, 1, 1];
+        // Of 0: {0, 1}, {2}, {3, 4}: two of size 2, the first counts. Of 1: {5}, {6, 7}.
+        assert_eq!(greatest(&first, &[second, third]), [Some((0, 2)), Some((6, 2))]);
+    }
+
+    #[test]
+    fn an_element_that_misses_one_of_three_ranges_is_taken_in() {
+        let labels = [vec![0, 0, 0, 1, 1], vec![0, 0, 1, 1, 1], vec![0, 0, 0, 1, 2]];
+        // {0, 1} is the greatest of range 0, and element 2 is in two of its three ranges; 3 and 4 share two of three.
+        assert_eq!(preliminary(&labels), [0, 0, 0, 1, 1]);
+        // With two matrices nothing is missed.
+        assert_eq!(preliminary(&labels[..2]), [0, 0, 2, 1, 1]);
+        assert_eq!(preliminary(&labels[..1]), [0, 0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_cluster_is_prolonged_while_few_drop_out() {
+        let clusters = [0, 0, 0, 0, 1, 1, 1, 1];
+        let portion = [vec![0, 0, 0, 1, 2, 2, 2, 2], vec![0, 0, 0, 1, 2, 2, 2, 2]];
+        // A quarter of the first cluster drops out, an eighth of all.
+        assert_eq!(prolonged(&clusters, &portion, 0.25, 1), Some(vec![0, 0, 0, 1, 2, 2, 2, 2]));
+        assert_eq!(prolonged(&clusters, &portion, 0.2, 1), None);
+        // A small one is divided instead, if it is no more than the share of all.
+        assert_eq!(prolonged(&clusters, &portion, 0.2, 5), None);
+        // One of the two agrees: that is enough.
+        let portion = [vec![0, 0, 0, 1, 2, 2, 2, 2], vec![0, 0, 0, 0, 2, 2, 2, 2]];
+        assert_eq!(prolonged(&clusters, &portion, 0.0, 1), Some(clusters.to_vec()));
+    }
+}

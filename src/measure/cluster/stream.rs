@@ -1,0 +1,157 @@
+//! Step 6: portions of matrices one after the other, until the lengths end.
+//!
+//! A portion's matrices are read once for their ranges, and once more when the partition ends for the values of its clusters. In memory are the
+//! ranges of one portion and one matrix, however many lengths there are.
+
+use super::super::matrices::{Exception, Matrices, MatrixError};
+use super::ranges::{Precision, ranges};
+use super::steps::{by_label, preliminary, prolonged};
+
+/// The algorithm's parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClusterOptions {
+    /// How wide a range of values may be.
+    pub precision: Precision,
+    /// Matrices that preliminary clusters are made of.
+    pub first: usize,
+    /// Matrices of a further portion.
+    pub further: usize,
+    /// The share of a cluster's elements that may drop out where it is prolonged.
+    pub drop: f64,
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        ClusterOptions { precision: Precision::Share(0.2), first: 5, further: 4, drop: 0.1 }
+    }
+}
+
+impl ClusterOptions {
+    /// Whether they can be.
+    ///
+    /// # Errors
+    /// If not, with the parameter and what was expected of it.
+    pub fn check(&self) -> Result<(), MatrixError> {
+        let (Precision::Seconds(width) | Precision::Share(width)) = self.precision;
+        if !(width > 0.0 && width.is_finite()) {
+            return Err(MatrixError::new(format!("precision: expected more than 0; found {width}")));
+        }
+        if self.first == 0 || self.further == 0 {
+            return Err(MatrixError::new("matrices of a portion: expected 1 or more; found 0"));
+        }
+        if !(0.0..1.0).contains(&self.drop) {
+            return Err(MatrixError::new(format!(
+                "share that may drop out: expected 0 to below 1; found {}",
+                self.drop
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// A range of lengths over which clusters stay the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partition {
+    /// Its first matrix.
+    pub first: usize,
+    /// How many matrices it has.
+    pub matrices: usize,
+    /// The cluster of each element, row after row; clusters are in the order of their times.
+    pub labels: Vec<u32>,
+    /// The value of each cluster in each matrix, seconds: the median of its elements.
+    pub values: Vec<Vec<f64>>,
+    /// What the clusters are.
+    pub clusters: Vec<ClusterSummary>,
+    /// Elements for which their cluster's value may not stand.
+    pub exceptions: Vec<Exception>,
+}
+
+/// What a cluster is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClusterSummary {
+    /// How many pairs it has.
+    pub pairs: usize,
+    /// The mean of its elements over all matrices of the partition, seconds.
+    pub mean: f64,
+}
+
+/// Clusters `matrices`, and gives each partition to `take` as it ends.
+///
+/// # Errors
+/// If options cannot be, a matrix cannot be read, or `take` fails.
+pub fn cluster(
+    matrices: &mut Matrices,
+    options: &ClusterOptions,
+    take: &mut dyn FnMut(Partition) -> Result<(), MatrixError>,
+) -> Result<(), MatrixError> {
+    options.check()?;
+    let ranks = matrices.parameters.ranks as usize;
+    let all = matrices.parameters.count();
+    let portion = |from: usize, most: usize, matrices: &mut Matrices| -> Result<Vec<Vec<u32>>, MatrixError> {
+        let of = |number| Ok(ranges(&matrices.matrix(number)?, ranks, options.precision));
+        (from..all.min(from + most)).map(of).collect()
+    };
+    let mut first = 0;
+    while first < all {
+        let labels = portion(first, options.first, matrices)?;
+        let mut end = first + labels.len();
+        let mut clusters = preliminary(&labels);
+        drop(labels);
+        while end < all {
+            let further = portion(end, options.further, matrices)?;
+            let Some(longer) = prolonged(&clusters, &further, options.drop, ranks) else { break };
+            clusters = longer;
+            end += further.len();
+        }
+        take(partition(matrices, first, end, clusters, options.precision)?)?;
+        first = end;
+    }
+    Ok(())
+}
+
+/// Reads the partition's matrices again for the values of its clusters.
+fn partition(
+    matrices: &mut Matrices,
+    first: usize,
+    end: usize,
+    clusters: Vec<u32>,
+    precision: Precision,
+) -> Result<Partition, MatrixError> {
+    let side = matrices.parameters.ranks;
+    let members = by_label(&clusters);
+    let mut values: Vec<Vec<f64>> = vec![Vec::with_capacity(end - first); members.len()];
+    let mut sums = vec![0.0; members.len()];
+    let mut exceptions = Vec::new();
+    for number in first..end {
+        let matrix = matrices.matrix(number)?;
+        for ((of_cluster, values), sum) in members.iter().zip(&mut values).zip(&mut sums) {
+            let mut found: Vec<f64> = of_cluster.iter().map(|element| matrix[*element as usize]).collect();
+            *sum += found.iter().sum::<f64>();
+            let middle = found.len() / 2;
+            values.push(*found.select_nth_unstable_by(middle, f64::total_cmp).1);
+        }
+        for (element, value) in (0..).zip(&matrix) {
+            let stands = values[clusters[element as usize] as usize][number - first];
+            if !precision.allows(stands, *value) {
+                let (x, y) = (element / side, element % side);
+                exceptions.push(Exception { matrix: number as u32, x, y, value: *value });
+            }
+        }
+    }
+    let count = (end - first) as f64;
+    let summary =
+        |(of, sum): (&Vec<u32>, &f64)| ClusterSummary { pairs: of.len(), mean: sum / count / of.len() as f64 };
+    let summaries: Vec<ClusterSummary> = members.iter().zip(&sums).map(summary).collect();
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    order.sort_by(|a, b| summaries[*a].mean.total_cmp(&summaries[*b].mean));
+    let mut place = vec![0; order.len()];
+    (0..).zip(&order).for_each(|(new, old): (u32, _)| place[*old] = new);
+    Ok(Partition {
+        first,
+        matrices: end - first,
+        labels: clusters.into_iter().map(|label| place[label as usize]).collect(),
+        values: order.iter().map(|old| std::mem::take(&mut values[*old])).collect(),
+        clusters: order.iter().map(|old| summaries[*old]).collect(),
+        exceptions,
+    })
+}

@@ -1,0 +1,259 @@
+//! The compressed pair of files: which cluster each pair of ranks belongs to, and one value a cluster and message length.
+//!
+//! ```text
+//! PREFIX_info.nc: the dimensions and scalars of the matrices' file
+//!     int info(n, x, y)   where in data the values of the pair's cluster begin
+//!     int length(n)       the number of the first matrix that partition n describes
+//! PREFIX_data.nc:
+//!     double data(n)      seconds
+//!     int exception_matrix(e), exception_x(e), exception_y(e), double exception_value(e)   where there are any
+//! ```
+//!
+//! The rule of access: of matrix s, k is the last partition with length(k) ≤ s, and the element x, y is
+//! data[info(k, x, y) + s − length(k)]; elements that this would miss by more than the precision are listed as exceptions.
+
+use std::io::SeekFrom;
+
+use netcdf3::{DataSet, DataType, FileWriter, Version};
+
+use super::matrices_file::element_of;
+use super::netcdf::{SCALARS, SeekRead, SeekWrite, Source, definition, scalars, unwritable};
+use super::parameters::{MatrixError, Parameters, Statistic};
+
+/// An element that the value of its cluster would miss by more than the precision.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exception {
+    /// The matrix.
+    pub matrix: u32,
+    /// The row.
+    pub x: u32,
+    /// The column.
+    pub y: u32,
+    /// The element, seconds.
+    pub value: f64,
+}
+
+const EXCEPTION_PLACES: [&str; 3] = ["exception_matrix", "exception_x", "exception_y"];
+
+/// Collects partitions, and writes the two files of them.
+///
+/// The clusters of pairs wait in `scratch`, so that memory does not grow with the number of lengths.
+#[derive(Debug)]
+pub struct CompressedWriter<S> {
+    parameters: Parameters,
+    statistic: Statistic,
+    scratch: S,
+    /// The first matrix of each partition.
+    starts: Vec<u32>,
+    data: Vec<f64>,
+    exceptions: Vec<Exception>,
+}
+
+impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
+    /// A writer that uses `scratch`, which is empty.
+    pub fn new(parameters: Parameters, statistic: Statistic, scratch: S) -> CompressedWriter<S> {
+        CompressedWriter {
+            parameters,
+            statistic,
+            scratch,
+            starts: Vec::new(),
+            data: Vec::new(),
+            exceptions: Vec::new(),
+        }
+    }
+
+    /// Adds the partition of the matrices from `first` on, as many as `values` has a cluster: `labels` has the cluster of each pair,
+    /// `values` the values of each cluster, matrix after matrix.
+    ///
+    /// # Errors
+    /// If the scratch cannot be written, or positions are beyond 32 bits.
+    pub fn partition(
+        &mut self,
+        first: usize,
+        labels: &[u32],
+        values: &[Vec<f64>],
+        exceptions: Vec<Exception>,
+    ) -> Result<(), MatrixError> {
+        let mut begins = Vec::with_capacity(values.len());
+        for of_cluster in values {
+            begins.push(
+                i32::try_from(self.data.len()).map_err(|_| MatrixError::new("more than 2^31 values of clusters"))?,
+            );
+            self.data.extend_from_slice(of_cluster);
+        }
+        let info: Vec<u8> = labels.iter().flat_map(|label| begins[*label as usize].to_le_bytes()).collect();
+        self.scratch.write_all(&info).map_err(unwritable)?;
+        self.starts.push(first as u32);
+        self.exceptions.extend(exceptions);
+        Ok(())
+    }
+
+    /// Writes the files; gives how many values and exceptions there are.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub fn finish(mut self, info: Box<dyn SeekWrite>, data: Box<dyn SeekWrite>) -> Result<(usize, usize), MatrixError> {
+        self.write_info(info)?;
+        self.write_data(data)?;
+        Ok((self.data.len(), self.exceptions.len()))
+    }
+
+    fn write_info(&mut self, output: Box<dyn SeekWrite>) -> Result<(), MatrixError> {
+        let mut data_set = definition(&self.parameters, self.starts.len())?;
+        data_set.add_var_i32("info", &["n", "x", "y"]).map_err(unwritable)?;
+        data_set.add_var_i32("length", &["n"]).map_err(unwritable)?;
+        let mut writer = FileWriter::open_seek_write("", Box::new(output)).map_err(unwritable)?;
+        writer.set_def(&data_set, Version::Offset64Bit, 0).map_err(unwritable)?;
+        for (name, value) in SCALARS.iter().zip(scalars(&self.parameters, self.statistic.number())) {
+            writer.write_var_i32(name, &[value]).map_err(unwritable)?;
+        }
+        self.scratch.seek(SeekFrom::Start(0)).map_err(unwritable)?;
+        let mut bytes = vec![0; 4 * self.parameters.elements()];
+        for (record, start) in self.starts.iter().enumerate() {
+            self.scratch.read_exact(&mut bytes).map_err(unwritable)?;
+            let info: Vec<i32> = bytes.as_chunks::<4>().0.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect();
+            writer.write_record_i32("info", record, &info).map_err(unwritable)?;
+            writer.write_record_i32("length", record, &[*start as i32]).map_err(unwritable)?;
+        }
+        writer.close().map_err(unwritable)
+    }
+
+    fn write_data(&self, output: Box<dyn SeekWrite>) -> Result<(), MatrixError> {
+        let mut data_set = DataSet::new();
+        data_set.set_unlimited_dim("n", self.data.len()).map_err(unwritable)?;
+        data_set.add_var_f64("data", &["n"]).map_err(unwritable)?;
+        if !self.exceptions.is_empty() {
+            data_set.add_fixed_dim("e", self.exceptions.len()).map_err(unwritable)?;
+            for name in EXCEPTION_PLACES {
+                data_set.add_var_i32(name, &["e"]).map_err(unwritable)?;
+            }
+            data_set.add_var_f64("exception_value", &["e"]).map_err(unwritable)?;
+        }
+        let mut writer = FileWriter::open_seek_write("", Box::new(output)).map_err(unwritable)?;
+        writer.set_def(&data_set, Version::Offset64Bit, 0).map_err(unwritable)?;
+        writer.write_var_f64("data", &self.data).map_err(unwritable)?;
+        if !self.exceptions.is_empty() {
+            let places: [fn(&Exception) -> u32; 3] = [|of| of.matrix, |of| of.x, |of| of.y];
+            for (name, place) in EXCEPTION_PLACES.iter().zip(places) {
+                let values: Vec<i32> = self.exceptions.iter().map(|of| place(of) as i32).collect();
+                writer.write_var_i32(name, &values).map_err(unwritable)?;
+            }
+            let values: Vec<f64> = self.exceptions.iter().map(|of| of.value).collect();
+            writer.write_var_f64("exception_value", &values).map_err(unwritable)?;
+        }
+        writer.close().map_err(unwritable)
+    }
+}
+
+/// Matrices that are stored as clusters.
+#[derive(Debug)]
+pub struct Compressed {
+    /// What the matrices were measured with.
+    pub parameters: Parameters,
+    /// What their elements are.
+    pub statistic: Statistic,
+    info: Source,
+    starts: Vec<usize>,
+    data: Vec<f64>,
+    exceptions: Vec<Exception>,
+    /// The partition read last.
+    last: Option<(usize, Vec<i32>)>,
+}
+
+impl Compressed {
+    /// Opens both files.
+    ///
+    /// # Errors
+    /// If one is no such file, or they do not belong together.
+    pub fn open(info: Box<dyn SeekRead>, data: Box<dyn SeekRead>) -> Result<Compressed, MatrixError> {
+        let mut info = Source::open(info)?;
+        let (parameters, kind) = info.parameters()?;
+        let statistic = Statistic::of_number(kind)
+            .ok_or_else(|| MatrixError::new(format!("data_type: expected 1 to 4; found {kind}")))?;
+        info.expect("info", DataType::I32, &["n", "x", "y"])?;
+        info.expect("length", DataType::I32, &["n"])?;
+        let starts: Vec<usize> = info
+            .all_integers("length")?
+            .into_iter()
+            .map(|start| usize::try_from(start).unwrap_or(usize::MAX))
+            .collect();
+        let increase = starts.windows(2).all(|pair| pair[0] < pair[1]);
+        if starts.first() != Some(&0) || !increase || starts.last().is_some_and(|last| *last >= parameters.count()) {
+            return Err(MatrixError::new(format!(
+                "length: expected numbers of matrices, increasing from 0 to below {}; found {starts:?}",
+                parameters.count()
+            )));
+        }
+        let mut data = Source::open(data)?;
+        data.expect("data", DataType::F64, &["n"])?;
+        let values = data.all_doubles("data")?;
+        let exceptions = exceptions(&mut data, &parameters)?;
+        Ok(Compressed { parameters, statistic, info, starts, data: values, exceptions, last: None })
+    }
+
+    /// How many partitions, values and exceptions there are.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        (self.starts.len(), self.data.len(), self.exceptions.len())
+    }
+
+    /// The partition of a matrix, and its clusters.
+    fn partition(&mut self, matrix: usize) -> Result<(usize, &[i32]), MatrixError> {
+        let partition = self.starts.partition_point(|start| *start <= matrix) - 1;
+        if self.last.as_ref().is_none_or(|(last, _)| *last != partition) {
+            self.last = Some((partition, self.info.integers("info", partition)?));
+        }
+        let (_, info) = self.last.as_ref().expect("it was just read");
+        Ok((self.starts[partition], info))
+    }
+
+    /// Matrix `matrix`, row after row.
+    ///
+    /// # Errors
+    /// If it cannot be read, or positions lead out of the data.
+    pub fn matrix(&mut self, matrix: usize) -> Result<Vec<f64>, MatrixError> {
+        let side = self.parameters.ranks as usize;
+        let data = std::mem::take(&mut self.data);
+        let (start, info) = self.partition(matrix)?;
+        let value = |begin: &i32| {
+            let place = usize::try_from(*begin).ok().and_then(|begin| begin.checked_add(matrix - start));
+            place.and_then(|place| data.get(place)).copied()
+        };
+        let found: Option<Vec<f64>> = info.iter().map(value).collect();
+        self.data = data;
+        let mut found =
+            found.ok_or_else(|| MatrixError::new("info leads out of data: the two files do not belong together"))?;
+        for exception in self.exceptions.iter().filter(|of| of.matrix as usize == matrix) {
+            found[exception.x as usize * side + exception.y as usize] = exception.value;
+        }
+        Ok(found)
+    }
+
+    /// One element, of messages of `length` bytes.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn at(&mut self, x: u32, y: u32, length: u64) -> Result<f64, MatrixError> {
+        let matrix = element_of(&self.parameters, x, y, length)?;
+        Ok(self.matrix(matrix)?[x as usize * self.parameters.ranks as usize + y as usize])
+    }
+}
+
+fn exceptions(data: &mut Source, parameters: &Parameters) -> Result<Vec<Exception>, MatrixError> {
+    if !data.has("exception_value") {
+        return Ok(Vec::new());
+    }
+    data.expect("exception_value", DataType::F64, &["e"])?;
+    let mut places = Vec::new();
+    for name in EXCEPTION_PLACES {
+        data.expect(name, DataType::I32, &["e"])?;
+        places.push(data.all_integers(name)?);
+    }
+    let values = data.all_doubles("exception_value")?;
+    let each = |(index, value): (usize, &f64)| {
+        let [matrix, x, y] = [0, 1, 2].map(|place| u32::try_from(places[place][index]).unwrap_or(u32::MAX));
+        let inside = (matrix as usize) < parameters.count() && x < parameters.ranks && y < parameters.ranks;
+        let found = Exception { matrix, x, y, value: *value };
+        inside.then_some(found).ok_or_else(|| MatrixError::new(format!("exception {index} is of no element")))
+    };
+    values.iter().enumerate().map(each).collect()
+}

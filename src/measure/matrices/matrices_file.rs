@@ -1,0 +1,147 @@
+//! Files of matrices, as `network_test2` writes them.
+//!
+//! ```text
+//! dimensions: x = ranks, y = ranks, n = unlimited, strings = 101
+//! int proc_num, test_type, data_type, begin_mes_length, end_mes_length, step_length,
+//!     noise_mes_length, num_noise_mes, num_noise_proc, num_repeates
+//! double data(n, x, y)   seconds; slice n is of messages of begin + n * step bytes
+//! ```
+//!
+//! Row x is the rank whose clock measured, column y its partner: of tests in which a message goes one way, x received and y
+//! sent it; of put and get, x is the origin.
+
+use netcdf3::{DataType, FileWriter, Version};
+
+use super::netcdf::{SCALARS, SeekRead, SeekWrite, Source, definition, scalars, unwritable};
+use super::parameters::{MatrixError, Parameters, Statistic};
+use super::text;
+
+/// Matrices that can be read one by one.
+#[derive(Debug)]
+pub struct Matrices {
+    /// What they were measured with.
+    pub parameters: Parameters,
+    /// What their elements are.
+    pub statistic: Statistic,
+    values: Values,
+}
+
+/// Where values are.
+#[derive(Debug)]
+enum Values {
+    /// In a file, from which they are read as they are needed.
+    File(Source),
+    /// In memory, matrix after matrix.
+    Memory(Vec<f64>),
+}
+
+impl Matrices {
+    /// Those of a file, NetCDF or text, which is told by its first bytes. Text is read whole.
+    ///
+    /// # Errors
+    /// If it is neither, or does not hold what it says.
+    pub fn open(mut input: Box<dyn SeekRead>) -> Result<Matrices, MatrixError> {
+        if text::is_text(&mut *input)? {
+            return text::read_text(&mut *input);
+        }
+        let mut source = Source::open(input)?;
+        if source.has("info") {
+            return Err(MatrixError::new(
+                "a file of clusters (it has \"info\"): expected one of matrices, with \"data\"",
+            ));
+        }
+        let (parameters, kind) = source.parameters()?;
+        let statistic = Statistic::of_number(kind)
+            .ok_or_else(|| MatrixError::new(format!("data_type: expected 1 to 4; found {kind}")))?;
+        source.expect("data", DataType::F64, &["n", "x", "y"])?;
+        let (there, expected) = (source.dimension("n")?, parameters.count());
+        if there < expected {
+            return Err(MatrixError::new(format!(
+                "{there} matrices: expected {expected}, the lengths from {} below {} by {}; the measurement has not ended",
+                parameters.begin, parameters.end, parameters.step
+            )));
+        }
+        Ok(Matrices { parameters, statistic, values: Values::File(source) })
+    }
+
+    /// Those of `values`: matrix after matrix, row after row.
+    ///
+    /// # Errors
+    /// If there are not as many as the parameters say.
+    pub fn of(parameters: Parameters, statistic: Statistic, values: Vec<f64>) -> Result<Matrices, MatrixError> {
+        parameters.check()?;
+        let expected = parameters.elements() * parameters.count();
+        if values.len() != expected {
+            return Err(MatrixError::new(format!("{} values: expected {expected}", values.len())));
+        }
+        Ok(Matrices { parameters, statistic, values: Values::Memory(values) })
+    }
+
+    /// Matrix `matrix`, row after row.
+    ///
+    /// # Errors
+    /// If it cannot be read, or holds what no time can be: less than nothing, or no number.
+    pub fn matrix(&mut self, matrix: usize) -> Result<Vec<f64>, MatrixError> {
+        let elements = self.parameters.elements();
+        let found = match &mut self.values {
+            Values::File(source) => source.doubles("data", matrix)?,
+            Values::Memory(values) => values[matrix * elements..(matrix + 1) * elements].to_vec(),
+        };
+        if let Some(wrong) = found.iter().position(|value| !value.is_finite() || *value < 0.0) {
+            let (x, y) = (wrong / self.parameters.ranks as usize, wrong % self.parameters.ranks as usize);
+            return Err(MatrixError::new(format!(
+                "{} seconds at x {x}, y {y}, {} B: expected a time, 0 or more",
+                found[wrong],
+                self.parameters.length(matrix)
+            )));
+        }
+        Ok(found)
+    }
+
+    /// One element, of messages of `length` bytes.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn at(&mut self, x: u32, y: u32, length: u64) -> Result<f64, MatrixError> {
+        let matrix = element_of(&self.parameters, x, y, length)?;
+        Ok(self.matrix(matrix)?[x as usize * self.parameters.ranks as usize + y as usize])
+    }
+}
+
+/// The matrix of an element that there is.
+pub(super) fn element_of(parameters: &Parameters, x: u32, y: u32, length: u64) -> Result<usize, MatrixError> {
+    let ranks = parameters.ranks;
+    if x >= ranks || y >= ranks {
+        return Err(MatrixError::new(format!("no element {x}, {y}: ranks are 0 to {}", ranks - 1)));
+    }
+    parameters.matrix_of(length).ok_or_else(|| {
+        let last = parameters.length(parameters.count() - 1);
+        MatrixError::new(format!(
+            "no messages of {length} B: lengths are {} to {last} by {}",
+            parameters.begin, parameters.step
+        ))
+    })
+}
+
+/// Writes matrices, which `matrix` gives one after the other.
+///
+/// # Errors
+/// If one cannot be had or written.
+pub fn write_matrices(
+    output: Box<dyn SeekWrite>,
+    parameters: &Parameters,
+    statistic: Statistic,
+    mut matrix: impl FnMut(usize) -> Result<Vec<f64>, MatrixError>,
+) -> Result<(), MatrixError> {
+    let mut data_set = definition(parameters, parameters.count())?;
+    data_set.add_var_f64("data", &["n", "x", "y"]).map_err(unwritable)?;
+    let mut writer = FileWriter::open_seek_write("", Box::new(output)).map_err(unwritable)?;
+    writer.set_def(&data_set, Version::Offset64Bit, 0).map_err(unwritable)?;
+    for (name, value) in SCALARS.iter().zip(scalars(parameters, statistic.number())) {
+        writer.write_var_i32(name, &[value]).map_err(unwritable)?;
+    }
+    for number in 0..parameters.count() {
+        writer.write_record_f64("data", number, &matrix(number)?).map_err(unwritable)?;
+    }
+    writer.close().map_err(unwritable)
+}

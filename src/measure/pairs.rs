@@ -1,0 +1,18 @@
+//! Times of all pairs of ranks: the tests of PARUS' `network_test2`, made through a [`PairPort`] as it makes them.
+//!
+//! ```text
+//! Parameters ─ rounds ─▶ which pairs at a time ─ campaign(PairPort) ─▶ rows of each rank ─▶ four matrices a length
+//! ```
+
+mod campaign;
+mod port;
+mod protocol;
+mod rounds;
+mod simulated;
+#[cfg(test)]
+mod tests;
+
+pub use campaign::{Check, Measured, PairPlan, measure_length};
+pub use port::PairPort;
+pub use rounds::{Round, rounds};
+pub use simulated::simulate_length;

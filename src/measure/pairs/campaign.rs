@@ -1,0 +1,215 @@
+//! All pairs of a message length: who is when, what samples say, and how one rank learns it.
+
+use rand::SeedableRng;
+use rand_distr::{Distribution, LogNormal};
+use rand_pcg::Pcg64Mcg;
+
+use super::super::matrices::{PairTest, Parameters};
+use super::port::PairPort;
+use super::protocol::{noise_makers, noisy_sample, samples};
+use super::rounds::{Round, rounds};
+
+/// What is measured; equal on all ranks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairPlan {
+    /// The test and its parameters.
+    pub parameters: Parameters,
+    /// The node of each rank, to measure pairs of disjoint nodes at the same time.
+    pub nodes: Option<Vec<u32>>,
+    /// Noise that is put on each sample of a simulated machine: σ of a factor's logarithm, and a seed.
+    pub jitter: Option<(f64, u64)>,
+}
+
+/// What the first rank has of a length: a matrix a statistic, in the order of [`super::super::matrices::Statistic::ALL`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The matrices.
+    pub matrices: [Vec<f64>; 4],
+    /// What pairs that were measured at the same time take alone.
+    pub check: Option<Check>,
+}
+
+/// Pairs that were measured at the same time as others, and once more alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Check {
+    /// How many.
+    pub pairs: usize,
+    /// The greatest difference of medians, relative to that alone.
+    pub greatest: f64,
+}
+
+/// Pairs that are measured again.
+const CHECKED: usize = 16;
+
+/// Measures all pairs with messages of `bytes`; every rank calls this, and the first gets the result. `tell` hears on it which part is done.
+pub fn measure_length(
+    port: &mut dyn PairPort,
+    plan: &PairPlan,
+    bytes: u64,
+    tell: &mut dyn FnMut(f64),
+) -> Option<Measured> {
+    let of = &plan.parameters;
+    let mut row = Row::new(of.ranks);
+    match of.test {
+        PairTest::AllToAll => {
+            let mut found = vec![Vec::new(); of.ranks as usize];
+            for _ in 0..of.repeats {
+                port.barrier();
+                for (samples, seconds) in found.iter_mut().zip(port.all_at_once(bytes)) {
+                    samples.push(seconds);
+                }
+            }
+            (0..).zip(found).for_each(|(y, samples)| row.set(plan, bytes, port.rank(), y, samples));
+        }
+        PairTest::Bcast => {
+            for root in 0..of.ranks {
+                let one = |_| {
+                    port.barrier();
+                    let started = port.now();
+                    port.broadcast(root, bytes);
+                    port.now() - started
+                };
+                let found = (0..of.repeats).map(one).collect();
+                row.set(plan, bytes, port.rank(), root, found);
+            }
+        }
+        PairTest::Noise | PairTest::NoiseBlocking => {
+            for (x, y) in rounds(of.ranks, None).concat() {
+                if x == y && of.test == PairTest::NoiseBlocking {
+                    continue;
+                }
+                let makers = noise_makers(of, x, y);
+                let one = |_| noisy_sample(port, of, bytes, (x, y), &makers);
+                let found: Vec<f64> = (0..of.repeats).filter_map(one).collect();
+                row.set(plan, bytes, x, y, found);
+                tell(f64::from(x * of.ranks + y) / f64::from(of.ranks * of.ranks));
+            }
+        }
+        _ => {
+            let is_remote = matches!(of.test, PairTest::Put | PairTest::Get);
+            if is_remote {
+                port.expose(Some(bytes));
+            }
+            let all = rounds(of.ranks, plan.nodes.as_deref());
+            in_rounds(port, plan, bytes, &all, &mut row, tell);
+            let checked = plan.nodes.is_some().then(|| check(port, plan, bytes, &all, &row));
+            if is_remote {
+                port.expose(None);
+            }
+            let matrices = gather(port, &row)?;
+            return Some(Measured { matrices, check: checked.flatten() });
+        }
+    }
+    Some(Measured { matrices: gather(port, &row)?, check: None })
+}
+
+/// What one rank has measured: four statistics a partner.
+#[derive(Clone, Debug)]
+struct Row(Vec<[f64; 4]>);
+
+impl Row {
+    fn new(ranks: u32) -> Row {
+        Row(vec![[0.0; 4]; ranks as usize])
+    }
+
+    /// Takes the samples that x made with y.
+    fn set(&mut self, plan: &PairPlan, bytes: u64, x: u32, y: u32, mut samples: Vec<f64>) {
+        if samples.is_empty() {
+            return;
+        }
+        if let Some((sigma, seed)) = plan.jitter {
+            let pair = u64::from(x) << 32 | u64::from(y);
+            let mut random = Pcg64Mcg::seed_from_u64(seed ^ pair.rotate_left(17) ^ bytes.rotate_left(43));
+            let factor = LogNormal::new(0.0, sigma).expect("a deviation is finite and not negative");
+            samples.iter_mut().for_each(|sample| *sample *= factor.sample(&mut random));
+        }
+        self.0[y as usize] = statistics(&mut samples);
+    }
+}
+
+/// Average, median (the upper one of two), deviation and minimum.
+fn statistics(samples: &mut [f64]) -> [f64; 4] {
+    let count = samples.len() as f64;
+    let average = samples.iter().sum::<f64>() / count;
+    let deviation = (samples.iter().map(|sample| (sample - average).powi(2)).sum::<f64>() / count).sqrt();
+    samples.sort_unstable_by(f64::total_cmp);
+    [average, samples[samples.len() / 2], deviation, samples[0]]
+}
+
+/// Measures rounds of pairs: the first rank tells all ranks of a round to begin, and waits for all of them.
+fn in_rounds(
+    port: &mut dyn PairPort,
+    plan: &PairPlan,
+    bytes: u64,
+    all: &[Round],
+    row: &mut Row,
+    tell: &mut dyn FnMut(f64),
+) {
+    let rank = port.rank();
+    for (number, round) in all.iter().enumerate() {
+        // The partner first, as it sends.
+        let both = |(x, y): &(u32, u32)| if x == y { vec![*x] } else { vec![*y, *x] };
+        let mut members: Vec<u32> = round.iter().flat_map(both).collect();
+        members.retain(|member| *member != 0);
+        if rank == 0 {
+            members.iter().for_each(|member| port.tell(*member, &[0.0]));
+        } else if members.contains(&rank) {
+            port.told(0);
+        }
+        if let Some(&(x, y)) = round.iter().find(|(x, y)| rank == *x || rank == *y) {
+            let found = samples(port, &plan.parameters, bytes, x, y);
+            row.set(plan, bytes, x, y, found);
+        }
+        if rank == 0 {
+            members.iter().for_each(|member| _ = port.told(*member));
+            tell(number as f64 / all.len() as f64);
+        } else if members.contains(&rank) {
+            port.tell(0, &[]);
+        }
+    }
+}
+
+/// Measures some pairs of rounds of several once more, alone.
+fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], row: &Row) -> Option<Check> {
+    let together: Vec<(u32, u32)> = all
+        .iter()
+        .filter(|round| round.len() > 1)
+        .flat_map(|round| round.iter().copied())
+        .filter(|(x, y)| x != y)
+        .collect();
+    let step = together.len().div_ceil(CHECKED).max(1);
+    let again: Vec<Round> = together.iter().step_by(step).map(|pair| vec![*pair]).collect();
+    let mut alone = Row::new(plan.parameters.ranks);
+    in_rounds(port, plan, bytes, &again, &mut alone, &mut |_| ());
+    let ratio = |[_, here, ..]: &[f64; 4], [_, alone, ..]: &[f64; 4]| match *alone > 0.0 {
+        true => (here / alone - 1.0).abs(),
+        false => 0.0,
+    };
+    let mine = row.0.iter().zip(&alone.0).map(|(here, alone)| ratio(here, alone)).fold(0.0, f64::max);
+    if port.rank() > 0 {
+        port.tell(0, &[mine]);
+        return None;
+    }
+    let others = (1..port.size()).map(|rank| port.told(rank)[0]).fold(mine, f64::max);
+    Some(Check { pairs: again.len(), greatest: others })
+}
+
+/// The first rank gets all rows, as a matrix a statistic.
+fn gather(port: &mut dyn PairPort, row: &Row) -> Option<[Vec<f64>; 4]> {
+    let mut mine: Vec<f64> = row.0.iter().flatten().copied().collect();
+    if port.rank() > 0 {
+        port.tell(0, &mine);
+        return None;
+    }
+    let size = port.size();
+    let mut matrices: [Vec<f64>; 4] = Default::default();
+    for x in 0..size {
+        if x > 0 {
+            mine = port.told(x);
+        }
+        for values in mine.as_chunks::<4>().0 {
+            matrices.iter_mut().zip(values).for_each(|(matrix, value)| matrix.push(*value));
+        }
+    }
+    Some(matrices)
+}

@@ -1,0 +1,131 @@
+//! What the two ranks of a pair do for their samples, as `network_test2` does it: x measures, y is its partner.
+
+use super::super::matrices::{PairTest, Parameters};
+use super::port::PairPort;
+
+/// The confirmation of a message: an int.
+const CONFIRMATION: u64 = 4;
+
+/// Makes all samples of the pair x, y; both of its ranks call this. Gives x's seconds, and nothing on y.
+pub(super) fn samples(port: &mut dyn PairPort, of: &Parameters, bytes: u64, x: u32, y: u32) -> Vec<f64> {
+    let repeats = of.repeats;
+    let measures = port.rank() == x;
+    let own = x == y;
+    match of.test {
+        PairTest::OneToOne if !own => {
+            if !measures {
+                for _ in 0..repeats {
+                    port.send(x, bytes);
+                    port.recv(x, CONFIRMATION);
+                }
+                return Vec::new();
+            }
+            let one = |port: &mut dyn PairPort| {
+                let started = port.now();
+                port.recv(y, bytes);
+                let took = port.now() - started;
+                port.send(y, CONFIRMATION);
+                took
+            };
+            (0..repeats).map(|_| one(port)).collect()
+        }
+        PairTest::AsyncOneToOne => {
+            let other = if measures { y } else { x };
+            // Both begin one message apart, wherever they have heard of their turn.
+            match (own, measures) {
+                (true, _) => {}
+                (_, true) => {
+                    port.recv(y, 0);
+                    port.send(y, 0);
+                }
+                _ => {
+                    port.send(x, 0);
+                    port.recv(x, 0);
+                }
+            }
+            let one = |port: &mut dyn PairPort| {
+                let started = port.now();
+                port.swap(other, bytes);
+                port.now() - started
+            };
+            let found = (0..repeats).map(|_| one(port)).collect();
+            if measures { found } else { Vec::new() }
+        }
+        PairTest::SendRecvAndRecvSend if !own => {
+            if !measures {
+                for _ in 0..repeats {
+                    port.recv(x, bytes);
+                    port.send(x, bytes);
+                }
+                return Vec::new();
+            }
+            let one = |port: &mut dyn PairPort| {
+                let started = port.now();
+                port.send(y, bytes);
+                port.recv(y, bytes);
+                port.now() - started
+            };
+            (0..repeats).map(|_| one(port)).collect()
+        }
+        PairTest::Put if !own && measures => (0..repeats).map(|_| port.put(y, bytes)).collect(),
+        PairTest::Get if !own && measures => (0..repeats).map(|_| port.get(y, bytes)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// One sample of the pair x, y while others make noise; all ranks call this. Gives x's seconds.
+pub(super) fn noisy_sample(
+    port: &mut dyn PairPort,
+    of: &Parameters,
+    bytes: u64,
+    (x, y): (u32, u32),
+    makers: &[u32],
+) -> Option<f64> {
+    port.barrier();
+    let rank = port.rank();
+    if rank != x && rank != y {
+        if makers.contains(&rank) {
+            let others: Vec<u32> = makers.iter().copied().filter(|maker| *maker != rank).collect();
+            port.noise(&others, u64::from(of.noise_bytes), of.noise_messages);
+        }
+        return None;
+    }
+    let started = port.now();
+    match of.test {
+        PairTest::Noise => port.swap(if rank == x { y } else { x }, bytes),
+        _ if rank == x => port.recv(y, bytes),
+        _ => port.send(x, bytes),
+    }
+    (rank == x).then(|| port.now() - started)
+}
+
+/// The ranks that make noise beside a pair: as many as asked for and there are, spread over all.
+pub(super) fn noise_makers(of: &Parameters, x: u32, y: u32) -> Vec<u32> {
+    let free: Vec<u32> = (0..of.ranks).filter(|rank| *rank != x && *rank != y).collect();
+    let wanted = (of.noise_ranks as usize).min(free.len());
+    (0..wanted).map(|number| free[number * free.len() / wanted]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_is_spread_over_ranks_that_are_not_of_the_pair() {
+        let of = Parameters {
+            ranks: 8,
+            test: PairTest::Noise,
+            begin: 0,
+            end: 1,
+            step: 1,
+            repeats: 1,
+            noise_bytes: 1,
+            noise_messages: 1,
+            noise_ranks: 3,
+        };
+        assert_eq!(noise_makers(&of, 0, 4), [1, 3, 6]);
+        assert_eq!(noise_makers(&Parameters { noise_ranks: 99, ..of }, 1, 1), [0, 2, 3, 4, 5, 6, 7]);
+        assert!(noise_makers(&Parameters { noise_ranks: 0, ..of }, 0, 1).is_empty());
+        assert!(noise_makers(&Parameters { ranks: 2, ..of }, 0, 1).is_empty());
+    }
+}

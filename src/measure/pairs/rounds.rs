@@ -1,0 +1,87 @@
+//! Which pairs are measured when: one after the other, or such at the same time as share no node.
+
+/// Pairs that are measured at the same time: the rank whose clock measures, and its partner.
+pub type Round = Vec<(u32, u32)>;
+
+/// All pairs in rounds: one a round, in the order of rows, or with the node of each rank given, pairs of disjoint nodes together.
+///
+/// Nodes meet as teams do in a tournament in which each meets each once (the circle method): there are as many meetings at a time
+/// as nodes allow. Of a meeting's pairs of ranks, both ways and within a node, one is measured at a time.
+pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
+    let Some(nodes) = nodes else {
+        return (0..ranks).flat_map(|x| (0..ranks).map(move |y| vec![(x, y)])).collect();
+    };
+    let mut known: Vec<u32> = nodes.to_vec();
+    known.sort_unstable();
+    known.dedup();
+    let members: Vec<Vec<u32>> =
+        known.iter().map(|node| (0..ranks).filter(|rank| nodes[*rank as usize] == *node).collect()).collect();
+    let mut found = Vec::new();
+    // Within nodes first: all nodes at the same time.
+    let within: Vec<Round> = members.iter().map(|of| cross(of, of)).collect();
+    zip(&within, &mut found);
+    let teams = members.len().next_multiple_of(2);
+    for day in 0..teams.saturating_sub(1) {
+        // One team stays, the others go round.
+        let place = |seat: usize| if seat == 0 { 0 } else { 1 + (seat - 1 + day) % (teams - 1) };
+        let meetings = (0..teams / 2).map(|seat| (place(seat), place(teams - 1 - seat)));
+        let meetings = meetings.filter(|(one, other)| one.max(other) < &members.len());
+        let between = |(one, other): (usize, usize)| -> Round {
+            let (one, other) = (&members[one], &members[other]);
+            [cross(one, other), cross(other, one)].concat()
+        };
+        zip(&meetings.map(between).collect::<Vec<_>>(), &mut found);
+    }
+    found
+}
+
+fn cross(one: &[u32], other: &[u32]) -> Round {
+    one.iter().flat_map(|x| other.iter().map(move |y| (*x, *y))).collect()
+}
+
+/// The n-th pair of each list together.
+fn zip(lists: &[Round], found: &mut Vec<Round>) {
+    let most = lists.iter().map(Vec::len).max().unwrap_or(0);
+    found.extend((0..most).map(|n| lists.iter().filter_map(|list| list.get(n).copied()).collect::<Round>()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(rounds: &[Round]) -> Vec<(u32, u32)> {
+        let mut pairs = rounds.concat();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    #[test]
+    fn alone_pairs_go_row_by_row() {
+        assert_eq!(rounds(2, None), [[(0, 0)], [(0, 1)], [(1, 0)], [(1, 1)]]);
+    }
+
+    #[test]
+    fn together_each_pair_comes_once_and_no_node_twice_in_a_round() {
+        for ranks_a_node in [1, 2, 3] {
+            for nodes in 1..8 {
+                let of: Vec<u32> = (0..nodes * ranks_a_node).map(|rank| 7 + rank / ranks_a_node).collect();
+                let found = rounds(of.len() as u32, Some(&of));
+                assert_eq!(all(&found), all(&rounds(of.len() as u32, None)));
+                for round in &found {
+                    let mut busy: Vec<u32> = Vec::new();
+                    for (x, y) in round {
+                        let mut here = vec![of[*x as usize], of[*y as usize]];
+                        here.dedup();
+                        busy.extend(here);
+                    }
+                    let count = busy.len();
+                    busy.sort_unstable();
+                    busy.dedup();
+                    assert_eq!(busy.len(), count, "{round:?}");
+                }
+                let alone = (nodes * ranks_a_node).pow(2) as usize;
+                assert!(nodes < 4 || found.len() * 3 < alone * 2, "{} of {alone}", found.len());
+            }
+        }
+    }
+}

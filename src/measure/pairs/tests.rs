@@ -1,0 +1,175 @@
+//! The tests of pairs on machines whose costs are known.
+
+use crate::config::Document;
+use crate::platform::{Placement, Platform};
+
+use super::super::cluster::levels_of_pairs;
+use super::super::matrices::{PairTest, Parameters};
+use super::*;
+
+/// Latencies of 1, 2 and 5 µs, 1 GB/s, 100 ns to send and 200 ns to receive.
+const MACHINE: &str = r#"
+name = "known"
+nct = [2, 2, 2]
+[core]
+flops = "1 Gflop/s"
+instructions = "1 Ginstr/s"
+memory_bandwidth = "10 GB/s"
+[intra_cmp]
+latency = "1 us"
+bandwidth = "1 GB/s"
+send_overhead = "100 ns"
+recv_overhead = "200 ns"
+[inter_cmp]
+latency = "2 us"
+bandwidth = "1 GB/s"
+send_overhead = "100 ns"
+recv_overhead = "200 ns"
+[inter_node]
+latency = "5 us"
+bandwidth = "1 GB/s"
+send_overhead = "100 ns"
+recv_overhead = "200 ns"
+"#;
+
+fn plan(ranks: u32, test: PairTest) -> PairPlan {
+    let parameters = Parameters {
+        ranks,
+        test,
+        begin: 1000,
+        end: 1001,
+        step: 1,
+        repeats: 5,
+        noise_bytes: 1000,
+        noise_messages: 1,
+        noise_ranks: 2,
+    };
+    PairPlan { parameters, nodes: None, jitter: None }
+}
+
+fn measured(plan: &PairPlan, bytes: u64) -> Measured {
+    let platform = Platform::load(Document::parse("known.toml", MACHINE).unwrap(), &[]).unwrap();
+    let sites = Placement::Block.sites(platform.shape, plan.parameters.ranks, false).unwrap();
+    simulate_length(&platform, sites, plan, bytes).unwrap()
+}
+
+/// The median and minimum of x with y among eight ranks, nanoseconds.
+fn at(measured: &Measured, x: usize, y: usize) -> [f64; 2] {
+    [1, 3].map(|statistic| (measured.matrices[statistic][x * 8 + y] * 1e9 * 1e3).round() / 1e3)
+}
+
+#[test]
+fn each_test_takes_what_its_calls_cost() {
+    // L, 1 µs of bytes. One to one, from the confirmation's leaving: L + 4 B + o_r at the sender, then o_s + L + 1000 B + o_r.
+    let one = measured(&plan(8, PairTest::OneToOne), 1000);
+    assert_eq!(at(&one, 0, 1)[0], 1000.0 + 4.0 + 200.0 + 100.0 + 1000.0 + 1000.0 + 200.0);
+    assert_eq!(at(&one, 2, 0)[0], 2000.0 + 4.0 + 200.0 + 100.0 + 2000.0 + 1000.0 + 200.0);
+    assert_eq!(at(&one, 7, 1)[0], 5000.0 + 4.0 + 200.0 + 100.0 + 5000.0 + 1000.0 + 200.0);
+    assert_eq!(at(&one, 3, 3), [0.0, 0.0]);
+    // Both at once: o_s + L + bytes + o_r = 2.3 µs, if they began at once. The partner begins L + o_r later and x has to wait so much longer; then
+    // the partner waits for x, and so on: of five samples three take 3.5 µs and two 1.1 µs.
+    let swap = measured(&plan(8, PairTest::AsyncOneToOne), 1000);
+    assert_eq!([at(&swap, 0, 1), at(&swap, 7, 6)], [[3500.0, 1100.0]; 2]);
+    assert!(at(&swap, 5, 5)[0] > 0.0);
+    // There and back: twice as much.
+    let back = measured(&plan(8, PairTest::SendRecvAndRecvSend), 1000);
+    assert_eq!([at(&back, 0, 1)[0], at(&back, 2, 0)[0]], [4600.0, 6600.0]);
+}
+
+#[test]
+fn one_sided_tests_take_the_way_there_and_back() {
+    // Put: o_s for the data and for the unlock, which follows it and takes L and 5 B more; then o_s of the adapter, L, 1 B, o_r. The
+    // unlock's bytes share the link with the data's only between nodes.
+    let put = measured(&plan(8, PairTest::Put), 1000);
+    let get = measured(&plan(8, PairTest::Get), 1000);
+    for (x, y, latency) in [(0, 1, 1000.0), (0, 2, 2000.0), (0, 4, 5000.0)] {
+        let least = 2.0 * latency + 1000.0;
+        for found in [at(&put, x, y)[0], at(&get, x, y)[0]] {
+            assert!(found > least && found < least + 1500.0, "{found} of {least}");
+        }
+    }
+    assert_eq!(at(&put, 3, 3), [0.0, 0.0]);
+}
+
+#[test]
+fn the_kinds_of_pairs_are_the_levels_in_each_test_of_pairs() {
+    let platform = Platform::load(Document::parse("known.toml", MACHINE).unwrap(), &[]).unwrap();
+    let levels = levels_of_pairs(&platform, 8).unwrap();
+    let tests =
+        [PairTest::OneToOne, PairTest::AsyncOneToOne, PairTest::SendRecvAndRecvSend, PairTest::Put, PairTest::Get];
+    for test in tests {
+        let found = measured(&plan(8, test), 1000);
+        let medians = &found.matrices[1];
+        for (element, level) in levels.iter().enumerate() {
+            let first = levels.iter().position(|other| other == level).unwrap();
+            assert!((medians[element] - medians[first]).abs() < 1e-12, "{} {element}", test.name());
+        }
+        let mut all: Vec<i64> = medians.iter().map(|median| (median * 1e12).round() as i64).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 4, "{}: {all:?}", test.name());
+    }
+}
+
+#[test]
+fn tests_of_all_ranks_give_times_for_all() {
+    for test in [PairTest::AllToAll, PairTest::Bcast] {
+        let found = measured(&plan(8, test), 1000);
+        for (element, median) in found.matrices[1].iter().enumerate() {
+            assert!(*median > 0.0 && *median < 1e-3, "{} {element}: {median}", test.name());
+        }
+    }
+    // A root has done when its messages have left, and the last ones to hear of it wait longest.
+    let found = measured(&plan(8, PairTest::Bcast), 1000);
+    assert!(found.matrices[1][0] < found.matrices[1][7 * 8]);
+}
+
+#[test]
+fn noise_makes_messages_take_longer() {
+    for (test, alone) in [(PairTest::Noise, PairTest::AsyncOneToOne), (PairTest::NoiseBlocking, PairTest::OneToOne)] {
+        // The machine shares bandwidth between nodes: noise between them slows pairs there.
+        let mut noisy = plan(8, test);
+        noisy.parameters.noise_ranks = 6;
+        noisy.parameters.noise_messages = 4;
+        noisy.parameters.noise_bytes = 100_000;
+        let (noisy, alone) = (measured(&noisy, 100_000), measured(&plan(8, alone), 100_000));
+        if test == PairTest::Noise {
+            // Ranks 3 and 7 are the last of their nodes to begin.
+            assert!(at(&noisy, 3, 7)[0] > 1.2 * at(&alone, 3, 7)[0], "{:?} {:?}", at(&noisy, 3, 7), at(&alone, 3, 7));
+        }
+        assert!(noisy.matrices[1][1] > 0.0);
+    }
+}
+
+#[test]
+fn pairs_of_other_nodes_at_the_same_time_change_nothing() {
+    for test in [PairTest::OneToOne, PairTest::Put] {
+        let alone = plan(8, test);
+        let together = PairPlan { nodes: Some(vec![0, 0, 1, 1, 2, 2, 3, 3]), ..alone.clone() };
+        let platform = Platform::load(Document::parse("known.toml", MACHINE).unwrap(), &[]).unwrap();
+        let platform = platform.with_shape("4,1,2".parse().unwrap());
+        let sites = Placement::Block.sites(platform.shape, 8, false).unwrap();
+        let [one, both] =
+            [&alone, &together].map(|plan| simulate_length(&platform, sites.clone(), plan, 1000).unwrap());
+        assert_eq!(one.check, None);
+        let check = both.check.unwrap();
+        assert!(check.pairs >= 8 && check.greatest < 1e-9, "{check:?}");
+        for (alone, together) in one.matrices[1].iter().zip(&both.matrices[1]) {
+            assert!((alone - together).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn jitter_spreads_samples_and_is_the_same_in_each_run() {
+    let mut jittery = plan(4, PairTest::OneToOne);
+    jittery.parameters.repeats = 100;
+    let exact = measured(&jittery, 1000);
+    jittery.jitter = Some((0.05, 7));
+    let [one, other] = [measured(&jittery, 1000), measured(&jittery, 1000)];
+    assert_eq!(one, other);
+    let ratio = one.matrices[1][1] / exact.matrices[1][1];
+    assert!((ratio - 1.0).abs() < 0.03 && ratio != 1.0, "{ratio}");
+    let spread = one.matrices[2][1] / one.matrices[0][1];
+    assert!((0.03..0.07).contains(&spread), "{spread}");
+}

@@ -1,0 +1,59 @@
+//! Clusters of pairs, as a table.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::measure::cluster::Partition;
+use crate::measure::matrices::Parameters;
+use crate::units::{Bytes, SimSpan};
+
+use super::table::{Align, Table};
+
+/// Rows of a partition's table; more clusters are summed up.
+const MOST_ROWS: usize = 24;
+
+/// The lengths of a partition, its clusters, and how many elements its values do not stand for.
+pub fn partition_table(parameters: &Parameters, partition: &Partition) -> String {
+    let last = partition.first + partition.matrices - 1;
+    let (from, to) = (parameters.length(partition.first), parameters.length(last));
+    let count = partition.clusters.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let mut text = format!("lengths {from} to {to} B: {count} cluster{plural} of {} pairs\n\n", parameters.elements());
+    let right = |name| (name, Align::Right);
+    let (first, final_) = (format!("at {}", Bytes::new(from)), format!("at {}", Bytes::new(to)));
+    let mut table = Table::new(&[right("cluster"), right("pairs"), right("mean time"), right(&first), right(&final_)]);
+    // Of many the greatest are shown, in the order of their times.
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|cluster| std::cmp::Reverse(partition.clusters[*cluster].pairs));
+    let (shown, others) = order.split_at(count.min(MOST_ROWS));
+    let mut shown = shown.to_vec();
+    shown.sort_unstable();
+    for cluster in shown {
+        let (of, values) = (partition.clusters[cluster], &partition.values[cluster]);
+        table.row([
+            (cluster + 1).to_string(),
+            of.pairs.to_string(),
+            span(of.mean),
+            span(values[0]),
+            span(values[values.len() - 1]),
+        ]);
+    }
+    text.push_str(&table.render());
+    if !others.is_empty() {
+        let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
+        others.iter().for_each(|cluster| *sizes.entry(partition.clusters[*cluster].pairs).or_default() += 1);
+        let sum: usize = sizes.iter().map(|(pairs, clusters)| pairs * clusters).sum();
+        let most = sizes.keys().next_back().copied().unwrap_or(0);
+        let _ = writeln!(text, "  and {} smaller ones of {sum} pairs, {most} at most each", others.len());
+    }
+    if !partition.exceptions.is_empty() {
+        let all = parameters.elements() * partition.matrices;
+        let _ = writeln!(text, "  {} of {all} elements are listed as exceptions", partition.exceptions.len());
+    }
+    text
+}
+
+/// A time of a matrix.
+pub fn span(seconds: f64) -> String {
+    SimSpan::from_seconds(seconds).map_or_else(|| format!("{seconds:e} s"), |span| format!("{span:.3}"))
+}

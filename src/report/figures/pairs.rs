@@ -1,0 +1,152 @@
+//! A matrix of times and of clusters: a field a pair of ranks.
+
+use crate::measure::matrices::Parameters;
+use crate::units::Bytes;
+
+use super::super::clusters::span;
+use super::canvas::{Anchor, Color, Figure, PALETTE, Style};
+use super::frame::{Frame, Head, begin};
+use super::matrix::{bar, box_around, color, ranks};
+use super::run::together;
+
+/// More fields in a row than this cannot be told apart.
+const MOST_FIELDS: usize = 128;
+/// The width of the field of all fields.
+const SIDE: f64 = 440.0;
+
+/// What stands where.
+const ROWS: &str = "x, whose clock measured (rank)";
+const COLUMNS: &str = "y, its partner (rank)";
+
+/// The matrix in colours of its values.
+pub fn values_figure(name: &str, parameters: &Parameters, matrix: usize, values: &[f64]) -> Figure {
+    let side = parameters.ranks as usize;
+    let together = together(side, MOST_FIELDS);
+    let fields = side.div_ceil(together);
+    let mut sums = vec![(0.0, 0u32); fields * fields];
+    for (element, value) in values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+        let (sum, count) = &mut sums[element / side / together * fields + element % side / together];
+        *sum += value;
+        *count += 1;
+    }
+    let means: Vec<f64> = sums.iter().map(|(sum, count)| sum / f64::from((*count).max(1))).collect();
+    let above = || means.iter().copied().filter(|mean| *mean > 0.0);
+    let (least, most) = (above().fold(f64::INFINITY, f64::min), above().fold(0.0, f64::max));
+    let is_log = most / least >= 20.0;
+    let shade = |value: f64| match (most > least, is_log) {
+        (false, _) => 1.0,
+        (_, false) => 0.15 + 0.85 * (value - least) / (most - least),
+        (_, true) => 0.15 + 0.85 * (value / least).ln() / (most / least).ln(),
+    };
+    let mut more = format!("{} of {}", parameters.test.name(), Bytes::new(parameters.length(matrix)));
+    more.push_str(if is_log { ", shades by the logarithm of time" } else { "" });
+    let (mut figure, frame) = field(&format!("{name}-values"), name, more, together);
+    let step = SIDE / fields as f64;
+    for (index, mean) in means.iter().enumerate().filter(|(_, mean)| **mean > 0.0) {
+        square(&mut figure, frame, index / fields, index % fields, step, color(shade(*mean)));
+    }
+    box_around(&mut figure, frame);
+    ranks(&mut figure, frame, side, step / together as f64, [ROWS, COLUMNS]);
+    if most > 0.0 {
+        let middle = if is_log { (least * most).sqrt() } else { f64::midpoint(least, most) };
+        let scale: Vec<(f64, f64)> = match most > least {
+            true => [least, middle, most].map(|value| (shade(value), value)).to_vec(),
+            false => vec![(1.0, most)],
+        };
+        bar(&mut figure, frame, &scale, span);
+    }
+    figure
+}
+
+/// The matrix in colours of its clusters; the greatest have colours of their own.
+pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, labels: &[u32]) -> Figure {
+    let side = parameters.ranks as usize;
+    let together = together(side, MOST_FIELDS);
+    let fields = side.div_ceil(together);
+    let count = labels.iter().max().map_or(0, |most| *most as usize + 1);
+    let mut sizes = vec![0usize; count];
+    labels.iter().for_each(|label| sizes[*label as usize] += 1);
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|cluster| (std::cmp::Reverse(sizes[*cluster]), *cluster));
+    let shown = order.len().min(PALETTE.len() - 1);
+    // In the order of their times.
+    let mut named = order[..shown].to_vec();
+    named.sort_unstable();
+    let color_of = |label: u32| {
+        let place = named.iter().position(|cluster| *cluster == label as usize);
+        PALETTE[place.unwrap_or(PALETTE.len() - 1)]
+    };
+    let (length, test) = (Bytes::new(parameters.length(matrix)), parameters.test.name());
+    let more = format!("{count} clusters, {test} of {length}");
+    let (mut figure, frame) = field(&format!("{name}-clusters"), name, more, together);
+    let step = SIDE / fields as f64;
+    for index in 0..fields * fields {
+        // Of the pairs in a field the one in its middle is shown.
+        let rank = |at: usize| (at * together + together / 2).min(side - 1);
+        let label = labels[rank(index / fields) * side + rank(index % fields)];
+        square(&mut figure, frame, index / fields, index % fields, step, color_of(label));
+    }
+    box_around(&mut figure, frame);
+    ranks(&mut figure, frame, side, step / together as f64, [ROWS, COLUMNS]);
+    let mut words: Vec<(Color, String)> = named
+        .iter()
+        .map(|cluster| (color_of(*cluster as u32), format!("{}: {} pairs", cluster + 1, sizes[*cluster])))
+        .collect();
+    if count > shown {
+        let rest: usize = order[shown..].iter().map(|cluster| sizes[*cluster]).sum();
+        words.push((PALETTE[PALETTE.len() - 1], format!("{} more: {rest}", count - shown)));
+    }
+    for (line, (color, text)) in words.iter().enumerate() {
+        let (x, y) = (frame.right + 18.0, frame.top + 14.0 + 18.0 * line as f64);
+        figure.rect((x, y - 9.0), (x + 10.0, y + 1.0), *color);
+        figure.text((x + 15.0, y), text, Style::TICK, Anchor::Start);
+    }
+    figure
+}
+
+fn square(figure: &mut Figure, frame: Frame, row: usize, column: usize, step: f64, color: Color) {
+    let (x, y) = (frame.left + column as f64 * step, frame.top + row as f64 * step);
+    figure.rect((x, y), (x + step, y + step), color);
+}
+
+/// A figure with the place of its fields.
+fn field(file: &str, title: &str, mut more: String, together: usize) -> (Figure, Frame) {
+    if together > 1 {
+        more.push_str(&format!("; a field is {together} × {together} pairs"));
+    }
+    let (figure, top) = begin(file, &Head { title: title.to_owned(), more, ..Head::default() }, 560.0);
+    (figure, Frame { left: 70.0, top: top + 4.0, right: 70.0 + SIDE, bottom: top + 4.0 + SIDE })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::matrices::PairTest;
+
+    #[test]
+    fn a_matrix_is_drawn_by_values_and_by_clusters() {
+        let parameters = Parameters {
+            ranks: 4,
+            test: PairTest::OneToOne,
+            begin: 1024,
+            end: 1025,
+            step: 1,
+            repeats: 1,
+            noise_bytes: 0,
+            noise_messages: 0,
+            noise_ranks: 0,
+        };
+        let labels = [0, 1, 2, 2, 1, 0, 2, 2, 2, 2, 0, 1, 2, 2, 1, 0];
+        let values = labels.map(|label| f64::from(label) * 1e-6);
+        let figure = values_figure("a", &parameters, 0, &values);
+        let words: Vec<&str> = figure.words().collect();
+        assert!(
+            ["one_to_one of 1 KiB", "1.00 us", "1.50 us", "2.00 us"].iter().all(|word| words.contains(word)),
+            "{words:?}"
+        );
+        let figure = clusters_figure("a", &parameters, 0, &labels);
+        let words: Vec<&str> = figure.words().collect();
+        assert!(words.contains(&"3: 8 pairs") && words.contains(&"3 clusters, one_to_one of 1 KiB"), "{words:?}");
+        assert_eq!(figure.name, "a-clusters");
+    }
+}
