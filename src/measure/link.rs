@@ -21,6 +21,9 @@ use super::statistics::Summary;
 /// A level's part of a latency that is left to the network whatever overheads were measured: they may overlap.
 const NETWORK: f64 = 0.05;
 
+/// How much more bandwidth than the best seen the last piece may promise: latency is a part of what was seen.
+const MORE_THAN_SEEN: f64 = 1.5;
+
 /// The parameters of a level, seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkFit {
@@ -131,7 +134,9 @@ impl LinkFit {
         let breaks: Vec<u64> = eager.into_iter().collect();
         // Nothing costs less than an empty message; its own time is no limit, sizes may differ in what they start with.
         let least = Floor { start: 0.7 * points.first()?.1, per_byte: 0.0 };
-        let found = pieces(&points, &breaks, least);
+        let mut found = pieces(&points, &breaks, least);
+        let best = best_bandwidth(samples, level, &points);
+        found.iter_mut().for_each(|piece| bounded(piece, best, &points));
         let overheads = overheads(samples, level);
         let handshake = handshake(samples, level, eager, &points, &overheads);
         let ratios = ratios(samples, level, &points, &overheads, corrections);
@@ -165,6 +170,27 @@ impl LinkFit {
 pub(super) fn row_of(piece: &Piece, overheads: [f64; 2], control: f64, gap: f64) -> RowFit {
     let [send, recv] = overheads;
     row(piece, Overheads { bytes: 0, send, recv, gap }, control, &[])
+}
+
+/// The most bytes a second that any sample of the level shows: in ping-pongs, and in windows of several messages.
+fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64 {
+    let windows = samples.of(level, Test::Window).into_iter().filter_map(|series| {
+        let seconds = Summary::of(&series.seconds)?.median;
+        Some(f64::from(series.count) * series.bytes as f64 / seconds)
+    });
+    let pings = points.iter().map(|(bytes, seconds)| *bytes as f64 / seconds);
+    windows.chain(pings).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
+}
+
+/// Keeps a piece that promises much more bandwidth than was ever seen to what was: noise makes such slopes, and the last piece would carry
+/// them on to all greater sizes. The piece keeps its time at the greatest size that was measured in it.
+fn bounded(piece: &mut Piece, best: f64, points: &[(u64, f64)]) {
+    let least = 1.0 / (best * MORE_THAN_SEEN);
+    let last = points.iter().map(|(bytes, _)| *bytes).filter(|bytes| piece.up_to.is_none_or(|end| *bytes <= end)).max();
+    let Some(last) = last.filter(|last| piece.up_to.is_none() && *last > 0 && piece.per_byte < least) else { return };
+    let there = piece.at(last);
+    piece.per_byte = least;
+    piece.start = (there - least * last as f64).max(0.0);
 }
 
 /// The row of a piece, of whose start the overheads and control messages are a part.

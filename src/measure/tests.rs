@@ -145,3 +145,24 @@ fn windows_and_rings_are_measured_too() {
     let effective = samples.effective_bandwidth.unwrap();
     assert!((0.5e9..2e9).contains(&effective), "{effective}");
 }
+
+#[test]
+fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
+    // 1 µs and 1 ns a byte; the two greatest sizes took as long as each other, as they may where others use the machine.
+    let time = |bytes: u64| if bytes < 1 << 19 { 1e-6 + 1e-9 * bytes as f64 } else { 1.5e-3 };
+    let sizes = [0, 64, 1024, 16_384, 65_536, 1 << 18, 1 << 19, 1 << 20];
+    let series = |bytes| Series {
+        level: Some(Level::IntraCmp),
+        test: Test::PingPong,
+        bytes,
+        load: 1,
+        count: 2,
+        seconds: vec![time(bytes); 3],
+    };
+    let eager = vec![(Level::IntraCmp, None)];
+    let samples = Samples { series: sizes.map(series).into(), eager, ..Samples::default() };
+    let fit = LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap();
+    let (_, per_byte) = fit.rows.last().unwrap().columns[0];
+    // The best that was seen is just below 1 GB/s.
+    assert!(1.0 / per_byte <= 1.5e9, "{} B/s", 1.0 / per_byte);
+}
