@@ -14,6 +14,7 @@ mod measured;
 mod messages;
 mod notes;
 mod numbers;
+mod page;
 mod path;
 #[cfg(test)]
 mod samples;
@@ -37,6 +38,7 @@ pub use functions::functions_csv;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table};
 pub use measured::measured_summary;
 pub use numbers::{count, rate};
+pub use page::page;
 pub use study::{study_csv, study_json, study_summary};
 pub use timeline::{paje, perfetto};
 pub use validation::{validation_csv, validation_json, validation_summary, validations_table};

@@ -1,6 +1,7 @@
 //! `mcpsim report`: figures of a run or of a study, from what was exported alone.
 
 mod histogram;
+mod page;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,21 +22,32 @@ Examples:
   A study's points, the best marked
     mcpsim sweep --vary cores=16 --out shapes app.toml
     mcpsim report shapes --figures figures
+  One page for a browser
+    mcpsim --pairs --functions --json run.json --timeline line.json app.toml
+    mcpsim report run.json --timeline line.json --html page.html
   Messages of a run by exact size, in groups
     mcpsim --histogram sizes.txt app.toml
     mcpsim report --histogram sizes.txt --groups 0-64,65-4096";
 
 /// Draws figures of what a run or a sweep has exported
 #[derive(Clone, Debug, Parser)]
-#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR|--html FILE.html\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
     /// What --json of a run wrote, or the directory of a study
     #[arg(value_name = "RUN.json|STUDY", required_unless_present = "histogram", conflicts_with = "histogram")]
     source: Option<PathBuf>,
 
     /// Where figures go
-    #[arg(long, value_name = "DIR", required_unless_present = "histogram")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["histogram", "html"])]
     figures: Option<PathBuf>,
+
+    /// A report as one page for a browser; of a table of mcpsim validate too
+    #[arg(long, value_name = "FILE.html", conflicts_with = "histogram")]
+    html: Option<PathBuf>,
+
+    /// What --timeline of the same run wrote, for the page
+    #[arg(long, value_name = "FILE.json", requires = "html")]
+    timeline: Option<PathBuf>,
 
     /// Messages by exact size instead: count:size a line, as --histogram of a run writes
     #[arg(long, value_name = "FILE")]
@@ -71,8 +83,8 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         let (csv, figures, format) = (args.csv.as_ref(), args.figures.as_ref(), &args.format[..]);
         return histogram::report(&histogram::Asked { histogram, groups, rates, csv, figures, format });
     }
-    let (Some(source), Some(directory)) = (&args.source, &args.figures) else {
-        return Err(Failure::bad_input("expected RUN.json or a study, and --figures DIR"));
+    let Some(source) = &args.source else {
+        return Err(Failure::bad_input("expected RUN.json or a study"));
     };
     let path = if source.is_dir() { source.join("study.json") } else { source.clone() };
     let name = path.display().to_string();
@@ -85,6 +97,10 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         };
         Failure::bad_input(format!("{name}: {what}{hint}"))
     })?;
+    if let Some(html) = &args.html {
+        page::write(&name, &json, args.timeline.as_deref(), html)?;
+    }
+    let Some(directory) = &args.figures else { return Ok(()) };
     let figures = figures(&name, &json)?;
     if figures.is_empty() {
         return Err(Failure::bad_input(format!(

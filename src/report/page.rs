@@ -1,0 +1,164 @@
+//! A report as one HTML file that needs no network: what was exported, and the code that shows it.
+
+mod timeline;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::config::ConfigError;
+
+/// Markup, style and code; the data stand in it.
+const PAGE: &str = include_str!("page/page.html");
+/// Ranks whose rows a page has.
+const MOST_RANKS: usize = 8192;
+/// Groups of ranks that a matrix has a side.
+const MOST_BINS: u64 = 128;
+/// The longest page, bytes.
+const LONGEST: usize = 10_000_000;
+
+fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
+    ConfigError::new(format!("{name}: {what}"))
+}
+
+/// The page of what `text` holds: the Outcome of a run, the results of a study, or the table that `mcpsim validate` writes;
+/// `name` stands for the file in messages. `timeline` is what `--timeline` of the same run wrote, as JSON, and its name.
+///
+/// # Errors
+/// If it is none of them, or too long for a page.
+pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
+    let data = if text.trim_start().starts_with('{') {
+        let value: Value = serde_json::from_str(text).map_err(|error| wrong(name, format!("not JSON: {error}")))?;
+        match (value.get("points").is_some(), value.get("predicted_ps").is_some()) {
+            (true, _) => json!({ "kind": "study", "study": value }),
+            (false, true) => json!({ "kind": "run", "run": run(value, timeline)? }),
+            (false, false) => {
+                let expected =
+                    "expected what --json of a run wrote, study.json of a sweep, or a table of mcpsim validate";
+                return Err(wrong(name, format!("{expected}; found no predicted_ps and no points")));
+            }
+        }
+    } else {
+        json!({ "kind": "validation", "cases": cases(name, text)? })
+    };
+    if let (Some((timeline, _)), false) = (timeline, data["kind"] == "run") {
+        return Err(wrong(timeline, "a timeline belongs to a run; found results of several"));
+    }
+    // Within a script nothing may look like its end, or like the beginning of a comment.
+    let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
+    let page = PAGE.replacen("@DATA@", &data, 1);
+    if page.len() > LONGEST {
+        return Err(wrong(name, format!("the page would have {} bytes: expected at most {LONGEST}", page.len())));
+    }
+    Ok(page)
+}
+
+/// The Outcome without what would be too much for a page.
+fn run(mut run: Value, timeline: Option<(&str, &str)>) -> Result<Value, ConfigError> {
+    let ranks = run["ranks"].as_u64().unwrap_or(1).max(1);
+    if let Some(pairs) = run.get_mut("pairs").map(Value::take) {
+        run["matrix"] = matrix(&pairs, ranks);
+    }
+    if let Some(of_ranks) = run.get_mut("per_rank").and_then(Value::as_array_mut) {
+        of_ranks.truncate(MOST_RANKS);
+    }
+    for function in run.get_mut("functions").and_then(Value::as_array_mut).into_iter().flatten() {
+        function.as_object_mut().map(|function| function.remove("per_rank"));
+    }
+    if let Some((name, text)) = timeline {
+        run["timeline"] = timeline::timeline(name, text)?;
+    }
+    if let Some(map) = run.as_object_mut() {
+        ["pairs", "sizes"].iter().for_each(|key| _ = map.remove(*key));
+    }
+    Ok(run)
+}
+
+/// Messages between groups of ranks: the first rank of each, count and bytes.
+fn matrix(pairs: &Value, ranks: u64) -> Value {
+    let bins = ranks.min(MOST_BINS);
+    let mut cells: BTreeMap<(u64, u64), (u64, u64)> = BTreeMap::new();
+    for pair in pairs.as_array().into_iter().flatten() {
+        let number = |key: &str| pair[key].as_u64().unwrap_or(0);
+        let bin = |key: &str| number(key).min(ranks - 1) * bins / ranks;
+        let cell = cells.entry((bin("from"), bin("to"))).or_default();
+        *cell = (cell.0 + number("count"), cell.1.saturating_add(number("bytes")));
+    }
+    let cells: Vec<_> = cells.into_iter().map(|((from, to), (count, bytes))| json!([from, to, count, bytes])).collect();
+    json!({ "bins": bins, "cells": cells })
+}
+
+/// The points of each case of a table of validations.
+fn cases(name: &str, text: &str) -> Result<Vec<Value>, ConfigError> {
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
+    let header = reader.headers().map_err(|error| wrong(name, error))?.clone();
+    let column = |wanted: &str| {
+        header.iter().position(|column| column == wanted).ok_or_else(|| {
+            let what = "expected JSON of a run or a study, or a table that mcpsim validate wrote";
+            wrong(name, format!("{what}; found no column {wanted}"))
+        })
+    };
+    let [case, point, role, model] = [column("case")?, column("point")?, column("role")?, column("model")?];
+    let times = [column("measured_s")?, column("predicted_s")?, column("error_percent")?];
+    let mut found: Vec<(String, Vec<Value>)> = Vec::new();
+    for row in reader.records() {
+        let row = row.map_err(|error| wrong(name, error))?;
+        let text = |column: usize| row.get(column).unwrap_or("");
+        let [measured, predicted, error] = times.map(|column| text(column).parse::<f64>().unwrap_or(0.0));
+        let of_case = text(case);
+        if found.last().is_none_or(|(last, _)| last != of_case) {
+            found.push((of_case.to_owned(), Vec::new()));
+        }
+        let points = &mut found.last_mut().expect("just pushed").1;
+        points.push(json!({
+            "point": text(point), "role": text(role), "model": text(model),
+            "measured_s": measured, "predicted_s": predicted, "error_percent": error,
+        }));
+    }
+    if found.is_empty() {
+        return Err(wrong(name, "expected points of cases; found none"));
+    }
+    Ok(found.into_iter().map(|(name, points)| json!({ "name": name, "points": points })).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{busy, json as outcome_json};
+
+    #[test]
+    fn a_page_needs_nothing_else_and_its_data_cannot_end_the_script() {
+        let mut outcome = busy();
+        outcome.app = "</script><!-- x".to_owned();
+        let page = page("run.json", &outcome_json(&outcome).unwrap(), None).unwrap();
+        assert_eq!(page.matches("</script>").count(), 2);
+        assert!(!page.contains("<!-- x"));
+        for outside in ["src=\"", "http://", "https://", "@import", "url("] {
+            let own = page.replace("http://www.w3.org/2000/svg", "");
+            assert!(!own.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn what_a_page_cannot_be_made_of_is_told() {
+        let error = |text: &str| page("x", text, None).unwrap_err().to_string();
+        assert_eq!(
+            error("{}"),
+            "x: expected what --json of a run wrote, study.json of a sweep, or a table of mcpsim validate; found no \
+             predicted_ps and no points"
+        );
+        assert_eq!(
+            error("a,b\n"),
+            "x: expected JSON of a run or a study, or a table that mcpsim validate wrote; found no column case"
+        );
+        let studied = page("x", "{\"points\":[]}", Some(("t.json", "{}"))).unwrap_err().to_string();
+        assert_eq!(studied, "t.json: a timeline belongs to a run; found results of several");
+    }
+
+    #[test]
+    fn many_ranks_are_grouped_in_the_matrix() {
+        let pair = |from, to| json!({ "from": from, "to": to, "count": 1, "bytes": 10 });
+        let found = matrix(&json!([pair(0, 1), pair(1, 0), pair(255, 254)]), 256);
+        assert_eq!(found, json!({ "bins": 128, "cells": [[0, 0, 2, 20], [127, 127, 1, 10]] }));
+    }
+}

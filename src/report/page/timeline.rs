@@ -1,0 +1,93 @@
+//! A timeline for a page: of each rank a text of states and lengths.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::wrong;
+use crate::config::ConfigError;
+
+/// So many units of time a timeline has at least: lengths are whole units.
+const UNITS: f64 = 1e8;
+
+/// The intervals of the Trace Event Format, as `--timeline` writes it: for each rank its states, a letter and a length in
+/// base 36 each.
+pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
+    let value: Value = serde_json::from_str(text).map_err(|error| wrong(name, format!("not JSON: {error}")))?;
+    let events = value["traceEvents"].as_array();
+    let events = events.ok_or_else(|| wrong(name, "expected what --timeline FILE.json wrote; found no traceEvents"))?;
+    let mut ranks: BTreeMap<u64, Vec<(f64, f64, &str)>> = BTreeMap::new();
+    let mut end = 0.0f64;
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        let (start, length) = (event["ts"].as_f64().unwrap_or(0.0), event["dur"].as_f64().unwrap_or(0.0));
+        let rank = event["tid"].as_u64().unwrap_or(0);
+        ranks.entry(rank).or_default().push((start, start + length, event["name"].as_str().unwrap_or("")));
+        end = end.max(start + length);
+    }
+    if ranks.is_empty() {
+        return Err(wrong(name, "expected intervals of ranks; found none"));
+    }
+    let mut states: Vec<&str> = Vec::new();
+    // Picoseconds a unit: the file has microseconds.
+    let unit = (end * 1e6 / UNITS).ceil().max(1.0);
+    let units = |time: f64| (time * 1e6 / unit).round() as u64;
+    let mut rows = Vec::new();
+    for intervals in ranks.values_mut() {
+        intervals.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut row, mut at) = (String::new(), 0);
+        for &(start, until, state) in &*intervals {
+            let (start, until) = (units(start), units(until));
+            if start > at {
+                put(&mut row, place(&mut states, "ended"), start - at);
+            }
+            if until > at.max(start) {
+                put(&mut row, place(&mut states, state), until - start.max(at));
+                at = until;
+            }
+        }
+        rows.push(row);
+    }
+    Ok(json!({ "unit": unit, "end": units(end), "states": states, "ranks": rows }))
+}
+
+/// The number of a state; those behind the 26th share the last.
+fn place<'a>(states: &mut Vec<&'a str>, state: &'a str) -> usize {
+    match states.iter().position(|known| *known == state) {
+        Some(place) => place,
+        None if states.len() == 26 => 25,
+        None => {
+            states.push(state);
+            states.len() - 1
+        }
+    }
+}
+
+fn put(row: &mut String, state: usize, mut length: u64) {
+    row.push((b'A' + state as u8) as char);
+    let mut digits = Vec::new();
+    while length > 0 {
+        digits.push(char::from_digit((length % 36) as u32, 36).expect("a digit below 36"));
+        length /= 36;
+    }
+    row.extend(digits.into_iter().rev());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_become_letters_and_lengths() {
+        let event = |rank: u64, start: f64, length: f64, name: &str| json!({ "ph": "X", "pid": 0, "tid": rank, "ts": start, "dur": length, "name": name });
+        let events = json!({ "traceEvents": [
+            event(0, 0.0, 0.00004, "compute"), event(0, 0.00004, 0.0001, "send"), event(1, 0.00001, 0.000002, "compute"),
+        ] });
+        let found = timeline("t", &events.to_string()).unwrap();
+        assert_eq!(
+            found,
+            json!({ "unit": 1.0, "end": 140, "states": ["compute", "send", "ended"], "ranks": ["A14B2s", "CaA2"] })
+        );
+        let error = timeline("t.json", "{}").unwrap_err().to_string();
+        assert_eq!(error, "t.json: expected what --timeline FILE.json wrote; found no traceEvents");
+    }
+}
