@@ -40,7 +40,7 @@ pub use measured::measured_summary;
 pub use numbers::{count, rate};
 pub use page::page;
 pub use study::{study_csv, study_json, study_summary};
-pub use timeline::{paje, perfetto};
+pub use timeline::{paje, perfetto, perfetto_beside};
 pub use validation::{validation_csv, validation_json, validation_summary, validations_table};
 
 use crate::engine::Outcome;

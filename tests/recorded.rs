@@ -250,7 +250,15 @@ fn a_check_tells_measured_and_replayed_times() {
         let program = directory.join("ring");
         mpi.compile(&real::file("workloads/c/ring.c"), &program)?;
         let trace = record(mpi, library, &program, 2, "2")?;
-        let ran = real::simulate(&format!("trace check --nct 1,1,2 {}", trace.display()));
+        let beside = directory.join("beside.json");
+        let options = format!("--nct 1,1,2 --timeline {}", beside.display());
+        let ran = real::simulate(&format!("trace check {options} {}", trace.display()));
+        let timeline: Value = serde_json::from_str(&fs::read_to_string(&beside).unwrap()).unwrap();
+        let events = timeline["traceEvents"].as_array().unwrap();
+        let has = |process: u64, name: &str| {
+            events.iter().any(|event| event["ph"] == "X" && event["pid"] == process && event["name"] == name)
+        };
+        assert!(has(0, "MPI_Recv") && has(1, "wait"), "{timeline}");
         let first: Vec<&str> = ran.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
         for name in ["measured", "total,", "code", "MPI_Send", "MPI_Recv", "rank"] {
             assert!(first.contains(&name), "{}", real::told("trace check", &ran));

@@ -208,3 +208,57 @@ fn a_timeline_needs_a_name_that_tells_its_format() {
     }
     assert!(run("no-such-directory/t.json").stderr.starts_with("error: --timeline no-such-directory/t.json: no such"));
 }
+
+/// What a browser makes of a page, if there is a browser.
+fn shown(page: &Path, directory: &Path) -> Option<String> {
+    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+    });
+    let Some(browser) = browser else {
+        let say = "no browser is found (chromium): what pages show is not tested";
+        std::io::Write::write_all(&mut std::io::stderr(), format!("{say}\n").as_bytes()).unwrap();
+        return None;
+    };
+    let ran = std::process::Command::new("timeout")
+        .args(["--kill-after=10", "120", browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", directory.join("profile").display()))
+        .arg(format!("file://{}", page.display()))
+        .env("HOME", directory)
+        .output()
+        .unwrap();
+    Some(String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+#[test]
+fn a_page_shows_in_a_browser_what_was_predicted() {
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let simulate = |line: &str| {
+        let ran = support::run(Path::new(env!("CARGO_MANIFEST_DIR")), line);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    };
+    let (run, line, page, cases) = (file("run.json"), file("line.json"), file("page.html"), file("cases.html"));
+    let options = "--quiet --nct 4,2,2 --pairs --functions --critical-path";
+    simulate(&format!("{options} --json {run} --timeline {line} workloads/jacobi3d.toml"));
+    simulate(&format!("report {run} --timeline {line} --html {page}"));
+    simulate(&format!("report validation/results.csv --html {cases}"));
+    let Some(dom) = shown(Path::new(&page), directory.path()) else { return };
+    let texts = [
+        "data-ready=\"yes\"",
+        "<p class=\"big\" id=\"predicted\">3.075 ms</p>",
+        "<h1>jacobi3d on default</h1>",
+        "<td>load balance</td>",
+        "<td>MPI_Allreduce in main[0].do[2]</td>",
+        "<td>contention gone</td>",
+        "id=\"matrix-picture\"",
+        "0 s to 3.075 ms, ranks 0 to 15",
+    ];
+    for text in texts {
+        assert!(dom.contains(text), "{text} in {dom}");
+    }
+    let dom = shown(Path::new(&cases), directory.path()).unwrap();
+    for text in ["data-ready=\"yes\"", "id=\"plot-lcc2-heat3d\"", "<td>variant=waits processes=1</td>"] {
+        assert!(dom.contains(text), "{text} in {dom}");
+    }
+}

@@ -46,6 +46,33 @@ pub fn perfetto(outcome: &Outcome) -> String {
     text
 }
 
+/// Measured calls beside a prediction, in the same format: a process for each of both, a thread a rank. Each rank's calls are
+/// its starts, lengths (both ns) and names.
+pub fn perfetto_beside(measured: &[Vec<(u64, u64, &str)>], outcome: &Outcome) -> String {
+    let mut events = Vec::new();
+    for (process, name) in [(0, "measured"), (1, "predicted")] {
+        events.push(meta("process_name", process, None, &format!("\"name\":\"{name}\"")));
+        events.push(meta("process_sort_index", process, None, &format!("\"sort_index\":{process}")));
+        for rank in 0..measured.len() {
+            events.push(meta("thread_name", process, Some(rank), &format!("\"name\":\"rank {rank}\"")));
+        }
+    }
+    let slice = |process: u32, rank: usize, (start, length): (u64, u64), name: &str| {
+        let (ts, dur) = (decimal(start, PS_A_US, 6), decimal(length, PS_A_US, 6));
+        format!("{{\"ph\":\"X\",\"pid\":{process},\"tid\":{rank},\"ts\":{ts},\"dur\":{dur},\"name\":\"{name}\"}}")
+    };
+    for (rank, calls) in measured.iter().enumerate() {
+        let ps = |ns: u64| ns.saturating_mul(1000);
+        events.extend(calls.iter().map(|&(start, length, name)| slice(0, rank, (ps(start), ps(length)), name)));
+    }
+    for (rank, timeline) in outcome.timelines.iter().enumerate() {
+        events.extend(timeline.intervals().map(|(start, interval)| {
+            slice(1, rank, (start.as_ps(), interval.until.since(start).as_ps()), interval.state.name())
+        }));
+    }
+    format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", events.join(",\n"))
+}
+
 fn meta(name: &str, node: u32, rank: Option<usize>, args: &str) -> String {
     let tid = rank.map_or(String::new(), |rank| format!(",\"tid\":{rank}"));
     format!("{{\"ph\":\"M\",\"pid\":{node}{tid},\"name\":\"{name}\",\"args\":{{{args}}}}}")

@@ -33,7 +33,7 @@ mod resolve;
 
 pub use call::{LogCall, Mail, Near, NewComm, SizesOf};
 pub use cursor::Step;
-pub use describe::Measured;
+pub use describe::{Measured, Span};
 pub use function::Function;
 pub use library::SOURCES;
 pub use merge::merge;

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write;
+use std::path::Path;
 
 use clap::Args;
 
 use crate::cli::args::{Parsed, parse};
 use crate::cli::configuration::Configuration;
 use crate::cli::exit::Failure;
-use crate::cli::output::print;
+use crate::cli::output::{cannot_write, print, write_whole};
 use crate::cli::replay::{self, TraceFile};
 use crate::cli::run::Manner;
 use crate::engine::{Outcome, Processes, Progress};
-use crate::trace::logs::Logs;
+use crate::report::perfetto_beside;
+use crate::trace::logs::{Logs, Span};
 
 #[derive(Args, Clone, Debug)]
 pub(in crate::cli) struct CheckArgs {
@@ -24,6 +26,7 @@ pub(in crate::cli) struct CheckArgs {
 
 /// Replays a real run as `args` say, and compares.
 pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
+    // What is printed is the comparison; a run's results are not written.
     let words = ["mcpsim", "--quiet", "--functions"].into_iter().map(OsString::from);
     let parsed = parse(words.chain(args.line.iter().cloned()).collect())?;
     let run = match parsed {
@@ -41,7 +44,15 @@ pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let (progress, processes) = (Progress::default(), Processes::one());
     let manner = Manner { progress: &progress, processes: &processes, recorded: false, functions: true };
     let Some(replayed) = replay::simulate(&configuration, &file, manner)? else { return Ok(()) };
-    print(&compared(&logs, &replayed.recorded.0))
+    let outcome = &replayed.recorded.0;
+    if let Some(name) = &run.timeline {
+        let of_rank = |spans: Vec<Span>| spans.into_iter().map(|span| (span.start, span.length, span.name)).collect();
+        let measured: Vec<Vec<_>> = logs.spans().into_iter().map(of_rank).collect();
+        let path = Path::new(name);
+        write_whole(path, perfetto_beside(&measured, outcome))
+            .map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+    }
+    print(&compared(&logs, outcome))
 }
 
 fn percent(replayed: f64, measured: f64) -> String {

@@ -35,7 +35,42 @@ impl Measured {
     }
 }
 
+/// A call of a rank as it was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// When it began, from the first rank's beginning, by rank 0's clock, ns.
+    pub start: u64,
+    /// How long it took, ns.
+    pub length: u64,
+    /// The MPI function.
+    pub name: &'static str,
+}
+
 impl Logs {
+    /// The calls of each rank over time. The clocks of hosts are brought together by what was known of them at the beginning
+    /// and the end of the run, and by the line between.
+    pub fn spans(&self) -> Vec<Vec<Span>> {
+        let start = |rank: u32| {
+            let (clock, offset) = self.info(rank).begin;
+            clock as i128 + i128::from(offset)
+        };
+        let first = (0..self.ranks()).map(start).min().unwrap_or(0);
+        let of_rank = |rank: u32| {
+            let info = self.info(rank);
+            let length = info.end.0.saturating_sub(info.begin.0).max(1) as f64;
+            let drift = (info.end.1 - info.begin.1) as f64 / length;
+            let mut at = 0u64;
+            let span = |step: super::Step| {
+                let begins = at + step.gap;
+                at = begins + step.duration;
+                let here = start(rank) - first + i128::from(begins) + (begins as f64 * drift) as i128;
+                Span { start: here.max(0) as u64, length: step.duration, name: step.call.function.name() }
+            };
+            self.steps(rank).map(span).collect()
+        };
+        (0..self.ranks()).map(of_rank).collect()
+    }
+
     /// The measured time of `rank` from the end of MPI_Init to MPI_Finalize, ns.
     pub fn measured(&self, rank: u32) -> u64 {
         self.steps(rank)
