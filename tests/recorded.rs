@@ -185,10 +185,10 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
     let many = write(
         "many.c",
         "#include <mpi.h>\n#include <signal.h>\n#include <stdio.h>\n#include <sys/resource.h>\n\
-         int main(int argc, char **argv) {\n    int x = 0, rank;\n    struct rlimit least = {1 << 19, 1 << 19};\n\
+         int main(int argc, char **argv) {\n    int x = 0, y, rank;\n    struct rlimit least = {1 << 19, 1 << 19};\n\
          MPI_Init(&argc, &argv);\n    MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
          signal(SIGXFSZ, SIG_IGN);\n    setrlimit(RLIMIT_FSIZE, &least);\n\
-         for (int i = 0; i < 300000; i++) MPI_Sendrecv(&x, 1, MPI_INT, 0, i % 100, &x, 1, MPI_INT, 0, i % 100,\n\
+         for (int i = 0; i < 300000; i++) MPI_Sendrecv(&x, 1, MPI_INT, 0, i % 100, &y, 1, MPI_INT, 0, i % 100,\n\
          MPI_COMM_SELF, MPI_STATUS_IGNORE);\n    if (rank == 0) puts(\"done\");\n    return MPI_Finalize();\n}\n",
     );
     for_each_mpi(|mpi, library, directory| {
