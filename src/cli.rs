@@ -5,28 +5,21 @@
 mod args;
 mod bug;
 mod cluster;
-mod configuration;
+mod commands;
 mod exit;
-mod host;
 mod interrupt;
 mod launch;
+mod manual;
 mod matrix_files;
 mod measure;
-mod mistake;
 mod output;
 mod printer;
 mod progress;
-mod real;
-mod record;
-mod replay;
 mod report;
-mod run;
-mod settings;
-mod shipped;
+mod setting_args;
 mod sweep;
 mod traces;
 mod validate;
-mod values;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -36,17 +29,15 @@ use std::sync::Arc;
 use crate::cc::{self, Language, Request};
 use crate::engine::{HostThreads, Outcome, Processes, Progress, end_process_soon};
 use crate::process;
+use crate::run::{Application, Conduct, Console, Prediction, Resolved, Shipped, Stopwatch, agree};
 
-use args::Parsed;
-use configuration::Configuration;
+use commands::Parsed;
 pub use exit::Exit;
 use exit::Failure;
-use host::Stopwatch;
-use launch::{Brief, agree};
+use launch::Brief;
 use output::Outputs;
+use printer::Printer;
 use progress::ProgressLine;
-use run::Manner;
-use shipped::Shipped;
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> ExitCode {
@@ -98,10 +89,8 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
         let brief: Option<Brief> = processes.broadcast(|| None);
         if let Some(brief) = brief {
             // Whatever goes wrong is said by the first process.
-            let recorded = brief.recorded;
-            let _ = brief
-                .open()
-                .and_then(|configuration| predict(&Asked { configuration, recorded, outputs: None }, processes));
+            let (recorded, tagged) = (brief.recorded, brief.tagged);
+            let _ = brief.open().and_then(|run| predict(&Asked { run, recorded, tagged, outputs: None }, processes));
         }
         return Ok(Exit::Predicted.code());
     }
@@ -132,8 +121,10 @@ fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
 
 /// A run that was asked for.
 struct Asked {
-    configuration: Configuration,
+    run: Resolved,
     recorded: bool,
+    /// Whether ranks' lines have their numbers.
+    tagged: bool,
     /// Where results go; on the first process only.
     outputs: Option<Outputs>,
 }
@@ -156,12 +147,9 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
     let args = match parsed {
         Parsed::Help(text) => return output::print(&text).map(done),
         Parsed::Compile(..) | Parsed::Measure(_) => return Ok(done(())),
-        Parsed::Trace(args) => return alone("mcpsim trace").and_then(|()| traces::show(args)).map(done),
-        Parsed::Cluster(args) => return alone("mcpsim cluster").and_then(|()| cluster::cluster(&args)).map(done),
-        Parsed::Report(args) => return alone("mcpsim report").and_then(|()| report::report(&args)).map(done),
-        Parsed::Sweep(args) => return alone("mcpsim sweep").and_then(|()| sweep::sweep(&args)).map(Todo::Ended),
-        Parsed::Validate(args) => {
-            return alone("mcpsim validate").and_then(|()| validate::validate(&args)).map(Todo::Ended);
+        Parsed::Alone(command) => {
+            alone(&format!("mcpsim {}", command.name))?;
+            return (command.act)().map(Todo::Ended);
         }
         Parsed::Run(args) => args,
     };
@@ -172,9 +160,9 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
             "note: the file {name} of this directory is taken, not the shipped application {name}"
         );
     }
-    let configuration = Configuration::load(&args)?;
+    let run = args.request()?.resolve()?;
     if args.show_config {
-        return output::print(&configuration.to_toml()?).map(done);
+        return output::print(&run.to_toml()?).map(done);
     }
     let quiet = args.quiet || args.direct;
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?
@@ -183,50 +171,36 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
         .and_histogram(args.histogram.as_deref())?;
     outputs.check_apart(&args)?;
     let recorded = args.record.is_some();
-    let brief = several.then(|| Brief::of(&configuration, recorded)).transpose()?;
-    let asked = Asked { configuration, recorded, outputs: Some(outputs) };
+    let brief = several.then(|| Brief::of(&run, recorded, args.tag_output)).transpose()?;
+    let asked = Asked { run, recorded, tagged: args.tag_output, outputs: Some(outputs) };
     Ok(Todo::Run(Box::new(asked), brief))
 }
 
 fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
-    let Asked { configuration, recorded, outputs } = asked;
+    let Asked { run, recorded, tagged, outputs } = asked;
     let quiet = outputs.as_ref().is_none_or(Outputs::are_quiet);
     let progress = Arc::new(Progress::default());
     let cancelled = Arc::clone(&progress);
     let _listening = agree(processes, interrupt::listen(processes.is_first(), move || cancelled.cancel()))?;
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
-    let (mut exit, mut notes) = (Exit::Predicted, Vec::new());
-    let manner =
-        Manner { progress: &progress, processes, recorded: *recorded, functions: configuration.settings.functions };
-    let ran = if configuration.is_program() {
+    if let Application::Real(_) = run.application {
         process::on_fatal(fatal);
-        let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);
-        real::simulate(configuration, stdout_taken, manner).map(|ran| {
-            ran.map(|ran| {
-                (exit, notes) = (ran.exit, ran.notes);
-                ran.recorded
-            })
-        })
-    } else if let Some(file) = configuration.trace() {
-        agree(processes, file).and_then(|file| replay::simulate(configuration, &file, manner)).map(|ran| {
-            ran.map(|ran| {
-                notes = ran.notes;
-                ran.recorded
-            })
-        })
-    } else {
-        run::simulate(configuration, manner)
-    };
+    }
+    let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);
+    let console: Arc<dyn Console> = Arc::new(Printer::new(*tagged, stdout_taken, processes.is_first()));
+    let conduct = Conduct { progress: &progress, processes, recorded: *recorded, console: &console };
+    let ran = run.run_in(conduct);
     drop(line);
-    let (Some((mut outcome, trace)), Some(outputs)) = (ran?, outputs) else { return Ok(exit.code()) };
+    let (Some(prediction), Some(outputs)) = (ran?, outputs) else { return Ok(Exit::Predicted.code()) };
+    let Prediction { mut outcome, trace, exit_code, mut notes } = prediction;
     stopwatch.stop(&mut outcome);
-    notes.extend(fewer_workers(configuration.settings.workers, &outcome));
+    notes.extend(fewer_workers(run.settings.workers, &outcome));
     if !quiet {
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
     outputs.write(&outcome, trace.as_deref())?;
-    Ok(exit.code())
+    Ok(exit_code)
 }
 
 /// Ends the process for a program that leaves no other way.

@@ -1,5 +1,27 @@
 //! mcpsim predicts how long an MPI program would take on a multi-core cluster, and why.
 //!
+//! As a library: a [`run::RunRequest`] names an application and what is laid over its files; resolved, it has the machine
+//! and the settings; run, it gives an [`run::Outcome`].
+//!
+//! ```
+//! # fn main() -> Result<(), mcpsim::run::PredictError> {
+//! use mcpsim::run::RunRequest;
+//!
+//! let jacobi = RunRequest::new("workloads/jacobi3d.toml").set("run.nct=4,2,2")?.set("app.n=64")?;
+//! let today = jacobi.resolve()?.run()?;
+//! let faster = jacobi.set("platform.inter_node.latency=500ns")?.resolve()?.run()?;
+//! println!("{} instead of {}", faster.predicted, today.predicted);
+//! assert!(faster.predicted < today.predicted);
+//! assert_eq!(today.ranks, 16);
+//! // What a run predicts reads back from the JSON that it is written as.
+//! let json = serde_json::to_string(&today).expect("an outcome has a JSON form");
+//! assert_eq!(serde_json::from_str::<mcpsim::run::Outcome>(&json).expect("it reads back"), today);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What is wrong with the input, and why a simulation ended without a prediction, is a [`run::PredictError`].
+//!
 //! The modules below are listed in the order of their dependence: a module uses only those above it
 //! (`tests/tidy.rs` holds them to it). ARCHITECTURE.md draws the whole.
 
@@ -28,6 +50,8 @@ pub mod cc;
 pub mod process;
 
 pub mod mpi_api;
+
+pub mod run;
 
 pub mod study;
 

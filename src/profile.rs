@@ -18,25 +18,25 @@ pub use what_if::{Change, WhatIf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::SimSpan;
+use crate::units::{SimSpan, picoseconds};
 
 /// Where a rank's time went. The parts are disjoint; they sum to the rank's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeParts {
     /// Executing local blocks.
-    #[serde(rename = "compute_ps")]
+    #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
     /// Send overheads, outside collectives.
-    #[serde(rename = "send_ps")]
+    #[serde(rename = "send_ps", deserialize_with = "picoseconds")]
     pub send: SimSpan,
     /// Receive overheads, outside collectives.
-    #[serde(rename = "recv_ps")]
+    #[serde(rename = "recv_ps", deserialize_with = "picoseconds")]
     pub recv: SimSpan,
     /// Blocked in point-to-point calls, for a message or for a partner.
-    #[serde(rename = "wait_ps")]
+    #[serde(rename = "wait_ps", deserialize_with = "picoseconds")]
     pub wait: SimSpan,
     /// In collectives, overheads and waiting included.
-    #[serde(rename = "collective_ps")]
+    #[serde(rename = "collective_ps", deserialize_with = "picoseconds")]
     pub collective: SimSpan,
 }
 

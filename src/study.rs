@@ -1,30 +1,42 @@
 //! Many runs from one question: which settings vary, what each point of the study is, and how the points are run.
 //!
 //! ```text
-//! --vary, study.toml ─▶ Axis … ─▶ Plan ─▶ Point: overrides ─(cli: settings, run)─▶ Outcome ─▶ columns
+//! --vary, study.toml ─▶ Axis … ─▶ Plan ─▶ Point: overrides ─(run)─▶ Outcome ─▶ columns
 //!                                             └─▶ Key: what is on disk already is not run again
 //! ```
 //!
-//! Pure: nothing here prints, touches files or knows how a point is run; that is given as a function.
+//! `axis`, `values`, `plan` and what they need are pure: they touch no files and do not know how a point is run. `points` are a
+//! study's runs, `child` those of real programs, `recordings` the traces that points share, `directory` and `log` what is on disk.
 
 mod axis;
+mod child;
 mod columns;
+mod directory;
 mod file;
-mod key;
+mod log;
 mod memory;
 mod plan;
+mod points;
 mod quantity;
+mod recordings;
 mod results;
+mod running;
 mod schedule;
 pub mod validate;
 mod values;
 
+pub use crate::run::Key;
 pub use axis::Axis;
+pub use child::{Programs, measures};
 pub use columns::{COLUMNS, Column, Kind};
+pub use directory::Directory;
 pub use file::StudyFile;
-pub use key::Key;
+pub use log::{Ended, Log};
 pub use memory::{Memory, RankKind};
 pub use plan::{Plan, Point};
+pub use points::{Prepared, Replay, Study, StudyRequest, simulate};
 pub use quantity::Measure;
+pub use recordings::{RecordingNote, record};
 pub use results::{AxisSteps, Best, PointResult, Results};
+pub use running::Running;
 pub use schedule::{Limits, run};

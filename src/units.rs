@@ -9,4 +9,4 @@ mod time;
 
 pub use quantity::{Bandwidth, Bytes, Rate};
 pub use text::{UnitError, parse_number_with_unit, split_quantity};
-pub use time::{SimSpan, SimTime};
+pub use time::{SimSpan, SimTime, picoseconds};

@@ -337,3 +337,32 @@ fn what_is_shipped_is_found_by_name_from_any_directory() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.starts_with(note), "{}", ran.stderr);
 }
+
+#[test]
+fn shells_complete_and_man_shows_what_help_says() {
+    let directory = directory();
+    let here = directory.path();
+    for (shell, start) in [("bash", "_mcpsim() {"), ("zsh", "#compdef mcpsim"), ("fish", "# Print an optspec")] {
+        let ran = run(here, &format!("completions {shell}"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        assert!(ran.stdout.starts_with(start), "{shell}: {}", &ran.stdout[..200]);
+        assert!(ran.stdout.contains("max-iterations") && ran.stdout.contains("sweep"), "{shell}");
+    }
+    let page = run(here, "man").stdout;
+    assert!(page.contains(".TH mcpsim 1") && page.contains("max\\-iterations"), "{page}");
+    assert_eq!(run(here, "man pages").code, Some(0));
+    for name in ["mcpsim.1", "mcpsim-sweep.1", "mcpsim-validate.1"] {
+        assert!(here.join("pages").join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn a_subcommand_wins_over_a_file_of_its_name() {
+    let directory = directory();
+    let here = directory.path();
+    std::fs::copy(here.join("app.toml"), here.join("validate")).unwrap();
+    assert_eq!(run(here, "./validate").code, Some(0));
+    assert_eq!(run(here, "-np 4 ./validate").code, Some(0));
+    assert_eq!(refused(here, "validate").1, Some(2));
+    assert_eq!(run(here, "run --show-config app.toml").stdout, run(here, "--show-config app.toml").stdout);
+}

@@ -176,10 +176,7 @@ fn what_is_wrong_with_all_points_ends_the_sweep_before_it_begins() {
         ("--vary run.seed=1,2 --repeats 3 app.toml", "run.seed varies twice: give one list of its values".to_owned()),
         ("--json x --vary app.work=1 app.toml", "--json is an option of a single run, not of sweep".to_owned()),
         ("--workers 2 --vary app.work=1 app.toml", "--workers is an option of a single run, not of sweep".to_owned()),
-        (
-            "--vary run.nct=1,1,1 --nct 2,2,2 app.toml",
-            "at run.nct=1,1,1: both --nct and --set run.nct=1,1,1 are given".to_owned(),
-        ),
+        ("--vary run.nct=1,1,1 --nct 2,2,2 app.toml", "run.nct both varies and is set: leave out one".to_owned()),
         (
             "--vary platform.inter_node.latency=1us;x app.toml",
             "at platform.inter_node.latency=x: expected a time such as \"1.2 us\" in".to_owned(),
@@ -459,4 +456,19 @@ fn real_programs_can_be_run_at_every_point_and_do_what_their_replays_do() {
     barriers(here, &format!("--out replay {line}"), 0);
     assert_eq!((traces(here, "run"), traces(here, "replay")), (0, 2));
     assert_eq!(read(here, "run/study.csv"), read(here, "replay/study.csv"));
+}
+
+#[test]
+fn an_option_takes_the_place_of_what_the_study_sets() {
+    let directory = directory();
+    let here = directory.path();
+    let study = "app = \"app.toml\"\n[vary]\n\"app.work\" = [5, 20]\n[set]\n\"run.max_time\" = \"1 ns\"\n\"run.max_turns\" = 1\n";
+    fs::write(here.join("st.toml"), study).unwrap();
+    sweep(here, "st.toml", 1);
+    sweep(here, "--max-time 5s --max-iterations 1000 st.toml", 0);
+    sweep(here, "--set run.max_time=5s --set run.max_iterations=1000 --out other st.toml", 0);
+    let ran = sweep(here, "--max-time 5s --set run.max_time=6s st.toml", 2);
+    assert_eq!(ran.stderr, "error: both --max-time and --set run.max_time=6s are given: leave out one\n");
+    let ran = sweep(here, "--seed 3 --vary run.seed=1,2 app.toml", 2);
+    assert_eq!(ran.stderr, "error: run.seed both varies and is set: leave out one\n");
 }

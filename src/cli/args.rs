@@ -3,44 +3,21 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use clap::{CommandFactory, Parser};
 
 use crate::cc::Language;
-use crate::config::did_you_mean;
-use crate::platform::Shape;
-use crate::process::ComputeMode;
-use crate::process::HostClock;
-use crate::profile::Intervals;
-use crate::units::{Bytes, SimSpan};
+use crate::config::{Override, did_you_mean};
+use crate::run::{Details, RunRequest, Shipped, is_elf};
 
-use super::cluster::ClusterArgs;
+use super::commands::{Parsed, SUBCOMMANDS, command, read_run};
 use super::exit::{Exit, Failure};
-use super::measure::MeasureArgs;
-use super::report::ReportArgs;
-use super::shipped::{self, Shipped};
-use super::sweep::{self, SweepArgs};
-use super::traces::{self, Asked, TraceArgs};
-use super::validate::ValidateArgs;
-use super::values::{Model, parse_clock, parse_compute, parse_intervals, parse_stack, parse_whole};
-
-/// All that may stand before the options.
-const COMMANDS: [&str; 10] = ["run", "cc", "cxx", "sweep", "report", "trace", "validate", "measure", "cluster", "list"];
+use super::setting_args::SettingArgs;
+use super::sweep;
 
 /// The commands whose arguments are a compiler's.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
 
 const EXAMPLES: &str = "\
-Commands (each has its own --help; cc and cxx take the compiler's options):
-  [run] APP   predict an application, a program or a trace: this help
-  cc, cxx     compile and link MPI programs in C and C++, as mpicc does
-  sweep       predict an application with many settings
-  report      draw figures of exported outcomes and studies
-  trace       tell what is in a trace
-  validate    compare predictions with measured runs
-  measure     measure a machine, and write its platform file
-  cluster     find which pairs of ranks are alike, in matrices of their times
-  list        list the machines and applications that come with mcpsim
-
 Examples:
   Predict a program on the default machine, then on 4 nodes of 2 CMPs of 2 cores
     mcpsim jacobi3d
@@ -67,13 +44,13 @@ Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
 #[command(
     name = "mcpsim",
     version,
-    override_usage = "mcpsim [run] [OPTIONS] APP [-- ARGS]",
+    override_usage = "mcpsim [run] [OPTIONS] APP [-- ARGS]\n       mcpsim COMMAND …",
     term_width = 80,
     arg_required_else_help = true,
     after_help = "See --help for examples and exit codes.",
     after_long_help = EXAMPLES
 )]
-pub(super) struct RunArgs {
+pub(crate) struct RunArgs {
     /// The application: a TOML file that says what ranks do, a program that
     /// mcpsim cc made, a trace, or a name that mcpsim list shows
     #[arg(value_name = "APP")]
@@ -83,53 +60,13 @@ pub(super) struct RunArgs {
     #[arg(value_name = "ARGS", allow_hyphen_values = true, hide = true)]
     pub arguments: Vec<OsString>,
 
-    /// Nodes, CMPs (sockets) a node, cores a CMP
-    #[arg(long, value_name = "N,C,T", help_heading = "Machine")]
-    pub nct: Option<Shape>,
-
-    /// The target machine: a file, or a name that mcpsim list shows
-    #[arg(long, value_name = "FILE|NAME", help_heading = "Machine")]
-    pub platform: Option<PathBuf>,
-
-    /// Three levels, or the two-level baseline (default: mcpsim)
-    #[arg(long, value_name = "mcpsim|bigsim", value_parser = |text: &str| text.parse::<Model>(), help_heading = "Machine")]
-    pub model: Option<Model>,
-
-    /// Target ranks (default: one a core)
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u32>(text, 1), help_heading = "Ranks")]
-    pub ranks: Option<u32>,
-
-    /// Allow several ranks on a core
-    #[arg(long, help_heading = "Ranks")]
-    pub oversubscribe: bool,
-
-    /// Rank to core: block, cyclic, or a file of one core a line (default: block)
-    #[arg(long, value_name = "block|cyclic|FILE", help_heading = "Ranks")]
-    pub placement: Option<PathBuf>,
+    /// The settings of a run.
+    #[command(flatten)]
+    pub settings: SettingArgs,
 
     /// Override a key of platform, app or run; may be repeated
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Run")]
     pub set: Vec<String>,
-
-    /// Seed of every random draw (default: 1)
-    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u64>(text, 0), help_heading = "Run")]
-    pub seed: Option<u64>,
-
-    /// Host threads (default: as many as pay off)
-    #[arg(long, value_name = "W", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u32>(text, 1), help_heading = "Run")]
-    pub workers: Option<u32>,
-
-    /// End at the call when a rank's clock has passed this, such as "10 s"
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Run")]
-    pub max_time: Option<SimSpan>,
-
-    /// End after this many events
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u64>(text, 1), help_heading = "Run")]
-    pub max_events: Option<u64>,
-
-    /// End when loops take a rank this many iterations without communication
-    #[arg(long = "max-iterations", alias = "max-turns", value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse_whole::<u64>(text, 1), help_heading = "Run")]
-    pub max_turns: Option<u64>,
 
     /// Write the whole outcome as JSON (- is stdout)
     #[arg(long, value_name = "FILE", help_heading = "Results")]
@@ -142,14 +79,6 @@ pub(super) struct RunArgs {
     /// Record what ranks do, to be replayed: mcpsim FILE.trace
     #[arg(long, value_name = "FILE.trace", help_heading = "Results")]
     pub record: Option<OsString>,
-
-    /// Bounds of the profile's message sizes, such as 256,4KiB,64KiB
-    #[arg(long, value_name = "SIZES", value_parser = parse_intervals, help_heading = "Results")]
-    pub intervals: Option<Intervals>,
-
-    /// Count messages between each pair of ranks
-    #[arg(long, help_heading = "Results")]
-    pub pairs: bool,
 
     /// List every rank in the outcome even above 65,536 ranks
     #[arg(long, help_heading = "Results")]
@@ -183,18 +112,6 @@ pub(super) struct RunArgs {
     #[arg(long, short, help_heading = "Results")]
     pub quiet: bool,
 
-    /// What its own code costs: measure (default), skip, or a time a block
-    #[arg(long, value_name = "MODE", value_parser = parse_compute, help_heading = "Real programs")]
-    pub compute: Option<ComputeMode>,
-
-    /// What measures it: cpu (default) or wall
-    #[arg(long, value_name = "CLOCK", value_parser = parse_clock, help_heading = "Real programs")]
-    pub clock: Option<HostClock>,
-
-    /// Stack of each rank (default: 8 MiB)
-    #[arg(long, value_name = "SIZE", value_parser = parse_stack, help_heading = "Real programs")]
-    pub stack_size: Option<Bytes>,
-
     /// List what ranks have not freed at their end
     #[arg(long, help_heading = "Real programs")]
     pub check_leaks: bool,
@@ -208,27 +125,26 @@ pub(super) struct RunArgs {
     pub direct: bool,
 }
 
-/// What the arguments ask for.
-#[derive(Debug)]
-pub(super) enum Parsed {
-    /// This text on stdout.
-    Help(String),
-    /// A run.
-    Run(Box<RunArgs>),
-    /// What is in a trace.
-    Trace(TraceArgs),
-    /// A study.
-    Sweep(Box<SweepArgs>),
-    /// A report of what was exported.
-    Report(ReportArgs),
-    /// Compare with measured runs.
-    Validate(Box<ValidateArgs>),
-    /// Measure the machine.
-    Measure(Box<MeasureArgs>),
-    /// Cluster pairs.
-    Cluster(Box<ClusterArgs>),
-    /// The compiler, with these arguments.
-    Compile(Language, Vec<OsString>),
+impl RunArgs {
+    /// The run that is asked for.
+    pub fn request(&self) -> Result<RunRequest, Failure> {
+        let set = self.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        Ok(RunRequest {
+            arguments: self.arguments.clone(),
+            set,
+            given: self.settings.given.clone(),
+            details: Details {
+                per_rank: self.per_rank,
+                functions: self.functions || self.histogram.is_some(),
+                critical_path: self.critical_path,
+                timeline: self.timeline.is_some(),
+                host_profile: self.host_profile,
+            },
+            check_leaks: self.check_leaks,
+            direct: self.direct,
+            ..RunRequest::new(&self.app)
+        })
+    }
 }
 
 /// Reads the arguments, the first of which is the program's name.
@@ -237,88 +153,42 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     if let Some(language) = name.and_then(Language::of_wrapper) {
         return Ok(Parsed::Compile(language, arguments.split_off(1)));
     }
-    let first = arguments.get(1).and_then(|argument| argument.to_str()).unwrap_or_default();
-    if let Some((_, language)) = COMPILERS.into_iter().find(|(name, _)| *name == first) {
-        return Ok(Parsed::Compile(language, arguments.split_off(2)));
-    }
-    if first == "trace" {
-        return Ok(match traces::parse(&arguments[2..])? {
-            Asked::Help(text) => Parsed::Help(text),
-            Asked::Trace(args) => Parsed::Trace(args),
-        });
-    }
-    if first == "sweep" {
-        arguments.remove(1);
-        return parse_sweep(arguments);
-    }
-    if first == "report" {
-        arguments.remove(1);
-        return understood(ReportArgs::try_parse_from(arguments), Parsed::Report);
-    }
-    if first == "validate" {
-        arguments.remove(1);
-        if arguments.len() == 1 {
+    let word = |at: usize| arguments.get(at).and_then(|argument| argument.to_str()).unwrap_or_default();
+    let compiler = |word: &str| COMPILERS.into_iter().find(|(name, _)| *name == word).map(|(_, language)| language);
+    match (word(1), compiler(word(1)), compiler(word(2))) {
+        // All arguments are the compiler's, `--` and `--help` included.
+        (_, Some(language), _) => return Ok(Parsed::Compile(language, arguments.split_off(2))),
+        ("help", _, Some(language)) => return Ok(Parsed::Compile(language, vec!["--help".into()])),
+        ("validate", ..) if arguments.len() == 2 => {
             return Err(Failure::bad_input(
                 "no case given: mcpsim validate CASE, or --all; see mcpsim validate --help",
             ));
         }
-        return understood(ValidateArgs::try_parse_from(arguments), |args| Parsed::Validate(Box::new(args)));
+        _ => {}
     }
-    if first == "measure" {
-        arguments.remove(1);
-        return understood(MeasureArgs::try_parse_from(arguments), |args| Parsed::Measure(Box::new(args)));
-    }
-    if first == "cluster" {
-        arguments.remove(1);
-        return understood(ClusterArgs::try_parse_from(arguments), |args| Parsed::Cluster(Box::new(args)));
-    }
-    if first == "help" && !Path::new(first).exists() {
-        arguments.remove(1);
-        arguments.truncate(2);
-        arguments.push("--help".into());
-        return parse(arguments);
-    }
-    if first == "list" && arguments.len() == 2 {
-        return Ok(Parsed::Help(shipped::list()));
-    }
-    if first == "run" {
-        arguments.remove(1);
-    }
-    separate_programs_arguments(&mut arguments, &RunArgs::command());
-    let args = match RunArgs::command().try_get_matches_from(arguments) {
-        Ok(matches) => RunArgs::from_arg_matches(&matches),
-        Err(error) => Err(error),
+    separate_programs_arguments(&mut arguments);
+    let matches = match command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) if error.exit_code() == 0 => return Ok(Parsed::Help(error.to_string())),
+        Err(error) => return Err(usage(&error)),
     };
-    let args = match args {
-        Ok(args) => args,
-        Err(error) => return understood(Err::<RunArgs, _>(error), |args| Parsed::Run(Box::new(args))),
-    };
-    check_command(&args)?;
-    Ok(Parsed::Run(Box::new(args)))
-}
-
-/// What clap made of the arguments: they ask for something, for help, or are wrong.
-fn understood<T>(args: Result<T, clap::Error>, parsed: impl FnOnce(T) -> Parsed) -> Result<Parsed, Failure> {
-    match args {
-        Ok(args) => Ok(parsed(args)),
-        Err(error) if error.exit_code() == 0 => Ok(Parsed::Help(error.to_string())),
-        Err(error) => Err(usage(&error)),
+    match matches.subcommand() {
+        Some((name, matches)) => {
+            let row = SUBCOMMANDS.iter().find(|row| row.name == name);
+            (row.expect("clap knows no others").read)(matches)
+        }
+        None => read_run(&matches),
     }
 }
 
-/// The arguments of a study, the first of which is the program's name.
-fn parse_sweep(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
-    let command = sweep::command();
-    separate_programs_arguments(&mut arguments, &command);
-    let args = match command.try_get_matches_from(arguments) {
-        Ok(matches) => SweepArgs::read(&matches)?,
-        Err(error) => Err(error),
+/// What follows a real program is its own, options included: says so to clap. `-np` before it is `-n`, as launchers have it.
+fn separate_programs_arguments(arguments: &mut Vec<OsString>) {
+    let (mut at, command) = match arguments.get(1).and_then(|word| word.to_str()) {
+        Some("run") => (2, RunArgs::command()),
+        Some("sweep") => (2, sweep::command()),
+        Some(word) if SUBCOMMANDS.iter().any(|row| row.name == word) => return,
+        _ => (1, RunArgs::command()),
     };
-    understood(args, |args| Parsed::Sweep(Box::new(args)))
-}
-
-/// What follows a real program is its own, options included: says so to clap.
-fn separate_programs_arguments(arguments: &mut Vec<OsString>, command: &Command) {
     let takes_value = |argument: &str| {
         let mut options = command.get_arguments().filter(|option| option.get_action().takes_values());
         options.any(|option| {
@@ -328,10 +198,13 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>, command: &Command)
                     .is_some_and(|short| argument.strip_prefix('-') == Some(short.encode_utf8(&mut [0; 4])))
         })
     };
-    let mut at = 1;
     while let Some(argument) = arguments.get(at) {
         match argument.to_str() {
             Some("--") => return,
+            Some("-np") => {
+                arguments[at] = "-n".into();
+                at += 2;
+            }
             Some(option) if takes_value(option) => at += 2,
             Some(option) if option.starts_with('-') => at += 1,
             _ => {
@@ -344,20 +217,6 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>, command: &Command)
     }
 }
 
-/// Whether the file is machine code, by its first bytes.
-pub(super) fn is_elf(path: &Path) -> bool {
-    first_bytes(path).starts_with(b"\x7fELF")
-}
-
-/// The first bytes of a file, of which there may be less.
-pub(super) fn first_bytes(path: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // What cannot be read shows when all of it is.
-    let file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|of| of.is_file()));
-    let _ = file.map(|file| std::io::Read::read_to_end(&mut std::io::Read::take(file, 4096), &mut bytes));
-    bytes
-}
-
 /// clap's message without its own "error: "; without arguments it is the help, which has none.
 pub(super) fn usage(error: &clap::Error) -> Failure {
     let text = error.to_string();
@@ -368,36 +227,28 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
 }
 
 /// A command's name where the application is expected: options came first.
-fn check_command(args: &RunArgs) -> Result<(), Failure> {
-    match args.app.to_str() {
-        Some(name @ ("run" | "sweep" | "report" | "validate" | "measure" | "cluster")) if !args.app.exists() => {
-            let what = match name {
-                "measure" => "-o FILE",
-                "cluster" => "FILE.nc",
-                "report" => "RUN.json",
-                "validate" => "CASE",
-                _ => "APP",
-            };
-            Err(Failure::bad_input(format!("\"{name}\" stands before the options: mcpsim {name} [OPTIONS] {what}")))
-        }
-        Some("trace") if !args.app.exists() => {
-            Err(Failure::bad_input("\"trace\" stands before all options: mcpsim trace info FILE"))
-        }
-        Some(name @ ("cc" | "cxx")) if !args.app.exists() => {
+pub(super) fn check_command(args: &RunArgs) -> Result<(), Failure> {
+    let Some(name) = args.app.to_str().filter(|_| !args.app.exists()) else { return Ok(()) };
+    match SUBCOMMANDS.iter().find(|row| row.name == name) {
+        Some(row) if COMPILERS.iter().any(|(name, _)| *name == row.name) => {
             Err(Failure::bad_input(format!("\"{name}\" stands before all options, which are the compiler's")))
         }
-        Some(name) if Shipped::Application.has(name) => Ok(()),
-        Some(name) if !args.app.exists() => match did_you_mean(name, COMMANDS) {
+        Some(row) => {
+            let usage = row.usage;
+            Err(Failure::bad_input(format!("\"{name}\" stands before the options: mcpsim {name} {usage}").trim_end()))
+        }
+        None if Shipped::Application.has(name) => Ok(()),
+        None => match did_you_mean(name, SUBCOMMANDS.iter().map(|row| row.name)) {
             hint if hint.is_empty() => Ok(()),
             hint => Err(Failure::bad_input(format!("{name}: no such file{hint}"))),
         },
-        _ => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::Shape;
 
     fn parsed(line: &str) -> Result<Parsed, Failure> {
         parse(std::iter::once("mcpsim").chain(line.split_whitespace()).map(OsString::from).collect())
@@ -417,7 +268,7 @@ mod tests {
         {
             let args = run(line);
             assert_eq!(args.app, PathBuf::from("app.toml"), "{line}");
-            assert_eq!(args.nct, Some(Shape { nodes: 4, cmps: 2, cores: 2 }), "{line}");
+            assert_eq!(args.settings.given.nct, Some(Shape { nodes: 4, cmps: 2, cores: 2 }), "{line}");
         }
     }
 
@@ -441,13 +292,17 @@ mod tests {
     }
 
     #[test]
-    fn definitions_are_sound() {
-        RunArgs::command().debug_assert();
+    fn the_number_of_ranks_may_be_given_as_to_a_launcher() {
+        for line in ["-n 8 app.toml", "-np 8 app.toml", "run -np 8 app.toml", "-n=8 app.toml"] {
+            assert_eq!(run(line).settings.given.ranks, Some(8), "{line}");
+        }
+        assert_eq!(run("app.toml -- -np 8").arguments, ["-np", "8"]);
+        assert!(matches!(parsed("sweep -np 8 app.toml"), Ok(Parsed::Alone(_))));
     }
 
     #[test]
     fn help_fits_80_columns_and_shows_examples() {
-        for (option, most) in [("-h", 70), ("--help", 170), ("help", 170), ("help sweep", 170)] {
+        for (option, most) in [("-h", 85), ("--help", 185), ("help", 185), ("help sweep", 170)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(text.lines().count() <= most, "{text}");

@@ -16,7 +16,7 @@ use super::exit::Failure;
 use super::matrix_files::{compressed, hosts, in_file, matrices, pair_of, put};
 use super::output;
 use super::report::draw;
-use super::shipped::Shipped;
+use crate::run::Shipped;
 
 /// Does what `args` ask for.
 pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {

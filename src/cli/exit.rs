@@ -3,8 +3,8 @@
 use crate::cc::CcError;
 use crate::config::ConfigError;
 use crate::engine::RunError;
-use crate::rank::FailureKind;
 use crate::report;
+use crate::run::{Agreed, ErrorKind, PredictError};
 
 /// The exit codes of `mcpsim run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,15 +45,15 @@ impl Exit {
         }
     }
 
-    fn of_program(kind: FailureKind) -> Self {
+    /// How the process ends for a failure of this kind.
+    fn of(kind: ErrorKind) -> Self {
         match kind {
-            FailureKind::Error => Exit::ProgramFailed,
-            FailureKind::Description => Exit::BadInput,
-            FailureKind::Aborted { code } | FailureKind::Exited { code } => match (code & 0xff) as u8 {
-                0 => Exit::ProgramFailed,
-                code => Exit::Program(code),
-            },
-            FailureKind::Crashed { .. } => Exit::Crashed,
+            ErrorKind::Input => Exit::BadInput,
+            ErrorKind::Program => Exit::ProgramFailed,
+            ErrorKind::Exited(code) => Exit::Program(code),
+            ErrorKind::Deadlock => Exit::Deadlock,
+            ErrorKind::Crashed => Exit::Crashed,
+            ErrorKind::Interrupted => Exit::Interrupted,
         }
     }
 }
@@ -91,52 +91,51 @@ impl From<CcError> for Failure {
     }
 }
 
+impl From<PredictError> for Failure {
+    fn from(error: PredictError) -> Self {
+        Failure { exit: Exit::of(error.kind()), text: error.told(report::failure) }
+    }
+}
+
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        let exit = match error {
-            RunError::Program { ref error, .. } => Exit::of_program(error.kind),
-            RunError::Truncated { .. } => Exit::ProgramFailed,
-            RunError::Deadlock(_) => Exit::Deadlock,
-            RunError::MaxTime { .. }
-            | RunError::MaxEvents { .. }
-            | RunError::ClockOverflow { .. }
-            | RunError::TooManyProcesses { .. }
-            | RunError::NoLookahead { .. } => Exit::BadInput,
-            RunError::Interrupted { .. } => Exit::Interrupted,
+        PredictError::from(error).into()
+    }
+}
+
+impl Agreed for Failure {
+    fn tell(&self) -> (ErrorKind, String) {
+        let kind = match self.exit {
+            Exit::Interrupted => ErrorKind::Interrupted,
+            _ => ErrorKind::Input,
         };
-        Failure { exit, text: report::failure(&error) }
+        (kind, self.text.clone())
+    }
+
+    fn elsewhere(kind: ErrorKind, text: String) -> Self {
+        Failure { exit: Exit::of(kind), text }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Deadlock;
-    use crate::rank::ProgramError;
-    use crate::units::{Bytes, SimTime};
+    use crate::units::SimTime;
 
     #[test]
-    fn each_way_to_fail_has_its_exit_code() {
-        let clock = SimTime::from_ps(1_250_000);
-        let program = |kind| {
-            let error = ProgramError { kind, place: "main[0]".into(), what: "no".into() };
-            RunError::Program { rank: 0, clock, error }
-        };
-        let (size, capacity) = (Bytes::new(2), Bytes::new(1));
-        let code = |error: RunError| Failure::from(error).exit.code();
-        assert_eq!(code(program(FailureKind::Error)), 1);
-        assert_eq!(code(program(FailureKind::Description)), 2);
-        for (given, ends) in [(7, 7), (256, 1), (0, 1), (-1, 255), (2, 2)] {
-            assert_eq!(code(program(FailureKind::Aborted { code: given })), ends);
-            assert_eq!(code(program(FailureKind::Exited { code: given })), ends);
+    fn each_kind_of_failure_has_its_exit_code() {
+        for (kind, code) in [
+            (ErrorKind::Input, 2),
+            (ErrorKind::Program, 1),
+            (ErrorKind::Exited(7), 7),
+            (ErrorKind::Deadlock, 3),
+            (ErrorKind::Crashed, 4),
+            (ErrorKind::Interrupted, 130),
+        ] {
+            assert_eq!(Exit::of(kind).code(), code);
         }
-        assert_eq!(code(program(FailureKind::Crashed { signal: 11 })), 4);
-        assert_eq!(code(RunError::Truncated { rank: 0, source: 1, size, capacity, clock, position: None }), 1);
-        assert_eq!(code(RunError::Deadlock(Deadlock { waiting: vec![], finished: 0 })), 3);
-        assert_eq!(code(RunError::MaxTime { rank: 0, limit: clock, position: None }), 2);
-        assert_eq!(code(RunError::MaxEvents { limit: 5, clock }), 2);
-        assert_eq!(code(RunError::ClockOverflow { rank: 0, position: None }), 2);
-        assert_eq!(code(RunError::Interrupted { clock }), 130);
-        assert_eq!(Failure::from(RunError::Interrupted { clock }).text, "interrupted at virtual time 1.250 us");
+        let clock = SimTime::from_ps(1_250_000);
+        let failure = Failure::from(PredictError::from(RunError::Interrupted { clock }));
+        assert_eq!((failure.exit.code(), &*failure.text), (130, "interrupted at virtual time 1.250 us"));
     }
 }

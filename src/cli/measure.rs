@@ -16,11 +16,11 @@ mod seen;
 mod speed;
 
 use crate::engine::Processes;
+use crate::run::agree;
 
 pub(super) use args::MeasureArgs;
 
 use super::exit::{Exit, Failure};
-use super::launch::agree;
 
 /// Sizes of messages that make sense: windows of the greatest must fit in memory.
 const SIZES: std::ops::RangeInclusive<u64> = 1024..=1 << 30;

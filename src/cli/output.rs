@@ -1,13 +1,12 @@
 //! Where results go: stdout, and files that are written whole or not at all.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::engine::Outcome;
 use crate::report;
+use crate::run::{directory_of, write_whole};
 
 use super::args::RunArgs;
 use super::exit::Failure;
@@ -107,8 +106,8 @@ impl Outputs {
         ];
         let read = [
             ("the application", Some(&args.app)),
-            ("the platform", args.platform.as_ref()),
-            ("the placement", args.placement.as_ref()),
+            ("the platform", args.settings.given.platform.as_ref()),
+            ("the placement", args.settings.given.placement.as_ref()),
         ];
         let whole = |(what, path): (&'static str, Option<&PathBuf>)| Some((what, path?.canonicalize().ok()?));
         let mut known: Vec<(&str, PathBuf)> = read.into_iter().filter_map(whole).collect();
@@ -231,33 +230,11 @@ pub(super) fn cannot_write(name: &str, error: &io::Error) -> Failure {
     Failure::bad_input(format!("cannot write {name}: {error}"))
 }
 
-/// Writes beside `path`, makes sure of the disk, then renames: a reader sees the old file or all of the new one.
-pub(super) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
-    // Renaming over a link would replace the link, not the file it stands for.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let old = fs::metadata(path).ok();
-    if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return OpenOptions::new().write(true).open(path)?.write_all(content.as_ref());
-    }
-    let mode = old.map_or(Permissions::from_mode(0o666), |old| old.permissions());
-    let mut beside =
-        tempfile::Builder::new().prefix(".mcpsim-").suffix(".tmp").permissions(mode).tempfile_in(directory_of(path))?;
-    beside.write_all(content.as_ref())?;
-    beside.as_file().sync_all()?;
-    beside.persist(path)?;
-    // The rename itself is safe only once the directory is; some file systems cannot, and then nothing is lost but that.
-    let _ = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
-    Ok(())
-}
-
-fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::busy;
+    use std::fs;
 
     fn entries(directory: &Path) -> Vec<String> {
         let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -279,19 +256,6 @@ mod tests {
         assert_eq!(entries(directory.path()), ["a.csv", "a.json"]);
         assert_eq!(fs::read_to_string(&json).unwrap(), report::json(&busy()).unwrap());
         assert_eq!(fs::read_to_string(&csv).unwrap(), report::profile_csv(&busy()));
-    }
-
-    #[test]
-    fn a_link_stays_and_the_file_it_stands_for_is_replaced_with_its_permissions() {
-        let directory = tempfile::tempdir().unwrap();
-        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
-        fs::write(&file, "old").unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        write_whole(&link, b"new").unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
     }
 
     #[test]

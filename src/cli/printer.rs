@@ -1,11 +1,10 @@
 //! What ranks print: shown line by line by the first process, collected for it by the others.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crate::engine::Screen;
-use crate::process::Output;
-use crate::process::Stream;
+use crate::process::{Output, Stream};
 use crate::rank::Rank;
 
 /// Prints what ranks print.
@@ -17,34 +16,12 @@ pub(super) struct Printer {
     collected: Option<Mutex<Vec<u8>>>,
 }
 
-/// The printer as a run's ranks have it.
-pub(super) struct Shared(pub Arc<Printer>);
-
-impl Output for Shared {
-    fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
-        self.0.write(rank, stream, bytes);
-    }
-}
-
 const HEAD: usize = 4 + 1 + 8;
 
 impl Printer {
     /// With the rank before each line if `tagged`; all `to_stderr`, if results go to stdout; `shows` if this process does.
     pub fn new(tagged: bool, to_stderr: bool, shows: bool) -> Self {
         Printer { tagged, to_stderr, collected: (!shows).then(Mutex::default) }
-    }
-
-    fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
-        match &self.collected {
-            None => self.show_one(rank, stream, bytes),
-            Some(collected) => {
-                let mut printed = collected.lock().unwrap_or_else(PoisonError::into_inner);
-                printed.extend(rank.to_le_bytes());
-                printed.push(u8::from(stream == Stream::Err));
-                printed.extend((bytes.len() as u64).to_le_bytes());
-                printed.extend(bytes);
-            }
-        }
     }
 
     fn show_one(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
@@ -58,6 +35,21 @@ impl Printer {
             }
             _ => io::stderr().lock().write_all(bytes),
         };
+    }
+}
+
+impl Output for Printer {
+    fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
+        match &self.collected {
+            None => self.show_one(rank, stream, bytes),
+            Some(collected) => {
+                let mut printed = collected.lock().unwrap_or_else(PoisonError::into_inner);
+                printed.extend(rank.to_le_bytes());
+                printed.push(u8::from(stream == Stream::Err));
+                printed.extend((bytes.len() as u64).to_le_bytes());
+                printed.extend(bytes);
+            }
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use clap::{Parser, ValueEnum};
 use crate::report::{Figure, Groups, figures};
 
 use super::exit::Failure;
-use super::output::{self, cannot_write, write_whole};
+use super::output::{self, cannot_write};
+use crate::run::write_whole;
 
 const EXAMPLES: &str = "\
 Examples:

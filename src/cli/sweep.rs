@@ -12,35 +12,24 @@
 
 mod args;
 mod bar;
-mod child;
-mod directory;
-mod log;
-mod points;
-mod recording;
-mod running;
 
 use std::io::Write;
 use std::num::NonZeroUsize;
 
 use crate::report::{count, study_csv, study_json, study_summary};
-use crate::study::{self, Key, Limits, Results};
+use crate::run::{ErrorKind, available_memory};
+use crate::study::{self, Directory, Ended, Key, Limits, Log, Prepared, RecordingNote, Results, Running, Study};
 
 pub(super) use args::{SweepArgs, command};
-pub(super) use child::{Programs, measures};
-pub(super) use points::simulate;
-pub(super) use running::Running;
 
 use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::output;
 use bar::Bar;
-use directory::Directory;
-use log::{Ended, Log};
-use points::{Prepared, Study};
 
 /// Runs the study that `args` ask for; returns the exit code.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
-    let study = Study::load(args)?;
+    let study = Study::load(&args.request()?)?;
     if args.list {
         return output::print(&study.list()).map(|()| Exit::Predicted.code());
     }
@@ -51,7 +40,12 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let cancelled = running.clone();
     let _listening = interrupt::listen(true, move || cancelled.cancel())?;
     let quiet = args.run.quiet;
-    recording::record(&study, &mut prepared, &directory, limits, &running, quiet)?;
+    let say = |what: RecordingNote| {
+        if !quiet {
+            note(&recording_text(&what));
+        }
+    };
+    study::record(&study, &mut prepared, &directory, limits, &running, &say)?;
     if !quiet && let Some(columns) = study.others_columns(&directory.path("manifest.json")) {
         let shown = directory.shown();
         note(&format!("the table in {shown} is of other axes ({columns}) and is replaced; --out DIR keeps both"));
@@ -84,7 +78,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     });
     let json = || {
         let json = study_json(&results).map_err(|error| Failure::bad_input(format!("study.json: {error}")))?;
-        directory.write("study.json", &json)
+        directory.write("study.json", &json).map_err(Failure::from)
     };
     std::thread::scope(|scope| {
         let writing = scope.spawn(json);
@@ -122,8 +116,8 @@ fn run(
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
     // Also what is left to do of a point is done where it ran.
     let work = |task: usize| match study.run(points[task], running) {
-        Err(failure) if failure.exit == Exit::Interrupted => None,
-        result => Some(Ended::new(points[task].key, result)),
+        Err(failure) if failure.kind() == ErrorKind::Interrupted => None,
+        result => Some(Ended::new(points[task].key, result.map_err(|failure| Failure::from(failure).text))),
     };
     study::run(&tasks, limits, running.flag(), work, |ended| {
         let ended: Vec<Ended> = ended.into_iter().filter_map(|(_, ended)| ended).collect();
@@ -135,15 +129,29 @@ fn run(
         }
     });
     drop(bar);
-    failure.map_or(Ok(()), Err)
+    failure.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// As many points at a time as asked for, or as there are cores; within the memory that is free now.
 pub(super) fn limits(jobs: Option<NonZeroUsize>) -> Limits {
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    Limits { jobs: jobs.unwrap_or_else(cores), memory: super::host::available_memory().map(study::Memory::of_host) }
+    Limits { jobs: jobs.unwrap_or_else(cores), memory: available_memory().map(study::Memory::of_host) }
 }
 
 fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "note: {text}");
+}
+
+fn recording_text(what: &RecordingNote) -> String {
+    match what {
+        RecordingNote::Records { runs, points } => {
+            let times = match runs {
+                1 => "once".to_owned(),
+                runs => format!("{} times", count(*runs as u64)),
+            };
+            let all = count(*points as u64);
+            format!("the program runs {times} and is recorded; the {all} points are replays")
+        }
+        RecordingNote::Anew { path, why } => format!("{}: {why}; it is recorded anew", path.display()),
+    }
 }

@@ -4,17 +4,15 @@ mod check;
 mod library;
 mod merge;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
+use crate::run::TraceFile;
 use crate::trace;
 
-use super::args::usage;
 use super::exit::Failure;
 use super::output::print;
-use super::replay::TraceFile;
 use check::CheckArgs;
 use library::LibArgs;
 use merge::MergeArgs;
@@ -59,29 +57,10 @@ struct Of {
     file: PathBuf,
 }
 
-/// What is asked.
-#[derive(Debug)]
-pub(super) enum Asked {
-    /// This text.
-    Help(String),
-    /// Of a trace.
-    Trace(TraceArgs),
-}
-
-/// Reads what follows `mcpsim trace`.
-pub(super) fn parse(arguments: &[OsString]) -> Result<Asked, Failure> {
-    let line = std::iter::once("mcpsim trace".into()).chain(arguments.iter().cloned());
-    match TraceArgs::command().try_get_matches_from(line).and_then(|matches| TraceArgs::from_arg_matches(&matches)) {
-        Ok(args) => Ok(Asked::Trace(args)),
-        Err(error) if error.exit_code() == 0 => Ok(Asked::Help(error.to_string())),
-        Err(error) => Err(usage(&error)),
-    }
-}
-
 /// Prints what `args` ask for.
 pub(super) fn show(args: TraceArgs) -> Result<(), Failure> {
-    let read = |of: Of| TraceFile { path: of.file }.read();
-    let logs = |of: &Of| TraceFile { path: of.file.clone() }.read_logs();
+    let read = |of: Of| TraceFile { path: of.file }.read().map_err(Failure::from);
+    let logs = |of: &Of| TraceFile { path: of.file.clone() }.read_logs().map_err(Failure::from);
     match args.what {
         What::Lib(args) => library::make(&args),
         What::Merge(args) => merge::merge(&args),

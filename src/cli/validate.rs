@@ -12,26 +12,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::Parser;
 use serde_json::Value;
 
 use crate::config::{Document, Override};
 use crate::report::{
     Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
 };
+use crate::run::{Given, Model, PredictError, Resolved, RunRequest, Sources};
 use crate::study::validate::{Ask, Case, Measured, Points, Validation, assess};
-use crate::study::{self, Limits, Memory, RankKind};
+use crate::study::{self, Limits, Memory, Programs, RankKind, Running, measures, simulate};
 
 pub(super) use args::ValidateArgs;
 
-use super::args::RunArgs;
-use super::configuration::{Configuration, Sources};
 use super::exit::{Exit, Failure};
 use super::interrupt::{self, Listening};
 use super::output;
 use super::output::Target;
-use super::sweep::{Programs, Running, limits, measures, simulate};
-use super::values::Model;
+use super::sweep::limits;
 
 /// The models that are compared, mcpsim's own first.
 const MODELS: [Model; 2] = [Model::Mcpsim, Model::Bigsim];
@@ -142,17 +139,18 @@ impl Host {
     }
 
     /// The predicted seconds of runs, side by side.
-    fn run(&self, configurations: &[Configuration], labels: &[&str]) -> Result<Vec<f64>, Failure> {
-        let kind = |of: &Configuration| if of.is_program() { RankKind::Real } else { RankKind::Described };
-        let memory = |of: &Configuration| Memory::of_run(of.ranks(), kind(of));
-        let alone = configurations.iter().any(|of| of.is_program() && measures(of));
+    fn run(&self, configurations: &[Resolved], labels: &[&str]) -> Result<Vec<f64>, Failure> {
+        let kind =
+            |of: &Resolved| if of.application.program().is_some() { RankKind::Real } else { RankKind::Described };
+        let memory = |of: &Resolved| Memory::of_run(of.ranks(), kind(of));
+        let alone = configurations.iter().any(|of| of.application.program().is_some() && measures(of));
         let (runs, turns) = (configurations.len(), if alone { TURNS } else { 1 });
         let mut tasks: Vec<(usize, Memory)> =
             (0..turns).flat_map(|_| configurations.iter().map(memory)).enumerate().collect();
         // Large ones first, so that none is left alone at the end.
         tasks.sort_by_key(|(task, memory)| (task / runs, std::cmp::Reverse(memory.bytes())));
         let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..self.limits } } else { self.limits };
-        let mut found: BTreeMap<usize, Result<Value, Failure>> = BTreeMap::new();
+        let mut found: BTreeMap<usize, Result<Value, PredictError>> = BTreeMap::new();
         let work = |task: usize| simulate(&configurations[task % runs], &self.programs, &self.running);
         study::run(&tasks, limits, &self.stop, work, |ended| {
             if ended.iter().any(|(_, result)| result.is_err()) {
@@ -165,7 +163,7 @@ impl Host {
         }
         let mut seconds = vec![Vec::new(); runs];
         for (task, result) in found {
-            let outcome = result.map_err(|failure| at(labels[task % runs], failure))?;
+            let outcome = result.map_err(|failure| at(labels[task % runs], failure.into()))?;
             seconds[task % runs].push(outcome["predicted_s"].as_f64().unwrap_or(f64::NAN));
         }
         let median = |mut seconds: Vec<f64>| {
@@ -219,11 +217,11 @@ impl Prepared {
             }
             points.only(column, cells);
         }
-        let sources = Sources::read(&run_args(folder, &case)?)?;
+        let sources = request(folder, &case).read()?;
         let prepared = Prepared { case, table, points, sources };
         for point in &prepared.points.all {
             let ask = Ask { set: point.set.clone(), label: point.label(&prepared.points.columns) };
-            prepared.configure(MODELS[0], &ask)?.platform()?;
+            prepared.configure(MODELS[0], &ask)?;
         }
         Ok(prepared)
     }
@@ -250,8 +248,8 @@ impl Prepared {
         .map_err(|failure| at(&self.case.name, failure))
     }
 
-    fn configure(&self, model: Model, ask: &Ask) -> Result<Configuration, Failure> {
-        let mut configuration = self.sources.configure(&ask.set).map_err(|failure| at(&ask.label, failure))?;
+    fn configure(&self, model: Model, ask: &Ask) -> Result<Resolved, Failure> {
+        let mut configuration = self.sources.resolve(&ask.set).map_err(|failure| at(&ask.label, failure.into()))?;
         configuration.settings.workers = Some(1);
         configuration.settings.model = model;
         Ok(configuration)
@@ -288,12 +286,8 @@ fn place_beside(folder: &Path, set: &mut Override) {
     }
 }
 
-/// The options of the case's runs: its files, which are beside it.
-fn run_args(folder: &Path, case: &Case) -> Result<RunArgs, Failure> {
-    let mut words = vec!["mcpsim".into(), "--quiet".into()];
-    if let Some(platform) = &case.platform {
-        words.extend(["--platform".into(), folder.join(platform).into_os_string()]);
-    }
-    words.extend(["--".into(), folder.join(&case.app).into_os_string()]);
-    RunArgs::try_parse_from(words).map_err(|error| super::args::usage(&error))
+/// What all runs of the case are given: its files, which are beside it.
+fn request(folder: &Path, case: &Case) -> RunRequest {
+    let platform = case.platform.as_ref().map(|platform| folder.join(platform));
+    RunRequest::new(folder.join(&case.app)).with(Given { platform, ..Given::default() })
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{Cell, CriticalPath, FunctionProfile, MessageProfile, PathParts, TimeParts, Timeline, WhatIf};
-use crate::units::{SimSpan, SimTime};
+use crate::units::{SimSpan, SimTime, picoseconds};
 
 /// What a run predicts and how it came about. README states the JSON form; times are picoseconds, sizes bytes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The version of mcpsim.
     pub mcpsim: String,
@@ -44,22 +44,22 @@ pub struct Outcome {
     /// What changes of the machine would save to first order, the most first.
     pub what_if: Vec<WhatIf>,
     /// Whose the path was and in which calls, if asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<CriticalPath>,
     /// Calls by function, if asked for; the function with the most time first.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionProfile>>,
     /// How many messages of each size were sent, with the calls by function.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<BTreeMap<u64, u64>>,
     /// What each rank did over time, if asked for; not a part of the JSON form.
     #[serde(skip)]
     pub timelines: Vec<Timeline>,
     /// Each rank's place, clock and parts; left out above 65,536 ranks unless asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,
     /// Messages between pairs, if asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Vec<PairMessages>>,
     /// Everything the run was given.
     pub config: serde_json::Value,
@@ -68,7 +68,7 @@ pub struct Outcome {
 }
 
 /// Count and bytes of messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// How many.
     pub count: u64,
@@ -77,19 +77,19 @@ pub struct Totals {
 }
 
 /// Count, bytes and transfer time of messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Messages {
     /// How many.
     pub count: u64,
     /// Their sizes' sum.
     pub bytes: u64,
     /// The sum of their transfer times.
-    #[serde(rename = "time_ps")]
+    #[serde(rename = "time_ps", deserialize_with = "picoseconds")]
     pub time: SimSpan,
 }
 
 /// Messages by level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct LevelTotals {
     pub intra_cmp: Messages,
@@ -98,7 +98,7 @@ pub struct LevelTotals {
 }
 
 /// Count and bytes by level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct LevelMessages {
     pub intra_cmp: Totals,
@@ -107,7 +107,7 @@ pub struct LevelMessages {
 }
 
 /// Messages of sizes in `(above, up_to]`, the first interval with size 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalMessages {
     /// The greatest size below.
     pub above: u64,
@@ -119,7 +119,7 @@ pub struct IntervalMessages {
 }
 
 /// A rank's place, clock and parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankTime {
     /// The rank.
     pub rank: u32,
@@ -138,7 +138,7 @@ pub struct RankTime {
 }
 
 /// Messages from one rank to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairMessages {
     /// The sender.
     pub from: u32,
@@ -151,7 +151,7 @@ pub struct PairMessages {
 }
 
 /// What a run took of the host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostUse {
     /// Wall-clock seconds of the simulation itself.
     pub wall_s: f64,
@@ -164,7 +164,7 @@ pub struct HostUse {
     /// The greatest resident set of each process, added up.
     pub peak_rss_bytes: u64,
     /// What workers did with their time, if asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<HostTime>,
 }
 
@@ -235,5 +235,70 @@ impl IntervalMessages {
 impl From<(u32, u32, u64, u64)> for PairMessages {
     fn from((from, to, count, bytes): (u32, u32, u64, u64)) -> Self {
         PairMessages { from, to, count, bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Change, FunctionCalls, RankShare, Share, SiteShare};
+
+    #[test]
+    fn an_outcome_reads_back_from_its_json() {
+        let span = SimSpan::from_ps;
+        let messages = Messages { count: 3, bytes: 1 << 60, time: span(7) };
+        let totals = Totals { count: 1, bytes: 2 };
+        let parts = TimeParts { compute: span(5), ..TimeParts::default() };
+        let share = Share { own: span(4), messages: span(6) };
+        let mut outcome = Outcome {
+            mcpsim: "0.1.0".to_owned(),
+            predicted: SimTime::from_ps(u64::MAX / 3),
+            predicted_s: 0.1 + 0.2,
+            nct: [4, 2, 2],
+            ranks: 16,
+            app: "a \"b\"".to_owned(),
+            platform: "p".to_owned(),
+            model: "mcpsim".to_owned(),
+            seed: u64::MAX,
+            messages: totals,
+            unreceived: 1,
+            levels: LevelTotals { inter_node: messages, ..LevelTotals::default() },
+            profile: vec![IntervalMessages {
+                above: 0,
+                up_to: None,
+                levels: LevelMessages { inter_cmp: totals, ..LevelMessages::default() },
+            }],
+            mean_parts: parts,
+            path: PathParts { imbalance: span(9), ..PathParts::default() },
+            what_if: vec![WhatIf {
+                level: crate::platform::Level::InterNode,
+                change: Change::LatencyHalved,
+                saved: span(2),
+            }],
+            critical_path: None,
+            functions: None,
+            sizes: None,
+            timelines: Vec::new(),
+            per_rank: Vec::new(),
+            pairs: None,
+            config: serde_json::json!({ "run": { "seed": 1 } }),
+            host: HostUse { wall_s: 1.0 / 3.0, ..HostUse::default() },
+        };
+        let read = |outcome: &Outcome| serde_json::from_str::<Outcome>(&serde_json::to_string(outcome).unwrap());
+        assert_eq!(read(&outcome).unwrap(), outcome);
+        outcome.critical_path = Some(CriticalPath {
+            known: span(8),
+            hops: 2,
+            ranks: vec![RankShare { rank: 1, share }],
+            sites: vec![SiteShare { site: "main[0]".to_owned(), share }],
+        });
+        outcome.sizes = Some([(8, 3), (1 << 40, 1)].into());
+        let total = FunctionCalls { calls: 2, time: span(6), ..FunctionCalls::default() };
+        outcome.functions =
+            Some(vec![FunctionProfile { function: "MPI_Send".to_owned(), total, per_rank: Vec::new() }]);
+        outcome.per_rank = vec![RankTime { rank: 0, node: 1, cmp: 2, core: 3, clock: SimTime::from_ps(4), parts }];
+        outcome.pairs = Some(vec![PairMessages { from: 0, to: 1, count: 2, bytes: 3 }]);
+        outcome.host.profile = vec![HostTime { worker: 1, ..HostTime::default() }];
+        assert_eq!(read(&outcome).unwrap(), outcome);
     }
 }

@@ -1,14 +1,14 @@
 //! Where the path that determined the predicted time went: whose, and in which calls.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::units::SimSpan;
+use crate::units::{SimSpan, picoseconds};
 
 /// The path walked back from the end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriticalPath {
     /// How much of the predicted time, from its end on, could be walked back: all of it, unless more was done than is kept.
-    #[serde(rename = "known_ps")]
+    #[serde(rename = "known_ps", deserialize_with = "picoseconds")]
     pub known: SimSpan,
     /// How often it went from one rank to another.
     pub hops: u64,
@@ -19,7 +19,7 @@ pub struct CriticalPath {
 }
 
 /// A rank's share of the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankShare {
     /// The rank.
     pub rank: u32,
@@ -29,7 +29,7 @@ pub struct RankShare {
 }
 
 /// A place's share of the path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteShare {
     /// The step of a described program, or the function of a real one.
     pub site: String,
@@ -39,13 +39,13 @@ pub struct SiteShare {
 }
 
 /// A share of the path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// Own doing: computing, overheads, polling.
-    #[serde(rename = "own_ps")]
+    #[serde(rename = "own_ps", deserialize_with = "picoseconds")]
     pub own: SimSpan,
     /// Messages under way that were waited for.
-    #[serde(rename = "messages_ps")]
+    #[serde(rename = "messages_ps", deserialize_with = "picoseconds")]
     pub messages: SimSpan,
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::SimSpan;
+use crate::units::{SimSpan, picoseconds};
 
 /// The calls of a function: of a rank, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,13 +14,13 @@ pub struct FunctionCalls {
     /// What they sent, the messages of collectives included.
     pub bytes: u64,
     /// The rank's time in them, waiting included.
-    #[serde(rename = "time_ps")]
+    #[serde(rename = "time_ps", deserialize_with = "picoseconds")]
     pub time: SimSpan,
     /// The shortest.
-    #[serde(rename = "least_ps")]
+    #[serde(rename = "least_ps", deserialize_with = "picoseconds")]
     pub least: SimSpan,
     /// The longest.
-    #[serde(rename = "most_ps")]
+    #[serde(rename = "most_ps", deserialize_with = "picoseconds")]
     pub most: SimSpan,
 }
 
@@ -72,7 +72,7 @@ pub fn message_sizes(ranks: &[(u32, RankProfile)]) -> BTreeMap<u64, u64> {
 }
 
 /// A function of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionProfile {
     /// Its name.
     pub function: String,
@@ -84,7 +84,7 @@ pub struct FunctionProfile {
 }
 
 /// The calls that a rank made of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankFunction {
     /// The rank.
     pub rank: u32,

@@ -3,35 +3,35 @@
 use serde::{Deserialize, Serialize};
 
 use crate::platform::Level;
-use crate::units::SimSpan;
+use crate::units::{SimSpan, picoseconds};
 
 /// The parts of a path: disjoint, and their sum is its length. ARCHITECTURE.md defines each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathParts {
     /// Local blocks outside collectives, as much as a rank has in the mean.
-    #[serde(rename = "compute_ps")]
+    #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
     /// Local blocks beyond that mean.
-    #[serde(rename = "imbalance_ps")]
+    #[serde(rename = "imbalance_ps", deserialize_with = "picoseconds")]
     pub imbalance: SimSpan,
     /// Combining and copying data in collectives.
-    #[serde(rename = "combine_ps")]
+    #[serde(rename = "combine_ps", deserialize_with = "picoseconds")]
     pub combine: SimSpan,
     /// Send overheads.
-    #[serde(rename = "send_ps")]
+    #[serde(rename = "send_ps", deserialize_with = "picoseconds")]
     pub send: SimSpan,
     /// Receive overheads.
-    #[serde(rename = "recv_ps")]
+    #[serde(rename = "recv_ps", deserialize_with = "picoseconds")]
     pub recv: SimSpan,
     /// Polls that found nothing, and what passed between a change and the poll that saw it.
-    #[serde(rename = "poll_ps")]
+    #[serde(rename = "poll_ps", deserialize_with = "picoseconds")]
     pub poll: SimSpan,
     /// Messages under way.
     pub levels: LevelParts,
 }
 
 /// The parts that messages have, by level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct LevelParts {
     pub intra_cmp: TransferParts,
@@ -43,16 +43,16 @@ pub struct LevelParts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferParts {
     /// Latency, as of a transfer alone on its path.
-    #[serde(rename = "latency_ps")]
+    #[serde(rename = "latency_ps", deserialize_with = "picoseconds")]
     pub latency: SimSpan,
     /// Bytes over bandwidth, as of a transfer alone on its path.
-    #[serde(rename = "bytes_ps")]
+    #[serde(rename = "bytes_ps", deserialize_with = "picoseconds")]
     pub bytes: SimSpan,
     /// What transfers took longer than alone.
-    #[serde(rename = "contention_ps")]
+    #[serde(rename = "contention_ps", deserialize_with = "picoseconds")]
     pub contention: SimSpan,
     /// Control messages of rendezvous.
-    #[serde(rename = "protocol_ps")]
+    #[serde(rename = "protocol_ps", deserialize_with = "picoseconds")]
     pub protocol: SimSpan,
 }
 

@@ -1,26 +1,26 @@
 //! What a different machine would save, to first order: the same path with shorter parts.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::platform::{Level, LoadLaw};
-use crate::units::SimSpan;
+use crate::units::{SimSpan, picoseconds};
 
 use super::PathParts;
 
 /// A change of the machine at one level, and what it would save if the path stayed what it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhatIf {
     /// Where.
     pub level: Level,
     /// What.
     pub change: Change,
     /// What the predicted time would be shorter by.
-    #[serde(rename = "saved_ps")]
+    #[serde(rename = "saved_ps", deserialize_with = "picoseconds")]
     pub saved: SimSpan,
 }
 
 /// A change of what messages of a level cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// All latencies, those of control messages included, are half of what they are.

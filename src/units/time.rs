@@ -196,6 +196,14 @@ impl<'de> Deserialize<'de> for SimSpan {
     }
 }
 
+/// A span as results have it: an integer of picoseconds, whatever the format.
+///
+/// # Errors
+/// Anything else.
+pub fn picoseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SimSpan, D::Error> {
+    u64::deserialize(deserializer).map(SimSpan)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,10 +20,10 @@ use journal::Journal;
 
 use super::super::cluster::platform;
 use super::super::exit::Failure;
-use super::super::launch::agree;
 use super::super::matrix_files::{in_file, put, with_end};
-use super::super::output::{self, write_whole};
+use super::super::output;
 use super::MeasureArgs;
+use crate::run::{agree, write_whole};
 
 /// Medians of pairs measured at the same time that differ by more than this from those alone are told of.
 const DISTURBED: f64 = 0.1;

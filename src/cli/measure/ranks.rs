@@ -11,9 +11,9 @@ use crate::measure::{
 };
 use crate::platform::Platform;
 use crate::report::{Figure, measured_figures, measured_summary};
+use crate::run::agree;
 
 use super::super::exit::{Exit, Failure};
-use super::super::launch::agree;
 use super::super::output::{self, Target};
 use super::super::report::draw;
 use super::MeasureArgs;

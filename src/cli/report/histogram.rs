@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::exit::Failure;
-use crate::cli::output::{self, cannot_write, write_whole};
+use crate::cli::output::{self, cannot_write};
 use crate::report::{Groups, Histogram, Rates, group_figures, shares, shares_csv, shares_table};
+use crate::run::write_whole;
 
 use super::{Format, draw};
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crate::cli::exit::Failure;
-use crate::cli::output::{self, cannot_write, write_whole};
+use crate::cli::output::{self, cannot_write};
 use crate::report::page;
+use crate::run::write_whole;
 
 /// Writes the page of `text`, of the file `name`, to `to`.
 pub(super) fn write(name: &str, text: &str, timeline: Option<&Path>, to: &Path) -> Result<(), Failure> {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 
+use crate::study::StudyRequest;
+
 use super::super::args::RunArgs;
 use super::super::exit::Failure;
 
@@ -103,6 +105,12 @@ fn strangers() -> impl Iterator<Item = String> {
 }
 
 impl SweepArgs {
+    /// The study that is asked for.
+    pub fn request(&self) -> Result<StudyRequest, Failure> {
+        let run = self.run.request()?;
+        Ok(StudyRequest { run, vary: self.vary.clone(), repeats: self.repeats, rerun: self.rerun })
+    }
+
     /// What clap read, but for options that a study does not have.
     pub fn read(matches: &ArgMatches) -> Result<Result<Self, clap::Error>, Failure> {
         let typed = |id: &String| matches.value_source(id) == Some(ValueSource::CommandLine);

@@ -7,14 +7,13 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::cli::args::{Parsed, parse};
-use crate::cli::configuration::Configuration;
+use crate::cli::args::parse;
+use crate::cli::commands::Parsed;
 use crate::cli::exit::Failure;
-use crate::cli::output::{cannot_write, print, write_whole};
-use crate::cli::replay::{self, TraceFile};
-use crate::cli::run::Manner;
-use crate::engine::{Outcome, Processes, Progress};
+use crate::cli::output::{cannot_write, print};
+use crate::engine::Outcome;
 use crate::report::perfetto_beside;
+use crate::run::{TraceFile, write_whole};
 use crate::trace::logs::{Logs, Span};
 
 #[derive(Args, Clone, Debug)]
@@ -40,11 +39,7 @@ pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
             run.app.display()
         )));
     };
-    let configuration = Configuration::load(&run)?;
-    let (progress, processes) = (Progress::default(), Processes::one());
-    let manner = Manner { progress: &progress, processes: &processes, recorded: false, functions: true };
-    let Some(replayed) = replay::simulate(&configuration, &file, manner)? else { return Ok(()) };
-    let outcome = &replayed.recorded.0;
+    let outcome = &run.request()?.resolve()?.run()?;
     if let Some(name) = &run.timeline {
         let of_rank = |spans: Vec<Span>| spans.into_iter().map(|span| (span.start, span.length, span.name)).collect();
         let measured: Vec<Vec<_>> = logs.spans().into_iter().map(of_rank).collect();

@@ -7,7 +7,8 @@ use std::process::Command;
 use clap::Args;
 
 use crate::cli::exit::Failure;
-use crate::cli::output::{cannot_write, print, write_whole};
+use crate::cli::output::{cannot_write, print};
+use crate::run::write_whole;
 use crate::trace::logs::SOURCES;
 
 #[derive(Args, Clone, Debug)]

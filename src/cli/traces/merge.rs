@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::exit::Failure;
-use crate::cli::output::{cannot_write, print, write_whole};
+use crate::cli::output::{cannot_write, print};
+use crate::run::write_whole;
 use crate::trace::logs::{self, Logs};
 
 #[derive(Args, Clone, Debug)]

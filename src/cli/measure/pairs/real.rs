@@ -11,11 +11,11 @@ use crate::measure::pairs::{PairPlan, PairPort, measure_length};
 use crate::measure::{Binding, Port, Seen, bind};
 
 use super::super::super::exit::Failure;
-use super::super::super::launch::agree;
 use super::super::MeasureArgs;
 use super::super::port::RealPort;
 use super::super::seen;
 use super::Work;
+use crate::run::agree;
 
 /// The tag of what ranks tell each other.
 const TOLD: i32 = 1;

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use crate::config::Document;
 
-use super::args::first_bytes;
-use super::exit::Failure;
+use super::application::first_bytes;
+use super::error::PredictError;
 
 const SOURCES: [&str; 5] = ["c", "cc", "cpp", "cxx", "C"];
 
 /// Refuses a file that cannot be an application by its name or its first bytes.
-pub(super) fn by_form(path: &Path) -> Result<(), Failure> {
+pub(super) fn by_form(path: &Path) -> Result<(), PredictError> {
     let name = path.display();
     if !path.is_file() {
         return Ok(());
@@ -18,13 +18,13 @@ pub(super) fn by_form(path: &Path) -> Result<(), Failure> {
     if let Some(ending) = path.extension().and_then(|ending| ending.to_str()).filter(|it| SOURCES.contains(it)) {
         let wrapper = if ending == "c" { "cc" } else { "cxx" };
         let program = path.with_extension("");
-        return Err(Failure::bad_input(format!(
+        return Err(PredictError::input(format!(
             "{name} is source code: compile it by mcpsim {wrapper} -O2 -o {} {name}, then run that",
             program.display()
         )));
     }
     if first_bytes(path).trim_ascii_start().starts_with(b"{") {
-        return Err(Failure::bad_input(format!(
+        return Err(PredictError::input(format!(
             "{name} is JSON, expected an application; figures of an outcome are drawn by mcpsim report {name} --figures DIR"
         )));
     }
@@ -32,17 +32,17 @@ pub(super) fn by_form(path: &Path) -> Result<(), Failure> {
 }
 
 /// Refuses a document that is a machine or a study by its keys.
-pub(super) fn by_keys(document: &Document) -> Result<(), Failure> {
+pub(super) fn by_keys(document: &Document) -> Result<(), PredictError> {
     let (table, name) = (document.table(), document.name());
     let has = |key: &str| table.contains_key(key);
     if has("main") || has("program") || has("trace") {
         return Ok(());
     }
     if has("intra_cmp") || has("inter_node") {
-        return Err(Failure::bad_input(format!("{name} describes a machine: mcpsim --platform {name} APP")));
+        return Err(PredictError::input(format!("{name} describes a machine: mcpsim --platform {name} APP")));
     }
     if has("vary") {
-        return Err(Failure::bad_input(format!("{name} is a study: mcpsim sweep {name}")));
+        return Err(PredictError::input(format!("{name} is a study: mcpsim sweep {name}")));
     }
     Ok(())
 }
@@ -58,7 +58,7 @@ mod tests {
             let path = directory.path().join(name);
             std::fs::write(&path, text).unwrap();
             let form = by_form(&path).err();
-            form.map(|failure| failure.text.replace(&format!("{}/", directory.path().display()), ""))
+            form.map(|failure| failure.to_string().replace(&format!("{}/", directory.path().display()), ""))
         };
         assert_eq!(
             error("ring.c", "int main;").unwrap(),
@@ -69,7 +69,8 @@ mod tests {
         assert_eq!(error("app.toml", "main = []"), None);
         assert!(by_form(&directory.path().join("no.c")).is_ok());
 
-        let keys = |text: &str| by_keys(&Document::parse("x.toml", text).unwrap()).map_err(|failure| failure.text);
+        let keys =
+            |text: &str| by_keys(&Document::parse("x.toml", text).unwrap()).map_err(|failure| failure.to_string());
         assert_eq!(
             keys("[core]\n[intra_cmp]\n").unwrap_err(),
             "x.toml describes a machine: mcpsim --platform x.toml APP"

@@ -11,10 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::study::Key;
-
-use super::super::exit::Failure;
-use super::super::output::cannot_write;
+use super::Key;
+use crate::run::PredictError;
 
 /// What a point gave.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +25,7 @@ enum Entry {
 
 /// A point that has ended.
 #[derive(Clone, Debug)]
-pub(super) struct Ended {
+pub struct Ended {
     key: Key,
     entry: Entry,
     /// Its line in the file.
@@ -44,10 +42,10 @@ fn checksum(rest: &[u8]) -> Key {
 
 impl Ended {
     /// The point of this key, which gave this.
-    pub fn new(key: Key, result: Result<Value, Failure>) -> Ended {
+    pub fn new(key: Key, result: Result<Value, String>) -> Ended {
         match result {
             Ok(outcome) => Ended::with(key, Entry::Predicted(outcome)),
-            Err(failure) => Ended::with(key, Entry::Failed(failure.text)),
+            Err(why) => Ended::with(key, Entry::Failed(why)),
         }
     }
 
@@ -67,7 +65,7 @@ impl Ended {
 
 /// The finished points.
 #[derive(Debug)]
-pub(super) struct Log {
+pub struct Log {
     path: PathBuf,
     file: File,
     entries: BTreeMap<Key, Entry>,
@@ -75,11 +73,14 @@ pub(super) struct Log {
 
 impl Log {
     /// Reads the file at `path`, if there is one, and opens it for more. No other process can until this is dropped.
-    pub fn open(path: &Path) -> Result<Log, Failure> {
-        let failed = |error: io::Error| Failure::bad_input(format!("{}: {error}", path.display()));
+    ///
+    /// # Errors
+    /// It cannot be read or written, another process has it, or a line is not as it was written.
+    pub fn open(path: &Path) -> Result<Log, PredictError> {
+        let failed = |error: io::Error| PredictError::input(format!("{}: {error}", path.display()));
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
         file.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => Failure::bad_input(format!(
+            TryLockError::WouldBlock => PredictError::input(format!(
                 "{}: another sweep is writing there; wait for its end, or name another directory with --out",
                 path.display()
             )),
@@ -88,11 +89,11 @@ impl Log {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
         if bytes.last().is_some_and(|&last| last != b'\n') {
-            file.write_all(b"\n").map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+            file.write_all(b"\n").map_err(|error| PredictError::cannot_write(path.display(), &error))?;
         }
         let mut entries = BTreeMap::new();
         for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
-            let changed = |what| Failure::bad_input(format!("{}:{}: {what}", path.display(), index + 1));
+            let changed = |what| PredictError::input(format!("{}:{}: {what}", path.display(), index + 1));
             entries.extend(entry(line).map_err(changed)?);
         }
         Ok(Log { path: path.to_owned(), file, entries })
@@ -123,14 +124,17 @@ impl Log {
     }
 
     /// Adds finished points and their lines; when this returns they are on disk.
-    pub fn append(&mut self, ended: Vec<Ended>) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn append(&mut self, ended: Vec<Ended>) -> Result<(), PredictError> {
         let mut text = String::new();
         for Ended { key, entry, line } in ended {
             text.push_str(&line);
             self.entries.insert(key, entry);
         }
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|error| cannot_write(&self.path.display().to_string(), &error))
+        written.map_err(|error| PredictError::cannot_write(self.path.display(), &error))
     }
 }
 
@@ -170,7 +174,7 @@ mod tests {
         let path = directory.path().join("points.jsonl");
         let outcome = json!({ "predicted_ps": 7, "app": "a\nb" });
         let first = Ended::new(key("a"), Ok(outcome.clone()));
-        let second = Ended::new(key("b"), Err(Failure::bad_input("deadlock:\n  rank 0")));
+        let second = Ended::new(key("b"), Err("deadlock:\n  rank 0".to_owned()));
         Log::open(&path).unwrap().append(vec![first, second]).unwrap();
         let whole = std::fs::read(&path).unwrap();
         let line = 1 + whole.iter().position(|&byte| byte == b'\n').unwrap();
@@ -195,12 +199,12 @@ mod tests {
         let path = directory.path().join("points.jsonl");
         let mut log = Log::open(&path).unwrap();
         log.append(vec![Ended::new(key("a"), Ok(json!({ "predicted_ps": 70 })))]).unwrap();
-        let error = Log::open(&path).unwrap_err().text;
+        let error = Log::open(&path).unwrap_err().to_string();
         assert!(error.contains("points.jsonl: another sweep is writing there"), "{error}");
         drop(log);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace(":70}", ":71}")).unwrap();
-        let error = Log::open(&path).unwrap_err().text;
+        let error = Log::open(&path).unwrap_err().to_string();
         assert!(error.contains("points.jsonl:1: this point was changed after it was written"), "{error}");
     }
 

@@ -13,10 +13,9 @@ use serde_json::Value;
 
 use crate::cc::{Built, Code, ProgramFile};
 use crate::process::ComputeMode;
-use crate::study::Key;
+use crate::run::{PredictError, Resolved};
 
-use super::super::configuration::Configuration;
-use super::super::exit::{Exit, Failure};
+use super::Key;
 use super::points::bare;
 use super::running::Running;
 
@@ -25,7 +24,7 @@ const PERIOD: Duration = Duration::from_millis(2);
 
 /// A program that is there to be run.
 #[derive(Debug)]
-pub(in crate::cli) struct Program {
+pub struct Program {
     built: Built,
     /// Of its content.
     pub hash: Key,
@@ -33,13 +32,16 @@ pub(in crate::cli) struct Program {
 
 /// The programs of a study, by what they are made from.
 #[derive(Debug, Default)]
-pub(in crate::cli) struct Programs {
+pub struct Programs {
     built: Mutex<BTreeMap<String, Arc<Program>>>,
 }
 
 impl Programs {
     /// The program of `file`, compiled if it was not yet.
-    pub fn built(&self, file: &ProgramFile) -> Result<Arc<Program>, Failure> {
+    ///
+    /// # Errors
+    /// What the compiler said; a file that cannot be read.
+    pub fn built(&self, file: &ProgramFile) -> Result<Arc<Program>, PredictError> {
         let code = format!("{:?}", file.code);
         let mut all = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(program) = all.get(&code) {
@@ -47,7 +49,7 @@ impl Programs {
         }
         let built = file.build()?;
         let path = built.path.display().to_string();
-        let content = std::fs::read(&built.path).map_err(|error| Failure::bad_input(format!("{path}: {error}")))?;
+        let content = std::fs::read(&built.path).map_err(|error| PredictError::input(format!("{path}: {error}")))?;
         let program = Arc::new(Program { built, hash: Key::of(&[("program", &content)]) });
         all.insert(code, Arc::clone(&program));
         Ok(program)
@@ -55,44 +57,40 @@ impl Programs {
 }
 
 /// Whether a run times the program's own code.
-pub(in crate::cli) fn measures(configuration: &Configuration) -> bool {
-    configuration.settings.job.compute == ComputeMode::Measure
+pub fn measures(run: &Resolved) -> bool {
+    run.settings.job.compute == ComputeMode::Measure
 }
 
-/// Runs `configuration` with `program`: the Outcome as JSON.
-pub(super) fn run(configuration: &Configuration, program: &Program, running: &Running) -> Result<Value, Failure> {
+/// Runs `run` with `program`: the Outcome as JSON.
+pub(super) fn run(run: &Resolved, program: &Program, running: &Running) -> Result<Value, PredictError> {
     let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
     let json = directory.path().join("outcome.json");
-    start(configuration, program, ("--json", &json), running)?;
+    start(run, program, ("--json", &json), running)?;
     let text = std::fs::read_to_string(&json).map_err(|error| failed("the outcome", &error))?;
     serde_json::from_str(&text).map(bare).map_err(|error| failed("the outcome", &error))
 }
 
-/// Runs `configuration` with `program` and records it into the file at `path`.
-pub(super) fn record(
-    configuration: &Configuration,
-    program: &Program,
-    path: &Path,
-    running: &Running,
-) -> Result<(), Failure> {
-    start(configuration, program, ("--record", path), running)
+/// Runs `run` with `program` and records it into the file at `path`.
+pub(super) fn record(run: &Resolved, program: &Program, path: &Path, running: &Running) -> Result<(), PredictError> {
+    start(run, program, ("--record", path), running)
 }
 
-fn failed(what: &str, error: &dyn std::fmt::Display) -> Failure {
-    Failure::bad_input(format!("{what}: {error}"))
+fn failed(what: &str, error: &dyn std::fmt::Display) -> PredictError {
+    PredictError::input(format!("{what}: {error}"))
 }
 
-/// Runs `configuration` with `program` in a process of its own, which writes a file as this option says.
+/// Runs `run` with `program` in a process of its own, which writes a file as this option says.
 fn start(
-    configuration: &Configuration,
+    run: &Resolved,
     program: &Program,
     (option, written): (&str, &Path),
     running: &Running,
-) -> Result<(), Failure> {
+) -> Result<(), PredictError> {
     let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
     let whole = directory.path().join("point.toml");
-    let file = ProgramFile { code: Code::Binary(program.built.path.clone()), ..configuration.program()? };
-    std::fs::write(&whole, configuration.to_toml_of(&file)?).map_err(|error| failed("the point's file", &error))?;
+    let of = run.application.program().ok_or_else(|| PredictError::input("expected a real program"))?;
+    let file = ProgramFile { code: Code::Binary(program.built.path.clone()), ..of.clone() };
+    std::fs::write(&whole, run.to_toml_of(&file)?).map_err(|error| failed("the point's file", &error))?;
     let own = std::env::current_exe().map_err(|error| failed("mcpsim cannot find itself", &error))?;
     let mut child = Command::new(own)
         .args(["run", "--quiet", option])
@@ -115,7 +113,7 @@ fn start(
             Ok(None) if running.cancelled() => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(Failure { exit: Exit::Interrupted, text: "interrupted".to_owned() });
+                return Err(PredictError::Interrupted);
             }
             Ok(None) => std::thread::sleep(PERIOD),
             Err(error) => return Err(failed("the run", &error)),
@@ -123,7 +121,7 @@ fn start(
     };
     let said = said.join().unwrap_or_default();
     if running.cancelled() {
-        return Err(Failure { exit: Exit::Interrupted, text: "interrupted".to_owned() });
+        return Err(PredictError::Interrupted);
     }
     if status.success() && written.is_file() {
         return Ok(());
@@ -133,7 +131,7 @@ fn start(
         Ok(()) => ended(&said, status.code()),
         Err(_) => reason(&said, status.code()),
     };
-    Err(Failure { exit: Exit::ProgramFailed, text })
+    Err(PredictError::Program(text))
 }
 
 /// How a program that was predicted ended, with the last that it said.

@@ -3,12 +3,12 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::engine::Outcome;
+use crate::engine::{HostUse, Outcome};
 use crate::units::Bytes;
 
 /// Measures one run.
 #[derive(Debug)]
-pub(super) struct Stopwatch {
+pub struct Stopwatch {
     started: Instant,
 }
 
@@ -20,7 +20,8 @@ impl Stopwatch {
 
     /// Ends measuring and enters what was found.
     pub fn stop(self, outcome: &mut Outcome) {
-        enter(outcome, self.started.elapsed());
+        let messages = outcome.messages.count;
+        enter(&mut outcome.host, messages, self.started.elapsed());
     }
 }
 
@@ -35,15 +36,15 @@ pub(super) fn peak_rss() -> u64 {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|status| high_water_mark(&status)).unwrap_or(0)
 }
 
-fn enter(outcome: &mut Outcome, elapsed: Duration) {
+fn enter(host: &mut HostUse, messages: u64, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
-    outcome.host.wall_s = seconds;
+    host.wall_s = seconds;
     // JSON has no infinity: a run too short to measure has no rate.
-    outcome.host.messages_per_s = if seconds > 0.0 { outcome.messages.count as f64 / seconds } else { 0.0 };
+    host.messages_per_s = if seconds > 0.0 { messages as f64 / seconds } else { 0.0 };
 }
 
 /// The memory that new work can take without pushing out what others use; `None` where the system does not tell.
-pub(super) fn available_memory() -> Option<Bytes> {
+pub fn available_memory() -> Option<Bytes> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     kibibytes(&text, "MemAvailable:").map(Bytes::new)
 }
@@ -63,7 +64,6 @@ fn kibibytes(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::busy;
 
     #[test]
     fn the_peak_of_memory_is_read_where_there_is_one() {
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn a_run_too_short_to_measure_has_no_rate() {
-        let mut outcome = busy();
-        enter(&mut outcome, Duration::from_secs(2));
-        assert_eq!(outcome.host.messages_per_s, outcome.messages.count as f64 / 2.0);
-        enter(&mut outcome, Duration::ZERO);
-        assert_eq!(outcome.host.messages_per_s, 0.0);
+        let mut host = HostUse::default();
+        enter(&mut host, 9, Duration::from_secs(2));
+        assert_eq!(host.messages_per_s, 4.5);
+        enter(&mut host, 9, Duration::ZERO);
+        assert_eq!(host.messages_per_s, 0.0);
     }
 }

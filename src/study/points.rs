@@ -3,27 +3,39 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 
+use crate::cc::ProgramFile;
 use crate::config::{Document, Override};
 use crate::engine::Processes;
-use crate::study::{self, Axis, Key, Limits, Memory, Plan, Point, RankKind, StudyFile};
+use crate::run::{
+    Application, Conduct, Console, PlacementChoice, PredictError, Resolved, RunRequest, Sources, TraceFile,
+};
+use crate::run::{Setting, is_elf, placed};
 
-use super::super::args::{RunArgs, is_elf};
-use super::super::configuration::{Configuration, Sources};
-use super::super::exit::Failure;
-use super::super::replay::{self, TraceFile};
-use super::super::run::{self, Manner};
-use super::super::values::PlacementChoice;
-use super::args::SweepArgs;
 use super::child::{self, Programs};
 use super::running::Running;
+use super::{Axis, Key, Limits, Memory, Plan, Point, RankKind, StudyFile};
+
+/// What a study is asked for.
+#[derive(Clone, Debug)]
+pub struct StudyRequest {
+    /// The study's file or the application, and what all runs are given.
+    pub run: RunRequest,
+    /// What varies beside: `KEY=VALUES`.
+    pub vary: Vec<String>,
+    /// Seeds a point.
+    pub repeats: Option<u32>,
+    /// Whether real programs run at every point instead of replaying what was recorded.
+    pub rerun: bool,
+}
 
 /// A study, ready to be run.
 #[derive(Debug)]
-pub(super) struct Study {
+pub struct Study {
     /// What it is called.
     pub name: String,
     /// Its points.
@@ -38,7 +50,7 @@ pub(super) struct Study {
 
 /// A point of which is known what it is given.
 #[derive(Clone, Debug)]
-pub(super) struct Prepared {
+pub struct Prepared {
     /// Its place in the plan.
     pub index: usize,
     /// A hash of all it is given, the trace included once it is there.
@@ -55,16 +67,19 @@ pub(super) struct Prepared {
 
 /// A trace that points replay.
 #[derive(Clone, Debug)]
-pub(super) struct Replay {
+pub struct Replay {
     /// A hash of all that what ranks do depends on.
     pub group: Key,
     /// The trace, or why there is none.
-    pub trace: Result<PathBuf, Failure>,
+    pub trace: Result<PathBuf, PredictError>,
 }
 
 impl Study {
     /// Reads the study's file, or takes the application itself with what the arguments vary.
-    pub fn load(args: &SweepArgs) -> Result<Study, Failure> {
+    ///
+    /// # Errors
+    /// What is wrong with the study, the application or the settings.
+    pub fn load(args: &StudyRequest) -> Result<Study, PredictError> {
         let mut run = args.run.clone();
         let file = match is_elf(&run.app) || TraceFile::is_at(&run.app) {
             true => None,
@@ -77,7 +92,7 @@ impl Study {
         if let Some(file) = file {
             let directory = run.app.parent().unwrap_or(Path::new("")).to_owned();
             run.app = directory.join(&file.app);
-            run.platform = run.platform.or(file.platform.map(|path| directory.join(path)));
+            run.given.platform = run.given.platform.or(file.platform.map(|path| directory.join(path)));
             name = file.name.unwrap_or(name);
             axes = file.axes;
             set = file.set;
@@ -86,10 +101,10 @@ impl Study {
         // What is typed takes the place of what the file varies.
         axes.retain(|axis| !typed.iter().any(|other| other.keys() == axis.keys()));
         axes.extend(typed);
-        let sources = Sources::read(&run)?;
+        let sources = run.read()?;
         let set: Vec<Override> = set.into_iter().map(of_run).filter(|over| !is_typed(over, &run)).collect();
         if let Some(count) = repeats {
-            axes.push(Axis::seeds(sources.configure(&set)?.settings.seed, count));
+            axes.push(Axis::seeds(sources.resolve(&set)?.settings.seed, count));
         }
         let plan = Plan::new(axes)?;
         refuse_both(&plan, &set, &run)?;
@@ -108,29 +123,30 @@ impl Study {
     }
 
     /// What every point is given. Everything that can be wrong with it, short of running it, shows here.
-    pub fn prepare(&self, jobs: NonZeroUsize) -> Result<Vec<Prepared>, Failure> {
+    pub fn prepare(&self, jobs: NonZeroUsize) -> Result<Vec<Prepared>, PredictError> {
         let tasks: Vec<_> =
             (0..self.plan.points()).map(|index| (index, Memory::of_run(0, RankKind::Described))).collect();
         let mut found = BTreeMap::new();
         let work = |index: usize| self.prepared(&self.plan.point(index));
         let limits = Limits { jobs, memory: None };
-        study::run(&tasks, limits, &AtomicBool::new(false), work, |ended| found.extend(ended));
+        super::run(&tasks, limits, &AtomicBool::new(false), work, |ended| found.extend(ended));
         found.into_values().collect()
     }
 
-    fn prepared(&self, point: &Point) -> Result<Prepared, Failure> {
+    fn prepared(&self, point: &Point) -> Result<Prepared, PredictError> {
         let configuration = self.configure(point)?;
         let at = |failure| self.at(point, failure);
         let given = self.key(&configuration).map_err(at)?;
-        let replayed = configuration.is_program() && !self.rerun;
+        let is_real = configuration.application.program().is_some();
+        let replayed = is_real && !self.rerun;
         let replay = match replayed {
             true => {
                 let group = self.group(&configuration).map_err(at)?;
-                Some(Replay { group, trace: Err(Failure::bad_input("the program was not recorded")) })
+                Some(Replay { group, trace: Err(PredictError::input("the program was not recorded")) })
             }
             false => None,
         };
-        let runs = configuration.is_program() && !replayed;
+        let runs = is_real && !replayed;
         let kind = if runs { RankKind::Real } else { RankKind::Described };
         let memory = Memory::of_run(configuration.ranks(), kind);
         let measures = runs && child::measures(&configuration);
@@ -138,39 +154,39 @@ impl Study {
     }
 
     /// What the run of a point is given.
-    pub fn configure(&self, point: &Point) -> Result<Configuration, Failure> {
+    ///
+    /// # Errors
+    /// What is wrong with it, and at which point.
+    pub fn configure(&self, point: &Point) -> Result<Resolved, PredictError> {
         let overrides = [self.set.clone(), overrides(point)].concat();
-        let mut configuration = self.sources.configure(&overrides).map_err(|failure| self.at(point, failure))?;
+        let mut configuration = self.sources.resolve(&overrides).map_err(|failure| self.at(point, failure))?;
         configuration.settings.workers = Some(1);
         configuration.settings.pairs = false;
         Ok(configuration)
     }
 
     /// A failure that says of which point it is.
-    fn at(&self, point: &Point, failure: Failure) -> Failure {
+    fn at(&self, point: &Point, failure: PredictError) -> PredictError {
         let pairs =
             self.plan.columns().into_iter().zip(&point.values).map(|(column, value)| format!("{column}={value}"));
         let pairs: Vec<String> = pairs.collect();
-        if pairs.is_empty() {
-            return failure;
-        }
-        Failure { text: format!("at {}: {}", pairs.join(" "), failure.text), ..failure }
+        if pairs.is_empty() { failure } else { failure.at(pairs.join(" ")) }
     }
 
     /// The hash of all that a run of `configuration` is given, and of who runs it.
-    fn key(&self, configuration: &Configuration) -> Result<Key, Failure> {
+    fn key(&self, configuration: &Resolved) -> Result<Key, PredictError> {
         let config = configuration.to_json()?.to_string();
         let placement = match &configuration.settings.placement {
             PlacementChoice::File(path) => read(path)?,
             _ => Vec::new(),
         };
-        let program = match configuration.is_program() {
-            true => self.programs.built(&configuration.program()?)?.hash.to_string(),
-            false => String::new(),
+        let program = match configuration.application.program() {
+            Some(program) => self.programs.built(program)?.hash.to_string(),
+            None => String::new(),
         };
-        let trace = match configuration.trace() {
-            Some(file) => read(&file?.path)?,
-            None => Vec::new(),
+        let trace = match &configuration.application {
+            Application::Trace(file) => read(&file.path)?,
+            _ => Vec::new(),
         };
         Ok(Key::of(&[
             ("mcpsim", env!("CARGO_PKG_VERSION").as_bytes()),
@@ -185,14 +201,14 @@ impl Study {
     ///
     /// That is not the network. It is the program with its arguments, the number of ranks, and what the times of its own
     /// code are multiplied by; and which algorithms collectives take, of which the trace holds the messages.
-    fn group(&self, configuration: &Configuration) -> Result<Key, Failure> {
-        let program = configuration.program()?;
-        let hash = self.programs.built(&program)?.hash.to_string();
-        let source = configuration.platform()?;
+    fn group(&self, configuration: &Resolved) -> Result<Key, PredictError> {
+        let program = program_of(configuration)?;
+        let hash = self.programs.built(program)?.hash.to_string();
+        let source = &configuration.platform;
         let rules = format!("{:?}", source.table.get("collectives"));
         let rates = format!("{:?}", ["core", "cmp", "node"].map(|table| source.table.get(table)));
         // Where ranks have no places, each point says so when it runs.
-        let factors = run::placed(&configuration.settings, source.platform, program.ranks)
+        let factors = placed(&configuration.settings, source.platform.clone(), program.ranks)
             .map_or(Vec::new(), |(platform, sites)| platform.core.code_factors(&sites));
         let job = format!("{:?} {:?}", configuration.settings.job, configuration.settings.seed);
         let call = format!("{:?} {:?} {factors:?} {job}", program.arguments, program.environment);
@@ -214,9 +230,9 @@ impl Study {
     }
 
     /// Records what the ranks of a real program do at a point into `path`.
-    pub fn record(&self, point: &Prepared, path: &Path, running: &Running) -> Result<(), Failure> {
+    pub fn record(&self, point: &Prepared, path: &Path, running: &Running) -> Result<(), PredictError> {
         let configuration = self.configure(&self.plan.point(point.index))?;
-        child::record(&configuration, &*self.programs.built(&configuration.program()?)?, path, running)
+        child::record(&configuration, &*self.programs.built(program_of(&configuration)?)?, path, running)
     }
 
     /// Whether recording a point times code on the host.
@@ -225,20 +241,20 @@ impl Study {
     }
 
     /// Runs a point: the Outcome as JSON.
-    pub fn run(&self, prepared: &Prepared, running: &Running) -> Result<Value, Failure> {
+    pub fn run(&self, prepared: &Prepared, running: &Running) -> Result<Value, PredictError> {
         let configuration = self.configure(&self.plan.point(prepared.index))?;
         if self.key(&configuration)? != prepared.given {
-            return Err(Failure::bad_input("a file that this point is given has changed since the sweep began"));
+            return Err(PredictError::input("a file that this point is given has changed since the sweep began"));
         }
         let configuration = match &prepared.replay {
-            Some(replay) => configuration.replaying(&replay.trace.clone()?)?,
+            Some(replay) => configuration.replaying(&replay.trace.clone()?),
             None => configuration,
         };
         simulate(&configuration, &self.programs, running)
     }
 
     /// What is written before the first run.
-    pub fn manifest(&self, prepared: &[Prepared]) -> Result<String, Failure> {
+    pub fn manifest(&self, prepared: &[Prepared]) -> Result<String, PredictError> {
         let point =
             |point: &Prepared| json!({ "values": self.plan.point(point.index).values, "key": point.key.to_string() });
         let manifest = json!({
@@ -248,31 +264,31 @@ impl Study {
             "points": prepared.iter().map(point).collect::<Vec<_>>(),
         });
         let text = serde_json::to_string_pretty(&manifest);
-        text.map(|text| text + "\n").map_err(|error| Failure::bad_input(format!("manifest.json: {error}")))
+        text.map(|text| text + "\n").map_err(|error| PredictError::input(format!("manifest.json: {error}")))
     }
 }
 
-/// Runs `configuration` as a point: the Outcome as JSON.
-pub(in crate::cli) fn simulate(
-    configuration: &Configuration,
-    programs: &Programs,
-    running: &Running,
-) -> Result<Value, Failure> {
-    if configuration.is_program() {
-        return child::run(configuration, &*programs.built(&configuration.program()?)?, running);
+/// The real program of a run that has one.
+fn program_of(run: &Resolved) -> Result<&ProgramFile, PredictError> {
+    run.application.program().ok_or_else(|| PredictError::input("expected a real program"))
+}
+
+/// Runs `run` as a point: the Outcome as JSON.
+///
+/// # Errors
+/// Why there is none.
+pub fn simulate(run: &Resolved, programs: &Programs, running: &Running) -> Result<Value, PredictError> {
+    if let Some(program) = run.application.program() {
+        return child::run(run, &*programs.built(program)?, running);
     }
     let progress = running.enter();
-    let manner = Manner { progress: &progress, processes: &Processes::one(), recorded: false, functions: false };
-    let ran = match configuration.trace() {
-        Some(file) => {
-            file.and_then(|file| replay::simulate(configuration, &file, manner)).map(|ran| ran.map(|ran| ran.recorded))
-        }
-        None => run::simulate(configuration, manner),
-    };
+    let console: Arc<dyn Console> = Arc::new(());
+    let conduct = Conduct { progress: &progress, processes: &Processes::one(), recorded: false, console: &console };
+    let ran = run.run_in(conduct);
     running.leave(&progress);
-    let (outcome, _) = ran?.expect("one process has the result");
-    let value = serde_json::to_value(outcome);
-    value.map(bare).map_err(|error| Failure::bad_input(format!("the outcome: {error}")))
+    let prediction = ran?.expect("one process has the result");
+    let value = serde_json::to_value(prediction.outcome);
+    value.map(bare).map_err(|error| PredictError::input(format!("the outcome: {error}")))
 }
 
 /// An Outcome's JSON without what grows with ranks.
@@ -284,8 +300,8 @@ pub(super) fn bare(mut outcome: Value) -> Value {
     outcome
 }
 
-fn read(path: &PathBuf) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))
+fn read(path: &PathBuf) -> Result<Vec<u8>, PredictError> {
+    std::fs::read(path).map_err(|error| PredictError::input(format!("{}: {error}", path.display())))
 }
 
 fn overrides(point: &Point) -> Vec<Override> {
@@ -301,30 +317,22 @@ fn of_run(mut over: Override) -> Override {
 }
 
 /// Whether the user has typed another value for what the study's file sets.
-fn is_typed(over: &Override, run: &RunArgs) -> bool {
-    let key = over.key.join(".");
-    let by_option = match key.as_str() {
-        "run.nct" => run.nct.is_some(),
-        "run.ranks" => run.ranks.is_some(),
-        "run.model" => run.model.is_some(),
-        "run.placement" => run.placement.is_some(),
-        "run.seed" => run.seed.is_some(),
-        _ => false,
-    };
-    let typed = run.set.iter().filter_map(|text| Override::parse(text).ok()).map(of_run);
-    by_option || typed.into_iter().any(|typed| typed.key == over.key)
+fn is_typed(over: &Override, run: &RunRequest) -> bool {
+    let setting = |key: &[String]| Setting::of(key.get(1)?).filter(|_| key[0] == "run");
+    let given = || setting(&over.key).is_some_and(|setting| run.given.keys().contains(&setting.key));
+    given() || run.set.iter().cloned().map(of_run).any(|typed| typed.key == over.key)
 }
 
 /// What varies and is set as well would not vary.
-fn refuse_both(plan: &Plan, set: &[Override], run: &RunArgs) -> Result<(), Failure> {
+fn refuse_both(plan: &Plan, set: &[Override], run: &RunRequest) -> Result<(), PredictError> {
     let shape = |key: &str| if key == "platform.nct" { "run.nct".to_owned() } else { key.to_owned() };
     let columns: Vec<String> = plan.columns().iter().map(|key| shape(key)).collect();
-    let typed = run.set.iter().filter_map(|text| text.split_once('=')).map(|(key, _)| key.trim().to_owned());
-    let set = set.iter().map(|over| over.key.join("."));
+    let typed = run.set.iter().chain(set).map(|over| over.key.join("."));
+    let given = run.given.keys().into_iter().map(|key| format!("run.{key}"));
     let arguments = (!run.arguments.is_empty()).then(|| "app.program.arguments".to_owned());
-    for key in set.chain(typed).chain(arguments) {
+    for key in typed.chain(given).chain(arguments) {
         if columns.contains(&shape(&key)) {
-            return Err(Failure::bad_input(format!("{key} both varies and is set: leave out one")));
+            return Err(PredictError::input(format!("{key} both varies and is set: leave out one")));
         }
     }
     Ok(())

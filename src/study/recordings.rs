@@ -8,26 +8,46 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use crate::report::count;
-use crate::study::{self, Key, Limits, Memory, RankKind};
+use crate::run::{ErrorKind, PredictError};
 use crate::trace::Trace;
 use crate::units::Bytes;
 
-use super::super::exit::{Exit, Failure};
 use super::directory::Directory;
-use super::note;
 use super::points::{Prepared, Study};
 use super::running::Running;
+use super::{Key, Limits, Memory, RankKind};
+
+/// What is done that a user may want to know.
+#[derive(Clone, Debug)]
+pub enum RecordingNote {
+    /// The program runs so often and is recorded; so many points are replays.
+    Records {
+        /// How often.
+        runs: usize,
+        /// Of all points.
+        points: usize,
+    },
+    /// A trace cannot be replayed, and is recorded anew.
+    Anew {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
 
 /// Records what is missing, and tells each point its trace.
-pub(super) fn record(
+///
+/// # Errors
+/// The directory of traces cannot be made.
+pub fn record(
     study: &Study,
     points: &mut [Prepared],
     directory: &Directory,
     limits: Limits,
     running: &Running,
-    quiet: bool,
-) -> Result<(), Failure> {
+    note: &dyn Fn(RecordingNote),
+) -> Result<(), PredictError> {
     let mut groups: BTreeMap<Key, &Prepared> = BTreeMap::new();
     let mut order = Vec::new();
     for point in points.iter() {
@@ -43,14 +63,9 @@ pub(super) fn record(
     let traces = directory.subdirectory("traces")?;
     let path = |group: Key| -> PathBuf { traces.join(format!("{group}.trace")) };
     let missing: Vec<(Key, &Prepared)> =
-        order.iter().copied().filter(|(group, _)| !is_recorded(&path(*group), quiet)).collect();
-    if !missing.is_empty() && !quiet {
-        let times = match missing.len() {
-            1 => "once".to_owned(),
-            runs => format!("{} times", count(runs as u64)),
-        };
-        let all = count(points.len() as u64);
-        note(&format!("the program runs {times} and is recorded; the {all} points are replays"));
+        order.iter().copied().filter(|(group, _)| !is_recorded(&path(*group), note)).collect();
+    if !missing.is_empty() {
+        note(RecordingNote::Records { runs: missing.len(), points: points.len() });
     }
     let alone = missing.iter().any(|(_, point)| study.measures(point));
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
@@ -59,10 +74,10 @@ pub(super) fn record(
         (0..missing.len()).map(|task| (task, Memory::of_run(ranks(missing[task].1), RankKind::Real))).collect();
     let mut failed = BTreeMap::new();
     let work = |task: usize| study.record(missing[task].1, &path(missing[task].0), running);
-    study::run(&tasks, limits, running.flag(), work, |ended| {
+    super::run(&tasks, limits, running.flag(), work, |ended| {
         for (task, result) in ended {
             if let Err(failure) = result
-                && failure.exit != Exit::Interrupted
+                && failure.kind() != ErrorKind::Interrupted
             {
                 failed.insert(missing[task].0, failure);
             }
@@ -92,21 +107,19 @@ pub(super) fn record(
 }
 
 /// Whether a trace is there that can be replayed. One of another version's format, or damaged, is recorded anew.
-fn is_recorded(path: &Path, quiet: bool) -> bool {
+fn is_recorded(path: &Path, note: &dyn Fn(RecordingNote)) -> bool {
     let Ok(bytes) = fs::read(path) else { return false };
     let read = Trace::read(bytes);
-    if let Err(error) = &read
-        && !quiet
-    {
-        note(&format!("{}: {error}; it is recorded anew", path.display()));
+    if let Err(error) = &read {
+        note(RecordingNote::Anew { path: path.to_owned(), why: error.to_string() });
     }
     read.is_ok()
 }
 
 /// A trace, its hash and its size.
-fn content(path: PathBuf) -> Result<(PathBuf, Key, Bytes), Failure> {
+fn content(path: PathBuf) -> Result<(PathBuf, Key, Bytes), PredictError> {
     match fs::read(&path) {
         Ok(bytes) => Ok((path, Key::of(&[("trace", &bytes)]), Bytes::new(bytes.len() as u64))),
-        Err(error) => Err(Failure::bad_input(format!("{}: {error}", path.display()))),
+        Err(error) => Err(PredictError::input(format!("{}: {error}", path.display()))),
     }
 }

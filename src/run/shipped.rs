@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use include_dir::{Dir, include_dir};
 
 use crate::cc;
-use crate::study::Key;
 
-use super::exit::Failure;
+use super::error::PredictError;
+use super::key::Key;
 
 /// What can be found by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shipped {
+pub enum Shipped {
     /// A machine of `configs`.
     Platform,
     /// An application of `workloads`.
@@ -52,7 +52,7 @@ impl Shipped {
     ///
     /// # Errors
     /// If the cache directory cannot be written.
-    pub fn resolve(self, typed: &Path) -> Result<PathBuf, Failure> {
+    pub fn resolve(self, typed: &Path) -> Result<PathBuf, PredictError> {
         match typed.to_str().filter(|name| self.has(name)) {
             Some(name) if !typed.exists() => Ok(unpacked()?.join(self.directory().0).join(name).with_extension("toml")),
             _ => Ok(typed.to_owned()),
@@ -65,8 +65,8 @@ impl Shipped {
     }
 }
 
-/// What is shipped, as `mcpsim --list` prints it.
-pub(super) fn list() -> String {
+/// What is shipped, as `mcpsim list` prints it.
+pub fn list() -> String {
     let table = |title: &str, what: Shipped| {
         let all = what.all();
         let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -96,13 +96,13 @@ fn about(text: &str) -> String {
 }
 
 /// The directory in the cache with all that is shipped, written if it is not there.
-fn unpacked() -> Result<PathBuf, Failure> {
+fn unpacked() -> Result<PathBuf, PredictError> {
     let (root, hint) = cc::cache()?;
     let files = [Shipped::Platform, Shipped::Application].map(|what| files_of(what.directory().1));
     let parts: Vec<(&str, &[u8])> = files.iter().flatten().map(|(path, content)| (*path, *content)).collect();
     let place = root.join(format!("shipped-{}", Key::of(&parts)));
     let failed =
-        |error: std::io::Error| Failure::bad_input(format!("cannot write {}: {error}; {hint}", place.display()));
+        |error: std::io::Error| PredictError::input(format!("cannot write {}: {error}; {hint}", place.display()));
     if place.is_dir() {
         return Ok(place);
     }

@@ -1,6 +1,9 @@
-//! The settings of a run: defaults, under the `[run]` table of the application's file, under options and `--set run.…`.
+//! The settings of a run, in one table: defaults, under the `[run]` table of the application's file, under options and `--set run.…`.
 
+use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::Deserialize;
 use toml::Value;
@@ -8,19 +11,17 @@ use toml::Value;
 use crate::config::{Document, Override};
 use crate::engine::RunOptions;
 use crate::platform::Shape;
-use crate::process::ComputeMode;
-use crate::process::HostClock;
-use crate::process::JobOptions;
+use crate::process::{ComputeMode, HostClock, JobOptions};
 use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan, SimTime};
 
-use super::args::RunArgs;
-use super::exit::Failure;
+use super::error::PredictError;
 use super::host;
+use super::request::{Details, RunRequest};
 use super::shipped::Shipped;
 use super::values::{
-    Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of, natural, positive,
-    stack_of,
+    Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of, natural,
+    parse_clock, parse_compute, parse_intervals, parse_stack, parse_whole, positive, stack_of,
 };
 
 /// A rank's stack, as it is for a process by default, bytes.
@@ -30,7 +31,7 @@ const MOST_WORKERS: u32 = 1024;
 
 /// How a run is to be made, from all sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Settings {
+pub struct Settings {
     /// The shape of the machine, if not its file's.
     pub shape: Option<Shape>,
     /// The machine's file, if not the built-in one.
@@ -57,156 +58,272 @@ pub(super) struct Settings {
     pub intervals: Intervals,
     /// Count messages between pairs.
     pub pairs: bool,
-    /// List every rank however many there are.
-    pub per_rank: bool,
-    /// Record the way back along the critical path.
-    pub critical_path: bool,
-    /// Profile by function.
-    pub functions: bool,
-    /// Record what ranks do over time.
-    pub timeline: bool,
+    /// What the outcome tells beside.
+    pub details: Details,
     /// How a real program is run.
     pub job: JobOptions,
-    /// Say what workers did with the host's time.
-    pub host_profile: bool,
-    /// Prefix what a program prints by its rank.
-    pub tag_output: bool,
-    /// The program was started by itself: one rank, and nothing printed but what it prints.
-    pub direct: bool,
 }
 
-/// The `[run]` table as it is written.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct RunFile {
-    nct: Option<Shape>,
-    platform: Option<PathBuf>,
-    #[serde(deserialize_with = "positive")]
-    ranks: Option<u32>,
-    oversubscribe: Option<bool>,
-    placement: Option<PathBuf>,
-    #[serde(deserialize_with = "positive")]
-    workers: Option<u32>,
+/// Under which heading of `--help` a setting stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heading {
+    /// The target machine.
+    Machine,
+    /// How many ranks, and where.
+    Ranks,
+    /// The simulation.
+    Run,
+    /// What is told.
+    Results,
+    /// Real programs only.
+    Programs,
+}
+
+impl Heading {
+    /// As it is printed.
+    pub fn text(self) -> &'static str {
+        match self {
+            Heading::Machine => "Machine",
+            Heading::Ranks => "Ranks",
+            Heading::Run => "Run",
+            Heading::Results => "Results",
+            Heading::Programs => "Real programs",
+        }
+    }
+}
+
+/// A setting of a run: a key of the `[run]` table, an option, a key of `--set`.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Its key in `[run]`.
+    pub key: &'static str,
+    /// Its name as an option, with `-` for `_`; where that is not its key, it is a key as well.
+    pub name: &'static str,
+    /// What a value looks like in `--help`; empty for a switch, which takes none.
+    pub value: &'static str,
+    /// Where it stands in `--help`.
+    pub heading: Heading,
+    /// What it does, and its default.
+    pub help: &'static str,
+    set: fn(&mut Given, &OsStr) -> Result<(), String>,
+}
+
+impl Setting {
+    /// Puts the value that an option's `text` stands for into `given`; a switch is on, whatever the text.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn set(&self, given: &mut Given, text: impl AsRef<OsStr>) -> Result<(), String> {
+        (self.set)(given, text.as_ref())
+    }
+
+    /// Whether a value may be a file's name, which need not be UTF-8.
+    pub fn is_path(&self) -> bool {
+        self.value.contains("FILE")
+    }
+
+    /// The setting of this key.
+    pub fn of(key: &str) -> Option<&'static Setting> {
+        SETTINGS.iter().find(|setting| [setting.key, setting.name].contains(&key))
+    }
+}
+
+/// The table of settings: from each row come a field of [`Given`], a key of `[run]`, and an option.
+macro_rules! settings {
+    ($($(#[$read:meta])* $key:ident $(($name:literal))?: $type:ty = $value:literal, $heading:ident, $parse:expr, $help:literal;)*) => {
+        /// Settings that are given, whether in a `[run]` table or by options; what is not has its default.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Given {
+            $(#[doc = $help] $(#[$read])* pub $key: Option<$type>,)*
+        }
+
+        impl Given {
+            /// These, and where they leave open what `other` has.
+            #[must_use]
+            pub fn over(self, other: Given) -> Given {
+                Given { $($key: self.$key.or(other.$key),)* }
+            }
+
+            /// The keys that are given.
+            pub fn keys(&self) -> Vec<&'static str> {
+                [$(self.$key.is_some().then_some(stringify!($key)),)*].into_iter().flatten().collect()
+            }
+        }
+
+        /// All settings, in the order of `--help`.
+        pub const SETTINGS: &[Setting] = &[$(Setting {
+            key: stringify!($key),
+            name: [$($name,)? stringify!($key)][0],
+            value: $value,
+            heading: Heading::$heading,
+            help: $help,
+            set: |given, text| {
+                let parse: fn(&OsStr) -> Result<$type, String> = $parse;
+                given.$key = Some(parse(text)?);
+                Ok(())
+            },
+        },)*];
+    };
+}
+
+settings! {
+    nct: Shape = "N,C,T", Machine, parsed, "Nodes, CMPs (sockets) a node, cores a CMP";
+    platform: PathBuf = "FILE|NAME", Machine, path,
+        "The target machine: a file, or a name that mcpsim list shows (default: default)";
     #[serde(deserialize_with = "model_of")]
-    model: Option<Model>,
-    #[serde(deserialize_with = "natural")]
-    seed: Option<u64>,
-    max_time: Option<SimSpan>,
+    model: Model = "mcpsim|bigsim", Machine, parsed, "Three levels, or the two-level baseline (default: mcpsim)";
     #[serde(deserialize_with = "positive")]
-    max_events: Option<u64>,
+    ranks: u32 = "P", Ranks, whole_from_1, "Target ranks (default: one a core)";
+    oversubscribe: bool = "", Ranks, switch, "Allow several ranks on a core";
+    placement: PathBuf = "block|cyclic|FILE", Ranks, path,
+        "Rank to core: block, cyclic, or a file of one core a line (default: block)";
+    #[serde(deserialize_with = "natural")]
+    seed: u64 = "S", Run, whole_from_0, "Seed of every random draw (default: 1)";
+    #[serde(deserialize_with = "positive")]
+    workers: u32 = "W", Run, whole_from_1, "Host threads (default: as many as pay off)";
+    max_time: SimSpan = "TIME", Run, parsed, "End at the call when a rank's clock has passed this, such as \"10 s\"";
+    #[serde(deserialize_with = "positive")]
+    max_events: u64 = "N", Run, whole_from_1, "End after this many events";
     #[serde(deserialize_with = "positive", alias = "max_iterations")]
-    max_turns: Option<u64>,
+    max_turns ("max_iterations"): u64 = "N", Run, whole_from_1,
+        "End when loops take a rank this many iterations without communication";
     #[serde(deserialize_with = "intervals_of")]
-    intervals: Option<Intervals>,
-    pairs: Option<bool>,
+    intervals: Intervals = "SIZES", Results, |text| utf8(text).and_then(parse_intervals),
+        "Bounds of the profile's message sizes, such as 256,4KiB,64KiB";
+    pairs: bool = "", Results, switch, "Count messages between each pair of ranks";
     #[serde(deserialize_with = "compute_of")]
-    compute: Option<ComputeMode>,
+    compute: ComputeMode = "MODE", Programs, |text| utf8(text).and_then(parse_compute),
+        "What its own code costs: measure (default), skip, or a time a block";
     #[serde(deserialize_with = "clock_of")]
-    clock: Option<HostClock>,
+    clock: HostClock = "CLOCK", Programs, |text| utf8(text).and_then(parse_clock), "What measures it: cpu (default) or wall";
     #[serde(deserialize_with = "stack_of")]
-    stack_size: Option<Bytes>,
+    stack_size: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_stack), "Stack of each rank (default: 8 MiB)";
+}
+
+fn utf8(text: &OsStr) -> Result<&str, String> {
+    text.to_str().ok_or_else(|| "expected valid UTF-8".to_owned())
+}
+
+fn parsed<T: FromStr<Err: Display>>(text: &OsStr) -> Result<T, String> {
+    utf8(text)?.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn path(text: &OsStr) -> Result<PathBuf, String> {
+    Ok(PathBuf::from(text))
+}
+
+fn switch(_: &OsStr) -> Result<bool, String> {
+    Ok(true)
+}
+
+fn whole_from_0(text: &OsStr) -> Result<u64, String> {
+    parse_whole(utf8(text)?, 0)
+}
+
+fn whole_from_1<T: TryFrom<i64>>(text: &OsStr) -> Result<T, String> {
+    parse_whole(utf8(text)?, 1)
 }
 
 /// The document around it: errors then name `run.seed`, not `seed`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Around {
-    run: RunFile,
+    run: Given,
 }
 
 impl Settings {
     /// Merges the `[run]` table that `document` consists of, which stands in a file of `directory`, the `overrides` of run,
-    /// and the options.
-    pub fn merge(
+    /// and what the request gives.
+    pub(super) fn merge(
         mut document: Document,
         directory: &Path,
         overrides: &[Override],
-        args: &RunArgs,
-    ) -> Result<Settings, Failure> {
+        request: &RunRequest,
+    ) -> Result<Settings, PredictError> {
         for over in overrides {
-            document.set(&over.key, over)?;
-            refuse_twice(over, args)?;
+            document.set(&known_as(over, &document), over)?;
         }
         let file = document.deserialize::<Around>()?.run;
         // A path of the file is relative to the file, one typed by the user to where the user is.
-        let directory_for = |key: &str| {
+        let beside = |key: &str, path: &Path| {
             let typed = overrides.iter().any(|over| over.key[1] == key);
-            if typed { Path::new("") } else { directory }
+            if typed { path.to_owned() } else { directory.join(path) }
         };
-        let platform = file.platform.map(|path| directory_for("platform").join(path));
-        let placement = file.placement.map(|path| PlacementChoice::new(&path, directory_for("placement")));
-        let typed_placement = args.placement.as_ref().map(|path| PlacementChoice::new(path, Path::new("")));
+        let Given { platform: typed_platform, placement: typed_placement, .. } = &request.given;
+        let platform = typed_platform.clone().or_else(|| file.platform.as_ref().map(|path| beside("platform", path)));
+        let placement = match (typed_placement, &file.placement) {
+            (Some(path), _) => PlacementChoice::new(path, Path::new("")),
+            (None, Some(path)) if PlacementChoice::is_word(path) => PlacementChoice::new(path, directory),
+            (None, Some(path)) => PlacementChoice::File(beside("placement", path)),
+            (None, None) => PlacementChoice::default(),
+        };
+        let given = request.given.clone().over(file);
+        let details = request.details;
         let settings = Settings {
-            shape: if args.direct {
-                Some(direct_shape(|name| std::env::var(name).ok())?)
-            } else {
-                args.nct.or(file.nct)
+            shape: match request.direct {
+                true => Some(direct_shape(|name| std::env::var(name).ok())?),
+                false => given.nct,
             },
-            platform: args.platform.clone().or(platform).map(|path| Shipped::Platform.resolve(&path)).transpose()?,
-            ranks: args.ranks.or(file.ranks),
-            oversubscribe: args.oversubscribe || file.oversubscribe.unwrap_or(false),
-            placement: typed_placement.or(placement).unwrap_or_default(),
-            workers: args.workers.or(file.workers),
-            model: args.model.or(file.model).unwrap_or_default(),
-            seed: args.seed.or(file.seed).unwrap_or(1),
-            max_time: args.max_time.or(file.max_time),
-            max_events: args.max_events.or(file.max_events),
-            max_turns: args.max_turns.or(file.max_turns),
-            intervals: args.intervals.clone().or(file.intervals).unwrap_or_default(),
-            pairs: args.pairs || file.pairs.unwrap_or(false),
-            per_rank: args.per_rank,
-            critical_path: args.critical_path,
-            functions: args.functions || args.histogram.is_some(),
-            timeline: args.timeline.is_some(),
+            platform: platform.map(|path| Shipped::Platform.resolve(&path)).transpose()?,
+            ranks: given.ranks,
+            oversubscribe: given.oversubscribe.unwrap_or(false),
+            placement,
+            workers: given.workers,
+            model: given.model.unwrap_or_default(),
+            seed: given.seed.unwrap_or(1),
+            max_time: given.max_time,
+            max_events: given.max_events,
+            max_turns: given.max_turns,
+            intervals: given.intervals.unwrap_or_default(),
+            pairs: given.pairs.unwrap_or(false),
+            details,
             job: JobOptions {
-                clock: args.clock.or(file.clock).unwrap_or_default(),
-                compute: args.compute.or(file.compute).unwrap_or_default(),
-                stack_size: args.stack_size.or(file.stack_size).map_or(DEFAULT_STACK, |size| size.get() as usize),
-                check_leaks: args.check_leaks,
+                clock: given.clock.unwrap_or_default(),
+                compute: given.compute.unwrap_or_default(),
+                stack_size: given.stack_size.map_or(DEFAULT_STACK, |size| size.get() as usize),
+                check_leaks: request.check_leaks,
             },
-            host_profile: args.host_profile,
-            tag_output: args.tag_output,
-            direct: args.direct,
         };
-        settings.check_placement(&document, args)?;
+        settings.check_placement(&document, typed_placement.is_some())?;
         Ok(settings)
     }
 
     /// A word that is neither of the two is most often a slip of the pen, not a file.
-    fn check_placement(&self, document: &Document, args: &RunArgs) -> Result<(), Failure> {
+    fn check_placement(&self, document: &Document, typed: bool) -> Result<(), PredictError> {
         match &self.placement {
             PlacementChoice::File(path) if !path.exists() => {
-                let place = match args.placement {
-                    Some(_) => "--placement".to_owned(),
-                    None => document.place("run.placement"),
+                let place = match typed {
+                    true => "--placement".to_owned(),
+                    false => document.place("run.placement"),
                 };
                 let path = path.display();
-                Err(Failure::bad_input(format!("expected block, cyclic or a file in {place}; no such file: {path}")))
+                Err(PredictError::input(format!("expected block, cyclic or a file in {place}; no such file: {path}")))
             }
             _ => Ok(()),
         }
     }
 
     /// The part that the engine has to know.
-    pub fn options(&self) -> RunOptions {
+    pub(crate) fn options(&self) -> RunOptions {
         RunOptions {
             workers: self.workers.map(|workers| workers.min(MOST_WORKERS)),
             max_time: self.max_time.map(|span| SimTime::ZERO + span),
             max_events: self.max_events,
             intervals: self.intervals.clone(),
             pairs: self.pairs,
-            per_rank: self.per_rank,
-            critical_path: self.critical_path,
-            timeline: self.timeline,
+            per_rank: self.details.per_rank,
+            critical_path: self.details.critical_path,
+            timeline: self.details.timeline,
             post: None,
             restartable: true,
-            host_clock: self.host_profile.then_some(host::nanoseconds),
+            host_clock: self.details.host_profile.then_some(host::nanoseconds),
         }
     }
 
     /// The settings as a `[run]` table that reads back as the same, but for the platform, which has a table of its own;
     /// with those keys that only real programs have if `real_program`.
-    pub fn table(&self, real_program: bool) -> toml::Table {
+    pub(crate) fn table(&self, real_program: bool) -> toml::Table {
         let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         let placement = match &self.placement {
             // What is given stands in no file, and in no table.
@@ -238,51 +355,32 @@ impl Settings {
     }
 }
 
-/// The same setting by an option and by `--set` has no order between the two.
-fn refuse_twice(over: &Override, args: &RunArgs) -> Result<(), Failure> {
-    let option = match over.key[1].as_str() {
-        "nct" if args.nct.is_some() => "--nct",
-        "platform" if args.platform.is_some() => "--platform",
-        "ranks" if args.ranks.is_some() => "--ranks",
-        "oversubscribe" if args.oversubscribe => "--oversubscribe",
-        "placement" if args.placement.is_some() => "--placement",
-        "workers" if args.workers.is_some() => "--workers",
-        "model" if args.model.is_some() => "--model",
-        "seed" if args.seed.is_some() => "--seed",
-        "max_time" if args.max_time.is_some() => "--max-time",
-        "max_events" if args.max_events.is_some() => "--max-events",
-        "max_turns" | "max_iterations" if args.max_turns.is_some() => "--max-iterations",
-        "intervals" if args.intervals.is_some() => "--intervals",
-        "pairs" if args.pairs => "--pairs",
-        "compute" if args.compute.is_some() => "--compute",
-        "clock" if args.clock.is_some() => "--clock",
-        "stack_size" if args.stack_size.is_some() => "--stack-size",
-        _ => return Ok(()),
-    };
-    Err(Failure::bad_input(format!("both {option} and --set {} are given: leave out one", over.text)))
+/// The key of `over` by the name that the document has for it, if it has one: a setting may have two.
+fn known_as(over: &Override, document: &Document) -> Vec<String> {
+    let mut key = over.key.clone();
+    let has = |name: &str| document.table().get("run").and_then(|run| run.get(name)).is_some();
+    let names = key.get(1).and_then(|name| Setting::of(name)).map(|setting| [setting.key, setting.name]);
+    if let Some(known) = names.into_iter().flatten().find(|name| has(name)) {
+        known.clone_into(&mut key[1]);
+    }
+    key
 }
 
 /// The machine of a program that was started by its own name: one core, unless the user has set another.
-fn direct_shape(variable: impl Fn(&str) -> Option<String>) -> Result<Shape, Failure> {
+fn direct_shape(variable: impl Fn(&str) -> Option<String>) -> Result<Shape, PredictError> {
     let text = variable("MCPSIM_NCT").filter(|text| !text.is_empty()).unwrap_or_else(|| "1,1,1".to_owned());
-    text.parse().map_err(|error| Failure::bad_input(format!("MCPSIM_NCT: {error}")))
+    text.parse().map_err(|error| PredictError::input(format!("MCPSIM_NCT: {error}")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Parsed, parse};
-    use crate::units::Bytes;
 
     fn merge(file: &str, line: &str) -> Result<Settings, String> {
-        let arguments = std::iter::once("mcpsim").chain(line.split_whitespace()).chain(["a.toml"]);
-        let args = match parse(arguments.map(Into::into).collect()) {
-            Ok(Parsed::Run(args)) => args,
-            other => panic!("{line}: {other:?}"),
-        };
-        let overrides: Vec<Override> = args.set.iter().map(|text| Override::parse(text).unwrap()).collect();
+        let request = RunRequest::typed("a.toml", line);
         let document = Document::parse("a.toml", file).unwrap();
-        Settings::merge(document, Path::new("dir"), &overrides, &args).map_err(|failure| failure.text)
+        let merge = || Settings::merge(document, Path::new("dir"), &request.set, &request);
+        request.refuse_twice().and_then(|()| merge()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -386,5 +484,16 @@ mod tests {
         ] {
             assert_eq!(merge("", line), Err(error.to_owned()));
         }
+    }
+
+    #[test]
+    fn a_key_is_in_the_table_once() {
+        let mut keys: Vec<&str> = SETTINGS.iter().map(|setting| setting.key).collect();
+        keys.sort_unstable();
+        assert!(keys.windows(2).all(|pair| pair[0] != pair[1]), "{keys:?}");
+        assert!(Setting::of("max_time").is_some() && Setting::of("colour").is_none());
+        let given = RunRequest::typed("a.toml", "--pairs --max-time 1us").given;
+        assert_eq!(given.keys(), ["max_time", "pairs"]);
+        assert_eq!(Given::default().over(given.clone()), given);
     }
 }

@@ -8,8 +8,9 @@ use crate::profile::{function_profiles, message_sizes};
 use crate::rank::{Program, Rank, Tallies};
 use crate::trace::{Header, Recording};
 
-use super::exit::Failure;
-use super::run::{Manner, concluded};
+use super::conduct::Conduct;
+use super::described::concluded;
+use super::error::PredictError;
 
 /// What a run gave: the outcome, and the trace's bytes if one was wanted.
 pub(super) type Recorded = (Outcome, Option<Vec<u8>>);
@@ -20,15 +21,15 @@ pub(super) fn run<P: Program>(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
     make: impl Fn(Rank) -> P + Sync,
-    manner: Manner<'_>,
+    (conduct, functions): (Conduct<'_>, bool),
     header: &Header,
-) -> Result<Option<Recorded>, Failure> {
-    if !manner.functions {
-        return traced(simulation, screen, make, manner, header);
+) -> Result<Option<Recorded>, PredictError> {
+    if !functions {
+        return traced(simulation, screen, make, conduct, header);
     }
     let tallies = Arc::new(Tallies::new(header.ranks));
-    let ran = traced(simulation, screen, |rank| tallies.wrap(rank, make(rank)), manner, header);
-    let ranks: Vec<_> = manner.processes.gather(tallies.take()).into_iter().flatten().collect();
+    let ran = traced(simulation, screen, |rank| tallies.wrap(rank, make(rank)), conduct, header);
+    let ranks: Vec<_> = conduct.processes.gather(tallies.take()).into_iter().flatten().collect();
     let sizes = message_sizes(&ranks);
     let functions = function_profiles(ranks);
     Ok(ran?.map(|(outcome, trace)| (Outcome { functions: Some(functions), sizes: Some(sizes), ..outcome }, trace)))
@@ -39,10 +40,10 @@ fn traced<P: Program>(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
     make: impl Fn(Rank) -> P + Sync,
-    manner: Manner<'_>,
+    conduct: Conduct<'_>,
     header: &Header,
-) -> Result<Option<Recorded>, Failure> {
-    let Manner { progress, processes, recorded, .. } = manner;
+) -> Result<Option<Recorded>, PredictError> {
+    let Conduct { progress, processes, recorded, .. } = conduct;
     if !recorded {
         let ran = simulation.run_in(processes, screen, make, progress);
         return Ok(concluded(ran, processes)?.map(|outcome| (outcome, None)));
@@ -51,7 +52,7 @@ fn traced<P: Program>(
     let ran = simulation.run_in(processes, screen, |rank| recording.wrap(rank, make(rank)), progress);
     processes.gather(recording.give()).into_iter().for_each(|portion| recording.take_in(portion));
     let Some(outcome) = concluded(ran, processes)? else { return Ok(None) };
-    let bytes = recording.finish(header).map_err(|error| Failure::bad_input(format!("--record: {error}")))?;
+    let bytes = recording.finish(header).map_err(|error| PredictError::input(format!("--record: {error}")))?;
     Ok(Some((outcome, Some(bytes))))
 }
 

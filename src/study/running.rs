@@ -7,7 +7,7 @@ use crate::engine::Progress;
 
 /// The runs under way.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct Running {
+pub struct Running {
     cancelled: Arc<AtomicBool>,
     runs: Arc<Mutex<Vec<Arc<Progress>>>>,
 }

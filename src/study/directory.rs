@@ -3,26 +3,28 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::exit::Failure;
-use super::super::output::{cannot_write, write_whole};
+use crate::run::{PredictError, write_whole};
 
 /// A directory that is there and can be written.
 #[derive(Debug)]
-pub(super) struct Directory {
+pub struct Directory {
     path: PathBuf,
 }
 
 impl Directory {
     /// Makes it if it is not there.
-    pub fn open(path: &Path) -> Result<Directory, Failure> {
+    ///
+    /// # Errors
+    /// It cannot be made, or what a study writes is something else than a file in it.
+    pub fn open(path: &Path) -> Result<Directory, PredictError> {
         let shown = path.display();
         fs::create_dir_all(path)
-            .map_err(|error| Failure::bad_input(format!("--out {shown}: cannot make this directory: {error}")))?;
+            .map_err(|error| PredictError::input(format!("--out {shown}: cannot make this directory: {error}")))?;
         let strange = |name: &str| path.join(name).exists() && !path.join(name).is_file();
         if let Some(name) =
             ["manifest.json", "points.jsonl", "study.csv", "study.json"].into_iter().find(|name| strange(name))
         {
-            return Err(Failure::bad_input(format!("--out {shown}: {name} in it is no file")));
+            return Err(PredictError::input(format!("--out {shown}: {name} in it is no file")));
         }
         Ok(Directory { path: path.to_owned() })
     }
@@ -33,9 +35,12 @@ impl Directory {
     }
 
     /// A directory in it, made if it is not there.
-    pub fn subdirectory(&self, name: &str) -> Result<PathBuf, Failure> {
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn subdirectory(&self, name: &str) -> Result<PathBuf, PredictError> {
         let path = self.path(name);
-        let failed = |error| Failure::bad_input(format!("{}: cannot make this directory: {error}", path.display()));
+        let failed = |error| PredictError::input(format!("{}: cannot make this directory: {error}", path.display()));
         fs::create_dir_all(&path).map_err(failed)?;
         Ok(path)
     }
@@ -46,8 +51,11 @@ impl Directory {
     }
 
     /// Writes a file whole or not at all.
-    pub fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), PredictError> {
         let path = self.path(name);
-        write_whole(&path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))
+        write_whole(&path, text).map_err(|error| PredictError::cannot_write(path.display(), &error))
     }
 }

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 
 use crate::platform::Site;
-use crate::process::ComputeMode;
-use crate::process::HostClock;
+use crate::process::{ComputeMode, HostClock};
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
 /// How many levels the target machine is seen in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Model {
+pub enum Model {
     /// Intra-CMP, inter-CMP, inter-node.
     #[default]
     Mcpsim,
@@ -41,7 +40,7 @@ impl std::str::FromStr for Model {
 
 /// Which core each rank runs on, as the user says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum PlacementChoice {
+pub enum PlacementChoice {
     /// Core after core.
     #[default]
     Block,
@@ -62,10 +61,15 @@ impl PlacementChoice {
             _ => PlacementChoice::File(directory.join(text)),
         }
     }
+
+    /// Whether the text is no file's name.
+    pub(super) fn is_word(text: &Path) -> bool {
+        [Path::new("block"), Path::new("cyclic")].contains(&text)
+    }
 }
 
 /// Reads a whole number from `least`, which is 0 or 1, to what a `T` and a TOML file can hold.
-pub(super) fn parse_whole<T: TryFrom<i64>>(text: &str, least: i64) -> Result<T, String> {
+pub(crate) fn parse_whole<T: TryFrom<i64>>(text: &str, least: i64) -> Result<T, String> {
     let range = if least > 0 { "above zero" } else { "that is not negative" };
     let number: i128 = text.parse().map_err(|_| format!("expected a whole number {range}; found \"{text}\""))?;
     if number < least.into() {

@@ -2,48 +2,50 @@
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cc::{Built, Code, ProgramFile};
-use crate::engine::{Labels, Processes, RunOptions, Simulation};
+use crate::engine::{Labels, Processes, RunOptions, Screen, Simulation};
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
 use crate::mpi_api::{self, RealProgram};
 use crate::platform::{Platform, Site};
-use crate::process::{self, ComputeMode, Endings, Job};
+use crate::process::{self, ComputeMode, Endings, Job, Output, Stream};
 use crate::rank::{Ahead, Post, Rank};
 use crate::trace::Header;
 
-use super::configuration::Configuration;
-use super::exit::{Exit, Failure};
-use super::launch::{agree, is_launchers};
-use super::printer::{Printer, Shared};
-use super::record::{self, Recorded};
-use super::run::{Manner, memory_shares, placed};
+use super::conduct::{Conduct, Console, Prediction, agree};
+use super::error::{ErrorKind, PredictError};
+use super::place::{memory_shares, placed};
+use super::record;
+use super::resolved::Resolved;
 
-/// What a run of a real program gave.
-pub(super) struct Ran {
-    /// The prediction, and the trace if one was wanted.
-    pub recorded: Recorded,
-    /// How the process ends: as the first rank that ended with another code than 0.
-    pub exit: Exit,
-    /// What to tell the user besides.
-    pub notes: Vec<String>,
+/// How the names of variables begin that launchers set for a process of their own.
+const LAUNCHERS: [&str; 9] = ["OMPI_", "OPAL_", "ORTE_", "PMI_", "PMIX_", "PRTE_", "MV2_", "HYD", "MPI_LOCAL"];
+
+/// Held while real programs run: signal handlers, the environment and the C library's state are the process's.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The console as a job has it.
+struct Printed(Arc<dyn Console>);
+
+impl Output for Printed {
+    fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
+        self.0.write(rank, stream, bytes);
+    }
 }
 
-/// Runs the real program of `configuration`.
-///
-/// `stdout_taken`: results go to stdout, and what the program prints to stderr.
+/// Runs the real program of `run`; another that this process runs comes to its end first.
 pub(super) fn simulate(
-    configuration: &Configuration,
-    stdout_taken: bool,
-    manner: Manner<'_>,
-) -> Result<Option<Ran>, Failure> {
-    let Manner { processes, .. } = manner;
-    let settings = &configuration.settings;
-    let (file, platform, sites, labels) = agree(processes, described(configuration))?;
-    let built = agree(processes, built(&file, processes))?;
-    let printer = Arc::new(Printer::new(settings.tag_output, stdout_taken, processes.is_first()));
+    run: &Resolved,
+    file: &ProgramFile,
+    conduct: Conduct<'_>,
+) -> Result<Option<Prediction>, PredictError> {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Conduct { processes, console, .. } = conduct;
+    let settings = &run.settings;
+    let (platform, sites, labels) = agree(processes, described(run, file))?;
+    let built = agree(processes, built(file, processes))?;
     // Libraries that are loaded with the program read their variables then.
     process::set_variables(&file.environment);
     process::set_default_threads();
@@ -53,16 +55,17 @@ pub(super) fn simulate(
     let options = RunOptions { restartable: false, post: Some(post.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
     // Who runs ahead is in another call than the one that the engine sees.
-    let ahead = (processes.count() > 1 || simulation.workers() > 1) && !manner.functions;
-    let load = || -> Result<Job, Failure> {
+    let functions = settings.details.functions;
+    let ahead = (processes.count() > 1 || simulation.workers() > 1) && !functions;
+    let load = || -> Result<Job, PredictError> {
         // Errors call the program what the user does.
         let path = built.path.display().to_string();
-        let named = |error: ImageError| Failure::bad_input(error.to_string().replace(&path, &configuration.typed));
+        let named = |error: ImageError| PredictError::input(error.to_string().replace(&path, &run.typed));
         let program = mpi_api::open(&built.path).map_err(named)?;
-        let output = Box::new(Shared(printer.clone()));
+        let output = Box::new(Printed(console.clone()));
         let memory = memory_shares(&platform, &sites);
         let share = |rank: Rank| memory.of(sites[rank as usize]);
-        let started = process::Started { arguments: arguments(&file, &configuration.typed)?, environment };
+        let started = process::Started { arguments: arguments(file, &run.typed)?, environment };
         let options = settings.job.clone();
         Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
     };
@@ -73,19 +76,24 @@ pub(super) fn simulate(
         factors: if is_measured { platform.core.code_factors(&sites) } else { Vec::new() },
         ..record::header(&platform, sites.len(), &file.name, settings.model.name(), settings.seed)
     };
+    let screen: &dyn Screen = &**console;
     let ran = if ahead {
         let program = |rank| Ahead::new(Box::new(program(rank)), rank, post.clone());
-        record::run(&simulation, &*printer, program, manner, &header)
+        record::run(&simulation, screen, program, (conduct, functions), &header)
     } else {
-        record::run(&simulation, &*printer, program, manner, &header)
+        record::run(&simulation, screen, program, (conduct, functions), &header)
     };
     let endings = processes.gather(job.endings());
-    let Some(recorded) = ran? else { return Ok(None) };
+    let Some((outcome, trace)) = ran? else { return Ok(None) };
     let endings = Endings::merge(endings);
+    let exit_code = endings.codes.first().map_or(0, |(_, code)| (code & 0xff) as u8);
+    Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings) }))
+}
+
+/// What ranks left behind that a user wants to know.
+fn notes(endings: &Endings) -> Vec<String> {
     let mut notes = Vec::new();
-    let mut exit = Exit::Predicted;
     if let Some(&(rank, code)) = endings.codes.first() {
-        exit = Exit::Program((code & 0xff) as u8);
         let others = match endings.codes.len() {
             1 => String::new(),
             ranks => format!(", and {} others with codes other than 0", ranks - 1),
@@ -108,27 +116,25 @@ pub(super) fn simulate(
         ));
     }
     notes.extend(endings.leaks.iter().map(|(rank, what)| format!("rank {rank} has not freed {what}")));
-    Ok(Some(Ran { recorded, exit, notes }))
+    notes
 }
 
-/// The program's description, the machine, and where the ranks are on it.
-fn described(configuration: &Configuration) -> Result<(ProgramFile, Arc<Platform>, Vec<Site>, Labels), Failure> {
-    let settings = &configuration.settings;
-    let source = configuration.platform()?;
-    check_rules(&source.platform)?;
-    let file = configuration.program()?;
-    let (platform, sites) = placed(settings, source.platform, file.ranks)?;
+/// The machine, and where the program's ranks are on it.
+fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<Site>, Labels), PredictError> {
+    let settings = &run.settings;
+    check_rules(&run.platform.platform)?;
+    let (platform, sites) = placed(settings, run.platform.platform.clone(), file.ranks)?;
     let labels = Labels {
         app: file.name.clone(),
         model: settings.model.name().to_owned(),
         seed: settings.seed,
-        config: configuration.to_json()?,
+        config: run.to_json()?,
     };
-    Ok((file, Arc::new(platform), sites, labels))
+    Ok((Arc::new(platform), sites, labels))
 }
 
 /// The program, compiled if there are sources: by the first process only, whose file the others get.
-fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, Failure> {
+fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, PredictError> {
     if processes.count() == 1 || matches!(file.code, Code::Binary(_)) {
         return Ok(file.build()?);
     }
@@ -142,16 +148,16 @@ fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, Failure> {
     });
     match built {
         Some(built) => Ok(built?),
-        None if bytes.is_empty() => Err(Failure::said_elsewhere(Exit::BadInput)),
+        None if bytes.is_empty() => Err(PredictError::Elsewhere { kind: ErrorKind::Input, text: String::new() }),
         None => Ok(Built::of(&bytes)?),
     }
 }
 
 /// `argv`: the program's name as the user gave it, and its arguments.
-fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, Failure> {
+fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, PredictError> {
     std::iter::once(name)
         .chain(file.arguments.iter().map(String::as_str))
-        .map(|text| CString::new(text).map_err(|_| Failure::bad_input(format!("argument {text:?}: a zero byte"))))
+        .map(|text| CString::new(text).map_err(|_| PredictError::input(format!("argument {text:?}: a zero byte"))))
         .collect()
 }
 
@@ -165,4 +171,23 @@ fn environment(several: bool) -> Vec<CString> {
         CString::new(text).ok()
     };
     std::env::vars_os().filter(|(name, _)| !several || !is_launchers(name)).filter_map(text).collect()
+}
+
+/// Whether a variable of the environment is a launcher's, and of one of its processes only.
+fn is_launchers(name: &OsString) -> bool {
+    LAUNCHERS.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launchers_variables_are_told_from_a_users() {
+        for (name, launchers) in
+            [("OMPI_COMM_WORLD_RANK", true), ("PMI_FD", true), ("HOME", false), ("OMP_NUM_THREADS", false)]
+        {
+            assert_eq!(is_launchers(&name.into()), launchers, "{name}");
+        }
+    }
 }

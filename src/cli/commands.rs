@@ -1,0 +1,212 @@
+//! The subcommands, a row each: what clap reads, what help, completions and man pages show, and what is done.
+//!
+//! A new one is a file with its arguments and a row here.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
+
+use crate::cc::Language;
+use crate::run::list;
+
+use super::args::{RunArgs, check_command, usage};
+use super::cluster::{self, ClusterArgs};
+use super::exit::{Exit, Failure};
+use super::manual::{CompletionArgs, ManualArgs};
+use super::measure::MeasureArgs;
+use super::report::{self, ReportArgs};
+use super::sweep::{self, SweepArgs};
+use super::traces::{self, TraceArgs};
+use super::validate::{self, ValidateArgs};
+
+/// What the arguments ask for.
+#[derive(Debug)]
+pub(super) enum Parsed {
+    /// This text on stdout.
+    Help(String),
+    /// A run.
+    Run(Box<RunArgs>),
+    /// Measure the machine.
+    Measure(Box<MeasureArgs>),
+    /// The compiler, with these arguments.
+    Compile(Language, Vec<OsString>),
+    /// What works in one process.
+    Alone(Alone),
+}
+
+/// What works in one process: what it is called, and doing it, which gives the exit code.
+pub(super) struct Alone {
+    pub name: &'static str,
+    pub act: Box<dyn FnOnce() -> Result<u8, Failure>>,
+}
+
+impl fmt::Debug for Alone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mcpsim {}", self.name)
+    }
+}
+
+/// A subcommand.
+pub(super) struct Subcommand {
+    /// Its name, which stands before its options.
+    pub name: &'static str,
+    /// What follows the name, for who typed options first.
+    pub usage: &'static str,
+    command: fn() -> Command,
+    /// What its arguments ask for.
+    pub read: fn(&ArgMatches) -> Result<Parsed, Failure>,
+}
+
+/// All of them, in the order of `--help`.
+pub(super) const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand { name: "run", usage: "[OPTIONS] APP", command: run, read: |matches| read_run(matches) },
+    Subcommand {
+        name: "sweep",
+        usage: "[OPTIONS] APP",
+        command: sweep::command,
+        read: |matches| {
+            let args = understood(SweepArgs::read(matches)?)?;
+            Ok(alone("sweep", move || sweep::sweep(&args)))
+        },
+    },
+    Subcommand {
+        name: "validate",
+        usage: "[OPTIONS] CASE",
+        command: ValidateArgs::command,
+        read: |matches| {
+            let args: ValidateArgs = args(matches)?;
+            Ok(alone("validate", move || validate::validate(&args)))
+        },
+    },
+    Subcommand {
+        name: "report",
+        usage: "[OPTIONS] RUN.json",
+        command: ReportArgs::command,
+        read: |matches| {
+            let args: ReportArgs = args(matches)?;
+            Ok(alone("report", move || report::report(&args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "trace",
+        usage: "info FILE",
+        command: TraceArgs::command,
+        read: |matches| {
+            let args: TraceArgs = args(matches)?;
+            Ok(alone("trace", move || traces::show(args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "measure",
+        usage: "[OPTIONS] -o FILE",
+        command: MeasureArgs::command,
+        read: |matches| Ok(Parsed::Measure(Box::new(args(matches)?))),
+    },
+    Subcommand {
+        name: "cluster",
+        usage: "[OPTIONS] FILE.nc",
+        command: ClusterArgs::command,
+        read: |matches| {
+            let args: ClusterArgs = args(matches)?;
+            Ok(alone("cluster", move || cluster::cluster(&args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "list",
+        usage: "",
+        command: || Command::new("list").about("Lists the machines and applications that come with mcpsim"),
+        read: |_| Ok(Parsed::Help(list())),
+    },
+    Subcommand {
+        name: "cc",
+        usage: "",
+        command: || compiler("Compiles and links MPI programs in C, as mpicc does"),
+        read: |matches| Ok(Parsed::Compile(Language::C, compilers(matches))),
+    },
+    Subcommand {
+        name: "cxx",
+        usage: "",
+        command: || compiler("Compiles and links MPI programs in C++, as mpicxx does"),
+        read: |matches| Ok(Parsed::Compile(Language::Cxx, compilers(matches))),
+    },
+    Subcommand {
+        name: "completions",
+        usage: "SHELL",
+        command: CompletionArgs::command,
+        read: |matches| {
+            let args: CompletionArgs = args(matches)?;
+            Ok(alone("completions", move || args.print().map(done)))
+        },
+    },
+    Subcommand {
+        name: "man",
+        usage: "[DIR]",
+        command: ManualArgs::command,
+        read: |matches| {
+            let args: ManualArgs = args(matches)?;
+            Ok(alone("man", move || args.write().map(done)))
+        },
+    },
+];
+
+/// The whole command: a run's arguments, or a subcommand.
+pub(super) fn command() -> Command {
+    let own = RunArgs::command().args_conflicts_with_subcommands(true).subcommand_negates_reqs(true);
+    SUBCOMMANDS.iter().fold(own, |all, row| all.subcommand((row.command)().name(row.name).term_width(80)))
+}
+
+/// What the arguments of a run ask for.
+pub(super) fn read_run(matches: &ArgMatches) -> Result<Parsed, Failure> {
+    let args: RunArgs = args(matches)?;
+    check_command(&args)?;
+    Ok(Parsed::Run(Box::new(args)))
+}
+
+fn run() -> Command {
+    RunArgs::command().about("Predicts an application, a program or a trace; the word may be left out").version(None)
+}
+
+fn compiler(about: &'static str) -> Command {
+    let arguments = Arg::new("arguments").value_name("ARGS").help("The compiler's own").num_args(0..);
+    Command::new("cc")
+        .about(about)
+        .disable_help_flag(true)
+        .arg(arguments.value_parser(clap::value_parser!(OsString)).allow_hyphen_values(true).trailing_var_arg(true))
+}
+
+fn compilers(matches: &ArgMatches) -> Vec<OsString> {
+    matches.get_many::<OsString>("arguments").into_iter().flatten().cloned().collect()
+}
+
+fn args<T: FromArgMatches>(matches: &ArgMatches) -> Result<T, Failure> {
+    understood(T::from_arg_matches(matches))
+}
+
+fn understood<T>(args: Result<T, clap::Error>) -> Result<T, Failure> {
+    args.map_err(|error| usage(&error))
+}
+
+fn alone(name: &'static str, act: impl FnOnce() -> Result<u8, Failure> + 'static) -> Parsed {
+    Parsed::Alone(Alone { name, act: Box::new(act) })
+}
+
+fn done((): ()) -> u8 {
+    Exit::Predicted.code()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_are_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_subcommand_says_what_it_does() {
+        let silent = |row: &&Subcommand| (row.command)().get_about().is_none();
+        assert_eq!(SUBCOMMANDS.iter().find(silent).map(|row| row.name), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! The options that stand for settings of a run: made from the settings' table.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+
+use crate::run::{Given, SETTINGS, Setting};
+
+/// The settings that were typed as options.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SettingArgs {
+    /// What they say.
+    pub given: Given,
+}
+
+impl Args for SettingArgs {
+    fn augment_args(command: Command) -> Command {
+        SETTINGS.iter().map(option).fold(command, Command::arg)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        SettingArgs::augment_args(command)
+    }
+}
+
+/// Settings that launchers have a letter for.
+const LETTERS: [(&str, char); 1] = [("ranks", 'n')];
+
+/// The option of a setting.
+fn option(setting: &'static Setting) -> Arg {
+    let option = Arg::new(setting.key)
+        .long(setting.name.replace('_', "-"))
+        .help(setting.help)
+        .help_heading(setting.heading.text());
+    let letter = LETTERS.iter().find(|(key, _)| *key == setting.key);
+    let option = letter.map_or(option.clone(), |(_, letter)| option.short(*letter));
+    let option = match setting.name == setting.key {
+        true => option,
+        false => option.alias(setting.key.replace('_', "-")),
+    };
+    if setting.value.is_empty() {
+        return option.action(ArgAction::SetTrue);
+    }
+    let option = option.action(ArgAction::Set).value_name(setting.value);
+    if setting.is_path() {
+        return option.value_parser(value_parser!(OsString));
+    }
+    let checked = move |text: &str| setting.set(&mut Given::default(), text).map(|()| text.to_owned());
+    let option = option.value_parser(checked);
+    // A time may be typed with a sign, to be refused as what it is.
+    if setting.value == "TIME" { option.allow_hyphen_values(true) } else { option.allow_negative_numbers(true) }
+}
+
+impl FromArgMatches for SettingArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut args = SettingArgs::default();
+        args.update_from_arg_matches(matches)?;
+        Ok(args)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for setting in SETTINGS {
+            let text: Option<&OsStr> = match setting.value {
+                "" => matches.get_flag(setting.key).then_some("".as_ref()),
+                _ if setting.is_path() => matches.get_one::<OsString>(setting.key).map(OsString::as_os_str),
+                _ => matches.get_one::<String>(setting.key).map(AsRef::as_ref),
+            };
+            if let Some(text) = text {
+                let wrong = |what: String| clap::Error::raw(clap::error::ErrorKind::ValueValidation, what);
+                setting.set(&mut self.given, text).map_err(wrong)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! A run as a value: what is asked ([`RunRequest`]), what that means ([`Resolved`]), and what it gives ([`Outcome`]).
+//!
+//! ```text
+//! RunRequest ─(read files, layer settings)─▶ Resolved ─(simulate)─▶ Outcome
+//!  path, keys, settings                       Settings, PlatformSource, Application
+//! ```
+//!
+//! Everything that can be wrong with the input shows before the first event. Nothing here prints: what real programs print
+//! goes to a [`Console`] that the caller gives. Several described or traced runs may go on in one process at a time; real
+//! programs run one after another, because signal handlers and the C library's state are the process's.
+
+mod application;
+mod conduct;
+mod described;
+mod error;
+mod files;
+mod host;
+mod key;
+mod mistake;
+mod place;
+mod real;
+mod record;
+mod replay;
+mod request;
+mod resolved;
+mod settings;
+mod shipped;
+mod trace_file;
+mod values;
+
+pub use application::Application;
+pub use conduct::{Agreed, Conduct, Console, Prediction, agree};
+pub use error::{ErrorKind, PredictError};
+pub use files::write_whole;
+pub use host::{Stopwatch, available_memory};
+pub use key::Key;
+pub use request::{Details, RunRequest, Sources};
+pub use resolved::Resolved;
+pub use settings::{Given, Heading, SETTINGS, Setting, Settings};
+pub use shipped::{Shipped, list};
+pub use trace_file::TraceFile;
+pub use values::{Model, PlacementChoice};
+
+pub(crate) use application::is_elf;
+pub(crate) use files::directory_of;
+pub(crate) use place::placed;
+
+pub use crate::engine::Outcome;

@@ -1,0 +1,64 @@
+//! Runs of described applications: where machine, application and engine meet.
+
+use std::sync::Arc;
+
+use crate::app::{App, BoundApp, Target};
+use crate::engine::{Labels, Outcome, Processes, RunError, Simulation};
+use crate::mpi::{Process, check_rules};
+use crate::platform::{Platform, Site};
+use crate::rank::Rank;
+
+use super::conduct::{Conduct, Prediction, agree};
+use super::error::PredictError;
+use super::host;
+use super::place::{memory_shares, placed};
+use super::record;
+use super::resolved::Resolved;
+
+/// Places the ranks of the application, and runs.
+pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
+    let settings = &run.settings;
+    let (bound, platform, sites, labels) = agree(conduct.processes, bind(run, app))?;
+    let memory = memory_shares(&platform, &sites);
+    let make = |rank: Rank| {
+        let share = memory.of(sites[rank as usize]);
+        Process::new(bound.program(rank, share), platform.clone(), share)
+    };
+    let header = record::header(&platform, sites.len(), &labels.app, settings.model.name(), settings.seed);
+    let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
+    let recorded = record::run(&simulation, &(), make, (conduct, settings.details.functions), &header)?;
+    Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes: Vec::new() }))
+}
+
+/// What the run gave on the first process, with the memory that all of them took.
+pub(super) fn concluded(
+    ran: Option<Result<Outcome, RunError>>,
+    processes: &Processes,
+) -> Result<Option<Outcome>, PredictError> {
+    let peaks = processes.gather(host::peak_rss());
+    let Some(ran) = ran else { return Ok(None) };
+    let mut outcome = ran?;
+    outcome.host.peak_rss_bytes = peaks.into_iter().sum();
+    Ok(Some(outcome))
+}
+
+/// The application for its ranks, the machine, and where they are on it.
+fn bind(run: &Resolved, app: &App) -> Result<(BoundApp, Arc<Platform>, Vec<Site>, Labels), PredictError> {
+    let settings = &run.settings;
+    check_rules(&run.platform.platform)?;
+    let (platform, sites) = placed(settings, run.platform.platform.clone(), None)?;
+    let target = Target {
+        ranks: sites.len() as u32,
+        rates: platform.core.clone(),
+        seed: settings.seed,
+        max_turns: settings.max_turns.unwrap_or(Target::DEFAULT_MAX_TURNS),
+    };
+    let bound = app.bind(target)?;
+    let labels = Labels {
+        app: app.name().to_owned(),
+        model: settings.model.name().to_owned(),
+        seed: settings.seed,
+        config: run.to_json()?,
+    };
+    Ok((bound, Arc::new(platform), sites, labels))
+}

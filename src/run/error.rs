@@ -1,0 +1,175 @@
+//! Why there is no prediction.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cc::CcError;
+use crate::config::ConfigError;
+use crate::engine::RunError;
+use crate::rank::FailureKind;
+
+/// Why there is no prediction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PredictError {
+    /// What was asked for cannot be: a file, a key, an option or the machine is not as expected. The text says what, where,
+    /// and what was expected.
+    Input(String),
+    /// The simulation ended without a prediction.
+    Simulation(RunError),
+    /// A run in a process of its own failed, and said this.
+    Program(String),
+    /// The run was to end before there was anything to tell.
+    Interrupted,
+    /// Another host process of the run could not go on.
+    Elsewhere {
+        /// What kind of failure it was.
+        kind: ErrorKind,
+        /// What it is called, and what it said; empty where another process tells the user.
+        text: String,
+    },
+    /// The failure of a point of a study: which, and why.
+    At(String, Box<PredictError>),
+}
+
+/// The kinds of failure that a caller may tell apart, as exit codes do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ErrorKind {
+    /// Something the user has to change.
+    Input,
+    /// The target program itself failed.
+    Program,
+    /// The target program ended itself with this code, which is not 0.
+    Exited(u8),
+    /// Nobody can go on.
+    Deadlock,
+    /// The target program crashed.
+    Crashed,
+    /// The run was interrupted.
+    Interrupted,
+}
+
+impl PredictError {
+    /// Something the user has to change.
+    pub fn input(text: impl Into<String>) -> Self {
+        PredictError::Input(text.into())
+    }
+
+    /// A file that cannot be written.
+    pub fn cannot_write(name: impl fmt::Display, error: &std::io::Error) -> Self {
+        PredictError::Input(format!("cannot write {name}: {error}"))
+    }
+
+    /// The same failure with the point it is of.
+    #[must_use]
+    pub fn at(self, point: impl Into<String>) -> Self {
+        PredictError::At(point.into(), Box::new(self))
+    }
+
+    /// What kind of failure it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            PredictError::Input(_) => ErrorKind::Input,
+            PredictError::Simulation(error) => kind_of(error),
+            PredictError::Program(_) => ErrorKind::Program,
+            PredictError::Interrupted => ErrorKind::Interrupted,
+            PredictError::Elsewhere { kind, .. } => *kind,
+            PredictError::At(_, error) => error.kind(),
+        }
+    }
+
+    /// The text, with that of a simulation's end by `tell`.
+    pub fn told(&self, tell: impl Fn(&RunError) -> String) -> String {
+        match self {
+            PredictError::Input(text) | PredictError::Program(text) | PredictError::Elsewhere { text, .. } => {
+                text.clone()
+            }
+            PredictError::Simulation(error) => tell(error),
+            PredictError::Interrupted => "interrupted".to_owned(),
+            PredictError::At(point, error) => format!("at {point}: {}", error.told(tell)),
+        }
+    }
+}
+
+fn kind_of(error: &RunError) -> ErrorKind {
+    match error {
+        RunError::Program { error, .. } => match error.kind {
+            FailureKind::Error => ErrorKind::Program,
+            FailureKind::Description => ErrorKind::Input,
+            FailureKind::Aborted { code } | FailureKind::Exited { code } => match (code & 0xff) as u8 {
+                0 => ErrorKind::Program,
+                code => ErrorKind::Exited(code),
+            },
+            FailureKind::Crashed { .. } => ErrorKind::Crashed,
+        },
+        RunError::Truncated { .. } => ErrorKind::Program,
+        RunError::Deadlock(_) => ErrorKind::Deadlock,
+        RunError::MaxTime { .. }
+        | RunError::MaxEvents { .. }
+        | RunError::ClockOverflow { .. }
+        | RunError::TooManyProcesses { .. }
+        | RunError::NoLookahead { .. } => ErrorKind::Input,
+        RunError::Interrupted { .. } => ErrorKind::Interrupted,
+    }
+}
+
+impl fmt::Display for PredictError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told(RunError::to_string))
+    }
+}
+
+impl std::error::Error for PredictError {}
+
+impl From<ConfigError> for PredictError {
+    fn from(error: ConfigError) -> Self {
+        PredictError::Input(error.to_string())
+    }
+}
+
+impl From<CcError> for PredictError {
+    fn from(error: CcError) -> Self {
+        PredictError::Input(error.to_string())
+    }
+}
+
+impl From<RunError> for PredictError {
+    fn from(error: RunError) -> Self {
+        PredictError::Simulation(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Deadlock;
+    use crate::rank::ProgramError;
+    use crate::units::{Bytes, SimTime};
+
+    #[test]
+    fn each_way_to_fail_has_its_kind() {
+        let clock = SimTime::from_ps(1_250_000);
+        let program = |kind| {
+            let error = ProgramError { kind, place: "main[0]".into(), what: "no".into() };
+            RunError::Program { rank: 0, clock, error }
+        };
+        let (size, capacity) = (Bytes::new(2), Bytes::new(1));
+        let kind = |error: RunError| PredictError::from(error).kind();
+        assert_eq!(kind(program(FailureKind::Error)), ErrorKind::Program);
+        assert_eq!(kind(program(FailureKind::Description)), ErrorKind::Input);
+        for (given, ends) in [(7, ErrorKind::Exited(7)), (256, ErrorKind::Program), (-1, ErrorKind::Exited(255))] {
+            assert_eq!(kind(program(FailureKind::Aborted { code: given })), ends);
+            assert_eq!(kind(program(FailureKind::Exited { code: given })), ends);
+        }
+        assert_eq!(kind(program(FailureKind::Crashed { signal: 11 })), ErrorKind::Crashed);
+        let truncated = RunError::Truncated { rank: 0, source: 1, size, capacity, clock, position: None };
+        assert_eq!(kind(truncated), ErrorKind::Program);
+        assert_eq!(kind(RunError::Deadlock(Deadlock { waiting: vec![], finished: 0 })), ErrorKind::Deadlock);
+        assert_eq!(kind(RunError::MaxTime { rank: 0, limit: clock, position: None }), ErrorKind::Input);
+        assert_eq!(kind(RunError::MaxEvents { limit: 5, clock }), ErrorKind::Input);
+        assert_eq!(kind(RunError::ClockOverflow { rank: 0, position: None }), ErrorKind::Input);
+        let interrupted = PredictError::from(RunError::Interrupted { clock });
+        assert_eq!(interrupted.kind(), ErrorKind::Interrupted);
+        assert_eq!(interrupted.at("n=1").to_string(), "at n=1: interrupted at virtual time 1.250 us");
+    }
+}

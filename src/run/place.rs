@@ -1,0 +1,63 @@
+//! Where ranks are on a machine, and what each has of its node's memory.
+
+use crate::platform::{Placement, Platform, Shape, Site};
+
+use super::error::PredictError;
+use super::settings::Settings;
+use super::values::{Model, PlacementChoice};
+
+/// The platform as the model sees it, and the ranks' places on it.
+pub(crate) fn placed(
+    settings: &Settings,
+    platform: Platform,
+    own_ranks: Option<u32>,
+) -> Result<(Platform, Vec<Site>), PredictError> {
+    let shape = platform.shape;
+    let ranks = settings.ranks.or(own_ranks).unwrap_or(shape.total_cores() as u32);
+    if ranks > Shape::MOST_CORES {
+        return Err(PredictError::input(format!("{ranks} ranks: expected at most {}", Shape::MOST_CORES)));
+    }
+    let placement = match &settings.placement {
+        PlacementChoice::Block => Placement::Block,
+        PlacementChoice::Cyclic => Placement::Cyclic,
+        PlacementChoice::File(path) => Placement::read(path)?,
+        PlacementChoice::Given(sites) => Placement::Explicit(sites.clone()),
+    };
+    let sites = placement
+        .sites(shape, ranks, settings.oversubscribe)
+        .map_err(|error| PredictError::input(error.to_string()))?;
+    Ok(match settings.model {
+        Model::Mcpsim => (platform, sites),
+        // The baseline changes what is known of the machine, not where the ranks are.
+        Model::Bigsim => (platform.two_level(), sites.into_iter().map(|site| site.two_level(shape)).collect()),
+    })
+}
+
+/// The memory bandwidth of the ranks by their CMP.
+pub(super) struct MemoryShares {
+    cmps: u32,
+    of_cmp: Vec<f64>,
+}
+
+impl MemoryShares {
+    pub fn of(&self, site: Site) -> f64 {
+        self.of_cmp[(site.node * self.cmps + site.cmp) as usize]
+    }
+}
+
+pub(super) fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {
+    let cmps = platform.shape.cmps;
+    // Ranks on one core take turns, so that only one of them uses the memory at a time.
+    let mut cores: Vec<Site> = sites.to_vec();
+    cores.sort_unstable();
+    cores.dedup();
+    // A machine may have millions of nodes behind the last that is used.
+    let nodes = cores.last().map_or(0, |site| site.node + 1);
+    let mut on_cmp = vec![0u32; (nodes * cmps) as usize];
+    cores.iter().for_each(|site| on_cmp[(site.node * cmps + site.cmp) as usize] += 1);
+    let of_node = on_cmp.chunks(cmps as usize).flat_map(|node| {
+        let on_node = node.iter().sum();
+        node.iter().map(move |&on_cmp| platform.core.memory_share(on_cmp, on_node))
+    });
+    MemoryShares { cmps, of_cmp: of_node.collect() }
+}

@@ -1,0 +1,118 @@
+//! Runs of traces.
+
+use std::sync::Arc;
+
+use crate::engine::{Labels, Simulation};
+use crate::mpi::{DataCost, Process, check_rules};
+use crate::platform::{Platform, Site};
+use crate::rank::Rank;
+use crate::trace::Header;
+use crate::trace::logs::Machine;
+
+use super::conduct::{Conduct, Prediction, agree};
+use super::error::PredictError;
+use super::place::{memory_shares, placed};
+use super::record;
+use super::resolved::Resolved;
+use super::trace_file::{Content, TraceFile};
+
+/// Replays the trace of `run`.
+pub(super) fn simulate(
+    run: &Resolved,
+    file: &TraceFile,
+    conduct: Conduct<'_>,
+) -> Result<Option<Prediction>, PredictError> {
+    let Loaded { content, platform, sites, header, labels } = agree(conduct.processes, load(run, file))?;
+    let simulation = Simulation::new(&platform, sites.clone(), run.settings.options(), labels);
+    let mut notes = Vec::new();
+    let recorded = match content {
+        Content::Trace(trace) => {
+            notes.extend(other_rates(trace.header(), &platform));
+            let factors = platform.core.code_factors(&sites);
+            let factor = |rank: Rank| trace.header().rescaled(rank, factors[rank as usize]);
+            record::run(
+                &simulation,
+                &(),
+                |rank| trace.program_with(rank, factor(rank)),
+                (conduct, run.settings.details.functions),
+                &header,
+            )
+        }
+        Content::Logs(logs) => {
+            let memory = memory_shares(&platform, &sites);
+            let (shared, factors) = (Arc::new(platform.clone()), platform.core.code_factors(&sites));
+            let make = |rank: Rank| {
+                let cost = DataCost::new(&platform.core, memory.of(sites[rank as usize]));
+                logs.program(rank, &Machine { platform: shared.clone(), cost }, factors[rank as usize])
+            };
+            record::run(&simulation, &(), make, (conduct, run.settings.details.functions), &header)
+        }
+        Content::Import(import) => {
+            let memory = memory_shares(&platform, &sites);
+            let shared = Arc::new(platform.clone());
+            let make = |rank: Rank| {
+                let program = import.program(rank, &platform.core);
+                Process::new(program, shared.clone(), memory.of(sites[rank as usize]))
+            };
+            record::run(&simulation, &(), make, (conduct, run.settings.details.functions), &header)
+        }
+    }?;
+    Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes }))
+}
+
+/// What does not follow the machine's rates, where these are others than the recorded ones.
+fn other_rates(header: &Header, platform: &Platform) -> Option<String> {
+    let keys = header.other_rates(&platform.core);
+    let what = if header.factors.is_empty() { "work" } else { "combining and copying in collectives" };
+    let other = keys.join(", another ");
+    (!keys.is_empty())
+        .then(|| format!("{what} takes the time that was recorded, although this machine has another {other}"))
+}
+
+/// A trace for a machine.
+struct Loaded {
+    content: Content,
+    platform: Platform,
+    sites: Vec<Site>,
+    header: Header,
+    labels: Labels,
+}
+
+fn load(run: &Resolved, file: &TraceFile) -> Result<Loaded, PredictError> {
+    let settings = &run.settings;
+    check_rules(&run.platform.platform)?;
+    let name = file.name();
+    let content = file.content()?;
+    let (ranks, app, seed, recorded) = match &content {
+        Content::Trace(trace) => {
+            let header = trace.header();
+            (header.ranks, header.app.clone(), header.seed, Some(header))
+        }
+        Content::Logs(logs) => {
+            if let Some(fault) = logs.fault() {
+                return Err(PredictError::input(format!("{name}: {fault}")));
+            }
+            (logs.ranks(), logs.info(0).program.clone(), settings.seed, None)
+        }
+        Content::Import(import) => {
+            let stem = file.path.file_stem().map_or("trace".into(), |stem| stem.to_string_lossy());
+            (import.ranks(), stem.into_owned(), settings.seed, None)
+        }
+    };
+    if let Some(asked) = settings.ranks.filter(|asked| *asked != ranks) {
+        return Err(PredictError::input(format!("--ranks {asked}: expected {ranks}, the ranks of {name}")));
+    }
+    let (platform, sites) = placed(settings, run.platform.platform.clone(), Some(ranks))?;
+    let model = settings.model.name();
+    let labels = Labels { app: app.clone(), model: model.to_owned(), seed, config: run.to_json()? };
+    let mut header = record::header(&platform, sites.len(), &app, model, seed);
+    if let Some(recorded) = recorded {
+        header.rates = recorded.rates;
+        if !recorded.factors.is_empty() {
+            header.factors = platform.core.code_factors(&sites);
+        }
+    } else if let Content::Logs(_) = content {
+        header.factors = platform.core.code_factors(&sites);
+    }
+    Ok(Loaded { content, platform, sites, header, labels })
+}

@@ -1,0 +1,309 @@
+//! What is asked of a run: an application, keys laid over its files, settings, and what the outcome is to tell.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cc::ProgramFile;
+use crate::config::{Document, Override};
+use crate::platform::{Platform, PlatformSource};
+
+use super::application::{Application, is_elf};
+use super::error::PredictError;
+use super::mistake;
+use super::resolved::Resolved;
+use super::settings::{Given, Setting, Settings};
+use super::shipped::Shipped;
+use super::trace_file::TraceFile;
+
+/// The tables of a whole configuration, as `--show-config` prints it.
+const TABLES: [&str; 3] = ["run", "platform", "app"];
+
+/// What is asked of a run.
+///
+/// ```
+/// # fn main() -> Result<(), mcpsim::run::PredictError> {
+/// use mcpsim::run::{Given, RunRequest};
+///
+/// let ring = r#"
+///     main = [{ send = { to = "(rank + 1) % size", bytes = 8 } }, { recv = { from = "(rank - 1) % size" } }]
+/// "#;
+/// let request = RunRequest::of_text("ring", ring)?;
+/// let near = request.clone().set("run.nct=1,1,4")?.resolve()?.run()?;
+/// let far = request.with(Given { nct: "4,1,1".parse().ok(), ..Given::default() }).resolve()?.run()?;
+/// assert_eq!((near.ranks, near.messages.count), (4, 4));
+/// assert!(near.predicted < far.predicted);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    /// The application's file; where its text is given, the file it would be.
+    pub app: PathBuf,
+    /// Arguments of a real program, in place of its file's.
+    pub arguments: Vec<OsString>,
+    /// Keys of `run`, `platform` and `app` that are laid over the files, in this order.
+    pub set: Vec<Override>,
+    /// Settings, over all others.
+    pub given: Given,
+    /// What the outcome is to tell beside the prediction.
+    pub details: Details,
+    /// Whether a real program's ranks say what they have not freed.
+    pub check_leaks: bool,
+    /// Whether a real program was started by its own name: one core, unless the environment sets another machine.
+    pub direct: bool,
+    /// The text of the application's file, where it is given and not read.
+    pub text: Option<String>,
+}
+
+/// What an outcome tells beside the prediction, where it is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Details {
+    /// Every rank, however many there are.
+    pub per_rank: bool,
+    /// Calls by function, and messages by exact size.
+    pub functions: bool,
+    /// The critical path's ranks and calls.
+    pub critical_path: bool,
+    /// What ranks did over time.
+    pub timeline: bool,
+    /// What workers did with the host's time.
+    pub host_profile: bool,
+}
+
+impl RunRequest {
+    /// A run of the application in this file: a description, a program that `mcpsim cc` made, or a trace.
+    pub fn new(app: impl Into<PathBuf>) -> Self {
+        RunRequest {
+            app: app.into(),
+            arguments: Vec::new(),
+            set: Vec::new(),
+            given: Given::default(),
+            details: Details::default(),
+            check_leaks: false,
+            direct: false,
+            text: None,
+        }
+    }
+
+    /// A run of the application that a file `name` with this text would describe.
+    ///
+    /// # Errors
+    /// Text that is no TOML.
+    pub fn of_text(name: &str, text: &str) -> Result<Self, PredictError> {
+        Document::parse(name, text)?;
+        Ok(RunRequest { text: Some(text.to_owned()), ..RunRequest::new(name) })
+    }
+
+    /// The same with a key set, as by `--set`: `"platform.inter_node.latency=1 us"`.
+    ///
+    /// # Errors
+    /// A text that is not of the form KEY=VALUE, or a key that begins with another table than `run`, `platform` or `app`.
+    pub fn set(mut self, text: &str) -> Result<Self, PredictError> {
+        self.set.push(Override::parse(text)?);
+        Ok(self)
+    }
+
+    /// The same with these settings over those it has.
+    #[must_use]
+    pub fn with(mut self, given: Given) -> Self {
+        self.given = given.over(std::mem::take(&mut self.given));
+        self
+    }
+
+    /// Reads the files and layers the settings.
+    ///
+    /// # Errors
+    /// What is wrong with files, keys or settings.
+    pub fn resolve(&self) -> Result<Resolved, PredictError> {
+        self.read()?.resolve(&[])
+    }
+
+    /// Reads the application's file, for runs that differ in their keys.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or a setting that is given twice.
+    pub fn read(&self) -> Result<Sources, PredictError> {
+        let request = self.located()?;
+        let app = &request.app;
+        let file = if let Some(text) = &self.text {
+            Document::parse(&app.display().to_string(), text)?
+        } else if is_elf(app) {
+            of_binary(app)?
+        } else if TraceFile::is_at(app) {
+            TraceFile::document(app)?
+        } else {
+            mistake::by_form(app)?;
+            let document = Document::read(app)?;
+            mistake::by_keys(&document)?;
+            document
+        };
+        self.refuse_twice()?;
+        Ok(Sources { request, file })
+    }
+
+    /// The same with the files of a machine and an application that are shipped and were given by name.
+    fn located(&self) -> Result<RunRequest, PredictError> {
+        let mut request = self.clone();
+        if self.text.is_none() {
+            request.app = Shipped::Application.resolve(&self.app)?;
+        }
+        if let Some(platform) = &self.given.platform {
+            request.given.platform = Some(Shipped::Platform.resolve(platform)?);
+        }
+        Ok(request)
+    }
+
+    /// The same setting by an option and by `--set` has no order between the two.
+    pub(super) fn refuse_twice(&self) -> Result<(), PredictError> {
+        let given = self.given.keys();
+        let twice = |over: &Override| match over.key[0] == "run" {
+            true => Setting::of(&over.key[1]).filter(|setting| given.contains(&setting.key)),
+            false => None,
+        };
+        match self.set.iter().find_map(|over| Some((over, twice(over)?))) {
+            None => Ok(()),
+            Some((over, setting)) => {
+                let (option, text) = (setting.name.replace('_', "-"), &over.text);
+                Err(PredictError::input(format!("both --{option} and --set {text} are given: leave out one")))
+            }
+        }
+    }
+}
+
+/// What is asked, with the application's file read: runs of it may differ in their keys.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    request: RunRequest,
+    file: Document,
+}
+
+impl Sources {
+    /// Merges the settings, with `more` keys after those of the request.
+    ///
+    /// # Errors
+    /// What is wrong with files, keys or settings.
+    pub fn resolve(&self, more: &[Override]) -> Result<Resolved, PredictError> {
+        let Sources { request, mut file } = self.clone();
+        let overrides = [&request.set[..], more].concat();
+        let of =
+            |what: &str| -> Vec<Override> { overrides.iter().filter(|over| over.key[0] == what).cloned().collect() };
+        let mut run = file.clone();
+        file.table().keys().filter(|key| *key != "run").for_each(|key| {
+            run.take(key);
+        });
+        file.take("run");
+        let (app, own_platform) = match is_whole(&file) {
+            true => (part(&mut file, "app")?, part(&mut file, "platform")?),
+            false => (Some(file), None),
+        };
+        let directory = request.app.parent().unwrap_or(Path::new(""));
+        let mut app = app.expect("a whole configuration has an app");
+        request.check(&app, &overrides)?;
+        if !request.arguments.is_empty() {
+            set_arguments(&mut app, &request.arguments)?;
+        }
+        let settings = Settings::merge(run, directory, &of("run"), &request)?;
+        let document = match &settings.platform {
+            Some(path) => Document::read(path)?,
+            None => own_platform.unwrap_or_else(Platform::default_document),
+        };
+        let platform = PlatformSource::load(document, &of("platform"))?;
+        let platform = match settings.shape {
+            Some(shape) => platform.with_shape(shape),
+            None => platform,
+        };
+        let name = app.name().to_owned();
+        let application = Application::load(app, directory, &of("app"))?;
+        Ok(Resolved { settings, platform, application, typed: request.app.to_string_lossy().into_owned(), name })
+    }
+}
+
+impl RunRequest {
+    /// What an application of this kind does not take.
+    fn check(&self, app: &Document, overrides: &[Override]) -> Result<(), PredictError> {
+        let name = self.app.display();
+        let seeded = || self.given.seed.is_some() || overrides.iter().any(|over| over.key[..] == ["run", "seed"]);
+        if TraceFile::is_in(app) && seeded() {
+            return Err(PredictError::input(format!("a seed: the trace {name} has no random draws, expected none")));
+        }
+        match self.arguments.first() {
+            Some(first) if !ProgramFile::is_in(app) => {
+                let first = first.display();
+                let why = match TraceFile::is_in(app) {
+                    true => format!("the trace {name} takes none"),
+                    false => {
+                        format!("the described application {name} takes none, change its keys with --set app.KEY=VALUE")
+                    }
+                };
+                Err(PredictError::input(format!("unexpected argument \"{first}\": {why}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A program that is given itself, as a file would describe it.
+fn of_binary(app: &Path) -> Result<Document, PredictError> {
+    let path = std::path::absolute(app).unwrap_or(app.to_owned());
+    let text = path
+        .to_str()
+        .ok_or_else(|| PredictError::input(format!("{}: expected a path that is valid UTF-8", app.display())))?;
+    let name = path.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+    let program = toml::Table::from_iter([("name".to_owned(), name.into()), ("binary".to_owned(), text.into())]);
+    let table = toml::Table::from_iter([("program".to_owned(), toml::Value::Table(program))]);
+    Ok(Document::parse(&app.display().to_string(), &table.to_string())?)
+}
+
+/// The arguments of the command line take the place of the file's.
+fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), PredictError> {
+    let words: Result<Vec<toml::Value>, PredictError> = arguments
+        .iter()
+        .map(|argument| match argument.to_str() {
+            Some(text) => Ok(text.into()),
+            None => Err(PredictError::input(format!("argument \"{}\": expected valid UTF-8", argument.display()))),
+        })
+        .collect();
+    let list = toml::Value::Array(words?);
+    let over = Override::parse(&format!("app.program.arguments={list}"))?;
+    Ok(app.set(&over.key[1..], &over)?)
+}
+
+/// Whether the file is one that `--show-config` printed: a table `app`, and beside it nothing but its companions.
+fn is_whole(file: &Document) -> bool {
+    let table = file.table();
+    table.get("app").is_some_and(toml::Value::is_table) && table.keys().all(|key| TABLES.contains(&key.as_str()))
+}
+
+/// A table of a whole configuration as a document of its own; errors name the file and the table.
+fn part(file: &mut Document, key: &str) -> Result<Option<Document>, PredictError> {
+    let name = format!("{}, table {key}", file.name());
+    match file.take(key) {
+        None => Ok(None),
+        Some(toml::Value::Table(table)) => {
+            let text = toml::to_string(&table).map_err(|error| PredictError::input(format!("{name}: {error}")))?;
+            Ok(Some(Document::parse(&name, &text)?))
+        }
+        Some(other) => Err(file.expected(key, "a table", other).into()),
+    }
+}
+
+#[cfg(test)]
+impl RunRequest {
+    /// The run of `app` that these options ask for: settings, and `--set`.
+    pub(super) fn typed(app: impl Into<PathBuf>, line: &str) -> RunRequest {
+        let mut request = RunRequest::new(app);
+        let mut words = line.split_whitespace();
+        while let Some(word) = words.next() {
+            let key = word.trim_start_matches("--").replace('-', "_");
+            match Setting::of(&key) {
+                Some(setting) if setting.value.is_empty() => setting.set(&mut request.given, "").unwrap(),
+                Some(setting) => setting.set(&mut request.given, words.next().unwrap()).unwrap(),
+                None if key == "set" => request.set.push(Override::parse(words.next().unwrap()).unwrap()),
+                None => panic!("{word}"),
+            }
+        }
+        request
+    }
+}

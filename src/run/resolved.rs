@@ -1,0 +1,224 @@
+//! A run of which all is known: the settings, the machine and the application, read and layered.
+
+use std::path::Path;
+
+use crate::cc::ProgramFile;
+use crate::engine::{Outcome, Processes, Progress};
+use crate::platform::PlatformSource;
+
+use super::application::Application;
+use super::conduct::{Conduct, Prediction};
+use super::error::PredictError;
+use super::settings::Settings;
+use super::trace_file::TraceFile;
+use super::{described, real, replay};
+
+/// A run of which all is known.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// How it is made.
+    pub settings: Settings,
+    /// The machine, with its merged table.
+    pub platform: PlatformSource,
+    /// What is run.
+    pub application: Application,
+    /// The application as the user typed it.
+    pub typed: String,
+    /// The application's file, as messages call it.
+    pub(super) name: String,
+}
+
+impl Resolved {
+    /// Predicts, in this process; what a real program prints is not shown.
+    ///
+    /// # Errors
+    /// What is wrong with the input, or why the simulation ended without a prediction.
+    pub fn run(&self) -> Result<Outcome, PredictError> {
+        let (progress, processes) = (Progress::default(), Processes::one());
+        let conduct =
+            Conduct { progress: &progress, processes: &processes, recorded: false, console: &super::conduct::silent() };
+        let prediction = self.run_in(conduct)?;
+        Ok(prediction.expect("the first process has the result").outcome)
+    }
+
+    /// Predicts as `conduct` says; all processes call this, and the first has the result.
+    ///
+    /// # Errors
+    /// As of [`Resolved::run`].
+    pub fn run_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
+        match &self.application {
+            Application::Described(app) => described::simulate(self, app, conduct),
+            Application::Real(program) => real::simulate(self, program, conduct),
+            Application::Trace(file) => replay::simulate(self, file, conduct),
+        }
+    }
+
+    /// The merged tables `run`, `platform` and `app`.
+    pub fn tables(&self) -> toml::Table {
+        self.tables_with(self.application.table())
+    }
+
+    fn tables_with(&self, app: toml::Table) -> toml::Table {
+        let is_real = self.application.program().is_some();
+        let tables = [("run", self.settings.table(is_real)), ("platform", self.platform.table.clone()), ("app", app)];
+        tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect()
+    }
+
+    /// The merged tables as a file that runs as it is.
+    ///
+    /// # Errors
+    /// A table that TOML cannot hold.
+    pub fn to_toml(&self) -> Result<String, PredictError> {
+        let text =
+            toml::to_string(&self.tables()).map_err(|error| PredictError::input(format!("--show-config: {error}")))?;
+        Ok(format!("# The merged configuration of {}; runs as it is: mcpsim FILE\n\n{text}", self.name))
+    }
+
+    /// As [`Resolved::to_toml`], with `program` in place of the application's own.
+    ///
+    /// # Errors
+    /// A table that TOML cannot hold.
+    pub fn to_toml_of(&self, program: &ProgramFile) -> Result<String, PredictError> {
+        let app = toml::Table::from_iter([("program".to_owned(), program.config().into())]);
+        toml::to_string(&self.tables_with(app)).map_err(|error| PredictError::input(format!("{}: {error}", self.name)))
+    }
+
+    /// The same with the trace at `path` in place of the application.
+    #[must_use]
+    pub fn replaying(self, path: &Path) -> Resolved {
+        let path = std::path::absolute(path).unwrap_or(path.to_owned());
+        Resolved { application: Application::Trace(TraceFile { path }), ..self }
+    }
+
+    /// How many ranks a run has, where that can be told.
+    pub fn ranks(&self) -> u32 {
+        let own = || self.application.program()?.ranks;
+        let cores = || self.platform.platform.shape.total_cores() as u32;
+        self.settings.ranks.or_else(own).unwrap_or_else(cores)
+    }
+
+    /// The merged tables for the Outcome: without the number of workers, which changes nothing but `host`.
+    ///
+    /// # Errors
+    /// A table that JSON cannot hold.
+    pub fn to_json(&self) -> Result<serde_json::Value, PredictError> {
+        let mut value = serde_json::to_value(self.tables())
+            .map_err(|error| PredictError::input(format!("{}: {error}", self.name)))?;
+        if let Some(run) = value["run"].as_object_mut() {
+            run.remove("workers");
+        }
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::Platform;
+    use crate::run::RunRequest;
+
+    fn load(directory: &Path, app: &str, line: &str) -> Result<Resolved, String> {
+        let path = directory.join("app.toml");
+        std::fs::write(&path, app).unwrap();
+        RunRequest::typed(path, line).resolve().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_shown_runs_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let machine = Platform::default_document().table().to_string().replacen("\"default\"", "\"m\"", 1);
+        std::fs::write(here.join("m.toml"), machine).unwrap();
+        let app = "main = [{ compute = { time = \"n * 1 us\" } }]\nrun = { platform = \"m.toml\", seed = 3 }\nparams = { n = 1 }";
+        let line = "--set app.n=512 --set platform.inter_node.latency=2us --ranks 4 --nct 4,1,1";
+        let first = load(here, app, line).unwrap();
+        let text = first.to_toml().unwrap();
+        assert!(text.starts_with("# "), "{text}");
+        for part in ["name = \"app\"", "n = 512", "latency = \"2us\"", "seed = 3", "name = \"m\"", "nct = [4, 1, 1]"] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        let again = load(here, &text, "").unwrap();
+        assert_eq!(again.tables(), first.tables());
+        assert!(again.name.ends_with("app.toml, table app"));
+        let other = load(here, &text, "--set platform.name=x --set app.n=2").unwrap().tables();
+        assert_eq!(other["platform"]["name"].as_str(), Some("x"));
+        assert_eq!(other["app"]["params"]["n"].as_integer(), Some(2));
+    }
+
+    #[test]
+    fn the_application_does_not_see_the_run_table() {
+        let directory = tempfile::tempdir().unwrap();
+        let resolved = load(directory.path(), "main = []\nrun.seed = 7", "").unwrap();
+        assert_eq!(resolved.tables()["app"].as_table().unwrap().get("run"), None);
+        assert_eq!(resolved.settings.seed, 7);
+        assert_eq!(resolved.platform.table, *Platform::default_document().table());
+    }
+
+    #[test]
+    fn the_outcome_does_not_depend_on_the_number_of_workers() {
+        let directory = tempfile::tempdir().unwrap();
+        let json = |line: &str| load(directory.path(), "main = []", line).unwrap().to_json().unwrap();
+        assert_eq!(json("--workers 3"), json(""));
+        assert_eq!(json("")["run"]["seed"], 1);
+        assert_eq!(json("")["app"]["name"], "app");
+    }
+
+    #[test]
+    fn a_whole_configuration_has_its_own_machine_unless_another_is_asked_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let platform = here.join("m.toml");
+        let machine = |name: &str| {
+            Platform::default_document().table().to_string().replacen("\"default\"", &format!("\"{name}\""), 1)
+        };
+        std::fs::write(&platform, machine("m")).unwrap();
+        let name = |line: &str| {
+            let own =
+                toml::Table::from_iter([("platform".to_owned(), machine("p").parse::<toml::Table>().unwrap().into())]);
+            let whole = format!("run.seed = 3\napp = {{ name = \"a\", main = [] }}\n{own}");
+            let resolved = load(here, &whole, line).unwrap();
+            assert_eq!(resolved.tables()["app"]["name"].as_str(), Some("a"));
+            resolved.platform.platform.name
+        };
+        assert_eq!(name(""), "p");
+        assert_eq!(name(&format!("--platform {}", platform.display())), "m");
+    }
+
+    #[test]
+    fn missing_files_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = load(directory.path(), "run.platform = \"no.toml\"", "").unwrap_err();
+        assert_eq!(error, format!("{}: no such file", directory.path().join("no.toml").display()));
+        let error = load(directory.path(), "app = {}\nplatform = 7", "").unwrap_err();
+        assert!(error.starts_with("expected a table in platform of "), "{error}");
+    }
+
+    #[test]
+    fn runs_side_by_side_in_one_process_give_what_they_give_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let app = "main = [{ repeat = 20, do = [{ compute = { normal = { mean = \"1 us\", sd = \"0.1 us\" } } }, { allreduce = { bytes = 8 } }] }]";
+        let described = |seed: u64| load(directory.path(), app, &format!("--nct 2,2,2 --workers 2 --seed {seed}"));
+        let recorded = described(3).unwrap();
+        let (progress, processes) = (Progress::default(), Processes::one());
+        let console = crate::run::conduct::silent();
+        let conduct = Conduct { progress: &progress, processes: &processes, recorded: true, console: &console };
+        let prediction = recorded.run_in(conduct).unwrap().unwrap();
+        let path = directory.path().join("a.trace");
+        std::fs::write(&path, prediction.trace.unwrap()).unwrap();
+        let runs: Vec<Resolved> = (1..4)
+            .map(|seed| described(seed).unwrap())
+            .chain([RunRequest::typed(&path, "--nct 2,2,2").resolve().unwrap()])
+            .collect();
+        let alone: Vec<Outcome> = runs.iter().map(|run| run.run().unwrap()).collect();
+        let together: Vec<Outcome> = std::thread::scope(|scope| {
+            let threads: Vec<_> = runs.iter().map(|run| scope.spawn(|| run.run().unwrap())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for (alone, together) in alone.iter().zip(&together) {
+            assert_eq!((alone.predicted, &alone.path), (together.predicted, &together.path));
+        }
+        assert_eq!(together[2].predicted, prediction.outcome.predicted);
+        assert_eq!(together[3].predicted, prediction.outcome.predicted);
+        assert_ne!(together[0].predicted, together[1].predicted);
+    }
+}

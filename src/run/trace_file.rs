@@ -1,0 +1,162 @@
+//! A trace as the application of a run, and its file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::{ConfigError, Document, Override};
+use crate::trace::import::{Import, format_of};
+use crate::trace::logs::{self, Logs};
+use crate::trace::{Trace, is_trace};
+
+use super::application::first_bytes;
+use super::error::PredictError;
+
+/// A trace as the application of a run: the table `trace` with the key `file`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceFile {
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl TraceFile {
+    /// What a file would say that names the trace at `path`.
+    ///
+    /// # Errors
+    /// A path that TOML cannot hold.
+    pub fn document(path: &Path) -> Result<Document, PredictError> {
+        let absolute = std::path::absolute(path).unwrap_or(path.to_owned());
+        let file = TraceFile { path: absolute };
+        Ok(Document::parse(&path.display().to_string(), &file.table().to_string())?)
+    }
+
+    /// Whether the file is a trace, by its beginning: mcpsim's, or that of another tool.
+    pub fn is_at(path: &Path) -> bool {
+        let start = first_bytes(path);
+        is_trace(&start)
+            || logs::is_run(&start)
+            || logs::is_log(&start)
+            || format_of(&String::from_utf8_lossy(&start)).is_some()
+            || listed(path, &start).is_some()
+    }
+
+    /// Whether the application is a trace.
+    pub fn is_in(document: &Document) -> bool {
+        document.table().contains_key("trace")
+    }
+
+    /// Reads the table; a path is relative to `directory`.
+    ///
+    /// # Errors
+    /// Other keys, and keys laid over it: a trace has none to set.
+    pub fn load(document: Document, directory: &Path, overrides: &[Override]) -> Result<TraceFile, ConfigError> {
+        if let Some(over) = overrides.first() {
+            let what = "a trace has no keys to set, what its ranks did is recorded";
+            return Err(ConfigError::new(format!("--set {}: {what}", over.text)));
+        }
+        let other = document.table().keys().find(|key| *key != "trace" && *key != "name");
+        if let Some(key) = other {
+            let place = document.place(key);
+            return Err(ConfigError::new(format!("unknown key \"{key}\", expected \"trace\" in {place}")));
+        }
+        let table = document.table()["trace"].as_table();
+        let file = table.filter(|table| table.len() == 1).and_then(|table| table.get("file")?.as_str());
+        match file {
+            Some(file) => Ok(TraceFile { path: directory.join(file) }),
+            None => Err(document.expected("trace", "a table with the key file", document.table()["trace"].clone())),
+        }
+    }
+
+    /// The application's table.
+    pub fn table(&self) -> toml::Table {
+        let file = toml::Table::from_iter([("file".to_owned(), self.path.display().to_string().into())]);
+        toml::Table::from_iter([("trace".to_owned(), file.into())])
+    }
+
+    /// Its name in messages: as short as it can be.
+    pub(super) fn name(&self) -> String {
+        let here = std::env::current_dir().unwrap_or_default();
+        self.path.strip_prefix(&here).unwrap_or(&self.path).display().to_string()
+    }
+
+    /// Reads a trace of mcpsim's.
+    ///
+    /// # Errors
+    /// What is wrong with the file; a trace of another tool.
+    pub fn read(&self) -> Result<Arc<Trace>, PredictError> {
+        match self.content()? {
+            Content::Trace(trace) => Ok(trace),
+            Content::Logs(_) | Content::Import(_) => {
+                let name = self.name();
+                Err(PredictError::input(format!(
+                    "{name}: a trace of another tool: record a run of it, mcpsim --record FILE.trace {name}"
+                )))
+            }
+        }
+    }
+
+    /// Reads the file of a run that was recorded under a real MPI; `None` if it is another trace.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn read_logs(&self) -> Result<Option<Logs>, PredictError> {
+        let start = first_bytes(&self.path);
+        if !logs::is_run(&start) && !logs::is_log(&start) {
+            return Ok(None);
+        }
+        match self.content()? {
+            Content::Logs(logs) => Ok(Some(logs)),
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn content(&self) -> Result<Content, PredictError> {
+        let bytes = read_file(&self.path)?;
+        let wrong = |what: String| PredictError::input(format!("{}: {what}", self.name()));
+        if is_trace(&bytes) {
+            return Trace::read(bytes).map(Arc::new).map(Content::Trace).map_err(|error| wrong(error.to_string()));
+        }
+        if logs::is_log(&bytes) {
+            let what =
+                "the log of a single rank: put those of all ranks together, mcpsim trace merge DIRECTORY -o FILE";
+            return Err(wrong(what.to_owned()));
+        }
+        if logs::is_run(&bytes) {
+            return Logs::read(&bytes).map(Content::Logs).map_err(|error| wrong(error.to_string()));
+        }
+        let list = listed(&self.path, &bytes);
+        let bytes = match &list {
+            // One file a rank, whose lines say the rank too.
+            Some(files) => files.iter().map(|file| read_file(file)).collect::<Result<Vec<_>, _>>()?.join(&b'\n'),
+            None => bytes,
+        };
+        let text = String::from_utf8(bytes).map_err(|_| wrong("expected a trace; found no text".to_owned()))?;
+        let format = format_of(&text)
+            .ok_or_else(|| wrong("not a mcpsim trace: the file does not start with \"MCPSIM\"".to_owned()))?;
+        Import::read(format, &text).map(Content::Import).map_err(|error| wrong(error.to_string()))
+    }
+}
+
+/// What a trace's file holds.
+pub(super) enum Content {
+    Trace(Arc<Trace>),
+    Logs(Logs),
+    Import(Import),
+}
+
+/// The files that a list names, if it is one: of traces of single ranks, beside it.
+fn listed(path: &Path, content: &[u8]) -> Option<Vec<PathBuf>> {
+    let text = std::str::from_utf8(content).ok()?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let files: Vec<PathBuf> = lines.map(|line| directory.join(line)).collect();
+    let is_import = |file: &PathBuf| format_of(&String::from_utf8_lossy(&first_bytes(file))).is_some();
+    files.first().is_some_and(is_import).then_some(files)
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, PredictError> {
+    let name = path.display();
+    std::fs::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => PredictError::input(format!("{name}: no such file")),
+        _ => PredictError::input(format!("cannot read {name}: {error}")),
+    })
+}
