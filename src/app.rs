@@ -7,6 +7,8 @@
 //!            all errors         folded code (shared)         a program counter
 //! ```
 //!
+//! An application of fragments has `[tasks]` instead of statements (`tasks`).
+//!
 //! The language is described in `workloads/README.md`. A rank has no stack: procedures cannot call themselves, so every
 //! loop, parameter and return place has one slot, known when the code is compiled. Nothing here knows of clocks, messages
 //! under way or how collectives are made.
@@ -30,6 +32,7 @@ mod random;
 mod requests;
 mod scope;
 mod slots;
+mod tasks;
 mod value;
 mod work;
 mod world;
@@ -39,4 +42,4 @@ mod tests;
 
 pub use bind::{BoundApp, Target};
 pub use load::App;
-pub use program::AppProgram;
+pub use program::{AppProgram, FragmentProgram, RankProgram};

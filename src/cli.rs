@@ -18,6 +18,7 @@ mod progress;
 mod report;
 mod setting_args;
 mod sweep;
+mod tasks;
 mod traces;
 mod validate;
 
@@ -168,7 +169,11 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
     let outputs = Outputs::new(args.json.as_deref(), args.profile.as_deref(), quiet)?
         .with_timeline(args.timeline.as_deref())?
         .and_trace(args.record.as_deref())?
-        .and_histogram(args.histogram.as_deref())?;
+        .and_histogram(args.histogram.as_deref())?
+        .and_task_logs(args.task_logs.as_deref())?;
+    if args.task_logs.is_some() {
+        alone("--task-logs")?;
+    }
     outputs.check_apart(&args)?;
     let recorded = args.record.is_some();
     let brief = several.then(|| Brief::of(&run, recorded, args.tag_output)).transpose()?;

@@ -25,6 +25,7 @@ pub use rules::{check_rules, choose, default_algorithm, rule_size, suits};
 pub use runner::{Elements, Mover, NoData, Runner};
 
 use crate::platform::{Algorithm, Collective};
+use crate::profile::TaskLog;
 use crate::rank::{Call, CallSite, Reply};
 use crate::units::Bytes;
 
@@ -61,6 +62,11 @@ pub trait MpiProgram: Send {
     /// Where a step stands, see [`crate::rank::Program::step_name`].
     fn step_name(&self, step: u32) -> String {
         step.to_string()
+    }
+
+    /// See [`crate::rank::Program::task_log`].
+    fn task_log(&mut self) -> Option<Box<TaskLog>> {
+        None
     }
 }
 

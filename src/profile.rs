@@ -4,6 +4,7 @@ mod critical;
 mod functions;
 mod messages;
 mod path;
+mod tasks;
 mod timeline;
 mod what_if;
 
@@ -13,6 +14,10 @@ pub use functions::{
 };
 pub use messages::{Cell, Intervals, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
+pub use tasks::{
+    ArrivalBin, Bounds, LOG_FORMAT, Left, ProcessTasks, Sample, Series, Stage, StageSeries, StageTimes, TaskAnalysis,
+    TaskLog, Visit, WaitingTimes, read_task_logs,
+};
 pub use timeline::{Interval, State, Timeline};
 pub use what_if::{Change, WhatIf};
 

@@ -21,6 +21,7 @@ mod samples;
 mod sizes;
 mod study;
 mod table;
+mod tasks;
 mod time;
 mod timeline;
 mod validation;
@@ -32,7 +33,7 @@ pub use clusters::partition_table;
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
 pub use figures::{
-    Figure, clusters_figure, figures, group_figures, measured_figures, validation_figures, values_figure,
+    Figure, clusters_figure, figures, group_figures, measured_figures, task_figures, validation_figures, values_figure,
 };
 pub use functions::functions_csv;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table};
@@ -40,6 +41,7 @@ pub use measured::measured_summary;
 pub use numbers::{count, rate};
 pub use page::page;
 pub use study::{study_csv, study_json, study_summary};
+pub use tasks::{task_comparison, task_summary};
 pub use timeline::{paje, perfetto, perfetto_beside};
 pub use validation::{validation_csv, validation_json, validation_summary, validations_table};
 
@@ -54,6 +56,7 @@ pub fn summary(outcome: &Outcome) -> String {
         path::what_if(outcome),
         critical::shares(outcome),
         functions::table(outcome),
+        tasks::brief(outcome.tasks.as_deref()),
         messages::by_level(outcome),
         sizes::counts(outcome),
         sizes::volumes(outcome),

@@ -11,10 +11,11 @@ use super::expr::Env;
 use super::formula::Formula;
 use super::grid::{Grid, NONE};
 use super::node::Node;
-use super::program::{AppProgram, Shared};
+use super::program::{AppProgram, FragmentProgram, RankProgram, Shared};
 use super::random::Random;
 use super::scope::{Reach, Scope};
 use super::slots::Slots;
+use super::tasks;
 use super::value::{Evaluated, Fault};
 use super::world::{CommTable, World};
 
@@ -39,12 +40,33 @@ impl Target {
 /// An application ready to make the program of any rank.
 #[derive(Clone, Debug)]
 pub struct BoundApp {
-    shared: Arc<Shared>,
+    kind: Kind,
+}
+
+/// What its ranks do.
+#[derive(Clone, Debug)]
+enum Kind {
+    Statements(Arc<Shared>),
+    Fragments(Arc<tasks::Shared>),
 }
 
 impl BoundApp {
     pub(super) fn new(code: Code, target: Target) -> Self {
-        BoundApp { shared: Arc::new(Shared { code, rates: target.rates, max_turns: target.max_turns }) }
+        let shared = Shared { code, rates: target.rates, max_turns: target.max_turns };
+        BoundApp { kind: Kind::Statements(Arc::new(shared)) }
+    }
+
+    pub(super) fn of_fragments(shared: Arc<tasks::Shared>) -> Self {
+        BoundApp { kind: Kind::Fragments(shared) }
+    }
+
+    /// The same with logs that name the fragments, if it has some.
+    #[must_use]
+    pub fn with_names(self) -> Self {
+        match self.kind {
+            Kind::Fragments(shared) => BoundApp::of_fragments(tasks::named(shared)),
+            kind => BoundApp { kind },
+        }
     }
 
     /// The program of `rank`, whose part of the memory bandwidth is `memory_share` bytes a second
@@ -53,8 +75,15 @@ impl BoundApp {
     /// # Panics
     /// If there is no such rank.
     pub fn program(&self, rank: Rank, memory_share: f64) -> AppProgram {
-        assert!(rank < self.shared.code.world.size, "rank {rank} of {}", self.shared.code.world.size);
-        AppProgram::new(self.shared.clone(), rank, memory_share)
+        match &self.kind {
+            Kind::Statements(shared) => {
+                assert!(rank < shared.code.world.size, "rank {rank} of {}", shared.code.world.size);
+                AppProgram::Statements(RankProgram::new(shared.clone(), rank, memory_share))
+            }
+            Kind::Fragments(shared) => {
+                AppProgram::Fragments(FragmentProgram(tasks::program(shared, rank, memory_share)))
+            }
+        }
     }
 }
 

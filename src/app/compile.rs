@@ -8,6 +8,8 @@ mod control;
 mod operation;
 mod procedure;
 
+pub(super) use operation::block;
+
 use std::sync::Arc;
 
 use crate::config::ConfigError;

@@ -3,7 +3,7 @@
 use crate::units::Bytes;
 
 use super::expr::{Env, Expr};
-use super::value::{Evaluated, Fault, Value};
+use super::value::{Binary, Evaluated, Fault, Value};
 
 /// An expression of the file.
 #[derive(Clone, Debug)]
@@ -23,6 +23,17 @@ impl Formula {
     /// A number the file does not state.
     pub(super) fn constant(n: i64) -> Self {
         Formula { expr: Expr::Const(Value::Int(n)), name: "".into() }
+    }
+
+    /// An expression whose faults are explained by who evaluates it.
+    pub(super) fn unnamed(expr: Expr) -> Self {
+        Formula { expr, name: "".into() }
+    }
+
+    /// One less.
+    pub(super) fn less_one(self) -> Self {
+        let one = Expr::Const(Value::Int(1));
+        Formula { expr: Expr::Binary(Binary::Subtract, Box::new((self.expr, one))).fold(), name: self.name }
     }
 
     #[inline]

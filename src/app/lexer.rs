@@ -27,8 +27,10 @@ pub(super) enum Token<'a> {
 pub(super) const KEYWORDS: [&str; 5] = ["and", "or", "not", "if", "else"];
 
 /// Longer ones first, as the first that fits is taken.
-const SYMBOLS: [&str; 20] =
-    ["**", "//", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "<", ">", "(", ")", ",", "!", "="];
+const SYMBOLS: [&str; 22] = [
+    "**", "//", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "<", ">", "(", ")", "[", "]", ",", "!",
+    "=",
+];
 
 /// More tokens would be no formula but an attack on the stack.
 const MAX_TOKENS: usize = 1000;
@@ -91,7 +93,7 @@ fn number(text: &str) -> Result<(Token<'_>, usize), String> {
     let x: f64 = literal.parse().map_err(|_| malformed())?;
 
     let after = text[end..].trim_start_matches(' ');
-    if let Some(unit) = word(after).filter(|word| !KEYWORDS.contains(word)) {
+    if let Some(unit) = word(after).filter(|word| !KEYWORDS.contains(word) && *word != "to") {
         let x = parse_number_with_unit(x, unit).ok_or_else(|| {
             format!(
                 "unknown unit \"{unit}\" after \"{}\", expected one of time or size such as us or KiB",

@@ -12,10 +12,14 @@ use super::node::{Node, alternatives};
 use super::random::Random;
 use super::scope::Scope;
 use super::slots::Slots;
+use super::tasks;
 use super::value::Value;
 use super::world::World;
 
-const KEYS: [&str; 9] = ["name", "about", "params", "let", "grids", "comms", "procedures", "main", "run"];
+const KEYS: [&str; 10] = ["name", "about", "params", "let", "grids", "comms", "procedures", "main", "tasks", "run"];
+
+/// Those that go with `main` only.
+const OF_STATEMENTS: [&str; 5] = ["let", "grids", "comms", "procedures", "main"];
 
 /// A described application: read, checked, its parameters known.
 #[derive(Clone, Debug)]
@@ -42,9 +46,15 @@ impl App {
         }
         for over in overrides.iter().filter(|over| over.key[0] == "app") {
             check_override(&document, over)?;
-            document.set(&["params".to_owned(), over.key[1].clone()], over)?;
+            let section = if is_of_tasks(&document, over) { "tasks" } else { "params" };
+            document.set(&[section.to_owned(), over.key[over.key.len() - 1].clone()], over)?;
         }
-        if !document.table().contains_key("main") {
+        if document.table().contains_key("tasks") {
+            if let Some(key) = document.table().keys().find(|key| OF_STATEMENTS.contains(&key.as_str())) {
+                let what = format!("\"{key}\" and \"tasks\" in {}, expected one of them", document.name());
+                return Err(ConfigError::new(what));
+            }
+        } else if !document.table().contains_key("main") {
             return Err(missing_main(&document));
         }
         let params = params(&document)?;
@@ -62,6 +72,10 @@ impl App {
             run.entries("a table of settings")?;
         }
         let app = App { document, name, params };
+        if let Some(node) = Node::top(&app.document, "tasks") {
+            tasks::load(&node, app.scope(None))?;
+            return Ok(app);
+        }
         let (scope, _) = bind::arrange(&app.document, app.scope(None))?;
         compile(&app.parts()?, scope, u64::MAX)?;
         Ok(app)
@@ -107,8 +121,12 @@ impl App {
     ///
     /// # Errors
     /// A grid that the ranks do not fill, a communicator whose expressions have no value for a rank, or a loop of a
-    /// constant number of turns above the limit that never communicates.
+    /// constant number of turns above the limit that never communicates. Fragments that cannot all be executed.
     pub fn bind(&self, target: Target) -> Result<BoundApp, ConfigError> {
+        if let Some(node) = Node::top(&self.document, "tasks") {
+            let scope = self.scope(Some((target.ranks, target.seed)));
+            return Ok(BoundApp::of_fragments(tasks::bind(&node, scope, target)?));
+        }
         let (scope, world) = bind::arrange(&self.document, self.scope(Some((target.ranks, target.seed))))?;
         let mut code = compile(&self.parts()?, scope, target.max_turns)?;
         code.comm_names = bind::comm_names(&self.document);
@@ -132,6 +150,15 @@ impl App {
     }
 }
 
+/// Whether the key is one of `[tasks]` that can be set.
+fn is_of_tasks(document: &Document, over: &Override) -> bool {
+    let key = |place: usize| over.key.get(place).map_or("", String::as_str);
+    over.key.len() == 3
+        && key(1) == "tasks"
+        && tasks::KEYS.contains(&key(2))
+        && document.table().get("tasks").is_some_and(toml::Value::is_table)
+}
+
 fn missing_main(document: &Document) -> ConfigError {
     let file = document.name();
     // TOML gives a key that follows [params] to params, however it is indented.
@@ -147,8 +174,13 @@ fn missing_main(document: &Document) -> ConfigError {
 fn check_override(document: &Document, over: &Override) -> Result<(), ConfigError> {
     let params = document.table().get("params").and_then(toml::Value::as_table);
     let known: Vec<&str> = params.map_or(Vec::new(), |params| params.keys().map(String::as_str).collect());
-    if over.key.len() == 2 && known.contains(&over.key[1].as_str()) {
+    if over.key.len() == 2 && known.contains(&over.key[1].as_str()) || is_of_tasks(document, over) {
         return Ok(());
+    }
+    if over.key.len() == 3 && over.key[1] == "tasks" && document.table().contains_key("tasks") {
+        let expected = alternatives(&tasks::KEYS);
+        let what = format!("{} has no key \"{}\" of tasks to set, expected {expected}", document.name(), over.key[2]);
+        return Err(ConfigError::new(format!("--set {}: {what}", over.text)));
     }
     let key = over.key[1..].join(".");
     let expected =

@@ -6,6 +6,7 @@ use crate::config::{ConfigError, Document, did_you_mean};
 use crate::units::{Bytes, SimSpan};
 
 use super::formula::Formula;
+use super::lexer::SyntaxError;
 use super::parser;
 use super::scope::Scope;
 use super::value::Value;
@@ -96,13 +97,16 @@ impl<'a> Node<'a> {
             toml::Value::Integer(n) => super::expr::Expr::Const(Value::Int(*n)),
             toml::Value::Boolean(b) => super::expr::Expr::Const(Value::Bool(*b)),
             toml::Value::Float(x) if x.is_finite() => super::expr::Expr::Const(Value::Float(*x)),
-            toml::Value::String(text) => parser::parse(text, scope).map_err(|error| {
-                let (column, what) = (error.column, error.what);
-                ConfigError::new(format!("{} in {}, column {column}: {what}", quoted(text), self.place()))
-            })?,
+            toml::Value::String(text) => parser::parse(text, scope).map_err(|error| self.syntax(&error))?,
             _ => return Err(self.expected("a number or an expression such as \"2 * n\"")),
         };
         Ok(Formula::new(expr, &self.path, found(self.value)))
+    }
+
+    /// What is wrong with the text of this expression.
+    pub(super) fn syntax(&self, error: &SyntaxError) -> ConfigError {
+        let SyntaxError { column, what } = error;
+        ConfigError::new(format!("{} in {}, column {column}: {what}", found(self.value), self.place()))
     }
 
     /// This as an expression of a time. Within expressions units are only factors, but a size alone is a mistake.

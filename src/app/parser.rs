@@ -24,6 +24,51 @@ pub(super) fn parse(text: &str, scope: &Scope) -> Result<Expr, SyntaxError> {
     }
 }
 
+/// Compiles `name`, `name[index, from to last, …]`, either followed by `if condition` or not.
+pub(super) fn parse_reference(text: &str, scope: &Scope) -> Result<ReferenceForm, SyntaxError> {
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, scope };
+    let Token::Word(name) = parser.take() else {
+        parser.next = 0;
+        return Err(parser.unexpected("a name such as u[i, j]"));
+    };
+    let mut form = ReferenceForm { name: name.to_owned(), indices: Vec::new(), condition: None };
+    if parser.takes(&["["]) && !parser.takes(&["]"]) {
+        loop {
+            form.indices.push(parser.range()?);
+            if !parser.takes(&[","]) {
+                break;
+            }
+        }
+        parser.expect("]")?;
+    }
+    if parser.takes(&["if"]) {
+        form.condition = Some(parser.or()?);
+    }
+    match parser.peek() {
+        Token::End => Ok(form),
+        _ => Err(parser.unexpected("\"if\" and a condition, or the end")),
+    }
+}
+
+/// Compiles `expression` or `first to last`.
+pub(super) fn parse_range(text: &str, scope: &Scope) -> Result<(Expr, Option<Expr>), SyntaxError> {
+    let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, scope };
+    let range = parser.range()?;
+    match parser.peek() {
+        Token::End => Ok(range),
+        _ => Err(parser.unexpected("an operator or \"to\"")),
+    }
+}
+
+/// A reference to the members of a family.
+#[derive(Clone, Debug)]
+pub(super) struct ReferenceForm {
+    pub(super) name: String,
+    /// An index, or the first and the last of a range.
+    pub(super) indices: Vec<(Expr, Option<Expr>)>,
+    pub(super) condition: Option<Expr>,
+}
+
 struct Parser<'a> {
     tokens: Vec<(Token<'a>, usize)>,
     next: usize,
@@ -87,6 +132,13 @@ impl<'a> Parser<'a> {
         let parsed = parse(self);
         self.depth -= 1;
         parsed
+    }
+
+    /// An expression, or the first and the last of a range.
+    fn range(&mut self) -> Result<(Expr, Option<Expr>), SyntaxError> {
+        let first = self.ternary()?;
+        let last = if self.takes(&["to"]) { Some(self.ternary()?) } else { None };
+        Ok((first, last))
     }
 
     fn ternary(&mut self) -> Parsed {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::mpi::{Action, Aside, MpiProgram};
 use crate::platform::CoreRates;
+use crate::profile::TaskLog;
 use crate::rank::{Call, CallSite, FailureKind, ProgramError, Rank, Reply, ReplyKind};
 
 use super::code::{Code, Op, Pc, Start};
@@ -12,6 +13,7 @@ use super::grid::NONE;
 use super::random::Random;
 use super::requests::Outstanding;
 use super::slots::Slots;
+use super::tasks::TaskProgram;
 use super::value::{Fault, Value};
 
 /// Silent loop turns between two chances for the engine to look after its limits.
@@ -27,10 +29,25 @@ pub(super) struct Shared {
 
 /// One rank of a described application.
 #[derive(Debug)]
-pub struct AppProgram {
+pub enum AppProgram {
+    /// It executes statements.
+    #[doc(hidden)]
+    Statements(RankProgram),
+    /// It manages and executes fragments.
+    #[doc(hidden)]
+    Fragments(FragmentProgram),
+}
+
+/// One rank that executes statements.
+#[derive(Debug)]
+pub struct RankProgram {
     shared: Arc<Shared>,
     pub(super) state: RankState,
 }
+
+/// One process that executes fragments.
+#[derive(Debug)]
+pub struct FragmentProgram(pub(super) Box<TaskProgram>);
 
 /// What differs from rank to rank.
 #[derive(Debug)]
@@ -47,7 +64,7 @@ pub(super) struct RankState {
     called: bool,
 }
 
-impl AppProgram {
+impl RankProgram {
     pub(super) fn new(shared: Arc<Shared>, rank: Rank, memory_share: f64) -> Self {
         let slots = Slots::new(shared.code.slots);
         let state = RankState {
@@ -60,7 +77,7 @@ impl AppProgram {
             memory_share,
             called: false,
         };
-        AppProgram { shared, state }
+        RankProgram { shared, state }
     }
 }
 
@@ -73,21 +90,41 @@ impl MpiProgram for AppProgram {
 
     #[inline]
     fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
-        let AppProgram { shared, state } = self;
-        state.answered(&shared.code, reply.kind);
-        state.run(shared, aside)
+        match self {
+            AppProgram::Statements(RankProgram { shared, state }) => {
+                state.answered(&shared.code, reply.kind);
+                state.run(shared, aside)
+            }
+            AppProgram::Fragments(FragmentProgram(program)) => program.next_call(reply, aside),
+        }
     }
 
     fn position(&self) -> Option<String> {
-        Some(self.state.position(&self.shared.code))
+        match self {
+            AppProgram::Statements(RankProgram { shared, state }) => Some(state.position(&shared.code)),
+            AppProgram::Fragments(FragmentProgram(program)) => program.position(),
+        }
     }
 
     fn site(&self) -> CallSite {
-        CallSite::Step(self.state.pc)
+        match self {
+            AppProgram::Statements(program) => CallSite::Step(program.state.pc),
+            AppProgram::Fragments(_) => CallSite::Unknown,
+        }
     }
 
     fn step_name(&self, step: u32) -> String {
-        self.shared.code.places[step as usize].to_string()
+        match self {
+            AppProgram::Statements(program) => program.shared.code.places[step as usize].to_string(),
+            AppProgram::Fragments(_) => step.to_string(),
+        }
+    }
+
+    fn task_log(&mut self) -> Option<Box<TaskLog>> {
+        match self {
+            AppProgram::Statements(_) => None,
+            AppProgram::Fragments(FragmentProgram(program)) => program.take_log(),
+        }
     }
 }
 

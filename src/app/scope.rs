@@ -23,6 +23,8 @@ pub(super) enum Reach {
     Params,
     /// `[grids]`: the number of ranks and the seed too.
     Run,
+    /// `[tasks]`: a fragment's indices and its own random numbers too.
+    Tasks,
     /// `[comms]`: the rank, grids and earlier communicators too.
     Rank,
     /// Everything else: `[let]` names and random numbers too.
@@ -143,6 +145,7 @@ impl Scope {
             let part = match self.reach {
                 Reach::Params => "parameters",
                 Reach::Run => "grids",
+                Reach::Tasks => "fragments",
                 _ => "communicators",
             };
             if self.reach >= reach {
@@ -191,7 +194,7 @@ impl Scope {
 
     /// Whether random numbers may be drawn.
     pub(super) fn random(&self) -> Result<(), String> {
-        if self.reach == Reach::All {
+        if matches!(self.reach, Reach::All | Reach::Tasks) {
             return Ok(());
         }
         Err("random numbers differ from rank to rank and can be used only in [let] and statements".to_owned())

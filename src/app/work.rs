@@ -1,50 +1,79 @@
-//! What a rank's local blocks cost.
+//! What local blocks cost.
 
-use crate::platform::Work;
+use crate::platform::{CoreRates, Work};
 use crate::units::SimSpan;
 
 use super::code::{Block, Cost};
+use super::expr::Env;
 use super::formula::Formula;
 use super::program::{RankState, Shared};
 use super::value::{Evaluated, Fault, Value};
 
+/// What a block costs, the machine apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Amount {
+    /// The same time everywhere.
+    Span(SimSpan),
+    /// By the roofline.
+    Work(Work),
+}
+
 impl RankState {
     /// The time of `block`: as stated, drawn, or by the roofline.
+    #[inline]
     pub(super) fn span(&mut self, shared: &Shared, block: &Block) -> Evaluated<SimSpan> {
         let memory = self.memory_share;
-        let mut env = self.env(&shared.code);
-        let times = block.times.as_ref().map_or(Ok(1.0), |times| times.number(&mut env))?;
-        let seconds = match &block.cost {
-            Cost::Time(time) => time.number(&mut env)?,
+        block.amount(&mut self.env(&shared.code))?.span(&shared.rates, memory)
+    }
+}
+
+impl Amount {
+    /// The time on a core of these rates, whose part of the memory bandwidth is `memory` bytes a second.
+    #[inline]
+    pub(super) fn span(self, rates: &CoreRates, memory: f64) -> Evaluated<SimSpan> {
+        match self {
+            Amount::Span(span) => Ok(span),
+            Amount::Work(work) => rates.span(work, memory).ok_or_else(|| {
+                let Work { flops, instructions, bytes } = work;
+                let [flops, instructions, bytes] = [flops, instructions, bytes].map(Value::Float);
+                let found = format!("{flops} flops, {instructions} instructions, {bytes} bytes");
+                Fault::new(format!("expected amounts of at least 0 that take less than 213 days; found {found}"))
+            }),
+        }
+    }
+}
+
+impl Block {
+    /// The amount here and now: as stated, or drawn.
+    #[inline]
+    pub(super) fn amount(&self, env: &mut Env<'_>) -> Evaluated<Amount> {
+        let times = self.times.as_ref().map_or(Ok(1.0), |times| times.number(env))?;
+        let seconds = match &self.cost {
+            Cost::Time(time) => time.number(env)?,
             Cost::Draw { family, a, b } => {
-                let (first, second) = (a.number(&mut env)?, b.number(&mut env)?);
+                let (first, second) = (a.number(env)?, b.number(env)?);
                 let draw = env.random.draw(env.world.seed, env.rank, *family, first, second);
                 a.explained(draw)?.max(0.0)
             }
             Cost::Work { flops, instructions, bytes } => {
-                let work = Work {
-                    flops: flops.number(&mut env)? * times,
-                    instructions: instructions.number(&mut env)? * times,
-                    bytes: bytes.number(&mut env)? * times,
-                };
-                return shared.rates.span(work, memory).ok_or_else(|| {
-                    let Work { flops, instructions, bytes } = work;
-                    let [flops, instructions, bytes] = [flops, instructions, bytes].map(Value::Float);
-                    let found = format!("{flops} flops, {instructions} instructions, {bytes} bytes");
-                    Fault::new(format!("expected amounts of at least 0 that take less than 213 days; found {found}"))
-                });
+                return Ok(Amount::Work(Work {
+                    flops: flops.number(env)? * times,
+                    instructions: instructions.number(env)? * times,
+                    bytes: bytes.number(env)? * times,
+                }));
             }
         };
-        SimSpan::from_seconds(seconds * times).ok_or_else(|| {
+        let span = SimSpan::from_seconds(seconds * times).ok_or_else(|| {
             let name = |formula: &Formula, seconds: f64| {
                 let seconds = Value::Float(seconds);
                 formula.explain(&Fault::new(format!("expected a time from 0 to 213 days; found {seconds} s")))
             };
-            match &block.cost {
+            match &self.cost {
                 Cost::Time(time) => name(time, seconds * times),
                 Cost::Draw { a, .. } => name(a, seconds * times),
                 Cost::Work { .. } => unreachable!("returned above"),
             }
-        })
+        })?;
+        Ok(Amount::Span(span))
     }
 }

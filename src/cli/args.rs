@@ -100,6 +100,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub timeline: Option<OsString>,
 
+    /// Write what each process did with its fragments into prof_?????.json
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    pub task_logs: Option<PathBuf>,
+
     /// Say what workers did with the host's time
     #[arg(long, help_heading = "Results")]
     pub host_profile: bool,
@@ -139,6 +143,7 @@ impl RunArgs {
                 critical_path: self.critical_path,
                 timeline: self.timeline.is_some(),
                 host_profile: self.host_profile,
+                task_logs: self.task_logs.is_some(),
             },
             check_leaks: self.check_leaks,
             direct: self.direct,

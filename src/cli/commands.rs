@@ -17,6 +17,7 @@ use super::manual::{CompletionArgs, ManualArgs};
 use super::measure::MeasureArgs;
 use super::report::{self, ReportArgs};
 use super::sweep::{self, SweepArgs};
+use super::tasks::{self, TasksArgs};
 use super::traces::{self, TraceArgs};
 use super::validate::{self, ValidateArgs};
 
@@ -95,6 +96,15 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         read: |matches| {
             let args: TraceArgs = args(matches)?;
             Ok(alone("trace", move || traces::show(args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "tasks",
+        usage: "[OPTIONS] RUN.json",
+        command: TasksArgs::command,
+        read: |matches| {
+            let args: TasksArgs = args(matches)?;
+            Ok(alone("tasks", move || tasks::tasks(&args).map(done)))
         },
     },
     Subcommand {

@@ -19,6 +19,7 @@ pub(super) struct Outputs {
     timeline: Option<(PathBuf, TimelineFormat)>,
     trace: Option<PathBuf>,
     histogram: Option<Target>,
+    task_logs: Option<PathBuf>,
     summary: bool,
     quiet: bool,
 }
@@ -49,7 +50,9 @@ impl Outputs {
             };
             return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
         }
-        let outputs = Outputs { json, profile, timeline: None, trace: None, histogram: None, summary: !quiet, quiet };
+        let (summary, task_logs) = (!quiet, None);
+        let outputs =
+            Outputs { json, profile, timeline: None, trace: None, histogram: None, task_logs, summary, quiet };
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
     }
 
@@ -88,6 +91,16 @@ impl Outputs {
             return Err(Failure::bad_input("--histogram and another result both go to stdout: give one another file"));
         }
         Ok(Outputs { histogram, summary, ..self })
+    }
+
+    /// The same with logs of fragments to be written into a directory.
+    pub fn and_task_logs(self, directory: Option<&Path>) -> Result<Self, Failure> {
+        let Some(directory) = directory else { return Ok(self) };
+        std::fs::create_dir_all(directory).map_err(|error| {
+            let shown = directory.display();
+            Failure::bad_input(format!("--task-logs {shown}: cannot make this directory: {error}"))
+        })?;
+        Ok(Outputs { task_logs: Some(directory.to_owned()), ..self })
     }
 
     /// Checks that no two results go to one file, and none to one that the run reads.
@@ -166,12 +179,32 @@ impl Outputs {
             };
             write_whole(path, text.as_bytes()).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
         }
+        if let Some(directory) = &self.task_logs {
+            write_task_logs(outcome, directory)?;
+        }
         results.sort_by_key(|(target, _)| **target == Target::Stdout);
         for (target, text) in results {
             target.put(&text)?;
         }
         if self.summary { print(&report::summary(outcome)) } else { Ok(()) }
     }
+}
+
+/// A log a process.
+fn write_task_logs(outcome: &Outcome, directory: &Path) -> Result<(), Failure> {
+    let logs = &outcome.task_logs;
+    if logs.is_empty() {
+        let app = &outcome.app;
+        return Err(Failure::bad_input(format!(
+            "--task-logs: {app} has no fragments, expected an application of [tasks]"
+        )));
+    }
+    for log in logs {
+        let path = directory.join(format!("prof_{:05}.json", log.process));
+        let text = log.to_json(&outcome.app, logs.len());
+        write_whole(&path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+    }
+    Ok(())
 }
 
 /// The path without links, also of a file that is not there yet.

@@ -270,6 +270,7 @@ fn run_strand(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, answer: Answe
 fn start_strand(shared: &mut Shared, desk: &mut Desk<'_>, parent: u32, program: Box<dyn Program>) -> RequestId {
     let Control { clock, path, serial, site, .. } = *shared.control(parent);
     let mut control = Control::new(clock, desk.paths.share(path));
+    control.computes = program.is_thread();
     if let Some(trail) = &mut shared.trail
         && desk.recording.marks > 0
     {

@@ -46,8 +46,8 @@ impl Shared {
                 if span > desk.poll * 10 {
                     control.polling = SimTime::NEVER;
                 }
+                let combines = !control.computes || control.collective.is_some();
                 let path = desk.paths.change(&mut control.path);
-                let combines = task != MAIN || control.collective.is_some();
                 *(if combines { &mut path.combine } else { &mut path.compute }) += span;
             }
             Spent::Poll => {

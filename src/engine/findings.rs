@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{MessageProfile, Pairs, TimeParts, Timeline};
+use crate::profile::{MessageProfile, Pairs, TaskLog, TimeParts, Timeline};
 use crate::rank::{Program, Rank};
-use crate::units::SimTime;
+use crate::units::{SimSpan, SimTime};
 
 use super::error::{RunError, Waiting};
 use super::event::EventKey;
@@ -35,6 +35,8 @@ pub(super) struct Findings {
     pub unreceived: u64,
     pub waiting: Vec<Waiting>,
     pub host_times: Vec<HostTime>,
+    /// What programs of fragments have recorded.
+    pub tasks: Vec<TaskLog>,
 }
 
 impl Findings {
@@ -43,6 +45,7 @@ impl Findings {
         let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
         let Worker { mut ranks, desk, .. } = worker;
         let (timelines, logs) = trails(&mut ranks, &desk);
+        let tasks = ranks.iter_mut().filter_map(|state| task_log(state)).collect();
         let last = ranks.iter().max_by_key(|state| (state.shared.main.clock, Reverse(state.shared.rank)));
         let last =
             last.map(|RankState { shared, .. }| (shared.main.clock, shared.rank, *desk.paths.get(shared.main.path)));
@@ -61,6 +64,7 @@ impl Findings {
             unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
             waiting,
             host_times,
+            tasks,
         }
     }
 
@@ -87,8 +91,20 @@ impl Findings {
             merged.unreceived += other.unreceived;
             merged.waiting.extend(other.waiting);
             merged.host_times.extend(other.host_times);
+            merged.tasks.extend(other.tasks);
         }
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged
     }
+}
+
+/// What the rank has recorded of its fragments, with the time that its manager worked.
+fn task_log<P: Program>(state: &mut RankState<P>) -> Option<TaskLog> {
+    let mut log = *state.program.task_log()?;
+    let parts = state.shared.parts;
+    let manager = parts.compute + parts.send + parts.recv;
+    // Without a thread of its own the manager's is the one that executes.
+    let threads = if log.own_thread { SimSpan::ZERO } else { log.useful + log.overhead };
+    log.manager = SimSpan::from_ps(manager.as_ps().saturating_sub(threads.as_ps()));
+    Some(log)
 }

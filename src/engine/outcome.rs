@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Cell, CriticalPath, FunctionProfile, MessageProfile, PathParts, TimeParts, Timeline, WhatIf};
+use crate::profile::{
+    Cell, CriticalPath, FunctionProfile, MessageProfile, PathParts, TaskAnalysis, TaskLog, TimeParts, Timeline, WhatIf,
+};
 use crate::units::{SimSpan, SimTime, picoseconds};
 
 /// What a run predicts and how it came about. README states the JSON form; times are picoseconds, sizes bytes.
@@ -52,6 +54,12 @@ pub struct Outcome {
     /// How many messages of each size were sent, with the calls by function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<BTreeMap<u64, u64>>,
+    /// What became of fragments, if the application has some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<Box<TaskAnalysis>>,
+    /// What each process recorded of its fragments; not a part of the JSON form.
+    #[serde(skip)]
+    pub task_logs: Vec<TaskLog>,
     /// What each rank did over time, if asked for; not a part of the JSON form.
     #[serde(skip)]
     pub timelines: Vec<Timeline>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Platform, Site};
-use crate::profile::{Intervals, TimeParts, WhatIf};
+use crate::profile::{Intervals, TaskAnalysis, TaskLog, TimeParts, WhatIf};
 use crate::rank::{Post, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -257,8 +257,19 @@ impl<'a> Simulation<'a> {
             let finished = self.sites.len() as u32 - findings.waiting.len() as u32;
             return Err(RunError::Deadlock(Deadlock { waiting: findings.waiting, finished }));
         }
-        let Findings { mut times, last, mut timelines, logs, messages, pairs, unreceived, mut host_times, .. } =
-            findings;
+        let Findings {
+            mut times,
+            last,
+            mut timelines,
+            logs,
+            messages,
+            pairs,
+            unreceived,
+            mut host_times,
+            tasks: mut task_logs,
+            ..
+        } = findings;
+        task_logs.sort_unstable_by_key(|log| log.process);
         host_times.sort_unstable_by_key(|time| time.worker);
         times.sort_unstable_by_key(|&(rank, _, _)| rank);
         let predicted = times.iter().map(|&(_, clock, _)| clock).max().unwrap_or(SimTime::ZERO);
@@ -267,7 +278,9 @@ impl<'a> Simulation<'a> {
             let Site { node, cmp, core } = self.sites[rank as usize];
             RankTime { rank, node, cmp, core, clock, parts }
         };
-        let path = path_parts(last, &mean);
+        // Threads that execute fragments compute beside their rank.
+        let computing = TimeParts { compute: mean.compute + TaskLog::mean_of_threads(&task_logs), ..mean };
+        let path = path_parts(last, &computing);
         let critical_path = last.filter(|_| self.options.critical_path);
         let critical_path = critical_path.map(|(clock, rank, _)| walk_back(&logs, rank, clock));
         timelines.sort_unstable_by_key(|&(rank, _)| rank);
@@ -293,6 +306,8 @@ impl<'a> Simulation<'a> {
             critical_path,
             functions: None,
             sizes: None,
+            tasks: TaskAnalysis::of_run(&task_logs),
+            task_logs,
             timelines: timelines.into_iter().map(|(_, timeline)| timeline).collect(),
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),

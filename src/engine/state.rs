@@ -80,6 +80,8 @@ pub(super) struct Control {
     pub collective: Option<&'static str>,
     /// Since when it has done nothing but poll; NEVER if it does not poll.
     pub polling: SimTime,
+    /// Its time is no part of a collective: the rank's own program, or a thread of it.
+    pub computes: bool,
     /// Its number among all tasks of the rank, and the place of its present call; where these are recorded.
     pub serial: u32,
     pub site: u32,
@@ -244,6 +246,7 @@ impl Shared {
 impl Control {
     pub fn new(clock: SimTime, path: PathSlot) -> Self {
         let (since, polling) = (clock, SimTime::NEVER);
-        Control { clock, path, wait: Wait::Nothing, turn: 0, since, collective: None, polling, serial: 0, site: 0 }
+        let (wait, computes) = (Wait::Nothing, true);
+        Control { clock, path, wait, turn: 0, since, collective: None, polling, computes, serial: 0, site: 0 }
     }
 }

@@ -9,6 +9,7 @@ use super::names::{blocking_name, non_blocking_name};
 use super::runner::{NoData, Runner};
 use super::{Action, Aside, CollectiveCall, MpiProgram};
 use crate::platform::Platform;
+use crate::profile::TaskLog;
 use crate::rank::{Call, CallSite, FailureKind, Program, ProgramError, Reply};
 
 /// Runs an [`MpiProgram`] on the engine: passes its calls on, and carries out its collectives.
@@ -121,6 +122,10 @@ impl<P: MpiProgram> Program for Process<P> {
 
     fn step_name(&self, step: u32) -> String {
         self.program.step_name(step)
+    }
+
+    fn task_log(&mut self) -> Option<Box<TaskLog>> {
+        self.program.task_log()
     }
 }
 

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::ahead::Bell;
 use super::ask::Simulator;
+use crate::profile::TaskLog;
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// A target rank's number in the world, at most 2^32 − 2.
@@ -296,6 +297,17 @@ pub trait Program: Send {
     fn is_profiled(&self) -> bool {
         true
     }
+
+    /// Whether it is, started as a strand, a thread of the rank, whose time is the rank's own computing and no part of a
+    /// collective.
+    fn is_thread(&self) -> bool {
+        false
+    }
+
+    /// What it has recorded of the fragments it executed; asked for once, after its end.
+    fn task_log(&mut self) -> Option<Box<TaskLog>> {
+        None
+    }
 }
 
 /// Where in a program a call is made.
@@ -366,6 +378,14 @@ impl Program for Box<dyn Program> {
 
     fn is_profiled(&self) -> bool {
         (**self).is_profiled()
+    }
+
+    fn is_thread(&self) -> bool {
+        (**self).is_thread()
+    }
+
+    fn task_log(&mut self) -> Option<Box<TaskLog>> {
+        (**self).task_log()
     }
 }
 

@@ -218,6 +218,10 @@ impl<P: Program> Program for Tallied<P> {
     fn step_name(&self, step: u32) -> String {
         self.program.step_name(step)
     }
+
+    fn task_log(&mut self) -> Option<Box<crate::profile::TaskLog>> {
+        self.program.task_log()
+    }
 }
 
 impl<P> Drop for Tallied<P> {
@@ -259,5 +263,9 @@ impl Program for TalliedStrand {
 
     fn step_name(&self, step: u32) -> String {
         self.program.step_name(step)
+    }
+
+    fn is_thread(&self) -> bool {
+        self.program.is_thread()
     }
 }

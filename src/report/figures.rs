@@ -20,6 +20,7 @@ mod run;
 mod sizes;
 mod source;
 mod svg;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod validation;
@@ -28,9 +29,11 @@ pub use canvas::Figure;
 pub use groups::group_figures;
 pub use measured::measured_figures;
 pub use pairs::{clusters_figure, values_figure};
+pub use tasks::task_figures;
 pub use validation::validation_figures;
 
 use crate::config::ConfigError;
+use crate::profile::TaskAnalysis;
 use crate::study::Results;
 
 /// The figures of what `json` holds: the Outcome of a run, or the results of a study; `name` stands for the file in messages.
@@ -50,6 +53,8 @@ pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
         let expected = "expected what --json of a run wrote, or study.json of a sweep";
         return Err(wrong(format!("{expected}; found no predicted_ps and no points")));
     }
+    let fragments = value.get("tasks").cloned().map(serde_json::from_value::<TaskAnalysis>).transpose();
+    let fragments = fragments.map_err(|error| wrong(format!("not the outcome of a run: tasks: {error}")))?;
     let run: source::Run =
         serde_json::from_value(value).map_err(|error| wrong(format!("not the outcome of a run: {error}")))?;
     let all = [
@@ -61,5 +66,6 @@ pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
         matrix::count(&run),
         matrix::volume(&run),
     ];
-    Ok(all.into_iter().flatten().collect())
+    let fragments = fragments.map(|tasks| task_figures(&[(run.title(), tasks)]));
+    Ok(all.into_iter().flatten().chain(fragments.into_iter().flatten()).collect())
 }

@@ -137,6 +137,8 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         critical_path: None,
         functions: None,
         sizes: None,
+        tasks: None,
+        task_logs: Vec::new(),
         timelines: Vec::new(),
         per_rank,
         pairs: None,

@@ -19,6 +19,7 @@ use super::resolved::Resolved;
 pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
     let settings = &run.settings;
     let (bound, platform, sites, labels) = agree(conduct.processes, bind(run, app))?;
+    let bound = if settings.details.task_logs { bound.with_names() } else { bound };
     let memory = memory_shares(&platform, &sites);
     let make = |rank: Rank| {
         let share = memory.of(sites[rank as usize]);

@@ -70,6 +70,8 @@ pub struct Details {
     pub timeline: bool,
     /// What workers did with the host's time.
     pub host_profile: bool,
+    /// Names of fragments in the logs of processes.
+    pub task_logs: bool,
 }
 
 impl RunRequest {

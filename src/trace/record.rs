@@ -189,6 +189,10 @@ impl<P: Program> Program for Recorder<P> {
     fn step_name(&self, step: u32) -> String {
         self.program.step_name(step)
     }
+
+    fn task_log(&mut self) -> Option<Box<crate::profile::TaskLog>> {
+        self.program.task_log()
+    }
 }
 
 impl<P> Drop for Recorder<P> {
@@ -225,6 +229,10 @@ impl Program for StrandRecorder {
 
     fn step_name(&self, step: u32) -> String {
         self.program.step_name(step)
+    }
+
+    fn is_thread(&self) -> bool {
+        self.program.is_thread()
     }
 }
 

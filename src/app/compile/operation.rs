@@ -7,6 +7,7 @@ use super::super::code::{Block, Cost, Op, Outputs, Receive, Send, Start, Wait, W
 use super::super::formula::Formula;
 use super::super::node::{Fields, Node, alternatives};
 use super::super::random::Family;
+use super::super::scope::Scope;
 use super::Compiler;
 
 /// The operations made here.
@@ -19,7 +20,7 @@ impl<'a> Compiler<'a> {
     pub(super) fn operation(&mut self, statement: &Node<'a>, name: &str, node: &Node<'a>) -> Result<(), ConfigError> {
         let fields = |keys: &[&str]| node.fields(format!("a table of {name}'s arguments"), keys);
         let op = match name {
-            "compute" => Op::Compute(Box::new(self.compute(node)?)),
+            "compute" => Op::Compute(Box::new(block(node, &self.scope)?)),
             "send" => {
                 let fields = fields(&["to", "bytes", "tag", "comm", "mode"])?;
                 Op::Send(Box::new(self.send(&fields, Start::Blocking)?))
@@ -62,45 +63,6 @@ impl<'a> Compiler<'a> {
         self.communicating += u64::from(!matches!(op, Op::Compute(_) | Op::Iprobe { .. }));
         self.emit(&statement.path, op);
         Ok(())
-    }
-
-    fn compute(&self, node: &Node<'a>) -> Result<Block, ConfigError> {
-        if !node.value.is_table() {
-            return Ok(Block { cost: Cost::Time(node.time(&self.scope)?), times: None });
-        }
-        let mut keys = vec!["time", "flops", "bytes", "instructions", "times"];
-        keys.extend(Family::ALL.map(Family::name));
-        let fields = node.fields("a time or a table of compute's arguments", &keys)?;
-        let times = fields.formula("times", &self.scope)?;
-        let work = ["flops", "bytes", "instructions"].iter().any(|key| fields.get(key).is_some());
-        let family = Family::ALL.into_iter().find(|family| fields.get(family.name()).is_some());
-        let draws = Family::ALL.iter().filter(|family| fields.get(family.name()).is_some()).count();
-        if usize::from(fields.get("time").is_some()) + usize::from(work) + draws != 1 {
-            let kinds = "time, an amount of work (flops, bytes, instructions) or a distribution";
-            return Err(node.error(format!("expected one of {kinds}")));
-        }
-        let cost = match (fields.time("time", &self.scope)?, family) {
-            (Some(time), _) => Cost::Time(time),
-            (None, Some(family)) => self.draw(family, &fields.need(family.name(), "a distribution")?)?,
-            (None, None) => Cost::Work {
-                flops: fields.formula_or("flops", 0, &self.scope)?,
-                instructions: fields.formula_or("instructions", 0, &self.scope)?,
-                bytes: fields.size("bytes", &self.scope)?.unwrap_or_else(|| Formula::constant(0)),
-            },
-        };
-        Ok(Block { cost, times })
-    }
-
-    fn draw(&self, family: Family, node: &Node<'a>) -> Result<Cost, ConfigError> {
-        let (first, second) = family.parameters();
-        let keys: Vec<&str> = [first].into_iter().chain(second).collect();
-        let fields = node.fields(format!("a table of {}", alternatives(&keys)), &keys)?;
-        let a = fields.need(first, "a parameter of the distribution")?.formula(&self.scope)?;
-        let b = match second {
-            Some(key) => fields.need(key, "a parameter of the distribution")?.formula(&self.scope)?,
-            None => Formula::constant(0),
-        };
-        Ok(Cost::Draw { family, a, b })
     }
 
     fn send(&self, fields: &Fields<'a>, start: Start) -> Result<Send, ConfigError> {
@@ -216,4 +178,44 @@ impl<'a> Compiler<'a> {
         let name = node.text("a name")?;
         self.assignable(&node, name).map(Some)
     }
+}
+
+/// What the arguments of `compute` say a block of code costs.
+pub(in super::super) fn block(node: &Node<'_>, scope: &Scope) -> Result<Block, ConfigError> {
+    if !node.value.is_table() {
+        return Ok(Block { cost: Cost::Time(node.time(scope)?), times: None });
+    }
+    let mut keys = vec!["time", "flops", "bytes", "instructions", "times"];
+    keys.extend(Family::ALL.map(Family::name));
+    let fields = node.fields("a time or a table of compute's arguments", &keys)?;
+    let times = fields.formula("times", scope)?;
+    let work = ["flops", "bytes", "instructions"].iter().any(|key| fields.get(key).is_some());
+    let family = Family::ALL.into_iter().find(|family| fields.get(family.name()).is_some());
+    let draws = Family::ALL.iter().filter(|family| fields.get(family.name()).is_some()).count();
+    if usize::from(fields.get("time").is_some()) + usize::from(work) + draws != 1 {
+        let kinds = "time, an amount of work (flops, bytes, instructions) or a distribution";
+        return Err(node.error(format!("expected one of {kinds}")));
+    }
+    let cost = match (fields.time("time", scope)?, family) {
+        (Some(time), _) => Cost::Time(time),
+        (None, Some(family)) => draw(family, &fields.need(family.name(), "a distribution")?, scope)?,
+        (None, None) => Cost::Work {
+            flops: fields.formula_or("flops", 0, scope)?,
+            instructions: fields.formula_or("instructions", 0, scope)?,
+            bytes: fields.size("bytes", scope)?.unwrap_or_else(|| Formula::constant(0)),
+        },
+    };
+    Ok(Block { cost, times })
+}
+
+fn draw(family: Family, node: &Node<'_>, scope: &Scope) -> Result<Cost, ConfigError> {
+    let (first, second) = family.parameters();
+    let keys: Vec<&str> = [first].into_iter().chain(second).collect();
+    let fields = node.fields(format!("a table of {}", alternatives(&keys)), &keys)?;
+    let a = fields.need(first, "a parameter of the distribution")?.formula(scope)?;
+    let b = match second {
+        Some(key) => fields.need(key, "a parameter of the distribution")?.formula(scope)?,
+        None => Formula::constant(0),
+    };
+    Ok(Cost::Draw { family, a, b })
 }

@@ -94,6 +94,12 @@ impl Axis {
         Axis { title: title.to_owned(), spacing, from, to, marks }
     }
 
+    /// The same without words.
+    pub fn without_words(&self) -> Axis {
+        let marks = self.marks.iter().map(|(value, _)| (*value, String::new())).collect();
+        Axis { title: String::new(), marks, ..self.clone() }
+    }
+
     /// Where `value` stands: 0 at the beginning of the axis, 1 at its end.
     pub fn at(&self, value: f64) -> f64 {
         match self.spacing {

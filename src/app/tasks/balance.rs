@@ -1,0 +1,205 @@
+//! Work stealing, and how the end is found: both by messages.
+//!
+//! A process with a free thread and nothing ready sends one request for work. Who has ready fragments answers with some. Who has
+//! none passes the request on to the next victim; the last one keeps it while it executes fragments itself, in case they leave it
+//! more than it has threads for, and says that there is nothing otherwise. Then the thief rests for a while, longer each time.
+
+use std::collections::VecDeque;
+
+use crate::rank::Rank;
+use crate::units::SimSpan;
+
+use super::graph::Graph;
+use super::message::{Note, Settled};
+use super::options::{Manager, Progress, Take, Victim};
+use super::process::State;
+
+/// Doublings of the rest between requests.
+const MOST_DOUBLINGS: u32 = 10;
+
+/// What a process knows of requests for work.
+#[derive(Debug, Default)]
+pub(super) struct Balance {
+    /// Its own is under way.
+    outstanding: bool,
+    /// Requests in a row that found nothing.
+    failures: u32,
+    /// It rests before the next one.
+    resting: bool,
+    /// Fragments it got that wait for their data.
+    pub fetching: u32,
+    /// Those of others, with how many processes they have visited; none once it is kept here.
+    requests: VecDeque<(Rank, Option<u8>)>,
+}
+
+impl Balance {
+    pub fn asked(&mut self, thief: Rank, tries: u8) {
+        self.requests.push_back((thief, Some(tries)));
+    }
+
+    /// Its own request has been answered.
+    pub fn answered(&mut self, with_work: bool) {
+        self.outstanding = false;
+        self.resting = !with_work;
+        self.failures = if with_work { 0 } else { self.failures + 1 };
+    }
+
+    /// The rest is over.
+    pub fn rested(&mut self) {
+        self.resting = false;
+    }
+}
+
+impl State {
+    /// A process that is not this one.
+    pub(super) fn random_other(&mut self, graph: &Graph) -> Rank {
+        let most = i64::from(graph.processes) - 2;
+        let other = self.random.int(graph.seed, self.rank, 0, most).expect("there is another process") as Rank;
+        other + Rank::from(other >= self.rank)
+    }
+
+    fn victim(&mut self, graph: &Graph, thief: Rank) -> Rank {
+        match graph.options.victim {
+            Victim::Ring => (self.rank + 1) % graph.processes,
+            Victim::Random => loop {
+                let victim = self.random_other(graph);
+                // Of two processes the other is the thief, which would have to ask itself.
+                if victim != thief || graph.processes == 2 {
+                    return victim;
+                }
+            },
+        }
+    }
+
+    /// Answers requests for work, and makes one where there is need. Gives how long to rest before.
+    pub(super) fn look_for_work(&mut self, graph: &Graph) -> Option<SimSpan> {
+        let options = &graph.options;
+        if options.manager != Manager::Stealing || graph.processes == 1 {
+            return None;
+        }
+        self.answer_requests(graph);
+        let idle = self.has_free_thread() && self.ready.is_empty() && self.balance.fetching == 0;
+        if self.end.quiet || self.balance.outstanding || !idle {
+            return None;
+        }
+        if self.balance.resting {
+            let doublings = (self.balance.failures - 1).min(MOST_DOUBLINGS);
+            return (!self.has_timer()).then(|| options.retry * (1 << doublings));
+        }
+        self.balance.outstanding = true;
+        let victim = self.victim(graph, self.rank);
+        self.outbox.push_back((victim, Note::Steal(self.rank, 1)));
+        None
+    }
+
+    /// Answers requests for work, or passes them on.
+    pub(super) fn answer_requests(&mut self, graph: &Graph) {
+        if self.balance.requests.is_empty() {
+            return;
+        }
+        let options = &graph.options;
+        // The manager's own thread, if it is the one that executes, is about to take one.
+        let own = usize::from(options.progress == Progress::Between);
+        while self.ready.len() > own
+            && let Some((thief, _)) = self.balance.requests.pop_front()
+        {
+            let count = match options.take {
+                Take::One => 1,
+                Take::Half => (self.ready.len() - own).div_ceil(2),
+            };
+            for number in 0..count {
+                let Some(record) = self.ready.give() else { break };
+                self.send_on(record, thief, if number == 0 { Settled::Answer } else { Settled::Yes });
+            }
+        }
+        let busy = self.is_busy() || !self.ready.is_empty();
+        for _ in 0..self.balance.requests.len() {
+            let Some((thief, tries)) = self.balance.requests.pop_front() else { break };
+            match tries {
+                Some(tries) if u32::from(tries) < options.tries && !self.end.quiet => {
+                    let victim = self.victim(graph, thief);
+                    if victim == thief {
+                        self.outbox.push_back((thief, Note::Nothing));
+                    } else {
+                        self.outbox.push_back((victim, Note::Steal(thief, tries + 1)));
+                    }
+                }
+                _ if busy && !self.end.quiet => self.balance.requests.push_back((thief, None)),
+                _ => self.outbox.push_back((thief, Note::Nothing)),
+            }
+        }
+    }
+
+    /// Tells process 0 what it needs to know to find the end.
+    pub(super) fn tell(&mut self, graph: &Graph) {
+        let end = &mut self.end;
+        let untold = end.executed - end.told;
+        let due = match &graph.expected {
+            // What a process will have executed is known: it tells once.
+            Some(expected) => end.executed == expected[self.rank as usize],
+            None => self.ready.is_empty() && !self.is_busy(),
+        };
+        if graph.options.manager != Manager::Queue && due && untold > 0 {
+            self.end.told += untold;
+            self.report(graph, untold);
+        }
+        let end = &mut self.end;
+        if end.quiet && !end.calm_told && !self.balance.outstanding {
+            end.calm_told = true;
+            self.report(graph, 0);
+        }
+    }
+
+    fn report(&mut self, graph: &Graph, count: u32) {
+        match self.rank {
+            0 => self.counted(graph, count),
+            _ => self.outbox.push_back((0, Note::Count(count))),
+        }
+    }
+
+    /// On process 0: so many more fragments have been executed; 0 says that a process has no request under way.
+    pub(super) fn counted(&mut self, graph: &Graph, count: u32) {
+        let (total, processes) = (graph.count(), graph.processes);
+        self.end.counted += count;
+        if count == 0 {
+            self.end.calm += 1;
+            if self.end.calm == processes {
+                self.stop(graph);
+            }
+        } else if self.end.counted == total {
+            self.all_executed(graph);
+        }
+    }
+
+    /// On process 0: nothing is left to execute.
+    pub(super) fn all_executed(&mut self, graph: &Graph) {
+        match graph.options.manager {
+            Manager::Stealing if graph.processes > 1 => self.quieten(graph),
+            _ => self.stop(graph),
+        }
+    }
+
+    /// No more requests for work; told on along a binary tree.
+    pub(super) fn quieten(&mut self, graph: &Graph) {
+        self.end.quiet = true;
+        self.tell_below(graph, Note::Quiet);
+    }
+
+    /// The end; told on along a binary tree.
+    pub(super) fn stop(&mut self, graph: &Graph) {
+        self.end.stopped = true;
+        self.tell_below(graph, Note::Stop);
+    }
+
+    fn tell_below(&mut self, graph: &Graph, note: Note) {
+        let (rank, processes) = (u64::from(self.rank), u64::from(graph.processes));
+        let below = [2 * rank + 1, 2 * rank + 2].into_iter().filter(|&below| below < processes);
+        self.outbox.extend(below.map(|below| (below as Rank, note)));
+    }
+
+    /// Whether nothing will come any more.
+    pub(super) fn is_through(&self, graph: &Graph) -> bool {
+        let end = &self.end;
+        end.stopped && end.unanswered == 0 && end.kept == graph.homed[self.rank as usize]
+    }
+}

@@ -1,0 +1,198 @@
+//! What must hold of all fragments together: each is created once, what it needs is made, and none waits for itself. Works out
+//! where fragments and data belong on the way.
+
+use crate::config::ConfigError;
+
+use super::description::Description;
+use super::graph::{DYNAMIC, Data, Fragment, Graph, HERE, Lists, NOBODY, family};
+use super::options::Manager;
+
+/// Lines of the table of fragments that wait.
+const MOST_LINES: usize = 10;
+
+/// Completes `graph`.
+///
+/// # Errors
+/// What does not hold, with the fragments' names.
+pub(super) fn complete(graph: &mut Graph, description: &Description<'_>) -> Result<(), ConfigError> {
+    let creator = creators(graph, description)?;
+    every_input_is_made(graph, description)?;
+    let count = graph.count();
+    let uses = (0..count).flat_map(|fragment| graph.inputs.of(fragment).iter().map(move |&data| (data, fragment)));
+    let readers = Lists::sorted(graph.maker.len(), uses);
+    let order = order(graph, &creator, &readers, description)?;
+    place(graph, &creator, &order);
+    if graph.options.manager == Manager::Queue {
+        graph.readers = Some(readers);
+    }
+    Ok(())
+}
+
+/// By fragment: who creates it. A family that no fragment unfolds is there from the beginning.
+fn creators(graph: &Graph, description: &Description<'_>) -> Result<Vec<Fragment>, ConfigError> {
+    let mut creator = vec![NOBODY; graph.count() as usize];
+    let mut unfolded = vec![false; graph.families.len()];
+    for reference in description.fragments.iter().flat_map(|form| &form.children) {
+        unfolded[reference.family] = true;
+    }
+    for parent in 0..graph.count() {
+        for &child in graph.children.of(parent) {
+            let before = std::mem::replace(&mut creator[child as usize], parent);
+            if before != NOBODY {
+                let node = &description.fragments[family(&graph.families, parent)].family.node;
+                let (child, one, two) = (graph.name(child), graph.name(before), graph.name(parent));
+                return Err(node.error(format!("{child} is created by {one} and by {two}")));
+            }
+        }
+    }
+    for (number, members) in graph.families.iter().enumerate().filter(|&(number, _)| unfolded[number]) {
+        let all = members.first..members.first + members.space.count();
+        if let Some(orphan) = all.into_iter().find(|&fragment| creator[fragment as usize] == NOBODY) {
+            let node = &description.fragments[number].family.node;
+            return Err(node.error(format!("no fragment creates {}", graph.name(orphan))));
+        }
+    }
+    Ok(creator)
+}
+
+fn every_input_is_made(graph: &Graph, description: &Description<'_>) -> Result<(), ConfigError> {
+    for fragment in 0..graph.count() {
+        let inputs = graph.inputs.of(fragment);
+        if let Some(&data) = inputs.iter().find(|&&data| graph.maker[data as usize] == NOBODY) {
+            let node = &description.fragments[family(&graph.families, fragment)].family.node;
+            let (fragment, data) = (graph.name(fragment), graph.data_name(data));
+            return Err(node.error(format!("{fragment} needs {data}, which no fragment makes,")));
+        }
+    }
+    Ok(())
+}
+
+/// The fragments in an order in which they could be executed one by one.
+fn order(
+    graph: &Graph,
+    creator: &[Fragment],
+    readers: &Lists,
+    description: &Description<'_>,
+) -> Result<Vec<Fragment>, ConfigError> {
+    let count = graph.count();
+    let mut missing: Vec<u32> = (0..count)
+        .map(|fragment| graph.inputs.of(fragment).len() as u32 + u32::from(creator[fragment as usize] != NOBODY))
+        .collect();
+    let mut order: Vec<Fragment> = (0..count).filter(|&fragment| missing[fragment as usize] == 0).collect();
+    let mut next = 0;
+    while let Some(&fragment) = order.get(next) {
+        next += 1;
+        let made = graph.outputs.of(fragment).iter().flat_map(|&data| readers.of(data));
+        for &later in made.chain(graph.children.of(fragment)) {
+            let left = &mut missing[later as usize];
+            *left -= 1;
+            if *left == 0 {
+                order.push(later);
+            }
+        }
+    }
+    if order.len() < count as usize {
+        return Err(stuck(graph, creator, &order, description));
+    }
+    Ok(order)
+}
+
+/// The error about fragments that wait for each other: a cycle of them, and a table of all.
+fn stuck(graph: &Graph, creator: &[Fragment], done: &[Fragment], description: &Description<'_>) -> ConfigError {
+    let mut runs = vec![false; graph.count() as usize];
+    done.iter().for_each(|&fragment| runs[fragment as usize] = true);
+    let waiting: Vec<Fragment> = (0..graph.count()).filter(|&fragment| !runs[fragment as usize]).collect();
+    let wait = |fragment: Fragment| cause(graph, creator, &runs, fragment);
+    // After as many steps as there are fragments it goes round.
+    let start = waiting.iter().fold(waiting[0], |at, _| wait(at).0);
+    let mut cycle = vec![start];
+    loop {
+        let next = wait(*cycle.last().expect("it begins somewhere")).0;
+        if next == start {
+            break;
+        }
+        cycle.push(next);
+    }
+    let least = (0..cycle.len()).min_by_key(|&place| cycle[place]).unwrap_or(0);
+    cycle.rotate_left(least);
+    let mut in_cycle = vec![false; graph.count() as usize];
+    cycle.iter().for_each(|&fragment| in_cycle[fragment as usize] = true);
+    let others: Vec<Fragment> = waiting.iter().copied().filter(|&fragment| !in_cycle[fragment as usize]).collect();
+    let table = |text: &mut String, fragments: &[Fragment]| {
+        for &fragment in fragments.iter().take(MOST_LINES) {
+            let line = match wait(fragment) {
+                (parent, None) => format!("{} is created by {}", graph.name(fragment), graph.name(parent)),
+                (maker, Some(data)) => {
+                    format!("{} waits for {} of {}", graph.name(fragment), graph.data_name(data), graph.name(maker))
+                }
+            };
+            text.push_str(&format!("\n  {line}"));
+        }
+        if fragments.len() > MOST_LINES {
+            text.push_str(&format!("\n  … and {} more", fragments.len() - MOST_LINES));
+        }
+    };
+    let what = format!("{} of {} fragments can never be executed", waiting.len(), graph.count());
+    let mut text = format!("{}; these wait for each other:", description.fields.node.error(what));
+    table(&mut text, &cycle);
+    if !others.is_empty() {
+        text.push_str("\nand these for them:");
+        table(&mut text, &others);
+    }
+    ConfigError::new(text)
+}
+
+/// What a fragment that never runs waits for: another that creates it, or data that another makes.
+fn cause(graph: &Graph, creator: &[Fragment], runs: &[bool], fragment: Fragment) -> (Fragment, Option<Data>) {
+    let parent = creator[fragment as usize];
+    if parent != NOBODY && !runs[parent as usize] {
+        return (parent, None);
+    }
+    let mut inputs = graph.inputs.of(fragment).iter();
+    let &data = inputs.find(|&&data| !runs[graph.maker[data as usize] as usize]).expect("it waits for something");
+    (graph.maker[data as usize], Some(data))
+}
+
+/// Where fragments and data belong, as far as that is known before the run.
+fn place(graph: &mut Graph, creator: &[Fragment], order: &[Fragment]) {
+    let processes = graph.processes;
+    let stays = graph.options.manager == Manager::Static;
+    // A fragment without a locator stays where it is created.
+    let mut settled = graph.at.clone();
+    for &fragment in order {
+        if settled[fragment as usize] == HERE {
+            let parent = creator[fragment as usize];
+            settled[fragment as usize] = if parent == NOBODY { 0 } else { settled[parent as usize] };
+        }
+    }
+    for (data, home) in graph.home.iter_mut().enumerate() {
+        if *home == HERE {
+            let maker = graph.maker[data] as usize;
+            // Nobody may make it, if nobody needs it.
+            let place = match graph.maker[data] {
+                NOBODY => DYNAMIC,
+                _ if stays => settled[maker],
+                _ => graph.at[maker],
+            };
+            *home = if place < processes { place } else { data as u32 % processes };
+        }
+    }
+    let mut homed = vec![0u32; processes as usize];
+    graph.kept = vec![0; graph.home.len()];
+    for (data, &home) in graph.home.iter().enumerate().filter(|&(data, _)| graph.maker[data] != NOBODY) {
+        graph.kept[data] = homed[home as usize];
+        homed[home as usize] += 1;
+    }
+    graph.homed = homed;
+    if stays && settled.iter().all(|&place| place < processes) {
+        let mut expected = vec![0u32; processes as usize];
+        settled.iter().for_each(|&place| expected[place as usize] += 1);
+        graph.expected = Some(expected);
+    }
+    let queue = graph.options.manager == Manager::Queue;
+    let roots = (0..graph.count()).filter(|&fragment| creator[fragment as usize] == NOBODY).map(|fragment| {
+        let place = graph.at[fragment as usize];
+        (if queue || place >= processes { 0 } else { place }, fragment)
+    });
+    graph.roots = Lists::sorted(processes as usize, roots);
+}

@@ -1,0 +1,256 @@
+//! `[tasks]` as the file has it: families of data and of fragments, with their expressions compiled, not yet evaluated.
+
+use crate::config::ConfigError;
+
+use super::super::code::Block;
+use super::super::compile;
+use super::super::formula::Formula;
+use super::super::node::{Fields, Node};
+use super::super::parser;
+use super::super::scope::{Local, Reach, Scope, one_of};
+use super::options;
+
+const DATA_KEYS: [&str; 3] = ["index", "bytes", "at"];
+const FRAGMENT_KEYS: [&str; 6] = ["index", "cost", "in", "out", "unfold", "at"];
+
+/// Indices of a family: more would be no description but a mistake.
+const MOST_INDICES: usize = 8;
+
+/// The families.
+#[derive(Debug)]
+pub(super) struct Description<'a> {
+    pub fields: Fields<'a>,
+    pub data: Vec<DataForm<'a>>,
+    pub fragments: Vec<FragmentForm<'a>>,
+}
+
+/// The name of an index, its first and its last value.
+pub(super) struct Index<'a> {
+    pub node: Node<'a>,
+    pub first: Formula,
+    pub last: Formula,
+}
+
+/// What both kinds of family have.
+#[derive(Debug)]
+pub(super) struct Family<'a> {
+    pub name: String,
+    pub node: Node<'a>,
+    pub index: Vec<Index<'a>>,
+    pub at: Option<Locator<'a>>,
+}
+
+#[derive(Debug)]
+pub(super) struct DataForm<'a> {
+    pub family: Family<'a>,
+    pub bytes: (Node<'a>, Formula),
+}
+
+#[derive(Debug)]
+pub(super) struct FragmentForm<'a> {
+    pub family: Family<'a>,
+    /// A structured fragment without a cost takes the time of its unfolding only.
+    pub cost: Option<(Node<'a>, Block)>,
+    pub inputs: Vec<Reference<'a>>,
+    pub outputs: Vec<Reference<'a>>,
+    pub children: Vec<Reference<'a>>,
+}
+
+/// Which process a fragment or a data fragment belongs to.
+#[derive(Debug)]
+pub(super) enum Locator<'a> {
+    /// Equal parts of the family in order.
+    Block,
+    /// One after another.
+    Cyclic,
+    /// As full processes pass it on.
+    Dynamic,
+    Expression(Node<'a>, Formula),
+}
+
+/// Members of a family: `u[i - 1, 0 to n] if i > 0`.
+#[derive(Debug)]
+pub(super) struct Reference<'a> {
+    pub node: Node<'a>,
+    /// The family's place among its kind.
+    pub family: usize,
+    /// An index, or the first and the last of a range.
+    pub indices: Vec<(Formula, Option<Formula>)>,
+    pub condition: Option<Formula>,
+}
+
+impl std::fmt::Debug for Index<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.node.path)
+    }
+}
+
+impl<'a> Description<'a> {
+    /// Reads the table at `node`, with the parameters of `scope`.
+    ///
+    /// # Errors
+    /// Whatever is wrong with a key, a name or an expression.
+    pub(super) fn read(node: &Node<'a>, scope: &mut Scope) -> Result<Self, ConfigError> {
+        scope.reach = Reach::Tasks;
+        let mut keys = vec!["data", "fragments"];
+        keys.extend(options::KEYS);
+        let fields = node.fields("a table of fragments, their data and their manager", &keys)?;
+        options::read(&fields, scope, None)?;
+        let mut data: Vec<DataForm<'a>> = Vec::new();
+        if let Some(node) = fields.get("data") {
+            for (name, node) in node.entries("a table of families of data")? {
+                let known = data.iter().map(|form| &*form.family.name);
+                data.push(read_data(name, &node, known, scope)?);
+            }
+        }
+        let families = fields.need("fragments", "a table of families of fragments")?;
+        let families = families.entries("a table of families of fragments")?;
+        let names: Vec<&str> = families.iter().map(|(name, _)| *name).collect();
+        let data_names: Vec<&str> = data.iter().map(|form| &*form.family.name).collect();
+        let mut fragments = Vec::new();
+        for (name, node) in &families {
+            if data_names.contains(name) {
+                return Err(node.error(format!("\"{name}\" is a family of data, choose another name")));
+            }
+            fragments.push(read_fragment(name, node, &Names { data: &data_names, fragments: &names }, scope)?);
+        }
+        let depth_of_data: Vec<usize> = data.iter().map(|form| form.family.index.len()).collect();
+        let depth_of_fragments: Vec<usize> = fragments.iter().map(|form| form.family.index.len()).collect();
+        for form in &fragments {
+            for reference in form.inputs.iter().chain(&form.outputs) {
+                reference.check_depth(&depth_of_data)?;
+            }
+            for reference in &form.children {
+                reference.check_depth(&depth_of_fragments)?;
+            }
+        }
+        if fragments.is_empty() {
+            return Err(fields.node.error("no fragments, expected a family such as [tasks.fragments.main]"));
+        }
+        Ok(Description { fields, data, fragments })
+    }
+}
+
+/// The families that a fragment can name.
+struct Names<'a> {
+    data: &'a [&'a str],
+    fragments: &'a [&'a str],
+}
+
+fn read_data<'a, 'k>(
+    name: &str,
+    node: &Node<'a>,
+    mut known: impl Iterator<Item = &'k str>,
+    scope: &mut Scope,
+) -> Result<DataForm<'a>, ConfigError> {
+    if known.any(|other| other == name) {
+        return Err(node.error(format!("\"{name}\" is there already")));
+    }
+    let fields = node.fields("a family of data such as { index = { i = \"n\" }, bytes = 8 }", &DATA_KEYS)?;
+    let family = read_family(name, &fields, scope)?;
+    let bytes = fields.need("bytes", "the size of each")?;
+    let formula = Formula::unnamed(bytes.size(scope)?.expr);
+    forget(&family, scope);
+    Ok(DataForm { family, bytes: (bytes, formula) })
+}
+
+fn read_fragment<'a>(
+    name: &str,
+    node: &Node<'a>,
+    names: &Names<'_>,
+    scope: &mut Scope,
+) -> Result<FragmentForm<'a>, ConfigError> {
+    let form = "a family of fragments such as { index = { i = \"n\" }, cost = \"1 ms\", out = [\"u[i]\"] }";
+    let fields = node.fields(form, &FRAGMENT_KEYS)?;
+    let family = read_family(name, &fields, scope)?;
+    let cost = match fields.get("cost") {
+        Some(node) => Some((node.clone(), compile::block(&node, scope)?)),
+        None => None,
+    };
+    let references = |key: &str, names: &[&str], kind: &str| -> Result<Vec<Reference<'a>>, ConfigError> {
+        let Some(node) = fields.get(key) else { return Ok(Vec::new()) };
+        let items = node.items(format!("an array of {kind} such as \"u[i, j]\""))?;
+        items.into_iter().map(|item| read_reference(item, names, kind, scope)).collect()
+    };
+    let inputs = references("in", names.data, "data")?;
+    let outputs = references("out", names.data, "data")?;
+    let children = references("unfold", names.fragments, "fragments")?;
+    if cost.is_none() && children.is_empty() {
+        return Err(node.error("missing \"cost\" (its time), or \"unfold\" (the fragments it creates)"));
+    }
+    forget(&family, scope);
+    Ok(FragmentForm { family, cost, inputs, outputs, children })
+}
+
+/// Reads what both kinds have; the names of the indices stay in `scope`.
+fn read_family<'a>(name: &str, fields: &Fields<'a>, scope: &mut Scope) -> Result<Family<'a>, ConfigError> {
+    let mut index = Vec::new();
+    if let Some(node) = fields.get("index") {
+        for (name, node) in node.entries("a table of indices such as { i = \"n\", j = \"i + 1 to n - 1\" }")? {
+            if index.len() == MOST_INDICES {
+                return Err(node.error(format!("expected at most {MOST_INDICES} indices")));
+            }
+            scope.is_free(name).map_err(|what| node.error(what))?;
+            let (first, last) = read_range(&node, scope)?;
+            scope.push_local(name, index.len() as u32, Local::Loop);
+            index.push(Index { node, first, last });
+        }
+    }
+    let at = fields.get("at").map(|node| read_locator(node, scope)).transpose()?;
+    Ok(Family { name: name.to_owned(), node: fields.node.clone(), index, at })
+}
+
+/// The names of the family's indices are gone.
+fn forget(family: &Family<'_>, scope: &mut Scope) {
+    family.index.iter().for_each(|_| scope.pop_local());
+}
+
+/// `"n"` is from 0 to n − 1.
+fn read_range(node: &Node<'_>, scope: &Scope) -> Result<(Formula, Formula), ConfigError> {
+    let Some(text) = node.value.as_str() else {
+        let count = node.formula(scope)?;
+        return Ok((Formula::constant(0), Formula::unnamed(count.expr).less_one()));
+    };
+    let (first, last) = parser::parse_range(text, scope).map_err(|error| node.syntax(&error))?;
+    Ok(match last {
+        Some(last) => (Formula::unnamed(first), Formula::unnamed(last)),
+        None => (Formula::constant(0), Formula::unnamed(first).less_one()),
+    })
+}
+
+fn read_locator<'a>(node: Node<'a>, scope: &Scope) -> Result<Locator<'a>, ConfigError> {
+    Ok(match node.value.as_str() {
+        Some("block") => Locator::Block,
+        Some("cyclic") => Locator::Cyclic,
+        Some("dynamic") => Locator::Dynamic,
+        _ => {
+            let formula = Formula::unnamed(node.formula(scope)?.expr);
+            Locator::Expression(node, formula)
+        }
+    })
+}
+
+fn read_reference<'a>(node: Node<'a>, names: &[&str], kind: &str, scope: &Scope) -> Result<Reference<'a>, ConfigError> {
+    let text = node.text(format!("{kind} such as \"u[i, j]\" or \"u[i - 1, 0 to n - 1] if i > 0\""))?;
+    let form = parser::parse_reference(text, scope).map_err(|error| node.syntax(&error))?;
+    let Some(family) = names.iter().position(|name| *name == form.name) else {
+        let section = if kind == "data" { "tasks.data" } else { "tasks.fragments" };
+        let known = one_of(section, names.iter().copied());
+        return Err(node.error(format!("unknown {kind} \"{}\"{known}", form.name)));
+    };
+    let formula = Formula::unnamed;
+    let indices = form.indices.into_iter().map(|(first, last)| (formula(first), last.map(formula))).collect();
+    let condition = form.condition.map(formula);
+    Ok(Reference { node, family, indices, condition })
+}
+
+impl Reference<'_> {
+    fn check_depth(&self, depths: &[usize]) -> Result<(), ConfigError> {
+        let depth = depths[self.family];
+        if self.indices.len() == depth {
+            return Ok(());
+        }
+        let plural = if depth == 1 { "index" } else { "indices" };
+        Err(self.node.error(format!("expected {depth} {plural}; found {}", self.indices.len())))
+    }
+}

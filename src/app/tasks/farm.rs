@@ -1,0 +1,89 @@
+//! The work queue: process 0 keeps every fragment until its data has been made, and gives it to the process that has had a free
+//! thread for longest.
+
+use std::collections::VecDeque;
+
+use crate::rank::Rank;
+
+use super::graph::{Fragment, Graph};
+use super::message::Settled;
+use super::process::State;
+use super::ready::Ready;
+
+const NOT_THERE: u32 = u32::MAX;
+
+/// What process 0 knows.
+#[derive(Debug)]
+pub(super) struct Farm {
+    /// By fragment: data that has not been made.
+    missing: Vec<u32>,
+    /// By fragment: its record, once it is there.
+    record: Vec<u32>,
+    ready: Ready,
+    /// A process for each fragment that it could take.
+    free: VecDeque<Rank>,
+}
+
+impl Farm {
+    pub fn new(graph: &Graph) -> Self {
+        let fragments = 0..graph.count();
+        let slots = 0..graph.options.threads + graph.options.ahead;
+        Farm {
+            missing: fragments.clone().map(|fragment| graph.inputs.of(fragment).len() as u32).collect(),
+            record: vec![NOT_THERE; fragments.len()],
+            ready: Ready::new(graph.options.unfold, graph.options.order),
+            free: slots.flat_map(|_| 0..graph.processes).collect(),
+        }
+    }
+}
+
+impl State {
+    /// A fragment has come to the queue.
+    pub(super) fn farm_arrived(&mut self, graph: &Graph, record: u32) {
+        let fragment = self.records[record as usize].fragment;
+        let structured = graph.is_structured(fragment);
+        let farm = self.farm.as_mut().expect("process 0 has the queue");
+        farm.record[fragment as usize] = record;
+        if farm.missing[fragment as usize] == 0 {
+            farm.ready.push(record, structured);
+        }
+        self.farm_assign(graph);
+    }
+
+    /// A process has executed a fragment, made its data, and can take another.
+    pub(super) fn farm_finished(&mut self, graph: &Graph, process: Rank, fragment: Fragment) {
+        let readers = graph.readers.as_ref().expect("the work queue knows who needs data");
+        let farm = self.farm.as_mut().expect("process 0 has the queue");
+        farm.free.push_back(process);
+        for &data in graph.outputs.of(fragment) {
+            for &reader in readers.of(data) {
+                let missing = &mut farm.missing[reader as usize];
+                *missing -= 1;
+                let record = farm.record[reader as usize];
+                if *missing == 0 && record != NOT_THERE {
+                    farm.ready.push(record, graph.is_structured(reader));
+                }
+            }
+        }
+        self.farm_assign(graph);
+        self.end.counted += 1;
+        if self.end.counted == graph.count() {
+            self.all_executed(graph);
+        }
+    }
+
+    fn farm_assign(&mut self, graph: &Graph) {
+        loop {
+            let farm = self.farm.as_mut().expect("process 0 has the queue");
+            if farm.ready.is_empty() {
+                return;
+            }
+            let Some(process) = farm.free.pop_front() else { return };
+            let record = farm.ready.pop().expect("there is one");
+            match process {
+                0 => self.settle(graph, record),
+                _ => self.send_on(record, process, Settled::Yes),
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The keys of `[tasks]` that say how fragments are managed: which manager, when it unfolds, how many threads it has, what
+//! its own work costs. Each may be given by `--set app.tasks.KEY=VALUE`.
+
+use crate::config::ConfigError;
+use crate::units::{Bytes, SimSpan};
+
+use super::super::expr::Env;
+use super::super::formula::Formula;
+use super::super::node::{Fields, Node, alternatives};
+use super::super::scope::Scope;
+use super::super::value::{Fault, Value};
+use super::message::MOST_HOPS;
+
+/// Every key.
+pub(in super::super) const KEYS: [&str; 20] = [
+    "manager",
+    "unfold",
+    "batch",
+    "order",
+    "threads",
+    "progress",
+    "victim",
+    "take",
+    "tries",
+    "retry",
+    "ahead",
+    "threshold",
+    "transfers",
+    "distribute",
+    "message",
+    "dispatch",
+    "unfolding",
+    "finish",
+    "fragment_bytes",
+    "request_bytes",
+];
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum $name { $($(#[$of])* $variant),* }
+
+        impl $name {
+            const WORDS: &[(&str, $name)] = &[$(($word, $name::$variant)),*];
+        }
+    };
+}
+
+words! {
+    /// Who decides where a fragment runs.
+    Manager {
+        /// The locators.
+        Static = "static",
+        /// Processes without ready fragments ask others for some.
+        Stealing = "stealing",
+        /// Process 0 keeps all fragments, and gives them out one by one.
+        Queue = "queue",
+    }
+}
+words! {
+    /// When structured fragments have their turn among the ready ones.
+    Unfold {
+        /// Before all others.
+        Early = "early",
+        /// In the order in which they got ready.
+        InTurn = "in-turn",
+        /// When nothing else is ready.
+        Late = "late",
+    }
+}
+words! {
+    /// Which of the ready fragments is next.
+    Order {
+        /// The one that got ready first.
+        Fifo = "fifo",
+        /// The one that got ready last.
+        Lifo = "lifo",
+    }
+}
+words! {
+    /// Who does the manager's work.
+    Progress {
+        /// A thread of its own beside those that execute fragments.
+        Thread = "thread",
+        /// The one thread that executes fragments, between them.
+        Between = "between",
+    }
+}
+words! {
+    /// Whom a process asks for work.
+    Victim {
+        /// Any other process.
+        Random = "random",
+        /// The next process.
+        Ring = "ring",
+    }
+}
+words! {
+    /// How many fragments it gets.
+    Take {
+        /// One.
+        One = "one",
+        /// Half of those that are ready, rounded up.
+        Half = "half",
+    }
+}
+
+/// How fragments are managed.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub manager: Manager,
+    pub unfold: Unfold,
+    /// The most children an unfolding creates at a time; 0 for all.
+    pub batch: u32,
+    pub order: Order,
+    /// Threads a process that execute fragments.
+    pub threads: u32,
+    pub progress: Progress,
+    pub victim: Victim,
+    pub take: Take,
+    /// The most processes a request for work visits.
+    pub tries: u32,
+    /// How long a process waits after a request without success; each further one twice as long, up to 1024 times.
+    pub retry: SimSpan,
+    /// Fragments that the work queue gives a process beyond its threads.
+    pub ahead: u32,
+    /// Fragments on a process from which on a dynamic locator passes further ones on.
+    pub threshold: u32,
+    /// How often a dynamic locator passes a fragment on at most.
+    pub transfers: u32,
+    /// The manager's time for a fragment that enters the distribution stage.
+    pub distribute: SimSpan,
+    /// The manager's time for a message, at either end.
+    pub message: SimSpan,
+    /// A thread's time to take a fragment from the queue.
+    pub dispatch: SimSpan,
+    /// A thread's time for each fragment that an unfolding creates.
+    pub unfolding: SimSpan,
+    /// The manager's time for a fragment that has been executed.
+    pub finish: SimSpan,
+    /// The size of a migrating fragment.
+    pub fragment_bytes: Bytes,
+    /// The size of a request.
+    pub request_bytes: Bytes,
+}
+
+/// Whether a [`Fields`] key holds a number of this kind.
+struct Numbers<'a, 'b> {
+    fields: &'a Fields<'b>,
+    scope: &'a Scope,
+}
+
+/// Reads the keys, to find what is wrong with them, with all that is not known yet as 1; or with the values of a run.
+///
+/// # Errors
+/// A word that is none of the key's, an expression without a value, and numbers beyond their limits.
+pub(super) fn read(fields: &Fields<'_>, scope: &Scope, env: Option<&mut Env<'_>>) -> Result<Options, ConfigError> {
+    let mut env = env;
+    let numbers = Numbers { fields, scope };
+    let mut whole = |key, default, low, high| numbers.whole(key, default, (low, high), env.as_deref_mut());
+    let options = Options {
+        manager: word(fields, "manager", Manager::WORDS)?,
+        unfold: word(fields, "unfold", Unfold::WORDS)?,
+        order: word(fields, "order", Order::WORDS)?,
+        progress: word(fields, "progress", Progress::WORDS)?,
+        victim: word(fields, "victim", Victim::WORDS)?,
+        take: word(fields, "take", Take::WORDS)?,
+        batch: whole("batch", 0, 0, i64::from(u32::MAX))?,
+        threads: whole("threads", 1, 1, 1024)?,
+        tries: whole("tries", 8, 1, 255)?,
+        ahead: whole("ahead", 0, 0, 1_000_000)?,
+        threshold: whole("threshold", 8, 1, i64::from(u32::MAX))?,
+        transfers: whole("transfers", 1, 0, i64::from(MOST_HOPS))?,
+        fragment_bytes: Bytes::new(u64::from(whole("fragment_bytes", 96, 0, 1 << 30)?)),
+        request_bytes: Bytes::new(u64::from(whole("request_bytes", 40, 0, 1 << 30)?)),
+        retry: numbers.time("retry", SimSpan::from_ps(20_000_000), env.as_deref_mut())?,
+        distribute: numbers.time("distribute", SimSpan::ZERO, env.as_deref_mut())?,
+        message: numbers.time("message", SimSpan::ZERO, env.as_deref_mut())?,
+        dispatch: numbers.time("dispatch", SimSpan::ZERO, env.as_deref_mut())?,
+        unfolding: numbers.time("unfolding", SimSpan::ZERO, env.as_deref_mut())?,
+        finish: numbers.time("finish", SimSpan::ZERO, env.as_deref_mut())?,
+    };
+    if options.progress == Progress::Between && options.threads > 1 {
+        let node = fields.get("threads").unwrap_or_else(|| fields.node.clone());
+        return Err(node.expected_value("1 thread where progress = \"between\"", options.threads));
+    }
+    if options.retry == SimSpan::ZERO {
+        let node = fields.get("retry").unwrap_or_else(|| fields.node.clone());
+        return Err(node.expected_value("a time above 0, such as \"20 us\"", "0"));
+    }
+    Ok(options)
+}
+
+/// The word at `key`; the first if there is none.
+fn word<T: Copy>(fields: &Fields<'_>, key: &str, words: &[(&str, T)]) -> Result<T, ConfigError> {
+    let Some(node) = fields.get(key) else { return Ok(words[0].1) };
+    let found = node.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
+    found.map(|&(_, value)| value).ok_or_else(|| {
+        let quoted: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+        node.expected(alternatives(&quoted.iter().map(String::as_str).collect::<Vec<_>>()))
+    })
+}
+
+impl Numbers<'_, '_> {
+    fn whole(
+        &self,
+        key: &str,
+        default: i64,
+        (low, high): (i64, i64),
+        env: Option<&mut Env<'_>>,
+    ) -> Result<u32, ConfigError> {
+        let Some(node) = self.fields.get(key) else { return Ok(default as u32) };
+        let formula = node.size(self.scope)?;
+        let Some(env) = env else { return Ok(default as u32) };
+        let value = formula.whole(env).map_err(|fault| node.error(fault))?;
+        u32::try_from(value)
+            .ok()
+            .filter(|_| (low..=high).contains(&value))
+            .ok_or_else(|| node.expected_value(format!("a whole number from {low} to {high}"), value))
+    }
+
+    fn time(&self, key: &str, default: SimSpan, env: Option<&mut Env<'_>>) -> Result<SimSpan, ConfigError> {
+        let Some(node) = self.fields.get(key) else { return Ok(default) };
+        let formula = node.time(self.scope)?;
+        let Some(env) = env else { return Ok(default) };
+        span(&node, &formula, env)
+    }
+}
+
+fn span(node: &Node<'_>, formula: &Formula, env: &mut Env<'_>) -> Result<SimSpan, ConfigError> {
+    let seconds = formula.number(env).map_err(|fault| node.error(fault))?;
+    SimSpan::from_seconds(seconds).ok_or_else(|| {
+        node.error(Fault::new(format!("expected a time from 0 to 213 days; found {} s", Value::Float(seconds))))
+    })
+}

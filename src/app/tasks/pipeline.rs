@@ -1,0 +1,281 @@
+//! The stages of a fragment on a process: distribution, waiting for data, the ready queue, execution.
+
+use crate::profile::{Left, Visit};
+use crate::rank::{Call, Rank};
+use crate::units::{SimSpan, SimTime};
+
+use super::graph::{DYNAMIC, Data, Fragment, Graph, HERE};
+use super::message::{Note, Settled};
+use super::options::Manager;
+use super::process::{Job, State};
+use super::store::Wanted;
+
+/// A fragment on this process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub fragment: Fragment,
+    /// Data that it waits for.
+    pub missing: u32,
+    /// Children created, and how many will be when those under way are.
+    pub created: u32,
+    pub creating: u32,
+    pub settled_here: Settled,
+    pub waited: bool,
+    pub entered: SimTime,
+    pub settled: SimTime,
+    pub ready: SimTime,
+    pub started: SimTime,
+}
+
+impl State {
+    /// The fragments that are there from the beginning.
+    pub(super) fn begin(&mut self, graph: &Graph) {
+        for &fragment in graph.roots.of(self.rank) {
+            self.arrive(fragment, Settled::No(0));
+        }
+        if self.rank == 0 && graph.count() == 0 {
+            self.all_executed(graph);
+        }
+    }
+
+    /// A fragment is here, and will enter the distribution stage.
+    fn arrive(&mut self, fragment: Fragment, settled_here: Settled) -> u32 {
+        let record = self.record(fragment, settled_here);
+        self.agenda.push_back(Job::Enter(record));
+        record
+    }
+
+    fn record(&mut self, fragment: Fragment, settled_here: Settled) -> u32 {
+        let never = SimTime::NEVER;
+        let record = Record {
+            fragment,
+            missing: 0,
+            created: 0,
+            creating: 0,
+            settled_here,
+            waited: false,
+            entered: self.now,
+            settled: never,
+            ready: never,
+            started: never,
+        };
+        match self.free.pop() {
+            Some(free) => {
+                self.records[free as usize] = record;
+                free
+            }
+            None => {
+                self.records.push(record);
+                self.records.len() as u32 - 1
+            }
+        }
+    }
+
+    /// How many fragments are here.
+    pub(super) fn held(&self) -> usize {
+        self.records.len() - self.free.len()
+    }
+
+    /// Does a job whose time has passed.
+    pub(super) fn perform(&mut self, graph: &Graph, job: Job) {
+        match job {
+            Job::Take(from, note) => self.take(graph, from, note),
+            Job::Enter(record) => self.distribute(graph, record),
+            Job::Children(record) => self.next_child(graph, record),
+            Job::Ended(record) => self.ended(graph, record),
+        }
+    }
+
+    fn take(&mut self, graph: &Graph, from: Rank, note: Note) {
+        match note {
+            Note::Fragment(fragment, settled) => {
+                if settled == Settled::Answer {
+                    self.balance.answered(true);
+                }
+                // The time for its message has passed; that for its distribution has not.
+                let record = self.record(fragment, settled);
+                self.agenda.push_front(Job::Enter(record));
+            }
+            Note::Request(data) => {
+                if self.store.ask(graph.place(data, self.rank), from) == Wanted::Here {
+                    self.outbox.push_back((from, Note::Data(data)));
+                }
+            }
+            Note::Data(data) => {
+                if graph.home[data as usize] == self.rank {
+                    self.end.kept += 1;
+                } else {
+                    self.end.unanswered -= 1;
+                }
+                self.put(graph, data);
+            }
+            Note::Steal(thief, tries) => self.balance.asked(thief, tries),
+            Note::Nothing => self.balance.answered(false),
+            Note::Count(count) => self.counted(graph, count),
+            Note::Quiet => self.quieten(graph),
+            Note::Stop => self.stop(graph),
+            Note::Finished(fragment) => self.farm_finished(graph, from, fragment),
+        }
+    }
+
+    /// Decides where the fragment goes.
+    fn distribute(&mut self, graph: &Graph, record: u32) {
+        let Record { fragment, settled_here, .. } = self.records[record as usize];
+        let Settled::No(hops) = settled_here else { return self.settle(graph, record) };
+        if graph.options.manager == Manager::Queue {
+            match self.rank {
+                0 => self.farm_arrived(graph, record),
+                _ => self.send_on(record, 0, Settled::No(0)),
+            }
+            return;
+        }
+        match graph.at[fragment as usize] {
+            HERE => self.settle(graph, record),
+            DYNAMIC => {
+                let full = self.held() > graph.options.threshold as usize;
+                match full && u32::from(hops) < graph.options.transfers && graph.processes > 1 {
+                    true => {
+                        let other = self.random_other(graph);
+                        self.send_on(record, other, Settled::No(hops + 1));
+                    }
+                    false => self.settle(graph, record),
+                }
+            }
+            place if place == self.rank => self.settle(graph, record),
+            place => self.send_on(record, place, Settled::Yes),
+        }
+    }
+
+    /// The fragment goes to another process.
+    pub(super) fn send_on(&mut self, record: u32, to: Rank, settled: Settled) {
+        self.outbox.push_back((to, Note::Fragment(self.records[record as usize].fragment, settled)));
+        self.leave(record, Left::Sent);
+    }
+
+    /// The fragment stays, and asks for the data that is not here.
+    pub(super) fn settle(&mut self, graph: &Graph, record: u32) {
+        let fragment = self.records[record as usize].fragment;
+        let mut missing = 0;
+        for &data in graph.inputs.of(fragment) {
+            let wanted = self.store.want(graph.place(data, self.rank), record);
+            missing += u32::from(wanted != Wanted::Here);
+            let home = graph.home[data as usize];
+            if wanted == Wanted::New && home != self.rank {
+                self.end.unanswered += 1;
+                self.outbox.push_back((home, Note::Request(data)));
+            }
+        }
+        let state = &mut self.records[record as usize];
+        (state.settled, state.missing, state.waited) = (self.now, missing, missing > 0);
+        if missing == 0 {
+            self.get_ready(graph, record);
+        } else if state.settled_here == Settled::Answer {
+            self.balance.fetching += 1;
+        }
+    }
+
+    fn get_ready(&mut self, graph: &Graph, record: u32) {
+        let state = &mut self.records[record as usize];
+        state.ready = self.now;
+        if state.waited && state.settled_here == Settled::Answer {
+            self.balance.fetching -= 1;
+        }
+        let structured = graph.is_structured(state.fragment);
+        self.ready.push(record, structured);
+    }
+
+    /// The fragment gets a thread: how long it takes it.
+    pub(super) fn start(&mut self, graph: &Graph, record: u32) -> Result<SimSpan, Call> {
+        let Record { fragment, created, started, .. } = self.records[record as usize];
+        let (options, children) = (&graph.options, graph.children.of(fragment).len() as u32);
+        let first = started == SimTime::NEVER;
+        let cost = if first { self.cost(graph, fragment)? } else { SimSpan::ZERO };
+        let piece = match options.batch {
+            0 => children - created,
+            batch => batch.min(children - created),
+        };
+        let overhead = options.dispatch + options.unfolding * u64::from(piece);
+        let state = &mut self.records[record as usize];
+        state.creating = created + piece;
+        if first {
+            state.started = self.now;
+        }
+        if let Some(log) = &mut self.log {
+            log.useful += cost;
+            log.overhead += overhead;
+        }
+        Ok(cost + overhead)
+    }
+
+    /// A thread is through with the fragment, or with a piece of its unfolding.
+    fn ended(&mut self, graph: &Graph, record: u32) {
+        let Record { created, creating, .. } = self.records[record as usize];
+        if created < creating {
+            self.agenda.push_back(Job::Children(record));
+        } else {
+            self.complete(graph, record);
+        }
+    }
+
+    /// Creates the next child.
+    fn next_child(&mut self, graph: &Graph, record: u32) {
+        let Record { fragment, created, creating, .. } = self.records[record as usize];
+        let children = graph.children.of(fragment);
+        self.records[record as usize].created = created + 1;
+        let child = self.record(children[created as usize], Settled::No(0));
+        self.distribute(graph, child);
+        if created + 1 < creating {
+            self.agenda.push_back(Job::Children(record));
+        } else if (creating as usize) < children.len() {
+            self.ready.push(record, true);
+        } else {
+            self.complete(graph, record);
+        }
+    }
+
+    /// The fragment has been executed.
+    fn complete(&mut self, graph: &Graph, record: u32) {
+        let fragment = self.records[record as usize].fragment;
+        for &data in graph.outputs.of(fragment) {
+            let home = graph.home[data as usize];
+            if home == self.rank {
+                self.end.kept += 1;
+            } else {
+                self.outbox.push_back((home, Note::Data(data)));
+            }
+            self.put(graph, data);
+        }
+        self.leave(record, Left::Executed);
+        self.end.executed += 1;
+        if graph.options.manager == Manager::Queue {
+            match self.rank {
+                0 => self.farm_finished(graph, 0, fragment),
+                _ => self.outbox.push_back((0, Note::Finished(fragment))),
+            }
+        }
+    }
+
+    /// Data is here.
+    fn put(&mut self, graph: &Graph, data: Data) {
+        let (mut records, mut processes) = (Vec::new(), Vec::new());
+        self.store.put(graph.place(data, self.rank), &mut records, &mut processes);
+        for record in records {
+            let state = &mut self.records[record as usize];
+            state.missing -= 1;
+            if state.missing == 0 {
+                self.get_ready(graph, record);
+            }
+        }
+        self.outbox.extend(processes.into_iter().map(|process| (process, Note::Data(data))));
+    }
+
+    /// The visit is over.
+    fn leave(&mut self, record: u32, left: Left) {
+        let Record { fragment, waited, entered, settled, ready, started, .. } = self.records[record as usize];
+        let visit = Visit { fragment, waited, left, entered, settled, ready, started, ended: self.now };
+        if let Some(log) = &mut self.log {
+            log.visits.push(visit);
+        }
+        self.free.push(record);
+    }
+}

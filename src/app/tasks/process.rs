@@ -1,0 +1,434 @@
+//! A process that executes fragments: its manager as a program, from one thing to do to the next.
+//!
+//! ```text
+//! messages ─┐
+//! threads  ─┼─▶ agenda ─▶ stages (pipeline) ─▶ outbox ─▶ messages
+//! timer    ─┘                 └─▶ ready ─▶ threads
+//! ```
+//!
+//! A thread that executes a fragment is a strand, so that the manager goes on meanwhile; where the manager has no thread
+//! of its own it computes itself. What is decided depends on nothing but the messages and the clock of this process.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::mpi::{Action, Aside, MpiProgram};
+use crate::profile::TaskLog;
+use crate::rank::{
+    COMPLETE, Call, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests,
+    SendMode, Source, TagPattern, Which,
+};
+use crate::units::{Bytes, SimSpan, SimTime};
+
+use super::super::random::Random;
+use super::balance::Balance;
+use super::farm::Farm;
+use super::graph::Graph;
+use super::message::Note;
+use super::options::{Manager, Progress};
+use super::pipeline::Record;
+use super::ready::Ready;
+use super::store::Store;
+
+/// Sends that have not ended before it is looked which have.
+const MANY_SENDS: usize = 64;
+
+/// What the processes of a run share.
+#[derive(Debug)]
+pub(in super::super) struct Shared {
+    pub(super) graph: Graph,
+    /// Whether logs name the fragments.
+    pub names: bool,
+}
+
+/// A process of a program of fragments.
+#[derive(Debug)]
+pub(in super::super) struct TaskProgram {
+    shared: Arc<Shared>,
+    state: State,
+}
+
+/// What differs from process to process.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) rank: Rank,
+    memory_share: f64,
+    pub(super) now: SimTime,
+    doing: Doing,
+    /// When it was last looked for messages and threads.
+    looked: SimTime,
+    pub(super) agenda: VecDeque<Job>,
+    pub(super) outbox: VecDeque<(Rank, Note)>,
+    /// The time for the next message out has passed.
+    paid: bool,
+    receive: Option<RequestId>,
+    sends: Vec<RequestId>,
+    many_sends: usize,
+    threads: Vec<Option<(RequestId, u32)>>,
+    timer: Option<RequestId>,
+    pub(super) records: Vec<Record>,
+    pub(super) free: Vec<u32>,
+    pub(super) ready: Ready,
+    pub(super) store: Store,
+    pub(super) balance: Balance,
+    pub(super) farm: Option<Box<Farm>>,
+    pub(super) random: Random,
+    pub(super) log: Option<Box<TaskLog>>,
+    pub(super) end: Ending,
+}
+
+/// What is done until the next reply.
+#[derive(Clone, Copy, Debug)]
+enum Doing {
+    Begin,
+    Nothing,
+    Posting,
+    Sending,
+    Starting {
+        thread: usize,
+        record: u32,
+    },
+    /// Executing without a thread of its own.
+    Executing(u32),
+    Timing,
+    /// Time passes for this.
+    Paying(Job),
+    /// For a message, a thread or the timer, or looking for one of these.
+    Waiting,
+    /// Which sends have ended.
+    Reaping,
+    Ending(u8),
+}
+
+/// Something for the manager to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Job {
+    /// A message has come.
+    Take(Rank, Note),
+    /// The fragment of a record enters the distribution stage.
+    Enter(u32),
+    /// The structured fragment of a record has created children up to one that its record names.
+    Children(u32),
+    /// A thread is through with the fragment of a record.
+    Ended(u32),
+}
+
+/// What is known of the end.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    /// Fragments executed here, and how many of them process 0 knows of.
+    pub executed: u32,
+    pub told: u32,
+    /// On process 0: all that were executed, and processes whose requests for work have ended.
+    pub counted: u32,
+    pub calm: u32,
+    pub quiet: bool,
+    pub calm_told: bool,
+    pub stopped: bool,
+    /// Data that has come to where it is kept, and answers that have not come.
+    pub kept: u32,
+    pub unanswered: u32,
+}
+
+/// A fragment on a thread.
+struct Execution(Option<SimSpan>);
+
+impl Program for Execution {
+    fn next(&mut self, _: Reply<'_>) -> Call {
+        self.0.take().map_or(Call::Finish, Call::Compute)
+    }
+
+    fn position(&self) -> Option<String> {
+        Some("a fragment on a thread".to_owned())
+    }
+
+    fn is_thread(&self) -> bool {
+        true
+    }
+}
+
+impl TaskProgram {
+    pub(in super::super) fn new(shared: Arc<Shared>, rank: Rank, memory_share: f64) -> Self {
+        let graph = &shared.graph;
+        let options = &graph.options;
+        let log = TaskLog {
+            process: rank,
+            threads: options.threads,
+            own_thread: options.progress == Progress::Thread,
+            ended: SimTime::ZERO,
+            useful: SimSpan::ZERO,
+            overhead: SimSpan::ZERO,
+            manager: SimSpan::ZERO,
+            visits: Vec::new(),
+            names: Vec::new(),
+        };
+        let farm = (options.manager == Manager::Queue && rank == 0).then(|| Box::new(Farm::new(graph)));
+        let state = State {
+            rank,
+            memory_share,
+            now: SimTime::ZERO,
+            doing: Doing::Begin,
+            looked: SimTime::ZERO,
+            agenda: VecDeque::new(),
+            outbox: VecDeque::new(),
+            paid: false,
+            receive: None,
+            sends: Vec::new(),
+            many_sends: MANY_SENDS,
+            threads: vec![None; options.threads as usize],
+            timer: None,
+            records: Vec::new(),
+            free: Vec::new(),
+            ready: Ready::new(options.unfold, options.order),
+            store: Store::new(graph.homed[rank as usize]),
+            balance: Balance::default(),
+            farm,
+            random: Random::default(),
+            log: Some(Box::new(log)),
+            end: Ending::default(),
+        };
+        TaskProgram { shared, state }
+    }
+
+    pub(in super::super) fn take_log(&mut self) -> Option<Box<TaskLog>> {
+        self.state.log.take()
+    }
+}
+
+impl State {
+    /// Whether a thread executes a fragment.
+    pub(super) fn is_busy(&self) -> bool {
+        self.threads.iter().any(Option::is_some)
+    }
+
+    pub(super) fn has_timer(&self) -> bool {
+        self.timer.is_some()
+    }
+
+    /// Takes the reply to the last call.
+    fn answered(&mut self, graph: &Graph, kind: ReplyKind<'_>) {
+        match (std::mem::replace(&mut self.doing, Doing::Nothing), kind) {
+            (Doing::Begin, _) => self.begin(graph),
+            (Doing::Posting, ReplyKind::Started(id)) => self.receive = Some(id),
+            (Doing::Sending, ReplyKind::Started(id)) if id != COMPLETE => self.sends.push(id),
+            (Doing::Starting { thread, record }, ReplyKind::Started(id)) => self.threads[thread] = Some((id, record)),
+            (Doing::Timing, ReplyKind::Started(id)) => self.timer = Some(id),
+            (Doing::Executing(record), _) => self.agenda.push_front(Job::Ended(record)),
+            (Doing::Paying(job), _) => self.perform(graph, job),
+            (Doing::Waiting, ReplyKind::Completed(completions)) => {
+                // Who has found something looks again.
+                self.looked = if completions.is_empty() { self.now } else { SimTime::NEVER };
+                for completion in completions {
+                    self.happened(completion.index as usize, completion.source, completion.tag);
+                }
+            }
+            (Doing::Reaping, ReplyKind::Completed(completions)) => {
+                // They are told in the order of the list.
+                for completion in completions.iter().rev() {
+                    self.sends.swap_remove(completion.index as usize);
+                }
+                self.many_sends = MANY_SENDS.max(2 * self.sends.len());
+            }
+            (Doing::Ending(step), _) => self.doing = Doing::Ending(step),
+            _ => {}
+        }
+    }
+
+    /// The `index`-th of what was waited for has happened: see [`State::awaited`].
+    fn happened(&mut self, index: usize, from: Rank, tag: u32) {
+        if index == 0 {
+            self.receive = None;
+            self.agenda.push_front(Job::Take(from, Note::of(tag)));
+            return;
+        }
+        let mut busy = self.threads.iter_mut().filter(|thread| thread.is_some());
+        match busy.nth(index - 1) {
+            Some(thread) => {
+                let (_, record) = thread.take().expect("it is busy");
+                self.agenda.push_front(Job::Ended(record));
+            }
+            None => {
+                self.timer = None;
+                self.balance.rested();
+            }
+        }
+    }
+
+    /// Whether a thread has nothing to do.
+    pub(super) fn has_free_thread(&self) -> bool {
+        self.threads.iter().any(Option::is_none)
+    }
+
+    /// The receive, the threads that are busy, the timer.
+    fn awaited(&self) -> Requests {
+        let threads = self.threads.iter().flatten().map(|&(id, _)| id);
+        self.receive.into_iter().chain(threads).chain(self.timer).collect()
+    }
+
+    /// The time a job takes the manager.
+    fn price(&self, graph: &Graph, job: Job) -> SimSpan {
+        let options = &graph.options;
+        match job {
+            Job::Take(..) => options.message,
+            Job::Enter(_) | Job::Children(_) => options.distribute,
+            Job::Ended(_) => options.finish,
+        }
+    }
+
+    /// Does what there is to do, up to the next call.
+    fn step(&mut self, shared: &Shared) -> Call {
+        let graph = &shared.graph;
+        loop {
+            if let Doing::Ending(step) = self.doing {
+                return self.finish(shared, step);
+            }
+            let options = &graph.options;
+            if let Some(&(to, note)) = self.outbox.front() {
+                if options.message > SimSpan::ZERO && !self.paid {
+                    self.paid = true;
+                    return Call::Compute(options.message);
+                }
+                self.paid = false;
+                self.outbox.pop_front();
+                self.doing = Doing::Sending;
+                return Call::Isend(self.message(graph, to, note));
+            }
+            if self.receive.is_none() {
+                self.doing = Doing::Posting;
+                return Call::Irecv(ANYTHING);
+            }
+            if self.sends.len() >= self.many_sends {
+                self.doing = Doing::Reaping;
+                let requests = self.sends.iter().copied().collect();
+                return Call::Test { requests, which: Which::Some, poll: false };
+            }
+            if options.progress == Progress::Thread
+                && let Some(thread) = self.threads.iter().position(Option::is_none)
+                && let Some(record) = self.ready.pop()
+            {
+                match self.start(graph, record) {
+                    Ok(SimSpan::ZERO) => self.agenda.push_front(Job::Ended(record)),
+                    Ok(span) => {
+                        self.doing = Doing::Starting { thread, record };
+                        return Call::Start(Box::new(Execution(Some(span))));
+                    }
+                    Err(call) => return call,
+                }
+                continue;
+            }
+            if let Some(&job) = self.agenda.front() {
+                if self.looked != self.now && !matches!(job, Job::Take(..)) {
+                    return self.look();
+                }
+                self.agenda.pop_front();
+                let price = self.price(graph, job);
+                if price > SimSpan::ZERO {
+                    self.doing = Doing::Paying(job);
+                    return Call::Compute(price);
+                }
+                self.perform(graph, job);
+                continue;
+            }
+            if options.progress == Progress::Between && !self.ready.is_empty() {
+                if self.looked != self.now {
+                    return self.look();
+                }
+                self.answer_requests(graph);
+                if !self.outbox.is_empty() {
+                    continue;
+                }
+                let Some(record) = self.ready.pop() else { continue };
+                match self.start(graph, record) {
+                    Ok(SimSpan::ZERO) => self.agenda.push_front(Job::Ended(record)),
+                    Ok(span) => {
+                        self.doing = Doing::Executing(record);
+                        return Call::Compute(span);
+                    }
+                    Err(call) => return call,
+                }
+                continue;
+            }
+            if let Some(span) = self.look_for_work(graph) {
+                self.doing = Doing::Timing;
+                return Call::Start(Box::new(Execution(Some(span))));
+            }
+            self.tell(graph);
+            if !self.outbox.is_empty() || !self.agenda.is_empty() {
+                continue;
+            }
+            if self.is_through(graph) {
+                self.doing = Doing::Ending(0);
+                continue;
+            }
+            self.doing = Doing::Waiting;
+            return Call::WaitAny(self.awaited());
+        }
+    }
+
+    /// Looks whether a message has come or a thread is through.
+    fn look(&mut self) -> Call {
+        self.doing = Doing::Waiting;
+        Call::Test { requests: self.awaited(), which: Which::First, poll: false }
+    }
+
+    /// Ends: completes its sends, withdraws its receive.
+    fn finish(&mut self, shared: &Shared, step: u8) -> Call {
+        self.doing = Doing::Ending(step + 1);
+        match step {
+            0 => Call::Complete(self.sends.drain(..).collect()),
+            1 => Call::Cancel(self.receive.expect("it is posted")),
+            2 => Call::Complete(self.receive.into_iter().collect()),
+            _ => {
+                if let Some(log) = &mut self.log {
+                    log.ended = self.now;
+                    if shared.names {
+                        let name = |visit: &crate::profile::Visit| shared.graph.name(visit.fragment);
+                        log.names = log.visits.iter().map(name).collect();
+                    }
+                }
+                Call::Finish
+            }
+        }
+    }
+
+    fn message(&self, graph: &Graph, to: Rank, note: Note) -> Message {
+        let options = &graph.options;
+        let size = match note {
+            Note::Fragment(..) => options.fragment_bytes,
+            Note::Data(data) => Bytes::new(graph.bytes[data as usize]),
+            _ => options.request_bytes,
+        };
+        Message { to, context: 0, tag: note.tag(), size, mode: SendMode::Standard, payload: None }
+    }
+
+    /// The span of what the fragment costs.
+    pub(super) fn cost(&self, graph: &Graph, fragment: u32) -> Result<SimSpan, Call> {
+        graph.amount(fragment).span(&graph.rates, self.memory_share).map_err(|fault| {
+            let place = graph.name(fragment);
+            let kind = FailureKind::Description;
+            Call::Fail(Box::new(ProgramError { kind, place, what: fault.to_string() }))
+        })
+    }
+}
+
+const ANYTHING: Pattern =
+    Pattern { from: Source::Any, context: 0, tag: TagPattern::Any, capacity: Bytes::new(u64::MAX) };
+
+impl MpiProgram for TaskProgram {
+    fn next(&mut self, reply: Reply<'_>) -> Action {
+        Action::Call(self.next_call(reply, &mut None))
+    }
+
+    fn next_call(&mut self, reply: Reply<'_>, _: &mut Aside) -> Call {
+        let TaskProgram { shared, state } = self;
+        state.now = reply.clock;
+        state.answered(&shared.graph, reply.kind);
+        state.step(shared)
+    }
+
+    fn position(&self) -> Option<String> {
+        let State { ready, .. } = &self.state;
+        let waiting = self.state.held() - ready.len();
+        Some(format!("the manager of {waiting} fragments that wait and {} that are ready", ready.len()))
+    }
+}

@@ -1,0 +1,169 @@
+//! `mcpsim tasks`: what became of fragments, from what a run has exported or from the logs of its processes.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use serde_json::Value;
+
+use crate::profile::{LOG_FORMAT, TaskAnalysis, read_task_logs};
+use crate::report::{task_comparison, task_figures, task_summary};
+
+use super::exit::Failure;
+use super::output::{self, Target};
+use super::report::{Format, draw};
+
+const EXAMPLES: &str = "\
+Examples:
+  Where fragments waited, and what threads did with their time
+    mcpsim --json run.json workloads/lu-tasks.toml
+    mcpsim tasks run.json --figures figures
+  Two managers beside each other
+    mcpsim --json late.json --set app.tasks.unfold=late workloads/lu-tasks.toml
+    mcpsim tasks run.json late.json --figures figures
+  The same from logs, one a process, as a runtime system can write them too
+    mcpsim --task-logs logs workloads/lu-tasks.toml
+    mcpsim tasks logs";
+
+/// Analyses what became of fragments
+#[derive(Clone, Debug, Parser)]
+#[command(name = "mcpsim tasks", override_usage = "mcpsim tasks RUN.json|LOGS... [OPTIONS]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
+pub(super) struct TasksArgs {
+    /// What --json of a run wrote, a directory of logs, or the logs of one run;
+    /// several runs are put beside each other
+    #[arg(value_name = "RUN.json|LOGS", required = true)]
+    sources: Vec<PathBuf>,
+
+    /// Where figures go
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+
+    /// What is written of each figure
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
+    format: Vec<Format>,
+
+    /// Write the analysis as JSON, of several runs a list (- is stdout)
+    #[arg(long, value_name = "FILE")]
+    json: Option<OsString>,
+}
+
+/// What a file is.
+enum Source {
+    Outcome(TaskAnalysis),
+    Log(String),
+}
+
+/// Analyses what `args` name.
+pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
+    let target = args.json.as_deref().map(|name| Target::new("--json", name)).transpose()?;
+    let runs = read(&args.sources)?;
+    let mut text: Vec<String> = runs.iter().map(|(name, tasks)| task_summary(name, tasks)).collect();
+    if runs.len() > 1 {
+        text.push(task_comparison(&runs));
+    }
+    if let Some(directory) = &args.figures {
+        let figures = task_figures(&runs);
+        if figures.is_empty() {
+            return Err(Failure::bad_input("nothing to draw: no time passes"));
+        }
+        text.push(draw(&figures, directory, &args.format)?);
+    }
+    if let Some(target) = &target {
+        let analyses: Vec<&TaskAnalysis> = runs.iter().map(|(_, tasks)| tasks).collect();
+        let json = match analyses[..] {
+            [one] => serde_json::to_string_pretty(one),
+            _ => serde_json::to_string_pretty(&analyses),
+        };
+        let json = json.map_err(|error| Failure::bad_input(format!("--json: {error}")))?;
+        target.put(&format!("{json}\n"))?;
+        if *target == Target::Stdout {
+            return Ok(());
+        }
+    }
+    output::print(&text.join("\n"))
+}
+
+/// The runs that `sources` are of; logs that are given one by one are one run.
+fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
+    let mut runs = Vec::new();
+    let mut logs = Vec::new();
+    for path in sources {
+        let name = path.display().to_string();
+        if path.is_dir() {
+            runs.push((name, of_logs(&in_directory(path)?)?));
+            continue;
+        }
+        match source(path)? {
+            Source::Outcome(tasks) => runs.push((name, tasks)),
+            Source::Log(text) => logs.push((name, text)),
+        }
+    }
+    if !logs.is_empty() {
+        if !runs.is_empty() {
+            let what = "logs beside other runs: give the directory of the logs, or the logs alone";
+            return Err(Failure::bad_input(format!("{}: {what}", logs[0].0)));
+        }
+        runs.push((format!("{} logs", logs.len()), of_logs(&logs)?));
+    }
+    Ok(runs)
+}
+
+fn of_logs(logs: &[(String, String)]) -> Result<TaskAnalysis, Failure> {
+    read_task_logs(logs).map(|logs| TaskAnalysis::of(&logs)).map_err(Failure::bad_input)
+}
+
+/// The logs in a directory, in the order of their names.
+fn in_directory(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let shown = directory.display();
+    let wrong = |error: std::io::Error| Failure::bad_input(format!("{shown}: {error}"));
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory).map_err(wrong)? {
+        let path = entry.map_err(wrong)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with("prof_") && name.ends_with(".json") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    if paths.is_empty() {
+        return Err(Failure::bad_input(format!("{shown}: no logs, expected prof_00000.json and so on")));
+    }
+    paths.iter().map(|path| Ok((path.display().to_string(), text(path)?))).collect()
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| {
+        let what = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::bad_input(format!("{}: {what}", path.display()))
+    })
+}
+
+fn source(path: &Path) -> Result<Source, Failure> {
+    let name = path.display();
+    let text = text(path)?;
+    // A log may be long, and is read by who knows its form.
+    if text.get(..400).unwrap_or(&text).contains(LOG_FORMAT.split(' ').next().unwrap_or_default()) {
+        return Ok(Source::Log(text));
+    }
+    let mut value: Value =
+        serde_json::from_str(&text).map_err(|error| Failure::bad_input(format!("{name}: not JSON: {error}")))?;
+    let is_outcome = value.get("predicted_ps").is_some();
+    let tasks = match value.get_mut("tasks") {
+        Some(tasks) => tasks.take(),
+        None if is_outcome => {
+            let what = "the outcome of a run without fragments, expected one of an application of [tasks]";
+            return Err(Failure::bad_input(format!("{name}: {what}")));
+        }
+        None => {
+            let what = "expected what --json of a run wrote, or a log with \"format\": ";
+            return Err(Failure::bad_input(format!("{name}: {what}\"{LOG_FORMAT}\"")));
+        }
+    };
+    let tasks = serde_json::from_value(tasks)
+        .map_err(|error| Failure::bad_input(format!("{name}: not the outcome of a run: tasks: {error}")))?;
+    Ok(Source::Outcome(tasks))
+}

@@ -1,0 +1,18 @@
+//! Fragments and the stages they go through: what a process records of them, and what is worked out from the records of all.
+//!
+//! ```text
+//! distribution ──▶ waiting for data ──▶ ready queue ──▶ execution
+//!      └─▶ another process's distribution     └─▶ another process's distribution (stealing)
+//! ```
+
+mod analysis;
+mod file;
+mod log;
+mod series;
+mod spread;
+
+pub use analysis::{Bounds, ProcessTasks, StageTimes, TaskAnalysis};
+pub use file::{LOG_FORMAT, read_task_logs};
+pub use log::{Left, Stage, TaskLog, Visit};
+pub use series::{Series, StageSeries};
+pub use spread::{ArrivalBin, Sample, WaitingTimes};

@@ -1,0 +1,159 @@
+//! How many fragments are in a stage over time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{SimSpan, SimTime};
+
+use super::log::picoseconds;
+use super::log::{Stage, TaskLog};
+
+/// Steps of the time axis.
+pub(super) const STEPS: usize = 200;
+
+/// More processes than these are not told apart over time.
+pub(super) const MOST_APART: usize = 64;
+
+/// Numbers of fragments over equal steps of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// A step's length.
+    #[serde(rename = "step_ps", deserialize_with = "picoseconds")]
+    pub step: SimSpan,
+    /// By stage, in order, over all processes.
+    pub stages: Vec<StageSeries>,
+    /// In any stage.
+    pub held: StageSeries,
+    /// By process, those in the stages waiting and ready; empty above 64 processes.
+    pub processes: Vec<[Vec<f64>; 2]>,
+}
+
+/// The number of fragments over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageSeries {
+    /// The mean over each step.
+    pub mean: Vec<f64>,
+    /// The most at a time.
+    pub most: u64,
+    /// When that was reached first.
+    #[serde(rename = "most_at_ps", deserialize_with = "picoseconds")]
+    pub most_at: SimTime,
+}
+
+/// Intervals of time in which something is there: how much of it over steps of time, exactly.
+#[derive(Clone, Debug)]
+pub(super) struct Counter {
+    step: u64,
+    /// By step: how many more are there after it than before it.
+    change: Vec<i64>,
+    /// By step: picoseconds of those that come, less those of ones that go, within it.
+    partial: Vec<i128>,
+}
+
+impl Counter {
+    pub fn new(end: SimTime, steps: usize) -> Self {
+        let step = end.as_ps().div_ceil(steps as u64).max(1);
+        Counter { step, change: vec![0; steps], partial: vec![0; steps] }
+    }
+
+    /// Something is there from `from` to `to`, which are not after the end.
+    pub fn add(&mut self, from: SimTime, to: SimTime) {
+        self.edge(from, 1);
+        self.edge(to, -1);
+    }
+
+    fn edge(&mut self, at: SimTime, sign: i64) {
+        let at = at.as_ps();
+        let index = ((at / self.step) as usize).min(self.change.len() - 1);
+        self.change[index] += sign;
+        self.partial[index] += i128::from(sign) * (i128::from(self.step) * (index as i128 + 1) - i128::from(at));
+    }
+
+    /// By step: number × picoseconds.
+    pub fn integrals(&self) -> impl Iterator<Item = i128> {
+        let mut before = 0i64;
+        self.change.iter().zip(&self.partial).map(move |(change, partial)| {
+            let integral = i128::from(before) * i128::from(self.step) + partial;
+            before += change;
+            integral
+        })
+    }
+
+    fn means(&self) -> Vec<f64> {
+        // To six digits: what is beyond says nothing and fills files.
+        let short = |x: f64| (x * 1e6).round() / 1e6;
+        self.integrals().map(|integral| short(integral as f64 / self.step as f64)).collect()
+    }
+}
+
+/// The most intervals at a time, and when that was reached first. At one time the ends come before the beginnings.
+pub(super) fn most(from: &mut [u64], to: &mut [u64]) -> (u64, SimTime) {
+    from.sort_unstable();
+    to.sort_unstable();
+    let (mut ended, mut best, mut at) = (0, 0, 0);
+    for (begun, &time) in from.iter().enumerate() {
+        while to[ended] <= time && ended < begun {
+            ended += 1;
+        }
+        if begun + 1 - ended > best {
+            (best, at) = (begun + 1 - ended, time);
+        }
+    }
+    (best as u64, SimTime::from_ps(at))
+}
+
+impl Series {
+    /// The numbers of all `logs` up to `end`.
+    pub(super) fn of(logs: &[TaskLog], end: SimTime) -> Series {
+        let one = |of: &dyn Fn(&super::log::Visit) -> Option<(SimTime, SimTime)>| {
+            let mut counter = Counter::new(end, STEPS);
+            let (mut from, mut to) = (Vec::new(), Vec::new());
+            for (begun, ended) in logs.iter().flat_map(|log| &log.visits).filter_map(of).filter(|(a, b)| a < b) {
+                counter.add(begun, ended);
+                from.push(begun.as_ps());
+                to.push(ended.as_ps());
+            }
+            let (most, most_at) = most(&mut from, &mut to);
+            StageSeries { mean: counter.means(), most, most_at }
+        };
+        let apart = if logs.len() <= MOST_APART { logs } else { &[] };
+        let of_process = |log: &TaskLog| {
+            [Stage::Waiting, Stage::Ready].map(|stage| {
+                let mut counter = Counter::new(end, STEPS);
+                let stays = log.visits.iter().filter_map(|visit| visit.stay(stage));
+                stays.for_each(|(from, to)| counter.add(from, to));
+                counter.means()
+            })
+        };
+        Series {
+            step: SimSpan::from_ps(end.as_ps().div_ceil(STEPS as u64).max(1)),
+            stages: Stage::ALL.map(|stage| one(&|visit| visit.stay(stage))).into(),
+            held: one(&|visit| Some((visit.entered, visit.ended))),
+            processes: apart.iter().map(of_process).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_integral_over_steps_is_the_sum_of_lengths_exactly() {
+        let at = SimTime::from_ps;
+        let mut counter = Counter::new(at(1003), 7);
+        let intervals = [(0, 1003), (5, 5), (17, 400), (143, 144), (1002, 1003), (144, 288), (700, 1003)];
+        intervals.iter().for_each(|&(from, to)| counter.add(at(from), at(to)));
+        let lengths: u64 = intervals.iter().map(|(from, to)| to - from).sum();
+        assert_eq!(counter.integrals().sum::<i128>(), i128::from(lengths));
+        // The third step is from 288 to 432: two are there all the time but for one, which is there up to 400.
+        assert_eq!(counter.integrals().nth(2), Some(144 + 400 - 288));
+    }
+
+    #[test]
+    fn the_most_at_a_time_is_found_with_its_time() {
+        // At 20 one ends and one begins: still two.
+        let (most, at) = most(&mut [0, 10, 20, 30], &mut [20, 40, 25, 50]);
+        assert_eq!((most, at.as_ps()), (2, 10));
+        assert_eq!(super::most(&mut [], &mut []).0, 0);
+    }
+}
