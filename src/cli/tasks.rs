@@ -50,7 +50,7 @@ pub(super) struct TasksArgs {
 
 /// What a file is.
 enum Source {
-    Outcome(TaskAnalysis),
+    Outcome(Box<TaskAnalysis>),
     Log(String),
 }
 
@@ -95,7 +95,7 @@ fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
             continue;
         }
         match source(path)? {
-            Source::Outcome(tasks) => runs.push((name, tasks)),
+            Source::Outcome(tasks) => runs.push((name, *tasks)),
             Source::Log(text) => logs.push((name, text)),
         }
     }
@@ -163,7 +163,7 @@ fn source(path: &Path) -> Result<Source, Failure> {
             return Err(Failure::bad_input(format!("{name}: {what}\"{LOG_FORMAT}\"")));
         }
     };
-    let tasks = serde_json::from_value(tasks)
+    let tasks: TaskAnalysis = serde_json::from_value(tasks)
         .map_err(|error| Failure::bad_input(format!("{name}: not the outcome of a run: tasks: {error}")))?;
-    Ok(Source::Outcome(tasks))
+    Ok(Source::Outcome(Box::new(tasks)))
 }

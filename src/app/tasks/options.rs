@@ -179,7 +179,7 @@ pub(super) fn read(fields: &Fields<'_>, scope: &Scope, env: Option<&mut Env<'_>>
         message: numbers.time("message", SimSpan::ZERO, env.as_deref_mut())?,
         dispatch: numbers.time("dispatch", SimSpan::ZERO, env.as_deref_mut())?,
         unfolding: numbers.time("unfolding", SimSpan::ZERO, env.as_deref_mut())?,
-        finish: numbers.time("finish", SimSpan::ZERO, env.as_deref_mut())?,
+        finish: numbers.time("finish", SimSpan::ZERO, env)?,
     };
     if options.progress == Progress::Between && options.threads > 1 {
         let node = fields.get("threads").unwrap_or_else(|| fields.node.clone());
