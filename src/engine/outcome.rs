@@ -283,6 +283,8 @@ mod tests {
                 change: Change::LatencyHalved,
                 saved: span(2),
             }],
+            tasks: None,
+            task_logs: Vec::new(),
             critical_path: None,
             functions: None,
             sizes: None,
