@@ -15,6 +15,6 @@ pub use call::{
     COMPLETE, Call, CallSite, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program, ProgramError,
     Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern, Which,
 };
-pub use fiber::{Fiber, Gate, Trap};
+pub use fiber::{Environment, Fiber, Gate, Trap};
 pub use matcher::{Envelope, Matcher};
 pub use tally::{Tallied, Tallies};

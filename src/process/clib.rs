@@ -8,6 +8,7 @@
 mod deadlines;
 mod end;
 mod environment;
+mod floats;
 mod identity;
 mod signals;
 mod streams;
@@ -23,10 +24,11 @@ pub use environment::{environment, set_default_threads, set_environment, set_var
 pub use streams::{close_streams, flush, open_streams};
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[Known]; 8] = [
+const FUNCTIONS: [&[Known]; 9] = [
     deadlines::FUNCTIONS,
     end::FUNCTIONS,
     environment::FUNCTIONS,
+    floats::FUNCTIONS,
     identity::FUNCTIONS,
     sample::FUNCTIONS,
     signals::FUNCTIONS,

@@ -191,6 +191,21 @@ impl Process {
         self.gate.replace(gate)
     }
 
+    /// The rank's code looks at its floating-point environment or changes it.
+    pub fn keep_floats(&self) {
+        self.out().keep_floats();
+    }
+
+    /// Whether [`Process::keep_floats`] holds of the task that runs.
+    pub fn keeps_floats(&self) -> bool {
+        self.out().keeps_floats()
+    }
+
+    fn out(&self) -> &Gate<'static> {
+        // SAFETY: the gate is that of the fiber this code runs in.
+        unsafe { &*self.gate.get() }
+    }
+
     /// An MPI function begins, which may copy data before it asks the engine: none of this is the program's own time.
     #[inline]
     pub fn pause_timer(&self) {

@@ -2,7 +2,10 @@
 //!
 //! A fiber may have frames of C on its stack. It is therefore never unwound: when it is dropped before its end, its stack is
 //! given back and whatever its frames own is lost.
+//! Its floating-point environment is its own: kept while it is suspended, and put aside while it asks somebody.
 #![allow(unsafe_code)]
+
+mod float;
 
 use std::cell::Cell;
 use std::io;
@@ -16,6 +19,9 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::ask::{Asked, Simulator};
 use super::call::{Call, Reply};
+
+pub use float::Environment;
+use float::Words;
 
 /// What a fiber is resumed with: a reply that lives until the fiber's next call, and whom it may ask until it is suspended.
 struct Turn<'a> {
@@ -41,6 +47,8 @@ pub struct Gate<'a> {
     /// Its turn.
     turn: Cell<Resumed>,
     begun: Cell<bool>,
+    /// Whether the whole floating-point environment is kept: the code has changed it, or looks at it.
+    keeps_floats: Cell<bool>,
 }
 
 /// How a handler of signals ends a fiber that cannot go on.
@@ -60,7 +68,11 @@ impl Fiber {
         let stack = FiberStack::new(size)?;
         let range = stack.bottom.get() + PAGE..stack.bottom.get() + stack.size;
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Suspended>, first: Resumed| {
-            body(&Gate { yielder, turn: Cell::new(first), begun: Cell::new(false) })
+            float::reset();
+            let turn = Cell::new(first);
+            let last = body(&Gate { yielder, turn, begun: Cell::new(false), keeps_floats: Cell::new(false) });
+            float::reset();
+            last
         });
         Ok(Fiber { coroutine, stack: range })
     }
@@ -139,6 +151,16 @@ impl Gate<'_> {
         self.simulator().is_some()
     }
 
+    /// The code looks at its floating-point environment or changes it: from now on, the whole of it is kept at every call.
+    pub fn keep_floats(&self) {
+        self.keeps_floats.set(true);
+    }
+
+    /// Whether [`Gate::keep_floats`] holds.
+    pub fn keeps_floats(&self) -> bool {
+        self.keeps_floats.get()
+    }
+
     /// Makes `call`, and lets `take` see the reply to it: on the spot, or after the fiber has been suspended.
     ///
     /// Inlined, as all on the way to a switch: the processor foresees returns by the calls before them, and each function that is
@@ -152,6 +174,24 @@ impl Gate<'_> {
     /// left there to be dropped.
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
+        if self.keeps_floats.get() {
+            return self.call_apart(call, take);
+        }
+        self.make(call, take)
+    }
+
+    /// As [`Gate::call_there`], by code that has a floating-point environment of its own.
+    #[cold]
+    fn call_apart<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
+        let own = Environment::leave();
+        self.make(call, |reply| {
+            own.enter();
+            take(reply)
+        })
+    }
+
+    #[inline(always)]
+    fn make<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let mut suspended = &raw mut *call;
         if let Some(simulator) = self.simulator() {
             // SAFETY: it is there during the fiber's turn.
@@ -162,14 +202,37 @@ impl Gate<'_> {
                 Asked::Refused => {}
             }
         }
+        let words = Words::now();
+        if !words.are_usual() {
+            return self.suspend_apart(suspended, take);
+        }
+        let turn = self.suspend(suspended);
+        words.set_again();
+        // SAFETY: the turn lives until the fiber suspends, for which `take` has no way.
+        take(unsafe { &mut *(*turn).reply })
+    }
+
+    /// The code has changed its floating-point environment without saying so.
+    #[cold]
+    fn suspend_apart<R>(&self, suspended: Suspended, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
+        self.keep_floats();
+        let own = Environment::leave();
+        let turn = self.suspend(suspended);
+        own.enter();
+        // SAFETY: the turn lives until the fiber suspends, for which `take` has no way.
+        take(unsafe { &mut *(*turn).reply })
+    }
+
+    /// Suspends the fiber; what it is resumed with.
+    #[inline(always)]
+    fn suspend(&self, suspended: Suspended) -> Resumed {
         // SAFETY: the location is the thread's own.
         let errno = unsafe { *libc::__errno_location() };
         let turn = self.yielder.suspend(suspended);
         // SAFETY: as above; the fiber may run on another thread now.
         unsafe { *libc::__errno_location() = errno };
         self.turn.set(turn);
-        // SAFETY: the turn lives until the fiber suspends, for which `take` has no way.
-        take(unsafe { &mut *(*turn).reply })
+        turn
     }
 }
 

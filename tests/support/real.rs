@@ -99,8 +99,15 @@ pub fn simulate(line: &str) -> Ran {
 
 /// The program that `mcpsim cc` makes of `source`, without a warning.
 pub fn compile(source: &Path, flags: &str, program: &Path) -> Result<(), String> {
-    let line = format!("cc {flags} -Wall -Wextra");
-    let ran = limited(simulator(&line).arg(source).arg("-o").arg(program).arg("-lm"));
+    compile_with(source, flags, program, "")
+}
+
+/// As [`compile`], with `libraries` behind the source.
+pub fn compile_with(source: &Path, flags: &str, program: &Path, libraries: &str) -> Result<(), String> {
+    let is_cxx = source.extension().is_some_and(|end| end == "cc");
+    let line = format!("{} {flags} -Wall -Wextra", if is_cxx { "cxx" } else { "cc" });
+    let words = libraries.split_whitespace();
+    let ran = limited(simulator(&line).arg(source).arg("-o").arg(program).args(words).arg("-lm"));
     match (ran.code, ran.stderr.as_str()) {
         (Some(0), "") => Ok(()),
         _ => Err(told(&format!("mcpsim {line} {}", source.display()), &ran)),
@@ -181,8 +188,13 @@ impl RealMpi {
 
     /// Its program of `source`.
     pub fn compile(&self, source: &Path, program: &Path) -> Result<(), String> {
+        self.compile_with(source, program, "")
+    }
+
+    /// As [`RealMpi::compile`], with these words behind the source.
+    pub fn compile_with(&self, source: &Path, program: &Path, flags: &str) -> Result<(), String> {
         // The programs are told to be free of warnings where mcpsim compiles them; other MPIs' headers may cause some.
-        let ran = limited(Command::new(self.compiler).args(["-O1", "-w", "-o"]).args([program, source]).arg("-lm"));
+        let ran = limited(Command::new(self.compiler).args(["-O1", "-w", "-o"]).args([program, source]).args(flags.split_whitespace()).arg("-lm"));
         match ran.code {
             Some(0) => Ok(()),
             _ => Err(told(&format!("{} {}", self.compiler, source.display()), &ran)),

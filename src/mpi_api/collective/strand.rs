@@ -13,7 +13,7 @@ use crate::mpi_api::request::{Operation, Request};
 use crate::process::crash::Ground;
 use crate::process::unwind::here;
 use crate::process::{run_as, run_as_nobody};
-use crate::rank::{Call, Fiber, Gate, Program, Reply};
+use crate::rank::{Call, Environment, Fiber, Gate, Program, Reply};
 
 /// A strand's stack: enough for functions of the program that combine data.
 const STACK: usize = 256 << 10;
@@ -43,12 +43,18 @@ pub fn start_strand(
     let gate = Rc::new(Cell::new(ptr::null()));
     let process: *const MpiProcess = p;
     let (to, own_gate) = (result.clone(), gate.clone());
+    // Data are combined as the rank would combine them.
+    let floats = p.keeps_floats().then(Environment::now);
     let fiber = Fiber::new(STACK, move |out| {
         // SAFETY: the process outlives its strands, and the gate lives as long as the fiber's code.
         let p = unsafe { &*process };
         let out = unsafe { std::mem::transmute::<*const Gate<'_>, *const Gate<'static>>(out) };
         own_gate.set(out);
         p.set_gate(out);
+        if let Some(floats) = &floats {
+            p.keep_floats();
+            floats.enter();
+        }
         *to.borrow_mut() = body(p);
         Call::Finish
     });
