@@ -55,6 +55,9 @@ impl Language {
     }
 }
 
+/// What programs are linked for, so that they have all support functions: see `build`.
+const OWN_MARKER: &str = "mcpsim_own";
+
 /// Why the compiler was not asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CcError {

@@ -34,15 +34,20 @@ impl loader::Host for Host {
         calls::find(name).or_else(|| clib::find(name))
     }
 
-    fn owned(&self, name: &str) -> bool {
-        clib::owns(name)
+    fn owned_names(&self) -> &'static [&'static str] {
+        &clib::VARIABLES
+    }
+
+    fn refuse(&self, error: &ImageError) {
+        clib::refuse(error);
     }
 }
 
-/// Opens the program at `path`, which `mcpsim cc` made.
+/// Opens the program at `path`, which `mcpsim cc` made. All ranks share one copy of the libraries whose files' names begin with
+/// one of `shared`.
 ///
 /// # Errors
 /// What is wrong with the file, and functions that nobody has.
-pub fn open(path: &Path) -> Result<Image, ImageError> {
-    Image::open(path, &Host)
+pub fn open(path: &Path, shared: &[String]) -> Result<Image, ImageError> {
+    Image::open(path, &Host, shared)
 }

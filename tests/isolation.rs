@@ -48,3 +48,44 @@ fn each_rank_has_its_own_floating_point_environment() {
     let lines = same("floats.c", "-frounding-math", "");
     assert_eq!(lines.len(), 4, "{lines:?}");
 }
+
+/// Compiles libraries of `tests/real/libraries` into `directory`, by `mcpsim cc` and `cxx` or by the real MPI's compiler.
+fn libraries(directory: &Path, names: &[&str], real: Option<&real::RealMpi>) {
+    for name in names {
+        let source = real::file("tests/real/libraries").join(name);
+        let library = directory.join(format!("lib{}.so", name.split('.').next().unwrap()));
+        let flags = format!("-shared -fPIC -L{0} -Wl,-rpath,{0}", directory.display());
+        let flags = if *name == "speak.c" { format!("{flags} -lstate") } else { flags };
+        let made = match real {
+            None => real::compile_with(&source, "-O1", &library, &flags),
+            Some(mpi) => mpi.compile_with(&source, &library, &flags),
+        };
+        made.unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn each_rank_has_its_own_copy_of_libraries_that_it_opens() {
+    let directory = real::directory();
+    let names = ["state.c", "speak.c", "throw.cc"];
+    libraries(directory.path(), &names, None);
+    let source = real::file("tests/real/plugins.cc");
+    let [program, native] = ["program", "real"].map(|name| directory.path().join(name));
+    real::compile_with(&source, "-O1", &program, "-rdynamic -ldl").unwrap_or_else(|why| panic!("{why}"));
+    let here = directory.path().display().to_string();
+    let lines = |ran: support::Ran, what: &str| {
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{what}: {}", ran.stdout);
+        let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let one = lines(real::run(&program, "--nct 1,2,2", &here), "one worker");
+    assert_eq!(one.len(), 12, "{one:?}");
+    assert_eq!(one, lines(real::run(&program, "--nct 2,1,2 --workers 2", &here), "two workers"));
+    for mpi in real::real_mpis() {
+        let apart = real::directory();
+        libraries(apart.path(), &names, Some(mpi));
+        mpi.compile_with(&source, &native, "-rdynamic -ldl").unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(one, lines(mpi.run(&native, 4, &apart.path().display().to_string()), mpi.name));
+    }
+}

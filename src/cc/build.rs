@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
+use object::{Object, ObjectSymbol};
+
 use super::kit::Kit;
 use super::{CcError, HOST_FUNCTIONS, functions, line};
 
@@ -74,11 +76,41 @@ pub(super) fn all(kit: &Kit, work: &Path, compiler: &[OsString], own: &Path) -> 
     let is_object = |name: &&str| name.ends_with(".c") && *name != START;
     let names: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).filter(is_object).collect();
     finish(cc().args(FLAGS[0]).args(&names))?;
-    let objects = names.iter().map(|name| name.replace(".c", ".o"));
-    finish(Command::new("ar").current_dir(work).arg("rcs").arg(kit.support()).arg(kit.start()).args(objects))?;
+    let objects: Vec<String> = names.iter().map(|name| name.replace(".c", ".o")).collect();
+    for_libraries(work, cc, &objects)?;
+    let archive = |objects: &[String]| {
+        let mut command = Command::new("ar");
+        command.current_dir(work).arg("rcs").arg(kit.support()).arg(kit.start()).args(objects).arg(RENAMED);
+        command
+    };
+    finish(&mut archive(&objects))?;
     let shared =
         ["-w", "-O1", "-fPIC", "-fno-lto", "-fno-builtin", "-shared", "-Wl,-soname,libmcpsim_mpi.so", "stubs.c", "-o"];
     finish(cc().args(shared).arg(kit.stubs()))
+}
+
+/// The object of all support functions under other names: each program has it, and the loader gives it to libraries that were
+/// linked with the C library's functions. Under their own names they might stand in for functions of other libraries.
+const RENAMED: &str = "own.o";
+
+/// Makes [`RENAMED`] of these objects.
+fn for_libraries(work: &Path, cc: impl Fn() -> Command, objects: &[String]) -> Result<(), CcError> {
+    let failed = |error: &dyn std::fmt::Display| CcError::new(format!("mcpsim's own library: {error}"));
+    let marker = format!("const char {} = 1;\n", super::OWN_MARKER);
+    fs::write(work.join("marker.c"), marker).map_err(|error| failed(&error))?;
+    finish(cc().args(FLAGS[0]).arg("marker.c"))?;
+    finish(cc().args(["-r", "-nostdlib", "-o", "joined.o"]).args(objects).arg("marker.o"))?;
+    let bytes = fs::read(work.join("joined.o")).map_err(|error| failed(&error))?;
+    let joined = object::File::parse(&*bytes).map_err(|error| failed(&error))?;
+    let mut names = String::new();
+    for symbol in joined.symbols().filter(|symbol| symbol.is_global() && symbol.is_definition()) {
+        let name = symbol.name().map_err(|error| failed(&error))?;
+        if name != super::OWN_MARKER {
+            let _ = writeln!(names, "{name} {}{name}", crate::loader::OWN_PREFIX);
+        }
+    }
+    fs::write(work.join("names"), names).map_err(|error| failed(&error))?;
+    finish(Command::new("objcopy").current_dir(work).args(["--redefine-syms=names", "joined.o", RENAMED]))
 }
 
 /// The source of the stub library: all functions of the simulator, which say where they really are.

@@ -17,7 +17,7 @@ const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs"
 
 /// What is linked though nobody may have named it yet: `main`, which may stand in an archive that is read before what asks for
 /// it; and the compiler makes `puts` of `printf` at any time.
-const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar";
+const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar,-u,mcpsim_own";
 
 pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Request, CcError> {
     let (variable, _) = language.compiler();
@@ -167,7 +167,7 @@ impl Question {
 fn for_others(language: Language, kit: &Kit) -> Vec<OsString> {
     let mut words = vec![
         "-Wl,-shared,-e,mcpsim_start,-Bsymbolic,-z,defs".into(),
-        "-Wl,-u,main,-u,mcpsim_start,-u,mcpsim_main,-u,puts,-u,putchar".into(),
+        "-Wl,-u,main,-u,mcpsim_start,-u,mcpsim_main,-u,mcpsim_own,-u,puts,-u,putchar".into(),
     ];
     if language == Language::Cxx {
         words.push("-static-libstdc++".into());

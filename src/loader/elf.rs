@@ -69,6 +69,7 @@ impl Segment {
 pub(super) struct Symbol<'a> {
     pub name: &'a str,
     pub value: u64,
+    pub size: u64,
     pub kind: SymbolType,
     pub bind: SymbolBind,
     pub defined: bool,
@@ -95,6 +96,9 @@ pub(super) struct Elf<'a> {
     pub tls: Option<Segment>,
     /// What `PT_GNU_EH_FRAME` points to.
     pub frame_header: Option<u64>,
+    /// Where the program headers are in the file, which begins with the first segment, and their number.
+    pub headers: (u64, u16),
+    pub dynamic_address: u64,
     dynamic: Vec<(DynamicTag, u64)>,
     strings: &'a [u8],
     symbols: &'a [Sym64<LE>],
@@ -104,7 +108,8 @@ impl<'a> Elf<'a> {
     /// The shared object with these contents.
     pub fn parse(bytes: &'a [u8]) -> Result<Elf<'a>, Fault> {
         let damaged = |error: object::read::Error| Fault::Malformed(error.to_string());
-        let headers = check_kind(bytes)?.program_headers(LE, bytes).map_err(damaged)?;
+        let header = check_kind(bytes)?;
+        let headers = header.program_headers(LE, bytes).map_err(damaged)?;
         let of_kind = |kind: ProgramType| headers.iter().filter(move |header| header.p_type(LE) == kind);
         let segment = |header: &ProgramHeader64<LE>| Segment::new(header, bytes.len() as u64);
 
@@ -125,6 +130,8 @@ impl<'a> Elf<'a> {
             segments,
             tls: of_kind(elf::PT_TLS).next().map(segment).transpose()?.filter(|tls| tls.size > 0),
             frame_header: of_kind(elf::PT_GNU_EH_FRAME).next().map(|header| header.p_vaddr(LE)),
+            headers: (header.e_phoff.get(LE), header.e_phnum.get(LE)),
+            dynamic_address: 0,
             dynamic: Vec::new(),
             strings: &[],
             symbols: &[],
@@ -132,6 +139,7 @@ impl<'a> Elf<'a> {
         let Some(dynamic) = of_kind(elf::PT_DYNAMIC).next() else {
             return malformed("there is no dynamic section");
         };
+        elf.dynamic_address = dynamic.p_vaddr(LE);
         let entries = dynamic.dynamic(LE, bytes).map_err(damaged)?.unwrap_or_default().iter();
         let entries = entries.map(|entry| (entry.d_tag.get(LE), entry.d_val.get(LE)));
         elf.dynamic = entries.take_while(|&(tag, _)| tag != elf::DT_NULL).collect();
@@ -233,6 +241,7 @@ impl<'a> Elf<'a> {
         Ok(Symbol {
             name: self.string(symbol.st_name.get(LE).into())?,
             value: symbol.st_value.get(LE),
+            size: symbol.st_size.get(LE).min(HIGHEST),
             kind: symbol.st_type(),
             bind: symbol.st_bind(),
             defined: section != elf::SHN_UNDEF,

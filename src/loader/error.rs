@@ -40,10 +40,58 @@ pub enum Fault {
         /// In the words of the system's loader, or our own.
         why: String,
     },
+    /// What keeps ranks from having a library each for its own.
+    Library(Box<Fault>),
+    /// It was linked with this library of another MPI.
+    OtherMpi(String),
     /// Symbols that are defined nowhere.
     Undefined(Vec<String>),
     /// The system has no room for another instance.
     Map(io::Error),
+    /// All ranks' instances need more mappings than a process can have.
+    Mappings {
+        /// What they need.
+        needed: usize,
+        /// What the system allows.
+        limit: usize,
+        /// The library that needs most.
+        greatest: String,
+    },
+}
+
+impl ImageError {
+    /// This error of a library, of which all ranks may share one copy if they cannot have their own.
+    pub(super) fn of_library(self) -> ImageError {
+        match self.fault {
+            Fault::Unsupported(_) | Fault::StaticTls(_) => {
+                ImageError { fault: Fault::Library(Box::new(self.fault)), path: self.path }
+            }
+            _ => self,
+        }
+    }
+
+    /// Whether a program may meet it under a real MPI too: a library that is not there, or lacks something.
+    pub(super) fn is_usual(&self) -> bool {
+        matches!(self.fault, Fault::Read(_) | Fault::NotElf | Fault::MissingLibrary { .. } | Fault::Undefined(_))
+    }
+
+    /// As the system's loader tells programs.
+    pub(super) fn for_program(&self) -> String {
+        match &self.fault {
+            Fault::MissingLibrary { why, .. } => why.clone(),
+            Fault::Undefined(symbols) => {
+                format!("{}: undefined symbol: {}", self.path.display(), symbols.first().map_or("", String::as_str))
+            }
+            Fault::NotElf => format!("{}: invalid ELF header", self.path.display()),
+            _ => self.to_string(),
+        }
+    }
+
+    /// The name by which the user can have the library shared.
+    fn library(&self) -> String {
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy();
+        file.split(".so").next().unwrap_or_default().to_owned()
+    }
 }
 
 impl Fault {
@@ -60,7 +108,13 @@ pub(super) fn malformed<T>(what: impl Into<String>) -> Result<T, Fault> {
 
 impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.fault)
+        write!(f, "{}: {}", self.path.display(), self.fault)?;
+        match self.fault {
+            Fault::Library(_) => {
+                write!(f, "; or have all ranks share one copy of it: --share-library {}", self.library())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -86,6 +140,11 @@ impl fmt::Display for Fault {
                 f.write_str("; compile with -fPIC and without -ftls-model")
             }
             Fault::MissingLibrary { name, why } => write!(f, "needs the library {name}, which cannot be loaded: {why}"),
+            Fault::Library(fault) => write!(f, "each rank needs a copy of this library, which {fault}"),
+            Fault::OtherMpi(library) => write!(
+                f,
+                "was built for another MPI (it needs {library}), whose handles mean nothing here; build it with mcpsim cc"
+            ),
             Fault::Undefined(symbols) => {
                 let shown = symbols[..symbols.len().min(8)].join(", ");
                 write!(f, "undefined: {shown}")?;
@@ -94,6 +153,11 @@ impl fmt::Display for Fault {
                 }
                 Ok(())
             }
+            Fault::Mappings { needed, limit, greatest } => write!(
+                f,
+                "its ranks and their libraries need {needed} mappings of memory, and a process can have {limit} \
+                 (vm.max_map_count); --share-library {greatest} has all ranks share one of them"
+            ),
             Fault::Map(error) => write!(f, "no room for another instance of the program: {error}"),
         }
     }

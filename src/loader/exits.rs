@@ -66,6 +66,24 @@ impl Exits {
         }
     }
 
+    /// Runs what modules in this range of addresses have registered.
+    ///
+    /// # Safety
+    /// They are there, and their rank runs on this thread.
+    pub unsafe fn run_of(&self, range: &std::ops::Range<usize>) {
+        for list in [&self.thread, &self.process] {
+            let next = || {
+                let mut list = lock(list);
+                let last = list.iter().rposition(|exit| range.contains(&(exit.module as usize)))?;
+                Some(list.remove(last))
+            };
+            while let Some(exit) = next() {
+                // SAFETY: the caller's promise.
+                unsafe { exit.run(0) }
+            }
+        }
+    }
+
     /// `on_exit`.
     pub fn on_exit(&self, function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) {
         lock(&self.process).push(Exit { function: Function::Code(function), argument, module: std::ptr::null_mut() });
@@ -90,8 +108,8 @@ pub(super) unsafe extern "C" fn at_exit(
     argument: *mut c_void,
     module: *mut c_void,
 ) -> c_int {
-    match loaded::exits(module as usize) {
-        Some((_, exits)) => lock(&exits.process).push(Exit { function: Function::Plain(function), argument, module }),
+    match loaded::space(module as usize) {
+        Some(space) => lock(&space.exits.process).push(Exit { function: Function::Plain(function), argument, module }),
         // SAFETY: it comes from a library of the system, which passes what the system's function wants.
         None => return unsafe { system_at_exit(function, argument, module) },
     }
@@ -100,7 +118,7 @@ pub(super) unsafe extern "C" fn at_exit(
 
 /// `__cxa_finalize` of the programs: runs what a module has registered.
 pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
-    let Some((_, exits)) = loaded::exits(module as usize) else {
+    let Some(space) = loaded::space(module as usize) else {
         if !module.is_null() {
             // SAFETY: as in `at_exit`.
             unsafe { system_finalize(module) }
@@ -108,7 +126,7 @@ pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
         return;
     };
     let next = || {
-        let mut list = lock(&exits.process);
+        let mut list = lock(&space.exits.process);
         let last = list.iter().rposition(|exit| exit.module == module)?;
         Some(list.remove(last))
     };
@@ -124,11 +142,11 @@ pub(super) unsafe extern "C" fn at_thread_exit(
     argument: *mut c_void,
     module: *mut c_void,
 ) -> c_int {
-    let Some((id, exits)) = loaded::exits(module as usize) else { return -1 };
+    let Some(space) = loaded::space(module as usize) else { return -1 };
     let exit = Exit { function: Function::Plain(function), argument, module };
-    match tls::main_instance() == Some(id) {
-        true => lock(&exits.thread).push(exit),
-        false => tls::at_thread_end(id, exit),
+    match tls::main_instance() == Some(space.id) {
+        true => lock(&space.exits.thread).push(exit),
+        false => tls::at_thread_end(space.id, exit),
     }
     0
 }

@@ -169,6 +169,19 @@ impl Layout {
         self.mappings = merged;
     }
 
+    /// The mappings that an instance takes.
+    pub fn mappings(&self) -> usize {
+        self.mappings.len()
+    }
+
+    /// The module with the most of them, other than the first.
+    pub fn most_mappings(&self) -> Option<usize> {
+        let of = |place: &Place| {
+            self.mappings.iter().filter(|mapping| (place.start..place.end).contains(&mapping.start)).count()
+        };
+        (1..self.places.len()).rev().max_by_key(|&module| of(&self.places[module]))
+    }
+
     /// Maps a new instance with its first bytes, not yet relocated; gives its address.
     pub fn map(&self, files: &[&File]) -> io::Result<usize> {
         let base = self.reserve(files)?;

@@ -1,53 +1,17 @@
-//! The libraries that a program needs: which of them each rank has for its own, and which are the system's.
-//!
-//! A library is a rank's own if it calls MPI, or if it is found by a path of the program or of the user outside the
-//! system's directories. The runtime libraries of compilers and the C library are the system's wherever they are.
+//! The libraries that a file needs, with those that these need, each once.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_void};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use object::elf;
 
 use super::elf::Elf;
 use super::error::{Fault, ImageError};
-
-/// The library that programs are linked with in place of an MPI library; it is never loaded.
-pub const STUB: &str = "libmcpsim_mpi.so";
-
-/// Where the system keeps its libraries.
-const SYSTEM: [&str; 6] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/lib32", "/usr/lib32"];
-/// Where the system's loader looks beyond paths; a library there that calls MPI must not be given to it.
-const STANDARD: [&str; 7] = [
-    "/usr/local/lib",
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
-    "/lib64",
-    "/usr/lib64",
-    "/lib",
-    "/usr/lib",
-];
-/// Libraries of which a process can have but one.
-const RUNTIME: [&str; 14] = [
-    "ld-linux-x86-64.",
-    "libc.",
-    "libm.",
-    "libmvec.",
-    "libpthread.",
-    "libdl.",
-    "librt.",
-    "libgcc_s.",
-    "libstdc++.",
-    "libgomp.",
-    "libgfortran.",
-    "libquadmath.",
-    "libatomic.",
-    "libomp.",
-];
+use super::search::{Found, Search, Sharing, is_stub, other_mpi};
 
 /// A file that each rank has for its own.
 pub(super) struct Source {
@@ -56,6 +20,15 @@ pub(super) struct Source {
     pub bytes: Vec<u8>,
     /// The sources it needs, by their index.
     pub needs: Vec<usize>,
+    /// What it needs of those that were loaded before.
+    pub known: Vec<Known>,
+}
+
+/// A module that was loaded before: the group that it is of, and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub group: usize,
+    pub module: usize,
 }
 
 /// A library that all ranks share, opened for the rest of the process.
@@ -67,12 +40,25 @@ unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-/// A program with everything it needs.
+/// What programs find at a handle of `dlopen` (`struct link_map`).
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct LinkMap {
+    pub address: usize,
+    pub name: *const std::ffi::c_char,
+    pub dynamic: usize,
+    pub next: *mut LinkMap,
+    pub previous: *mut LinkMap,
+}
+
+/// A program, or a library that a rank opens, with everything it needs.
 pub(super) struct Libraries {
-    /// The program first, then its own libraries, breadth first.
+    /// The file itself first, then what each rank has for its own, breadth first.
     pub sources: Vec<Source>,
-    /// In the order in which they are needed.
+    /// What all ranks share, in the order in which it is needed.
     pub shared: Vec<Shared>,
+    /// The files of these, of those that the user wants shared.
+    pub told: Vec<String>,
 }
 
 impl Source {
@@ -88,14 +74,18 @@ impl Source {
             Ok((file, bytes))
         };
         let (file, bytes) = read().map_err(|error| Fault::Read(error).of(path))?;
-        Ok(Source { path: path.to_owned(), file, bytes, needs: Vec::new() })
+        Ok(Source { path: path.to_owned(), file, bytes, needs: Vec::new(), known: Vec::new() })
     }
 }
 
 impl Libraries {
-    /// `program` and what it needs.
-    pub fn find(program: Source) -> Result<Libraries, ImageError> {
-        let mut found = Libraries { sources: vec![program], shared: Vec::new() };
+    /// `first` and what it needs; `loaded` knows what was loaded before.
+    pub fn find(
+        first: Source,
+        sharing: &Sharing,
+        loaded: &dyn Fn(&Path) -> Option<Known>,
+    ) -> Result<Libraries, ImageError> {
+        let mut found = Libraries { sources: vec![first], shared: Vec::new(), told: Vec::new() };
         let mut opened: Vec<String> = Vec::new();
         let mut open = VecDeque::from([0]);
         while let Some(index) = open.pop_front() {
@@ -105,13 +95,17 @@ impl Libraries {
             let elf = Elf::parse(&source.bytes).map_err(fault)?;
             let needed: Vec<String> =
                 elf.names(elf::DT_NEEDED).map_err(fault)?.into_iter().map(str::to_owned).collect();
+            if let Some(other) = needed.iter().find(|name| other_mpi(name)) {
+                return Err(fault(Fault::OtherMpi(other.clone())));
+            }
             let search = Search::new(&elf, &path).map_err(fault)?;
-            for name in needed {
-                if is_stub(&name) {
-                    continue;
-                }
-                match search.look(&name)? {
+            for name in needed.iter().filter(|name| !is_stub(name)) {
+                match search.look(name, sharing)? {
                     Found::Own(library) => {
+                        if let Some(known) = loaded(&library.path) {
+                            found.sources[index].known.push(known);
+                            continue;
+                        }
                         let known = found.sources.iter().position(|source| source.path == library.path);
                         let library = known.unwrap_or_else(|| {
                             found.sources.push(library);
@@ -120,9 +114,10 @@ impl Libraries {
                         });
                         found.sources[index].needs.push(library);
                     }
-                    Found::Shared(name) if opened.contains(&name) => {}
-                    Found::Shared(name) => {
+                    Found::Shared { name, .. } if opened.contains(&name) => {}
+                    Found::Shared { name, told } => {
                         found.shared.push(Shared::open(&name).map_err(fault)?);
+                        found.told.extend(told);
                         opened.push(name);
                     }
                 }
@@ -152,7 +147,7 @@ impl Libraries {
 }
 
 impl Shared {
-    fn open(name: &str) -> Result<Shared, Fault> {
+    pub fn open(name: &str) -> Result<Shared, Fault> {
         let missing = |why: String| Fault::MissingLibrary { name: name.to_owned(), why };
         // Without a name, the system's loader gives this program itself.
         let text = CString::new(name).ok().filter(|text| !text.is_empty());
@@ -168,6 +163,26 @@ impl Shared {
         Ok(Shared(handle))
     }
 
+    /// The library of this name, if it is in memory.
+    pub fn find(name: &str) -> Option<Shared> {
+        let text = CString::new(name).ok()?;
+        // SAFETY: nothing is loaded, and so nothing runs.
+        let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
+        (!handle.is_null()).then_some(Shared(handle))
+    }
+
+    /// Its file.
+    pub fn path(self) -> Option<PathBuf> {
+        let mut map = std::ptr::null_mut::<LinkMap>();
+        // SAFETY: the handle is open; the system's loader gives its own description, whose name stays.
+        unsafe {
+            if libc::dlinfo(self.0, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) != 0 || map.is_null() {
+                return None;
+            }
+            fs::canonicalize(CStr::from_ptr((*map).name).to_string_lossy().as_ref()).ok()
+        }
+    }
+
     /// The address of `name`, of this version if the library has it.
     pub fn symbol(self, name: &CStr, version: Option<&CStr>) -> Option<usize> {
         // SAFETY: the handle is open, the names are terminated.
@@ -180,87 +195,4 @@ impl Shared {
         };
         (!address.is_null()).then_some(address as usize)
     }
-}
-
-fn is_stub(name: &str) -> bool {
-    Path::new(name).file_name().is_some_and(|file| file == STUB)
-}
-
-enum Found {
-    Own(Source),
-    /// What the system's loader is to open.
-    Shared(String),
-}
-
-/// Where the libraries that a file needs are looked for.
-struct Search {
-    paths: Vec<PathBuf>,
-}
-
-impl Search {
-    fn new(elf: &Elf, file: &Path) -> Result<Search, Fault> {
-        let origin = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-        let origin = origin.parent().unwrap_or(Path::new("/")).to_owned();
-        let mut paths = Vec::new();
-        let mut add = |list: &[u8]| {
-            for path in list.split(|&byte| byte == b':').filter(|path| !path.is_empty()) {
-                let text = String::from_utf8_lossy(path);
-                let text = text.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", &origin.to_string_lossy());
-                paths.push(PathBuf::from(text));
-            }
-        };
-        let later = elf.names(elf::DT_RUNPATH)?;
-        if later.is_empty() {
-            elf.names(elf::DT_RPATH)?.iter().for_each(|list| add(list.as_bytes()));
-        }
-        if let Some(user) = std::env::var_os("LD_LIBRARY_PATH") {
-            add(user.as_bytes());
-        }
-        later.iter().for_each(|list| add(list.as_bytes()));
-        Ok(Search { paths })
-    }
-
-    fn look(&self, name: &str) -> Result<Found, ImageError> {
-        let candidates: Vec<PathBuf> = match name.contains('/') {
-            true => vec![PathBuf::from(name)],
-            false => self.paths.iter().map(|path| path.join(name)).collect(),
-        };
-        let runtime = RUNTIME.iter().any(|runtime| name.starts_with(runtime));
-        for candidate in candidates.iter().filter_map(|path| fs::canonicalize(path).ok()) {
-            if runtime {
-                return Ok(Found::Shared(candidate.to_string_lossy().into_owned()));
-            }
-            let outside = !SYSTEM.iter().any(|system| candidate.starts_with(system));
-            if let Some(source) = usable(&candidate)?
-                && (outside || calls_mpi(&source))
-            {
-                return Ok(Found::Own(source));
-            }
-        }
-        if !runtime && !name.contains('/') {
-            for candidate in STANDARD.iter().filter_map(|path| fs::canonicalize(Path::new(path).join(name)).ok()) {
-                if let Some(source) = usable(&candidate)? {
-                    return Ok(if calls_mpi(&source) { Found::Own(source) } else { Found::Shared(name.to_owned()) });
-                }
-            }
-        }
-        Ok(Found::Shared(name.to_owned()))
-    }
-}
-
-/// The library at `path`; none if it cannot be read or is for another machine, in which case the search goes on.
-fn usable(path: &Path) -> Result<Option<Source>, ImageError> {
-    let Ok(source) = Source::read(path) else { return Ok(None) };
-    match Elf::parse(&source.bytes) {
-        Ok(_) => Ok(Some(source)),
-        Err(Fault::NotElf | Fault::OtherKind(_)) => Ok(None),
-        Err(fault) => Err(fault.of(path)),
-    }
-}
-
-fn calls_mpi(source: &Source) -> bool {
-    let Ok(elf) = Elf::parse(&source.bytes) else { return false };
-    let stub = elf.names(elf::DT_NEEDED).is_ok_and(|names| names.iter().any(|name| is_stub(name)));
-    let is_mpi = |name: &str| name.starts_with("MPI_") || name.starts_with("PMPI_");
-    stub || elf.symbols().flatten().any(|symbol| !symbol.defined && is_mpi(symbol.name))
 }

@@ -5,21 +5,43 @@
 
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::sync::Arc;
 
 use object::elf;
 
-use super::Host;
 use super::elf::{Elf, Relocation, Symbol};
+use super::dl;
 use super::error::{Fault, ImageError, malformed};
 use super::exits;
 use super::frames;
 use super::layout::Layout;
 use super::library::{Libraries, Shared};
+use super::parts::Parts;
 use super::tls::{self, Template};
 use super::versions::Versions;
+use super::{Host, OWN_PREFIX};
 
 /// The greatest block of thread-local variables.
 const VARIABLES: u64 = 1 << 32;
+
+/// What was loaded before the files that are linked, in the order in which it is searched.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Scope<'a> {
+    pub groups: &'a [Arc<Parts>],
+    /// So many of them are searched before the files themselves.
+    pub first: usize,
+    /// Functions that are defined nowhere may be called later, which is an error then.
+    pub lazy: bool,
+}
+
+/// Where something is that is in another group: the group's place in the scope, and the offset in it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outer {
+    pub group: usize,
+    pub offset: usize,
+    /// Whether a resolver gives the address.
+    pub resolver: bool,
+}
 
 /// What each instance writes into its data. All places are offsets in an instance.
 #[derive(Debug, Default)]
@@ -30,6 +52,10 @@ pub(super) struct Fixups {
     pub constants: Vec<(usize, usize)>,
     /// The address of a rank's own variable, by its index in `owned_names`, and a number.
     pub owned: Vec<(usize, usize, usize)>,
+    /// What is in other groups, and a number.
+    pub outer: Vec<(usize, Outer, usize)>,
+    /// The descriptors of modules of other groups: the group's place in the scope and the module's in it.
+    pub outer_descriptors: Vec<(usize, usize, usize)>,
     /// What a resolver at an offset gives, and a number.
     pub resolved: Vec<(usize, usize, usize)>,
     /// The address of a descriptor, by its index: those of modules, then `variables`.
@@ -41,6 +67,8 @@ pub(super) struct Fixups {
     pub templates: Vec<Option<Template>>,
     /// Defined symbols for [`super::Instance::symbol`]; whether a resolver gives the address.
     pub symbols: HashMap<String, (usize, bool)>,
+    /// Defined thread-local variables: the module, and the offset in its block.
+    pub thread_symbols: HashMap<String, (usize, u64)>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -53,6 +81,7 @@ impl std::fmt::Debug for Shared {
 enum Value {
     Inside(usize),
     Resolved(usize),
+    Outer(Outer),
     Outside(usize),
     Owned(usize),
 }
@@ -63,8 +92,12 @@ pub(super) fn link(
     libraries: &Libraries,
     layout: &mut Layout,
     host: &dyn Host,
+    scope: Scope,
 ) -> Result<Fixups, ImageError> {
-    let mut linker = Linker { elfs, libraries, layout, host, defined: HashMap::new(), fixups: Fixups::default() };
+    let (defined, fixups) = Default::default();
+    let needs = |group| libraries.sources.iter().any(|source| source.known.iter().any(|known| known.group == group));
+    let searched = (0..scope.groups.len()).map(|group| group < scope.first || needs(group)).collect();
+    let mut linker = Linker { elfs, libraries, layout, host, scope, searched, defined, fixups };
     let fault = |module: usize, fault: Fault| fault.of(&libraries.sources[module].path);
     let mut versions = Vec::new();
     for (module, elf) in elfs.iter().enumerate() {
@@ -83,6 +116,9 @@ struct Linker<'a> {
     libraries: &'a Libraries,
     layout: &'a mut Layout,
     host: &'a dyn Host,
+    scope: Scope<'a>,
+    /// Which of the scope's groups are searched: of those behind the files themselves, only what they need.
+    searched: Vec<bool>,
     /// The first definition of each name, in the order of modules.
     defined: HashMap<&'a str, (usize, Symbol<'a>)>,
     fixups: Fixups,
@@ -97,8 +133,10 @@ impl<'a> Linker<'a> {
             for (index, &symbol) in symbols.iter().enumerate().filter(|(_, symbol)| exported(symbol)) {
                 if versions.is_old(index as u32) == old {
                     self.defined.entry(symbol.name).or_insert((module, symbol));
-                    if symbol.kind != elf::STT_TLS && !symbol.absolute && !self.fixups.symbols.contains_key(symbol.name)
-                    {
+                    if symbol.kind == elf::STT_TLS {
+                        let variables = &mut self.fixups.thread_symbols;
+                        variables.entry(symbol.name.to_owned()).or_insert((module, symbol.value));
+                    } else if !symbol.absolute && !self.fixups.symbols.contains_key(symbol.name) {
                         let place =
                             (self.layout.places[module].offset(symbol.value), symbol.kind == elf::STT_GNU_IFUNC);
                         self.fixups.symbols.insert(symbol.name.to_owned(), place);
@@ -155,6 +193,9 @@ impl<'a> Linker<'a> {
                         Some(&value) => value,
                         None => match self.value(module, symbol, versions.needed(relocation.symbol))? {
                             Some(value) => value,
+                            None if self.scope.lazy && relocation.kind == elf::R_X86_64_JUMP_SLOT => {
+                                Value::Outside(dl::undefined as *const () as usize)
+                            }
                             None => {
                                 undefined.extend(symbol.map(|symbol| symbol.name.to_owned()));
                                 Value::Outside(0)
@@ -177,15 +218,37 @@ impl<'a> Linker<'a> {
         if undefined.is_empty() { Ok(()) } else { Err(Fault::Undefined(undefined)) }
     }
 
-    /// What stands in for `symbol` of `module`: its own definition, or the first of the modules.
-    fn definition(&self, module: usize, symbol: Symbol<'a>) -> Option<(usize, Symbol<'a>)> {
+    /// Whether `symbol` of `module` is that module's own, whatever others define.
+    fn is_bound(&self, module: usize, symbol: Symbol<'a>) -> bool {
         let elf = &self.elfs[module];
         let symbolic = elf.entry(elf::DT_SYMBOLIC).is_some()
             || elf.entry(elf::DT_FLAGS).is_some_and(|flags| flags & elf::DF_SYMBOLIC.0 != 0);
-        if symbol.defined && (symbol.hidden || symbolic) {
-            return Some((module, symbol));
-        }
-        self.defined.get(symbol.name).copied()
+        symbol.defined && (symbol.hidden || symbolic)
+    }
+
+    /// What `look` finds in one of `groups` of the scope, by the group's place.
+    fn find_outer<T>(
+        &self,
+        groups: std::ops::Range<usize>,
+        look: impl Fn(&Fixups) -> Option<T>,
+    ) -> Option<(usize, T)> {
+        let mut searched = groups.filter(|&group| self.searched[group]);
+        searched.find_map(|group| Some((group, look(&self.scope.groups[group].fixups)?)))
+    }
+
+    fn outer(&self, groups: std::ops::Range<usize>, name: &str) -> Option<Value> {
+        let (group, (offset, resolver)) = self.find_outer(groups, |fixups| fixups.symbols.get(name).copied())?;
+        Some(Value::Outer(Outer { group, offset, resolver }))
+    }
+
+    /// What `symbol` of this module is.
+    fn inside(&self, module: usize, found: Symbol<'a>) -> Result<Value, Fault> {
+        Ok(match found.kind {
+            elf::STT_TLS => return malformed(format!("{} is thread-local and used as if it were not", found.name)),
+            elf::STT_GNU_IFUNC => self.resolver(module, found.value)?,
+            _ if found.absolute => Value::Outside(found.value as usize),
+            _ => Value::Inside(self.layout.places[module].offset(found.value)),
+        })
     }
 
     /// The value of `symbol`; none if it is defined nowhere and must be.
@@ -196,13 +259,22 @@ impl<'a> Linker<'a> {
         version: Option<&str>,
     ) -> Result<Option<Value>, Fault> {
         let Some(symbol) = symbol else { return Ok(Some(Value::Outside(0))) };
-        if let Some((owner, found)) = self.definition(module, symbol) {
-            return Ok(Some(match found.kind {
-                elf::STT_TLS => return malformed(format!("{} is thread-local and used as if it were not", found.name)),
-                elf::STT_GNU_IFUNC => self.resolver(owner, found.value)?,
-                _ if found.absolute => Value::Outside(found.value as usize),
-                _ => Value::Inside(self.layout.places[owner].offset(found.value)),
-            }));
+        if self.is_bound(module, symbol) {
+            return self.inside(module, symbol).map(Some);
+        }
+        let Scope { groups, first, .. } = self.scope;
+        if let Some(found) = self.outer(0..first, symbol.name) {
+            return Ok(Some(found));
+        }
+        if let Some(&(owner, found)) = self.defined.get(symbol.name) {
+            return self.inside(owner, found).map(Some);
+        }
+        let own = format!("{OWN_PREFIX}{}", symbol.name);
+        if let Some(found) = self.outer(first..groups.len(), symbol.name).or_else(|| self.outer(0..first, &own)) {
+            return Ok(Some(found));
+        }
+        if let Some(&(owner, found)) = self.defined.get(own.as_str()) {
+            return self.inside(owner, found).map(Some);
         }
         if self.host.owned(symbol.name) {
             let names = &mut self.fixups.owned_names;
@@ -221,7 +293,8 @@ impl<'a> Linker<'a> {
     fn shared(&self, name: &str, version: Option<&str>) -> Option<(Shared, usize)> {
         let name = CString::new(name).ok()?;
         let version = version.and_then(|version| CString::new(version).ok());
-        let mut shared = self.libraries.shared.iter();
+        let outer = self.scope.groups.iter().flat_map(|parts| &parts.shared);
+        let mut shared = self.libraries.shared.iter().chain(outer);
         shared.find_map(|&library| Some((library, library.symbol(&name, version.as_deref())?)))
     }
 
@@ -234,24 +307,47 @@ impl<'a> Linker<'a> {
 
     /// Fills a slot of a thread-local variable; whether there is such a variable.
     fn variable(&mut self, module: usize, slot: Relocation, symbol: Option<Symbol<'a>>) -> Result<bool, Fault> {
+        let Scope { groups, first, .. } = self.scope;
+        let outer = |name: &str, range| self.find_outer(range, |fixups| fixups.thread_symbols.get(name).copied());
+        enum Place {
+            Own(usize, u64),
+            Outer(usize, usize, u64),
+        }
         let found = match symbol {
-            None => Some((module, 0)),
-            Some(symbol) => self.definition(module, symbol).map(|(owner, found)| (owner, found.value)),
+            None => Some(Place::Own(module, 0)),
+            Some(symbol) if self.is_bound(module, symbol) => Some(Place::Own(module, symbol.value)),
+            Some(symbol) => {
+                let of_group = |(group, (module, value))| Place::Outer(group, module, value);
+                let own = || self.defined.get(symbol.name).map(|&(owner, found)| Place::Own(owner, found.value));
+                let before = outer(symbol.name, 0..first).map(of_group);
+                before.or_else(own).or_else(|| outer(symbol.name, first..groups.len()).map(of_group))
+            }
         };
-        let (descriptor, offset) = match (found, symbol) {
-            (Some((owner, value)), _) if self.fixups.templates[owner].is_some() => (owner, value),
-            (Some(_), _) => return malformed("a thread-local variable is of a module that has none"),
+        let offset = match (&found, symbol) {
+            (Some(Place::Own(owner, _)), _) if self.fixups.templates[*owner].is_none() => {
+                return malformed("a thread-local variable is of a module that has none");
+            }
+            (Some(Place::Own(_, value) | Place::Outer(_, _, value)), _) => *value,
             (None, None) => return Ok(false),
-            (None, Some(symbol)) => match self.shared_variable(symbol.name) {
-                Some(descriptor) => (descriptor, 0),
-                None => return Ok(false),
-            },
+            (None, Some(_)) => 0,
         };
         if slot.kind == elf::R_X86_64_DTPOFF64 {
+            if let (None, Some(symbol)) = (&found, symbol)
+                && self.shared_variable(symbol.name).is_none()
+            {
+                return Ok(false);
+            }
             self.put(module, slot.at, Value::Outside(offset as usize), slot.addend)?;
-        } else {
-            let at = self.slot(module, slot.at)?;
-            self.fixups.descriptors.push((at, descriptor));
+            return Ok(true);
+        }
+        let at = self.slot(module, slot.at)?;
+        match (found, symbol) {
+            (Some(Place::Own(owner, _)), _) => self.fixups.descriptors.push((at, owner)),
+            (Some(Place::Outer(group, owner, _)), _) => self.fixups.outer_descriptors.push((at, group, owner)),
+            (None, symbol) => match symbol.and_then(|symbol| self.shared_variable(symbol.name)) {
+                Some(descriptor) => self.fixups.descriptors.push((at, descriptor)),
+                None => return Ok(false),
+            },
         }
         Ok(true)
     }
@@ -286,6 +382,7 @@ impl<'a> Linker<'a> {
         match value {
             Value::Inside(offset) => self.fixups.relative.push((at, offset.wrapping_add(addend))),
             Value::Resolved(offset) => self.fixups.resolved.push((at, offset, addend)),
+            Value::Outer(outer) => self.fixups.outer.push((at, outer, addend)),
             Value::Owned(index) => self.fixups.owned.push((at, index, addend)),
             Value::Outside(value) => {
                 let value = value.wrapping_add(addend);
@@ -302,14 +399,14 @@ impl<'a> Linker<'a> {
 }
 
 /// Functions that only the loader can provide.
-fn own_function(name: &str) -> Option<usize> {
+pub(super) fn own_function(name: &str) -> Option<usize> {
     Some(match name {
         "__tls_get_addr" => tls::address as *const () as usize,
         "__cxa_atexit" => exits::at_exit as *const () as usize,
         "__cxa_finalize" => exits::finalize as *const () as usize,
         "__cxa_thread_atexit" | "__cxa_thread_atexit_impl" => exits::at_thread_exit as *const () as usize,
         "_dl_find_object" => frames::find_object as *const () as usize,
-        _ => return None,
+        _ => return dl::function(name),
     })
 }
 

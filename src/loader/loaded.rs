@@ -1,30 +1,28 @@
 //! The instances that are in memory, by their addresses: for functions that programs call without saying who they are.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use super::exits::Exits;
 use super::parts::Parts;
+use super::space::Space;
 use super::tls::InstanceId;
 
 struct Loaded {
     id: InstanceId,
     parts: Arc<Parts>,
-    exits: Arc<Exits>,
+    space: Weak<Space>,
 }
 
 /// By their first addresses.
 static LOADED: RwLock<BTreeMap<usize, Loaded>> = RwLock::new(BTreeMap::new());
 
-/// Makes the instance at `base` known.
-pub(super) fn add(base: usize, id: InstanceId, parts: &Arc<Parts>) -> Arc<Exits> {
-    let exits = Arc::new(Exits::default());
-    let loaded = Loaded { id, parts: parts.clone(), exits: exits.clone() };
+/// Makes the files at `base` known.
+pub(super) fn add(base: usize, space: &Arc<Space>, parts: &Arc<Parts>) {
+    let loaded = Loaded { id: space.id, parts: parts.clone(), space: Arc::downgrade(space) };
     LOADED.write().unwrap_or_else(PoisonError::into_inner).insert(base, loaded);
-    exits
 }
 
-/// Forgets the instance at `base`.
+/// Forgets the files at `base`.
 pub(super) fn remove(base: usize) {
     LOADED.write().unwrap_or_else(PoisonError::into_inner).remove(&base);
 }
@@ -48,9 +46,9 @@ fn find_in<T>(
     if address - base < found.parts.layout.size { look(base, found) } else { None }
 }
 
-/// The instance that `address` is in, and what is to be done at its end.
-pub(super) fn exits(address: usize) -> Option<(InstanceId, Arc<Exits>)> {
-    find(address, |_, found| Some((found.id, found.exits.clone())))
+/// The instance that `address` is in.
+pub(super) fn space(address: usize) -> Option<Arc<Space>> {
+    find(address, |_, found| found.space.upgrade())
 }
 
 /// A module in memory.
@@ -71,11 +69,11 @@ pub(super) fn module_at_once(code: usize) -> Option<Mapped> {
     find_in(&*LOADED.try_read().ok()?, code, |base, found| mapped(base, found, code))
 }
 
-/// The instance that `address` is in, for handlers of signals, the module and the address in its file.
+/// The instance that `address` is in, for handlers of signals, the module's number and the address in its file.
 pub fn place_at_once(address: usize) -> Option<(InstanceId, usize, usize)> {
     find_in(&*LOADED.try_read().ok()?, address, |base, found| {
         let (module, offset) = found.parts.layout.find(address - base)?;
-        Some((found.id, module, offset))
+        Some((found.id, found.parts.first + module, offset))
     })
 }
 

@@ -1,23 +1,31 @@
-//! What all instances of a program share: its files, the layout and the work that is left for each.
+//! What all instances of a program share, or of a library that ranks open: its files, the layout and the work left for each.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use object::elf::{self, DynamicTag};
 
 use super::Host;
 use super::elf::Elf;
 use super::error::{Fault, ImageError, malformed};
+use super::exports::Exports;
 use super::frames;
 use super::layout::{Layout, Place};
-use super::library::{Libraries, Source};
-use super::link::{self, Fixups};
+use super::library::{Known, Libraries, Shared, Source};
+use super::link::{self, Fixups, Scope};
 use super::note::{self, Kind};
+use super::search::{Search, Sharing, other_mpi};
 
-/// What all instances of a program share.
+/// What all instances of a group of files share: the program with its libraries, or a library that ranks open with those it needs.
 pub(super) struct Parts {
-    /// The program first.
+    /// The number of the first module among all of the run.
+    pub first: usize,
+    /// The program first, or the library that is opened.
     pub modules: Vec<Module>,
+    /// Libraries that all ranks share.
+    pub shared: Vec<Shared>,
+    /// The files of these, of those that the user wants shared.
+    pub told: Vec<String>,
     pub layout: Layout,
     pub fixups: Fixups,
     /// The modules in the order in which they are initialised.
@@ -27,7 +35,21 @@ pub(super) struct Parts {
 /// A file of which each instance has its own. Places are offsets in an instance.
 pub(super) struct Module {
     pub path: PathBuf,
+    /// The name by which others need it, if it has one.
+    pub name: Option<String>,
     pub file: File,
+    /// The modules of the group that it needs, and those of other groups.
+    pub needs: Vec<usize>,
+    pub known: Vec<Known>,
+    /// Where libraries that it opens are looked for.
+    pub search: Search,
+    /// Its program headers, as an offset, and their number.
+    pub headers: (usize, u16),
+    /// The dynamic section.
+    pub dynamic: usize,
+    /// Whether it stays to the end once it is opened.
+    pub stays: bool,
+    pub exports: Exports,
     pub initialisers: Functions,
     pub finalisers: Functions,
     /// The call frame information, where exceptions may need it.
@@ -45,44 +67,134 @@ pub(super) struct Functions {
 
 impl Parts {
     /// Those of a program.
-    pub fn new(program: Source, host: &dyn Host) -> Result<Parts, ImageError> {
+    pub fn of_program(program: Source, host: &dyn Host, sharing: &Sharing) -> Result<Parts, ImageError> {
         match note::is_program(&program.bytes) {
             Kind::Program => {}
             Kind::NotElf => return Err(Fault::NotElf.of(&program.path)),
             Kind::OtherFormat(format) => return Err(Fault::OtherFormat(format).of(&program.path)),
             // What else is wrong with it says more.
-            Kind::Unmarked => {
-                let fault = Elf::parse(&program.bytes).err();
-                return Err(fault.unwrap_or(Fault::NotAProgram).of(&program.path));
-            }
+            Kind::Unmarked => return Err(unmarked(&program).of(&program.path)),
         }
-        let mut libraries = Libraries::find(program)?;
-        let (layout, fixups, modules) = {
+        Parts::new(program, host, sharing, Scope::default(), &|_| None)
+    }
+
+    /// Those of a file and what it needs, after what is in `scope`; `loaded` knows the modules there.
+    pub fn new(
+        file: Source,
+        host: &dyn Host,
+        sharing: &Sharing,
+        scope: Scope,
+        loaded: &dyn Fn(&Path) -> Option<Known>,
+    ) -> Result<Parts, ImageError> {
+        let first = file.path.clone();
+        Parts::linked(file, host, sharing, scope, loaded).map_err(|error| match error.path == first && scope.groups.is_empty() {
+            true => error,
+            false => error.of_library(),
+        })
+    }
+
+    fn linked(
+        file: Source,
+        host: &dyn Host,
+        sharing: &Sharing,
+        scope: Scope,
+        loaded: &dyn Fn(&Path) -> Option<Known>,
+    ) -> Result<Parts, ImageError> {
+        let mut libraries = Libraries::find(file, sharing, loaded)?;
+        let (layout, fixups, rests) = {
             let sources = libraries.sources.iter();
             let parse = sources.map(|source| Elf::parse(&source.bytes).map_err(|fault| fault.of(&source.path)));
             let elfs = parse.collect::<Result<Vec<_>, _>>()?;
             let mut layout = Layout::new(&elfs).map_err(|fault| fault.of(&libraries.sources[0].path))?;
-            let fixups = link::link(&elfs, &libraries, &mut layout, host)?;
+            let fixups = link::link(&elfs, &libraries, &mut layout, host, scope)?;
             let unwinds = elfs.iter().any(frames::unwinds);
-            let modules = elfs.iter().zip(&layout.places).zip(&libraries.sources).map(|((elf, &place), source)| {
-                let found = frames::find(elf);
-                let frames = found.filter(|_| unwinds).map(|address| place.offset(address));
-                let frame_table = elf.frame_header.filter(|_| found.is_some()).map(|address| place.offset(address));
-                let functions = |once, array, size| functions(elf, place, once, array, size);
-                let initialisers = functions(elf::DT_INIT, elf::DT_INIT_ARRAY, elf::DT_INIT_ARRAYSZ);
-                let finalisers = functions(elf::DT_FINI, elf::DT_FINI_ARRAY, elf::DT_FINI_ARRAYSZ);
-                let fault = |fault: Fault| fault.of(&source.path);
-                Ok((initialisers.map_err(fault)?, finalisers.map_err(fault)?, frames, frame_table))
+            let rests = elfs.iter().zip(&layout.places).zip(&libraries.sources).map(|((elf, &place), source)| {
+                Rest::new(elf, place, &source.path, unwinds).map_err(|fault| fault.of(&source.path))
             });
-            let modules = modules.collect::<Result<Vec<_>, ImageError>>()?;
-            (layout, fixups, modules)
+            let rests = rests.collect::<Result<Vec<_>, ImageError>>()?;
+            (layout, fixups, rests)
         };
         let order = libraries.order();
-        let modules = libraries.sources.drain(..).zip(modules).map(|(source, module)| {
-            let (initialisers, finalisers, frames, frame_table) = module;
-            Module { path: source.path, file: source.file, initialisers, finalisers, frames, frame_table }
+        let modules = libraries.sources.drain(..).zip(rests).map(|(source, rest)| {
+            let Source { path, file, needs, known, .. } = source;
+            let Rest { name, search, headers, dynamic, stays, initialisers, finalisers, frames, frame_table } = rest;
+            let exports = Exports::default();
+            Module {
+                path,
+                name,
+                file,
+                needs,
+                known,
+                search,
+                headers,
+                dynamic,
+                stays,
+                exports,
+                initialisers,
+                finalisers,
+                frames,
+                frame_table,
+            }
         });
-        Ok(Parts { modules: modules.collect(), layout, fixups, order })
+        let Libraries { shared, told, .. } = libraries;
+        Ok(Parts { first: 0, modules: modules.collect(), shared, told, layout, fixups, order })
+    }
+}
+
+impl Parts {
+    /// Whether they use anything of a group of what they were linked with.
+    pub fn needs(&self, group: usize) -> bool {
+        let fixups = &self.fixups;
+        fixups.outer.iter().any(|(_, outer, _)| outer.group == group)
+            || fixups.outer_descriptors.iter().any(|&(_, outer, _)| outer == group)
+            || self.modules.iter().any(|module| module.known.iter().any(|known| known.group == group))
+    }
+}
+
+/// What is wrong with a file that `mcpsim cc` has not marked.
+fn unmarked(program: &Source) -> Fault {
+    let elf = match Elf::parse(&program.bytes) {
+        Ok(elf) => elf,
+        Err(fault) => return fault,
+    };
+    let needed = elf.names(elf::DT_NEEDED).unwrap_or_default();
+    let other = needed.into_iter().find(|name| other_mpi(name));
+    other.map_or(Fault::NotAProgram, |name| Fault::OtherMpi(name.to_owned()))
+}
+
+/// What a module has besides its source.
+struct Rest {
+    name: Option<String>,
+    search: Search,
+    headers: (usize, u16),
+    dynamic: usize,
+    stays: bool,
+    initialisers: Functions,
+    finalisers: Functions,
+    frames: Option<usize>,
+    frame_table: Option<usize>,
+}
+
+impl Rest {
+    fn new(elf: &Elf, place: Place, path: &Path, unwinds: bool) -> Result<Rest, Fault> {
+        let found = frames::find(elf);
+        let functions = |once, array, size| functions(elf, place, once, array, size);
+        let initialisers = functions(elf::DT_INIT, elf::DT_INIT_ARRAY, elf::DT_INIT_ARRAYSZ)?;
+        let finalisers = functions(elf::DT_FINI, elf::DT_FINI_ARRAY, elf::DT_FINI_ARRAYSZ)?;
+        // As other loaders have it: objects that are one in the whole process may be used by anybody.
+        let unique = || elf.symbols().flatten().any(|symbol| symbol.defined && symbol.bind == elf::STB_GNU_UNIQUE);
+        let flags = elf.entry(elf::DT_FLAGS_1).unwrap_or(0);
+        Ok(Rest {
+            name: elf.names(elf::DT_SONAME)?.first().map(|&name| name.to_owned()),
+            search: Search::new(elf, path)?,
+            headers: (place.offset(place.first.wrapping_add(elf.headers.0)), elf.headers.1),
+            dynamic: place.offset(elf.dynamic_address),
+            stays: flags & u64::from(elf::DF_1_NODELETE.0) != 0 || elf.tls.is_some() || unique(),
+            initialisers,
+            finalisers,
+            frames: found.filter(|_| unwinds).map(|address| place.offset(address)),
+            frame_table: elf.frame_header.filter(|_| found.is_some()).map(|address| place.offset(address)),
+        })
     }
 }
 

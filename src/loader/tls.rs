@@ -160,6 +160,12 @@ pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
     block.wrapping_add(offset)
 }
 
+/// The address of the variable at `offset` of a module's.
+pub(super) fn address_in(descriptor: &Descriptor, offset: usize) -> *mut u8 {
+    // SAFETY: the descriptor is there.
+    unsafe { address(&Index { descriptor, offset }) }
+}
+
 #[cold]
 fn first_of_rank(own: &Own) -> *mut u8 {
     // SAFETY: the image belongs to the instance, which is alive as it calls.

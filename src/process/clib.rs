@@ -17,8 +17,9 @@ mod time;
 use std::ffi::c_int;
 
 use crate::process::Known;
-use crate::process::Process;
 use crate::process::sample;
+use crate::process::{Process, current};
+use crate::rank::FailureKind;
 
 pub use environment::{environment, set_default_threads, set_environment, set_variables};
 pub use streams::{close_streams, flush, open_streams};
@@ -42,9 +43,11 @@ pub fn find(name: &str) -> Option<usize> {
     found.map(|(_, function)| function.0 as usize)
 }
 
-/// Whether each rank has a variable `name` of its own.
-pub fn owns(name: &str) -> bool {
-    VARIABLES.contains(&name)
+/// A library that the rank has opened cannot be loaded: ends the rank.
+pub fn refuse(error: &dyn std::fmt::Display) {
+    if let Some(p) = current() {
+        p.fail_at("dlopen".to_owned(), FailureKind::Error, error.to_string());
+    }
 }
 
 /// A rank's variables of the C library.
@@ -57,7 +60,7 @@ pub struct Variables {
 }
 
 /// Variables of the C library of which each rank has its own.
-const VARIABLES: [&str; 6] = ["stdin", "stdout", "stderr", "environ", "__environ", "_environ"];
+pub const VARIABLES: [&str; 6] = ["stdin", "stdout", "stderr", "environ", "__environ", "_environ"];
 
 /// The address of the variable `name` that `p` owns.
 pub fn data(p: &Process, name: &str) -> Option<usize> {

@@ -72,6 +72,8 @@ pub struct JobOptions {
     pub stack_size: usize,
     /// Whether to list objects that were not freed.
     pub check_leaks: bool,
+    /// Libraries of which all ranks share one copy: beginnings of their files' names.
+    pub shared: Vec<String>,
 }
 
 impl Default for JobOptions {
@@ -81,6 +83,7 @@ impl Default for JobOptions {
             compute: ComputeMode::default(),
             stack_size: 8 << 20,
             check_leaks: false,
+            shared: Vec::new(),
         }
     }
 }

@@ -61,7 +61,8 @@ pub(super) fn simulate(
         // Errors call the program what the user does.
         let path = built.path.display().to_string();
         let named = |error: ImageError| PredictError::input(error.to_string().replace(&path, &run.typed));
-        let program = mpi_api::open(&built.path).map_err(named)?;
+        let program = mpi_api::open(&built.path, &settings.job.shared).map_err(named)?;
+        program.check_room(sites.len().div_ceil(processes.count() as usize)).map_err(named)?;
         let output = Box::new(Printed(console.clone()));
         let memory = memory_shares(&platform, &sites);
         let share = |rank: Rank| memory.of(sites[rank as usize]);

@@ -199,6 +199,13 @@ settings! {
     clock: HostClock = "CLOCK", Programs, |text| utf8(text).and_then(parse_clock), "What measures it: cpu (default) or wall";
     #[serde(deserialize_with = "stack_of")]
     stack_size: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_stack), "Stack of each rank (default: 8 MiB)";
+    #[serde(alias = "share_library")]
+    share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
+        "Libraries of which all ranks share one copy, such as libcrypto,libcurl";
+}
+
+fn names(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 fn utf8(text: &OsStr) -> Result<&str, String> {
@@ -283,6 +290,7 @@ impl Settings {
                 compute: given.compute.unwrap_or_default(),
                 stack_size: given.stack_size.map_or(DEFAULT_STACK, |size| size.get() as usize),
                 check_leaks: request.check_leaks,
+                shared: given.share_libraries.unwrap_or_default(),
             },
         };
         settings.check_placement(&document, typed_placement.is_some())?;
@@ -333,6 +341,7 @@ impl Settings {
             PlacementChoice::File(path) => std::path::absolute(path).unwrap_or(path.clone()).display().to_string(),
         };
         let real = |value: Value| real_program.then_some(value);
+        let shared = self.job.shared.iter().map(|name| name.as_str().into()).collect();
         let bounds = self.intervals.bounds().iter().map(|bound| integer(bound.get())).collect();
         let entries = [
             ("nct", self.shape.map(|shape| format!("{},{},{}", shape.nodes, shape.cmps, shape.cores).into())),
@@ -350,6 +359,7 @@ impl Settings {
             ("compute", real(compute_text(self.job.compute).into())),
             ("clock", real(clock_text(self.job.clock).into())),
             ("stack_size", real(self.job.stack_size.to_string().into())),
+            ("share_libraries", real(Value::Array(shared)).filter(|_| !self.job.shared.is_empty())),
         ];
         entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }

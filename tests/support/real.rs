@@ -194,7 +194,9 @@ impl RealMpi {
     /// As [`RealMpi::compile`], with these words behind the source.
     pub fn compile_with(&self, source: &Path, program: &Path, flags: &str) -> Result<(), String> {
         // The programs are told to be free of warnings where mcpsim compiles them; other MPIs' headers may cause some.
-        let ran = limited(Command::new(self.compiler).args(["-O1", "-w", "-o"]).args([program, source]).args(flags.split_whitespace()).arg("-lm"));
+        let is_cxx = source.extension().is_some_and(|end| end == "cc");
+        let compiler = if is_cxx { self.compiler.replacen("mpicc", "mpicxx", 1) } else { self.compiler.to_owned() };
+        let ran = limited(Command::new(compiler).args(["-O1", "-w", "-o"]).args([program, source]).args(flags.split_whitespace()).arg("-lm"));
         match ran.code {
             Some(0) => Ok(()),
             _ => Err(told(&format!("{} {}", self.compiler, source.display()), &ran)),

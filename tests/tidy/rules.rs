@@ -19,6 +19,7 @@ const CLOCKS: [(&str, &str); 0] = [];
 const UNSAFE: &[&str] = &[
     // Code on stacks of its own.
     "src/rank/fiber.rs",
+    "src/rank/fiber/float.rs",
     "src/engine/transport/mpi",
     // Data of C programs, by datatypes and operations.
     "src/mpi/datatype.rs",
@@ -30,12 +31,15 @@ const UNSAFE: &[&str] = &[
     "src/mpi/op/long_double.rs",
     // Machine code in memory.
     "src/cc/kit.rs",
+    "src/loader/dl.rs",
     "src/loader/exits.rs",
     "src/loader/frames.rs",
+    "src/loader/group.rs",
     "src/loader/instance.rs",
     "src/loader/layout.rs",
     "src/loader/library.rs",
     "src/loader/runtime.rs",
+    "src/loader/space.rs",
     "src/loader/tls.rs",
     // C functions, and ranks that run C.
     "src/process/ask.rs",

@@ -6,7 +6,7 @@ use super::*;
 fn files_that_are_no_programs_are_refused() {
     let Some(workshop) = Workshop::new() else { return };
     let text = |path: &Path| {
-        let error = Image::open(path, &Nothing).err().unwrap().to_string();
+        let error = Image::open(path, &Nothing, &[]).err().unwrap().to_string();
         error.replace(workshop.directory.path().to_str().unwrap(), "")
     };
     std::fs::write(workshop.path("script"), "#!/bin/sh\n").unwrap();
@@ -58,7 +58,7 @@ fn missing_libraries_are_named() {
     let library = workshop.library("libaway.so", "int away(int n) { return n; }", &[]);
     let program = workshop.program("extern int away(int); int go(int n) { return away(n); }", &["-L.", "-laway"]);
     std::fs::remove_file(library).unwrap();
-    let text = Image::open(&program, &Nothing).err().unwrap().to_string();
+    let text = Image::open(&program, &Nothing, &[]).err().unwrap().to_string();
     assert!(text.contains("/program: needs the library libaway.so, which cannot be loaded: "), "{text}");
 }
 

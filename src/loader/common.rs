@@ -1,0 +1,95 @@
+//! What all ranks share of a program and of the libraries that they open: everything but memory.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Host;
+use super::error::ImageError;
+use super::library::{Known, Source};
+use super::link::Scope;
+use super::parts::Parts;
+use super::search::Sharing;
+
+/// What all ranks share.
+pub(super) struct Common {
+    pub host: &'static dyn Host,
+    pub sharing: Sharing,
+    pub program: Arc<Parts>,
+    opened: Mutex<Opened>,
+}
+
+/// What ranks have opened.
+struct Opened {
+    /// In the order of their numbers.
+    parts: Vec<Arc<Parts>>,
+    /// The number of the next module.
+    next: usize,
+    known: HashMap<Key, Arc<Parts>>,
+}
+
+/// A file and what it is linked with.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    path: PathBuf,
+    /// A file that was replaced is another one.
+    file: [i64; 4],
+    scope: Vec<usize>,
+    first: usize,
+    lazy: bool,
+}
+
+impl Common {
+    pub fn new(host: &'static dyn Host, sharing: Sharing, program: Parts) -> Common {
+        let program = Arc::new(program);
+        let next = program.modules.len();
+        let opened = Mutex::new(Opened { parts: vec![program.clone()], next, known: HashMap::new() });
+        Common { host, sharing, program, opened }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Opened> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The parts of the library at `path` with what it needs, linked with what is in `scope`: worked out once for all ranks.
+    pub fn open(&self, path: &Path, scope: Scope) -> Result<Arc<Parts>, ImageError> {
+        let file = std::fs::metadata(path);
+        let file = file.map_or([0; 4], |file| [file.dev() as i64, file.ino() as i64, file.mtime(), file.mtime_nsec()]);
+        let numbers = scope.groups.iter().map(|parts| parts.first).collect();
+        let key = Key { path: path.to_owned(), file, scope: numbers, first: scope.first, lazy: scope.lazy };
+        if let Some(known) = self.opened().known.get(&key) {
+            return Ok(known.clone());
+        }
+        let loaded = |path: &Path| {
+            let mut groups = scope.groups.iter().enumerate();
+            groups.find_map(|(group, parts)| {
+                let module = parts.modules.iter().position(|module| module.path == path)?;
+                Some(Known { group, module })
+            })
+        };
+        let mut parts = Parts::new(Source::read(path)?, self.host, &self.sharing, scope, &loaded)?;
+        let mut opened = self.opened();
+        parts.first = opened.next;
+        opened.next += parts.modules.len();
+        let parts = Arc::new(parts);
+        opened.parts.push(parts.clone());
+        opened.known.insert(key, parts.clone());
+        Ok(parts)
+    }
+
+    /// The file of a module, by its number.
+    pub fn module(&self, number: usize) -> Option<PathBuf> {
+        let opened = self.opened();
+        let parts = &opened.parts[opened.parts.partition_point(|parts| parts.first <= number).checked_sub(1)?];
+        parts.modules.get(number - parts.first).map(|module| module.path.clone())
+    }
+
+    /// The files of libraries that all ranks share because the user wants it.
+    pub fn told(&self) -> Vec<String> {
+        let mut told: Vec<String> = self.opened().parts.iter().flat_map(|parts| parts.told.clone()).collect();
+        told.sort();
+        told.dedup();
+        told
+    }
+}

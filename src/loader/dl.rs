@@ -1,0 +1,346 @@
+//! Libraries that programs open themselves: `dlopen` and what belongs to it (POSIX, `<dlfcn.h>`, and `<link.h>` of the C library).
+//!
+//! Who calls is known by the return address: `RTLD_NEXT` and the search for libraries depend on the calling file.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
+use std::path::Path;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::loaded;
+use super::search::{Found, is_stub, other_mpi};
+use super::library::Shared;
+use super::space::{Handle, Opened, Space};
+
+/// The functions of this file by name.
+pub(super) fn function(name: &str) -> Option<usize> {
+    Some(match name {
+        "dlopen" => mcpsim_dlopen as *const () as usize,
+        "dlmopen" => mcpsim_dlmopen as *const () as usize,
+        "dlsym" => mcpsim_dlsym as *const () as usize,
+        "dlvsym" => mcpsim_dlvsym as *const () as usize,
+        "dlclose" => mcpsim_dlclose as *const () as usize,
+        "dlerror" => mcpsim_dlerror as *const () as usize,
+        "dladdr" => address as *const () as usize,
+        "dladdr1" => address_and_more as *const () as usize,
+        "dlinfo" => mcpsim_dlinfo as *const () as usize,
+        "dl_iterate_phdr" => mcpsim_dl_iterate_phdr as *const () as usize,
+        _ => return None,
+    })
+}
+
+macro_rules! with_caller {
+    ($($name:ident $register:literal $to:path;)*) => {
+        unsafe extern "C" {
+            $(fn $name();)*
+        }
+
+        $(
+            std::arch::global_asm!(
+                concat!(".pushsection .text.", stringify!($name), ", \"ax\", @progbits"),
+                concat!(".globl ", stringify!($name)),
+                concat!(".hidden ", stringify!($name)),
+                concat!(".type ", stringify!($name), ", @function"),
+                concat!(stringify!($name), ":"),
+                concat!("mov ", $register, ", [rsp]"),
+                "jmp {to}",
+                concat!(".size ", stringify!($name), ", . - ", stringify!($name)),
+                ".popsection",
+                to = sym $to,
+            );
+        )*
+    };
+}
+
+// The return address as a further argument: the third, or the fourth.
+with_caller! {
+    mcpsim_dlopen "rdx" open;
+    mcpsim_dlmopen "rcx" open_apart;
+    mcpsim_dlsym "rdx" symbol;
+    mcpsim_dlvsym "rcx" versioned_symbol;
+    mcpsim_dlclose "rsi" close;
+    mcpsim_dlerror "rdi" error;
+    mcpsim_dlinfo "rcx" info;
+    mcpsim_dl_iterate_phdr "rdx" iterate;
+}
+
+/// In place of a function that is defined nowhere and was not needed when its library was opened.
+pub(super) unsafe extern "C" fn undefined() -> ! {
+    const TEXT: &[u8] = b"error: a library has called a function that is defined nowhere (see dlopen, RTLD_LAZY)\n";
+    // SAFETY: the text is there; the process ends by a signal that is reported with the place of the call.
+    unsafe {
+        libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
+        libc::abort()
+    }
+}
+
+/// The rank's space that the code at `caller` belongs to.
+fn space(caller: usize) -> Option<Arc<Space>> {
+    loaded::space(caller)
+}
+
+unsafe extern "C" fn open(name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
+    let Some(space) = space(caller) else { return ptr::null_mut() };
+    if name.is_null() {
+        return space.handle(Opened::Program).cast();
+    }
+    // SAFETY: the caller's string.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    // SAFETY: the program wants the library, whose code runs.
+    match unsafe { opened(&space, &name, flags, caller) } {
+        Ok(Some(what)) => space.handle(what).cast(),
+        Ok(None) => ptr::null_mut(),
+        Err(text) => {
+            space.fail(text);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// What is opened; none, without an error, of what is not there and only asked about.
+unsafe fn opened(space: &Arc<Space>, name: &str, flags: c_int, caller: usize) -> Result<Option<Opened>, String> {
+    if flags & (libc::RTLD_LAZY | libc::RTLD_NOW) == 0 {
+        return Err(format!("{name}: invalid mode for dlopen(): Invalid argument"));
+    }
+    if name.is_empty() || is_stub(name) {
+        return Ok(Some(Opened::Program));
+    }
+    if other_mpi(name) {
+        return Err(format!("{name}: cannot open shared object file: MPI is mcpsim's, and this is another one"));
+    }
+    let global = flags & libc::RTLD_GLOBAL != 0;
+    let known = |path: &Path| {
+        space.find(path).map(|(group, module)| {
+            group.opened.fetch_add(1, Ordering::Relaxed);
+            if global {
+                group.is_global.store(true, Ordering::Relaxed);
+            }
+            Opened::Own(group, module)
+        })
+    };
+    if !name.contains('/')
+        && let Some(found) = known(Path::new(name))
+    {
+        return Ok(Some(found));
+    }
+    let absent = || format!("{name}: cannot open shared object file: No such file or directory");
+    if name.contains('/') && !Path::new(name).exists() {
+        return Err(absent());
+    }
+    let found = space.search(name, caller).map_err(|_| absent())?;
+    let source = match found {
+        Found::Shared { name, .. } => {
+            let asked = flags & libc::RTLD_NOLOAD != 0;
+            let shared = if asked { Shared::find(&name) } else { Shared::open(&name).ok() };
+            return match shared {
+                Some(shared) => Ok(Some(Opened::Shared(shared))),
+                None if asked => Ok(None),
+                None => Err(absent()),
+            };
+        }
+        Found::Own(source) => source,
+    };
+    if let Some(found) = known(&source.path) {
+        return Ok(Some(found));
+    }
+    if flags & libc::RTLD_NOLOAD != 0 {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    match unsafe { space.load(&source.path, flags & libc::RTLD_NOW == 0, global) } {
+        Ok(group) => {
+            group.opened.fetch_add(1, Ordering::Relaxed);
+            Ok(Some(Opened::Own(group, 0)))
+        }
+        Err(error) => {
+            if !error.is_usual() {
+                space.common.host.refuse(&error);
+            }
+            Err(error.for_program())
+        }
+    }
+}
+
+/// Namespaces of their own are not there: the copy is the rank's own in any case.
+unsafe extern "C" fn open_apart(_space: c_long, name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
+    // SAFETY: as the caller's.
+    unsafe { open(name, flags, caller) }
+}
+
+unsafe extern "C" fn symbol(handle: *mut c_void, name: *const c_char, caller: usize) -> *mut c_void {
+    // SAFETY: as the caller's.
+    unsafe { find(handle, name, ptr::null(), caller) }
+}
+
+unsafe extern "C" fn versioned_symbol(
+    handle: *mut c_void,
+    name: *const c_char,
+    version: *const c_char,
+    caller: usize,
+) -> *mut c_void {
+    // SAFETY: as the caller's.
+    unsafe { find(handle, name, version, caller) }
+}
+
+unsafe fn find(handle: *mut c_void, name: *const c_char, version: *const c_char, caller: usize) -> *mut c_void {
+    let Some(space) = space(caller) else { return ptr::null_mut() };
+    // SAFETY: the caller's strings.
+    let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy());
+    let (name, version) = (text(name).unwrap_or_default(), text(version));
+    let found = match handle {
+        libc::RTLD_DEFAULT => Some(space.global(&name)),
+        libc::RTLD_NEXT => space.place(caller).map(|(group, module, _)| {
+            space.behind(&group, module, &name, version.as_deref())
+        }),
+        handle => space.opened(handle.cast::<Handle>()).map(|opened| match opened {
+            Opened::Program => space.global(&name),
+            Opened::Own(group, module) => {
+                space.of_module(&group, module, &name).or_else(|| space.outside(&name, version.as_deref()))
+            }
+            Opened::Shared(library) => {
+                // What stands for functions of the C library is the rank's.
+                let symbol = || {
+                    let name = CString::new(name.as_bytes()).ok()?;
+                    library.symbol(&name, None)
+                };
+                symbol().and_then(|address| space.outside(&name, version.as_deref()).or(Some(address)))
+            }
+        }),
+    };
+    match found {
+        Some(Some(address)) => return address as *mut c_void,
+        Some(None) => {
+            let file = space.place(caller).map(|(group, module, _)| Space::path(&group, module));
+            let file = match (handle, file) {
+                (libc::RTLD_DEFAULT | libc::RTLD_NEXT, Some(file)) => file.display().to_string(),
+                _ => space.opened(handle.cast::<Handle>()).map_or(String::new(), |opened| match opened {
+                    Opened::Own(group, module) => Space::path(&group, module).display().to_string(),
+                    _ => String::new(),
+                }),
+            };
+            space.fail(format!("{file}: undefined symbol: {name}"));
+        }
+        None => space.fail("invalid handle".to_owned()),
+    }
+    ptr::null_mut()
+}
+
+unsafe extern "C" fn close(handle: *mut c_void, caller: usize) -> c_int {
+    let Some(space) = space(caller) else { return -1 };
+    match space.opened(handle.cast::<Handle>()) {
+        Some(Opened::Own(group, _)) => {
+            let count = |count: usize| count.checked_sub(1);
+            if group.opened.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) == Ok(1) {
+                // SAFETY: the program says that it does not use the library any more.
+                unsafe { space.close(&group) }
+            }
+            0
+        }
+        Some(_) => 0,
+        None => {
+            space.fail("invalid handle".to_owned());
+            -1
+        }
+    }
+}
+
+unsafe extern "C" fn error(caller: usize) -> *const c_char {
+    space(caller).map_or(ptr::null(), |space| space.take_error())
+}
+
+/// `dladdr`.
+unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_info) -> c_int {
+    let own = loaded::space(of as usize).and_then(|space| space.place(of as usize));
+    let Some((group, module, at)) = own else {
+        // SAFETY: as the caller's.
+        return unsafe { libc::dladdr(of, found) };
+    };
+    let file = &group.parts.modules[module];
+    let place = group.parts.layout.places[module];
+    let nearest = file.exports.nearest(&file.path, at as u64);
+    let info = libc::Dl_info {
+        dli_fname: file.exports.path(&file.path).as_ptr(),
+        dli_fbase: (group.base + place.start) as *mut c_void,
+        dli_sname: nearest.map_or(ptr::null(), |(_, name)| name.as_ptr()),
+        dli_saddr: nearest.map_or(ptr::null_mut(), |(at, _)| (group.base + place.offset(at)) as *mut c_void),
+    };
+    // SAFETY: the caller's.
+    unsafe { found.write(info) };
+    1
+}
+
+/// `dladdr1`: without more than `dladdr` knows.
+unsafe extern "C" fn address_and_more(
+    of: *const c_void,
+    found: *mut libc::Dl_info,
+    more: *mut *mut c_void,
+    _what: c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        if !more.is_null() {
+            *more = ptr::null_mut();
+        }
+        address(of, found)
+    }
+}
+
+unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, caller: usize) -> c_int {
+    let Some(space) = space(caller) else { return -1 };
+    match space.opened(handle.cast::<Handle>()) {
+        // SAFETY: the caller's; the handle begins so.
+        Some(Opened::Own(..) | Opened::Program) if what == libc::RTLD_DI_LINKMAP => unsafe {
+            to.cast::<*mut c_void>().write(handle);
+            0
+        },
+        // SAFETY: the caller's.
+        Some(Opened::Shared(library)) => unsafe { libc::dlinfo(library.0, what, to) },
+        Some(_) => {
+            space.fail("unsupported dlinfo request".to_owned());
+            -1
+        }
+        None => {
+            space.fail("invalid handle".to_owned());
+            -1
+        }
+    }
+}
+
+type Callback = unsafe extern "C" fn(*mut libc::dl_phdr_info, libc::size_t, *mut c_void) -> c_int;
+
+/// `dl_iterate_phdr`: the rank's own files, then what all share; not mcpsim itself.
+unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void, caller: usize) -> c_int {
+    let groups = space(caller).map_or_else(Vec::new, |space| space.groups());
+    let mut is_first = true;
+    for group in &groups {
+        for (file, place) in group.parts.modules.iter().zip(&group.parts.layout.places) {
+            let name = file.exports.path(&file.path);
+            // SAFETY: all zeros is a valid description.
+            let mut info: libc::dl_phdr_info = unsafe { std::mem::zeroed() };
+            info.dlpi_addr = group.base.wrapping_add(place.offset(0)) as u64;
+            info.dlpi_name = if std::mem::take(&mut is_first) { c"".as_ptr() } else { name.as_ptr() };
+            info.dlpi_phdr = (group.base + file.headers.0) as *const _;
+            info.dlpi_phnum = file.headers.1;
+            info.dlpi_adds = groups.len() as u64;
+            // SAFETY: the program's function.
+            let result = unsafe { callback(&mut info, size_of::<libc::dl_phdr_info>(), data) };
+            if result != 0 {
+                return result;
+            }
+        }
+    }
+    struct Rest(Callback, *mut c_void, bool);
+    unsafe extern "C" fn rest(info: *mut libc::dl_phdr_info, size: libc::size_t, rest: *mut c_void) -> c_int {
+        // SAFETY: what is passed below.
+        let rest = unsafe { &mut *rest.cast::<Rest>() };
+        if std::mem::take(&mut rest.2) {
+            return 0;
+        }
+        // SAFETY: the program's function, given what the system's loader gives.
+        unsafe { rest.0(info, size, rest.1) }
+    }
+    // SAFETY: the function takes what is given.
+    unsafe { libc::dl_iterate_phdr(Some(rest), (&raw mut *&mut Rest(callback, data, true)).cast()) }
+}

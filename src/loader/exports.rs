@@ -1,0 +1,96 @@
+//! The symbols of a module by name and by address, for programs that look for them when they run. Read from the file again when
+//! somebody asks first, once for all ranks.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use object::elf;
+
+use super::elf::Elf;
+use super::versions::Versions;
+
+/// What a symbol of a module stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Export {
+    /// An address in the file.
+    Place(u64),
+    /// What the resolver at this address gives.
+    Resolved(u64),
+    /// A thread-local variable, by its offset.
+    Variable(u64),
+    /// A number.
+    Absolute(u64),
+}
+
+/// What a module defines for others.
+#[derive(Debug, Default)]
+pub(super) struct Exports(OnceLock<Symbols>);
+
+#[derive(Debug, Default)]
+struct Symbols {
+    /// The module's file, as C has it.
+    path: CString,
+    names: HashMap<String, Export>,
+    /// By address: where it ends, and its name.
+    places: Vec<(u64, u64, CString)>,
+}
+
+impl Exports {
+    fn of(&self, path: &Path) -> &Symbols {
+        self.0.get_or_init(|| {
+            let text = CString::new(path.display().to_string()).unwrap_or_default();
+            let read = fs::read(path).unwrap_or_default();
+            let symbols = Elf::parse(&read).map(|elf| symbols(&elf)).unwrap_or_default();
+            Symbols { path: text, ..symbols }
+        })
+    }
+
+    /// What the module in the file at `path` defines as `name`.
+    pub fn find(&self, path: &Path, name: &str) -> Option<Export> {
+        self.of(path).names.get(name).copied()
+    }
+
+    /// The file, as C has it.
+    pub fn path(&self, path: &Path) -> &CString {
+        &self.of(path).path
+    }
+
+    /// The symbol that `address` is in or behind, and its address.
+    pub fn nearest(&self, path: &Path, address: u64) -> Option<(u64, &CString)> {
+        let places = &self.of(path).places;
+        let next = places.partition_point(|(start, ..)| *start <= address);
+        let (start, end, name) = places.get(next.checked_sub(1)?)?;
+        (address < *end).then_some((*start, name))
+    }
+}
+
+fn symbols(elf: &Elf) -> Symbols {
+    let mut found = Symbols::default();
+    let all: Vec<_> = elf.symbols().map_while(Result::ok).collect();
+    let Ok(versions) = Versions::new(elf, all.len()) else { return found };
+    let exported = |symbol: &super::elf::Symbol| {
+        symbol.defined && symbol.bind != elf::STB_LOCAL && !symbol.name.is_empty()
+    };
+    for old in [false, true] {
+        for (index, symbol) in all.iter().enumerate().filter(|(_, symbol)| exported(symbol)) {
+            if versions.is_old(index as u32) != old {
+                continue;
+            }
+            let export = match symbol.kind {
+                elf::STT_TLS => Export::Variable(symbol.value),
+                elf::STT_GNU_IFUNC => Export::Resolved(symbol.value),
+                _ if symbol.absolute => Export::Absolute(symbol.value),
+                _ => Export::Place(symbol.value),
+            };
+            found.names.entry(symbol.name.to_owned()).or_insert(export);
+            if let (Export::Place(at) | Export::Resolved(at), Ok(name)) = (export, CString::new(symbol.name)) {
+                found.places.push((at, at.wrapping_add(symbol.size.max(1)), name));
+            }
+        }
+    }
+    found.places.sort();
+    found
+}

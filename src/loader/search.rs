@@ -1,0 +1,211 @@
+//! Where libraries are found, and which of them all ranks share.
+//!
+//! Each rank has its own copy of a library, wherever that lies. Shared are the C library with its parts, the system's
+//! loader and the few runtimes of which a process can have but one; and what the user wants shared.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use object::elf;
+
+use super::elf::Elf;
+use super::error::{Fault, ImageError};
+use super::library::{Shared, Source};
+
+/// The library that programs are linked with in place of an MPI library; it is never loaded.
+pub const STUB: &str = "libmcpsim_mpi.so";
+
+/// Where the system's loader looks beyond paths.
+const STANDARD: [&str; 6] =
+    ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"];
+/// Where the system's loader is told of further directories.
+const CONFIGURATION: &str = "/etc/ld.so.conf";
+
+/// Libraries of which a process can have but one. The C library's own parts, whose state is that of the process; the unwinder,
+/// which must know all code; runtimes that keep their state in the static part of a thread's storage.
+const RUNTIME: [&str; 17] = [
+    "ld-linux-x86-64.",
+    "libBrokenLocale.",
+    "libanl.",
+    "libatomic.",
+    "libc.",
+    "libc_malloc_debug.",
+    "libdl.",
+    "libgcc_s.",
+    "libgomp.",
+    "libm.",
+    "libmvec.",
+    "libnss_",
+    "libomp.",
+    "libpthread.",
+    "libresolv.",
+    "librt.",
+    "libutil.",
+];
+
+/// How the names of other MPI libraries begin.
+const OTHER_MPI: [&str; 9] = [
+    "libmpi.so",
+    "libmpi_cxx.so",
+    "libmpi_mpifh.so",
+    "libmpi_usempi",
+    "libmpicxx.so",
+    "libmpich",
+    "libmpifort.so",
+    "libopen-pal.so",
+    "libopen-rte.so",
+];
+
+/// Whether a file of this name belongs to another MPI.
+pub(super) fn other_mpi(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    OTHER_MPI.iter().any(|other| file.starts_with(other))
+}
+
+pub(super) fn is_stub(name: &str) -> bool {
+    Path::new(name).file_name().is_some_and(|file| file == STUB)
+}
+
+/// The libraries that the user wants shared by all ranks: beginnings of their files' names, such as `libopenblas`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sharing(pub Vec<String>);
+
+impl Sharing {
+    /// Whether the user wants the file shared.
+    fn wants(&self, path: &Path) -> bool {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '-']);
+        self.0.iter().any(|name| file.strip_prefix(name.as_str()).is_some_and(ends))
+    }
+}
+
+pub(super) enum Found {
+    /// What each rank has for its own.
+    Own(Source),
+    /// What the system's loader is to open; the file, if that is the user's wish.
+    Shared { name: String, told: Option<String> },
+}
+
+/// Where the libraries that a file needs are looked for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Search {
+    paths: Vec<PathBuf>,
+    /// Who asks.
+    file: PathBuf,
+}
+
+impl Search {
+    pub fn new(elf: &Elf, file: &Path) -> Result<Search, Fault> {
+        let origin = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let origin = origin.parent().unwrap_or(Path::new("/")).to_owned();
+        let mut paths = Vec::new();
+        let mut add = |list: &str| {
+            for path in list.split(':').filter(|path| !path.is_empty()) {
+                let text = path.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", &origin.to_string_lossy());
+                paths.push(PathBuf::from(text));
+            }
+        };
+        let later = elf.names(elf::DT_RUNPATH)?;
+        if later.is_empty() {
+            elf.names(elf::DT_RPATH)?.iter().for_each(|list| add(list));
+        }
+        if let Some(user) = std::env::var_os("LD_LIBRARY_PATH") {
+            add(&user.to_string_lossy());
+        }
+        later.iter().for_each(|list| add(list));
+        Ok(Search { paths, file: file.to_owned() })
+    }
+
+    /// The library of this name.
+    pub fn look(&self, name: &str, sharing: &Sharing) -> Result<Found, ImageError> {
+        let candidates: Vec<PathBuf> = match name.contains('/') {
+            true => vec![PathBuf::from(name)],
+            false => {
+                let given = self.paths.iter().cloned();
+                given.chain(STANDARD.map(PathBuf::from)).chain(configured()).map(|path| path.join(name)).collect()
+            }
+        };
+        let runtime = name.rsplit('/').next().unwrap_or(name);
+        let runtime = RUNTIME.iter().any(|known| runtime.starts_with(known));
+        for candidate in candidates.iter().filter_map(|path| fs::canonicalize(path).ok()) {
+            if runtime {
+                return Ok(Found::Shared { name: candidate.to_string_lossy().into_owned(), told: None });
+            }
+            if let Some(source) = usable(&candidate)? {
+                let path = candidate.to_string_lossy().into_owned();
+                return Ok(match sharing.wants(Path::new(name)) || sharing.wants(&candidate) {
+                    true => Found::Shared { name: path.clone(), told: Some(path) },
+                    false => Found::Own(source),
+                });
+            }
+        }
+        if !runtime {
+            // The system's loader may know another place, and says why it cannot open what is nowhere.
+            let shared = Shared::open(name).map_err(|fault| fault.of(&self.file))?;
+            if let Some(source) = shared.path().and_then(|path| usable(&path).transpose()).transpose()? {
+                return Ok(Found::Own(source));
+            }
+        }
+        Ok(Found::Shared { name: name.to_owned(), told: None })
+    }
+}
+
+/// The directories that the system's loader is told of.
+fn configured() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut read = |path: &Path| -> Vec<String> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let (included, directories): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("include"));
+        found.extend(directories.into_iter().filter(|line| line.starts_with('/')).map(PathBuf::from));
+        included.iter().filter_map(|line| Some(line.strip_prefix("include")?.trim().to_owned())).collect()
+    };
+    for pattern in read(Path::new(CONFIGURATION)) {
+        // Such a line names all files of a directory with one ending: "ld.so.conf.d/*.conf".
+        let pattern = Path::new("/etc").join(pattern);
+        let Some(directory) = pattern.parent() else { continue };
+        let Ok(entries) = fs::read_dir(directory) else { continue };
+        let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        files.sort();
+        files.iter().filter(|file| file.extension() == pattern.extension()).for_each(|file| _ = read(file));
+    }
+    found
+}
+
+/// The library at `path`; none if it cannot be read or is for another machine, in which case the search goes on.
+fn usable(path: &Path) -> Result<Option<Source>, ImageError> {
+    let Ok(source) = Source::read(path) else { return Ok(None) };
+    match Elf::parse(&source.bytes) {
+        Ok(_) => Ok(Some(source)),
+        Err(Fault::NotElf | Fault::OtherKind(_)) => Ok(None),
+        Err(fault) => Err(fault.of(path)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_names_a_shared_library_with_or_without_its_version() {
+        let sharing = Sharing(vec!["libopenblas".to_owned(), "libx.so.1".to_owned()]);
+        for (path, wanted) in [
+            ("/usr/lib/libopenblas.so.0", true),
+            ("libopenblas-r0.3.so", true),
+            ("/a/libx.so.1", true),
+            ("/a/libx.so.1.2", true),
+            ("/a/libx.so.2", false),
+            ("libopenblas2.so", false),
+        ] {
+            assert_eq!(sharing.wants(Path::new(path)), wanted, "{path}");
+        }
+    }
+
+    #[test]
+    fn other_mpis_are_known_by_their_names() {
+        for name in ["libmpi.so.40", "libmpich.so.12", "libmpi_usempif08.so.40", "/usr/lib/libmpicxx.so"] {
+            assert!(other_mpi(name), "{name}");
+        }
+        assert!(!other_mpi("libmpi4py.so") && !other_mpi(STUB));
+    }
+}

@@ -1,0 +1,321 @@
+//! All that is in memory of one rank's program, and what it knows of libraries that it has opened.
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::ffi::{CString, c_int};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::common::Common;
+use super::error::ImageError;
+use super::exits::Exits;
+use super::group::{Arguments, Group};
+use super::library::{LinkMap, Shared};
+use super::link::{Scope, own_function};
+use super::tls::InstanceId;
+use super::{Host, OWN_PREFIX};
+
+/// All that is in memory of a rank's program.
+pub(super) struct Space {
+    pub id: InstanceId,
+    pub exits: Exits,
+    pub common: Arc<Common>,
+    /// The addresses of variables of the C library that the rank has for its own.
+    owned: Vec<usize>,
+    state: Mutex<State>,
+    is_closed: AtomicBool,
+}
+
+/// What changes as the program runs.
+#[derive(Default)]
+struct State {
+    /// The program first.
+    groups: Vec<Arc<Group>>,
+    handles: Vec<Box<Handle>>,
+    arguments: Option<Arguments>,
+    /// What `dlerror` has to say, and what it has said last.
+    error: Option<CString>,
+    said: Option<CString>,
+}
+
+// SAFETY: the pointers are the program's own, and only passed on to it.
+unsafe impl Send for State {}
+
+/// What a program gets of `dlopen`.
+#[repr(C)]
+pub(super) struct Handle {
+    /// Programs may look at it.
+    map: LinkMap,
+    pub what: Opened,
+}
+
+/// What a handle stands for.
+#[derive(Clone)]
+pub(super) enum Opened {
+    /// The program and all that is global.
+    Program,
+    /// A module of a group.
+    Own(Arc<Group>, usize),
+    /// A library that all ranks share.
+    Shared(Shared),
+}
+
+impl Space {
+    pub fn new(common: &Arc<Common>, data: &dyn Fn(&str) -> Option<usize>) -> Result<Arc<Space>, ImageError> {
+        let owned = common.host.owned_names().iter().map(|name| data(name).unwrap_or(0)).collect();
+        let (id, exits, state, is_closed) = (InstanceId::next(), Exits::default(), Mutex::default(), AtomicBool::new(false));
+        let space = Arc::new(Space { id, exits, common: common.clone(), owned, state, is_closed });
+        let program = Group::new(&common.program, &space, Vec::new())?;
+        program.is_global.store(true, Ordering::Relaxed);
+        space.state().groups.push(program);
+        Ok(space)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The program itself, until its end.
+    pub fn program(&self) -> Option<Arc<Group>> {
+        self.state().groups.first().cloned()
+    }
+
+    /// All groups, the program first.
+    pub fn groups(&self) -> Vec<Arc<Group>> {
+        self.state().groups.clone()
+    }
+
+    /// The address of the rank's own variable `name`.
+    pub fn owned(&self, name: &str) -> Option<usize> {
+        let at = self.common.host.owned_names().iter().position(|known| *known == name)?;
+        self.owned.get(at).copied().filter(|&address| address != 0)
+    }
+
+    /// # Safety
+    /// As of [`Group::initialise`].
+    pub unsafe fn initialise(&self, arguments: Arguments) {
+        self.state().arguments = Some(arguments);
+        for group in self.groups() {
+            group.register_frames();
+            // SAFETY: the caller's promise.
+            unsafe { group.initialise(arguments) }
+        }
+    }
+
+    /// # Safety
+    /// As of [`super::Instance::finalise`].
+    pub unsafe fn finalise(&self, code: c_int) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.exits.run(code);
+            self.groups().iter().rev().for_each(|group| group.finalise());
+        }
+    }
+
+    /// Unmaps everything.
+    pub fn clear(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        let state = std::mem::take(&mut *self.state());
+        drop(state.handles);
+        // What was loaded last needs what was before.
+        state.groups.into_iter().rev().for_each(drop);
+    }
+
+    /// The module that `address` is in, by its number, and its address there.
+    pub fn contains(&self, address: usize) -> Option<(usize, usize)> {
+        let (group, module, at) = self.place(address)?;
+        Some((group.parts.first + module, at))
+    }
+
+    /// The module that `address` is in, and its address there.
+    pub fn place(&self, address: usize) -> Option<(Arc<Group>, usize, usize)> {
+        // Crashes are reported whoever holds the lock.
+        let state = self.state.try_lock().ok()?;
+        let group = state.groups.iter().find(|group| group.range().contains(&address))?;
+        let (module, at) = group.parts.layout.find(address - group.base)?;
+        Some((group.clone(), module, at))
+    }
+
+    /// Leaves a message for `dlerror`.
+    pub fn fail(&self, text: String) {
+        self.state().error = Some(CString::new(text.replace('\0', "?")).unwrap_or_default());
+    }
+
+    /// `dlerror`: the message, which stays until the next.
+    pub fn take_error(&self) -> *const std::ffi::c_char {
+        let mut state = self.state();
+        state.said = state.error.take();
+        state.said.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
+    }
+
+    /// The handle of `what`: the same as before if there is one.
+    pub fn handle(&self, what: Opened) -> *mut Handle {
+        let mut state = self.state();
+        let same = |known: &Opened| match (known, &what) {
+            (Opened::Program, Opened::Program) => true,
+            (Opened::Own(group, module), Opened::Own(other, at)) => Arc::ptr_eq(group, other) && module == at,
+            (Opened::Shared(library), Opened::Shared(other)) => library.0 == other.0,
+            _ => false,
+        };
+        let known = state.handles.iter().position(|handle| same(&handle.what));
+        let index = known.unwrap_or_else(|| {
+            let null = std::ptr::null_mut();
+            let mut map = LinkMap { address: 0, name: c"".as_ptr(), dynamic: 0, next: null, previous: null };
+            let group = match &what {
+                Opened::Own(group, module) => Some((group.clone(), *module)),
+                _ => state.groups.first().map(|group| (group.clone(), 0)),
+            };
+            if let Some((group, module)) = group {
+                let found = &group.parts.modules[module];
+                let place = group.parts.layout.places[module];
+                map.address = group.base.wrapping_add(place.offset(0));
+                map.dynamic = group.base + found.dynamic;
+                if matches!(what, Opened::Own(..)) {
+                    map.name = found.exports.path(&found.path).as_ptr();
+                }
+            }
+            state.handles.push(Box::new(Handle { map, what }));
+            state.handles.len() - 1
+        });
+        &raw mut *state.handles[index]
+    }
+
+    /// What `handle` stands for.
+    pub fn opened(&self, handle: *const Handle) -> Option<Opened> {
+        let state = self.state();
+        let found = state.handles.iter().find(|known| std::ptr::eq(&raw const ***known, handle))?;
+        Some(found.what.clone())
+    }
+
+    /// The module in the file at `path`, or needed by the name of `path`, if it is in memory.
+    pub fn find(&self, path: &Path) -> Option<(Arc<Group>, usize)> {
+        let state = self.state();
+        state.groups.iter().find_map(|group| {
+            let same = |module: &super::parts::Module| {
+                module.path == path || module.name.as_deref().is_some_and(|name| Path::new(name) == path)
+            };
+            Some((group.clone(), group.parts.modules.iter().position(same)?))
+        })
+    }
+
+    /// Loads the library in the file at `path` with what it needs that is not there yet.
+    ///
+    /// # Safety
+    /// Runs code of the library.
+    pub unsafe fn load(self: &Arc<Space>, path: &Path, lazy: bool, global: bool) -> Result<Arc<Group>, ImageError> {
+        let groups = self.groups();
+        let is_global = |group: &&Arc<Group>| group.is_global.load(Ordering::Relaxed);
+        let scope: Vec<Arc<Group>> =
+            groups.iter().filter(is_global).chain(groups.iter().filter(|group| !is_global(group))).cloned().collect();
+        let first = scope.iter().filter(is_global).count();
+        let parts: Vec<_> = scope.iter().map(|group| group.parts.clone()).collect();
+        let parts = self.common.open(path, Scope { groups: &parts, first, lazy })?;
+        let group = Group::new(&parts, self, scope)?;
+        group.is_global.store(global, Ordering::Relaxed);
+        let arguments = {
+            let mut state = self.state();
+            state.groups.push(group.clone());
+            state.arguments
+        };
+        if group.unwinds() {
+            groups.iter().for_each(|group| group.register_frames());
+        }
+        group.register_frames();
+        let null = std::ptr::null();
+        // SAFETY: the caller's promise.
+        unsafe { group.initialise(arguments.unwrap_or(Arguments { count: 0, values: null, environment: null })) }
+        Ok(group)
+    }
+
+    /// Ends a group that nobody has open any more, if nothing else needs it.
+    ///
+    /// # Safety
+    /// Runs code of the group, after which no pointer into it is used.
+    pub unsafe fn close(&self, group: &Arc<Group>) {
+        let stays = group.parts.modules.iter().any(|module| module.stays);
+        let needed = {
+            let state = self.state();
+            let place = state.groups.iter().position(|known| Arc::ptr_eq(known, group));
+            let later = &state.groups[place.map_or(state.groups.len(), |place| place + 1)..];
+            let needs = |later: &Arc<Group>| {
+                let place = later.scope.iter().position(|known| Arc::ptr_eq(known, group));
+                place.is_some_and(|place| later.parts.needs(place))
+            };
+            place.is_none_or(|place| place == 0) || later.iter().any(needs)
+        };
+        if stays || needed {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.exits.run_of(&group.range());
+            group.finalise();
+        }
+        let mut state = self.state();
+        state.handles.retain(|handle| !matches!(&handle.what, Opened::Own(own, _) if Arc::ptr_eq(own, group)));
+        state.groups.retain(|known| !Arc::ptr_eq(known, group));
+    }
+
+    /// What `name` stands for to everybody: in what is global, then in what stands for the C library and MPI.
+    pub fn global(&self, name: &str) -> Option<usize> {
+        let groups = self.groups();
+        let mut global = groups.iter().filter(|group| group.is_global.load(Ordering::Relaxed));
+        global.find_map(|group| group.symbol(name)).or_else(|| self.outside(name, None))
+    }
+
+    /// What `name` stands for outside of the rank's own files.
+    pub fn outside(&self, name: &str, version: Option<&str>) -> Option<usize> {
+        let program = self.program()?;
+        let host: &dyn Host = self.common.host;
+        let known = program.symbol(&format!("{OWN_PREFIX}{name}")).or_else(|| self.owned(name));
+        let known = known.or_else(|| host.function(name)).or_else(|| own_function(name));
+        known.or_else(|| {
+            let (name, version) = (CString::new(name).ok()?, version.and_then(|version| CString::new(version).ok()));
+            let groups = self.groups();
+            let mut shared = groups.iter().flat_map(|group| &group.parts.shared);
+            shared.find_map(|library| library.symbol(&name, version.as_deref()))
+        })
+    }
+
+    /// What `name` stands for to who has opened a module: in it and in what it needs, breadth first.
+    pub fn of_module(&self, group: &Arc<Group>, module: usize, name: &str) -> Option<usize> {
+        let mut seen: Vec<(usize, usize)> = Vec::new();
+        let mut open = VecDeque::from([(group.clone(), module)]);
+        while let Some((group, module)) = open.pop_front() {
+            if seen.contains(&(group.base, module)) {
+                continue;
+            }
+            seen.push((group.base, module));
+            if let Some(found) = group.export(module, name) {
+                return Some(found);
+            }
+            let found = &group.parts.modules[module];
+            open.extend(found.needs.iter().map(|&need| (group.clone(), need)));
+            open.extend(found.known.iter().map(|known| (group.scope[known.group].clone(), known.module)));
+        }
+        None
+    }
+
+    /// What `name` stands for behind a module, in the order in which files were loaded.
+    pub fn behind(&self, group: &Arc<Group>, module: usize, name: &str, version: Option<&str>) -> Option<usize> {
+        let groups = self.groups();
+        let later = groups.iter().skip_while(|known| !Arc::ptr_eq(known, group));
+        let mut modules = later.flat_map(|group| (0..group.parts.modules.len()).map(move |module| (group, module)));
+        modules.by_ref().find(|(known, at)| Arc::ptr_eq(known, group) && *at == module);
+        modules.find_map(|(group, module)| group.export(module, name)).or_else(|| self.outside(name, version))
+    }
+
+    /// Where a library of this name is that code at `caller` opens: searched as the system's loader would.
+    pub fn search(&self, name: &str, caller: usize) -> Result<super::search::Found, ImageError> {
+        let program = || Some((self.program()?, 0));
+        let asks = self.place(caller).map(|(group, module, _)| (group, module)).or_else(program);
+        let search = asks.map(|(group, module)| group.parts.modules[module].search.clone()).unwrap_or_default();
+        search.look(name, &self.common.sharing)
+    }
+
+    /// The path of a module's file, for messages.
+    pub fn path(group: &Group, module: usize) -> PathBuf {
+        group.parts.modules[module].path.clone()
+    }
+}
