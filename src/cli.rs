@@ -9,6 +9,7 @@ mod commands;
 mod exit;
 mod interrupt;
 mod launch;
+mod launcher;
 mod manual;
 mod matrix_files;
 mod measure;

@@ -100,7 +100,8 @@ impl Image {
         let layout = &self.common.program.layout;
         // A stack, and the page below it.
         let needed = instances.saturating_mul(layout.mappings() + 2);
-        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok().and_then(|text| text.trim().parse().ok());
+        let limit =
+            std::fs::read_to_string("/proc/sys/vm/max_map_count").ok().and_then(|text| text.trim().parse().ok());
         match limit {
             Some(limit) if needed > limit && self.common.program.modules.len() > 1 => {
                 let greatest = layout.most_mappings().and_then(|module| self.module(module)).unwrap_or_default();

@@ -17,7 +17,7 @@ mod sample;
 mod timer;
 pub(crate) mod unwind;
 
-pub use clib::{set_default_threads, set_variables};
+pub use clib::{Numbers, set_default_threads, set_variables};
 pub use function::{Function, Known};
 pub use job::{ComputeMode, Endings, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
 pub use program::RealProgram;

@@ -89,3 +89,54 @@ fn each_rank_has_its_own_copy_of_libraries_that_it_opens() {
         assert_eq!(one, lines(mpi.run(&native, 4, &apart.path().display().to_string()), mpi.name));
     }
 }
+
+#[test]
+fn each_rank_has_its_own_directory_umask_environment_of_children_and_process_number() {
+    let directory = real::directory();
+    let here = directory.path().display().to_string();
+    assert_eq!(prepared(directory.path(), "surroundings.c", "", &here).len(), 4);
+}
+
+#[test]
+fn handlers_of_faults_run_in_the_rank_that_faulted() {
+    assert_eq!(same("faults.c", "-O0 -frounding-math", "").len(), 4);
+}
+
+#[test]
+fn each_rank_has_its_own_statics_of_the_c_library_keys_and_locks() {
+    let directory = real::directory();
+    let here = directory.path().display().to_string();
+    assert_eq!(prepared(directory.path(), "statics.c", "-pthread", &here).len(), 4);
+}
+
+/// The end of a run of `tests/real/outside.c` by two ranks, one of which does this.
+fn outside(how: &str) -> support::Ran {
+    let directory = real::directory();
+    let program = directory.path().join("program");
+    real::compile(&real::file("tests/real/outside.c"), "-g -O1", &program).unwrap_or_else(|why| panic!("{why}"));
+    real::run(&program, "--nct 1,1,2", &format!("{how} {}", directory.path().display()))
+}
+
+#[test]
+fn a_rank_waits_for_what_another_does_to_files_while_that_one_goes_on() {
+    for how in ["access", "stat", "open", "fifo"] {
+        let ran = outside(how);
+        assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "found\n", ""), "{how}");
+    }
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_outside_of_mpi_are_named() {
+    for (how, what) in [
+        ("never", "/none, which is not there"),
+        ("nobody", "somebody to open the other end of "),
+        ("locked", "a lock of "),
+    ] {
+        let ran = outside(how);
+        assert_eq!(ran.code, Some(1), "{how}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.starts_with("error: rank 1 at virtual time 50"), "{how}: {}", ran.stderr);
+        let expected = ": outside of MPI: it has waited for 500 s for ";
+        assert!(ran.stderr.contains(expected) && ran.stderr.contains(what), "{how}: {}", ran.stderr);
+        assert!(ran.stderr.contains("let the ranks wait for each other by MPI"), "{how}: {}", ran.stderr);
+    }
+}

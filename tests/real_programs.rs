@@ -162,10 +162,10 @@ fn a_crash_in_a_function_that_a_collective_calls_names_the_collective() {
 }
 
 #[test]
-fn a_handler_is_called_for_what_the_program_sends_itself_but_not_for_a_crash() {
+fn a_handler_is_called_for_what_the_program_sends_itself_and_for_a_fault_and_without_one_it_crashes() {
     let Some(program) = crasher() else { return };
     let ran = run(program, "--nct 1,1,2", "handled");
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), "handled 11\n"), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(4), "handled 11\nhandled 11\n"), "{}", ran.stderr);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn ranks_may_end_without_mpi_finalize_and_communicate_at_their_end() {
     let Some(program) = program("ends.c", "-g") else { return };
     let mut command = command(workshop().unwrap());
     let ran = finish(command.args(["--nct", "1,1,2"]).arg(&program).arg("forgotten").output().unwrap());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("note: 2 ranks ended without MPI_Finalize, rank 0 first"), "{}", ran.stderr);
     let ran = run(&program, "--nct 1,1,2", "without");
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));

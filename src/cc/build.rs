@@ -17,12 +17,13 @@ macro_rules! sources {
 }
 
 /// The sources of start object and support archive.
-pub(super) const SOURCES: [(&str, &str); 21] = sources![
+pub(super) const SOURCES: [(&str, &str); 23] = sources![
     "start.c",
     "own.h",
     "assert.c",
     "dprintf.c",
     "error.c",
+    "gamma.c",
     "getopt.c",
     "name.c",
     "omp.c",
@@ -35,6 +36,7 @@ pub(super) const SOURCES: [(&str, &str); 21] = sources![
     "scan.c",
     "scan23.c",
     "scan99.c",
+    "statics.c",
     "strtok.c",
     "time.c",
     "warn.c",

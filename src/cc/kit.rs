@@ -140,6 +140,7 @@ fn key(compiler: &[OsString], own: &Path) -> u64 {
     HEADERS.hash(&mut hasher);
     build::SOURCES.hash(&mut hasher);
     build::FLAGS.hash(&mut hasher);
+    crate::loader::OWN_PREFIX.hash(&mut hasher);
     own.hash(&mut hasher);
     compiler.hash(&mut hasher);
     let found = compiler.iter().filter_map(find).filter_map(|path| fs::metadata(path).ok());

@@ -11,6 +11,7 @@ use crate::run::{Details, RunRequest, Shipped, is_elf};
 
 use super::commands::{Parsed, SUBCOMMANDS, command, read_run};
 use super::exit::{Exit, Failure};
+use super::launcher::{self, Launch};
 use super::setting_args::SettingArgs;
 use super::sweep;
 
@@ -157,6 +158,12 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let name = arguments.first().and_then(|name| Path::new(name).file_name()?.to_str());
     if let Some(language) = name.and_then(Language::of_wrapper) {
         return Ok(Parsed::Compile(language, arguments.split_off(1)));
+    }
+    let launch = name.and_then(|name| launcher::read(name, &arguments[1..], |name| std::env::var(name).ok()));
+    match launch.transpose()? {
+        Some(Launch::Show(text)) => return Ok(Parsed::Help(text)),
+        Some(Launch::Run(line)) => arguments = line,
+        None => {}
     }
     let word = |at: usize| arguments.get(at).and_then(|argument| argument.to_str()).unwrap_or_default();
     let compiler = |word: &str| COMPILERS.into_iter().find(|(name, _)| *name == word).map(|(_, language)| language);

@@ -9,9 +9,9 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::library::Shared;
 use super::loaded;
 use super::search::{Found, is_stub, other_mpi};
-use super::library::Shared;
 use super::space::{Handle, Opened, Space};
 
 /// The functions of this file by name.
@@ -191,9 +191,9 @@ unsafe fn find(handle: *mut c_void, name: *const c_char, version: *const c_char,
     let (name, version) = (text(name).unwrap_or_default(), text(version));
     let found = match handle {
         libc::RTLD_DEFAULT => Some(space.global(&name)),
-        libc::RTLD_NEXT => space.place(caller).map(|(group, module, _)| {
-            space.behind(&group, module, &name, version.as_deref())
-        }),
+        libc::RTLD_NEXT => {
+            space.place(caller).map(|(group, module, _)| space.behind(&group, module, &name, version.as_deref()))
+        }
         handle => space.opened(handle.cast::<Handle>()).map(|opened| match opened {
             Opened::Program => space.global(&name),
             Opened::Own(group, module) => {

@@ -71,9 +71,8 @@ fn symbols(elf: &Elf) -> Symbols {
     let mut found = Symbols::default();
     let all: Vec<_> = elf.symbols().map_while(Result::ok).collect();
     let Ok(versions) = Versions::new(elf, all.len()) else { return found };
-    let exported = |symbol: &super::elf::Symbol| {
-        symbol.defined && symbol.bind != elf::STB_LOCAL && !symbol.name.is_empty()
-    };
+    let exported =
+        |symbol: &super::elf::Symbol| symbol.defined && symbol.bind != elf::STB_LOCAL && !symbol.name.is_empty();
     for old in [false, true] {
         for (index, symbol) in all.iter().enumerate().filter(|(_, symbol)| exported(symbol)) {
             if versions.is_old(index as u32) != old {

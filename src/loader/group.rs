@@ -59,7 +59,8 @@ impl Group {
         let variables = fixups.variables.iter();
         let shared = variables.map(|(library, name)| Descriptor::Shared { library: *library, name: name.clone() });
         let has_variables = fixups.templates.iter().any(Option::is_some) || !fixups.variables.is_empty();
-        let descriptors: Box<[Descriptor]> = if has_variables { modules.chain(shared).collect() } else { Box::default() };
+        let descriptors: Box<[Descriptor]> =
+            if has_variables { modules.chain(shared).collect() } else { Box::default() };
         let put = |at: usize, value: usize| {
             // SAFETY: the linker has checked that these eight bytes are writable memory of the group.
             unsafe { ((base + at) as *mut usize).write_unaligned(value) }

@@ -123,6 +123,10 @@ impl Libraries {
                 }
             }
         }
+        // What stands for functions of the C library may use it, whoever asks for them first.
+        if let Ok(mathematics) = Shared::open("libm.so.6") {
+            found.shared.push(mathematics);
+        }
         Ok(found)
     }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use object::elf;
 
-use super::elf::{Elf, Relocation, Symbol};
 use super::dl;
+use super::elf::{Elf, Relocation, Symbol};
 use super::error::{Fault, ImageError, malformed};
 use super::exits;
 use super::frames;
@@ -227,11 +227,7 @@ impl<'a> Linker<'a> {
     }
 
     /// What `look` finds in one of `groups` of the scope, by the group's place.
-    fn find_outer<T>(
-        &self,
-        groups: std::ops::Range<usize>,
-        look: impl Fn(&Fixups) -> Option<T>,
-    ) -> Option<(usize, T)> {
+    fn find_outer<T>(&self, groups: std::ops::Range<usize>, look: impl Fn(&Fixups) -> Option<T>) -> Option<(usize, T)> {
         let mut searched = groups.filter(|&group| self.searched[group]);
         searched.find_map(|group| Some((group, look(&self.scope.groups[group].fixups)?)))
     }

@@ -87,9 +87,11 @@ impl Parts {
         loaded: &dyn Fn(&Path) -> Option<Known>,
     ) -> Result<Parts, ImageError> {
         let first = file.path.clone();
-        Parts::linked(file, host, sharing, scope, loaded).map_err(|error| match error.path == first && scope.groups.is_empty() {
-            true => error,
-            false => error.of_library(),
+        Parts::linked(file, host, sharing, scope, loaded).map_err(|error| {
+            match error.path == first && scope.groups.is_empty() {
+                true => error,
+                false => error.of_library(),
+            }
         })
     }
 

@@ -64,7 +64,8 @@ pub(super) enum Opened {
 impl Space {
     pub fn new(common: &Arc<Common>, data: &dyn Fn(&str) -> Option<usize>) -> Result<Arc<Space>, ImageError> {
         let owned = common.host.owned_names().iter().map(|name| data(name).unwrap_or(0)).collect();
-        let (id, exits, state, is_closed) = (InstanceId::next(), Exits::default(), Mutex::default(), AtomicBool::new(false));
+        let (id, exits, state, is_closed) =
+            (InstanceId::next(), Exits::default(), Mutex::default(), AtomicBool::new(false));
         let space = Arc::new(Space { id, exits, common: common.clone(), owned, state, is_closed });
         let program = Group::new(&common.program, &space, Vec::new())?;
         program.is_global.store(true, Ordering::Relaxed);

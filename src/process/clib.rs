@@ -1,19 +1,26 @@
 //! What a rank must not share of the C library: its end, its time, its standard streams, its environment, its signals, who and
 //! where it is.
 //!
-//! These functions replace the C library's in programs. All ranks live in one process: its working directory and the mask of
-//! new files' rights (umask) stay common to them, and a program that starts threads has the real clock on these.
+//! These functions replace the C library's in programs. All ranks live in one process. A program that starts threads has the
+//! real clock on these.
 #![allow(unsafe_code)]
 
+mod children;
 mod deadlines;
 mod end;
 mod environment;
+mod files;
 mod floats;
 mod identity;
+mod keys;
+mod locales;
+mod locks;
+mod place;
 mod signals;
 mod streams;
 mod time;
 
+use std::cell::Cell;
 use std::ffi::c_int;
 
 use crate::process::Known;
@@ -22,15 +29,25 @@ use crate::process::{Process, current};
 use crate::rank::FailureKind;
 
 pub use environment::{environment, set_default_threads, set_environment, set_variables};
+pub use files::raise_limits;
+pub use identity::Numbers;
+pub use place::count_thread;
+pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[Known]; 9] = [
+const FUNCTIONS: [&[Known]; 15] = [
+    children::FUNCTIONS,
     deadlines::FUNCTIONS,
     end::FUNCTIONS,
     environment::FUNCTIONS,
+    files::FUNCTIONS,
     floats::FUNCTIONS,
     identity::FUNCTIONS,
+    keys::FUNCTIONS,
+    locales::FUNCTIONS,
+    locks::FUNCTIONS,
+    place::FUNCTIONS,
     sample::FUNCTIONS,
     signals::FUNCTIONS,
     streams::FUNCTIONS,
@@ -57,6 +74,36 @@ pub struct Variables {
     environment: environment::Environment,
     signals: signals::Signals,
     end: end::AtQuickExit,
+    place: place::Place,
+    locale: locales::Locale,
+    /// Whether the rank has a place or a locale of its own.
+    surroundings: Cell<bool>,
+    pipes: children::Pipes,
+    keys: keys::Keys,
+    waits: files::Waits,
+}
+
+impl Variables {
+    /// The rank's code begins to run on this thread, or stops.
+    #[inline(always)]
+    pub fn swap(&self) {
+        if self.surroundings.get() {
+            self.exchange();
+        }
+    }
+
+    #[cold]
+    fn exchange(&self) {
+        self.place.swap();
+        if self.locale.is_own() {
+            self.locale.exchange();
+        }
+    }
+
+    /// Threads that run the rank's code are to be given what it has of its own.
+    fn has_surroundings(&self) {
+        self.surroundings.set(true);
+    }
 }
 
 /// Variables of the C library of which each rank has its own.

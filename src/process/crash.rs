@@ -7,6 +7,7 @@
 //! A crash while no rank's code runs is mcpsim's own, and handled as if this were not here.
 #![allow(unsafe_code)]
 
+mod own;
 mod report;
 
 use std::cell::Cell;
@@ -88,6 +89,7 @@ pub fn ready() {
 fn prepare() {
     static INSTALLED: Once = Once::new();
     READY.set(true);
+    super::clib::count_thread();
     INSTALLED.call_once(install);
     // SAFETY: new memory that is the handler's until the end of the process.
     unsafe {
@@ -179,6 +181,19 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
         registers.step_back();
     }
     let Some(p) = current() else { return of_thread(signal, info, &registers) };
+    let calm = (0x37f, 0, 0x1f80);
+    if !p.crashing.get() && signal != libc::SIGABRT {
+        let overflow = p.stack().start > registers.stack();
+        // SAFETY: what the system gives a handler.
+        if unsafe { own::deliver(p, signal, info, context, overflow) } {
+            // SAFETY: the system saves these registers for every handler.
+            if let Some(saved) = unsafe { context.uc_mcontext.fpregs.as_mut() } {
+                (saved.cwd, saved.swd, saved.mxcsr) = calm;
+            }
+            return;
+        }
+    }
+    let words = &mut context.uc_mcontext.gregs;
     if p.crashing.replace(true) {
         last_words(c"error: a program crashed, and crashed again while that was reported\n");
     }
@@ -216,7 +231,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     words[libc::REG_EFL as usize] &= !0x400;
     // SAFETY: the system saves these registers for every handler.
     if let Some(saved) = unsafe { context.uc_mcontext.fpregs.as_mut() } {
-        (saved.cwd, saved.swd, saved.mxcsr) = (0x37f, 0, 0x1f80);
+        (saved.cwd, saved.swd, saved.mxcsr) = calm;
     }
 }
 

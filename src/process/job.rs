@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::loader::Image;
 use crate::mpi::DataCost;
 use crate::platform::{Platform, Site};
+use crate::process::clib::{self, Numbers};
 use crate::process::sample::Sampled;
 use crate::process::timer;
 use crate::rank::Rank;
@@ -53,12 +54,14 @@ pub trait Output: Send + Sync {
 }
 
 /// How a program is started.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Started {
     /// `argv`.
     pub arguments: Vec<CString>,
     /// `environ`, as NAME=value.
     pub environment: Vec<CString>,
+    /// Numbers of the ranks' processes.
+    pub numbers: Numbers,
 }
 
 /// How real programs are run.
@@ -100,6 +103,8 @@ pub struct Job {
     pub arguments: Vec<CString>,
     /// `environ`, as NAME=value.
     pub environment: Vec<CString>,
+    /// Numbers of the ranks' processes.
+    pub numbers: Numbers,
     /// How code is timed and run.
     pub options: JobOptions,
     /// Where output goes.
@@ -157,12 +162,13 @@ impl Job {
         platform: Arc<Platform>,
         sites: Vec<Site>,
         memory: impl Fn(Rank) -> f64,
-        Started { arguments, environment }: Started,
+        Started { arguments, environment, numbers }: Started,
         options: JobOptions,
         output: Box<dyn Output>,
     ) -> Self {
         let factors = platform.core.code_factors(&sites);
         let costs = (0..sites.len() as Rank).map(|rank| DataCost::new(&platform.core, memory(rank))).collect();
+        clib::raise_limits();
         let timer_overhead = timer::overhead();
         let endings = Mutex::default();
         Job {
@@ -171,6 +177,7 @@ impl Job {
             sites,
             arguments,
             environment,
+            numbers,
             options,
             output,
             timer_overhead,

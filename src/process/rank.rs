@@ -307,6 +307,7 @@ impl Process {
     /// The rank's code begins to run on this thread, or stops: what libraries keep of the thread is exchanged.
     #[inline(always)]
     pub fn swap_runtime(&self) {
+        self.variables.swap();
         if let Some(kept) = &self.runtime {
             kept.swap();
         }

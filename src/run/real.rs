@@ -49,7 +49,13 @@ pub(super) fn simulate(
     // Libraries that are loaded with the program read their variables then.
     process::set_variables(&file.environment);
     process::set_default_threads();
-    let environment = processes.broadcast(|| environment(processes.count() > 1));
+    // The first process claims the numbers for all.
+    let mut numbers = None;
+    let (environment, parent) = processes.broadcast(|| {
+        let parent = numbers.insert(process::Numbers::claim(sites.len())).parent;
+        (environment(processes.count() > 1), parent)
+    });
+    let numbers = numbers.unwrap_or_else(|| process::Numbers::of(parent));
     // A single worker runs all code one after another anyway.
     let post = Arc::new(Post::new(sites.len() as u32));
     let options = RunOptions { restartable: false, post: Some(post.clone()), ..settings.options() };
@@ -66,7 +72,7 @@ pub(super) fn simulate(
         let output = Box::new(Printed(console.clone()));
         let memory = memory_shares(&platform, &sites);
         let share = |rank: Rank| memory.of(sites[rank as usize]);
-        let started = process::Started { arguments: arguments(file, &run.typed)?, environment };
+        let started = process::Started { arguments: arguments(file, &run.typed)?, environment, numbers };
         let options = settings.job.clone();
         Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
     };
@@ -102,10 +108,14 @@ fn notes(endings: &Endings) -> Vec<String> {
         notes.push(format!("rank {rank} ended with exit code {code}{others}"));
     }
     if let Some(&first) = endings.unfinalised.first() {
-        notes.push(match endings.unfinalised.len() {
+        let who = match endings.unfinalised.len() {
             1 => format!("rank {first} ended without MPI_Finalize"),
             ranks => format!("{ranks} ranks ended without MPI_Finalize, rank {first} first"),
-        });
+        };
+        notes.push(format!("{who}: the exit code is 1, as an MPI launcher would take this for a failure"));
+        if exit == Exit::Predicted {
+            exit = Exit::ProgramFailed;
+        }
     }
     if let Some(&(rank, time)) = endings.in_vain.iter().max_by_key(|(rank, time)| (time, std::cmp::Reverse(*rank))) {
         let others = match endings.in_vain.len() {

@@ -196,7 +196,13 @@ impl RealMpi {
         // The programs are told to be free of warnings where mcpsim compiles them; other MPIs' headers may cause some.
         let is_cxx = source.extension().is_some_and(|end| end == "cc");
         let compiler = if is_cxx { self.compiler.replacen("mpicc", "mpicxx", 1) } else { self.compiler.to_owned() };
-        let ran = limited(Command::new(compiler).args(["-O1", "-w", "-o"]).args([program, source]).args(flags.split_whitespace()).arg("-lm"));
+        let ran = limited(
+            Command::new(compiler)
+                .args(["-O1", "-w", "-o"])
+                .args([program, source])
+                .args(flags.split_whitespace())
+                .arg("-lm"),
+        );
         match ran.code {
             Some(0) => Ok(()),
             _ => Err(told(&format!("{} {}", self.compiler, source.display()), &ran)),

@@ -11,8 +11,11 @@
 #define TEXT_(name) #name
 #define SYMBOL(name) __asm__(TEXT(PREFIX) #name)
 
-extern int from_stream(FILE *stream, const char *format, va_list arguments) SYMBOL(vfscanf);
-extern int wide_from_stream(FILE *stream, const wchar_t *format, va_list arguments) SYMBOL(vfwscanf);
+/* Older C libraries know fewer dialects; no program asks for others then. */
+#define WHERE_IT_IS __attribute__((weak))
+
+extern int from_stream(FILE *stream, const char *format, va_list arguments) SYMBOL(vfscanf) WHERE_IT_IS;
+extern int wide_from_stream(FILE *stream, const wchar_t *format, va_list arguments) SYMBOL(vfwscanf) WHERE_IT_IS;
 
 OWN int scan_list(const char *format, va_list arguments) SYMBOL(vscanf);
 OWN int scan(const char *format, ...) SYMBOL(scanf);

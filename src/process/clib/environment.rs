@@ -97,6 +97,15 @@ pub fn environment(p: &Process) -> *mut *mut c_char {
     p.variables.environment.environ.get()
 }
 
+/// The value of a variable of the rank that runs.
+pub fn value<'a>(name: &CStr) -> Option<&'a CStr> {
+    // SAFETY: what is in a rank's environment are strings.
+    unsafe {
+        let (_, value) = current()?.variables.environment.find(name.to_bytes())?;
+        Some(CStr::from_ptr(value))
+    }
+}
+
 /// Gives the rank an environment.
 pub fn set_environment(p: &Process, environment: *mut *mut c_char) {
     p.variables.environment.environ.set(environment);

@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_long, c_uint};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 
 use super::error;
 use crate::process::{Function, Known};
@@ -21,17 +23,58 @@ pub const FUNCTIONS: &[Known] = &[
     ("get_nprocs_conf", Function(cores as *const ())),
 ];
 
-/// The process of rank 0; the others follow. Their parent is the one before.
-const FIRST: c_int = 10_000;
+/// Above all numbers that the system gives to processes (PID_MAX_LIMIT).
+const FIRST: c_int = 1 << 22;
+/// Numbers that a run takes at a time.
+const BLOCK: u32 = 1 << 16;
+/// Blocks that are looked at: more than there are runs at a time on a machine.
+const BLOCKS: u32 = 1 << 14;
+
+/// The process numbers of a run's ranks: no other run of the machine has them at the same time, and the same run has the same if
+/// it is alone.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    /// That of who started the ranks; rank 0's is the next.
+    pub parent: i32,
+    /// What keeps others from taking them.
+    _claims: Vec<UnixListener>,
+}
+
+impl Numbers {
+    /// Numbers for so many ranks.
+    pub fn claim(ranks: usize) -> Numbers {
+        let blocks = (ranks as u32 / BLOCK) + 1;
+        let name = |block: u32| SocketAddr::from_abstract_name(format!("mcpsim/process-numbers/{block}"));
+        let claim = |block: u32| UnixListener::bind_addr(&name(block).ok()?).ok();
+        for first in (0..BLOCKS).step_by(blocks as usize) {
+            let claims: Vec<UnixListener> = (first..first + blocks).map_while(claim).collect();
+            if claims.len() == blocks as usize {
+                return Numbers { parent: FIRST + (first * BLOCK) as c_int, _claims: claims };
+            }
+        }
+        Numbers::of(FIRST)
+    }
+
+    /// Those that another process of the run has claimed.
+    pub fn of(parent: i32) -> Numbers {
+        Numbers { parent, _claims: Vec::new() }
+    }
+}
 
 /// The rank's process number.
 pub fn number(p: &Process) -> c_int {
-    FIRST.saturating_add_unsigned(p.rank)
+    (p.job.numbers.parent + 1).saturating_add_unsigned(p.rank)
+}
+
+/// The number of who started the process with this one: the beginning of the block is the run's.
+pub fn parent(number: c_int) -> c_int {
+    current().map_or(number, |p| p.job.numbers.parent)
 }
 
 /// Whether `pid` stands for a rank or for what started them.
 pub fn is_ours(p: &Process, pid: c_int) -> bool {
-    (FIRST - 1..FIRST.saturating_add_unsigned(p.size())).contains(&pid)
+    let parent = p.job.numbers.parent;
+    (parent..=parent.saturating_add_unsigned(p.size())).contains(&pid)
 }
 
 unsafe extern "C" fn getpid() -> c_int {
@@ -40,7 +83,8 @@ unsafe extern "C" fn getpid() -> c_int {
 }
 
 unsafe extern "C" fn getppid() -> c_int {
-    FIRST - 1
+    // SAFETY: always succeeds.
+    current().map_or_else(|| unsafe { libc::getppid() }, |p| p.job.numbers.parent)
 }
 
 unsafe extern "C" fn gethostname(to: *mut c_char, room: usize) -> c_int {

@@ -1,9 +1,9 @@
 //! Signals. A process has one handler a signal, and mcpsim has ranks of several programs' lives in one: what a program installs
-//! is kept and told to it when it asks, and called when it sends the signal to itself. It is not installed: a crash ends the
-//! run even if the program would handle it, and Ctrl-C is mcpsim's. Timers that send signals never do.
+//! is kept and told to it when it asks, and called when it sends the signal to itself or its code faults. It is not installed:
+//! Ctrl-C is mcpsim's. Timers that send signals never do.
 #![allow(unsafe_code)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::{self, MaybeUninit};
@@ -19,8 +19,8 @@ pub const FUNCTIONS: &[Known] = &[
     ("signal", Function(signal as *const ())),
     ("bsd_signal", Function(signal as *const ())),
     ("ssignal", Function(signal as *const ())),
-    ("sysv_signal", Function(signal as *const ())),
-    ("__sysv_signal", Function(signal as *const ())),
+    ("sysv_signal", Function(sysv_signal as *const ())),
+    ("__sysv_signal", Function(sysv_signal as *const ())),
     ("sigaction", Function(sigaction as *const ())),
     ("__sigaction", Function(sigaction as *const ())),
     ("sigaltstack", Function(sigaltstack as *const ())),
@@ -40,6 +40,33 @@ pub const FUNCTIONS: &[Known] = &[
 pub struct Signals {
     actions: RefCell<HashMap<c_int, libc::sigaction>>,
     mask: RefCell<Option<libc::sigset_t>>,
+    /// The stack that the rank has named for handlers: its first address and its size.
+    stack: Cell<Option<(usize, usize)>>,
+}
+
+/// What a rank wants done about a fault of its own.
+#[derive(Debug)]
+pub struct FaultAction {
+    /// The handler, a function of one or three arguments.
+    pub handler: usize,
+    /// The stack that it is to run on, if that is another one.
+    pub alternate: Option<std::ops::Range<usize>>,
+}
+
+/// The handler that `p` has for a fault.
+pub fn fault_action(p: &Process, number: c_int) -> Option<FaultAction> {
+    let signals = &p.variables.signals;
+    // A rank that was just changing its handlers has none.
+    let action = signals.actions.try_borrow().ok()?.get(&number).copied()?;
+    if action.sa_sigaction == libc::SIG_DFL || action.sa_sigaction == libc::SIG_IGN {
+        return None;
+    }
+    if action.sa_flags & libc::SA_RESETHAND != 0 {
+        signals.actions.try_borrow_mut().ok()?.remove(&number);
+    }
+    let alternate = signals.stack.get().filter(|_| action.sa_flags & libc::SA_ONSTACK != 0);
+    let alternate = alternate.map(|(start, size)| start..start + size);
+    Some(FaultAction { handler: action.sa_sigaction, alternate })
 }
 
 impl std::fmt::Debug for Signals {
@@ -58,12 +85,21 @@ fn is_settable(number: c_int) -> bool {
 }
 
 unsafe extern "C" fn signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
+    set(number, handler, libc::SA_RESTART)
+}
+
+/// As of System V: a handler is called once.
+unsafe extern "C" fn sysv_signal(number: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
+    set(number, handler, libc::SA_RESETHAND | libc::SA_NODEFER)
+}
+
+fn set(number: c_int, handler: libc::sighandler_t, sa_flags: c_int) -> libc::sighandler_t {
     let Some(p) = current() else { return libc::SIG_DFL };
     if !is_settable(number) {
         error(libc::EINVAL);
         return libc::SIG_ERR;
     }
-    let action = libc::sigaction { sa_sigaction: handler, ..no_action() };
+    let action = libc::sigaction { sa_sigaction: handler, sa_flags, ..no_action() };
     p.variables.signals.actions.borrow_mut().insert(number, action).map_or(libc::SIG_DFL, |old| old.sa_sigaction)
 }
 
@@ -87,11 +123,28 @@ unsafe extern "C" fn sigaction(number: c_int, new: *const libc::sigaction, old: 
     0
 }
 
-/// The stacks of handlers are mcpsim's.
-unsafe extern "C" fn sigaltstack(_new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
-    if !old.is_null() {
-        // SAFETY: the caller's structure.
-        unsafe { *old = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 } };
+/// Where handlers of the rank run that want a stack of their own.
+unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
+    // SAFETY: the caller's structures.
+    unsafe {
+        let Some(p) = current() else { return libc::sigaltstack(new, old) };
+        let stack = &p.variables.signals.stack;
+        let before = stack.get();
+        if !new.is_null() {
+            let libc::stack_t { ss_sp, ss_flags, ss_size } = *new;
+            if ss_flags & libc::SS_DISABLE != 0 {
+                stack.set(None);
+            } else if ss_size < libc::MINSIGSTKSZ {
+                return error(libc::ENOMEM);
+            } else {
+                stack.set(Some((ss_sp as usize, ss_size)));
+            }
+        }
+        if !old.is_null() {
+            let (start, ss_size) = before.unwrap_or_default();
+            let ss_flags = if before.is_none() { libc::SS_DISABLE } else { 0 };
+            *old = libc::stack_t { ss_sp: start as *mut c_void, ss_flags, ss_size };
+        }
     }
     0
 }

@@ -290,7 +290,7 @@ unsafe extern "C" fn write(descriptor: c_int, from: *const c_void, length: usize
 }
 
 /// What `descriptor` stands for in the process.
-fn actual(descriptor: c_int) -> c_int {
+pub(super) fn actual(descriptor: c_int) -> c_int {
     match standard(descriptor).map(|(p, number)| p.variables.streams.descriptors[number].get()) {
         None | Some(OWN) => descriptor,
         Some(other) => other,

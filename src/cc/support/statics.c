@@ -1,0 +1,144 @@
+/* Functions whose results stand in a place of the library. */
+#include "own.h"
+#include <arpa/inet.h>
+#include <grp.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <search.h>
+#include <signal.h>
+#include <unistd.h>
+#include <wchar.h>
+
+OWN char *strerror(int number) {
+    static char text[256];
+    return strerror_r(number, text, sizeof text);
+}
+
+OWN char *strsignal(int number) {
+    static char text[64];
+    const char *known = number > 0 && number < 32 ? sigdescr_np(number) : NULL;
+    if (known) return strcpy(text, known);
+    if (number >= SIGRTMIN && number <= SIGRTMAX) snprintf(text, sizeof text, "Real-time signal %d", number - SIGRTMIN);
+    else snprintf(text, sizeof text, "Unknown signal %d", number);
+    return text;
+}
+
+OWN char *l64a(long number) {
+    static const char digits[] = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    static char text[7];
+    unsigned rest = (unsigned)number;
+    int i = 0;
+    for (; rest; rest >>= 6) text[i++] = digits[rest & 63];
+    text[i] = 0;
+    return text;
+}
+
+static char number[512];
+
+OWN char *ecvt(double value, int digits, int *point, int *sign) {
+    return ecvt_r(value, digits, point, sign, number, sizeof number) ? NULL : number;
+}
+
+OWN char *fcvt(double value, int digits, int *point, int *sign) {
+    return fcvt_r(value, digits, point, sign, number, sizeof number) ? NULL : number;
+}
+
+OWN char *qecvt(long double value, int digits, int *point, int *sign) {
+    return qecvt_r(value, digits, point, sign, number, sizeof number) ? NULL : number;
+}
+
+OWN char *qfcvt(long double value, int digits, int *point, int *sign) {
+    return qfcvt_r(value, digits, point, sign, number, sizeof number) ? NULL : number;
+}
+
+OWN char *inet_ntoa(struct in_addr address) {
+    static char text[16];
+    return (char *)inet_ntop(AF_INET, &address, text, sizeof text);
+}
+
+OWN char *tmpnam(char to[L_tmpnam]) {
+    static char text[L_tmpnam];
+    static unsigned count;
+    char *name = to ? to : text;
+    do snprintf(name, L_tmpnam, "/tmp/f%07x%03x", (unsigned)getpid() & 0xfffffff, count++ & 0xfff);
+    while (access(name, F_OK) == 0);
+    return name;
+}
+
+OWN char *ttyname(int descriptor) {
+    static char text[256];
+    int failed = ttyname_r(descriptor, text, sizeof text);
+    errno = failed ? failed : errno;
+    return failed ? NULL : text;
+}
+
+/* The one table of hcreate. */
+static struct hsearch_data table;
+
+OWN int hcreate(size_t count) { return hcreate_r(count, &table); }
+OWN void hdestroy(void) { hdestroy_r(&table); }
+OWN ENTRY *hsearch(ENTRY item, ACTION action) {
+    ENTRY *found;
+    return hsearch_r(item, action, &found, &table) ? found : NULL;
+}
+
+/* Users, groups and hosts: the place grows until an entry fits. */
+#define FIND(type, call)                                                                                              \
+    static type entry;                                                                                                \
+    static char *room;                                                                                                \
+    static size_t size = 1024;                                                                                        \
+    type *found = NULL;                                                                                               \
+    int failed;                                                                                                       \
+    if (!room) room = malloc(size);                                                                                   \
+    while (room && (failed = call) == ERANGE) room = realloc(room, size *= 2);                                        \
+    if (!room) failed = ENOMEM;                                                                                       \
+    if (failed) errno = failed;                                                                                       \
+    return failed ? NULL : found
+
+static struct passwd *user(const char *name, uid_t id) {
+    FIND(struct passwd, name ? getpwnam_r(name, &entry, room, size, &found) : getpwuid_r(id, &entry, room, size, &found));
+}
+
+static struct group *group(const char *name, gid_t id) {
+    FIND(struct group, name ? getgrnam_r(name, &entry, room, size, &found) : getgrgid_r(id, &entry, room, size, &found));
+}
+
+static struct hostent *host(const char *name, const void *address, socklen_t length, int family) {
+    FIND(struct hostent, name ? gethostbyname2_r(name, family, &entry, room, size, &found, &h_errno)
+                              : gethostbyaddr_r(address, length, family, &entry, room, size, &found, &h_errno));
+}
+
+OWN struct passwd *getpwnam(const char *name) { return user(name, 0); }
+OWN struct passwd *getpwuid(uid_t id) { return user(NULL, id); }
+OWN struct group *getgrnam(const char *name) { return group(name, 0); }
+OWN struct group *getgrgid(gid_t id) { return group(NULL, id); }
+OWN struct hostent *gethostbyname(const char *name) { return host(name, NULL, 0, AF_INET); }
+OWN struct hostent *gethostbyname2(const char *name, int family) { return host(name, NULL, 0, family); }
+OWN struct hostent *gethostbyaddr(const void *address, socklen_t length, int family) {
+    return host(NULL, address, length, family);
+}
+
+/* Characters of several bytes that were read in part. */
+static mbstate_t length_state, to_wide_state, from_wide_state;
+
+OWN int mblen(const char *text, size_t length) {
+    if (text) return (int)mbrlen(text, length, &length_state);
+    memset(&length_state, 0, sizeof length_state);
+    return 0;
+}
+
+OWN int mbtowc(wchar_t *to, const char *text, size_t length) {
+    size_t used;
+    if (text) {
+        used = mbrtowc(to, text, length, &to_wide_state);
+        return used == (size_t)-2 ? -1 : (int)used;
+    }
+    memset(&to_wide_state, 0, sizeof to_wide_state);
+    return 0;
+}
+
+OWN int wctomb(char *to, wchar_t character) {
+    if (to) return (int)wcrtomb(to, character, &from_wide_state);
+    memset(&from_wide_state, 0, sizeof from_wide_state);
+    return 0;
+}

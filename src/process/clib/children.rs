@@ -1,0 +1,181 @@
+//! Children of programs: they get the rank's environment, as they get its working directory.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use super::{environment, error, flush};
+use crate::process::{Function, Known, current};
+
+pub const FUNCTIONS: &[Known] = &[
+    ("system", Function(system as *const ())),
+    ("popen", Function(popen as *const ())),
+    ("pclose", Function(pclose as *const ())),
+    ("posix_spawn", Function(spawn as *const ())),
+    ("posix_spawnp", Function(spawn_by_path as *const ())),
+];
+
+/// Streams of `popen` with the processes behind them.
+pub type Pipes = RefCell<Vec<(*mut libc::FILE, libc::pid_t)>>;
+
+type Words = *const *mut c_char;
+
+unsafe extern "C" {
+    static environ: Words;
+}
+
+/// What a child finds in its environment if nothing else is said.
+fn inherited() -> Words {
+    // SAFETY: the variable of the C library is only read.
+    current().map_or_else(|| unsafe { environ }, |p| environment(p).cast_const())
+}
+
+/// Starts `command` by the shell.
+unsafe fn shell(
+    command: *const c_char,
+    actions: *const libc::posix_spawn_file_actions_t,
+) -> Result<libc::pid_t, c_int> {
+    // What was printed before comes first.
+    current().inspect(|p| flush(p));
+    let words = [c"sh".as_ptr().cast_mut(), c"-c".as_ptr().cast_mut(), command.cast_mut(), ptr::null_mut()];
+    let mut child = 0;
+    // SAFETY: the lists end with null.
+    match unsafe {
+        libc::posix_spawn(&mut child, c"/bin/sh".as_ptr(), actions, ptr::null(), words.as_ptr(), empty(inherited()))
+    } {
+        0 => Ok(child),
+        number => Err(number),
+    }
+}
+
+/// An environment may be no list at all.
+fn empty(list: Words) -> Words {
+    struct Nothing([*mut c_char; 1]);
+    // SAFETY: the pointer is null.
+    unsafe impl Sync for Nothing {}
+    static NOTHING: Nothing = Nothing([ptr::null_mut()]);
+    if list.is_null() { NOTHING.0.as_ptr() } else { list }
+}
+
+/// Waits for a child's end: its status.
+fn wait(child: libc::pid_t) -> c_int {
+    let mut status = 0;
+    // SAFETY: the status is written to.
+    while unsafe { libc::waitpid(child, &mut status, 0) } < 0 {
+        // SAFETY: the location is the thread's own.
+        if unsafe { *libc::__errno_location() } != libc::EINTR {
+            return -1;
+        }
+    }
+    status
+}
+
+unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    if command.is_null() {
+        return 1;
+    }
+    // SAFETY: the caller's string.
+    match unsafe { shell(command, ptr::null()) } {
+        Ok(child) => wait(child),
+        Err(number) => error(number),
+    }
+}
+
+unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE {
+    // SAFETY: the caller's strings; the structures are made before they are used.
+    unsafe {
+        let text = CStr::from_ptr(mode).to_bytes();
+        let reads = match text.iter().find(|byte| b"rw".contains(byte)) {
+            Some(b'r') => true,
+            Some(_) => false,
+            None => {
+                error(libc::EINVAL);
+                return ptr::null_mut();
+            }
+        };
+        let mut ends = [0; 2];
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return ptr::null_mut();
+        }
+        let (mine, its, place) = if reads { (ends[0], ends[1], 1) } else { (ends[1], ends[0], 0) };
+        let mut actions = MaybeUninit::uninit();
+        libc::posix_spawn_file_actions_init(actions.as_mut_ptr());
+        libc::posix_spawn_file_actions_adddup2(actions.as_mut_ptr(), its, place);
+        let child = shell(command, actions.as_ptr());
+        libc::posix_spawn_file_actions_destroy(actions.as_mut_ptr());
+        libc::close(its);
+        let file = match child {
+            Ok(_) => libc::fdopen(mine, if reads { c"r".as_ptr() } else { c"w".as_ptr() }),
+            Err(number) => {
+                error(number);
+                ptr::null_mut()
+            }
+        };
+        match (child, current()) {
+            (Ok(child), Some(p)) if !file.is_null() => p.variables.pipes.borrow_mut().push((file, child)),
+            _ => {
+                libc::close(mine);
+                return ptr::null_mut();
+            }
+        }
+        file
+    }
+}
+
+unsafe extern "C" fn pclose(file: *mut libc::FILE) -> c_int {
+    let Some(p) = current() else { return error(libc::ECHILD) };
+    let child = {
+        let mut pipes = p.variables.pipes.borrow_mut();
+        let place = pipes.iter().position(|(known, _)| *known == file);
+        place.map(|place| pipes.remove(place).1)
+    };
+    let Some(child) = child else { return error(libc::ECHILD) };
+    // SAFETY: the caller's stream.
+    unsafe { libc::fclose(file) };
+    wait(child)
+}
+
+type Actions = *const libc::posix_spawn_file_actions_t;
+type Attributes = *const libc::posix_spawnattr_t;
+
+unsafe extern "C" fn spawn(
+    child: *mut libc::pid_t,
+    path: *const c_char,
+    actions: Actions,
+    attributes: Attributes,
+    words: Words,
+    environment: Words,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { libc::posix_spawn(child, path, actions, attributes, words, empty(environment)) }
+}
+
+/// The file is looked for where the rank's PATH says.
+unsafe extern "C" fn spawn_by_path(
+    child: *mut libc::pid_t,
+    file: *const c_char,
+    actions: Actions,
+    attributes: Attributes,
+    words: Words,
+    environment: Words,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        let name = CStr::from_ptr(file).to_bytes();
+        let path = super::environment::value(c"PATH");
+        let (Some(path), false) = (path, name.contains(&b'/')) else {
+            return libc::posix_spawnp(child, file, actions, attributes, words, empty(environment));
+        };
+        for directory in path.to_bytes().split(|&byte| byte == b':') {
+            let directory = if directory.is_empty() { b"." } else { directory };
+            let candidate = [directory, b"/", name, b"\0"].concat();
+            let candidate: *const c_char = candidate.as_ptr().cast::<c_void>().cast();
+            if libc::access(candidate, libc::X_OK) == 0 {
+                return libc::posix_spawn(child, candidate, actions, attributes, words, empty(environment));
+            }
+        }
+        libc::ENOENT
+    }
+}
