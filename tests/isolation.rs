@@ -135,7 +135,7 @@ fn ranks_that_wait_for_each_other_outside_of_mpi_are_named() {
         let ran = outside(how);
         assert_eq!(ran.code, Some(1), "{how}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.starts_with("error: rank 1 at virtual time 50"), "{how}: {}", ran.stderr);
-        let expected = ": outside of MPI: it has waited for 500 s for ";
+        let expected = ": outside of MPI: it has waited for 500.0 s for ";
         assert!(ran.stderr.contains(expected) && ran.stderr.contains(what), "{how}: {}", ran.stderr);
         assert!(ran.stderr.contains("let the ranks wait for each other by MPI"), "{how}: {}", ran.stderr);
     }
