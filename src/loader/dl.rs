@@ -341,6 +341,7 @@ unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void, caller: usiz
         // SAFETY: the program's function, given what the system's loader gives.
         unsafe { rest.0(info, size, rest.1) }
     }
+    let mut given = Rest(callback, data, true);
     // SAFETY: the function takes what is given.
-    unsafe { libc::dl_iterate_phdr(Some(rest), (&raw mut *&mut Rest(callback, data, true)).cast()) }
+    unsafe { libc::dl_iterate_phdr(Some(rest), (&raw mut given).cast()) }
 }

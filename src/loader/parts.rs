@@ -191,7 +191,7 @@ impl Rest {
             search: Search::new(elf, path)?,
             headers: (place.offset(place.first.wrapping_add(elf.headers.0)), elf.headers.1),
             dynamic: place.offset(elf.dynamic_address),
-            stays: flags & u64::from(elf::DF_1_NODELETE.0) != 0 || elf.tls.is_some() || unique(),
+            stays: flags & elf::DF_1_NODELETE.0 != 0 || elf.tls.is_some() || unique(),
             initialisers,
             finalisers,
             frames: found.filter(|_| unwinds).map(|address| place.offset(address)),

@@ -32,6 +32,7 @@ pub(super) struct Space {
 struct State {
     /// The program first.
     groups: Vec<Arc<Group>>,
+    #[expect(clippy::vec_box, reason = "programs keep the handles' addresses")]
     handles: Vec<Box<Handle>>,
     arguments: Option<Arguments>,
     /// What `dlerror` has to say, and what it has said last.
