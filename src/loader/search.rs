@@ -45,16 +45,8 @@ const RUNTIME: [&str; 17] = [
 
 /// Libraries of linear algebra. They keep nothing of programs but threads and room to work in, which a copy for each rank would
 /// multiply: 512 ranks with OpenBLAS take eleven times the memory.
-const ALGEBRA: [&str; 8] = [
-    "libblas.",
-    "libblas64.",
-    "libblis",
-    "libcblas.",
-    "liblapack.",
-    "liblapacke.",
-    "libmkl_",
-    "libopenblas",
-];
+const ALGEBRA: [&str; 8] =
+    ["libblas.", "libblas64.", "libblis", "libcblas.", "liblapack.", "liblapacke.", "libmkl_", "libopenblas"];
 
 /// How the names of other MPI libraries begin.
 const OTHER_MPI: [&str; 9] = [

@@ -93,7 +93,9 @@ pub(super) fn simulate(
     let endings = processes.gather(job.endings());
     let Some((outcome, trace)) = ran? else { return Ok(None) };
     let endings = Endings::merge(endings);
-    let exit_code = endings.codes.first().map_or(0, |(_, code)| (code & 0xff) as u8);
+    // A launcher takes ranks that never call MPI_Finalize for a failure.
+    let unfinalised = u8::from(!endings.unfinalised.is_empty());
+    let exit_code = endings.codes.first().map_or(unfinalised, |(_, code)| (code & 0xff) as u8);
     Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings) }))
 }
 
@@ -113,9 +115,6 @@ fn notes(endings: &Endings) -> Vec<String> {
             ranks => format!("{ranks} ranks ended without MPI_Finalize, rank {first} first"),
         };
         notes.push(format!("{who}: the exit code is 1, as an MPI launcher would take this for a failure"));
-        if exit == Exit::Predicted {
-            exit = Exit::ProgramFailed;
-        }
     }
     if let Some(&(rank, time)) = endings.in_vain.iter().max_by_key(|(rank, time)| (time, std::cmp::Reverse(*rank))) {
         let others = match endings.in_vain.len() {
