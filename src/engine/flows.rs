@@ -380,7 +380,7 @@ impl Flows {
             self.bundles.touched[at] = true;
             self.touched.push(j);
         }
-        for &p in &self.bundles.path[at] {
+        for &p in self.bundles.path[at].as_slice() {
             let p = p as usize;
             self.resources.weight[p] += change;
             if self.resources.own[p] && !self.resources.dirty[p] {
@@ -442,7 +442,7 @@ impl Flows {
     fn bind(&mut self, j: u32, time: u64, anew: bool) {
         let at = j as usize;
         let (mut to, mut least) = (PACE, self.bundles.pace[at]);
-        for &p in &self.bundles.path[at] {
+        for &p in self.bundles.path[at].as_slice() {
             if self.resources.level[p as usize] < least {
                 (to, least) = (p, self.resources.level[p as usize]);
             }

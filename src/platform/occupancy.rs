@@ -1,4 +1,4 @@
-//! What a message occupies beside its own pace: cores that copy, adapters, a node's interconnect. Heeded under
+//! What a message occupies beside its own pace: cores that copy, and adapters. Heeded under
 //! [`LoadLaw::Fair`](super::LoadLaw::Fair) only.
 
 use serde::Deserialize;
@@ -52,7 +52,7 @@ impl Default for Rails {
 pub struct Occupancy {
     /// Whose cores copy.
     pub copies: Copies,
-    /// Bytes a second of an adapter in each direction, or of a node's interconnect; none: no limit.
+    /// Bytes a second of an adapter in each direction; none: no limit.
     pub capacity: Option<Bandwidth>,
     /// Bytes a second of an adapter in both directions together; none: they are independent.
     pub duplex: Option<Bandwidth>,

@@ -69,6 +69,7 @@ impl Stated<'_> {
     /// Which keys a level can have.
     fn check_place(&self, document: &Document, level: Level) -> Result<(), ConfigError> {
         let between_nodes = [
+            ("capacity", self.capacity.map(|stated| stated.to_string())),
             ("duplex", self.duplex.map(|stated| stated.to_string())),
             ("pair_duplex", self.pair_duplex.map(|stated| stated.to_string())),
             ("rails", self.rails.map(|stated| stated.count.to_string())),
@@ -80,10 +81,6 @@ impl Stated<'_> {
                 let expected = format!("no \"{key}\", which only inter_node has,");
                 return Err(document.expected(&format!("{}.{key}", level.name()), expected, found));
             }
-        }
-        if let Some(found) = self.capacity.filter(|_| level == Level::IntraCmp) {
-            let expected = "no \"capacity\", which only inter_cmp and inter_node have,";
-            return Err(document.expected("intra_cmp.capacity", expected, found));
         }
         Ok(())
     }

@@ -572,8 +572,8 @@ mod occupancy {
         let expected = "expected no \"rails\", which only inter_node has, in intra_cmp.rails of \
                         x.toml; found 2";
         assert_eq!(near("intra_cmp", "rails = { count = 2 }"), expected);
-        let expected = "expected no \"capacity\", which only inter_cmp and inter_node have, in intra_cmp.capacity of \
-                        x.toml; found 9.000 GB/s";
+        let expected = "expected no \"capacity\", which only inter_node has, in intra_cmp.capacity of x.toml; found \
+                        9.000 GB/s";
         assert_eq!(near("intra_cmp", "capacity = \"9 GB/s\""), expected);
     }
 }

@@ -1,0 +1,178 @@
+//! Throughput under fair shares beside `share`, on the built-in machine with 16 ranks a node.
+//!
+//! `cargo bench --bench fair [-- FILTER] [--workers W]` prints messages a second under both, the median of three runs each, in turns.
+
+use std::time::Instant;
+
+use mcpsim::config::Override;
+use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
+use mcpsim::platform::{Placement, Platform, Shape};
+use mcpsim::rank::{Call, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source, TagPattern};
+use mcpsim::units::{Bytes, SimSpan};
+
+fn platform(nodes: u32, law: &str) -> Platform {
+    let cores = if nodes == 64 { 1 } else { 8 };
+    let law = Override::parse(&format!("platform.inter_node.law={law}")).expect("an override");
+    let platform = Platform::load(Platform::default_document(), &[law]).expect("the built-in machine");
+    platform.with_shape(Shape { nodes, cmps: if cores == 1 { 1 } else { 2 }, cores })
+}
+
+fn message(to: Rank, size: u64) -> Message {
+    Message { to, context: 0, tag: 0, size: Bytes::new(size), mode: SendMode::Standard, payload: None }
+}
+
+fn from(rank: Rank) -> Pattern {
+    Pattern { from: Source::Rank(rank), context: 0, tag: TagPattern::Tag(0), capacity: Bytes::MAX }
+}
+
+/// Some number below `end`, the same for the same rank and round.
+fn noise(rank: Rank, round: u32, end: u64) -> u64 {
+    let mut x = (u64::from(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        ^ u64::from(round).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    x ^= x >> 29;
+    x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (x ^ x >> 32) % end
+}
+
+/// Rounds: computes for up to `skew`, posts receives from all of `sources`, sends to all of `targets`, waits.
+struct Rounds {
+    rank: Rank,
+    sources: Vec<Rank>,
+    targets: Vec<Rank>,
+    bytes: u64,
+    skew: SimSpan,
+    rounds: u32,
+    step: usize,
+    requests: Requests,
+}
+
+impl Program for Rounds {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        if let ReplyKind::Started(id) = reply.kind {
+            self.requests.push(id);
+        }
+        let step = self.step;
+        self.step += 1;
+        let (sources, targets) = (self.sources.len(), self.targets.len());
+        match step {
+            0 if self.rounds == 0 => Call::Finish,
+            0 => Call::Compute(SimSpan::from_ps(noise(self.rank, self.rounds, self.skew.as_ps().max(1)))),
+            _ if step <= sources => Call::Irecv(from(self.sources[step - 1])),
+            _ if step <= sources + targets => Call::Isend(message(self.targets[step - 1 - sources], self.bytes)),
+            _ => {
+                self.step = 0;
+                self.rounds -= 1;
+                Call::Complete(std::mem::take(&mut self.requests))
+            }
+        }
+    }
+}
+
+/// Six neighbours in a periodic cube.
+fn halo(rank: Rank, side: u32, bytes: u64, skew: u64, rounds: u32) -> Rounds {
+    let (x, y, z) = (rank % side, rank / side % side, rank / side / side);
+    let at = |x: u32, y: u32, z: u32| (x % side) + (y % side) * side + (z % side) * side * side;
+    let back = side - 1;
+    let targets = vec![
+        at(x + 1, y, z),
+        at(x + back, y, z),
+        at(x, y + 1, z),
+        at(x, y + back, z),
+        at(x, y, z + 1),
+        at(x, y, z + back),
+    ];
+    let sources = targets.clone();
+    Rounds { rank, sources, targets, bytes, skew: SimSpan::from_us(skew), rounds, step: 0, requests: Requests::new() }
+}
+
+fn linear(rank: Rank, ranks: u32, bytes: u64, skew: u64) -> Rounds {
+    let targets: Vec<Rank> = (1..ranks).map(|by| (rank + by) % ranks).collect();
+    let sources = (1..ranks).map(|by| (rank + ranks - by) % ranks).collect();
+    Rounds {
+        rank,
+        sources,
+        targets,
+        bytes,
+        skew: SimSpan::from_us(skew),
+        rounds: 1,
+        step: 0,
+        requests: Requests::new(),
+    }
+}
+
+fn incast(rank: Rank, senders: u32, rounds: u32) -> Rounds {
+    let (sources, targets) = match rank {
+        0 => ((1..=senders).map(|sender| sender * 16).collect(), Vec::new()),
+        _ if rank.is_multiple_of(16) && rank / 16 <= senders => (Vec::new(), vec![0]),
+        _ => (Vec::new(), Vec::new()),
+    };
+    let requests = Requests::new();
+    Rounds { rank, sources, targets, bytes: 100_000, skew: SimSpan::from_us(20), rounds, step: 0, requests }
+}
+
+/// Pairwise exchanges after a skewed start.
+struct Pairwise {
+    rank: Rank,
+    size: u32,
+    step: u32,
+    bytes: u64,
+}
+
+impl Program for Pairwise {
+    fn next(&mut self, _: Reply<'_>) -> Call {
+        let distance = self.step;
+        self.step += 1;
+        if distance == 0 {
+            return Call::Compute(SimSpan::from_ns(noise(self.rank, 0, 100_000)));
+        }
+        if distance >= self.size {
+            return Call::Finish;
+        }
+        let to = (self.rank + distance) % self.size;
+        Call::Exchange(message(to, self.bytes), from((self.rank + self.size - distance) % self.size))
+    }
+}
+
+fn bench<P: Program>(name: &str, nodes: u32, make: impl Fn(Rank) -> P + Sync) {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let workers =
+        args.iter().position(|arg| arg == "--workers").map_or(1, |at| args[at + 1].parse().expect("a number"));
+    if args.first().is_some_and(|filter| !filter.starts_with('-') && !name.contains(filter.as_str())) {
+        return;
+    }
+    let platforms = ["share", "fair"].map(|law| platform(nodes, law));
+    let mut rates = [Vec::new(), Vec::new()];
+    for _ in 0..3 {
+        for (platform, rates) in platforms.iter().zip(&mut rates) {
+            let ranks = platform.shape.nodes * platform.shape.cmps * platform.shape.cores;
+            let sites = Placement::Block.sites(platform.shape, ranks, false).expect("as many cores");
+            let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
+            let simulation = Simulation::new(platform, sites, options, Labels::default());
+            let start = Instant::now();
+            let outcome = simulation.run(&make, &Progress::default()).expect("the benchmark runs");
+            rates.push(outcome.messages.count as f64 / start.elapsed().as_secs_f64() / 1e6);
+        }
+    }
+    let [share, fair] = rates.map(|mut rates| {
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    });
+    let ratio = fair / share;
+    println!("{name:<44} {workers} worker(s)  share {share:6.2}  fair {fair:6.2} M msg/s  {ratio:5.2}");
+}
+
+fn main() {
+    bench("halo, 4096 ranks, 8 KiB, skew 20 us", 256, |rank| halo(rank, 16, 8192, 20, 10));
+    bench("halo, 4096 ranks, 8 KiB, skew 100 us", 256, |rank| halo(rank, 16, 8192, 100, 10));
+    bench("halo, 4096 ranks, 8 B, skew 20 us", 256, |rank| halo(rank, 16, 8, 20, 20));
+    bench("pairwise alltoall, 1024 ranks, 100 KB", 65, |rank| Pairwise {
+        rank,
+        size: if rank < 1024 { 1024 } else { 0 },
+        step: 0,
+        bytes: 100_000,
+    });
+    bench("linear alltoall, 256 ranks, 100 KB", 16, |rank| linear(rank, 256, 100_000, 20));
+    bench("linear alltoall, 64 nodes, 100 KB", 64, |rank| linear(rank, 64, 100_000, 20));
+    bench("incast of 1023", 1024, |rank| incast(rank, 1023, 3));
+    bench("incast of 15", 16, |rank| incast(rank, 15, 200));
+}
