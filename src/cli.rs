@@ -5,6 +5,7 @@
 mod args;
 mod bug;
 mod cluster;
+mod collectives;
 mod commands;
 mod exit;
 mod interrupt;

@@ -8,6 +8,7 @@ pub mod fault;
 mod group;
 pub mod groups;
 pub mod info;
+mod library;
 mod names;
 pub mod op;
 mod process;
@@ -15,14 +16,18 @@ mod rules;
 mod runner;
 pub mod schedule;
 pub mod topology;
+mod tuning;
 
 pub use comm::Comm;
 pub use cost::DataCost;
 pub use group::{Group, Listing};
+pub use library::{default_algorithm, methods, number_of, numbered};
 pub use names::{algorithm_word, collective_word, non_blocking_name};
-pub use process::Process;
-pub use rules::{check_rules, choose, default_algorithm, rule_size, suits};
+pub use process::{Process, Strand};
+pub use rules::{check_rules, choose, fits, rule_size, suits};
 pub use runner::{Elements, Mover, NoData, Runner};
+pub use schedule::suitable;
+pub use tuning::{Rules, read_open_mpi_rules, write_open_mpi_rules};
 
 use crate::platform::{Algorithm, Collective};
 use crate::profile::TaskLog;

@@ -21,7 +21,7 @@ pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
 pub use partition::Partition;
 pub use placement::{Placement, PlacementError};
 pub use rates::{CoreRates, Work};
-pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules};
+pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
 pub use shape::{Shape, ShapeError};
 
 use crate::units::SimSpan;

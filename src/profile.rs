@@ -1,5 +1,6 @@
 //! What is recorded of messages and of ranks' time. Values add up: the profile of a run is the sum of its workers'.
 
+mod collectives;
 mod critical;
 mod functions;
 mod messages;
@@ -8,6 +9,7 @@ mod tasks;
 mod timeline;
 mod what_if;
 
+pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse};
 pub use critical::{CriticalPath, RankShare, Share, SiteShare};
 pub use functions::{
     FunctionCalls, FunctionProfile, RankCalls, RankFunction, RankProfile, function_profiles, message_sizes,

@@ -12,8 +12,9 @@ mod tally;
 pub use ahead::{Ahead, Bell, CARRIED, Letter, Post};
 pub use ask::{Asked, Simulator};
 pub use call::{
-    COMPLETE, Call, CallSite, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program, ProgramError,
-    Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern, Which,
+    COMPLETE, Call, CallSite, Completion, Context, Data, Entry, FailureKind, Message, Pattern, Payload, Program,
+    ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
+    Which,
 };
 pub use fiber::{Environment, Fiber, Gate, Trap};
 pub use matcher::{Envelope, Matcher};

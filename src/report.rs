@@ -3,6 +3,7 @@
 //! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
 
 mod clusters;
+mod collectives;
 mod critical;
 mod deadlock;
 mod export;
@@ -24,6 +25,7 @@ mod table;
 mod tasks;
 mod time;
 mod timeline;
+mod tuning;
 mod validation;
 
 #[cfg(test)]
@@ -33,7 +35,8 @@ pub use clusters::partition_table;
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
 pub use figures::{
-    Figure, clusters_figure, figures, group_figures, measured_figures, task_figures, validation_figures, values_figure,
+    Figure, clusters_figure, figures, group_figures, measured_figures, task_figures, tuning_figures,
+    validation_figures, values_figure,
 };
 pub use functions::functions_csv;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table};
@@ -43,6 +46,7 @@ pub use page::page;
 pub use study::{study_csv, study_json, study_summary};
 pub use tasks::{task_comparison, task_summary};
 pub use timeline::{paje, perfetto, perfetto_beside};
+pub use tuning::{tuning_csv, tuning_summary};
 pub use validation::{validation_csv, validation_json, validation_summary, validations_table};
 
 use crate::engine::Outcome;
@@ -56,6 +60,7 @@ pub fn summary(outcome: &Outcome) -> String {
         path::what_if(outcome),
         critical::shares(outcome),
         functions::table(outcome),
+        collectives::by_algorithm(outcome),
         tasks::brief(outcome.tasks.as_deref()),
         messages::by_level(outcome),
         sizes::counts(outcome),

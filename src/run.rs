@@ -10,6 +10,7 @@
 //! programs run one after another, because signal handlers and the C library's state are the process's.
 
 mod application;
+mod collective_rules;
 mod conduct;
 mod described;
 mod error;
@@ -34,6 +35,7 @@ pub use error::{ErrorKind, PredictError};
 pub use files::write_whole;
 pub use host::{Stopwatch, available_memory};
 pub use key::Key;
+pub use place::memory_of;
 pub use request::{Details, RunRequest, Sources};
 pub use resolved::Resolved;
 pub use settings::{Given, Heading, SETTINGS, Setting, Settings};

@@ -10,6 +10,7 @@
 
 mod axis;
 mod child;
+pub mod collectives;
 mod columns;
 mod directory;
 mod file;

@@ -28,7 +28,7 @@
 //! for which it waits where the program did. Sends whose completion the program did not wait for with the engine are
 //! waited for at the end.
 //!
-//! # Format, version 2
+//! # Format, version 3
 //!
 //! `MCPSIM`, 0, `T`; the version (4 bytes); the body's length and its checksum (8 bytes each), little-endian; the body.
 //! The checksum is FNV-1a of 64 bits over words of 8 bytes, and over the rest byte by byte. In the body, *numbers* have
@@ -77,7 +77,9 @@ pub use replay::Replay;
 /// How a trace begins.
 const MAGIC: &[u8; 8] = b"MCPSIM\x00T";
 /// The version of the format.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// The oldest version that is read: it names collectives without their algorithms.
+const OLDEST: u32 = 2;
 
 /// Why there is no trace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 //! the machine, where it has to say the same. The programs `strict_*` check what real MPIs leave unchecked.
 
 // Not all of what tests of real programs share is of use here.
+#[path = "conformance/openmpi.rs"]
+mod openmpi;
 #[allow(dead_code)]
 #[path = "support/real.rs"]
 mod real;

@@ -66,7 +66,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// A file with this body, its length and checksum right.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let mut file = b"MCPSIM\0T".to_vec();
-    file.extend(2u32.to_le_bytes());
+    file.extend(3u32.to_le_bytes());
     file.extend((body.len() as u64).to_le_bytes());
     file.extend(checksum(body).to_le_bytes());
     file.extend(body);
@@ -116,11 +116,17 @@ fn a_file_that_ends_too_soon_or_too_late_says_so() {
 }
 
 #[test]
+fn another_version_is_told() {
+    let mut other = everything();
+    other[8] = 9;
+    assert_eq!(error(&other), "version 9 of the format: this mcpsim reads versions 2 to 3");
+}
+
+#[test]
 fn a_flipped_bit_is_noticed() {
     let file = everything();
     for (at, expected) in [
         (3, "not a mcpsim trace: the file does not start with \"MCPSIM\""),
-        (8, "version 3 of the format: this mcpsim reads version 2"),
         (20, "its checksum does not agree with its content"),
         (FRONT + 2, "its checksum does not agree with its content"),
         (file.len() - 1, "its checksum does not agree with its content"),

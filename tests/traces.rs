@@ -35,7 +35,7 @@ fn a_trace_is_shown() {
         ran.stdout
     };
     let info = shown("trace info pair.trace");
-    let start = "pair: 2 ranks\n\n  recorded by  mcpsim 0.1.0, format 2\n  on           default (2, 1, 1), model mcpsim\n  \
+    let start = "pair: 2 ranks\n\n  recorded by  mcpsim 0.1.0, format 3\n  on           default (2, 1, 1), model mcpsim\n  \
                  seed         5\n  blocks       of stated length\n  calls        50\n  messages     22, 1296 B\n  \
                  computing    20.01 us, all ranks together\n";
     assert!(info.starts_with(start), "{info}");

@@ -12,6 +12,7 @@ use crate::run::list;
 
 use super::args::{RunArgs, check_command, usage};
 use super::cluster::{self, ClusterArgs};
+use super::collectives::{self, CollectivesArgs};
 use super::exit::{Exit, Failure};
 use super::manual::{CompletionArgs, ManualArgs};
 use super::measure::MeasureArgs;
@@ -120,6 +121,15 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         read: |matches| {
             let args: ClusterArgs = args(matches)?;
             Ok(alone("cluster", move || cluster::cluster(&args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "collectives",
+        usage: "[OPTIONS]",
+        command: CollectivesArgs::command,
+        read: |matches| {
+            let args: CollectivesArgs = args(matches)?;
+            Ok(alone("collectives", move || collectives::collectives(&args).map(done)))
         },
     },
     Subcommand {

@@ -157,12 +157,18 @@ impl Turn<'_, '_> {
                 wait_for_own_time(shared, desk, task, Wait::Iprobe(*pattern));
                 None
             }
-            Call::Enter(name) => {
-                shared.control(task).collective = Some(*name);
+            Call::Enter(entry) => {
+                let kind = desk.collectives.enter(entry.name, entry.method, entry.bytes);
+                let control = shared.control(task);
+                (control.collective, control.entered) = (Some(entry.name), (control.clock, kind));
                 Some(Answer::Done)
             }
             Call::Leave => {
-                shared.control(task).collective = None;
+                let control = shared.control(task);
+                if control.collective.take().is_some() {
+                    let (since, kind) = control.entered;
+                    desk.collectives.leave(kind, control.clock.since(since));
+                }
                 Some(Answer::Done)
             }
             last_of_turn => self.make_last(std::mem::replace(last_of_turn, Call::Yield)),

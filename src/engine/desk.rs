@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::platform::{Level, Partition, Platform, Row};
-use crate::profile::{MessageProfile, Pairs, TransferParts};
+use crate::profile::{CollectiveCounter, MessageProfile, Pairs, TransferParts};
 use crate::rank::{Bell, Completion, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -52,6 +52,8 @@ pub(super) struct Desk<'a> {
     pub fair: Option<Box<Fair>>,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
+    /// The collectives that its ranks made.
+    pub collectives: CollectiveCounter,
     /// Messages delivered.
     pub delivered: u64,
     /// Calls and events handled.
@@ -119,6 +121,7 @@ impl<'a> Desk<'a> {
             fair: Fair::new(platform, nodes, me, &first_node),
             messages: MessageProfile::new(options.intervals.clone()),
             pairs: options.pairs.then(Pairs::default),
+            collectives: CollectiveCounter::default(),
             delivered: 0,
             handled: 0,
             counted: 0,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{MessageProfile, Pairs, TaskLog, TimeParts, Timeline};
+use crate::profile::{CollectiveProfile, MessageProfile, Pairs, TaskLog, TimeParts, Timeline};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -32,6 +32,7 @@ pub(super) struct Findings {
     pub logs: Vec<Logs>,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
+    pub collectives: CollectiveProfile,
     pub unreceived: u64,
     pub waiting: Vec<Waiting>,
     pub host_times: Vec<HostTime>,
@@ -61,6 +62,7 @@ impl Findings {
             logs,
             messages: desk.messages,
             pairs: desk.pairs,
+            collectives: desk.collectives.profile(),
             unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
             waiting,
             host_times,
@@ -88,6 +90,7 @@ impl Findings {
             if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
                 mine.merge(theirs);
             }
+            merged.collectives.merge(other.collectives);
             merged.unreceived += other.unreceived;
             merged.waiting.extend(other.waiting);
             merged.host_times.extend(other.host_times);

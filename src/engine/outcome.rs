@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{
-    Cell, CriticalPath, FunctionProfile, MessageProfile, PathParts, TaskAnalysis, TaskLog, TimeParts, Timeline, WhatIf,
+    Cell, CollectiveUse, CriticalPath, FunctionProfile, MessageProfile, PathParts, TaskAnalysis, TaskLog, TimeParts,
+    Timeline, WhatIf,
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
@@ -41,6 +42,9 @@ pub struct Outcome {
     pub profile: Vec<IntervalMessages>,
     /// Where the ranks' time went, the mean over all of them.
     pub mean_parts: TimeParts,
+    /// Collectives by call and algorithm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectives: Vec<CollectiveUse>,
     /// What the predicted time is made of.
     pub path: PathParts,
     /// What changes of the machine would save to first order, the most first.
@@ -277,6 +281,7 @@ mod tests {
                 levels: LevelMessages { inter_cmp: totals, ..LevelMessages::default() },
             }],
             mean_parts: parts,
+            collectives: Vec::new(),
             path: PathParts { imbalance: span(9), ..PathParts::default() },
             what_if: vec![WhatIf {
                 level: crate::platform::Level::InterNode,

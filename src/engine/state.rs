@@ -78,6 +78,8 @@ pub(super) struct Control {
     pub since: SimTime,
     /// The collective the task is in.
     pub collective: Option<&'static str>,
+    /// When it entered that, and of which kind it is.
+    pub entered: (SimTime, u32),
     /// Since when it has done nothing but poll; NEVER if it does not poll.
     pub polling: SimTime,
     /// Its time is no part of a collective: the rank's own program, or a thread of it.
@@ -246,7 +248,7 @@ impl Shared {
 impl Control {
     pub fn new(clock: SimTime, path: PathSlot) -> Self {
         let (since, polling) = (clock, SimTime::NEVER);
-        let (wait, computes) = (Wait::Nothing, true);
-        Control { clock, path, wait, turn: 0, since, collective: None, polling, computes, serial: 0, site: 0 }
+        let (wait, collective, entered, computes) = (Wait::Nothing, None, (clock, 0), true);
+        Control { clock, path, wait, turn: 0, since, collective, entered, polling, computes, serial: 0, site: 0 }
     }
 }

@@ -41,16 +41,30 @@ fn names(collective: Collective) -> (&'static str, &'static str, &'static str) {
 pub fn algorithm_word(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Linear => "linear",
+        Algorithm::LinearSync => "linear_sync",
         Algorithm::Chain => "chain",
+        Algorithm::Pipeline => "pipeline",
+        Algorithm::Chains => "chains",
+        Algorithm::Binary => "binary",
+        Algorithm::SplitBinary => "split_binary",
+        Algorithm::InOrderBinary => "in_order_binary",
         Algorithm::Binomial => "binomial",
+        Algorithm::Knomial => "knomial",
         Algorithm::Dissemination => "dissemination",
+        Algorithm::DoubleRing => "double_ring",
         Algorithm::RecursiveDoubling => "recursive_doubling",
         Algorithm::RecursiveHalving => "recursive_halving",
+        Algorithm::Butterfly => "butterfly",
         Algorithm::Ring => "ring",
+        Algorithm::SegmentedRing => "segmented_ring",
+        Algorithm::NeighborExchange => "neighbor_exchange",
         Algorithm::Bruck => "bruck",
         Algorithm::Pairwise => "pairwise",
+        Algorithm::TwoProcs => "two_procs",
         Algorithm::Rabenseifner => "rabenseifner",
         Algorithm::ScatterAllgather => "scatter_allgather",
+        Algorithm::ScatterRing => "scatter_ring",
+        Algorithm::Nonoverlapping => "nonoverlapping",
     }
 }
 

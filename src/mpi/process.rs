@@ -6,16 +6,19 @@ use smallvec::SmallVec;
 
 use super::cost::DataCost;
 use super::names::{blocking_name, non_blocking_name};
-use super::runner::{NoData, Runner};
+use super::rules::rule_size;
+use super::runner::{Mover, NoData, Runner};
 use super::{Action, Aside, CollectiveCall, MpiProgram};
 use crate::platform::Platform;
 use crate::profile::TaskLog;
-use crate::rank::{Call, CallSite, FailureKind, Program, ProgramError, Reply};
+use crate::rank::{Call, CallSite, Entry, FailureKind, Program, ProgramError, Reply};
+use crate::units::Bytes;
 
 /// Runs an [`MpiProgram`] on the engine: passes its calls on, and carries out its collectives.
 ///
 /// A blocking collective becomes [`Call::Enter`] with its MPI name, the calls of its schedule, [`Call::Leave`]; the program
-/// then gets `Done`. A non-blocking one becomes [`Call::Start`] of a strand with the same calls; the program gets `Started`.
+/// then gets `Done`. A non-blocking one becomes [`Call::Start`] of a strand with the same calls, Enter and Leave among them;
+/// the program gets `Started`.
 ///
 /// Collectives of a communicator are matched in the order in which each rank calls them, as MPI demands (MPI-3.1, section
 /// 5.12); where ranks call different ones, their messages never match.
@@ -35,10 +38,26 @@ struct Active {
     left: bool,
 }
 
-/// A non-blocking collective under way.
-struct Strand {
-    runner: Runner,
+/// A non-blocking collective: the calls of its schedule between Enter and Leave.
+pub struct Strand<M> {
+    runner: Runner<M>,
     name: &'static str,
+    bytes: Bytes,
+    stage: Stage,
+}
+
+impl<M> Strand<M> {
+    /// The collective that `runner` carries out, which the program calls `name` and whose size is `bytes` (see [`rule_size`]).
+    pub fn new(runner: Runner<M>, name: &'static str, bytes: Bytes) -> Self {
+        Strand { runner, name, bytes, stage: Stage::Outside }
+    }
+}
+
+/// Where a strand stands.
+enum Stage {
+    Outside,
+    Inside,
+    Left,
 }
 
 impl<P: MpiProgram> Process<P> {
@@ -62,13 +81,15 @@ impl<P: MpiProgram> Process<P> {
     fn begin(&mut self, call: CollectiveCall, blocking: bool) -> Call {
         let collective = call.collective;
         let sequence = self.sequence(call.comm.id());
+        let bytes = rule_size(&call);
         let name = if blocking { blocking_name(collective) } else { non_blocking_name(collective) };
         match Runner::new(call, &self.platform.collectives, self.cost, sequence, NoData) {
             Ok(runner) if blocking => {
+                let entry = Entry { name, method: Some(runner.method()), bytes };
                 self.active = Some(Box::new(Active { runner, left: false }));
-                Call::Enter(name)
+                Call::Enter(entry)
             }
-            Ok(runner) => Call::Start(Box::new(Strand { runner, name })),
+            Ok(runner) => Call::Start(Box::new(Strand::new(runner, name, bytes))),
             Err(what) => {
                 let place = self.program.position().unwrap_or_else(|| name.to_owned());
                 Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what }))
@@ -129,9 +150,19 @@ impl<P: MpiProgram> Program for Process<P> {
     }
 }
 
-impl Program for Strand {
+impl<M: Mover + Send> Program for Strand<M> {
     fn next(&mut self, mut reply: Reply<'_>) -> Call {
-        self.runner.next_call(&mut reply).unwrap_or(Call::Finish)
+        match self.stage {
+            Stage::Outside => {
+                self.stage = Stage::Inside;
+                Call::Enter(Entry { name: self.name, method: Some(self.runner.method()), bytes: self.bytes })
+            }
+            Stage::Inside => self.runner.next_call(&mut reply).unwrap_or_else(|| {
+                self.stage = Stage::Left;
+                Call::Leave
+            }),
+            Stage::Left => Call::Finish,
+        }
     }
 
     fn position(&self) -> Option<String> {

@@ -1,10 +1,11 @@
-//! Which algorithm a collective uses: what the call insists on, else the platform's rule, else the defaults here.
+//! Which algorithm a collective uses: what the call insists on, else the platform's rule, else its library's choice.
 
+use super::library::{Question, complete, decide, settle, style};
 use super::names::{algorithm_word, collective_word};
-use super::schedule::suitable;
+use super::schedule::{Choice, keeps_rank_order, suitable, takes};
 use super::{CollectiveCall, Sizes};
 use crate::config::ConfigError;
-use crate::platform::{Algorithm, Collective, CollectiveRules, Platform};
+use crate::platform::{Algorithm, Collective, CollectiveRules, Method, Platform};
 use crate::units::Bytes;
 
 /// Whether `algorithm` suits `collective`.
@@ -25,6 +26,22 @@ pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String>
     Err(format!("algorithm \"{algorithm}\" does not suit {collective}: expected {one_of}{}", words.join(", ")))
 }
 
+/// Whether `method` suits `collective` and says nothing that means nothing to its algorithm.
+///
+/// # Errors
+/// See [`suits`]; or which key is in vain.
+pub fn fits(collective: Collective, method: Method) -> Result<(), String> {
+    suits(collective, method.algorithm)?;
+    let (segments, fan) = takes(collective, method.algorithm);
+    let in_vain = match (method.segment, method.fan) {
+        (1.., _) if !segments => "\"segment\": it has no segments of a given size",
+        (_, 1..) if !fan => "\"fan\": it has no number of chains, children or messages at a time",
+        _ => return Ok(()),
+    };
+    let (algorithm, collective) = (algorithm_word(method.algorithm), collective_word(collective));
+    Err(format!("algorithm \"{algorithm}\" of {collective} takes no {in_vain}"))
+}
+
 /// Whether the algorithms that a platform's rules name suit.
 ///
 /// # Errors
@@ -32,7 +49,7 @@ pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String>
 pub fn check_rules(platform: &Platform) -> Result<(), ConfigError> {
     for (collective, rules) in platform.collectives.iter() {
         for (index, rule) in rules.iter().enumerate() {
-            suits(collective, rule.algorithm).map_err(|what| {
+            fits(collective, rule.method).map_err(|what| {
                 let (word, name) = (collective_word(collective), &platform.name);
                 ConfigError::new(format!("collectives.{word}[{index}] of platform {name}: {what}"))
             })?;
@@ -71,61 +88,71 @@ pub fn rule_size(call: &CollectiveCall) -> Bytes {
     }
 }
 
-/// The algorithm that `call` uses under a platform's `rules`.
-///
-/// # Errors
-/// See [`suits`].
-pub fn choose(call: &CollectiveCall, rules: &CollectiveRules) -> Result<Algorithm, String> {
-    let (collective, ranks, size) = (call.collective, call.comm.size(), rule_size(call));
-    match call.algorithm.or_else(|| rules.algorithm(collective, ranks, size)) {
-        Some(algorithm) => suits(collective, algorithm).map(|()| algorithm),
-        None => Ok(default_algorithm(collective, ranks, size)),
+/// The mean of the blocks that `call` is about, or its buffer, and all blocks together.
+fn volumes(call: &CollectiveCall) -> (u64, u64) {
+    let ranks = u64::from(call.comm.size());
+    match (call.collective, &call.sizes) {
+        (Collective::Barrier, _) => (0, 0),
+        (Collective::Allgatherv | Collective::ReduceScatter, Sizes::Each(_)) => {
+            let total = rule_size(call).get();
+            (total / ranks, total)
+        }
+        (Collective::Allgather | Collective::Allgatherv | Collective::ReduceScatter, Sizes::Same(block)) => {
+            (block.get(), block.get().saturating_mul(ranks))
+        }
+        (Collective::Gather | Collective::Scatter | Collective::Alltoall, Sizes::Same(block)) => {
+            (block.get(), block.get().saturating_mul(ranks))
+        }
+        (_, Sizes::Same(size)) => (size.get(), size.get()),
+        (_, Sizes::Each(_)) => (0, 0),
     }
 }
 
-/// The algorithm of `collective` among `ranks` with messages of `size` (see [`rule_size`]) where nobody chooses: MPICH's,
-/// with the thresholds of its control variables (`MPIR_CVAR_…`, MPICH 3.0 and later), which are those of Thakur,
-/// Rabenseifner, Gropp 2005 with few changes.
+/// What `call` uses under a platform's `rules`, where contributions must be combined in order of ranks or need not
+/// (`ordered`), and elements of so many bytes are not divided.
 ///
-/// Operators are taken to commute, and elements to have 8 bytes. MPICH's forms of barrier, bcast and reductions that first
-/// collect within a node are not among the algorithms here: messages cross nodes as often as the flat algorithm has them.
-pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Algorithm {
-    const KIB: u64 = 1024;
-    let size = size.get();
-    let two_to_k = ranks.is_power_of_two();
-    // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
-    let divisible = size / 8 >= 1 << ranks.max(1).ilog2();
-    match collective {
-        Collective::Barrier => Algorithm::Dissemination,
-        // BCAST_MIN_PROCS 8, BCAST_SHORT_MSG_SIZE 12288.
-        Collective::Bcast if ranks < 8 || size < 12 * KIB => Algorithm::Binomial,
-        Collective::Bcast => Algorithm::ScatterAllgather,
-        // REDUCE_SHORT_MSG_SIZE 2048, ALLREDUCE_SHORT_MSG_SIZE 2048.
-        Collective::Reduce if size <= 2 * KIB || !divisible => Algorithm::Binomial,
-        Collective::Allreduce if size <= 2 * KIB || !divisible => Algorithm::RecursiveDoubling,
-        Collective::Reduce | Collective::Allreduce => Algorithm::Rabenseifner,
-        Collective::Gather | Collective::Scatter => Algorithm::Binomial,
-        // MPICH and Open MPI both: only the root knows the sizes.
-        Collective::Gatherv | Collective::Scatterv => Algorithm::Linear,
-        // ALLGATHER_LONG_MSG_SIZE 524288, ALLGATHER_SHORT_MSG_SIZE 81920.
-        Collective::Allgather | Collective::Allgatherv => match size {
-            _ if two_to_k && size < 512 * KIB => Algorithm::RecursiveDoubling,
-            _ if !two_to_k && size < 80 * KIB => Algorithm::Bruck,
-            _ => Algorithm::Ring,
-        },
-        // ALLTOALL_SHORT_MSG_SIZE 256, ALLTOALL_MEDIUM_MSG_SIZE 32768.
-        Collective::Alltoall if size <= 256 && ranks >= 8 => Algorithm::Bruck,
-        Collective::Alltoall if size > 32 * KIB => Algorithm::Pairwise,
-        Collective::Alltoall | Collective::Alltoallv => Algorithm::Linear,
-        Collective::Scan | Collective::Exscan => Algorithm::RecursiveDoubling,
-        // REDSCAT_COMMUTATIVE_LONG_MSG_SIZE 524288.
-        Collective::ReduceScatter if size < 512 * KIB => Algorithm::RecursiveHalving,
-        Collective::ReduceScatter => Algorithm::Pairwise,
+/// # Errors
+/// See [`suits`]; or the algorithm that was asked for cannot do it.
+pub fn choose(call: &CollectiveCall, rules: &CollectiveRules, ordered: bool, element: u32) -> Result<Choice, String> {
+    let (collective, ranks) = (call.collective, call.comm.size());
+    let (size, total) = volumes(call);
+    let question = Question { collective, ranks, size, total, element: element.max(1), ordered, root: call.root };
+    let asked = call.algorithm.map(Method::from);
+    let Some(method) = asked.or_else(|| rules.method(collective, ranks, rule_size(call))) else {
+        return Ok(decide(rules.library, question));
+    };
+    fits(collective, method)?;
+    let choice = complete(rules.library, question, settle(style(rules.library), question, method));
+    able(question, choice)?;
+    Ok(choice)
+}
+
+/// Whether what was asked for can do this collective.
+fn able(question: Question, choice: Choice) -> Result<(), String> {
+    let Question { collective, ranks, ordered, root, .. } = question;
+    let (algorithm, word) = (choice.method.algorithm, collective_word(collective));
+    let name = algorithm_word(algorithm);
+    if algorithm == Algorithm::TwoProcs && ranks > 2 {
+        return Err(format!("algorithm \"{name}\" of {word}: expected 2 ranks; found {ranks}"));
     }
+    let in_order = match algorithm {
+        Algorithm::Nonoverlapping => keeps_rank_order(Collective::Reduce, choice.first.algorithm, root),
+        _ => keeps_rank_order(collective, algorithm, root),
+    };
+    if ordered && !in_order {
+        let keeps = suitable(collective).iter().filter(|&&other| keeps_rank_order(collective, other, root));
+        let words: Vec<_> = keeps.map(|&other| algorithm_word(other)).collect();
+        return Err(format!(
+            "algorithm \"{name}\" of {word} combines out of order, and the operator does not commute: expected one of {}",
+            words.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::library::default_algorithm;
     use super::*;
 
     /// All collectives.
@@ -202,7 +229,8 @@ pub(super) mod tests {
     fn an_algorithm_that_does_not_suit_is_answered_with_those_that_do() {
         assert_eq!(
             suits(Collective::Bcast, Algorithm::Ring).unwrap_err(),
-            "algorithm \"ring\" does not suit bcast: expected one of binomial, scatter_allgather, linear, chain"
+            "algorithm \"ring\" does not suit bcast: expected one of binomial, scatter_allgather, linear, chain, \
+             pipeline, chains, binary, split_binary, knomial, scatter_ring"
         );
         assert_eq!(
             suits(Collective::Gatherv, Algorithm::Binomial).unwrap_err(),

@@ -3,13 +3,15 @@
 use smallvec::SmallVec;
 
 use super::cost::DataCost;
+use super::library::style;
 use super::names::collective_word;
 use super::rules;
-use super::schedule::{Layout, Parts, Piece, Schedule, Seat, Side, Space, Step, Then};
+use super::schedule::{Extent, Fold, Layout, Parts, Piece, Schedule, Seat, Side, Space, Step, Style, Then};
 use super::{CollectiveCall, Comm, Sizes};
-use crate::platform::{Collective, CollectiveRules};
+use crate::platform::{Collective, CollectiveRules, Library, Method};
 use crate::rank::{
-    Call, Completion, Message, Pattern, Payload, Reply, ReplyKind, Requests, SendMode, Source, Tag, TagPattern,
+    COMPLETE, Call, Completion, Message, Pattern, Payload, Reply, ReplyKind, Requests, SendMode, Source, Tag,
+    TagPattern,
 };
 use crate::units::{Bytes, SimSpan};
 
@@ -19,6 +21,10 @@ pub trait Mover {
     const MOVES: bool;
     /// The packed size of what is not divided between blocks of a split buffer of `collective`, bytes.
     fn element(&self, collective: Collective) -> u32;
+    /// Whether contributions must be combined in order of ranks.
+    fn is_ordered(&self) -> bool {
+        false
+    }
     /// The data of `piece`, packed.
     fn read(&mut self, layout: &Layout, piece: Piece) -> Payload;
     /// Stores packed data in `piece`, or combines it with what is there.
@@ -36,7 +42,7 @@ pub struct NoData;
 impl Mover for NoData {
     const MOVES: bool = false;
     fn element(&self, collective: Collective) -> u32 {
-        Elements(8).element(collective)
+        Elements { size: 8, in_order: false }.element(collective)
     }
     fn read(&mut self, _: &Layout, _: Piece) -> Payload {
         None
@@ -46,15 +52,25 @@ impl Mover for NoData {
     fn combine(&mut self, _: &Layout, _: Piece, _: Piece, _: Side) {}
 }
 
-/// Moves nothing either; reductions are of elements of so many bytes.
+/// Moves nothing either.
 #[derive(Clone, Copy, Debug)]
-pub struct Elements(pub u32);
+pub struct Elements {
+    /// Bytes of an element of a reduction.
+    pub size: u32,
+    /// Whether contributions must be combined in order of ranks.
+    pub in_order: bool,
+}
 
 impl Mover for Elements {
     const MOVES: bool = false;
     fn element(&self, collective: Collective) -> u32 {
+        use Collective::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
         // What is not combined is divided anywhere.
-        if collective == Collective::Bcast { 1 } else { self.0.max(1) }
+        let combines = matches!(collective, Reduce | Allreduce | Scan | Exscan | ReduceScatter);
+        if combines { self.size.max(1) } else { 1 }
+    }
+    fn is_ordered(&self) -> bool {
+        self.in_order
     }
     fn read(&mut self, _: &Layout, _: Piece) -> Payload {
         None
@@ -68,13 +84,16 @@ impl Mover for Elements {
 #[derive(Debug)]
 pub struct Runner<M = NoData> {
     schedule: Schedule,
+    method: Method,
     mover: M,
     /// What the receive under way is for.
     expected: Option<(Piece, Then)>,
-    /// What was started: the pieces of receives, `None` of sends.
-    started: SmallVec<[Option<Piece>; 4]>,
+    /// What was started, as in `requests`: what receives are for, `None` of sends.
+    started: SmallVec<[Option<(Piece, Then)>; 2]>,
     comm: Comm,
     layout: Layout,
+    /// What follows the schedule.
+    second: Option<Box<(Schedule, Layout)>>,
     cost: DataCost,
     tag: Tag,
     /// Whether this rank does not know how much it receives.
@@ -96,24 +115,21 @@ impl<M: Mover> Runner<M> {
         sequence: u32,
         mover: M,
     ) -> Result<Self, String> {
-        let algorithm = rules::choose(&call, rules)?;
-        let seat = seat(&call)?;
+        // What is combined is divided between elements only.
+        let element = mover.element(call.collective).max(1);
+        let choice = rules::choose(&call, rules, mover.is_ordered(), element)?;
+        let seat = seat(&call, rules.library)?;
         check_sizes(&call)?;
         let CollectiveCall { collective, comm, sizes, .. } = call;
         let whole = match &sizes {
             Sizes::Same(size) if collective != Collective::Barrier => *size,
             _ => Bytes::ZERO,
         };
-        let schedule = Schedule::new(collective, algorithm, seat, whole).expect("the algorithm was found to suit");
-        let layout = match (schedule.parts(), sizes) {
-            (Parts::Split(parts), _) => {
-                // What is combined is divided between elements only.
-                let element = mover.element(collective).max(1);
-                Layout::Split { total: whole, parts, element }
-            }
-            (Parts::Ranks, Sizes::Same(block)) => Layout::Uniform { block, parts: seat.size },
-            (Parts::Ranks, Sizes::Each(sizes)) => Layout::Varying(sizes),
-        };
+        let extent = Extent { size: whole, element };
+        let (schedule, second) =
+            Schedule::plan(collective, choice, seat, extent).expect("the algorithm was found to suit");
+        let layout = blocks(&schedule, seat, extent, &sizes);
+        let second = second.map(|second| Box::new((second, blocks(&second, seat, extent, &sizes))));
         let open = match collective {
             Collective::Alltoallv => true,
             Collective::Gatherv => matches!(layout, Layout::Uniform { .. }),
@@ -124,6 +140,8 @@ impl<M: Mover> Runner<M> {
         let (expected, started) = (None, SmallVec::new());
         Ok(Runner {
             schedule,
+            method: choice.method,
+            second,
             mover,
             expected,
             started,
@@ -135,6 +153,11 @@ impl<M: Mover> Runner<M> {
             busy: SimSpan::ZERO,
             requests: Requests::new(),
         })
+    }
+
+    /// What it was decided to do.
+    pub fn method(&self) -> Method {
+        self.method
     }
 
     /// What has moved the data, at the end.
@@ -157,19 +180,15 @@ impl<M: Mover> Runner<M> {
             return Some(match self.schedule.next_step() {
                 Step::Send { to, piece } => Call::Send(self.message(to, piece)),
                 Step::StartSend { to, piece } => {
-                    if M::MOVES {
-                        self.started.push(None);
-                    }
+                    self.started.push(None);
                     Call::Isend(self.message(to, piece))
                 }
                 Step::Recv { from, piece, then } => {
                     self.expect(piece, then);
                     Call::Recv(self.pattern(from, piece))
                 }
-                Step::StartRecv { from, piece } => {
-                    if M::MOVES {
-                        self.started.push(Some(piece));
-                    }
+                Step::StartRecv { from, piece, then } => {
+                    self.started.push(Some((piece, then)));
                     Call::Irecv(self.pattern(from, piece))
                 }
                 Step::Exchange { to, send, from, recv, then } => {
@@ -177,7 +196,15 @@ impl<M: Mover> Runner<M> {
                     Call::Exchange(self.message(to, send), self.pattern(from, recv))
                 }
                 Step::WaitAll if M::MOVES => Call::WaitAll(std::mem::take(&mut self.requests)),
-                Step::WaitAll => Call::Complete(std::mem::take(&mut self.requests)),
+                Step::WaitAll => {
+                    self.started.clear();
+                    Call::Complete(std::mem::take(&mut self.requests))
+                }
+                Step::WaitRecv { back } => self.wait_for_receive(back),
+                Step::WaitSends => match self.sends() {
+                    requests if requests.is_empty() => continue,
+                    requests => Call::Complete(requests),
+                },
                 Step::Copy { from, to } => {
                     if M::MOVES {
                         self.mover.copy(&self.layout, from, to);
@@ -196,7 +223,13 @@ impl<M: Mover> Runner<M> {
                         span => Call::Compute(span),
                     }
                 }
-                Step::Done => return None,
+                Step::Done => match self.second.take() {
+                    Some(next) => {
+                        (self.schedule, self.layout) = *next;
+                        continue;
+                    }
+                    None => return None,
+                },
             });
         }
     }
@@ -207,11 +240,42 @@ impl<M: Mover> Runner<M> {
             self.mover.store(&self.layout, piece, then, completions[0].payload.take());
             return;
         }
-        for (piece, completion) in self.started.drain(..).zip(completions) {
-            if let Some(piece) = piece {
-                self.mover.store(&self.layout, piece, Then::Store, completion.payload.take());
+        // A wait for all: none of these was waited for by itself.
+        if completions.len() != self.started.len() {
+            return;
+        }
+        for (received, completion) in self.started.drain(..).zip(completions) {
+            if let Some((piece, then)) = received {
+                self.mover.store(&self.layout, piece, then, completion.payload.take());
             }
         }
+    }
+
+    /// Waits for the receive that was posted `back` before the last that is open.
+    fn wait_for_receive(&mut self, back: u32) -> Call {
+        let open = self.started.iter().enumerate().rev().filter(|(_, started)| started.is_some());
+        let place = open.map(|(place, _)| place).nth(back as usize).expect("a schedule waits for what it posted");
+        let request = self.requests.remove(place);
+        let (piece, then) = self.started.remove(place).expect("a receive");
+        self.expect(piece, then);
+        let requests = Requests::from_slice(&[request]);
+        if M::MOVES { Call::WaitAll(requests) } else { Call::Complete(requests) }
+    }
+
+    /// The sends that were started and may not be done.
+    fn sends(&mut self) -> Requests {
+        let mut sends = Requests::new();
+        let mut kept = Requests::new();
+        for (&request, started) in self.requests.iter().zip(&self.started) {
+            match started {
+                Some(_) => kept.push(request),
+                None if request != COMPLETE => sends.push(request),
+                None => {}
+            }
+        }
+        self.started.retain(|started| started.is_some());
+        self.requests = kept;
+        sends
     }
 
     fn expect(&mut self, piece: Piece, then: Then) {
@@ -247,7 +311,23 @@ impl<M: Mover> Runner<M> {
     }
 }
 
-fn seat(call: &CollectiveCall) -> Result<Seat, String> {
+/// The sizes of the blocks of `schedule`.
+fn blocks(schedule: &Schedule, seat: Seat, extent: Extent, sizes: &Sizes) -> Layout {
+    let Extent { size: total, element } = extent;
+    match (schedule.parts(), sizes) {
+        (Parts::Split(parts), _) => Layout::Split { total, parts, element },
+        (Parts::Nested { parts, inner, segment }, _) => Layout::Nested { total, parts, inner, segment, element },
+        (Parts::Halved(parts), _) => Layout::Halved { total, parts, element },
+        (Parts::Headed(head), _) => {
+            let head = u64::from(head) / u64::from(element) * u64::from(element);
+            Layout::Headed { block: total, head: Bytes::new(head), ranks: seat.size }
+        }
+        (Parts::Ranks, Sizes::Same(block)) => Layout::Uniform { block: *block, parts: seat.size },
+        (Parts::Ranks, Sizes::Each(sizes)) => Layout::Varying(sizes.clone()),
+    }
+}
+
+fn seat(call: &CollectiveCall, library: Library) -> Result<Seat, String> {
     let (size, rank) = (call.comm.size(), call.comm.rank());
     let root = match call.collective {
         Collective::Bcast
@@ -262,7 +342,11 @@ fn seat(call: &CollectiveCall) -> Result<Seat, String> {
         let word = collective_word(call.collective);
         return Err(format!("root {root} of {word}: expected a rank of the communicator, which has {size}"));
     }
-    Ok(Seat { size, rank, root })
+    let style = style(library);
+    // Where there is a root, it stays.
+    let towards_root = style == Style::Flat || call.collective == Collective::Reduce;
+    let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
+    Ok(Seat { style, fold, root, ..Seat::of(size, rank) })
 }
 
 fn check_sizes(call: &CollectiveCall) -> Result<(), String> {

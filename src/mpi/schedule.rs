@@ -22,19 +22,24 @@ mod step;
 
 mod bruck;
 mod doubling;
+mod exchange;
+mod halves;
 mod linear;
+mod pipeline;
 mod ring;
+mod shape;
+mod shares;
 mod tree;
 
 #[cfg(test)]
 mod tests;
 
 pub use layout::Layout;
-pub use seat::Seat;
+pub use seat::{Fold, Seat, Style};
+pub use shares::Extent;
 pub use step::{Blocks, Piece, Side, Space, Step, Then};
 
-use crate::platform::{Algorithm, Collective};
-use crate::units::Bytes;
+use crate::platform::{Algorithm, Collective, Method};
 use phase::{Next, Phase};
 
 /// The most phases a schedule has.
@@ -45,8 +50,38 @@ const PHASES: usize = 6;
 pub enum Parts {
     /// The collective's buffer in this many (see [`Layout::Split`]).
     Split(u32),
+    /// The buffer in parts and these in segments (see [`Layout::Nested`]).
+    Nested {
+        /// The parts.
+        parts: u32,
+        /// The segments of each.
+        inner: u32,
+        /// The bytes of each, or 0 for segments as even as they can be.
+        segment: u64,
+    },
+    /// The buffer by halving again and again (see [`Layout::Halved`]).
+    Halved(u32),
     /// A block a rank.
     Ranks,
+    /// Two blocks a rank, of which the first has at most this many bytes.
+    Headed(u32),
+}
+
+/// A method, and those of the two collectives that it is made of if it is [`Algorithm::Nonoverlapping`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The method.
+    pub method: Method,
+    /// Of the reduction or gather.
+    pub first: Method,
+    /// Of the bcast or scatter.
+    pub second: Method,
+}
+
+impl From<Method> for Choice {
+    fn from(method: Method) -> Self {
+        Choice { method, first: method, second: method }
+    }
 }
 
 /// One member's part in a collective, step after step.
@@ -63,29 +98,40 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The part of `seat` in `collective` by `algorithm`; `None` if the algorithm does not suit it (see [`suitable`]).
+    /// The part of `seat` in `collective` as `choice` says; `None` if the algorithm does not suit it (see [`suitable`]).
     ///
-    /// `size` is the whole buffer where [`Parts::Split`] applies: all members must state the same.
-    pub fn new(collective: Collective, algorithm: Algorithm, seat: Seat, size: Bytes) -> Option<Self> {
+    /// `extent` is the whole buffer where the data is divided without regard to ranks: all members must state the same.
+    /// The second schedule, if there is one, follows the first.
+    pub fn plan(collective: Collective, choice: Choice, seat: Seat, extent: Extent) -> Option<(Self, Option<Self>)> {
+        let second = (collective, choice.method.algorithm) == (Collective::Allreduce, Algorithm::Nonoverlapping);
+        if second {
+            let first = Schedule::new(Collective::Reduce, choice.first.into(), seat, extent)?;
+            return Some((first, Some(Schedule::new(Collective::Bcast, choice.second.into(), seat, extent)?)));
+        }
+        Some((Schedule::new(collective, choice, seat, extent)?, None))
+    }
+
+    fn new(collective: Collective, choice: Choice, seat: Seat, extent: Extent) -> Option<Self> {
         use Collective::{
             Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Bcast, Exscan, Gather, Gatherv, Reduce,
             ReduceScatter, Scan, Scatter, Scatterv,
         };
-        if !suitable(collective).contains(&algorithm) {
+        let method = choice.method;
+        if !suitable(collective).contains(&method.algorithm) {
             return None;
         }
         match collective {
-            Barrier => barrier::plan(algorithm, seat),
-            Bcast => bcast::plan(algorithm, seat, size),
-            Reduce => reduce::plan(algorithm, seat),
-            Allreduce => allreduce::plan(algorithm, seat),
-            Gather | Gatherv => gather::plan_gather(algorithm, seat),
-            Scatter | Scatterv => gather::plan_scatter(algorithm, seat),
-            Allgather | Allgatherv => allgather::plan(algorithm, seat),
-            Alltoall | Alltoallv => alltoall::plan(algorithm, seat),
-            Scan => scan::plan_scan(algorithm, seat),
-            Exscan => scan::plan_exscan(algorithm, seat),
-            ReduceScatter => reduce_scatter::plan(algorithm, seat),
+            Barrier => barrier::plan(method, seat),
+            Bcast => bcast::plan(method, seat, extent),
+            Reduce => reduce::plan(method, seat, extent),
+            Allreduce => allreduce::plan(method, seat, extent),
+            Gather | Gatherv => gather::plan_gather(method, seat),
+            Scatter | Scatterv => gather::plan_scatter(method, seat),
+            Allgather | Allgatherv => allgather::plan(choice, seat),
+            Alltoall | Alltoallv => alltoall::plan(method, seat),
+            Scan => scan::plan_scan(method.algorithm, seat),
+            Exscan => scan::plan_exscan(method.algorithm, seat),
+            ReduceScatter => reduce_scatter::plan(choice, seat),
         }
     }
 
@@ -132,33 +178,60 @@ impl Schedule {
 
 /// The algorithms that suit `collective`.
 pub fn suitable(collective: Collective) -> &'static [Algorithm] {
-    use Algorithm::{
-        Binomial, Bruck, Chain, Dissemination, Linear, Pairwise, Rabenseifner, RecursiveDoubling, RecursiveHalving,
-        Ring, ScatterAllgather,
-    };
+    use Algorithm::*;
     match collective {
-        Collective::Barrier => &[Dissemination, Binomial, RecursiveDoubling],
-        Collective::Bcast => &[Binomial, ScatterAllgather, Linear, Chain],
-        Collective::Reduce => &[Binomial, Rabenseifner, Linear],
-        Collective::Allreduce => &[RecursiveDoubling, Rabenseifner, Ring, Binomial],
-        Collective::Gather | Collective::Scatter => &[Binomial, Linear],
+        Collective::Barrier => &[Dissemination, Binomial, RecursiveDoubling, Linear, DoubleRing, TwoProcs],
+        Collective::Bcast => {
+            &[Binomial, ScatterAllgather, Linear, Chain, Pipeline, Chains, Binary, SplitBinary, Knomial, ScatterRing]
+        }
+        Collective::Reduce => &[Binomial, Rabenseifner, Linear, Pipeline, Chains, Binary, InOrderBinary, Knomial],
+        Collective::Allreduce => {
+            &[RecursiveDoubling, Rabenseifner, Ring, Binomial, Linear, SegmentedRing, Nonoverlapping]
+        }
+        Collective::Gather => &[Binomial, Linear, LinearSync],
+        Collective::Scatter => &[Binomial, Linear],
         Collective::Gatherv | Collective::Scatterv => &[Linear],
-        Collective::Allgather | Collective::Allgatherv => &[RecursiveDoubling, Bruck, Ring, Linear],
-        Collective::Alltoall => &[Bruck, Pairwise, Linear],
+        Collective::Allgather | Collective::Allgatherv => {
+            &[RecursiveDoubling, Bruck, Ring, Linear, NeighborExchange, TwoProcs, Nonoverlapping]
+        }
+        Collective::Alltoall => &[Bruck, Pairwise, Linear, LinearSync, TwoProcs],
         Collective::Alltoallv => &[Pairwise, Linear],
         Collective::Scan | Collective::Exscan => &[RecursiveDoubling, Chain],
-        Collective::ReduceScatter => &[RecursiveHalving, Pairwise, Binomial],
+        Collective::ReduceScatter => &[RecursiveHalving, Pairwise, Binomial, Ring, Butterfly, Nonoverlapping],
     }
 }
 
 /// Whether `collective` by `algorithm` combines contributions in rank order, as operators that do not commute need
 /// (MPI-3.1, section 5.9.1). All operators are assumed associative. Every reduction has an algorithm that does for any root.
+/// Of [`Algorithm::Nonoverlapping`] its reduction decides.
 pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm, root: u32) -> bool {
+    use Algorithm::{Binary, Binomial, Chains, Knomial, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing};
     match (collective, algorithm) {
         // The tree's order begins with the root.
-        (Collective::Reduce, Algorithm::Binomial) => root == 0,
-        (Collective::Allreduce, Algorithm::Ring)
-        | (Collective::ReduceScatter, Algorithm::RecursiveHalving | Algorithm::Pairwise) => false,
+        (Collective::Reduce, Binomial) => root == 0,
+        (Collective::Reduce, Binary | Chains | Knomial | Pipeline)
+        | (Collective::Allreduce, Ring | SegmentedRing)
+        | (Collective::ReduceScatter, RecursiveHalving | Pairwise | Ring) => false,
         _ => true,
+    }
+}
+
+/// Whether a segment size, and a number at a time or of children, mean anything to `algorithm`.
+pub fn takes(collective: Collective, algorithm: Algorithm) -> (bool, bool) {
+    use Algorithm::{
+        Binary, Binomial, Chain, Chains, InOrderBinary, Knomial, Linear, LinearSync, Pipeline, SegmentedRing,
+        SplitBinary,
+    };
+    match (collective, algorithm) {
+        (Collective::Bcast | Collective::Reduce, Pipeline | Binary | Binomial | InOrderBinary) => (true, false),
+        (Collective::Bcast | Collective::Reduce, Chains | Knomial) => (true, true),
+        (Collective::Bcast, SplitBinary | Chain) | (Collective::Allreduce, SegmentedRing) => (true, false),
+        (Collective::Gather, LinearSync) => (true, false),
+        (Collective::Alltoall, LinearSync) => (false, true),
+        (Collective::Barrier | Collective::Bcast | Collective::Reduce | Collective::Allreduce, Linear) => {
+            (false, false)
+        }
+        (_, Linear) => (false, true),
+        _ => (false, false),
     }
 }

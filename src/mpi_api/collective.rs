@@ -16,13 +16,12 @@ use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use crate::mpi::abi::{self, Handle};
-use crate::mpi::schedule::keeps_rank_order;
-use crate::mpi::{CollectiveCall, Runner, Sizes, choose};
+use crate::mpi::{CollectiveCall, Mover, Runner, Sizes, choose, rule_size};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
-use crate::platform::{Algorithm, Collective};
-use crate::rank::{Call, Reply, ReplyKind};
+use crate::platform::Collective;
+use crate::rank::{Call, Entry, Reply, ReplyKind};
 
 /// A rank's part in a collective: what it does, and with which data.
 pub struct Part {
@@ -34,25 +33,29 @@ pub struct Part {
 }
 
 impl Part {
+    fn call(&self) -> CollectiveCall {
+        let (collective, comm, root, sizes) = (self.collective, self.comm.local.clone(), self.root, self.sizes.clone());
+        CollectiveCall { collective, comm, root, sizes, algorithm: None }
+    }
+
+    /// What the engine is told of it.
+    fn entry(&self, p: &MpiProcess) -> Entry {
+        let (call, mover) = (self.call(), &self.mover);
+        let choice = choose(&call, &p.job.platform.collectives, mover.is_ordered(), mover.element(call.collective));
+        let method = choice.ok().map(|choice| choice.method);
+        Entry { name: p.function.get(), method, bytes: rule_size(&call) }
+    }
+
     /// Carries the part out in the task that runs: the `sequence`th collective of its communicator.
     ///
     /// # Errors
     /// What is wrong with the sizes.
     pub fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
-        let Part { collective, comm, root, sizes, mover } = self;
+        let call = self.call();
+        let Part { comm, mover, .. } = self;
         let handle = comm.handle;
         let failed = |what| MpiError::new(abi::MPI_ERR_ARG, what).on_comm(handle);
         let rules = &p.job.platform.collectives;
-        let ordered = mover.is_ordered();
-        let mut call = CollectiveCall { collective, comm: comm.local.clone(), root, sizes, algorithm: None };
-        let algorithm = choose(&call, rules).map_err(failed)?;
-        if ordered && !keeps_rank_order(collective, algorithm, root) {
-            call.algorithm = Some(match collective {
-                Collective::Reduce => Algorithm::Linear,
-                Collective::ReduceScatter => Algorithm::Binomial,
-                _ => Algorithm::RecursiveDoubling,
-            });
-        }
         let mut runner = Runner::new(call, rules, p.job.cost(p.rank), sequence, mover).map_err(failed)?;
         let first = runner.next_call(&mut Reply { clock: p.clock.get(), kind: ReplyKind::Done });
         let mut next = first.map(ManuallyDrop::new);
@@ -101,11 +104,19 @@ impl Plan {
         }
     }
 
+    /// Carries it out between Enter and Leave.
     fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
-        match self {
+        let entry = match &self {
+            Plan::Part(part) => part.entry(p),
+            Plan::Code(..) => Entry::named(p.function.get()),
+        };
+        p.call_done(Call::Enter(entry));
+        let result = match self {
             Plan::Part(part) => part.carry_out(p, sequence),
             Plan::Code(_, code) => code(p, sequence),
-        }
+        };
+        p.call_done(Call::Leave);
+        result
     }
 
     /// Carries the collective out in the rank's own task.
@@ -115,10 +126,7 @@ impl Plan {
     pub fn block(self, p: &MpiProcess) -> MpiResult {
         p.no_poll();
         let sequence = self.comm().next_sequence();
-        p.call_done(Call::Enter(p.function.get()));
-        let result = self.carry_out(p, sequence);
-        p.call_done(Call::Leave);
-        result
+        self.carry_out(p, sequence)
     }
 
     /// Starts the collective beside the rank's own task: the handle of its request.

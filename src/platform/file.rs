@@ -2,6 +2,7 @@
 //!
 //! Reads no file itself: that is `config`'s.
 
+mod collectives;
 mod link;
 #[cfg(test)]
 mod measured;
@@ -15,9 +16,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::config::{ConfigError, Document, Override};
-use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
+use crate::units::{Bandwidth, Rate, SimSpan};
 
-use super::{Algorithm, Baseline, Collective, CollectiveRule, CollectiveRules, CoreRates, Level, Platform, Shape};
+use super::{Baseline, CoreRates, Level, Platform, Shape};
 use link::LinkFile;
 use values::Factor;
 
@@ -46,8 +47,8 @@ struct PlatformFile {
     inter_cmp: LinkFile,
     inter_node: LinkFile,
     bigsim: Option<Baseline>,
-    /// By the name of a [`Collective`]. Not the enum itself: errors below it would not name the key.
-    collectives: Option<BTreeMap<String, Vec<RuleFile>>>,
+    /// See [`collectives`]; read there, so that errors name the key.
+    collectives: Option<BTreeMap<String, toml::Value>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -65,14 +66,6 @@ struct CoreFile {
 #[serde(deny_unknown_fields)]
 struct MemoryFile {
     memory_bandwidth: Bandwidth,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleFile {
-    up_to_ranks: Option<u32>,
-    up_to_bytes: Option<Bytes>,
-    algorithm: Algorithm,
 }
 
 impl Platform {
@@ -159,7 +152,7 @@ impl PlatformFile {
             shape: self.nct,
             core: self.core_rates(document)?,
             links,
-            collectives: self.collective_rules(document)?,
+            collectives: collectives::read(document, self.collectives.as_ref())?,
             baseline: self.bigsim.unwrap_or_default(),
         })
     }
@@ -192,20 +185,5 @@ impl PlatformFile {
             scale_factor: self.core.scale_factor.map_or(1.0, |factor| factor.0),
             slowdown,
         })
-    }
-
-    fn collective_rules(&self, document: &Document) -> Result<CollectiveRules, ConfigError> {
-        let mut rules = CollectiveRules::default();
-        for (name, files) in self.collectives.iter().flatten() {
-            let value = toml::Value::String(name.clone());
-            let collective: Collective = document.deserialize_value(&format!("collectives.{name}"), value)?;
-            let rule = |file: &RuleFile| CollectiveRule {
-                up_to_ranks: file.up_to_ranks.unwrap_or(u32::MAX),
-                up_to_bytes: file.up_to_bytes.unwrap_or(Bytes::MAX),
-                algorithm: file.algorithm,
-            };
-            rules.set(collective, files.iter().map(rule).collect());
-        }
-        Ok(rules)
     }
 }

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::ahead::Bell;
 use super::ask::Simulator;
+use crate::platform::Method;
 use crate::profile::TaskLog;
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -159,8 +160,8 @@ pub enum Call {
     /// Starts a strand: calls that proceed by themselves with a clock of their own (a non-blocking collective). → `Started`;
     /// the request completes when the strand finishes.
     Start(Box<dyn Program>),
-    /// What follows, until [`Call::Leave`], is inside the collective of this name. → `Done`
-    Enter(&'static str),
+    /// What follows, until [`Call::Leave`], is inside this collective. → `Done`
+    Enter(Entry),
     /// Ends what [`Call::Enter`] began. → `Done`
     Leave,
     /// Nothing; lets the engine check its limits and look after other ranks. → `Done`
@@ -169,6 +170,24 @@ pub enum Call {
     Finish,
     /// The program cannot go on; the run ends with this error. Never answered.
     Fail(Box<ProgramError>),
+}
+
+/// A collective that a task enters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The MPI function.
+    pub name: &'static str,
+    /// How it is done, where there is a choice.
+    pub method: Option<Method>,
+    /// The size by which that was chosen.
+    pub bytes: Bytes,
+}
+
+impl Entry {
+    /// What has no algorithm to tell of.
+    pub const fn named(name: &'static str) -> Self {
+        Entry { name, method: None, bytes: Bytes::ZERO }
+    }
 }
 
 /// An answer.

@@ -106,7 +106,7 @@ fn own_name(call: &Call) -> Option<&'static str> {
         Call::Cancel(_) => "cancel",
         Call::Probe(_) => "probe",
         Call::Iprobe(_) => "iprobe",
-        Call::Enter(name) => name,
+        Call::Enter(entry) => entry.name,
         Call::Start(_) => "start",
         Call::Compute(_) | Call::Idle(_) | Call::Leave | Call::Yield | Call::Finish | Call::Fail(_) => return None,
     })
@@ -147,7 +147,7 @@ impl<P: Program> Tallied<P> {
         let own = own_name(call)?;
         Some(match (call, self.program.site()) {
             (_, step @ CallSite::Step(_)) => (step, own),
-            (Call::Enter(name), _) => (CallSite::Function(name), ""),
+            (Call::Enter(entry), _) => (CallSite::Function(entry.name), ""),
             (_, CallSite::Function(name)) => (CallSite::Function(name), ""),
             (_, CallSite::Unknown) => (CallSite::Unknown, own),
         })

@@ -23,6 +23,7 @@ mod svg;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod tuning;
 mod validation;
 
 pub use canvas::Figure;
@@ -30,6 +31,7 @@ pub use groups::group_figures;
 pub use measured::measured_figures;
 pub use pairs::{clusters_figure, values_figure};
 pub use tasks::task_figures;
+pub use tuning::tuning_figures;
 pub use validation::validation_figures;
 
 use crate::config::ConfigError;

@@ -132,6 +132,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         levels: LevelTotals::from(profile),
         profile: IntervalMessages::rows(profile),
         mean_parts,
+        collectives: Vec::new(),
         path: PathParts::default(),
         what_if: Vec::new(),
         critical_path: None,

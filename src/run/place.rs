@@ -45,6 +45,12 @@ impl MemoryShares {
     }
 }
 
+/// The memory bandwidth of each rank, bytes a second.
+pub fn memory_of(platform: &Platform, sites: &[Site]) -> Vec<f64> {
+    let shares = memory_shares(platform, sites);
+    sites.iter().map(|site| shares.of(*site)).collect()
+}
+
 pub(super) fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {
     let cmps = platform.shape.cmps;
     // Ranks on one core take turns, so that only one of them uses the memory at a time.

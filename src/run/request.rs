@@ -10,6 +10,7 @@ use crate::config::{Document, Override};
 use crate::platform::{Platform, PlatformSource};
 
 use super::application::{Application, is_elf};
+use super::collective_rules::with_rules;
 use super::error::PredictError;
 use super::mistake;
 use super::resolved::Resolved;
@@ -211,7 +212,9 @@ impl Sources {
             Some(path) => Document::read(path)?,
             None => own_platform.unwrap_or_else(Platform::default_document),
         };
-        let platform = PlatformSource::load(document, &of("platform"))?;
+        let mut platform = PlatformSource::load(document, &of("platform"))?;
+        let beside = settings.platform.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        platform.platform = with_rules(platform.platform, beside)?;
         let platform = match settings.shape {
             Some(shape) => platform.with_shape(shape),
             None => platform,

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::VERSION;
 use super::count::Counts;
 use super::read::Trace;
 use crate::rank::{COMPLETE, Call, Message, Pattern, Program, Rank, Reply, ReplyKind, SendMode, Source, TagPattern};
@@ -24,7 +23,7 @@ pub fn info(trace: &Trace) -> String {
     };
     let mut text = format!("{}: {}\n\n", clip(&header.app, 60), count(header.ranks.into(), "rank", "ranks"));
     let mut line = |key: &str, value: String| _ = writeln!(text, "  {key:<12} {value}");
-    line("recorded by", format!("mcpsim {}, format {VERSION}", clip(&header.mcpsim, 20)));
+    line("recorded by", format!("mcpsim {}, format {}", clip(&header.mcpsim, 20), trace.version()));
     line("on", format!("{} ({n}, {c}, {t}), model {}", clip(&header.platform, 30), clip(&header.model, 10)));
     line("seed", header.seed.to_string());
     line("blocks", compute);
@@ -123,7 +122,7 @@ fn described(call: &Call, next: u32) -> String {
         Call::Probe(pattern) => format!("probe {}", received(pattern)),
         Call::Iprobe(pattern) => format!("iprobe {}", received(pattern)),
         Call::Start(strand) => format!("start #{next} {}", strand.position().unwrap_or_default()),
-        Call::Enter(name) => format!("enter {name}"),
+        Call::Enter(entry) => format!("enter {}", entry.name),
         Call::Leave => "leave".to_owned(),
         Call::Yield => "yield".to_owned(),
         Call::Finish => "finish".to_owned(),

@@ -1,5 +1,11 @@
 //! The names of collectives as the engine takes them.
 
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::StrDeserializer;
+
+use crate::platform::Algorithm;
+
 /// The MPI functions in which ranks are said to be in a collective.
 const KNOWN: [&str; 61] = [
     "MPI_Barrier",
@@ -64,6 +70,12 @@ const KNOWN: [&str; 61] = [
     "MPI_Iexscan",
     "MPI_Ireduce_scatter",
 ];
+
+/// The algorithm of this name, if there is one.
+pub(super) fn algorithm_of(name: &str) -> Option<Algorithm> {
+    let name: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
+    Algorithm::deserialize(name).ok()
+}
 
 /// `name`, if it is known.
 pub(super) fn name_of(name: &str) -> &'static str {

@@ -80,6 +80,17 @@ impl From<Mode> for SendMode {
     }
 }
 
+/// A collective and how it was done when it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Entered {
+    /// The names of the function and of the algorithm.
+    pub names: [u32; 2],
+    pub segment: u32,
+    pub fan: u32,
+    /// The size by which the algorithm was chosen, or [`LISTED_SIZE`].
+    pub bytes: u64,
+}
+
 /// An operation of a task. Requests are the task's own small numbers (slots).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Op {
@@ -120,8 +131,10 @@ pub(super) enum Op {
     Iprobe(End),
     /// Starts the strand that the next late value names.
     Start(u32),
-    /// Enters the collective of this name.
+    /// Enters the collective of this name, which has no choice of algorithms.
     Enter(u32),
+    /// Enters a collective that is done by an algorithm.
+    EnterBy(Box<Entered>),
     Leave,
     Yield,
     /// Moves the register of point-to-point tags on; no call.
@@ -165,7 +178,7 @@ impl Op {
             Op::Probe(_) => "probe",
             Op::Iprobe(_) => "iprobe",
             Op::Start(_) => "start",
-            Op::Enter(_) => "enter",
+            Op::Enter(_) | Op::EnterBy(_) => "enter",
             Op::Leave => "leave",
             Op::Yield => "yield",
             Op::TagsPointToPoint(_) | Op::TagsCollective(_) => "tags",
@@ -244,6 +257,13 @@ impl Op {
                 kind(17);
                 put(out, (*name).into());
             }
+            Op::EnterBy(entered) => {
+                kind(24);
+                entered.names.iter().for_each(|&name| put(out, name.into()));
+                put(out, entered.segment.into());
+                put(out, entered.fan.into());
+                put(out, entered.bytes.wrapping_add(1));
+            }
             Op::Leave => kind(18),
             Op::Yield => kind(19),
             Op::TagsPointToPoint(step) => {
@@ -301,7 +321,14 @@ impl Op {
             21 => Op::TagsCollective(reader.word("a step of tags")?),
             22 => Op::Test(read_slots(reader)?),
             23 => Op::Iprobe(read_end(reader, ranks)?.0),
-            kind => return Err(reader.error(format_args!("expected a kind of operation up to 23; found {kind}"))),
+            24 if names > 0 => {
+                let mut name = || Ok(reader.at_most(u64::from(names) - 1, "a name")? as u32);
+                let names = [name()?, name()?];
+                let (segment, fan) = (reader.word("a segment")?, reader.word("a fan")?);
+                let bytes = reader.number()?.wrapping_sub(1);
+                Op::EnterBy(Box::new(Entered { names, segment, fan, bytes }))
+            }
+            kind => return Err(reader.error(format_args!("expected a kind of operation up to 24; found {kind}"))),
         })
     }
 }

@@ -9,9 +9,10 @@ use rustc_hash::FxHashMap;
 use super::bytes::Reader;
 use super::code::{Amount, check};
 use super::late::{self, Late};
-use super::names::name_of;
+use super::names::{algorithm_of, name_of};
 use super::op::{Op, Sent, read_sent};
-use super::{Header, MAGIC, TraceError, VERSION, checksum};
+use super::{Header, MAGIC, OLDEST, TraceError, VERSION, checksum};
+use crate::platform::Algorithm;
 use crate::rank::Rank;
 
 /// What a rank of a trace served: by sender, in increasing order, runs of equal answers.
@@ -25,6 +26,8 @@ pub struct Trace {
     pub(super) names: Vec<String>,
     /// The same as the engine takes them.
     pub(super) known: Vec<&'static str>,
+    /// The algorithms that the names are, where they are any.
+    pub(super) algorithms: Vec<Option<Algorithm>>,
     pub(super) ops: Vec<Op>,
     pub(super) codes: Vec<Range<usize>>,
     pub(super) tasks: Vec<Task>,
@@ -54,6 +57,11 @@ pub fn is_trace(start: &[u8]) -> bool {
 const FRONT: usize = 8 + 4 + 8 + 8;
 
 impl Trace {
+    /// The version of its format.
+    pub(super) fn version(&self) -> u32 {
+        self.bytes[8..12].try_into().map_or(VERSION, u32::from_le_bytes)
+    }
+
     /// Reads the bytes of a file.
     ///
     /// # Errors
@@ -107,7 +115,8 @@ impl Trace {
             return Err(reader.error(format_args!("expected the end; found {} bytes more", reader.rest())));
         }
         let known = names.iter().map(|name| name_of(name)).collect();
-        Ok(Trace { header, names, known, ops, codes, tasks, answers, ranks: mains, served, bytes })
+        let algorithms = names.iter().map(|name| algorithm_of(name)).collect();
+        Ok(Trace { header, names, known, algorithms, ops, codes, tasks, answers, ranks: mains, served, bytes })
     }
 
     /// What it says of the run that was recorded.
@@ -124,9 +133,9 @@ fn check_front(bytes: &[u8]) -> Result<(), TraceError> {
     let truncated =
         || TraceError::damaged(format!("truncated: expected {FRONT} bytes at least; found {}", bytes.len()));
     let version = part(8, 4).and_then(|part| part.try_into().ok()).map(u32::from_le_bytes).ok_or_else(truncated)?;
-    if version != VERSION {
+    if !(OLDEST..=VERSION).contains(&version) {
         return Err(TraceError::damaged(format!(
-            "version {version} of the format: this mcpsim reads version {VERSION}"
+            "version {version} of the format: this mcpsim reads versions {OLDEST} to {VERSION}"
         )));
     }
     let word = |at| part(at, 8).and_then(|part| part.try_into().ok()).map(u64::from_le_bytes).ok_or_else(truncated);

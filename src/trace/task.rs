@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::put;
 use super::fold::Folder;
-use super::op::{End, LISTED_PEER, LISTED_SIZE, Op, Origin, Sent, TagRef};
+use super::op::{End, Entered, LISTED_PEER, LISTED_SIZE, Op, Origin, Sent, TagRef};
+use crate::mpi::algorithm_word;
+use crate::platform::Method;
 use crate::rank::{
     COMPLETE, Call, Completion, Message, Pattern, Rank, ReplyKind, RequestId, Requests, Source, Tag, TagPattern,
 };
@@ -184,14 +186,18 @@ impl TaskRecorder {
             Call::Cancel(id) => self.cancel(*id),
             Call::Probe(pattern) => self.asked = Asked::Probe(*pattern),
             Call::Iprobe(pattern) => self.asked = Asked::Iprobe(*pattern),
-            Call::Enter(name) => {
+            Call::Enter(entry) => {
                 (self.in_collective, self.opening) = (true, true);
-                let known = self.log.names.iter().position(|known| known == name);
-                let name = known.unwrap_or_else(|| {
-                    self.log.names.push((*name).to_owned());
-                    self.log.names.len() - 1
-                });
-                self.push(Op::Enter(name as u32));
+                let name = self.name(entry.name);
+                let op = match entry.method {
+                    None => Op::Enter(name),
+                    Some(Method { algorithm, segment, fan }) => {
+                        let names = [name, self.name(algorithm_word(algorithm))];
+                        let bytes = self.size(entry.bytes.get());
+                        Op::EnterBy(Box::new(Entered { names, segment, fan, bytes }))
+                    }
+                };
+                self.push(op);
             }
             Call::Leave => {
                 self.in_collective = self.is_strand;
@@ -355,17 +361,31 @@ impl TaskRecorder {
         TagRef { origin: Origin::PointToPoint, offset: 0 }
     }
 
-    fn sent(&mut self, message: &Message) -> Sent {
-        let tag = self.tag(message.tag);
-        let peer = self.peer(message.to);
-        let mut size = message.size.get();
+    /// The place of `name` among the names.
+    fn name(&mut self, name: &'static str) -> u32 {
+        let known = self.log.names.iter().position(|known| known == name);
+        known.unwrap_or_else(|| {
+            self.log.names.push(name.to_owned());
+            self.log.names.len() - 1
+        }) as u32
+    }
+
+    /// A size as operations have it; it is listed where there are too many different ones.
+    fn size(&mut self, size: u64) -> u64 {
         if self.seen_sizes.len() < SIZES {
             self.seen_sizes.insert(size);
         }
         if self.seen_sizes.len() >= SIZES || self.log.ops.len() >= OPS || size == LISTED_SIZE {
             put(&mut self.log.sizes, size);
-            size = LISTED_SIZE;
+            return LISTED_SIZE;
         }
+        size
+    }
+
+    fn sent(&mut self, message: &Message) -> Sent {
+        let tag = self.tag(message.tag);
+        let peer = self.peer(message.to);
+        let size = self.size(message.size.get());
         Sent { to: End { peer, context: message.context, tag }, size, mode: message.mode.into() }
     }
 

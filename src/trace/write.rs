@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::bytes::{put, put_text, zigzag};
 use super::code::renumber;
 use super::late;
-use super::op::{Op, Sent, put_sent};
+use super::op::{Entered, Op, Sent, put_sent};
 use super::record::{RankLog, Recording, Strands};
 use super::task::{Late, TaskLog};
 use super::{Header, MAGIC, TraceError, VERSION, checksum};
@@ -111,6 +111,10 @@ impl Tables {
         let names: Vec<u32> = log.names.iter().map(|name| self.names.number(name.clone())).collect();
         let global = |op: &Op| match op {
             Op::Enter(name) => Op::Enter(names[*name as usize]),
+            Op::EnterBy(entered) => {
+                let global = entered.names.map(|name| names[name as usize]);
+                Op::EnterBy(Box::new(Entered { names: global, ..**entered }))
+            }
             op => op.clone(),
         };
         let map: Vec<u32> = log.ops.iter().map(|op| self.ops.number(global(op))).collect();

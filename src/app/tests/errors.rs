@@ -47,8 +47,11 @@ fn unknown_words_are_named_with_their_place() {
         ),
         (
             r#"{ bcast = { bytes = 8, algorithm = "magic" } }"#,
-            "expected one of \"linear\", \"chain\", \"binomial\", \"dissemination\", \"recursive_doubling\", \
-             \"recursive_halving\", \"ring\", \"bruck\", \"pairwise\", \"rabenseifner\", \"scatter_allgather\" \
+            "expected one of \"linear\", \"linear_sync\", \"chain\", \"pipeline\", \"chains\", \"binary\", \
+             \"split_binary\", \"in_order_binary\", \"binomial\", \"knomial\", \"dissemination\", \
+             \"double_ring\", \"recursive_doubling\", \"recursive_halving\", \"butterfly\", \"ring\", \
+             \"segmented_ring\", \"neighbor_exchange\", \"bruck\", \"pairwise\", \"two_procs\", \
+             \"rabenseifner\", \"scatter_allgather\", \"scatter_ring\", \"nonoverlapping\" \
              in main[0].bcast.algorithm of app.toml; found \"magic\"",
         ),
         (

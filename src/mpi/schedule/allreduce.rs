@@ -8,18 +8,42 @@
 //! | ring | Patarasuk, Yuan 2009 | 2 (p − 1) α + 2 (p−1)/p nβ + (p−1)/p nγ | 2 p (p − 1) | 2 (p − 1) n | no |
 //! | binomial | reduce to rank 0, then bcast | 2 ⌈log2 p⌉ (α + nβ) + ⌈log2 p⌉ nγ | 2 (p − 1) | 2 (p − 1) n | kept |
 //!
-//! recursive_doubling and rabenseifner fold if p ≠ q: 2 (α + nβ) + nγ, 2 (p − q) messages and 2 (p − q) n bytes more.
+//! | linear | to rank 0 one after another, then from it at once | 2 (p − 1) (α + nβ) + (p − 1) nγ | 2 (p − 1) | 2 (p − 1) n | kept |
+//! | segmented_ring | ring whose blocks are reduced in m turns (Open MPI) | | p (p − 1) (m + 1) | 2 (p − 1) n | no |
+//! | nonoverlapping | a reduce to rank 0, then a bcast, each as the library does it (Open MPI) | | | | of the reduce |
+//!
+//! Open MPI's rabenseifner folds by halves: in a pair each combines one, and the higher one gives its half back. That is
+//! 4 (p − q) messages and 3 ½ (p − q) n bytes more with the way back. Its blocks come from halving again and again.
+//!
+//! Otherwise recursive_doubling and rabenseifner fold if p ≠ q: 2 (α + nβ) + nγ, 2 (p − q) messages and 2 (p − q) n bytes more.
 
 use super::phase::Phase;
 use super::step::Space;
-use super::{Parts, Schedule, Seat};
-use crate::platform::Algorithm;
+use super::{Extent, Fold, Parts, Schedule, Seat, Style};
+use crate::platform::{Algorithm, Method};
 
-pub(super) fn plan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedule> {
     let hold = Space::Output;
     let copied =
         |parts| Schedule::empty(seat, Parts::Split(parts)).then(Phase::CopyAll { from: Space::Input, to: hold });
-    Some(match algorithm {
+    Some(match method.algorithm {
+        Algorithm::Linear => Schedule::empty(seat, Parts::Split(1)).then(Phase::LinearReduce).then(Phase::LinearBcast),
+        Algorithm::SegmentedRing => {
+            let turns = extent.turns(seat.size, method.segment);
+            Schedule::empty(seat, Parts::Nested { parts: seat.size, inner: turns, segment: 0 })
+                .then(Phase::CopyAll { from: Space::Input, to: hold })
+                .then(Phase::RingReduceSegments { turns })
+                .then(Phase::RingAllgatherSegments { turns })
+        }
+        Algorithm::Rabenseifner if seat.style == Style::OpenMpi && seat.size > 1 => {
+            let seat = seat.folding(Fold::Lower);
+            Schedule::empty(seat, Parts::Halved(seat.power()))
+                .then(Phase::CopyAll { from: Space::Input, to: hold })
+                .then(Phase::FoldHalves { hold })
+                .then(Phase::HalveNear { hold })
+                .then(Phase::DoubleNear { hold })
+                .then(Phase::FoldOut { hold })
+        }
         Algorithm::RecursiveDoubling => {
             copied(1).then(Phase::FoldIn { hold }).then(Phase::Doubling { hold }).then(Phase::FoldOut { hold })
         }

@@ -4,18 +4,26 @@
 //! |---|---|---|---|
 //! | dissemination | Hensgen, Finkel, Manber 1988; MPICH's | ⌈log2 p⌉ α | p ⌈log2 p⌉ |
 //! | binomial | gather and release along a tree (Mellor-Crummey, Scott 1991) | 2 ⌈log2 p⌉ α | 2 (p − 1) |
-//! | recursive_doubling | with fold; Open MPI's | (⌊log2 p⌋, + 2 if p ≠ 2^k) α | q log2 q + 2 (p − q) |
+//! | recursive_doubling | with fold | (⌊log2 p⌋, + 2 if p ≠ 2^k) α | q log2 q + 2 (p − q) |
+//! | linear | all with rank 0 (Open MPI's) | 2 α and (p − 1) overheads | 2 (p − 1) |
+//! | double_ring | around the ring twice (Open MPI's) | 2 p α | 2 p |
+//! | two_procs | an exchange, 2 members only | α | 2 |
+//!
+//! Open MPI's recursive_doubling has the members from q on exchange with those q below, with as many messages.
 
 use super::phase::Phase;
 use super::step::Space;
-use super::{Parts, Schedule, Seat};
-use crate::platform::Algorithm;
+use super::{Parts, Schedule, Seat, Style};
+use crate::platform::{Algorithm, Method};
 
-pub(super) fn plan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+pub(super) fn plan(method: Method, seat: Seat) -> Option<Schedule> {
     let hold = Space::Output;
     let plan = Schedule::empty(seat, Parts::Split(1));
-    Some(match algorithm {
-        Algorithm::Dissemination => plan.then(Phase::Dissemination),
+    Some(match method.algorithm {
+        Algorithm::Dissemination | Algorithm::TwoProcs => plan.then(Phase::Dissemination),
+        Algorithm::Linear => plan.then(Phase::GatherAndRelease),
+        Algorithm::DoubleRing => plan.then(Phase::DoubleRing),
+        Algorithm::RecursiveDoubling if seat.style == Style::OpenMpi => plan.then(Phase::DoublingBelow),
         Algorithm::Binomial => plan.then(Phase::TreeReduce { hold }).then(Phase::TreeBcast { hold }),
         Algorithm::RecursiveDoubling => {
             plan.then(Phase::FoldIn { hold }).then(Phase::Doubling { hold }).then(Phase::FoldOut { hold })

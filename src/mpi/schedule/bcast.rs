@@ -7,16 +7,25 @@
 //! | linear | the root sends all at once | (p − 1) (α + nβ) where the root's link is the limit | p − 1 | (p − 1) n |
 //! | chain | pipeline of segments of at most 128 KiB, m of them (Open MPI) | (p − 2 + m) (α + nβ/m) | (p − 1) m | (p − 1) n |
 //!
-//! scatter_allgather divides at bytes; its allgather is recursive doubling for messages below 512 KiB among 2^k members
+//! | pipeline | along the ranks, m segments | (p − 2 + m) (α + nβ/m) | (p − 1) m | (p − 1) n |
+//! | chains | k pipelines from the root | | (p − 1) m | (p − 1) n |
+//! | binary, knomial | a binary tree, a tree of radix k, m segments (see `shape`) | | (p − 1) m | (p − 1) n |
+//! | split_binary | half the segments down each side of a binary tree, then pairs exchange halves (Open MPI) | | | (p − 1) n |
+//! | scatter_ring | as scatter_allgather, always around a ring | | | |
+//!
+//! Open MPI's binomial tree begins with the neighbour, whose subtree is the largest; it may have segments. Open MPI and
+//! MPICH divide for scatter_allgather into blocks of ⌈n/p⌉ elements and send no empty block down the tree.
+//!
+//! Otherwise scatter_allgather divides at bytes; its allgather is recursive doubling for messages below 512 KiB among 2^k members
 //! (log2 p rounds), as MPICH's is, else a ring.
 //!
 //! Thakur, Rabenseifner, Gropp 2005: "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1).
 
 use super::phase::{Numbering, Phase};
+use super::shape::Tree;
 use super::step::Space;
-use super::{Parts, Schedule, Seat};
-use crate::platform::Algorithm;
-use crate::units::Bytes;
+use super::{Extent, Parts, Schedule, Seat, Style};
+use crate::platform::{Algorithm, Method};
 
 /// From here on the allgather is a ring (MPICH's `MPIR_CVAR_BCAST_LONG_MSG_SIZE`).
 const LONG: u64 = 512 << 10;
@@ -24,14 +33,47 @@ const LONG: u64 = 512 << 10;
 /// The greatest segment of a chain.
 const SEGMENT: u64 = 128 << 10;
 
-pub(super) fn plan(algorithm: Algorithm, seat: Seat, size: Bytes) -> Option<Schedule> {
-    let hold = Space::Output;
+/// The radix of a tree that states none.
+const RADIX: u16 = 4;
+
+/// The tree that `method` is about, if it is about one.
+pub(super) fn tree(method: Method, style: Style) -> Option<Tree> {
+    let fan = u16::try_from(method.fan).unwrap_or(u16::MAX);
+    Some(match method.algorithm {
+        Algorithm::Pipeline => Tree::Chains(1),
+        Algorithm::Chains => Tree::Chains(fan.max(1)),
+        Algorithm::Binary => Tree::Binary,
+        Algorithm::Binomial if style == Style::OpenMpi => Tree::HighBinomial,
+        Algorithm::Binomial => Tree::Binomial,
+        Algorithm::Knomial => Tree::Knomial(if fan < 2 { RADIX } else { fan }),
+        _ => return None,
+    })
+}
+
+pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedule> {
+    let (hold, size) = (Space::Output, extent.size);
     let whole = Schedule::empty(seat, Parts::Split(1));
-    Some(match algorithm {
+    let flat = seat.style == Style::Flat && method.segment == 0;
+    if let Some(tree) = tree(method, seat.style).filter(|tree| !(flat && *tree == Tree::Binomial)) {
+        let (segments, parts) = extent.segments(method.segment);
+        return Some(Schedule::empty(seat, parts).then(Phase::Down { tree, segments }));
+    }
+    let scattered = || {
+        let (filled, parts) = extent.even_blocks(seat);
+        Schedule::empty(seat, parts).then(Phase::ScatterFilled { filled })
+    };
+    Some(match method.algorithm {
         Algorithm::Binomial => whole.then(Phase::TreeBcast { hold }),
+        Algorithm::SplitBinary => {
+            let (first, second, parts) = extent.half_segments(method.segment);
+            Schedule::empty(seat, parts).then_if(seat.size > 1, Phase::SplitDown { first, second })
+        }
+        Algorithm::ScatterRing => scattered().then(Phase::RingAllgather { shift: 0 }),
+        Algorithm::ScatterAllgather if seat.style == Style::OpenMpi => scattered().then(Phase::DoublingAllgatherAny),
         Algorithm::Linear => whole.then(Phase::LinearBcast),
         Algorithm::Chain => {
-            let segments = size.get().div_ceil(SEGMENT).clamp(1, 1 << 30) as u32;
+            let segment = if method.segment == 0 { SEGMENT } else { u64::from(method.segment) };
+            let segments = size.get().div_ceil(segment).clamp(1, 1 << 30) as u32;
             Schedule::empty(seat, Parts::Split(segments)).then(Phase::ChainBcast { segments })
         }
         Algorithm::ScatterAllgather => {

@@ -6,19 +6,28 @@
 //! | binomial | Chan et al. 2007; MPICH's | ⌈log2 p⌉ α + (p − 1) nβ | p − 1 | each block as often as its member has ones in its relative rank: ½ p log2 p n for p = 2^k |
 //! | linear | the root with all at once | (p − 1) (α + nβ) where the root's link is the limit | p − 1 | (p − 1) n |
 //!
+//! linear with `fan = 1` has one message after another in order of ranks. linear_sync (Open MPI's gather) has the root ask
+//! each one for a first part and wait for it, and wait for all the rests at the end: 3 (p − 1) messages.
+//!
 //! The forms with varying sizes are linear: only the root knows all sizes.
 
 use super::phase::{Numbering, Phase};
 use super::step::Space;
 use super::tree::is_leaf;
 use super::{Parts, Schedule, Seat};
-use crate::platform::Algorithm;
+use crate::platform::{Algorithm, Method};
 
-pub(super) fn plan_gather(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+pub(super) fn plan_gather(method: Method, seat: Seat) -> Option<Schedule> {
     let plan = Schedule::empty(seat, Parts::Ranks);
     let is_root = seat.rank == seat.root;
     let own = |to| Phase::CopyOwn { from: Space::Input, to };
-    Some(match algorithm {
+    Some(match method.algorithm {
+        Algorithm::LinearSync => {
+            let head = if method.segment == 0 { u32::MAX } else { method.segment };
+            let plan = Schedule::empty(seat, Parts::Headed(head)).then(Phase::GatherPaced);
+            plan.then_if(is_root, Phase::CopyOwnParts)
+        }
+        Algorithm::Linear if method.fan == 1 => plan.then_if(is_root, own(Space::Output)).then(Phase::GatherInOrder),
         Algorithm::Binomial if is_root => plan.then(own(Space::Output)).then(Phase::TreeGather { hold: Space::Output }),
         Algorithm::Binomial if is_leaf(seat) => plan.then(Phase::TreeGather { hold: Space::Input }),
         Algorithm::Binomial => plan.then(own(Space::Temp)).then(Phase::TreeGather { hold: Space::Temp }),
@@ -27,12 +36,15 @@ pub(super) fn plan_gather(algorithm: Algorithm, seat: Seat) -> Option<Schedule> 
     })
 }
 
-pub(super) fn plan_scatter(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+pub(super) fn plan_scatter(method: Method, seat: Seat) -> Option<Schedule> {
     let plan = Schedule::empty(seat, Parts::Ranks);
     let is_root = seat.rank == seat.root;
     let own = |from| Phase::CopyOwn { from, to: Space::Output };
     let tree = |hold| Phase::TreeScatter { hold, numbering: Numbering::Member };
-    Some(match algorithm {
+    Some(match method.algorithm {
+        Algorithm::Linear if method.fan == 1 => {
+            plan.then(Phase::ScatterInOrder { hold: Space::Input }).then_if(is_root, own(Space::Input))
+        }
         Algorithm::Binomial if is_root => plan.then(tree(Space::Input)).then(own(Space::Input)),
         Algorithm::Binomial if is_leaf(seat) => plan.then(tree(Space::Output)),
         Algorithm::Binomial => plan.then(tree(Space::Temp)).then(own(Space::Temp)),

@@ -18,6 +18,38 @@ pub enum Layout {
         /// What is not divided; at least 1 byte.
         element: u32,
     },
+    /// One buffer in `parts` parts as in `Split`, each in `inner` segments: of `segment` bytes, the last ones shorter or
+    /// empty; or, where that is 0, of sizes that differ by at most one element, the larger ones first.
+    Nested {
+        /// The buffer.
+        total: Bytes,
+        /// The parts; at least 1.
+        parts: u32,
+        /// The segments of a part; at least 1.
+        inner: u32,
+        /// Bytes of a segment, whole elements.
+        segment: u64,
+        /// What is not divided; at least 1 byte.
+        element: u32,
+    },
+    /// One buffer in `parts` blocks, a power of two of them, by halving again and again; the first half is the smaller.
+    Halved {
+        /// The buffer.
+        total: Bytes,
+        /// The number of blocks.
+        parts: u32,
+        /// What is not divided; at least 1 byte.
+        element: u32,
+    },
+    /// Two blocks a rank: at most `head` bytes, and the rest of as many bytes a rank.
+    Headed {
+        /// The bytes of a rank.
+        block: Bytes,
+        /// The first of them.
+        head: Bytes,
+        /// The number of ranks.
+        ranks: u32,
+    },
     /// Blocks of one size.
     Uniform {
         /// A block.
@@ -33,7 +65,9 @@ impl Layout {
     /// The number of blocks.
     pub fn parts(&self) -> u32 {
         match self {
-            Layout::Split { parts, .. } | Layout::Uniform { parts, .. } => *parts,
+            Layout::Split { parts, .. } | Layout::Uniform { parts, .. } | Layout::Halved { parts, .. } => *parts,
+            Layout::Nested { parts, inner, .. } => parts * inner,
+            Layout::Headed { ranks, .. } => 2 * ranks,
             Layout::Varying(sizes) => sizes.len() as u32,
         }
     }
@@ -42,29 +76,78 @@ impl Layout {
     pub fn bytes(&self, blocks: Blocks) -> Bytes {
         match self {
             Layout::Uniform { block, parts } => Bytes::new(block.get().saturating_mul(u64::from(blocks.count(*parts)))),
-            Layout::Split { total, parts, .. } => match blocks {
+            Layout::Split { total, .. } | Layout::Nested { total, .. } | Layout::Halved { total, .. } => match blocks {
                 Blocks::All | Blocks::Down(_) => *total,
-                Blocks::Up { first, count } => {
-                    let end = u64::from(first) + u64::from(count);
-                    let parts = u64::from(*parts);
-                    let wrapped = end.saturating_sub(parts);
-                    let to_end = self.offset(end.min(parts)) - self.offset(u64::from(first));
-                    Bytes::new(to_end + self.offset(wrapped))
-                }
-                Blocks::Bit(_) => sum(blocks.indices(*parts).map(|block| self.bytes(Blocks::one(block)))),
+                _ => self.divided(blocks),
             },
+            Layout::Headed { .. } => self.divided(blocks),
             Layout::Varying(sizes) => sum(blocks.indices(sizes.len() as u32).map(|block| sizes[block as usize])),
         }
     }
 
-    /// Where block `block` of a split buffer starts, bytes; block `parts` is its end.
-    pub(crate) fn offset(&self, block: u64) -> u64 {
-        let Layout::Split { total, parts, element } = self else { return 0 };
-        let element = u64::from(*element);
-        let elements = total.get().div_ceil(element);
-        let (each, larger) = (elements / u64::from(*parts), elements % u64::from(*parts));
-        (each * block + block.min(larger)).saturating_mul(element).min(total.get())
+    /// The size of blocks of what is divided by [`Layout::offset`].
+    fn divided(&self, blocks: Blocks) -> Bytes {
+        let parts = u64::from(self.parts());
+        let (first, count) = match blocks {
+            Blocks::Up { first, count } => (u64::from(first), u64::from(count)),
+            Blocks::All | Blocks::Down(_) => (0, parts),
+            Blocks::Bit(_) => {
+                return sum(blocks.indices(self.parts()).map(|block| self.bytes(Blocks::one(block))));
+            }
+        };
+        let end = first + count;
+        let to_end = self.offset(end.min(parts)) - self.offset(first);
+        Bytes::new(to_end + self.offset(end.saturating_sub(parts)))
     }
+
+    /// Where block `block` of a divided buffer starts, bytes; block `parts` is its end.
+    pub(crate) fn offset(&self, block: u64) -> u64 {
+        match *self {
+            Layout::Split { total, parts, element } => split(total, u64::from(parts), element, block),
+            Layout::Nested { total, parts, inner, segment, element } => {
+                let (part, place) = (block / u64::from(inner), block % u64::from(inner));
+                let start = split(total, u64::from(parts), element, part);
+                if place == 0 {
+                    return start;
+                }
+                let length = split(total, u64::from(parts), element, part + 1) - start;
+                start
+                    + match segment {
+                        0 => split(Bytes::new(length), u64::from(inner), element, place),
+                        _ => place.saturating_mul(segment).min(length),
+                    }
+            }
+            Layout::Halved { total, parts, element } => {
+                if block >= u64::from(parts) {
+                    return total.get();
+                }
+                let (mut start, mut length) = (0, total.get().div_ceil(u64::from(element)));
+                for bit in (0..parts.ilog2()).rev() {
+                    let half = length / 2;
+                    if block >> bit & 1 == 1 {
+                        start += half;
+                        length -= half;
+                    } else {
+                        length = half;
+                    }
+                }
+                start.saturating_mul(u64::from(element)).min(total.get())
+            }
+            Layout::Headed { block: size, head, .. } => {
+                let before = (block / 2).saturating_mul(size.get());
+                before.saturating_add(if block % 2 == 1 { head.min(size).get() } else { 0 })
+            }
+            Layout::Uniform { .. } | Layout::Varying(_) => 0,
+        }
+    }
+}
+
+/// Where block `block` of `parts` starts, of whole elements and with the larger ones first.
+fn split(total: Bytes, parts: u64, element: u32, block: u64) -> u64 {
+    let element = u64::from(element);
+    let elements = total.get().div_ceil(element);
+    let (each, larger) = (elements / parts, elements % parts);
+    (each * block + block.min(larger)).saturating_mul(element).min(total.get())
 }
 
 fn sum(sizes: impl Iterator<Item = Bytes>) -> Bytes {
@@ -89,11 +172,39 @@ mod tests {
     }
 
     #[test]
+    fn parts_have_segments_of_a_size_or_as_even_as_they_can_be() {
+        let nested =
+            |parts, inner, segment| Layout::Nested { total: Bytes::new(200), parts, inner, segment, element: 8 };
+        assert_eq!(sizes(&nested(1, 4, 64)), [64, 64, 64, 8]);
+        // 13 and 12 elements.
+        assert_eq!(sizes(&nested(2, 3, 40)), [40, 40, 24, 40, 40, 16]);
+        assert_eq!(sizes(&nested(2, 3, 0)), [40, 32, 32, 32, 32, 32]);
+        assert_eq!(sizes(&nested(1, 4, 80)), [80, 80, 40, 0]);
+    }
+
+    #[test]
+    fn halves_are_halved_the_first_one_smaller() {
+        let halved = |total, parts| Layout::Halved { total: Bytes::new(total), parts, element: 8 };
+        assert_eq!(sizes(&halved(56, 4)), [8, 16, 16, 16]);
+        assert_eq!(sizes(&halved(88, 8)), [8, 8, 8, 16, 8, 16, 8, 16]);
+        assert_eq!(sizes(&halved(8, 2)), [0, 8]);
+    }
+
+    #[test]
+    fn a_head_is_no_longer_than_the_block() {
+        let headed = |head| Layout::Headed { block: Bytes::new(100), head: Bytes::new(head), ranks: 2 };
+        assert_eq!(sizes(&headed(30)), [30, 70, 30, 70]);
+        assert_eq!(sizes(&headed(300)), [100, 0, 100, 0]);
+    }
+
+    #[test]
     fn cyclic_blocks_are_the_sum_of_their_parts() {
         let layouts = [
             Layout::Split { total: Bytes::new(83), parts: 7, element: 4 },
             Layout::Uniform { block: Bytes::new(5), parts: 7 },
             Layout::Varying((0..7).map(Bytes::new).collect()),
+            Layout::Nested { total: Bytes::new(83), parts: 7, inner: 1, segment: 8, element: 4 },
+            Layout::Nested { total: Bytes::new(83), parts: 1, inner: 7, segment: 12, element: 4 },
         ];
         for layout in &layouts {
             let each = sizes(layout);

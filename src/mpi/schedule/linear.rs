@@ -1,7 +1,7 @@
 //! One with all, and all with all: at once, in batches, or in p − 1 rounds of pairs.
 
 use super::phase::{Exchanged, Next};
-use super::seat::Seat;
+use super::seat::{Seat, Style};
 use super::step::{Side, Space, Step, Then};
 
 /// The root starts a send to each, in relative order, and waits.
@@ -25,7 +25,7 @@ pub(super) fn gather(seat: Seat, round: u32) -> Next {
     from_root(
         seat,
         round,
-        |from| Step::StartRecv { from, piece: Space::Output.one(from) },
+        |from| Step::StartRecv { from, piece: Space::Output.one(from), then: Then::Store },
         |to| Step::Send { to, piece: Space::Input.one(seat.rank) },
     )
 }
@@ -63,19 +63,25 @@ pub(super) fn reduce(seat: Seat, round: u32) -> Next {
 /// The most receives, and sends, that an exchange with all has under way (MPICH's `MPIR_CVAR_ALLTOALL_THROTTLE`).
 const BATCH: u32 = 32;
 
-/// For 32 distances at a time: posts the receives from behind, starts the sends ahead, nearest first; waits.
-pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged) -> Next {
-    let (batch, step) = (round / (2 * BATCH + 1), round % (2 * BATCH + 1));
-    let nearest = 1 + u64::from(batch) * u64::from(BATCH);
+/// How many distances at a time, `fan` if it is stated.
+pub(super) fn batch(fan: u32) -> u32 {
+    if fan == 0 { BATCH } else { fan }
+}
+
+/// For so many distances at a time: posts the receives from behind, starts the sends ahead, nearest first; waits.
+pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) -> Next {
+    let steps = at_once.saturating_mul(2).saturating_add(1);
+    let (batch, step) = (round / steps, round % steps);
+    let nearest = 1 + u64::from(batch) * u64::from(at_once);
     if nearest >= u64::from(seat.size) {
         return Next::End;
     }
     // Below the size, so in 32 bits.
     let nearest = nearest as u32;
-    let count = BATCH.min(seat.size - nearest);
+    let count = at_once.min(seat.size - nearest);
     if step < count {
         let from = seat.back(seat.rank, nearest + step);
-        Next::Do(Step::StartRecv { from, piece: Space::Output.one(from) })
+        Next::Do(Step::StartRecv { from, piece: Space::Output.one(from), then: Then::Store })
     } else if step < 2 * count {
         let to = seat.ahead(seat.rank, nearest + step - count);
         let block = match what {
@@ -90,9 +96,10 @@ pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged) -> Next {
     }
 }
 
-/// Whom a member sends to and receives from in round `k` ≥ 1: one partner where there are 2^j members, else neighbours at distance k.
+/// Whom a member sends to and receives from in round `k` ≥ 1: one partner where there are 2^j members (not in Open MPI),
+/// else neighbours at distance k.
 fn partners(seat: Seat, k: u32) -> (u32, u32) {
-    if seat.size.is_power_of_two() {
+    if seat.size.is_power_of_two() && seat.style != Style::OpenMpi {
         (seat.rank ^ k, seat.rank ^ k)
     } else {
         (seat.ahead(seat.rank, k), seat.back(seat.rank, k))

@@ -1,8 +1,9 @@
 //! The parts that schedules are made of.
 
 use super::seat::Seat;
+use super::shape::Tree;
 use super::step::{Blocks, Piece, Space, Step};
-use super::{bruck, doubling, linear, ring, scan, tree};
+use super::{bruck, doubling, exchange, halves, linear, pipeline, ring, scan, tree};
 
 /// What a phase gives for a round.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,8 @@ pub(super) enum Phase {
     CopyAll { from: Space, to: Space },
     /// Copies the block of this member's number.
     CopyOwn { from: Space, to: Space },
+    /// Copies both blocks of this member, of two that each has.
+    CopyOwnParts,
     /// Bruck's first phase: block j of the input becomes block j − rank of Temp.
     RotateIn,
     /// Bruck's last: block i of Temp becomes block rank − i of the output.
@@ -64,8 +67,48 @@ pub(super) enum Phase {
     LinearGather,
     /// The root sends each one's block.
     LinearScatter,
-    /// Everybody with everybody at once.
-    LinearExchange { what: Exchanged },
+    /// Everybody with everybody, so many at a time.
+    LinearExchange { what: Exchanged, at_once: u32 },
+    /// Everybody with everybody, all receives first.
+    AllAtOnce { what: Exchanged },
+    /// The root receives one block after another in order of ranks.
+    GatherInOrder,
+    /// The root sends one block after another in order of ranks.
+    ScatterInOrder { hold: Space },
+    /// The root asks one after another for its data.
+    GatherPaced,
+    /// Segments down a tree.
+    Down { tree: Tree, segments: u32 },
+    /// Segments up a tree, combining.
+    Up { tree: Tree, segments: u32, home: Space },
+    /// From the top of a tree to the root.
+    HandOver { tree: Tree, home: Space },
+    /// Two halves down a binary tree, of so many segments, then exchanged.
+    SplitDown { first: u32, second: u32 },
+    /// Down a binomial tree, the blocks of a subtree; only the first so many have data.
+    ScatterFilled { filled: u32 },
+    /// As `DoublingAllgather` for any number of members.
+    DoublingAllgatherAny,
+    /// With both neighbours in turn.
+    Neighbors,
+    /// Nothing around the ring twice.
+    DoubleRing,
+    /// Nothing to rank 0 and back.
+    GatherAndRelease,
+    /// Nothing by pairs, the surplus told by those at the bottom.
+    DoublingBelow,
+    /// The surplus members combine a half and give it back.
+    FoldHalves { hold: Space },
+    /// Halves at distance 1, 2, … over a block a rank.
+    Butterfly,
+    /// Blocks to whose they are, from their mirror image.
+    MirroredHome,
+    /// Blocks around a ring, combined on the way; rank r ends with block r.
+    RingReduceHome,
+    /// The same in segments of blocks of a split buffer.
+    RingReduceSegments { turns: u32 },
+    /// Blocks of so many segments around a ring.
+    RingAllgatherSegments { turns: u32 },
     /// Everybody with everybody, one after another.
     Pairwise,
     /// The same, combining what arrives.
@@ -114,6 +157,10 @@ impl Phase {
             Phase::Nothing => Next::End,
             Phase::CopyAll { from, to } => once(round, Step::Copy { from: from.all(), to: to.all() }),
             Phase::CopyOwn { from, to } => once(round, Step::Copy { from: from.one(seat.rank), to: to.one(seat.rank) }),
+            Phase::CopyOwnParts => {
+                let [from, to] = [Space::Input, Space::Output].map(|space| space.up(2 * seat.rank, 2));
+                once(round, Step::Copy { from, to })
+            }
             Phase::RotateIn => {
                 let from = Space::Input.up(seat.rank, seat.size);
                 once(round, Step::Copy { from, to: Space::Temp.all() })
@@ -131,7 +178,27 @@ impl Phase {
             Phase::LinearReduce => linear::reduce(seat, round),
             Phase::LinearGather => linear::gather(seat, round),
             Phase::LinearScatter => linear::scatter(seat, round),
-            Phase::LinearExchange { what } => linear::exchange(seat, round, what),
+            Phase::LinearExchange { what, at_once } => linear::exchange(seat, round, what, at_once),
+            Phase::AllAtOnce { what } => exchange::all_at_once(seat, round, what),
+            Phase::GatherInOrder => exchange::gather_in_order(seat, round),
+            Phase::ScatterInOrder { hold } => exchange::scatter_in_order(seat, round, hold),
+            Phase::GatherPaced => exchange::gather_paced(seat, round),
+            Phase::Down { tree, segments } => pipeline::down(seat, round, tree, segments),
+            Phase::Up { tree, segments, home } => pipeline::up(seat, round, tree, segments, home),
+            Phase::HandOver { tree, home } => pipeline::hand_over(seat, round, tree, home),
+            Phase::SplitDown { first, second } => pipeline::split(seat, round, (first, second)),
+            Phase::ScatterFilled { filled } => tree::scatter_filled(seat, round, filled),
+            Phase::DoublingAllgatherAny => exchange::doubling_allgather(seat, round),
+            Phase::Neighbors => exchange::neighbors(seat, round),
+            Phase::DoubleRing => exchange::double_ring(seat, round),
+            Phase::GatherAndRelease => exchange::gather_and_release(seat, round),
+            Phase::DoublingBelow => exchange::doubling_below(seat, round),
+            Phase::FoldHalves { hold } => halves::fold_in(seat, round, hold),
+            Phase::Butterfly => halves::butterfly(seat, round),
+            Phase::MirroredHome => halves::mirrored_home(seat, round),
+            Phase::RingReduceHome => ring::reduce_home(seat, round),
+            Phase::RingReduceSegments { turns } => ring::reduce_segments(seat, round, turns),
+            Phase::RingAllgatherSegments { turns } => ring::allgather_segments(seat, round, turns),
             Phase::Pairwise => linear::pairwise(seat, round),
             Phase::PairwiseReduce => linear::pairwise_reduce(seat, round),
             Phase::FoldIn { hold } => doubling::fold_in(seat, round, hold),

@@ -7,20 +7,50 @@
 //! | rabenseifner | Rabenseifner 2004; Thakur et al. 2005 | 2 log2 q α + 2 (q−1)/q nβ + (q−1)/q nγ; a fold adds α + nβ + nγ | q log2 q + q − 1 + (p − q) | (q − 1) n + n log2 q / 2 + (p − q) n | kept |
 //! | linear | the root takes one after another | (p − 1) (α + nβ + nγ) | p − 1 | (p − 1) n | kept |
 //!
+//! | pipeline, chains, binary, in_order_binary, knomial | trees (see `shape`), m segments | | (p − 1) m | (p − 1) n | in_order_binary |
+//!
+//! in_order_binary has its top at the last rank, which sends the result to the root if that is another: a message and n
+//! bytes more. Open MPI's trees combine into what came first and copy nothing; its rabenseifner folds by halves.
+//!
 //! rabenseifner: reduce-scatter by vector halving and distance doubling, then a gather along the same pairs. Bytes
 //! sent by the gather: each of log2 q rounds moves n/2 in all.
 
+use super::bcast;
 use super::phase::Phase;
+use super::shape::Tree;
 use super::step::Space;
 use super::tree::is_leaf;
-use super::{Parts, Schedule, Seat};
-use crate::platform::Algorithm;
+use super::{Extent, Fold, Parts, Schedule, Seat, Style};
+use crate::platform::{Algorithm, Method};
 
-pub(super) fn plan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
-    let hold = if seat.rank == seat.root { Space::Output } else { Space::Temp };
+/// The tree that `method` is about, if it is about one.
+pub(super) fn tree(method: Method) -> Option<Tree> {
+    match method.algorithm {
+        Algorithm::InOrderBinary => Some(Tree::InOrderBinary),
+        _ => bcast::tree(method, Style::Flat),
+    }
+}
+
+pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedule> {
+    let home = Space::Output;
+    let hold = if seat.rank == seat.root { home } else { Space::Temp };
     let copy = Phase::CopyAll { from: Space::Input, to: hold };
     let whole = Schedule::empty(seat, Parts::Split(1));
-    Some(match algorithm {
+    let plain = seat.style != Style::OpenMpi && method.segment == 0;
+    if let Some(tree) = tree(method).filter(|tree| !(plain && *tree == Tree::Binomial)) {
+        let (segments, parts) = extent.segments(method.segment);
+        let up = Schedule::empty(seat, parts).then(Phase::Up { tree, segments, home });
+        return Some(up.then(Phase::HandOver { tree, home }));
+    }
+    Some(match method.algorithm {
+        Algorithm::Rabenseifner if seat.style == Style::OpenMpi && seat.size > 1 => {
+            let seat = seat.folding(Fold::Lower);
+            Schedule::empty(seat, Parts::Halved(seat.power()))
+                .then(copy)
+                .then(Phase::FoldHalves { hold })
+                .then(Phase::HalveNear { hold })
+                .then(Phase::GatherNear { hold })
+        }
         // A leaf sends what the program gave.
         Algorithm::Binomial if is_leaf(seat) && seat.rank != seat.root => {
             whole.then(Phase::TreeReduce { hold: Space::Input })

@@ -7,17 +7,35 @@
 //! | pairwise | Thakur et al. 2005 | (p − 1) α + (p−1)/p n (β + γ) | p (p − 1) | (p − 1) n |
 //! | binomial | reduce to rank 0, then scatter (for operators that do not commute) | 2 ⌈log2 p⌉ α + (⌈log2 p⌉ + 1) nβ + ⌈log2 p⌉ nγ | 2 (p − 1) | (p − 1) n + n/p × the ones in 0, …, p − 1 |
 //!
-//! Only binomial keeps the order of ranks: recursive_halving combines distant ranks first, pairwise starts with one's own.
+//! | ring | blocks around a ring, combined on the way (Open MPI) | (p − 1) α + (p−1)/p n (β + γ) | p (p − 1) | (p − 1) n |
+//! | butterfly | Träff 2005: halves of what is left, near first, then a mirror permutation | | at most q log2 q + q + 2 (p − q) | |
+//! | nonoverlapping | a reduce to rank 0 up an unsegmented tree, then a scatter in order of ranks (Open MPI) | | 2 (p − 1) | (p − 1) n + (p − 1) n/p |
+//!
+//! butterfly keeps the order of ranks as well, and nonoverlapping where its reduce does. Otherwise only binomial keeps the order of ranks: recursive_halving combines distant ranks first, pairwise starts with one's own.
 
 use super::phase::{Numbering, Phase};
+use super::shape::Tree;
 use super::step::Space;
-use super::{Parts, Schedule, Seat};
+use super::{Choice, Parts, Schedule, Seat, reduce};
 use crate::platform::Algorithm;
 
-pub(super) fn plan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> {
+pub(super) fn plan(choice: Choice, seat: Seat) -> Option<Schedule> {
+    let method = choice.method;
     let plan = Schedule::empty(seat, Parts::Ranks);
     let hold = Space::Temp;
-    Some(match algorithm {
+    let copied = plan.then(Phase::CopyAll { from: Space::Input, to: hold });
+    let home = Phase::CopyOwn { from: hold, to: Space::Output };
+    Some(match method.algorithm {
+        Algorithm::Ring => copied.then(Phase::RingReduceHome).then(home),
+        Algorithm::Butterfly => copied.then(Phase::FoldIn { hold }).then(Phase::Butterfly).then(Phase::MirroredHome),
+        Algorithm::Nonoverlapping => {
+            // Blocks of ranks are not divided again: other reduces than trees go up in order of ranks.
+            let tree = reduce::tree(choice.first).unwrap_or(Tree::InOrderBinary);
+            plan.then(Phase::Up { tree, segments: 1, home: hold })
+                .then(Phase::HandOver { tree, home: hold })
+                .then(Phase::ScatterInOrder { hold })
+                .then_if(seat.rank == seat.root, home)
+        }
         Algorithm::RecursiveHalving => plan
             .then(Phase::CopyAll { from: Space::Input, to: hold })
             .then(Phase::FoldIn { hold })

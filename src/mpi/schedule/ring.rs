@@ -29,6 +29,48 @@ fn around(seat: Seat, round: u32, first: u32, then: Then) -> Next {
     })
 }
 
+/// The same over a block a rank in Temp, so that rank r ends with all of its own block.
+pub(super) fn reduce_home(seat: Seat, round: u32) -> Next {
+    if round + 1 >= seat.size {
+        return Next::End;
+    }
+    let block = seat.back(seat.rank, round + 1);
+    let (to, from) = (seat.ahead(seat.rank, 1), seat.back(seat.rank, 1));
+    let (send, recv) = (Space::Temp.one(block), Space::Temp.one(seat.back(block, 1)));
+    Next::Do(Step::Exchange { to, send, from, recv, then: Then::Combine(Side::Left) })
+}
+
+/// As [`reduce`], `turns` times: in each, one of the segments that every block has.
+pub(super) fn reduce_segments(seat: Seat, round: u32, turns: u32) -> Next {
+    let rounds = seat.size - 1;
+    let Some(turn) = round.checked_div(rounds).filter(|&turn| turn < turns) else { return Next::End };
+    let block = seat.back(seat.rank, round % rounds);
+    let piece = |block: u32| Space::Output.one(block * turns + turn);
+    Next::Do(Step::Exchange {
+        to: seat.ahead(seat.rank, 1),
+        send: piece(block),
+        from: seat.back(seat.rank, 1),
+        recv: piece(seat.back(block, 1)),
+        then: Then::Combine(Side::Left),
+    })
+}
+
+/// As [`allgather`] after [`reduce_segments`]: whole blocks of so many segments.
+pub(super) fn allgather_segments(seat: Seat, round: u32, turns: u32) -> Next {
+    if round + 1 >= seat.size {
+        return Next::End;
+    }
+    let block = seat.back(seat.ahead(seat.rank, 1), round);
+    let piece = |block: u32| Space::Output.up(block * turns, turns);
+    Next::Do(Step::Exchange {
+        to: seat.ahead(seat.rank, 1),
+        send: piece(block),
+        from: seat.back(seat.rank, 1),
+        recv: piece(seat.back(block, 1)),
+        then: Then::Store,
+    })
+}
+
 /// Receives segment after segment from the relative rank before, passing on the last one meanwhile.
 pub(super) fn chain_bcast(seat: Seat, round: u32, segments: u32) -> Next {
     let v = seat.relative();

@@ -5,7 +5,7 @@
 /// Trees and rings number the members from the root: member `(root + v) mod size` is *relative* rank v. Algorithms for
 /// 2^k members first *fold* the surplus (Rabenseifner 2004; Thakur et al. 2005): with q the greatest power of two up to
 /// the size, each of the first size − q pairs of neighbours sends one member to wait, and the q others are numbered in
-/// order. Of a pair the higher one stays, unless the lower one is the root.
+/// order. [`Fold`] says which of a pair stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// The number of members; at least 1.
@@ -14,9 +14,47 @@ pub struct Seat {
     pub rank: u32,
     /// The root; 0 where there is none.
     pub root: u32,
+    /// Whose details.
+    pub style: Style,
+    /// Who stays of a pair that folds.
+    pub fold: Fold,
+}
+
+/// Whose details a schedule follows where libraries differ in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// What the default library has always done.
+    #[default]
+    Flat,
+    /// Open MPI's.
+    OpenMpi,
+    /// MPICH's.
+    Mpich,
+}
+
+/// Which of a pair of neighbours stays when the surplus folds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fold {
+    /// The higher one, unless the lower one is the root.
+    #[default]
+    TowardsRoot,
+    /// The higher one.
+    Higher,
+    /// The lower one, unless the higher one is the root.
+    Lower,
 }
 
 impl Seat {
+    /// Member `rank` of `size` with root 0.
+    pub fn of(size: u32, rank: u32) -> Self {
+        Seat { size, rank, root: 0, style: Style::Flat, fold: Fold::TowardsRoot }
+    }
+
+    /// The same with another choice of who stays.
+    pub(super) fn folding(self, fold: Fold) -> Self {
+        Seat { fold, ..self }
+    }
+
     /// This member's relative rank.
     pub(super) fn relative(self) -> u32 {
         self.back(self.rank, self.root)
@@ -77,10 +115,13 @@ impl Seat {
     pub(super) fn unfolded(self, number: u32) -> u32 {
         if number >= self.surplus() {
             number + self.surplus()
-        } else if self.root == 2 * number {
-            self.root
         } else {
-            2 * number + 1
+            let lower = match self.fold {
+                Fold::TowardsRoot => self.root == 2 * number,
+                Fold::Higher => false,
+                Fold::Lower => self.root != 2 * number + 1,
+            };
+            2 * number + u32::from(!lower)
         }
     }
 

@@ -98,15 +98,24 @@ pub enum Step {
         /// What.
         piece: Piece,
     },
-    /// Posts a receive that stores.
+    /// Posts a receive.
     StartRecv {
         /// The sender.
         from: u32,
         /// Where to.
         piece: Piece,
+        /// What becomes of it, when it is waited for.
+        then: Then,
     },
     /// Waits for all that was started.
     WaitAll,
+    /// Waits for the receive that was posted `back` before the last of those that are open.
+    WaitRecv {
+        /// 0 for the last.
+        back: u32,
+    },
+    /// Waits for the sends that were started.
+    WaitSends,
     /// Copies, block after block; the pieces have as many blocks and do not overlap.
     Copy {
         /// What.
@@ -169,6 +178,11 @@ impl Space {
     /// One block here.
     pub const fn one(self, block: u32) -> Piece {
         Piece { space: self, blocks: Blocks::one(block) }
+    }
+
+    /// No block: what a message without data is about.
+    pub(super) const fn nothing(self) -> Piece {
+        self.up(0, 0)
     }
 
     /// `count` blocks here upwards from `first`, cyclically.

@@ -83,6 +83,31 @@ pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering)
     })
 }
 
+/// As [`scatter`] of blocks by relative rank from the output, of which only the first `filled` have data: empty messages
+/// are not sent.
+pub(super) fn scatter_filled(seat: Seat, round: u32, filled: u32) -> Next {
+    let v = seat.relative();
+    if v > 0 && v >= filled {
+        return Next::End;
+    }
+    let children = children(seat, v);
+    if v > 0 && round == 0 {
+        let piece = subtree(seat, v, v.trailing_zeros(), Space::Output, Numbering::Relative);
+        return Next::Do(Step::Recv { from: parent(seat, v), piece, then: Then::Store });
+    }
+    let at = if v > 0 { round - 1 } else { round };
+    if at >= children {
+        return Next::End;
+    }
+    let k = children - 1 - at;
+    let child = v + (1 << k);
+    if child >= filled {
+        return Next::Skip;
+    }
+    let piece = subtree(seat, child, k, Space::Output, Numbering::Relative);
+    Next::Do(Step::Send { to: seat.member(child), piece })
+}
+
 /// The order of steps down a tree: `step` is given `None` for the parent, then the children's k.
 fn down(seat: Seat, v: u32, round: u32, step: impl FnOnce(Option<u32>) -> Step) -> Next {
     let children = children(seat, v);

@@ -81,11 +81,6 @@ impl DataMover {
         DataMover { reduction: Some((combine, count, handle)), ..DataMover::new(input, output) }
     }
 
-    /// Whether contributions must be combined in order of ranks.
-    pub fn is_ordered(&self) -> bool {
-        self.reduction.is_some_and(|(combine, ..)| !combine.commutes())
-    }
-
     /// The size of a message that did not fit, and the room there was, bytes.
     pub fn too_long(&self) -> Option<(usize, usize)> {
         self.too_long
@@ -169,6 +164,10 @@ impl Mover for DataMover {
 
     fn element(&self, _: Collective) -> u32 {
         self.input.datatype.size().max(1) as u32
+    }
+
+    fn is_ordered(&self) -> bool {
+        self.reduction.is_some_and(|(combine, ..)| !combine.commutes())
     }
 
     fn read(&mut self, layout: &Layout, piece: Piece) -> Payload {

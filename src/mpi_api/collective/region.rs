@@ -57,7 +57,7 @@ impl Region {
         let size = datatype.size().max(1) as u64;
         let mut items = 0;
         let shape = match layout {
-            Layout::Split { .. } => {
+            Layout::Split { .. } | Layout::Nested { .. } | Layout::Halved { .. } => {
                 items = whole;
                 Shape::Whole(whole)
             }
@@ -110,6 +110,12 @@ impl Region {
 
     /// Block `block`: where it is, how many items of which datatype.
     pub fn block(&self, layout: &Layout, block: u32) -> (*mut u8, usize, &Type) {
+        if let Layout::Headed { head, .. } = layout {
+            let (start, count, datatype) = self.block(&NO_LAYOUT, block / 2);
+            let first = ((head.get() / datatype.size().max(1) as u64) as usize).min(count);
+            let rest = start.wrapping_offset(first as isize * datatype.extent() as isize);
+            return if block.is_multiple_of(2) { (start, first, datatype) } else { (rest, count - first, datatype) };
+        }
         let at = |items: usize| self.base.wrapping_offset(items as isize * self.datatype.extent() as isize);
         match &self.shape {
             Shape::Whole(_) => {

@@ -8,12 +8,11 @@ use super::cursor::{Cursor, Step};
 use super::function::Function;
 use super::rank_log::RankLog;
 use super::resolve::{Resolved, SELF};
-use crate::mpi::schedule::keeps_rank_order;
-use crate::mpi::{CollectiveCall, Comm, DataCost, Elements, Group, Runner, Sizes, choose};
-use crate::platform::{Algorithm, Collective, Platform};
+use crate::mpi::{CollectiveCall, Comm, DataCost, Elements, Group, Runner, Sizes, Strand, rule_size};
+use crate::platform::{Collective, Platform};
 use crate::rank::{
-    Call, CallSite, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests,
-    SendMode, Source, Tag, TagPattern,
+    Call, CallSite, Entry, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId,
+    Requests, SendMode, Source, Tag, TagPattern,
 };
 use crate::units::{Bytes, SimSpan};
 
@@ -161,18 +160,8 @@ impl LogProgram {
         let known = self.comms.get_mut(&comm).expect("communicators were checked");
         let sequence = known.begun;
         known.begun = known.begun.wrapping_add(1);
-        let (mut call, rules) = (call, &self.machine.platform.collectives);
-        if in_order {
-            let algorithm = choose(&call, rules)?;
-            if !keeps_rank_order(call.collective, algorithm, call.root) {
-                call.algorithm = Some(match call.collective {
-                    Collective::Reduce => Algorithm::Linear,
-                    Collective::ReduceScatter => Algorithm::Binomial,
-                    _ => Algorithm::RecursiveDoubling,
-                });
-            }
-        }
-        Runner::new(call, rules, self.machine.cost, sequence, Elements(element))
+        let rules = &self.machine.platform.collectives;
+        Runner::new(call, rules, self.machine.cost, sequence, Elements { size: element, in_order })
     }
 
     fn join(&mut self, call: &LogCall, joined: &Joined) -> Option<Call> {
@@ -187,16 +176,16 @@ impl LogProgram {
             SizesOf::Each(sizes) => Sizes::Each(sizes.clone()),
         };
         let whole = CollectiveCall { collective, comm, root: joined.root, sizes, algorithm: None };
+        let (name, bytes) = (call.function.name(), rule_size(&whole));
         match self.runner(joined.comm, whole, joined.element, joined.in_order) {
             Err(what) => Some(self.fail(what)),
             Ok(runner) => match joined.slot {
                 None => {
+                    let entry = Entry { name, method: Some(runner.method()), bytes };
                     self.state = State::Collective(Box::new(runner));
-                    Some(Call::Enter(call.function.name()))
+                    Some(Call::Enter(entry))
                 }
-                Some(slot) => {
-                    self.start(slot, Some(Call::Start(Box::new(Strand { runner, name: call.function.name() }))))
-                }
+                Some(slot) => self.start(slot, Some(Call::Start(Box::new(Strand::new(runner, name, bytes))))),
             },
         }
     }
@@ -225,7 +214,7 @@ impl LogProgram {
         match self.runner(among, call, 4, false) {
             Ok(runner) => {
                 self.state = State::Collective(Box::new(runner));
-                Some(Call::Enter(function.name()))
+                Some(Call::Enter(Entry::named(function.name())))
             }
             Err(what) => Some(self.fail(what)),
         }
@@ -249,7 +238,7 @@ impl LogProgram {
         let mut calls: Vec<Call> = receives.chain(sends).collect();
         calls.reverse();
         self.state = State::Near(calls, Requests::new());
-        Some(Call::Enter(function.name()))
+        Some(Call::Enter(Entry::named(function.name())))
     }
 
     fn fail(&self, what: String) -> Call {
@@ -369,21 +358,5 @@ impl Program for LogProgram {
 
     fn site(&self) -> CallSite {
         self.function.map_or(CallSite::Unknown, |function| CallSite::Function(function.name()))
-    }
-}
-
-/// A collective that does not block.
-struct Strand {
-    runner: Runner<Elements>,
-    name: &'static str,
-}
-
-impl Program for Strand {
-    fn next(&mut self, mut reply: Reply<'_>) -> Call {
-        self.runner.next_call(&mut reply).unwrap_or(Call::Finish)
-    }
-
-    fn position(&self) -> Option<String> {
-        Some(self.name.to_owned())
     }
 }

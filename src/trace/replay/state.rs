@@ -8,11 +8,12 @@ use smallvec::SmallVec;
 use super::super::bytes::get;
 use super::super::code::Cursor;
 use super::super::late::{self, Late};
-use super::super::op::{End, LISTED_PEER, LISTED_SIZE, NOWHERE, Op, Origin, Sent};
+use super::super::op::{End, Entered, LISTED_PEER, LISTED_SIZE, NOWHERE, Op, Origin, Sent};
 use super::super::read::Trace;
 use super::TaskReplay;
+use crate::platform::Method;
 use crate::rank::{
-    COMPLETE, Call, Completion, Context, FailureKind, Message, Pattern, ProgramError, Rank, RequestId, Requests,
+    COMPLETE, Call, Completion, Context, Entry, FailureKind, Message, Pattern, ProgramError, Rank, RequestId, Requests,
     SERVICE, Source, Tag, TagPattern, Which,
 };
 use crate::units::{Bytes, SimSpan};
@@ -160,8 +161,9 @@ impl State {
                 }
                 Op::Enter(name) => {
                     self.collective = Some(trace.known[*name as usize]);
-                    return Call::Enter(trace.known[*name as usize]);
+                    return Call::Enter(Entry::named(trace.known[*name as usize]));
                 }
+                Op::EnterBy(entered) => return Call::Enter(attempt!(self.entry(trace, entered))),
                 Op::Leave => {
                     self.collective = None;
                     return Call::Leave;
@@ -171,6 +173,19 @@ impl State {
                 Op::TagsCollective(step) => self.move_on(Origin::Collective, *step),
             }
         }
+    }
+
+    /// A collective and how it was done.
+    fn entry(&mut self, trace: &Trace, entered: &Entered) -> Step<Entry> {
+        let [name, algorithm] = entered.names.map(|name| name as usize);
+        let algorithm = trace.algorithms[algorithm].ok_or("an algorithm that is none")?;
+        let mut bytes = entered.bytes;
+        if bytes == LISTED_SIZE {
+            bytes = take(trace, &mut self.sizes).ok_or("its sizes end too soon")?;
+        }
+        self.collective = Some(trace.known[name]);
+        let method = Some(Method::from(algorithm).in_segments(entered.segment).by(entered.fan));
+        Ok(Entry { name: trace.known[name], method, bytes: Bytes::new(bytes) })
     }
 
     /// The operations that take late values.

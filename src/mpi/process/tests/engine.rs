@@ -48,8 +48,10 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
     let link = Link::new(LoadLaw::Ideal, Bytes::ZERO, SimSpan::ZERO, vec![row]);
     let mut collectives = CollectiveRules::default();
     for &(collective, algorithm) in rules {
-        collectives
-            .set(collective, vec![CollectiveRule { up_to_ranks: u32::MAX, up_to_bytes: Bytes::new(1000), algorithm }]);
+        collectives.set(
+            collective,
+            vec![CollectiveRule { up_to_bytes: Bytes::new(1000), ..CollectiveRule::always(algorithm.into()) }],
+        );
     }
     Arc::new(Platform {
         name: "test".to_owned(),
@@ -156,7 +158,7 @@ pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<Action>>) -> Ran {
                 let name = text.split(['(', '{', ' ']).next().unwrap_or_default();
                 ran.calls[at.rank as usize].push(match &call {
                     Call::Compute(span) => format!("Compute {span}"),
-                    Call::Enter(collective) => format!("Enter {collective}"),
+                    Call::Enter(entry) => format!("Enter {}", entry.name),
                     _ => name.to_owned(),
                 });
             }
@@ -182,8 +184,8 @@ pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<Action>>) -> Ran {
                 Call::Isend(message) => State::Started(open(Some(message), None)[0]),
                 Call::Irecv(pattern) => State::Started(open(None, Some(pattern))[0]),
                 Call::WaitAll(requests) | Call::Complete(requests) => State::Waits(requests),
-                Call::Enter(name) => {
-                    ran.stuck.insert(at.rank, name);
+                Call::Enter(entry) => {
+                    ran.stuck.insert(at.rank, entry.name);
                     State::Done
                 }
                 Call::Leave => {

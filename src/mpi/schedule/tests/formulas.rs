@@ -1,9 +1,10 @@
 //! Messages, bytes and rounds are as the algorithms' documentation says.
 
 use super::super::suitable;
-use super::symbolic::{Ran, run};
+use super::symbolic::{Case, Ran, run};
 use crate::mpi::rules::tests::COLLECTIVES;
-use crate::platform::{Algorithm, Collective};
+use crate::mpi::schedule::Choice;
+use crate::platform::{Algorithm, Collective, Method};
 
 /// Messages and bytes that all `p` ranks send together, with `n` bytes in the buffer or block; root 0.
 fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64, u64) {
@@ -14,7 +15,7 @@ fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64
     let ones: u64 = (0..p).map(|i| u64::from(i.count_ones())).sum();
     match (collective, algorithm) {
         (Collective::Barrier, Algorithm::Dissemination) => (p * log_up, 0),
-        (Collective::Barrier, Algorithm::Binomial) => (2 * (p - 1), 0),
+        (Collective::Barrier, Algorithm::Binomial | Algorithm::Linear) => (2 * (p - 1), 0),
         (Collective::Barrier, _) => (q * log + 2 * fold, 0),
         (Collective::Bcast, Algorithm::ScatterAllgather) if p.is_power_of_two() && n < 512 << 10 => {
             (p - 1 + p * log, ones * n / p + (p - 1) * n)
@@ -52,14 +53,36 @@ fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64
     }
 }
 
+/// Those that the next test is about, or that other algorithms are made of.
+fn has_own_test(algorithm: Algorithm) -> bool {
+    use Algorithm::*;
+    matches!(
+        algorithm,
+        Pipeline
+            | Chains
+            | Binary
+            | SplitBinary
+            | InOrderBinary
+            | Knomial
+            | ScatterRing
+            | DoubleRing
+            | SegmentedRing
+            | NeighborExchange
+            | TwoProcs
+            | Nonoverlapping
+            | Butterfly
+            | LinearSync
+    )
+}
+
 #[test]
 fn messages_and_bytes_are_what_the_formulas_say() {
     for collective in COLLECTIVES {
-        for &algorithm in suitable(collective) {
+        for &algorithm in suitable(collective).iter().filter(|other| !has_own_test(**other)) {
             for p in (1..=17).chain([32, 33]) {
                 // Divisible by p and the powers of two up to 32; below and above what makes an allgather a ring.
                 let n = p * 64_000;
-                let Ran { messages, bytes, .. } = run(collective, algorithm, p as u32, 0, n);
+                let Ran { messages, bytes, .. } = run(Case::flat(collective, algorithm, p as u32, n));
                 let n = if collective == Collective::Barrier { 0 } else { n };
                 let bytes = if collective == Collective::Barrier { 0 } else { bytes };
                 assert_eq!(
@@ -69,6 +92,71 @@ fn messages_and_bytes_are_what_the_formulas_say() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn messages_and_bytes_of_open_mpi_s_algorithms_are_what_the_formulas_say() {
+    use Algorithm::*;
+    use Collective::{Allgather, Allreduce, Alltoall, Barrier, Bcast, Gather, Reduce, ReduceScatter};
+    for p in (2..=17u64).chain([32, 33]) {
+        let n = p * 6400;
+        let segments = n.div_ceil(1000);
+        let ones: u64 = (0..p).map(|i| u64::from(i.count_ones())).sum();
+        let plain = Method::from;
+        let all = (p - 1) * n;
+        let mut expected = vec![
+            (Barrier, plain(DoubleRing), (2 * p, 0)),
+            // Half of the data from the tree, half from the partner.
+            (Bcast, plain(SplitBinary), (2 * (p - 1), all)),
+            (Bcast, plain(ScatterRing), (p - 1 + p * (p - 1), ones * n / p + all)),
+            // Through the last rank.
+            (Reduce, plain(InOrderBinary), (p, p * n)),
+            (Reduce, plain(InOrderBinary).in_segments(1000), ((p - 1) * segments + 1, p * n)),
+            (Gather, plain(LinearSync).in_segments(100), (3 * (p - 1), all)),
+            (Gather, plain(Linear).by(1), (p - 1, all)),
+            (Alltoall, plain(LinearSync), (p * (p - 1), p * all)),
+            (ReduceScatter, plain(Ring), (p * (p - 1), p * all)),
+            // 6400 bytes a block: 6.4 turns of 1000, so 6.
+            (Allreduce, plain(SegmentedRing).in_segments(1000), (p * (p - 1) * 7, 2 * all)),
+        ];
+        for tree in [Pipeline, Chains, Binary, Knomial] {
+            for collective in [Bcast, Reduce] {
+                expected.push((collective, plain(tree), (p - 1, all)));
+                expected.push((collective, plain(tree).in_segments(1000), ((p - 1) * segments, all)));
+            }
+        }
+        if p % 2 == 0 {
+            expected.push((Allgather, plain(NeighborExchange), (p * p / 2, p * all)));
+        }
+        if p.is_power_of_two() {
+            let log = u64::from(p.ilog2());
+            // Those whose number reads the same backwards have their block.
+            let away = p - (1 << log.div_ceil(2));
+            expected.push((ReduceScatter, plain(Butterfly), (p * log + away, p * all + away * n)));
+        }
+        for (collective, method, counts) in expected {
+            let Ran { messages, bytes, .. } = run(Case::flat(collective, method, p as u32, n));
+            let bytes = if collective == Barrier { 0 } else { bytes };
+            assert_eq!((messages, bytes), counts, "{collective:?} by {method:?} among {p} with {n}");
+        }
+    }
+}
+
+#[test]
+fn two_collectives_one_after_another_have_the_messages_of_both() {
+    let choice = Choice {
+        method: Algorithm::Nonoverlapping.into(),
+        first: Algorithm::Binomial.into(),
+        second: Method::from(Algorithm::Knomial),
+    };
+    let ran = |collective, p| run(Case { choice, ..Case::flat(collective, Algorithm::Linear, p, 800) });
+    for p in 2..20u32 {
+        let (n, p1) = (800, u64::from(p) - 1);
+        let (allreduce, allgather) = (ran(Collective::Allreduce, p), ran(Collective::Allgather, p));
+        assert_eq!((allreduce.messages, allreduce.bytes), (2 * p1, 2 * p1 * n));
+        let ones: u64 = (0..p).map(|i| u64::from(i.count_ones())).sum();
+        assert_eq!((allgather.messages, allgather.bytes), (2 * p1, ones * n + p1 * u64::from(p) * n));
     }
 }
 
@@ -87,7 +175,7 @@ fn logarithmic_algorithms_take_logarithmically_many_steps() {
     ];
     for (collective, algorithm) in logarithmic {
         for p in [64u32, 100, 127, 128] {
-            let steps = run(collective, algorithm, p, 0, 8192).steps;
+            let steps = run(Case::flat(collective, algorithm, p, 8192)).steps;
             assert!(steps <= 3 * 7 + 5, "{collective:?} by {algorithm:?} among {p}: {steps} steps");
         }
     }
@@ -95,11 +183,12 @@ fn logarithmic_algorithms_take_logarithmically_many_steps() {
 
 #[test]
 fn a_barrier_of_a_million_ranks_needs_twenty_steps_and_little_memory() {
-    use super::super::{Schedule, Seat, Step};
+    use super::super::{Extent, Schedule, Seat, Step};
     use crate::units::Bytes;
-    let seat = Seat { size: 1 << 20, rank: 12_345, root: 0 };
-    let mut schedule = Schedule::new(Collective::Barrier, Algorithm::Dissemination, seat, Bytes::ZERO).unwrap();
+    let (seat, extent) = (Seat::of(1 << 20, 12_345), Extent { size: Bytes::ZERO, element: 1 });
+    let dissemination = Method::from(Algorithm::Dissemination).into();
+    let (mut schedule, _) = Schedule::plan(Collective::Barrier, dissemination, seat, extent).unwrap();
     let steps = std::iter::from_fn(|| Some(schedule.next_step())).take_while(|step| *step != Step::Done).count();
     assert_eq!(steps, 20);
-    assert!(size_of::<Schedule>() <= 96, "{}", size_of::<Schedule>());
+    assert!(size_of::<Schedule>() <= 128, "{}", size_of::<Schedule>());
 }

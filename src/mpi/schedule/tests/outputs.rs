@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::super::{keeps_rank_order, suitable};
-use super::symbolic::{Cell, Term, run};
+use super::super::{Choice, Style, keeps_rank_order, suitable};
+use super::symbolic::{Case, Cell, Term, run};
+use crate::mpi::library::{self, Question};
 use crate::mpi::rules::tests::COLLECTIVES;
-use crate::platform::{Algorithm, Collective};
+use crate::platform::{Algorithm, Collective, Library, Method};
 
 /// What rank `rank`'s output must hold in block `block`; `None` where it does not matter.
 fn expected(collective: Collective, size: u32, root: u32, rank: u32, block: u32) -> Option<Vec<Term>> {
@@ -26,23 +27,64 @@ fn expected(collective: Collective, size: u32, root: u32, rank: u32, block: u32)
     }
 }
 
-fn check(collective: Collective, algorithm: Algorithm, size: u32, root: u32, bytes: u64) {
-    let ran = run(collective, algorithm, size, root, bytes);
-    let ordered = keeps_rank_order(collective, algorithm, root);
+/// Whether cells are of blocks by rank.
+fn by_rank(collective: Collective) -> bool {
+    use Collective::*;
+    matches!(
+        collective,
+        Gather | Gatherv | Scatter | Scatterv | Allgather | Allgatherv | Alltoall | Alltoallv | ReduceScatter
+    )
+}
+
+fn check(case: Case) {
+    let Case { collective, choice, size, root, .. } = case;
+    let ran = run(case);
+    let ordered = match choice.method.algorithm {
+        Algorithm::Nonoverlapping => keeps_rank_order(Collective::Reduce, choice.first.algorithm, root),
+        algorithm => keeps_rank_order(collective, algorithm, root),
+    };
     for (rank, cells) in (0..).zip(&ran.outputs) {
-        for (block, cell) in (0..).zip(cells) {
+        for (place, cell) in (0..).zip(cells) {
+            // The block, and within it the cell, which is that of its source.
+            let block = if by_rank(collective) { place / ran.cells } else { place };
             let Some(expected) = expected(collective, size, root, rank, block) else { continue };
+            let at = |(from, block): Term| {
+                (from, if by_rank(collective) { block * ran.cells + place % ran.cells } else { block })
+            };
+            let expected: Vec<Term> = expected.into_iter().map(at).collect();
             let mut found: Cell = cell.clone();
             if !ordered && let Some(terms) = &mut found {
                 terms.sort_unstable();
             }
-            assert_eq!(
-                found,
-                Some(expected),
-                "{collective:?} by {algorithm:?} among {size} from {root}: block {block} of rank {rank}"
-            );
+            assert_eq!(found, Some(expected), "{case:?}: cell {place} of rank {rank}");
         }
     }
+}
+
+/// As a user may ask for it: with the library's stand-ins, and its parts where it has parts.
+fn asked(library: Library, collective: Collective, method: Method, case: Case) -> Case {
+    let Case { size, bytes, element, root, .. } = case;
+    let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
+    let question =
+        Question { collective, ranks: size, size: bytes, total: bytes * blocks, element, ordered: false, root };
+    let style = library::style(library);
+    let choice = library::complete(library, question, library::settle(style, question, method));
+    Case { choice, style, collective, ..case }
+}
+
+/// Every algorithm with the parameters that it takes.
+fn methods(collective: Collective) -> Vec<Method> {
+    let mut methods = Vec::new();
+    for &algorithm in suitable(collective) {
+        let (segments, fan) = super::super::takes(collective, algorithm);
+        let plain = Method::from(algorithm);
+        methods.push(plain);
+        methods.extend(segments.then(|| plain.in_segments(100)));
+        methods.extend(fan.then(|| plain.by(3)));
+        methods.extend(fan.then(|| plain.by(1)));
+        methods.extend((segments && fan).then(|| plain.by(2).in_segments(64)));
+    }
+    methods
 }
 
 fn has_root(collective: Collective) -> bool {
@@ -57,14 +99,65 @@ fn has_root(collective: Collective) -> bool {
     )
 }
 
+/// Whether it does any case without another in its place.
+fn by_itself(algorithm: Algorithm) -> bool {
+    use Algorithm::{NeighborExchange, Nonoverlapping, SegmentedRing, TwoProcs};
+    !matches!(algorithm, NeighborExchange | Nonoverlapping | SegmentedRing | TwoProcs)
+}
+
+#[test]
+fn every_method_of_every_library_ends_right() {
+    // One of each style.
+    for library in [Library::Mpich3Flat, Library::OpenMpi41, Library::Mpich4] {
+        for collective in COLLECTIVES {
+            for method in methods(collective) {
+                for size in 1..=33 {
+                    if method.algorithm == Algorithm::TwoProcs && size > 2 {
+                        continue;
+                    }
+                    let roots: &[u32] = if has_root(collective) { &[0, size - 1] } else { &[0] };
+                    for &root in roots {
+                        for bytes in if size < 9 { vec![0, 8, 1096] } else { vec![1096] } {
+                            let choice = Choice::from(method);
+                            let case = Case { collective, choice, style: Style::Flat, size, root, bytes, element: 8 };
+                            check(asked(library, collective, method, case));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_choice_of_every_library_ends_right() {
+    for library in Library::ALL {
+        for collective in COLLECTIVES {
+            for size in [1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 33, 64] {
+                for bytes in [0, 8, 1000, 4096, 40_000, 400_000] {
+                    for ordered in [false, true] {
+                        let element = 8;
+                        let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
+                        let total = bytes * blocks;
+                        let root = if has_root(collective) { size / 3 } else { 0 };
+                        let question = Question { collective, ranks: size, size: bytes, total, element, ordered, root };
+                        let (choice, style) = (library::decide(library, question), library::style(library));
+                        check(Case { collective, choice, style, size, root, bytes, element });
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn every_rank_ends_with_its_data_even_if_every_send_waits_for_its_receive() {
     for collective in COLLECTIVES {
-        for &algorithm in suitable(collective) {
+        for &algorithm in suitable(collective).iter().filter(|other| by_itself(**other)) {
             for size in (1..=17).chain([32, 33]) {
                 let roots = if has_root(collective) { size } else { 1 };
                 for root in 0..roots {
-                    check(collective, algorithm, size, root, 1024);
+                    check(Case { root, ..Case::flat(collective, algorithm, size, 1024) });
                 }
             }
         }
@@ -75,12 +168,12 @@ fn every_rank_ends_with_its_data_even_if_every_send_waits_for_its_receive() {
 fn more_ranks_than_a_batch_and_long_messages_end_as_well() {
     for collective in [Collective::Alltoall, Collective::Allgather] {
         for size in [34, 65, 66, 70, 97, 98] {
-            check(collective, Algorithm::Linear, size, 0, 8);
+            check(Case::flat(collective, Algorithm::Linear, size, 8));
         }
     }
     for size in [1, 2, 3, 8] {
         for algorithm in [Algorithm::Chain, Algorithm::ScatterAllgather] {
-            check(Collective::Bcast, algorithm, size, size - 1, 1 << 20);
+            check(Case { root: size - 1, ..Case::flat(Collective::Bcast, algorithm, size, 1 << 20) });
         }
     }
 }
@@ -105,6 +198,9 @@ proptest! {
         let collective = COLLECTIVES[which];
         let suitable = suitable(collective);
         let root = if has_root(collective) { root % size } else { 0 };
-        check(collective, suitable[algorithm % suitable.len()], size, root, bytes);
+        let algorithm = suitable[algorithm % suitable.len()];
+        if by_itself(algorithm) {
+            check(Case { root, ..Case::flat(collective, algorithm, size, bytes) });
+        }
     }
 }

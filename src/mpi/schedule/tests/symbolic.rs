@@ -1,13 +1,15 @@
 //! A machine without time: every cell of every space holds the contributions combined in it, in order; every send waits
 //! for its receive; the messages of a pair are matched in order.
+//!
+//! A cell is a range of bytes that no layout of the collective divides further.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::{Layout, Parts, Piece, Schedule, Seat, Side, Space, Step, Then};
-use crate::platform::{Algorithm, Collective};
+use super::super::{Choice, Extent, Fold, Layout, Parts, Piece, Schedule, Seat, Side, Space, Step, Style, Then};
+use crate::platform::{Collective, Method};
 use crate::units::Bytes;
 
-/// A contribution: the block of a rank's input.
+/// A contribution: the cell of a rank's input.
 pub(super) type Term = (u32, u32);
 
 /// What a cell holds: contributions in the order in which they were combined; `None` if nothing was written.
@@ -17,6 +19,8 @@ pub(super) type Cell = Option<Vec<Term>>;
 pub(super) struct Ran {
     /// The output cells of each rank.
     pub(super) outputs: Vec<Vec<Cell>>,
+    /// The cells of each rank's block, or of the whole buffer.
+    pub(super) cells: u32,
     /// Messages sent.
     pub(super) messages: u64,
     /// Bytes sent.
@@ -27,33 +31,90 @@ pub(super) struct Ran {
 
 struct Machine {
     spaces: Vec<[Vec<Cell>; 4]>,
-    parts: u32,
+    /// Where cells start, and the end; of blocks of ranks, within each.
+    bounds: Vec<u64>,
 }
+
+/// What is sent or came: cell after cell.
+type Data = Vec<Vec<Term>>;
+/// What came for a receive that is still to be waited for.
+type Arrived = (Piece, Then, Data);
 
 struct Posted {
     rank: u32,
     piece: Piece,
     then: Then,
+    number: u64,
+    starts: bool,
+}
+
+/// What a rank waits for.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    Not,
+    All,
+    Sends,
+    /// So many that were started last.
+    Last(u64),
+    /// All from this number on.
+    From(u64),
+    /// This one.
+    Number(u64),
+}
+
+impl Wait {
+    /// Whether some of these, sends and receives, keep a rank that waits so.
+    fn holds(self, open: &[(u64, bool)]) -> bool {
+        open.iter().any(|&(number, is_receive)| match self {
+            Wait::Not | Wait::Last(_) => false,
+            Wait::All => true,
+            Wait::Sends => !is_receive,
+            Wait::From(first) => number >= first,
+            Wait::Number(one) => number == one,
+        })
+    }
 }
 
 impl Machine {
-    fn read(&self, rank: u32, piece: Piece) -> Vec<Vec<Term>> {
-        let cells = &self.spaces[rank as usize][piece.space as usize];
-        piece
-            .blocks
-            .indices(self.parts)
-            .map(|block| {
-                cells[block as usize].clone().unwrap_or_else(|| panic!("rank {rank} reads nothing: {piece:?}"))
-            })
+    /// The cells of `piece`, in the order in which they are sent.
+    fn cells(&self, layout: &Layout, piece: Piece) -> Vec<usize> {
+        let inner = self.bounds.len() - 1;
+        let mut cells = Vec::new();
+        for block in piece.blocks.indices(layout.parts()) {
+            match layout {
+                Layout::Uniform { .. } | Layout::Varying(_) => {
+                    cells.extend((0..inner).map(|cell| block as usize * inner + cell));
+                }
+                Layout::Headed { block: size, .. } => {
+                    let start = u64::from(block / 2) * size.get();
+                    let range = layout.offset(u64::from(block)) - start..layout.offset(u64::from(block) + 1) - start;
+                    let inside = (0..inner).filter(|&cell| range.contains(&self.bounds[cell]));
+                    cells.extend(inside.map(|cell| (block / 2) as usize * inner + cell));
+                }
+                _ => {
+                    let range = layout.offset(u64::from(block))..layout.offset(u64::from(block) + 1);
+                    cells.extend((0..inner).filter(|&cell| range.contains(&self.bounds[cell])));
+                }
+            }
+        }
+        cells
+    }
+
+    fn read(&self, layout: &Layout, rank: u32, piece: Piece) -> Vec<Vec<Term>> {
+        let spaces = &self.spaces[rank as usize][piece.space as usize];
+        let cells = self.cells(layout, piece).into_iter();
+        cells
+            .map(|cell| spaces[cell].clone().unwrap_or_else(|| panic!("rank {rank} reads nothing: {piece:?}")))
             .collect()
     }
 
-    fn write(&mut self, rank: u32, piece: Piece, data: Vec<Vec<Term>>, then: Then) {
-        assert_ne!(piece.space, Space::Input, "the input is never written");
+    fn write(&mut self, layout: &Layout, rank: u32, piece: Piece, data: Vec<Vec<Term>>, then: Then) {
+        let places = self.cells(layout, piece);
+        assert!(piece.space != Space::Input || places.is_empty(), "the input is never written");
         let cells = &mut self.spaces[rank as usize][piece.space as usize];
-        assert_eq!(piece.blocks.count(self.parts) as usize, data.len(), "as many blocks sent as received");
-        for (block, terms) in piece.blocks.indices(self.parts).zip(data) {
-            let cell = &mut cells[block as usize];
+        assert_eq!(places.len(), data.len(), "as many cells sent as received: {piece:?}");
+        for (place, terms) in places.into_iter().zip(data) {
+            let cell = &mut cells[place];
             *cell = Some(match (then, cell.take()) {
                 (Then::Store, _) => terms,
                 (Then::Combine(Side::Left), Some(mine)) => [terms, mine].concat(),
@@ -65,21 +126,75 @@ impl Machine {
 }
 
 /// The layout of `schedule`'s data: of `size` bytes in all, or of blocks that differ from rank to rank.
-pub(super) fn layout(schedule: &Schedule, seat: Seat, size: u64) -> Layout {
+pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -> Layout {
+    let total = Bytes::new(size);
     match schedule.parts() {
-        Parts::Split(parts) => Layout::Split { total: Bytes::new(size), parts, element: 1 },
-        Parts::Ranks => Layout::Uniform { block: Bytes::new(size), parts: seat.size },
+        Parts::Split(parts) => Layout::Split { total, parts, element },
+        Parts::Nested { parts, inner, segment } => Layout::Nested { total, parts, inner, segment, element },
+        Parts::Halved(parts) => Layout::Halved { total, parts, element },
+        Parts::Headed(head) => Layout::Headed { block: total, head: Bytes::new(head.into()), ranks },
+        Parts::Ranks => Layout::Uniform { block: total, parts: ranks },
     }
 }
 
-/// Runs `collective` by `algorithm` among `size` ranks, with `bytes` in the buffer or block.
-pub(super) fn run(collective: Collective, algorithm: Algorithm, size: u32, root: u32, bytes: u64) -> Ran {
-    let seat = |rank| Seat { size, rank, root };
-    let mut schedules: Vec<Schedule> = (0..size)
-        .map(|rank| Schedule::new(collective, algorithm, seat(rank), Bytes::new(bytes)).expect("suits"))
-        .collect();
-    let layout = layout(&schedules[0], seat(0), bytes);
-    let parts = layout.parts();
+/// What is run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    pub(super) collective: Collective,
+    pub(super) choice: Choice,
+    pub(super) style: Style,
+    pub(super) size: u32,
+    pub(super) root: u32,
+    /// In the buffer or block.
+    pub(super) bytes: u64,
+    pub(super) element: u32,
+}
+
+impl Case {
+    /// By the default library, from rank 0, bytes that may be divided.
+    pub(super) fn flat(collective: Collective, method: impl Into<Method>, size: u32, bytes: u64) -> Self {
+        let choice = Choice::from(method.into());
+        Case { collective, choice, style: Style::Flat, size, root: 0, bytes, element: 1 }
+    }
+}
+
+/// Where cells start: at every bound of any layout.
+fn bounds(layouts: &[&Layout], bytes: u64) -> Vec<u64> {
+    let mut bounds = vec![0, bytes];
+    for layout in layouts {
+        match layout {
+            Layout::Uniform { .. } | Layout::Varying(_) => {}
+            Layout::Headed { head, .. } => bounds.push(head.get().min(bytes)),
+            _ => bounds.extend((0..layout.parts()).map(|block| layout.offset(block.into()))),
+        }
+    }
+    bounds.sort_unstable();
+    bounds.dedup();
+    if bounds.len() == 1 && layouts.iter().any(|layout| matches!(layout, Layout::Uniform { .. })) {
+        // Even nothing is a cell where blocks are whole.
+        bounds.push(0);
+    }
+    bounds
+}
+
+/// Runs `case` at all its ranks.
+pub(super) fn run(case: Case) -> Ran {
+    let Case { collective, choice, style, size, root, bytes, element } = case;
+    let towards_root = style == Style::Flat || collective == Collective::Reduce;
+    let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
+    let extent = Extent { size: Bytes::new(bytes), element };
+    let plan = |rank| {
+        let seat = Seat { root, style, fold, ..Seat::of(size, rank) };
+        Schedule::plan(collective, choice, seat, extent).expect("suits")
+    };
+    let mut schedules: Vec<(Schedule, Option<Schedule>)> = (0..size).map(plan).collect();
+    let layouts = [Some(schedules[0].0), schedules[0].1]
+        .map(|schedule| schedule.map(|schedule| layout(&schedule, size, bytes, element)));
+    let known: Vec<&Layout> = layouts.iter().flatten().collect();
+    let bounds = bounds(&known, bytes);
+    let inner = bounds.len() as u32 - 1;
+    let is_by_rank = matches!(known[0], Layout::Uniform { .. } | Layout::Headed { .. });
+    let parts = if is_by_rank { inner * size } else { inner };
     let spaces = (0..size).map(|rank| {
         let input = (0..parts).map(|block| Some(vec![(rank, block)])).collect();
         let empty = vec![None; parts as usize];
@@ -91,79 +206,124 @@ pub(super) fn run(collective: Collective, algorithm: Algorithm, size: u32, root:
         let output = if filled { Vec::clone(&input) } else { empty.clone() };
         [input, output, empty.clone(), empty]
     });
-    let mut machine = Machine { spaces: spaces.collect(), parts };
+    let mut machine = Machine { spaces: spaces.collect(), bounds };
     let (mut messages, mut sent) = (0, 0);
     // Sends and receives not yet matched, by pair; and how many of its own a rank waits for.
-    let mut sends: BTreeMap<(u32, u32), VecDeque<Vec<Vec<Term>>>> = BTreeMap::new();
+    let mut sends: BTreeMap<(u32, u32), VecDeque<(Data, u64)>> = BTreeMap::new();
     let mut receives: BTreeMap<(u32, u32), VecDeque<Posted>> = BTreeMap::new();
-    let mut open = vec![0u32; size as usize];
-    let mut waits = vec![false; size as usize];
+    // What is open of each rank by the numbers in which it was started, and the number up to which it waits, if it waits.
+    let mut open: Vec<Vec<(u64, bool)>> = vec![Vec::new(); size as usize];
+    let mut started = 0u64;
+    let mut waits: Vec<Wait> = vec![Wait::Not; size as usize];
+    // Receives that were posted and not waited for, by number, and what came for them.
+    let mut posted_by: Vec<Vec<u64>> = vec![Vec::new(); size as usize];
+    let mut arrived: Vec<BTreeMap<u64, Arrived>> = vec![BTreeMap::new(); size as usize];
+    let mut stages = vec![0usize; size as usize];
     let mut done = vec![false; size as usize];
     let mut steps = vec![0u64; size as usize];
     let mut ready: VecDeque<u32> = (0..size).collect();
     while let Some(rank) = ready.pop_front() {
         let me = rank as usize;
-        while !(done[me] || waits[me] && open[me] > 0) {
-            waits[me] = false;
-            let step = schedules[me].next_step();
+        while !done[me] && !waits[me].holds(&open[me]) {
+            let layout = layouts[stages[me]].as_ref().expect("a layout");
+            let waited = match std::mem::replace(&mut waits[me], Wait::Not) {
+                Wait::All => std::mem::take(&mut posted_by[me]),
+                Wait::Number(number) => vec![number],
+                _ => Vec::new(),
+            };
+            for number in waited {
+                let (piece, then, data) = arrived[me].remove(&number).expect("it has come");
+                machine.write(layout, rank, piece, data, then);
+            }
+            let step = schedules[me].0.next_step();
             steps[me] += 1;
+            let starts = matches!(step, Step::StartRecv { .. });
             let (send, recv, wait) = match step {
-                Step::Send { to, piece } => (Some((to, piece)), None, true),
-                Step::StartSend { to, piece } => (Some((to, piece)), None, false),
-                Step::Recv { from, piece, then } => (None, Some((from, piece, then)), true),
-                Step::StartRecv { from, piece } => (None, Some((from, piece, Then::Store)), false),
-                Step::Exchange { to, send, from, recv, then } => (Some((to, send)), Some((from, recv, then)), true),
-                Step::WaitAll => (None, None, true),
+                Step::Send { to, piece } => (Some((to, piece)), None, Wait::Last(1)),
+                Step::StartSend { to, piece } => (Some((to, piece)), None, Wait::Not),
+                Step::Recv { from, piece, then } => (None, Some((from, piece, then)), Wait::Last(1)),
+                Step::StartRecv { from, piece, then } => (None, Some((from, piece, then)), Wait::Not),
+                Step::Exchange { to, send, from, recv, then } => {
+                    (Some((to, send)), Some((from, recv, then)), Wait::Last(2))
+                }
+                Step::WaitAll => (None, None, Wait::All),
+                Step::WaitSends => (None, None, Wait::Sends),
+                Step::WaitRecv { back } => {
+                    let place = posted_by[me].len() - 1 - back as usize;
+                    (None, None, Wait::Number(posted_by[me].remove(place)))
+                }
                 Step::Copy { from, to } => {
-                    let data = machine.read(rank, from);
-                    machine.write(rank, to, data, Then::Store);
+                    let data = machine.read(layout, rank, from);
+                    machine.write(layout, rank, to, data, Then::Store);
                     continue;
                 }
                 Step::Combine { from, to, side } => {
-                    let data = machine.read(rank, from);
-                    machine.write(rank, to, data, Then::Combine(side));
+                    let data = machine.read(layout, rank, from);
+                    machine.write(layout, rank, to, data, Then::Combine(side));
                     continue;
                 }
                 Step::Done => {
-                    assert_eq!(open[me], 0, "rank {rank} is done with requests open");
-                    done[me] = true;
+                    assert!(open[me].is_empty(), "rank {rank} is done with requests open");
+                    match schedules[me].1.take() {
+                        Some(second) => {
+                            schedules[me].0 = second;
+                            stages[me] = 1;
+                        }
+                        None => done[me] = true,
+                    }
                     continue;
                 }
             };
             let mut pairs = Vec::new();
             if let Some((to, piece)) = send {
                 assert_ne!(to, rank);
+                let volume = layout.bytes(piece.blocks).get();
                 messages += 1;
-                sent += layout.bytes(piece.blocks).get();
-                sends.entry((rank, to)).or_default().push_back(machine.read(rank, piece));
-                open[me] += 1;
+                sent += volume;
+                sends.entry((rank, to)).or_default().push_back((machine.read(layout, rank, piece), started));
+                open[me].push((started, false));
+                started += 1;
                 pairs.push((rank, to));
             }
             if let Some((from, piece, then)) = recv {
                 assert_ne!(from, rank);
-                receives.entry((from, rank)).or_default().push_back(Posted { rank, piece, then });
-                open[me] += 1;
+                if starts {
+                    posted_by[me].push(started);
+                }
+                let posted = Posted { rank, piece, then, number: started, starts };
+                receives.entry((from, rank)).or_default().push_back(posted);
+                open[me].push((started, true));
+                started += 1;
                 pairs.push((from, rank));
             }
             for pair in pairs {
                 let (Some(out), Some(posted)) = (sends.get_mut(&pair), receives.get_mut(&pair)) else { continue };
                 while !out.is_empty() && !posted.is_empty() {
-                    let (data, Posted { rank, piece, then }) =
+                    let ((data, sent), Posted { rank, piece, then, number, starts }) =
                         (out.pop_front().expect("not empty"), posted.pop_front().expect("not empty"));
-                    machine.write(rank, piece, data, then);
-                    for end in [pair.0, pair.1] {
-                        open[end as usize] -= 1;
-                        if open[end as usize] == 0 && end != me as u32 {
+                    if starts {
+                        arrived[rank as usize].insert(number, (piece, then, data));
+                    } else {
+                        let layout = layouts[stages[rank as usize]].as_ref().expect("a layout");
+                        machine.write(layout, rank, piece, data, then);
+                    }
+                    for (end, number) in [(pair.0, sent), (pair.1, number)] {
+                        open[end as usize].retain(|(other, _)| *other != number);
+                        if end != me as u32 {
                             ready.push_back(end);
                         }
                     }
                 }
             }
-            waits[me] = wait;
+            waits[me] = match wait {
+                // Those that this step started.
+                Wait::Last(count) => Wait::From(started - count),
+                wait => wait,
+            };
         }
     }
-    assert!(done.iter().all(|done| *done), "{collective:?} {algorithm:?} {size} ranks, root {root}: deadlock");
+    assert!(done.iter().all(|done| *done), "{case:?}: deadlock");
     assert!(sends.values().all(VecDeque::is_empty) && receives.values().all(VecDeque::is_empty));
     let outputs = machine.spaces.into_iter().map(|[_, output, ..]| output).collect();
-    Ran { outputs, messages, bytes: sent, steps: steps.into_iter().max().unwrap_or(0) }
+    Ran { outputs, cells: inner, messages, bytes: sent, steps: steps.into_iter().max().unwrap_or(0) }
 }

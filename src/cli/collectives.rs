@@ -1,0 +1,248 @@
+//! `mcpsim collectives`: what each algorithm of a collective would take on a machine, and which one a library takes.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use clap::{Parser, ValueEnum};
+
+use crate::config::{Document, Override};
+use crate::mpi::{collective_word, write_open_mpi_rules};
+use crate::platform::{Collective, Library, Method, Placement, Platform, PlatformSource, Shape};
+use crate::report::{tuning_csv, tuning_figures, tuning_summary};
+use crate::run::{Shipped, memory_of, write_whole};
+use crate::study::collectives::{Field, Sized, Timing, size, taken, time, to_time};
+use crate::study::{self, Limits, Memory, RankKind};
+use crate::units::{Bytes, SimSpan};
+
+use super::exit::Failure;
+use super::output::{cannot_write, print};
+use super::report::{Format, draw};
+
+const EXAMPLES: &str = "\
+Examples:
+  What Open MPI 4.1 takes on 2 nodes of 2 x 16 cores, and what would be faster
+    mcpsim collectives --nct 2,2,16 --library openmpi-4.1
+  Every algorithm of one collective, as a table, as CSV, as a figure
+    mcpsim collectives --nct 2,2,16 --of alltoall --all
+    mcpsim collectives --nct 2,2,16 --of alltoall --csv - --figures figures
+  A rules file, to be tried on the machine itself
+    mcpsim collectives --nct 2,2,16 --library openmpi-4.1 --rules best.rules
+    mpirun --mca coll_tuned_use_dynamic_rules 1 \\
+           --mca coll_tuned_dynamic_rules_filename best.rules ./program";
+
+/// Predicts what each algorithm of collectives takes, and says which one a library takes
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "mcpsim collectives",
+    term_width = 80,
+    override_usage = "mcpsim collectives [OPTIONS]",
+    after_help = EXAMPLES
+)]
+pub(super) struct CollectivesArgs {
+    /// Nodes, CMPs (sockets) a node, cores a CMP
+    #[arg(long, value_name = "N,C,T")]
+    nct: Option<Shape>,
+
+    /// The target machine: a file, or a name that mcpsim list shows
+    #[arg(long, value_name = "FILE|NAME")]
+    platform: Option<PathBuf>,
+
+    /// Override a key of the platform; may be repeated
+    #[arg(long, value_name = "platform.KEY=VALUE")]
+    set: Vec<String>,
+
+    /// Ranks (default: one a core)
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
+
+    /// Rank to core: block, cyclic, or a file of one core a line
+    #[arg(long, value_name = "block|cyclic|FILE", default_value = "block")]
+    placement: PathBuf,
+
+    /// Whose choice, and whose details (default: the platform's)
+    #[arg(long, value_name = "NAME", value_parser = parse_library)]
+    library: Option<Library>,
+
+    /// Which collectives
+    #[arg(long = "of", value_name = "COLLECTIVES", value_delimiter = ',', value_parser = parse_collective, default_value = "allreduce,bcast,alltoall,allgather")]
+    of: Vec<Collective>,
+
+    /// Which sizes: of the buffer, or of a block
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "8,64,512,4KiB,32KiB,256KiB,1MiB")]
+    sizes: Vec<Bytes>,
+
+    /// How calls are timed: with a barrier after each, or one after another
+    #[arg(long, value_name = "HOW", default_value = "osu")]
+    timing: TimingName,
+
+    /// List every algorithm, the fastest first
+    #[arg(long)]
+    all: bool,
+
+    /// Write a row an algorithm as CSV; - is stdout
+    #[arg(long, value_name = "FILE")]
+    csv: Option<OsString>,
+
+    /// Draw a figure a collective into this directory
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+
+    /// What is written of each figure
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
+    format: Vec<Format>,
+
+    /// Write the fastest as a rules file for Open MPI 4
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+
+    /// Runs at a time (default: one a host core)
+    #[arg(long, short, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TimingName {
+    Osu,
+    Imb,
+}
+
+fn parse_library(text: &str) -> Result<Library, String> {
+    let names = || Library::ALL.map(Library::name).join(", ");
+    let known = Library::ALL.into_iter().find(|library| library.name() == text);
+    known.ok_or_else(|| format!("expected one of {}; found \"{text}\"", names()))
+}
+
+/// Those that may be timed: every rank has as much.
+const COLLECTIVES: [Collective; 11] = [
+    Collective::Barrier,
+    Collective::Bcast,
+    Collective::Reduce,
+    Collective::Allreduce,
+    Collective::Gather,
+    Collective::Scatter,
+    Collective::Allgather,
+    Collective::Alltoall,
+    Collective::ReduceScatter,
+    Collective::Scan,
+    Collective::Exscan,
+];
+
+fn parse_collective(text: &str) -> Result<Collective, String> {
+    let known = COLLECTIVES.into_iter().find(|collective| collective_word(*collective) == text);
+    known.ok_or_else(|| format!("expected one of {}; found \"{text}\"", COLLECTIVES.map(collective_word).join(", ")))
+}
+
+/// Does what `args` ask for.
+pub(super) fn collectives(args: &CollectivesArgs) -> Result<(), Failure> {
+    let platform = machine(args)?;
+    let library = args.library.unwrap_or(platform.collectives.library);
+    if args.rules.is_some() && !library.is_open_mpi() {
+        let name = library.name();
+        return Err(Failure::bad_input(format!("--rules: expected --library openmpi-4.0, -4.1 or -5.0; found {name}")));
+    }
+    let shape = platform.shape;
+    let ranks = args.ranks.unwrap_or(shape.total_cores() as u32);
+    let placement = match args.placement.to_str() {
+        Some("block") => Placement::Block,
+        Some("cyclic") => Placement::Cyclic,
+        _ => Placement::read(&args.placement)?,
+    };
+    let sites = placement.sites(shape, ranks, false).map_err(|error| Failure::bad_input(error.to_string()))?;
+    let memory = memory_of(&platform, &sites);
+    let timing = if args.timing == TimingName::Osu { Timing::Osu } else { Timing::Imb };
+    let field = Field { platform: &platform, sites: &sites, memory: &memory, timing };
+    let found = run(args, field, library)?;
+    let csv = tuning_csv(&found, library, ranks);
+    match &args.csv {
+        Some(name) if name == "-" => return print(&csv),
+        Some(name) => write(Path::new(name), &csv)?,
+        None => {}
+    }
+    if let Some(path) = &args.rules {
+        write(path, &write_open_mpi_rules(ranks, &best(&found)))?;
+    }
+    print(&tuning_summary(&found, library, ranks, args.all))?;
+    match &args.figures {
+        Some(directory) => print(&draw(&tuning_figures(&found, library, ranks), directory, &args.format)?),
+        None => Ok(()),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    write_whole(path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))
+}
+
+/// The platform with its overrides and its shape.
+fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
+    let document = match &args.platform {
+        Some(name) => Document::read(&Shipped::Platform.resolve(name)?)?,
+        None => Platform::default_document(),
+    };
+    let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(other) = overrides.iter().find(|over| over.key[0] != "platform") {
+        let key = other.key.join(".");
+        return Err(Failure::bad_input(format!(
+            "--set {key}: expected a key of the platform, which begins with platform."
+        )));
+    }
+    let source = PlatformSource::load(document, &overrides)?;
+    Ok(match args.nct {
+        Some(shape) => source.with_shape(shape),
+        None => source,
+    }
+    .platform)
+}
+
+/// Times every method of every size.
+fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec<Sized>, Failure> {
+    let ranks = field.sites.len() as u32;
+    let mut all: Vec<Sized> = Vec::new();
+    let mut points: Vec<(usize, Method)> = Vec::new();
+    for &collective in &args.of {
+        let sizes: &[Bytes] = if collective == Collective::Barrier { &[Bytes::ZERO] } else { &args.sizes };
+        for &bytes in sizes {
+            let of = |library| taken(library, collective, bytes, ranks).map(|method| (library, method));
+            let size = size(collective, bytes, ranks);
+            let taken = Library::ALL.into_iter().filter_map(of).collect();
+            points.extend(to_time(library, collective, bytes, ranks).into_iter().map(|method| (all.len(), method)));
+            all.push(Sized { collective, size, bytes, taken, times: Vec::new() });
+        }
+    }
+    let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let each = Memory::of_run(ranks, RankKind::Described);
+    let tasks: Vec<_> = (0..points.len()).map(|task| (task, each)).collect();
+    let mut times: Vec<Option<Result<SimSpan, String>>> = points.iter().map(|_| None).collect();
+    study::run(
+        &tasks,
+        Limits { jobs, memory: None },
+        &AtomicBool::new(false),
+        |task| {
+            let (place, method) = points[task];
+            let Sized { collective, bytes, .. } = all[place];
+            time(field, library, collective, bytes, Some(method)).map_err(|error| error.to_string())
+        },
+        |done| done.into_iter().for_each(|(task, time)| times[task] = Some(time)),
+    );
+    for ((place, method), time) in points.into_iter().zip(times) {
+        let time = time.expect("every task was run").map_err(Failure::bad_input)?;
+        all[place].times.push((method, time));
+    }
+    Ok(all)
+}
+
+/// By collective and ascending size the fastest.
+fn best(found: &[Sized]) -> Vec<(Collective, Vec<(Bytes, Method)>)> {
+    let mut best: Vec<(Collective, Vec<(Bytes, Method)>)> = Vec::new();
+    for sized in found {
+        let Some((method, _)) = sized.fastest() else { continue };
+        // Open MPI's rules for an allgather go by all blocks together.
+        match best.iter_mut().find(|(collective, _)| *collective == sized.collective) {
+            Some((_, sizes)) => sizes.push((sized.size, method)),
+            None => best.push((sized.collective, vec![(sized.size, method)])),
+        }
+    }
+    best.iter_mut().for_each(|(_, sizes)| sizes.sort_unstable_by_key(|(size, _)| *size));
+    best
+}

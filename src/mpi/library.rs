@@ -1,0 +1,155 @@
+//! What libraries choose: the algorithm of a collective by its communicator, its sizes and whether its operator commutes.
+//!
+//! A choice is a look-up in a table of thresholds. It is the same at every rank, as it depends on nothing else. Where an
+//! algorithm cannot do a case the library has another take its place ([`settle`]); what is given here is what runs.
+
+mod flat;
+mod mpich;
+mod openmpi;
+mod openmpi40;
+mod openmpi41;
+
+pub use flat::default_algorithm;
+pub use openmpi::{number_of, numbered};
+
+use super::schedule::{Choice, Extent, Style, suitable, takes};
+use crate::platform::{Algorithm, Collective, Library, Method};
+
+/// What a choice depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// Which collective.
+    pub collective: Collective,
+    /// The communicator's size.
+    pub ranks: u32,
+    /// Bytes: the buffer, or one block where every rank has one (the mean block where they vary); 0 where ranks do not know.
+    pub size: u64,
+    /// All blocks together where each rank has one, else the same as `size`.
+    pub total: u64,
+    /// Bytes of an element, which is not divided; at least 1.
+    pub element: u32,
+    /// Whether contributions must be combined in order of ranks.
+    pub ordered: bool,
+    /// The root; 0 where there is none.
+    pub root: u32,
+}
+
+impl Question {
+    /// The same of another collective over `size` bytes in all.
+    fn of(self, collective: Collective, size: u64) -> Self {
+        Question { collective, size, total: size, ..self }
+    }
+
+    fn extent(self) -> Extent {
+        Extent { size: crate::units::Bytes::new(self.total), element: self.element }
+    }
+}
+
+/// Entries (below so many bytes, an algorithm by its number), the last for all.
+type Sizes = &'static [(u64, u8)];
+/// Rows (below so many ranks, entries), the last for any.
+type Table = &'static [(u32, Sizes)];
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+/// Any number of ranks.
+const ANY: u32 = u32::MAX;
+/// All sizes.
+const ALL: u64 = u64::MAX;
+
+/// The number that `table` has for `ranks` and `size`.
+fn look_up(table: Table, ranks: u32, size: u64) -> u8 {
+    let (last, rows) = table.split_last().expect("a table has rows");
+    let (_, sizes) = rows.iter().find(|(below, _)| ranks < *below).unwrap_or(last);
+    let (last, entries) = sizes.split_last().expect("a row has entries");
+    entries.iter().find(|(below, _)| size < *below).unwrap_or(last).1
+}
+
+/// Whose details schedules follow under `library`.
+pub fn style(library: Library) -> Style {
+    match library {
+        Library::Mpich3Flat => Style::Flat,
+        Library::Mpich4 => Style::Mpich,
+        _ => Style::OpenMpi,
+    }
+}
+
+/// What may be asked of `library` for `collective` among `ranks`: its algorithms, with parameters that are worth a try.
+pub fn methods(library: Library, collective: Collective, ranks: u32) -> Vec<Method> {
+    let segments: &[u32] = &[0, 4 << 10, 32 << 10, 128 << 10];
+    let mut methods: Vec<Method> = if library.is_open_mpi() {
+        numbered(collective).to_vec()
+    } else {
+        suitable(collective).iter().map(|&algorithm| algorithm.into()).collect()
+    };
+    methods.retain(|method| method.algorithm != Algorithm::TwoProcs || ranks == 2);
+    let with_segments = |method: Method| {
+        let segments = if takes(collective, method.algorithm).0 { segments } else { &[0] };
+        segments.iter().map(move |&segment| method.in_segments(segment))
+    };
+    methods.into_iter().flat_map(with_segments).collect()
+}
+
+/// What `library` does.
+pub fn decide(library: Library, question: Question) -> Choice {
+    let method = match library {
+        Library::Mpich3Flat => flat::decide(question),
+        Library::OpenMpi40 => openmpi40::decide(question),
+        Library::OpenMpi41 | Library::OpenMpi50 => openmpi::decide_by_tables(question),
+        Library::Mpich4 => mpich::decide(question),
+    };
+    complete(library, question, settle(style(library), question, method))
+}
+
+/// `method` with what `library` makes its parts of, if it has parts.
+pub fn complete(library: Library, question: Question, method: Method) -> Choice {
+    if method.algorithm != Algorithm::Nonoverlapping {
+        return method.into();
+    }
+    let total = question.total;
+    let part = |collective, size| decide(library, question.of(collective, size)).method;
+    let (first, second) = match question.collective {
+        Collective::Allgather => (part(Collective::Gather, question.size), part(Collective::Bcast, total)),
+        Collective::Allgatherv => (Method::from(Algorithm::Linear).by(1), part(Collective::Bcast, total)),
+        Collective::ReduceScatter => (part(Collective::Reduce, total), Method::from(Algorithm::Linear).by(1)),
+        _ => (part(Collective::Reduce, total), part(Collective::Bcast, total)),
+    };
+    Choice { method, first, second }
+}
+
+/// What runs where `method` is asked for: some algorithms have others take their place where they cannot do it.
+pub fn settle(style: Style, question: Question, method: Method) -> Method {
+    use Algorithm::{
+        Bruck, Linear, NeighborExchange, Pipeline, Rabenseifner, RecursiveDoubling, Ring, ScatterAllgather,
+        ScatterRing, SegmentedRing, SplitBinary,
+    };
+    let (ranks, extent) = (question.ranks, question.extent());
+    let count = extent.count();
+    let plain = |algorithm: Algorithm| Method::from(algorithm);
+    let open_mpi = style == Style::OpenMpi;
+    match (question.collective, method.algorithm) {
+        (Collective::Allgather | Collective::Allgatherv, RecursiveDoubling) if !ranks.is_power_of_two() => plain(Bruck),
+        (Collective::Allgather | Collective::Allgatherv, NeighborExchange) if ranks % 2 == 1 => plain(Ring),
+        (Collective::Allreduce, SegmentedRing)
+            if count < u64::from(ranks).saturating_mul(extent.in_segment(method.segment)) =>
+        {
+            settle(style, question, plain(Ring))
+        }
+        (Collective::Allreduce, Ring) if open_mpi && count < u64::from(ranks) => plain(RecursiveDoubling),
+        (Collective::Allreduce | Collective::Reduce, Rabenseifner)
+            if open_mpi && (ranks < 2 || count < 1 << ranks.ilog2()) =>
+        {
+            plain(Linear)
+        }
+        (Collective::Bcast, ScatterAllgather | ScatterRing) if open_mpi && count < u64::from(ranks) => plain(Linear),
+        (Collective::Bcast, SplitBinary) => {
+            let [_, smaller] = extent.halves();
+            if smaller == 0 || u64::from(method.segment) > smaller * u64::from(question.element) {
+                plain(Pipeline).in_segments(method.segment)
+            } else {
+                method
+            }
+        }
+        _ => method,
+    }
+}

@@ -1,0 +1,66 @@
+//! The default: MPICH's flat algorithms by thresholds, whatever the ranks' places.
+
+use super::Question;
+use crate::mpi::schedule::keeps_rank_order;
+use crate::platform::{Algorithm, Collective, Method};
+use crate::units::Bytes;
+
+/// What the default takes.
+pub(super) fn decide(question: Question) -> Method {
+    let Question { collective, ranks, size, total, ordered, root, .. } = question;
+    let size = match collective {
+        Collective::Allgather | Collective::Allgatherv | Collective::ReduceScatter => total,
+        Collective::Barrier | Collective::Gatherv | Collective::Scatterv | Collective::Alltoallv => 0,
+        _ => size,
+    };
+    let algorithm = default_algorithm(collective, ranks, Bytes::new(size));
+    if !ordered || keeps_rank_order(collective, algorithm, root) {
+        return algorithm.into();
+    }
+    Method::from(match collective {
+        Collective::Reduce => Algorithm::Linear,
+        Collective::ReduceScatter => Algorithm::Binomial,
+        _ => Algorithm::RecursiveDoubling,
+    })
+}
+
+/// The algorithm of `collective` among `ranks` with messages of `size` (see [`super::super::rule_size`]) where nobody chooses: MPICH's,
+/// with the thresholds of its control variables (`MPIR_CVAR_…`, MPICH 3.0 and later), which are those of Thakur,
+/// Rabenseifner, Gropp 2005 with few changes.
+///
+/// Operators are taken to commute, and elements to have 8 bytes. MPICH's forms of barrier, bcast and reductions that first
+/// collect within a node are not among the algorithms here: messages cross nodes as often as the flat algorithm has them.
+pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Algorithm {
+    const KIB: u64 = 1024;
+    let size = size.get();
+    let two_to_k = ranks.is_power_of_two();
+    // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
+    let divisible = size / 8 >= 1 << ranks.max(1).ilog2();
+    match collective {
+        Collective::Barrier => Algorithm::Dissemination,
+        // BCAST_MIN_PROCS 8, BCAST_SHORT_MSG_SIZE 12288.
+        Collective::Bcast if ranks < 8 || size < 12 * KIB => Algorithm::Binomial,
+        Collective::Bcast => Algorithm::ScatterAllgather,
+        // REDUCE_SHORT_MSG_SIZE 2048, ALLREDUCE_SHORT_MSG_SIZE 2048.
+        Collective::Reduce if size <= 2 * KIB || !divisible => Algorithm::Binomial,
+        Collective::Allreduce if size <= 2 * KIB || !divisible => Algorithm::RecursiveDoubling,
+        Collective::Reduce | Collective::Allreduce => Algorithm::Rabenseifner,
+        Collective::Gather | Collective::Scatter => Algorithm::Binomial,
+        // MPICH and Open MPI both: only the root knows the sizes.
+        Collective::Gatherv | Collective::Scatterv => Algorithm::Linear,
+        // ALLGATHER_LONG_MSG_SIZE 524288, ALLGATHER_SHORT_MSG_SIZE 81920.
+        Collective::Allgather | Collective::Allgatherv => match size {
+            _ if two_to_k && size < 512 * KIB => Algorithm::RecursiveDoubling,
+            _ if !two_to_k && size < 80 * KIB => Algorithm::Bruck,
+            _ => Algorithm::Ring,
+        },
+        // ALLTOALL_SHORT_MSG_SIZE 256, ALLTOALL_MEDIUM_MSG_SIZE 32768.
+        Collective::Alltoall if size <= 256 && ranks >= 8 => Algorithm::Bruck,
+        Collective::Alltoall if size > 32 * KIB => Algorithm::Pairwise,
+        Collective::Alltoall | Collective::Alltoallv => Algorithm::Linear,
+        Collective::Scan | Collective::Exscan => Algorithm::RecursiveDoubling,
+        // REDSCAT_COMMUTATIVE_LONG_MSG_SIZE 524288.
+        Collective::ReduceScatter if size < 512 * KIB => Algorithm::RecursiveHalving,
+        Collective::ReduceScatter => Algorithm::Pairwise,
+    }
+}

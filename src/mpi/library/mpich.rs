@@ -1,0 +1,35 @@
+//! The flat choices of MPICH 4: from its `generic.json` for communicators whose ranks' places do not count.
+
+use super::Question;
+use crate::platform::{Algorithm, Collective, Method};
+
+/// What MPICH 4 takes among ranks without regard to nodes.
+pub(super) fn decide(question: Question) -> Method {
+    use Algorithm::*;
+    const KIB: u64 = 1 << 10;
+    let Question { collective, ranks, size, total, element, ordered, .. } = question;
+    let two_to_k = ranks.is_power_of_two();
+    // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
+    let divisible = size / u64::from(element) >= 1 << ranks.max(1).ilog2();
+    Method::from(match collective {
+        Collective::Barrier => Dissemination,
+        Collective::Bcast if ranks < 8 || size <= 12 * KIB => Binomial,
+        Collective::Bcast if two_to_k && size <= 512 * KIB => ScatterAllgather,
+        Collective::Bcast => ScatterRing,
+        Collective::Allreduce if size <= 8 || !divisible => RecursiveDoubling,
+        Collective::Reduce if size <= 2 * KIB || !divisible => Binomial,
+        Collective::Allreduce | Collective::Reduce => Rabenseifner,
+        Collective::Allgather | Collective::Allgatherv if two_to_k && total < 512 * KIB => RecursiveDoubling,
+        Collective::Allgather | Collective::Allgatherv if !two_to_k && total < 80 * KIB => Bruck,
+        Collective::Allgather | Collective::Allgatherv => Ring,
+        Collective::ReduceScatter if ordered => Binomial,
+        Collective::ReduceScatter if total < 512 * KIB => RecursiveHalving,
+        Collective::ReduceScatter => Pairwise,
+        Collective::Gather | Collective::Scatter => Binomial,
+        Collective::Gatherv | Collective::Scatterv => Linear,
+        Collective::Scan | Collective::Exscan => RecursiveDoubling,
+        Collective::Alltoall if size <= 256 && ranks >= 8 => Bruck,
+        Collective::Alltoall if size > 32 * KIB => Pairwise,
+        Collective::Alltoall | Collective::Alltoallv => Linear,
+    })
+}

@@ -1,0 +1,205 @@
+//! Exchanges of Open MPI that others do not have: with neighbours in turn, with all at once, paced by the root.
+
+use super::phase::{Exchanged, Next};
+use super::seat::Seat;
+use super::step::{Piece, Space, Step, Then};
+
+/// Everybody with everybody, all receives posted first, nearest ahead first; then the sends, nearest behind first.
+pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> Next {
+    let others = seat.size - 1;
+    let block = |to: u32| match what {
+        Exchanged::Own => seat.rank,
+        Exchanged::Each => to,
+    };
+    Next::Do(match round {
+        _ if others == 0 => return Next::End,
+        _ if round < others => {
+            let from = seat.ahead(seat.rank, round + 1);
+            Step::StartRecv { from, piece: Space::Output.one(from), then: Then::Store }
+        }
+        _ if round - others < others => {
+            let to = seat.back(seat.rank, round - others + 1);
+            Step::StartSend { to, piece: Space::Input.one(block(to)) }
+        }
+        _ if round == 2 * others => Step::WaitAll,
+        _ => return Next::End,
+    })
+}
+
+/// The other members in order of their ranks, by number.
+fn other(seat: Seat, number: u32) -> u32 {
+    if number < seat.root { number } else { number + 1 }
+}
+
+/// The root receives each one's block, one after another in order of ranks.
+pub(super) fn gather_in_order(seat: Seat, round: u32) -> Next {
+    if seat.rank != seat.root {
+        let step = Step::Send { to: seat.root, piece: Space::Input.one(seat.rank) };
+        return if round == 0 { Next::Do(step) } else { Next::End };
+    }
+    if round + 1 >= seat.size {
+        return Next::End;
+    }
+    let from = other(seat, round);
+    Next::Do(Step::Recv { from, piece: Space::Output.one(from), then: Then::Store })
+}
+
+/// The root sends each one's block, one after another in order of ranks.
+pub(super) fn scatter_in_order(seat: Seat, round: u32, hold: Space) -> Next {
+    if seat.rank != seat.root {
+        let step = Step::Recv { from: seat.root, piece: Space::Output.one(seat.rank), then: Then::Store };
+        return if round == 0 { Next::Do(step) } else { Next::End };
+    }
+    if round + 1 >= seat.size {
+        return Next::End;
+    }
+    let to = other(seat, round);
+    Next::Do(Step::Send { to, piece: hold.one(to) })
+}
+
+/// The root asks one after another for a first part, which it waits for, and the rest, which it waits for at the end.
+/// Block 2 r is the first part of rank r's data, block 2 r + 1 the rest.
+pub(super) fn gather_paced(seat: Seat, round: u32) -> Next {
+    let nothing = Space::Input.nothing();
+    let parts = |space: Space, rank: u32| [space.one(2 * rank), space.one(2 * rank + 1)];
+    if seat.rank != seat.root {
+        let [first, rest] = parts(Space::Input, seat.rank);
+        return Next::Do(match round {
+            0 => Step::Recv { from: seat.root, piece: nothing, then: Then::Store },
+            1 => Step::Send { to: seat.root, piece: first },
+            2 => Step::Send { to: seat.root, piece: rest },
+            _ => return Next::End,
+        });
+    }
+    let (number, k) = (round / 4, round % 4);
+    if number + 1 >= seat.size {
+        return if k == 0 && number + 1 == seat.size && number > 0 { Next::Do(Step::WaitAll) } else { Next::End };
+    }
+    let from = other(seat, number);
+    let [first, rest] = parts(Space::Output, from);
+    Next::Do(match k {
+        0 => Step::StartRecv { from, piece: first, then: Then::Store },
+        1 => Step::Send { to: from, piece: nothing },
+        2 => Step::StartRecv { from, piece: rest, then: Then::Store },
+        _ => Step::WaitRecv { back: 1 },
+    })
+}
+
+/// With the two neighbours in turn, p/2 rounds for even p: first its own block, then the two blocks that came last.
+pub(super) fn neighbors(seat: Seat, round: u32) -> Next {
+    if 2 * round >= seat.size {
+        return Next::End;
+    }
+    let even = seat.rank.is_multiple_of(2);
+    // Pairs of blocks begin at even ranks; where this member's pair stands after `turn` rounds.
+    let start = |turn: u32| {
+        let pair = seat.rank & !1;
+        let distance = 2 * turn.div_ceil(2);
+        // Even members take from below first, odd ones from above.
+        if (turn % 2 == 1) == even { seat.back(pair, distance) } else { seat.ahead(pair, distance) }
+    };
+    let partner = if round.is_multiple_of(2) == even { seat.ahead(seat.rank, 1) } else { seat.back(seat.rank, 1) };
+    let (send, recv) = if round == 0 {
+        (Space::Output.one(seat.rank), Space::Output.one(partner))
+    } else {
+        (Space::Output.up(start(round - 1), 2), Space::Output.up(start(round), 2))
+    };
+    Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
+}
+
+/// Nothing twice around the ring, from rank 0 on.
+pub(super) fn double_ring(seat: Seat, round: u32) -> Next {
+    if seat.size == 1 || round >= 4 {
+        return Next::End;
+    }
+    let (left, right) = (seat.back(seat.rank, 1), seat.ahead(seat.rank, 1));
+    let piece = Space::Output.all();
+    let sends = round.is_multiple_of(2) == (seat.rank == 0);
+    Next::Do(if sends { Step::Send { to: right, piece } } else { Step::Recv { from: left, piece, then: Then::Store } })
+}
+
+/// Everybody tells rank 0; rank 0 tells everybody, one after another.
+pub(super) fn gather_and_release(seat: Seat, round: u32) -> Next {
+    let piece = Space::Output.all();
+    let others = seat.size - 1;
+    if seat.rank > 0 {
+        return Next::Do(match round {
+            0 => Step::Send { to: 0, piece },
+            1 => Step::Recv { from: 0, piece, then: Then::Store },
+            _ => return Next::End,
+        });
+    }
+    Next::Do(match round {
+        _ if others == 0 => return Next::End,
+        _ if round < others => Step::StartRecv { from: round + 1, piece, then: Then::Store },
+        _ if round == others => Step::WaitAll,
+        _ if round - others <= others => Step::Send { to: round - others, piece },
+        _ => return Next::End,
+    })
+}
+
+/// Nothing by pairs at distance 1, 2, …; those past the greatest power of two q first tell the member q below, which
+/// tells them at the end.
+pub(super) fn doubling_below(seat: Seat, round: u32) -> Next {
+    let (piece, power) = (Space::Output.all(), seat.power());
+    let exchange = |partner: u32| {
+        Next::Do(Step::Exchange { to: partner, send: piece, from: partner, recv: piece, then: Then::Store })
+    };
+    if seat.rank >= power {
+        return if round == 0 { exchange(seat.rank - power) } else { Next::End };
+    }
+    let paired = seat.rank < seat.surplus();
+    match round {
+        0 if paired => Next::Do(Step::Recv { from: seat.rank + power, piece, then: Then::Store }),
+        0 => Next::Skip,
+        _ if round <= seat.log_floor() => exchange(seat.rank ^ (1 << (round - 1))),
+        _ if round == seat.log_floor() + 1 && paired => Next::Do(Step::Send { to: seat.rank + power, piece }),
+        _ => Next::End,
+    }
+}
+
+/// Of block ranges that a recursive doubling gathers: those at `first` up to `first + count`, as far as they are.
+fn range(seat: Seat, first: u32, count: u32) -> Piece {
+    Space::Output.up(first, count.min(seat.size - first))
+}
+
+/// Pairs in relative ranks exchange all blocks they have, for any number of members: where a partner is missing, those
+/// who have the data pass it on along the halves of the group.
+pub(super) fn doubling_allgather(seat: Seat, round: u32) -> Next {
+    // Distance 2^k has a round of exchange and k rounds of passing on.
+    let (mut k, mut before) = (0u32, 0u32);
+    while round >= before + 1 + k {
+        before += 1 + k;
+        k += 1;
+    }
+    let (size, v) = (seat.size, seat.relative());
+    let Some(distance) = 1u32.checked_shl(k).filter(|&distance| distance < size) else { return Next::End };
+    let mine = v & !(distance - 1);
+    let passing = round - before;
+    if passing == 0 {
+        let partner = v ^ distance;
+        if partner >= size {
+            return Next::Skip;
+        }
+        let other = seat.member(partner);
+        let (send, recv) = (range(seat, mine, distance), range(seat, mine ^ distance, distance));
+        return Next::Do(Step::Exchange { to: other, send, from: other, recv, then: Then::Store });
+    }
+    // Only where the group above this one's is there in part.
+    let theirs = mine ^ distance;
+    if theirs < mine || theirs >= size || size - theirs >= distance {
+        return Next::Skip;
+    }
+    let half = distance >> passing;
+    let partner = v ^ half;
+    let top = v & !(2 * half - 1);
+    let have = size - mine - distance;
+    let piece = range(seat, theirs, distance);
+    if partner > v && v < top + have && partner >= top + have {
+        Next::Do(Step::Send { to: seat.member(partner), piece })
+    } else if partner < v && partner < top + have && v >= top + have {
+        Next::Do(Step::Recv { from: seat.member(partner), piece, then: Then::Store })
+    } else {
+        Next::Skip
+    }
+}

@@ -1,0 +1,69 @@
+//! Reductions that exchange halves in ways of their own: Open MPI's fold before Rabenseifner's algorithm, and the butterfly
+//! of Träff 2005 with its mirror permutation.
+
+use super::phase::Next;
+use super::seat::Seat;
+use super::step::{Piece, Side, Space, Step, Then};
+
+/// Pairs that fold combine a half each; the one that stays then has both.
+pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> Next {
+    let Some(partner) = seat.fold_partner() else { return Next::End };
+    let half = seat.power() / 2;
+    let (first, second) = (hold.up(0, half), hold.up(half, half));
+    let stays = seat.folded().is_some();
+    match round {
+        0 => {
+            let (send, recv) = if stays { (second, first) } else { (first, second) };
+            let then = Then::Combine(Side::of(partner, seat.rank));
+            Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then })
+        }
+        1 if stays => Next::Do(Step::Recv { from: partner, piece: second, then: Then::Store }),
+        1 => Next::Do(Step::Send { to: partner, piece: second }),
+        _ => Next::End,
+    }
+}
+
+/// `number` with its bits below the greatest power of two reversed.
+fn mirror(seat: Seat, number: u32) -> u32 {
+    (u64::from(number.reverse_bits()) << seat.log_floor() >> u32::BITS) as u32
+}
+
+/// The blocks that `count` folded numbers from `first` on stand for.
+fn blocks(seat: Seat, first: u32, count: u32) -> Piece {
+    let start = seat.folded_start(first);
+    Space::Temp.up(start, seat.folded_start(first + count) - start)
+}
+
+/// Vector halving and distance doubling over a block a rank: folded number n is left with the blocks of its mirror image.
+pub(super) fn butterfly(seat: Seat, round: u32) -> Next {
+    let Some(me) = seat.folded().filter(|_| round < seat.log_floor()) else { return Next::End };
+    let partner = me ^ (1 << round);
+    let count = seat.power() >> (round + 1);
+    // After `round + 1` rounds the low bits say which part is whose, the first bit about the largest.
+    let part = |number: u32| blocks(seat, mirror(seat, number & ((2 << round) - 1)), count);
+    let other = seat.unfolded(partner);
+    let then = Then::Combine(Side::of(partner, me));
+    Next::Do(Step::Exchange { to: other, send: part(partner), from: other, recv: part(me), then })
+}
+
+/// Everybody gets the block of its number from whose mirror image it is.
+pub(super) fn mirrored_home(seat: Seat, round: u32) -> Next {
+    let own = Space::Output.one(seat.rank);
+    let Some(me) = seat.folded() else {
+        let holder = seat.unfolded(mirror(seat, seat.rank / 2));
+        let step = Step::Recv { from: holder, piece: own, then: Then::Store };
+        return if round == 0 { Next::Do(step) } else { Next::End };
+    };
+    let image = mirror(seat, me);
+    let member = seat.unfolded(image);
+    match round {
+        0 if image < seat.surplus() => Next::Do(Step::Send { to: member ^ 1, piece: Space::Temp.one(member ^ 1) }),
+        0 => Next::Skip,
+        1 if image == me => Next::Do(Step::Copy { from: Space::Temp.one(seat.rank), to: own }),
+        1 => {
+            let send = Space::Temp.one(member);
+            Next::Do(Step::Exchange { to: member, send, from: member, recv: own, then: Then::Store })
+        }
+        _ => Next::End,
+    }
+}

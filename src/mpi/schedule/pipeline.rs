@@ -1,0 +1,170 @@
+//! Data down and up a tree, segment after segment, as Open MPI's generic bcast and reduce do it.
+//!
+//! Down: a member has two receives posted; while the next segment comes it passes the last one on to all its children.
+//! Up: receives of segments alternate over the children, one ahead of the one waited for; a segment to which all children
+//! have contributed goes to the parent.
+
+use super::phase::Next;
+use super::seat::Seat;
+use super::shape::Tree;
+use super::step::{Piece, Side, Space, Step, Then};
+
+/// Segment `segment` of so many; the only one is all there is, however it is divided.
+fn piece(hold: Space, segment: u32, segments: u32) -> Piece {
+    if segments == 1 { hold.all() } else { hold.one(segment) }
+}
+
+/// Down `tree`: the step of this round.
+pub(super) fn down(seat: Seat, round: u32, tree: Tree, segments: u32) -> Next {
+    let (node, hold) = (tree.node(seat), Space::Output);
+    let children = node.children();
+    // The sends of a segment to the children, and the wait for them; a single one is waited for at once.
+    let sends = match children {
+        0 | 1 => children,
+        _ => children + 1,
+    };
+    let send = |segment: u32, k: u32| {
+        let piece = piece(hold, segment, segments);
+        Next::Do(match k {
+            0 if children == 1 => Step::Send { to: node.child(0), piece },
+            _ if k < children => Step::StartSend { to: node.child(k), piece },
+            _ => Step::WaitSends,
+        })
+    };
+    if node.is_top() {
+        let Some(segment) = round.checked_div(sends).filter(|&segment| segment < segments) else { return Next::End };
+        return send(segment, round % sends);
+    }
+    let (segment, k) = (round / (2 + sends), round % (2 + sends));
+    if segment > segments {
+        return Next::End;
+    }
+    match k {
+        0 if segments == 1 && segment == 0 => {
+            Next::Do(Step::Recv { from: node.parent(), piece: hold.all(), then: Then::Store })
+        }
+        0 if segments > 1 && segment < segments => {
+            let piece = piece(hold, segment, segments);
+            Next::Do(Step::StartRecv { from: node.parent(), piece, then: Then::Store })
+        }
+        1 if segments > 1 && segment > 0 => Next::Do(Step::WaitRecv { back: u32::from(segment < segments) }),
+        0 | 1 => Next::Skip,
+        // What came in the round before.
+        _ if segment > 0 => send(segment - 1, k - 2),
+        _ => Next::Skip,
+    }
+}
+
+/// Up `tree`: the step of this round. The top ends with all in `home` if it is the root, else in Temp.
+pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space) -> Next {
+    let node = tree.node(seat);
+    let children = node.children();
+    let hold = if seat.rank == seat.root { home } else { Space::Temp };
+    if children == 0 {
+        if node.is_top() {
+            let step = Step::Copy { from: Space::Input.all(), to: hold.all() };
+            return if round == 0 { Next::Do(step) } else { Next::End };
+        }
+        if round >= segments {
+            return Next::End;
+        }
+        return Next::Do(Step::Send { to: node.parent(), piece: piece(Space::Input, round, segments) });
+    }
+    // In the in-order tree the nearest subtree has the next lower ranks.
+    let theirs = if tree == Tree::InOrderBinary { Side::Left } else { Side::Right };
+    let mine = if tree == Tree::InOrderBinary { Side::Right } else { Side::Left };
+    let receives = segments * children;
+    let (at, k) = (round / 4, round % 4);
+    if at > receives {
+        return Next::End;
+    }
+    match k {
+        0 if at < receives => {
+            let (segment, i) = (at / children, at % children);
+            // The first of a segment comes to its place; this member's own data is combined with it there.
+            let then = if i == 0 { Then::Store } else { Then::Combine(theirs) };
+            Next::Do(Step::StartRecv { from: node.child(i), piece: piece(hold, segment, segments), then })
+        }
+        1 if at > 0 => Next::Do(Step::WaitRecv { back: u32::from(at < receives) }),
+        2 if at > 0 && (at - 1) % children == 0 => {
+            let segment = (at - 1) / children;
+            let [from, to] = [Space::Input, hold].map(|space| piece(space, segment, segments));
+            Next::Do(Step::Combine { from, to, side: mine })
+        }
+        3 if at > 0 && at % children == 0 && !node.is_top() => {
+            Next::Do(Step::Send { to: node.parent(), piece: piece(hold, at / children - 1, segments) })
+        }
+        _ => Next::Skip,
+    }
+}
+
+/// From the top of a tree that is not the root to the root.
+pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> Next {
+    let top = tree.top(seat);
+    if round > 0 || top == seat.root {
+        return Next::End;
+    }
+    if seat.rank == top {
+        Next::Do(Step::Send { to: seat.root, piece: Space::Temp.all() })
+    } else if seat.rank == seat.root {
+        Next::Do(Step::Recv { from: top, piece: home.all(), then: Then::Store })
+    } else {
+        Next::End
+    }
+}
+
+/// The two halves of the data down the two sides of a binary tree, `counts` segments each, the blocks of the second half
+/// from `counts.0` on; then those at the same place of both sides exchange what they have.
+pub(super) fn split(seat: Seat, round: u32, counts: (u32, u32)) -> Next {
+    let (node, hold, v) = (Tree::Binary.node(seat), Space::Output, seat.relative());
+    let counts = [counts.0, counts.1];
+    // Odd relative ranks are on the first side.
+    let side = if v % 2 == 1 { 0 } else { 1 };
+    let block = |half: usize, segment: u32| hold.one(half as u32 * counts[0] + segment);
+    let half = |half: usize| hold.up(half as u32 * counts[0], counts[half]);
+    let children = node.children();
+    let steps = if v == 0 {
+        2 * counts[0]
+    } else if children == 0 {
+        counts[side]
+    } else {
+        (counts[side] + 1) * (2 + children)
+    };
+    if round < steps {
+        if v == 0 {
+            let (segment, i) = (round / 2, round % 2);
+            if i < children && segment < counts[i as usize] {
+                return Next::Do(Step::Send { to: node.child(i), piece: block(i as usize, segment) });
+            }
+            return Next::Skip;
+        }
+        if children == 0 {
+            return Next::Do(Step::Recv { from: node.parent(), piece: block(side, round), then: Then::Store });
+        }
+        let (segment, k) = (round / (2 + children), round % (2 + children));
+        return match k {
+            0 if segment < counts[side] => {
+                Next::Do(Step::StartRecv { from: node.parent(), piece: block(side, segment), then: Then::Store })
+            }
+            1 if segment > 0 => Next::Do(Step::WaitRecv { back: u32::from(segment < counts[side]) }),
+            0 | 1 => Next::Skip,
+            _ if segment > 0 => Next::Do(Step::Send { to: node.child(k - 2), piece: block(side, segment - 1) }),
+            _ => Next::Skip,
+        };
+    }
+    if round > steps {
+        return Next::End;
+    }
+    let last = seat.member(seat.size - 1);
+    let even = seat.size.is_multiple_of(2);
+    match v {
+        0 if even => Next::Do(Step::Send { to: last, piece: half(1) }),
+        0 => Next::End,
+        _ if even && seat.rank == last => Next::Do(Step::Recv { from: seat.root, piece: half(1), then: Then::Store }),
+        _ => {
+            let partner = if side == 0 { seat.ahead(seat.rank, 1) } else { seat.back(seat.rank, 1) };
+            let (send, recv) = (half(side), half(1 - side));
+            Next::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Open MPI's dynamic rules: the text of a file for `coll_tuned_dynamic_rules_filename`, read as rules and written of them.
+//!
+//! The file is numbers, with comments from `#` to the end of a line: how many collectives; for each its number, how many
+//! communicator sizes; for each the size, how many message sizes; for each the least size, an algorithm by its number, a
+//! fan and a segment size. A communicator takes the entry of the greatest size up to its own, and so does a message.
+//! Algorithm 0 leaves the choice to the library.
+
+use super::library::{number_of, numbered};
+use super::names::collective_word;
+use crate::platform::{Algorithm, Collective, CollectiveRule, Volume};
+use crate::units::Bytes;
+
+/// What Open MPI 4 calls the collectives, by number; those without a choice here are none.
+const NUMBERS: [Option<Collective>; 17] = [
+    Some(Collective::Allgather),
+    Some(Collective::Allgatherv),
+    Some(Collective::Allreduce),
+    Some(Collective::Alltoall),
+    Some(Collective::Alltoallv),
+    None,
+    Some(Collective::Barrier),
+    Some(Collective::Bcast),
+    Some(Collective::Exscan),
+    Some(Collective::Gather),
+    None,
+    Some(Collective::Reduce),
+    Some(Collective::ReduceScatter),
+    None,
+    Some(Collective::Scan),
+    Some(Collective::Scatter),
+    None,
+];
+
+/// The rules of a collective.
+pub type Rules = Vec<(Collective, Vec<CollectiveRule>)>;
+
+/// The numbers of a file, each with its line.
+struct Numbers<'a> {
+    numbers: Vec<(usize, &'a str)>,
+    at: usize,
+}
+
+impl<'a> Numbers<'a> {
+    fn of(text: &'a str) -> Self {
+        let lines = (1..).zip(text.lines());
+        let words = |(line, text): (usize, &'a str)| {
+            let text = text.split('#').next().unwrap_or_default();
+            text.split_whitespace().map(move |word| (line, word))
+        };
+        Numbers { numbers: lines.flat_map(words).collect(), at: 0 }
+    }
+
+    /// The next number, which is `what`.
+    fn next(&mut self, what: &str) -> Result<u64, String> {
+        let Some(&(line, word)) = self.numbers.get(self.at) else {
+            let last = self.numbers.last().map_or(0, |(line, _)| *line);
+            return Err(format!("the file ends too soon after line {last}: expected {what}"));
+        };
+        self.at += 1;
+        if self.at == 1 && word.starts_with("rule-file-version") {
+            return Err(format!("line {line}: expected a rules file of Open MPI 4; found \"{word}\", another version"));
+        }
+        word.parse().map_err(|_| format!("line {line}: expected {what}; found \"{word}\""))
+    }
+
+    fn line(&self) -> usize {
+        self.numbers.get(self.at.saturating_sub(1)).map_or(0, |(line, _)| *line)
+    }
+
+    /// A number of entries.
+    fn count(&mut self, what: &str) -> Result<u64, String> {
+        let count = self.next(what)?;
+        // Each takes a number at least.
+        if count > self.numbers.len() as u64 {
+            return Err(format!("line {}: {what} {count} is more than the file has entries for", self.line()));
+        }
+        Ok(count)
+    }
+}
+
+/// Which volume Open MPI's rules for `collective` go by.
+fn volume(collective: Collective) -> Volume {
+    match collective {
+        Collective::Alltoall | Collective::Gather | Collective::Scatter => Volume::Total,
+        Collective::Allgatherv => Volume::Mean,
+        _ => Volume::Usual,
+    }
+}
+
+/// Reads the text of a rules file.
+///
+/// # Errors
+/// What is wrong, and in which line.
+pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
+    let mut numbers = Numbers::of(text);
+    let mut rules = Rules::new();
+    for _ in 0..numbers.count("the number of collectives")? {
+        let id = numbers.next("the number that stands for a collective")?;
+        let known = usize::try_from(id).ok().and_then(|id| NUMBERS.get(id));
+        let collective =
+            *known.ok_or_else(|| format!("line {}: expected a collective from 0 to 16; found {id}", numbers.line()))?;
+        let mut entries: Vec<(u64, Vec<(u64, CollectiveRule)>)> = Vec::new();
+        for _ in 0..numbers.count("the number of communicator sizes")? {
+            let ranks = numbers.next("a communicator size")?;
+            let mut sizes = Vec::new();
+            for _ in 0..numbers.count("the number of message sizes")? {
+                let least = numbers.next("a message size")?;
+                let algorithm = numbers.next("an algorithm")?;
+                let fan = numbers.next("a fan")?;
+                let segment = numbers.next("a segment size")?;
+                let Some(collective) = collective.filter(|_| algorithm > 0) else {
+                    sizes.push((least, None));
+                    continue;
+                };
+                let methods = numbered(collective);
+                let Some(&method) = usize::try_from(algorithm - 1).ok().and_then(|place| methods.get(place)) else {
+                    let (line, word, most) = (numbers.line(), collective_word(collective), methods.len());
+                    return Err(format!(
+                        "line {line}: expected an algorithm of {word} from 0 to {most}; found {algorithm}"
+                    ));
+                };
+                let (segments, fans) = super::schedule::takes(collective, method.algorithm);
+                let mut method = method;
+                if segments {
+                    method.segment = u32::try_from(segment).unwrap_or(u32::MAX);
+                }
+                if fans && fan > 0 && method.algorithm != Algorithm::Linear {
+                    method.fan = u32::try_from(fan).unwrap_or(u32::MAX);
+                }
+                let rule = CollectiveRule { volume: volume(collective), ..CollectiveRule::always(method) };
+                sizes.push((least, Some(rule)));
+            }
+            let sized = sizes.iter().enumerate().filter_map(|(place, (least, rule))| {
+                let next = sizes.get(place + 1).map_or(u64::MAX, |(next, _)| next.saturating_sub(1));
+                let (from_bytes, up_to_bytes) = (Bytes::new(*least), Bytes::new(next));
+                rule.map(|rule| (*least, CollectiveRule { from_bytes, up_to_bytes, ..rule }))
+            });
+            entries.push((ranks, sized.collect()));
+        }
+        let ends: Vec<u64> = entries.iter().skip(1).map(|(ranks, _)| ranks.saturating_sub(1)).collect();
+        let mut list = Vec::new();
+        for (place, (ranks, sizes)) in entries.into_iter().enumerate() {
+            let narrow = |ranks: u64| u32::try_from(ranks).unwrap_or(u32::MAX);
+            let (from_ranks, up_to_ranks) = (narrow(ranks), ends.get(place).map_or(u32::MAX, |&end| narrow(end)));
+            list.extend(sizes.into_iter().map(|(_, rule)| CollectiveRule { from_ranks, up_to_ranks, ..rule }));
+        }
+        if let Some(collective) = collective {
+            rules.push((collective, list));
+        }
+    }
+    match numbers.numbers.get(numbers.at) {
+        None => Ok(rules),
+        Some((line, word)) => Err(format!("line {line}: expected the end of the file; found \"{word}\"")),
+    }
+}
+
+/// The text of a rules file for communicators of `ranks`: for each collective sizes as [`super::rule_size`] gives them,
+/// ascending, and from there on which method is taken. Methods that Open MPI does not have are left to it.
+pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, crate::platform::Method)>)]) -> String {
+    let mut text = format!("{} # collectives\n", best.len());
+    for (collective, sizes) in best {
+        let id = NUMBERS.iter().position(|known| *known == Some(*collective)).unwrap_or_default();
+        text.push_str(&format!("{id} # {}\n1 # communicator size\n{ranks}\n", collective_word(*collective)));
+        let scale = match volume(*collective) {
+            Volume::Total => u64::from(ranks),
+            Volume::Usual | Volume::Mean => 1,
+        };
+        let mut lines: Vec<(u64, String)> = Vec::new();
+        for (place, (size, method)) in sizes.iter().enumerate() {
+            let (number, algorithm) = match number_of(*collective, *method) {
+                Some(number) => (number, super::algorithm_word(method.algorithm)),
+                None => (0, "the library's choice"),
+            };
+            let what = format!("{number} {} {} # {algorithm}", method.fan, method.segment);
+            // The first holds for all that is smaller.
+            let least = if place == 0 { 0 } else { size.get() * scale };
+            if lines.last().is_none_or(|(_, last)| *last != what) {
+                lines.push((least, what));
+            }
+        }
+        text.push_str(&format!("{} # message sizes\n", lines.len()));
+        lines.iter().for_each(|(least, what)| text.push_str(&format!("{least} {what}\n")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::Method;
+
+    #[test]
+    fn rules_are_read_as_open_mpi_looks_them_up() {
+        let text = "2 # two collectives\n2 # allreduce\n2\n4 1\n0 3 0 0\n16 2\n0 4 0 0 # ring\n65536 5 0 1048576\n\
+                    3\n1\n8 2\n0 0 0 0\n8192 4 16 0\n";
+        let rules = read_open_mpi_rules(text).unwrap();
+        let mut all = crate::platform::CollectiveRules::default();
+        rules.into_iter().for_each(|(collective, rules)| all.set(collective, rules));
+        let allreduce = |ranks, size| all.method(Collective::Allreduce, ranks, Bytes::new(size));
+        assert_eq!(allreduce(3, 8), None);
+        assert_eq!(allreduce(15, 1 << 20), Some(Algorithm::RecursiveDoubling.into()));
+        assert_eq!(allreduce(16, 65_535), Some(Algorithm::Ring.into()));
+        assert_eq!(allreduce(99, 65_536), Some(Method::from(Algorithm::SegmentedRing).in_segments(1 << 20)));
+        // An alltoall goes by what a rank sends in all.
+        let alltoall = |ranks, size| all.method(Collective::Alltoall, ranks, Bytes::new(size));
+        assert_eq!(alltoall(8, 1023), None);
+        assert_eq!(alltoall(8, 1024), Some(Method::from(Algorithm::LinearSync).by(16)));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_rules_file_is_said_with_its_line() {
+        let error = |text: &str| read_open_mpi_rules(text).unwrap_err();
+        assert_eq!(error(""), "the file ends too soon after line 0: expected the number of collectives");
+        assert_eq!(error("1\n2\n1\n4 1\n0 3 0"), "the file ends too soon after line 5: expected a segment size");
+        assert_eq!(error("1\n40"), "line 2: expected a collective from 0 to 16; found 40");
+        assert_eq!(error("1\n2\n1\n4 1\n0 9 0 0"), "line 5: expected an algorithm of allreduce from 0 to 6; found 9");
+        assert_eq!(error("1\n2\n1\nfour"), "line 4: expected a communicator size; found \"four\"");
+        assert_eq!(error("0\n7"), "line 2: expected the end of the file; found \"7\"");
+        assert_eq!(
+            error("rule-file-version-2\n1"),
+            "line 1: expected a rules file of Open MPI 4; found \"rule-file-version-2\", another version"
+        );
+        assert_eq!(error("99999"), "line 1: the number of collectives 99999 is more than the file has entries for");
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let best = vec![
+            (
+                Collective::Alltoall,
+                vec![
+                    (Bytes::new(8), Algorithm::Bruck.into()),
+                    (Bytes::new(64), Algorithm::Bruck.into()),
+                    (Bytes::new(512), Algorithm::Pairwise.into()),
+                ],
+            ),
+            (Collective::Bcast, vec![(Bytes::new(8), Method::from(Algorithm::Pipeline).in_segments(4096))]),
+        ];
+        let text = write_open_mpi_rules(16, &best);
+        let rules = read_open_mpi_rules(&text).unwrap();
+        assert_eq!(rules.len(), 2);
+        let mut all = crate::platform::CollectiveRules::default();
+        rules.into_iter().for_each(|(collective, rules)| all.set(collective, rules));
+        for (size, algorithm) in [(1, Algorithm::Bruck), (511, Algorithm::Bruck), (512, Algorithm::Pairwise)] {
+            assert_eq!(all.method(Collective::Alltoall, 16, Bytes::new(size)), Some(algorithm.into()), "{text}");
+        }
+        let pipeline = Method::from(Algorithm::Pipeline).in_segments(4096);
+        assert_eq!(all.method(Collective::Bcast, 16, Bytes::new(1 << 20)), Some(pipeline));
+    }
+}

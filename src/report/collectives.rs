@@ -1,0 +1,80 @@
+//! Which algorithms collectives were done by, how often, and what they took.
+
+use crate::engine::Outcome;
+use crate::profile::CollectiveUse;
+
+use super::numbers::{count, percent, share, volume};
+use super::table::{Align, Table};
+use super::tuning::parts_text;
+
+/// The rows shown; JSON has them all.
+const ROWS: usize = 12;
+
+/// Calls by algorithm, the longest first; nothing if no collective had a choice of algorithms.
+pub(super) fn by_algorithm(outcome: &Outcome) -> String {
+    let mut rows: Vec<&CollectiveUse> = outcome.collectives.iter().filter(|use_| use_.algorithm.is_some()).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    rows.sort_by_key(|use_| std::cmp::Reverse(use_.mean_time));
+    let mut table = Table::new(&[
+        ("collective", Align::Left),
+        ("algorithm", Align::Left),
+        ("calls", Align::Right),
+        ("sizes", Align::Right),
+        ("time a rank", Align::Right),
+        ("", Align::Right),
+    ]);
+    for use_ in rows.iter().take(ROWS) {
+        let sizes = match (use_.least_bytes, use_.most_bytes) {
+            (least, most) if least == most => volume(least),
+            (least, most) => format!("{} to {}", volume(least), volume(most)),
+        };
+        table.row([
+            use_.call.clone(),
+            parts_text(use_.algorithm, use_.segment, use_.fan),
+            count(use_.calls),
+            sizes,
+            use_.mean_time.to_string(),
+            percent(share(use_.mean_time.as_ps() as f64, outcome.predicted.as_ps() as f64)),
+        ]);
+    }
+    let mut text = table.render();
+    if rows.len() > ROWS {
+        text.push_str(&format!("  and {} more, in the JSON form\n", rows.len() - ROWS));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::Algorithm;
+    use crate::units::SimSpan;
+
+    #[test]
+    fn the_longest_comes_first_and_what_has_no_algorithm_is_left_out() {
+        let mut outcome = super::super::busy();
+        assert_eq!(by_algorithm(&outcome), "");
+        let row = |call: &str, algorithm, us| CollectiveUse {
+            call: call.to_owned(),
+            algorithm,
+            segment: 0,
+            fan: 0,
+            calls: 16,
+            least_bytes: 8,
+            most_bytes: 8,
+            mean_time: SimSpan::from_us(us),
+        };
+        let pipeline =
+            CollectiveUse { segment: 65_536, most_bytes: 1 << 20, ..row("MPI_Bcast", Some(Algorithm::Pipeline), 30) };
+        outcome.collectives =
+            vec![row("MPI_Allreduce", Some(Algorithm::Ring), 10), pipeline, row("MPI_Comm_split", None, 50)];
+        let text = by_algorithm(&outcome);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines[1].starts_with("  MPI_Bcast") && lines[1].contains("pipeline 64 KiB"), "{text}");
+        assert!(lines[2].starts_with("  MPI_Allreduce") && lines[2].contains("ring"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}

@@ -1,0 +1,178 @@
+//! How long collectives take by each algorithm, timed as the OSU and Intel benchmarks time them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
+use crate::mpi::{Action, CollectiveCall, Comm, Group, MpiProgram, Process, Sizes, choose, methods, rule_size};
+use crate::platform::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Platform, Site};
+use crate::rank::{Call, Reply};
+use crate::units::{Bytes, SimSpan, SimTime};
+
+/// How calls are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// Each call between two looks at the clock, a barrier after it, as OSU's benchmarks do.
+    Osu,
+    /// All calls together, one right after the other, as Intel's do.
+    Imb,
+}
+
+/// Calls that are not timed, and those that are.
+const WARM: u32 = 1;
+const TIMED: u32 = 3;
+
+/// The ranks on their machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'a> {
+    /// The machine; its rules do not count.
+    pub platform: &'a Platform,
+    /// Where the ranks are.
+    pub sites: &'a [Site],
+    /// The memory bandwidth of each rank, bytes a second.
+    pub memory: &'a [f64],
+    /// How calls are timed.
+    pub timing: Timing,
+}
+
+/// A collective of one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sized {
+    /// Which.
+    pub collective: Collective,
+    /// Its size as rules go by it: of allgathers and reduce-scatters all blocks together.
+    pub size: Bytes,
+    /// The buffer, or a block.
+    pub bytes: Bytes,
+    /// What each library takes.
+    pub taken: Vec<(Library, Method)>,
+    /// Mean time of a call by the methods of the library asked about.
+    pub times: Vec<(Method, SimSpan)>,
+}
+
+impl Sized {
+    /// The fastest method; of equals the first.
+    pub fn fastest(&self) -> Option<(Method, SimSpan)> {
+        self.times.iter().copied().min_by_key(|(_, time)| *time)
+    }
+
+    /// The time of `method`, if it was timed.
+    pub fn time(&self, method: Method) -> Option<SimSpan> {
+        self.times.iter().find(|(other, _)| *other == method).map(|(_, time)| *time)
+    }
+}
+
+/// A rank of the benchmark.
+struct Bench {
+    call: CollectiveCall,
+    barrier: CollectiveCall,
+    timing: Timing,
+    step: u32,
+    since: SimTime,
+    spent: SimSpan,
+    /// Picoseconds of all ranks together.
+    sum: Arc<AtomicU64>,
+}
+
+impl MpiProgram for Bench {
+    fn next(&mut self, reply: Reply<'_>) -> Action {
+        let step = self.step;
+        self.step += 1;
+        match self.timing {
+            Timing::Osu => {
+                if step % 2 == 1 {
+                    if step / 2 >= WARM {
+                        self.spent += reply.clock.since(self.since);
+                    }
+                    return Action::Collective(self.barrier.clone());
+                }
+                self.since = reply.clock;
+                if step / 2 < WARM + TIMED {
+                    return Action::Collective(self.call.clone());
+                }
+            }
+            Timing::Imb => {
+                match step {
+                    0 => return Action::Collective(self.barrier.clone()),
+                    _ if step == 1 + WARM => self.since = reply.clock,
+                    _ => {}
+                }
+                if step < 1 + WARM + TIMED {
+                    return Action::Collective(self.call.clone());
+                }
+                self.spent = reply.clock.since(self.since);
+            }
+        }
+        self.sum.fetch_add(self.spent.as_ps(), Ordering::Relaxed);
+        Action::Call(Call::Finish)
+    }
+}
+
+/// The call that `collective` of `bytes` is for member `rank` of the world of `ranks`.
+fn call(collective: Collective, bytes: Bytes, ranks: u32, rank: u32) -> CollectiveCall {
+    let comm = Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
+    CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(bytes), algorithm: None }
+}
+
+/// The mean time of a call over all ranks.
+///
+/// # Errors
+/// Why the run failed.
+pub fn time(
+    field: Field<'_>,
+    library: Library,
+    collective: Collective,
+    bytes: Bytes,
+    method: Option<Method>,
+) -> Result<SimSpan, RunError> {
+    let Field { platform, sites, memory, timing } = field;
+    let ranks = sites.len() as u32;
+    let mut platform = platform.clone();
+    platform.collectives = CollectiveRules::of(library);
+    if let Some(method) = method {
+        platform.collectives.set(collective, vec![CollectiveRule::always(method)]);
+    }
+    let platform = Arc::new(platform);
+    let sum = Arc::new(AtomicU64::new(0));
+    let make = |rank: u32| {
+        let bench = Bench {
+            call: call(collective, bytes, ranks, rank),
+            barrier: call(Collective::Barrier, Bytes::ZERO, ranks, rank),
+            timing,
+            step: 0,
+            since: SimTime::ZERO,
+            spent: SimSpan::ZERO,
+            sum: sum.clone(),
+        };
+        Process::new(bench, platform.clone(), memory[rank as usize])
+    };
+    let options = RunOptions { workers: Some(1), ..RunOptions::default() };
+    Simulation::new(&platform, sites.to_vec(), options, Labels::default()).run(make, &Progress::default())?;
+    Ok(SimSpan::from_ps(sum.load(Ordering::Relaxed) / u64::from(ranks * TIMED)))
+}
+
+/// What `library` takes for the whole world; of described programs, so operators commute.
+pub fn taken(library: Library, collective: Collective, bytes: Bytes, ranks: u32) -> Option<Method> {
+    let element = match collective {
+        Collective::Reduce | Collective::Allreduce | Collective::Scan | Collective::Exscan => 8,
+        Collective::ReduceScatter => 8,
+        _ => 1,
+    };
+    let call = call(collective, bytes, ranks, 0);
+    choose(&call, &CollectiveRules::of(library), false, element).ok().map(|choice| choice.method)
+}
+
+/// Which methods of `library` there are to time for `collective` of `bytes`, each once however it is asked for.
+pub fn to_time(library: Library, collective: Collective, bytes: Bytes, ranks: u32) -> Vec<Method> {
+    let mut all = methods(library, collective, ranks);
+    all.extend(taken(library, collective, bytes, ranks));
+    all.retain(|method| u64::from(method.segment) < bytes.get().max(1) || method.algorithm == Algorithm::LinearSync);
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The size that rules go by.
+pub fn size(collective: Collective, bytes: Bytes, ranks: u32) -> Bytes {
+    rule_size(&call(collective, bytes, ranks, 0))
+}
