@@ -18,6 +18,8 @@ mod speed;
 use crate::engine::Processes;
 use crate::run::agree;
 
+#[cfg(feature = "mpi")]
+use args::Law;
 pub(super) use args::MeasureArgs;
 
 use super::exit::{Exit, Failure};

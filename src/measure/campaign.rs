@@ -28,6 +28,16 @@ const LOADS: u32 = 16;
 const WINDOW: u32 = 64;
 const WINDOW_BYTES: u64 = 4 << 20;
 
+/// The small messages whose rate tells an adapter's gap.
+pub const SMALL: [u64; 2] = [8, 128];
+
+/// The sizes of windows that move bytes rather than messages: some that fit caches, and the greatest.
+fn large(most: u64) -> Vec<u64> {
+    let mut sizes: Vec<u64> = [64 << 10, 1 << 20, most].into_iter().filter(|size| *size <= most).collect();
+    sizes.dedup();
+    sizes
+}
+
 /// What is to be measured; equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -65,7 +75,8 @@ impl Plan {
     fn series(&self) -> usize {
         let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
         let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
-        self.levels.len() * (sizes * 3 / 2 + 4 * few + 6) + loads * few + RING_SIZES
+        let pairs: usize = self.levels.iter().map(|level| level.pairs.len().ilog2() as usize * 5 + 3).sum();
+        self.levels.len() * (sizes * 3 / 2 + 4 * few + 6) + loads * few + pairs + RING_SIZES
     }
 }
 
@@ -147,9 +158,37 @@ impl Campaign<'_> {
             let next = Next { count, ..next(Test::Window, bytes) };
             self.series(next, |port| protocol::window(port, pair, bytes, count));
         }
+        self.occupancy(plan);
         self.overheads(level, pair, eager);
         self.crowds(plan, eager);
         self.samples.eager.push((level, eager));
+    }
+
+    /// What many messages occupy: windows of several pairs, of small messages for the adapter's gap, of large ones for what
+    /// cores and memory copy; windows both ways.
+    fn occupancy(&mut self, plan: &LevelPlan) {
+        let (level, pair) = (plan.level, plan.pair());
+        let large = large(self.plan.most_bytes);
+        let next = |test, bytes: u64, load| {
+            let count = u32::try_from(WINDOW_BYTES / bytes).unwrap_or(WINDOW).clamp(4, WINDOW);
+            Next { level: Some(level), test, bytes, load, count, leader: pair.first }
+        };
+        let most = plan.pairs.len() as u32;
+        let loads = (1..).map(|power| 1u32 << power).take_while(|load| *load < most);
+        for load in loads.chain((most > 1).then_some(most)) {
+            let pairs = &plan.pairs[..load as usize];
+            for bytes in SMALL.into_iter().chain(large.iter().copied()) {
+                let next = next(Test::Windows, bytes, load);
+                self.series(next, |port| {
+                    port.barrier();
+                    protocol::windows(port, pairs, bytes, next.count)
+                });
+            }
+        }
+        for bytes in large {
+            let next = next(Test::BothWays, bytes, 1);
+            self.series(next, |port| protocol::exchanges(port, &plan.pairs[..1], bytes, next.count, 1));
+        }
     }
 
     /// The greatest size whose send ends before its receive is posted; `None` if that of every size does.

@@ -17,7 +17,7 @@ use std::fmt::Write;
 use crate::config::{ConfigError, Document};
 use crate::platform::{Level, Platform, Shape};
 
-use super::link::Occupancy;
+use super::occupancy::Occupancy;
 use super::text::{comment, link};
 use level::{ImportedLevel, Source, chosen};
 

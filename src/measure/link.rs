@@ -15,6 +15,7 @@ use crate::platform::Level;
 
 use super::campaign::TRAIN;
 use super::fit::{Floor, Piece, pieces};
+use super::occupancy::{FIRST_UP_TO, Occupancy};
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
@@ -41,17 +42,6 @@ pub struct LinkFit {
     pub errors: Vec<(u64, f64)>,
     /// What messages occupy, as far as that was measured; `None` if other laws are to hold.
     pub occupancy: Option<Occupancy>,
-}
-
-/// What messages hold of what they share, bytes a second; `None` where nothing tells it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Occupancy {
-    /// What an adapter carries one way.
-    pub capacity: Option<f64>,
-    /// What an adapter carries both ways together, where the directions are not independent.
-    pub duplex: Option<f64>,
-    /// What a core copies.
-    pub copy: Option<f64>,
 }
 
 /// The parameters of an interval of sizes.
@@ -156,6 +146,24 @@ impl LinkFit {
         let errors = errors.collect();
         let handshake = if eager.is_some() { handshake } else { rows.first()?.columns[0].0 };
         Some(LinkFit { level, eager, handshake, loads, rows, errors, occupancy: None })
+    }
+
+    /// These for fair shares over time: what messages occupy is told by windows, and costs under load follow from it.
+    pub fn fair(self, samples: &Samples) -> LinkFit {
+        let occupancy = Occupancy::of(samples, self.level);
+        let mut rows = Vec::new();
+        let mut above = 0;
+        for row in self.rows {
+            let row = RowFit { columns: row.columns[..1].to_vec(), ..row };
+            // Small messages have a gap of their own.
+            let spans = above < FIRST_UP_TO && row.up_to.is_none_or(|end| end > FIRST_UP_TO);
+            if occupancy.gaps.is_some() && spans {
+                rows.push(RowFit { up_to: Some(FIRST_UP_TO), ..row.clone() });
+            }
+            above = row.up_to.unwrap_or(u64::MAX);
+            rows.push(row);
+        }
+        LinkFit { loads: vec![1], rows, occupancy: Some(occupancy), ..self }
     }
 
     /// The mean and the greatest of the fit's relative errors, and the size of the latter.

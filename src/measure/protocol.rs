@@ -48,6 +48,12 @@ pub fn window(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32) -> f64 {
     port.now() - started
 }
 
+/// The windows of all `pairs` at the same time.
+pub fn windows(port: &mut dyn Port, pairs: &[Pair], bytes: u64, count: u32) -> f64 {
+    let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
+    window(port, *pair, bytes, count)
+}
+
 /// `count` blocking sends with a `delay` of computing between two, answered by an empty message: the time of all of it.
 ///
 /// This is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm: Low-Overhead LogGP Parameter Assessment

@@ -14,6 +14,10 @@ pub enum Test {
     PingPong,
     /// `count` messages at once and an empty answer.
     Window,
+    /// The same of `load` pairs at a time.
+    Windows,
+    /// `count` messages each way of a pair at a time.
+    BothWays,
     /// One send and an empty answer: PRTT(1, 0, s).
     TrainOfOne,
     /// `count` sends without pause and an empty answer: PRTT(n, 0, s).
@@ -36,6 +40,8 @@ impl Test {
         match self {
             Test::PingPong => "ping_pong",
             Test::Window => "window",
+            Test::Windows => "windows",
+            Test::BothWays => "both_ways",
             Test::TrainOfOne => "train_of_one",
             Test::Train => "train",
             Test::DelayedTrain => "delayed_train",

@@ -1,6 +1,9 @@
 //! The tests on simulated machines give back what these were told.
 
-use crate::platform::{CollectiveRules, CoreRates, Level, Link, LoadColumn, LoadLaw, Placement, Platform, Row, Shape};
+use crate::platform::{
+    CollectiveRules, Copies, CoreRates, Level, Link, LoadColumn, LoadLaw, Occupancy as Holds, Placement, Platform, Row,
+    Shape,
+};
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
 
 use super::*;
@@ -165,4 +168,55 @@ fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
     let (_, per_byte) = fit.rows.last().unwrap().columns[0];
     // The best that was seen is just below 1 GB/s.
     assert!(1.0 / per_byte <= 1.5e9, "{} B/s", 1.0 / per_byte);
+}
+
+/// What windows tell of a machine with this link between its two nodes, or within its one, whose pairs all share it.
+fn occupied(level: Level, pairs: u32, link: Link) -> Occupancy {
+    let shape = match level {
+        Level::InterNode => Shape { nodes: 2, cmps: 1, cores: pairs },
+        _ => Shape { nodes: 1, cmps: 1, cores: 2 * pairs },
+    };
+    let pairs: Vec<Pair> = (0..pairs).map(|first| Pair { first, second: first + pairs }).collect();
+    let ranks = 2 * pairs.len() as u32;
+    let plan = Plan { levels: vec![LevelPlan { level, pairs }], most_bytes: 4 << 20, budget: 1.0 };
+    let sites = Placement::Block.sites(shape, ranks, false).unwrap();
+    let samples = simulate(&machine(shape, link), sites, &plan).unwrap();
+    LinkFit::of(&samples, level, &Corrections::default()).unwrap().fair(&samples).occupancy.unwrap()
+}
+
+/// Fair shares of this, with messages of 1 us and 1 GB/s alone, for which each end's core takes 100 ns.
+fn fair(holds: Holds, gap: u64, copy: Option<u64>) -> Link {
+    let bandwidth = |gigabytes: u64| Bandwidth::new(gigabytes * 1_000_000_000);
+    let row = Row {
+        gap: SimSpan::from_ns(gap),
+        copy_bandwidth: copy.and_then(bandwidth),
+        ..row(0, u64::MAX, 800, 1000, [100, 100])
+    };
+    Link::new(LoadLaw::Fair, Bytes::MAX, SimSpan::from_ns(1), vec![row]).occupying(holds)
+}
+
+#[test]
+fn windows_tell_what_adapters_carry() {
+    let rate = |gigabytes: u64| Bandwidth::new(gigabytes * 1_000_000_000);
+    let off = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs();
+    // A wire of 3 GB/s, of which one message uses a third, and 4 GB/s both ways; 600 ns a message are more than cores take.
+    let holds = Holds { capacity: rate(3), duplex: rate(4), ..Holds::default() };
+    let found = occupied(Level::InterNode, 8, fair(holds, 600, None));
+    assert!(off(found.capacity, 3e9) < 0.02 && off(found.duplex, 4e9) < 0.03, "{found:?}");
+    let [first, second] = found.gaps.unwrap();
+    assert!((first / 600e-9 - 1.0).abs() < 0.1 && (second / 600e-9 - 1.0).abs() < 0.1, "{found:?}");
+    // Independent directions, and adapters that do not slow small messages down.
+    let found = occupied(Level::InterNode, 2, fair(Holds { capacity: rate(3), ..Holds::default() }, 0, None));
+    assert_eq!((found.duplex, found.gaps, found.copy), (None, None, None));
+}
+
+#[test]
+fn windows_tell_what_a_core_copies() {
+    // A message alone takes its bytes at 1 GB/s, but a core copies four times as fast.
+    let holds = Holds { copies: Copies::Receiver, ..Holds::default() };
+    for level in [Level::IntraCmp, Level::InterCmp] {
+        let found = occupied(level, 2, fair(holds.clone(), 0, Some(4)));
+        assert!((found.copy.unwrap() / 4e9 - 1.0).abs() < 0.02, "{found:?}");
+        assert_eq!((found.capacity, found.duplex, found.gaps), (None, None, None));
+    }
 }

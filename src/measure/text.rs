@@ -6,7 +6,8 @@ use crate::platform::{Level, Shape};
 use crate::units::{Bandwidth, SimSpan};
 
 use super::kernels::Speed;
-use super::link::{LinkFit, Occupancy, RowFit};
+use super::link::{LinkFit, RowFit};
+use super::occupancy::Occupancy;
 use super::samples::Samples;
 
 /// What a platform file is made of.
@@ -130,7 +131,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     if law == "measured" {
         let _ = writeln!(text, "loads = {:?}", fit.loads);
     }
-    if let Some(Occupancy { capacity, duplex, copy }) = fit.occupancy {
+    if let Some(Occupancy { capacity, duplex, copy, .. }) = fit.occupancy {
         for (key, stated) in [("capacity", capacity), ("duplex", duplex), ("copy_bandwidth", copy)] {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
         }
@@ -139,8 +140,12 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         let _ = writeln!(text, "eager_threshold = {eager}");
     }
     let _ = writeln!(text, "handshake = \"{}\"\ninterval = [", span(fit.handshake));
+    let mut above = 0;
     for row in &fit.rows {
-        let _ = writeln!(text, "    {{ {} }},", interval(row, law == "measured"));
+        // Under fair shares the gap is the adapter's alone.
+        let gap = fit.occupancy.map_or(row.gap, |occupancy| occupancy.gap_above(above));
+        let _ = writeln!(text, "    {{ {} }},", interval(&RowFit { gap, ..row.clone() }, law == "measured"));
+        above = row.up_to.unwrap_or(u64::MAX);
     }
     text.push_str("]\n");
 }

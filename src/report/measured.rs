@@ -58,7 +58,16 @@ fn figures(fit: &LinkFit, samples: &Samples) -> Vec<String> {
 
 /// How far the simulated medians of each test are from those measured.
 fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
-    let tests = [Test::PingPong, Test::Exchange, Test::OneWay, Test::Window, Test::Train, Test::LateReceive];
+    let tests = [
+        Test::PingPong,
+        Test::Exchange,
+        Test::OneWay,
+        Test::Window,
+        Test::Windows,
+        Test::BothWays,
+        Test::Train,
+        Test::LateReceive,
+    ];
     let line = |test: Test| {
         let simulated = again.of(level, test);
         let errors: Vec<f64> = samples

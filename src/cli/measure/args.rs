@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 use crate::platform::Shape;
 use crate::units::{Bytes, SimSpan};
@@ -30,6 +30,15 @@ Examples:
 
 Exit codes: 0 measured, 2 bad input or usage, 70 a bug in mcpsim.";
 
+/// The contention model of the file that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Law {
+    /// Shares over time of what messages occupy.
+    Fair,
+    /// Costs by the number of transfers at a time.
+    Measured,
+}
+
 /// Measures the machine that its ranks run on and writes a platform file
 #[derive(Clone, Debug, Parser)]
 #[command(
@@ -51,6 +60,10 @@ pub(crate) struct MeasureArgs {
     /// The greatest message
     #[arg(long, value_name = "SIZE", default_value = "4 MiB")]
     pub max_size: Bytes,
+
+    /// What messages do to each other: fair (windows tell what they occupy) or measured (costs under load)
+    #[arg(long, value_name = "LAW", default_value = "fair")]
+    pub law: Law,
 
     /// What the file calls the machine
     #[arg(long, value_name = "NAME", default_value = "here")]

@@ -16,8 +16,8 @@ use crate::run::agree;
 use super::super::exit::{Exit, Failure};
 use super::super::output::{self, Target};
 use super::super::report::draw;
-use super::MeasureArgs;
 use super::port::RealPort;
+use super::{Law, MeasureArgs};
 use super::{host, seen, speed};
 
 /// More of a CMP's ranks than these are not all tried together in turn.
@@ -55,17 +55,21 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let Some(targets) = targets else { return Ok(()) };
     let (provenance, shape) = (provenance(&seen, &bindings, &notes), measure::shape(&seen, &places));
     let measured = Measured { name: args.name.clone(), provenance, shape, speed, links: Vec::new(), samples };
-    let (measured, again) = fitted(measured, &plan, &places)?;
+    let (measured, again) = fitted(measured, &plan, &places, args.law)?;
     conclude(args, &targets, &measured, &again)
 }
 
-/// Fits the levels until tests of several transfers at a time take as long on the platform as they did; with the tests' times
+/// Fits the levels: under fair shares once, else until tests of several transfers at a time take as long on the platform as they did; with the tests' times
 /// there. Of all rounds that one counts in which all tests together are nearest.
-fn fitted(mut measured: Measured, plan: &Plan, places: &[Place]) -> Result<(Measured, Samples), Failure> {
+fn fitted(mut measured: Measured, plan: &Plan, places: &[Place], law: Law) -> Result<(Measured, Samples), Failure> {
     let mut corrections = Corrections::default();
     let mut best: Option<(f64, Vec<LinkFit>, Samples)> = None;
-    for _ in 0..=ROUNDS {
-        let of = |level: &LevelPlan| LinkFit::of(&measured.samples, level.level, &corrections);
+    let rounds = if law == Law::Fair { 0 } else { ROUNDS };
+    for _ in 0..=rounds {
+        let of = |level: &LevelPlan| {
+            let fit = LinkFit::of(&measured.samples, level.level, &corrections)?;
+            Some(if law == Law::Fair { fit.fair(&measured.samples) } else { fit })
+        };
         measured.links = plan.levels.iter().filter_map(of).collect();
         let platform = platform(&measured)?;
         let Some(sites) = measure::sites(places, platform.shape) else { break };

@@ -11,20 +11,15 @@
 use crate::config::ConfigError;
 use crate::platform::Level;
 
+use super::super::campaign::SMALL;
 use super::super::fit::{Floor, Piece, pieces};
-use super::super::link::{LinkFit, Occupancy, RowFit, row_of};
+use super::super::link::{LinkFit, RowFit, row_of};
+use super::super::occupancy::{FIRST_UP_TO, INDEPENDENT, Occupancy, SHARED};
 use super::part::Part;
 use super::table::{Benchmark, Table};
 
-/// The sizes of small messages that rates are read at, and the greatest size that the first stands for.
-const SMALL: [u64; 2] = [8, 128];
-const FIRST_UP_TO: u64 = 64;
 /// Windows of smaller messages do not show what the wire carries.
 const LARGE: u64 = 256 << 10;
-/// Pairs that reach less than this part of so many times one pair's rate are limited by what they share.
-const SHARED: f64 = 0.8;
-/// Both directions that carry this part of twice one direction are independent.
-const INDEPENDENT: f64 = 0.97;
 /// Eager thresholds, which no table tells: those of the machine `default`, within a node and between nodes.
 const EAGER: [u64; 2] = [4 << 10, 64 << 10];
 /// No message starts with less than this part of an empty one's time, as in [`LinkFit::of`].
@@ -89,15 +84,19 @@ pub fn level(level: Level, sources: &[Source], eager: Option<u64>) -> Result<Imp
     let both = one(level, sources, Benchmark::BothWays, |_| true)?;
 
     let overheads = overheads(window.as_ref(), &ping_pong, &mut told);
-    let wire = wire(window.as_ref().or(many.as_ref()), &ping_pong);
+    let measured = wire(window.as_ref().or(many.as_ref()), &ping_pong);
+    let wire = measured.or_else(|| from_ping_pong(level, &ping_pong));
     let gaps = gaps(level, [many.as_ref(), window.as_ref()], wire, &mut told);
-    let occupancy = occupancy(level, wire, both.as_ref(), &mut told);
+    told.push(what_wire(level, measured));
+    let gaps = gaps.first().zip(gaps.last()).map(|(first, last)| [*first, *last]);
+    let occupancy = Occupancy { gaps, ..occupancy(level, wire, both.as_ref(), &mut told) };
 
     let stated = eager.is_some();
     let eager = eager.unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
-    // One message is never faster than many.
-    let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: wire.map_or(0.0, |wire| 1.0 / wire) };
-    let mut breaks: Vec<u64> = if overheads.len() + gaps.len() > 2 { vec![FIRST_UP_TO] } else { Vec::new() };
+    // On an adapter one message is never faster than many.
+    let steepest = wire.filter(|_| level == Level::InterNode).map_or(0.0, |wire| 1.0 / wire);
+    let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: steepest };
+    let mut breaks: Vec<u64> = if !overheads.is_empty() || gaps.is_some() { vec![FIRST_UP_TO] } else { Vec::new() };
     let (last, _) = ping_pong.last();
     breaks.extend(Some(eager).filter(|eager| *eager < last && *eager > FIRST_UP_TO));
     let found = pieces(&ping_pong.rows, &breaks, least);
@@ -115,7 +114,7 @@ pub fn level(level: Level, sources: &[Source], eager: Option<u64>) -> Result<Imp
     let mut rows = Vec::new();
     for piece in &found {
         let control = if above >= eager { 2.0 * handshake } else { 0.0 };
-        rows.push(row(piece, at(&overheads, above), control, at(&gaps, above)));
+        rows.push(row(piece, at(&overheads, above), control, occupancy.gap_above(above)));
         above = piece.up_to.unwrap_or(u64::MAX);
     }
     let from = if stated { "as stated" } else { "ASSUMED, no such file tells it: that of the machine \"default\"" };
@@ -232,14 +231,29 @@ fn wire(window: Option<&Table>, ping_pong: &Table) -> Option<f64> {
     (size >= LARGE && rest > 0.0).then(|| (count - f64::from(window.pairs())) * size as f64 / rest)
 }
 
-fn occupancy(level: Level, wire: Option<f64>, both: Option<&Table>, told: &mut Vec<String>) -> Occupancy {
-    let what = if level == Level::InterNode { "capacity" } else { "copy_bandwidth" };
-    told.push(match wire {
+/// The same of a ping-pong: of an adapter what the greatest sizes add, of a core's copy the most that any size reaches.
+fn from_ping_pong(level: Level, ping_pong: &Table) -> Option<f64> {
+    if level != Level::InterNode {
+        let reached = ping_pong.rows.iter().map(|(size, time)| *size as f64 / time);
+        return reached.max_by(f64::total_cmp).filter(|most| *most > 0.0);
+    }
+    let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: 0.0 };
+    pieces(&ping_pong.rows, &[], least).last().map(|last| 1.0 / last.per_byte).filter(|wire| wire.is_finite())
+}
+
+/// What a line says of the wire.
+fn what_wire(level: Level, measured: Option<f64>) -> String {
+    let (what, assumed) = match level {
+        Level::InterNode => ("capacity", "what a ping-pong's greatest sizes add"),
+        _ => ("copy_bandwidth", "the most that a ping-pong reaches"),
+    };
+    match measured {
         Some(_) => format!("{what}: windows one way at the greatest size."),
-        None => format!(
-            "{what}: NO DATA (windows one way of 256 KiB and more). ASSUMED: the greatest bandwidth of a ping-pong."
-        ),
-    });
+        None => format!("{what}: NO DATA (windows one way of 256 KiB and more). ASSUMED: {assumed}."),
+    }
+}
+
+fn occupancy(level: Level, wire: Option<f64>, both: Option<&Table>, told: &mut Vec<String>) -> Occupancy {
     if level != Level::InterNode {
         return Occupancy { copy: wire, ..Occupancy::default() };
     }

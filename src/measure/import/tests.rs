@@ -129,7 +129,7 @@ fn what_no_file_tells_is_said() {
         "# lat: osu_latency 5.6.2, 2 processes, 10 sizes up to 4194304 B",
         "# send_overhead, recv_overhead: NO DATA (windows of one pair at 8 and 128 B). ASSUMED: none.",
         "# gap: NO DATA (windows of many pairs at 8 and 128 B). ASSUMED: none.",
-        "# capacity: NO DATA (windows one way of 256 KiB and more). ASSUMED: the greatest bandwidth of a ping-pong.",
+        "# capacity: NO DATA (windows one way of 256 KiB and more). ASSUMED: what a ping-pong's greatest sizes add.",
         "# duplex: NO DATA (windows both ways). ASSUMED: both directions are independent.",
         "# eager_threshold: ASSUMED, no such file tells it: that of the machine \"default\".",
         "# handshake: half of what greater messages start later with, at most the latency of small ones.",

@@ -1,0 +1,107 @@
+//! What messages occupy, from windows of them.
+//!
+//! | parameter | from |
+//! |---|---|
+//! | capacity; within a node a core's copy | windows one way of the greatest size: n s / (T − 2 T(0)) |
+//! | duplex | windows both ways of the greatest size: 2 n s / (T − T(0)), if the directions are not independent |
+//! | gap | windows of all pairs, 8 B and 128 B: (T − T(s) − T(0)) / (n − 1) − s / capacity, if pairs slow each other down |
+
+use crate::platform::Level;
+
+use super::campaign::SMALL;
+use super::samples::{Samples, Series, Test};
+use super::statistics::Summary;
+
+/// The greatest size that the first gap stands for.
+pub const FIRST_UP_TO: u64 = 64;
+/// Pairs that reach less than this part of so many times one pair's rate are limited by what they share.
+pub const SHARED: f64 = 0.8;
+/// Both directions that carry this part of twice one direction are independent.
+pub const INDEPENDENT: f64 = 0.97;
+
+/// What messages hold of what they share; `None` where nothing tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Occupancy {
+    /// What an adapter carries one way, bytes a second.
+    pub capacity: Option<f64>,
+    /// What an adapter carries both ways together, where the directions are not independent.
+    pub duplex: Option<f64>,
+    /// What a core copies, bytes a second.
+    pub copy: Option<f64>,
+    /// An adapter's seconds a message beside its bytes: up to 64 B, and above.
+    pub gaps: Option<[f64; 2]>,
+}
+
+impl Occupancy {
+    /// What the samples of `level` tell.
+    pub fn of(samples: &Samples, level: Level) -> Occupancy {
+        let windows = Windows { samples, level };
+        // What several pairs carry counts if it is more than one core can drive.
+        let one = samples.of(level, Test::Window).last().and_then(|series| windows.rate(series));
+        let many = windows.of_all_pairs(None).and_then(|series| windows.rate(series));
+        if level != Level::InterNode {
+            return Occupancy { copy: one, ..Occupancy::default() };
+        }
+        let capacity = one.into_iter().chain(many).max_by(f64::total_cmp);
+        let both = samples.of(level, Test::BothWays).last().and_then(|series| windows.both_ways(series));
+        let duplex = both.zip(capacity).filter(|(both, one)| *both < INDEPENDENT * 2.0 * one);
+        let gap = |bytes: u64| {
+            let all = windows.of_all_pairs(Some(bytes))?;
+            let one = samples.of(level, Test::Window).into_iter().find(|series| series.bytes == bytes)?;
+            let (each, alone) = (windows.each(all)?, windows.each(one)?);
+            let is_shared = each > alone / f64::from(all.load) / SHARED;
+            is_shared.then(|| (each - capacity.map_or(0.0, |capacity| bytes as f64 / capacity)).max(0.0))
+        };
+        let gaps = gap(SMALL[0]).zip(gap(SMALL[1])).map(|(first, second)| [first, second]);
+        Occupancy { capacity, duplex: duplex.map(|(both, one)| both.max(one)), copy: None, gaps }
+    }
+
+    /// The gap of messages above this size.
+    pub fn gap_above(&self, above: u64) -> f64 {
+        self.gaps.map_or(0.0, |gaps| gaps[usize::from(above >= FIRST_UP_TO)])
+    }
+}
+
+/// Windows at a level.
+struct Windows<'a> {
+    samples: &'a Samples,
+    level: Level,
+}
+
+impl Windows<'_> {
+    /// The windows of most pairs at a time: at this size, or the greatest.
+    fn of_all_pairs(&self, bytes: Option<u64>) -> Option<&Series> {
+        let all = self.samples.of(self.level, Test::Windows);
+        let sized = all.into_iter().filter(|series| bytes.is_none_or(|bytes| series.bytes == bytes));
+        sized.max_by_key(|series| (series.load, series.bytes))
+    }
+
+    /// Half a round trip.
+    fn alone(&self, bytes: u64) -> Option<f64> {
+        Some(self.samples.median(self.level, Test::PingPong, bytes)).filter(|seconds| *seconds > 0.0)
+    }
+
+    /// Seconds a message, of all pairs together: without the first one's way and the answer's.
+    fn each(&self, series: &Series) -> Option<f64> {
+        let whole = Summary::of(&series.seconds)?.median;
+        let rest = whole - self.alone(series.bytes)? - self.alone(0)?;
+        let messages = f64::from((series.count - 1) * series.load.max(1));
+        Some(rest / messages).filter(|each| *each > 0.0)
+    }
+
+    /// Bytes a second one way, after the first one's start and before the answer.
+    fn rate(&self, series: &Series) -> Option<f64> {
+        self.carried(series, f64::from(series.load.max(1)), 2.0)
+    }
+
+    /// Bytes a second both ways together: no answer follows.
+    fn both_ways(&self, series: &Series) -> Option<f64> {
+        self.carried(series, 2.0, 1.0)
+    }
+
+    fn carried(&self, series: &Series, at_a_time: f64, starts: f64) -> Option<f64> {
+        let rest = Summary::of(&series.seconds)?.median - starts * self.alone(0)?;
+        let bytes = at_a_time * f64::from(series.count) * series.bytes as f64;
+        Some(bytes / rest).filter(|_| rest > 0.0)
+    }
+}

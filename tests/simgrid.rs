@@ -1,0 +1,155 @@
+//! The same C programs on the same machine under SimGrid's SMPI, where it is installed: shares over time are max-min fair there
+//! too.
+//!
+//! A machine here is a list of nodes with a way out and a way in each: SimGrid's cluster with links in both directions, a
+//! platform of one core a node here. What SMPI charges beside that (overheads, factors by size, cross traffic of
+//! acknowledgements, computing) is switched off. A new test is a C program in `simgrid/` and a line in [`same`].
+
+#[path = "support/binary.rs"]
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::run;
+
+/// The simulated machine of both.
+struct Machine {
+    nodes: u32,
+    /// Of a message, in microseconds; half of it is that of a link of SimGrid's.
+    latency_us: u32,
+    gigabytes: u32,
+}
+
+const MACHINE: Machine = Machine { nodes: 16, latency_us: 2, gigabytes: 1 };
+
+/// Messages are eager up to here; SMPI's thresholds exclude the size itself.
+const EAGER: u32 = 65_536;
+
+impl Machine {
+    fn platform(&self) -> String {
+        let Machine { nodes, latency_us, gigabytes } = self;
+        let level = format!("law = \"fair\"\nlatency = \"{latency_us} us\"\nbandwidth = \"{gigabytes} GB/s\"\n");
+        let near = "latency = \"1 us\"\nbandwidth = \"100 GB/s\"\n";
+        format!(
+            "name = \"both\"\nnct = [{nodes}, 1, 1]\n[core]\nflops = \"1 Gflop/s\"\ninstructions = \"1 Ginstr/s\"\n\
+             memory_bandwidth = \"100 GB/s\"\n[intra_cmp]\n{near}[inter_cmp]\n{near}[inter_node]\n{level}\
+             eager_threshold = {EAGER}\nhandshake = \"1 ps\"\n"
+        )
+    }
+
+    fn simgrid(&self) -> String {
+        let half = f64::from(self.latency_us) / 2.0;
+        format!(
+            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
+             <platform version=\"4.1\">\n<cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-{}\" speed=\"1Gf\" \
+             bw=\"{}GBps\" lat=\"{half}us\"/>\n</platform>\n",
+            self.nodes - 1,
+            self.gigabytes
+        )
+    }
+}
+
+/// What SMPI is not to add.
+const PLAIN: [&str; 12] = [
+    "network/crosstraffic:0",
+    "network/TCP-gamma:0",
+    "network/weight-S:0",
+    "smpi/bw-factor:0:1",
+    "smpi/lat-factor:0:1",
+    "smpi/os:0:0:0",
+    "smpi/or:0:0:0",
+    "smpi/ois:0:0:0",
+    "smpi/async-small-thresh:65537",
+    "smpi/send-is-detached-thresh:65537",
+    "smpi/simulate-computation:no",
+    "smpi/wtime:0",
+];
+
+fn is_installed() -> bool {
+    let works = |program: &str| Command::new(program).arg("--version").output().is_ok_and(|ran| ran.status.success());
+    works("smpirun") && works("smpicc")
+}
+
+/// What `command` prints, run in `directory`.
+fn printed(directory: &Path, command: &str) -> String {
+    let ran = Command::new("timeout").arg("120").args(command.split(' ')).current_dir(directory).output().unwrap();
+    let text = [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(ran.status.success(), "{command}: {text}");
+    text
+}
+
+/// The ranks' seconds, which each prints in a line.
+fn seconds(text: &str, ranks: u32) -> Vec<f64> {
+    let mut found = vec![f64::NAN; ranks as usize];
+    for line in text.lines() {
+        if let ["rank", rank, seconds] = line.split_whitespace().collect::<Vec<_>>()[..] {
+            found[rank.parse::<usize>().unwrap()] = seconds.parse().unwrap();
+        }
+    }
+    assert!(found.iter().all(|seconds| seconds.is_finite()), "{text}");
+    found
+}
+
+/// Runs `program` on so many ranks in both simulators; each rank takes the same to `percent`.
+fn same(program: &str, ranks: u32, arguments: &str, percent: f64) {
+    if !is_installed() {
+        eprintln!("skipped: smpirun and smpicc (Debian's package simgrid) are not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let source: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/simgrid/{program}.c"));
+    let source = source.display();
+    fs::write(here.join("platform.xml"), MACHINE.simgrid()).unwrap();
+    fs::write(here.join("platform.toml"), MACHINE.platform()).unwrap();
+    fs::write(here.join("hosts"), (0..MACHINE.nodes).map(|node| format!("n{node}\n")).collect::<String>()).unwrap();
+    printed(here, &format!("smpicc -O1 {source} -o theirs"));
+    let plain: Vec<String> = PLAIN.iter().map(|option| format!("--cfg={option}")).collect();
+    let plain = plain.join(" ");
+    let smpirun = format!("smpirun -np {ranks} -platform platform.xml -hostfile hosts {plain} ./theirs {arguments}");
+    let theirs = seconds(&printed(here, &smpirun), ranks);
+    let built = run(here, &format!("cc -O1 {source} -o ours"));
+    assert_eq!(built.code, Some(0), "{}", built.stderr);
+    let ran = run(here, &format!("--platform platform.toml --ranks {ranks} --compute skip ./ours {arguments}"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ours = seconds(&ran.stdout, ranks);
+    let off = |rank: usize| (ours[rank] / theirs[rank] - 1.0) * 100.0;
+    for rank in 0..ranks as usize {
+        let is_near = off(rank).abs() <= percent || (ours[rank] - theirs[rank]).abs() < 1e-9;
+        assert!(is_near, "{program} {arguments}: rank {rank} takes {} s, under SMPI {} s", ours[rank], theirs[rank]);
+    }
+}
+
+/// How far a rank may be from what SMPI says.
+const PERCENT: f64 = 3.0;
+
+#[test]
+fn overlaps_end_as_under_simgrid() {
+    // Far apart, apart within the first, and at once; the small one in the large one's middle.
+    for arguments in ["10 1000000 100000000", "10 10000000 10000000", "0 1000000 3000000", "3000 8000000 1000000"] {
+        same("overlap", 4, arguments, PERCENT);
+    }
+}
+
+#[test]
+fn incasts_end_as_under_simgrid() {
+    for (ranks, arguments) in [(4, "10 1000000"), (16, "5 200000"), (16, "3 40000")] {
+        same("incast", ranks, arguments, PERCENT);
+    }
+}
+
+#[test]
+fn alltoalls_of_all_requests_at_once_end_as_under_simgrid() {
+    for (ranks, arguments) in [(8, "20 100000"), (16, "10 100000"), (16, "10 30000")] {
+        same("alltoall", ranks, arguments, PERCENT);
+    }
+}
+
+#[test]
+fn halos_with_skew_end_as_under_simgrid() {
+    for (ranks, arguments) in [(8, "20 100000 5"), (16, "100 60000 5"), (16, "100 200000 5")] {
+        same("halo", ranks, arguments, PERCENT);
+    }
+}

@@ -1,0 +1,77 @@
+//! Max-min fair shares by progressive filling, as plainly as it can be said: rates are judged anew at every start and end.
+
+/// A transfer that occupies all it uses from its start to its end.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// When it starts to occupy what it uses, seconds.
+    pub start: f64,
+    pub bytes: f64,
+    /// The most it gets, bytes a second.
+    pub pace: f64,
+    /// The resources of its path, each once.
+    pub uses: Vec<usize>,
+}
+
+/// When each flow ends, seconds; `capacities` are those of the resources, bytes a second.
+pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..flows.len()).collect();
+    order.sort_by(|a, b| flows[*b].start.total_cmp(&flows[*a].start));
+    let mut left: Vec<f64> = flows.iter().map(|flow| flow.bytes).collect();
+    let mut ends = vec![f64::NAN; flows.len()];
+    let mut active: Vec<usize> = Vec::new();
+    let mut now = 0.0;
+    loop {
+        let rates = rates(capacities, flows, &active);
+        let next_end =
+            active.iter().zip(&rates).map(|(flow, rate)| now + left[*flow] / rate).fold(f64::INFINITY, f64::min);
+        let next_start = order.last().map_or(f64::INFINITY, |flow| flows[*flow].start);
+        let next = next_end.min(next_start);
+        if next.is_infinite() {
+            return ends;
+        }
+        for (flow, rate) in active.iter().zip(&rates) {
+            left[*flow] -= rate * (next - now);
+        }
+        now = next;
+        // What is left of an end is rounding: less than a thousandth of a byte.
+        active.retain(|flow| {
+            let is_over = left[*flow] < 1e-3;
+            if is_over {
+                ends[*flow] = now;
+            }
+            !is_over
+        });
+        while order.last().is_some_and(|flow| flows[*flow].start <= now) {
+            active.extend(order.pop());
+        }
+    }
+}
+
+/// The rates of the active flows: all rise together until a resource is full or a flow goes at its pace; these stay.
+fn rates(capacities: &[f64], flows: &[Flow], active: &[usize]) -> Vec<f64> {
+    let mut room = capacities.to_vec();
+    let mut rising = vec![0u32; capacities.len()];
+    active.iter().flat_map(|flow| &flows[*flow].uses).for_each(|resource| rising[*resource] += 1);
+    let mut rates = vec![f64::NAN; active.len()];
+    let mut open: Vec<usize> = (0..active.len()).collect();
+    while !open.is_empty() {
+        let level = |resource: usize| room[resource] / f64::from(rising[resource]);
+        let full = (0..room.len()).filter(|of| rising[*of] > 0).min_by(|a, b| level(*a).total_cmp(&level(*b)));
+        let limit = full.map_or(f64::INFINITY, level);
+        let slowest = open.iter().map(|at| flows[active[*at]].pace).fold(f64::INFINITY, f64::min);
+        let stays = |at: usize| {
+            let flow = &flows[active[at]];
+            if slowest <= limit { flow.pace <= slowest } else { flow.uses.contains(&full.expect("it is full")) }
+        };
+        let (stay, rest): (Vec<usize>, Vec<usize>) = open.iter().partition(|at| stays(**at));
+        for at in stay {
+            rates[at] = limit.min(slowest);
+            for resource in &flows[active[at]].uses {
+                room[*resource] = (room[*resource] - rates[at]).max(0.0);
+                rising[*resource] -= 1;
+            }
+        }
+        open = rest;
+    }
+    rates
+}
