@@ -68,7 +68,9 @@ impl Gate {
     fn sleep(&self, round: usize, nap: Duration) {
         let (lock, door) = &self.door;
         let guard = lock.lock().expect(LOCKED);
-        // Either this is seen by who ends the round, or the end by this.
+        // Both orders are safe. If the waker reads `asleep` after this addition, it sees a sleeper and takes the lock, which
+        // is free only once this thread waits. If it read `asleep` before, it had stored the new round before that, and the
+        // load below sees it.
         self.asleep.fetch_add(1, Ordering::SeqCst);
         if self.round.load(Ordering::SeqCst) == round {
             drop(door.wait_timeout(guard, nap).expect(LOCKED));
