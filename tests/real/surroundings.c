@@ -97,7 +97,7 @@ static void environments(void) {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(system(NULL));
     child = 0;
-    words[2] = "sleep 100";
+    words[2] = "exec sleep 100";
     CHECK(posix_spawn(&child, "/bin/sh", NULL, NULL, words, environ) == 0);
     CHECK(kill(child, SIGTERM) == 0 && waitpid(child, &status, 0) == child && WTERMSIG(status) == SIGTERM);
 }
