@@ -34,7 +34,7 @@ fn a_log_of_a_real_runtime_is_analysed() {
 
 #[test]
 fn the_numbers_of_the_published_log_come_out() {
-    // Balashov's report (a runtime's profile of 60,334 fragments): Total cf, Distribs and Wait df as printed there.
+    // The published log of a runtime system: its analyser printed Total cf, Distribs and Wait df as below.
     let (total, migrated, waited) = (60_334u32, 27_903u32, 55_801u32);
     let mut events = [String::new(), String::new()];
     for fragment in 0..total {
