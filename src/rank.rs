@@ -16,6 +16,6 @@ pub use call::{
     ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
     Which,
 };
-pub use fiber::{Environment, Fiber, Gate, Trap};
+pub use fiber::{Environment, Fiber, GUARD, Gate, Trap};
 pub use matcher::{Envelope, Matcher};
 pub use tally::{Tallied, Tallies};

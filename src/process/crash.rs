@@ -22,7 +22,7 @@ use crate::loader;
 use crate::process::job;
 use crate::process::unwind::{Registers, Trace, here};
 use crate::process::{Process, current};
-use crate::rank::{Call, Fiber, Rank};
+use crate::rank::{Call, Fiber, GUARD, Rank};
 use crate::units::SimTime;
 
 pub use report::caller;
@@ -200,7 +200,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let ground = p.ground.try_borrow();
     let Some(ground) = ground.as_ref().ok().and_then(|ground| ground.as_ref()) else { return step_back(signal) };
     let stack = ground.stack();
-    let guard = stack.start - 4096..stack.start;
+    let guard = stack.start - GUARD..stack.start;
     // SAFETY: a signal that comes of an address has one.
     let address = unsafe { info.si_addr() } as usize;
     let below = registers.stack() < stack.start && stack.start - registers.stack() < LARGEST_FRAME;

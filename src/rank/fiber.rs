@@ -66,7 +66,7 @@ impl Fiber {
     /// If there is no room for the stack.
     pub fn new(size: usize, body: impl FnOnce(&Gate<'_>) -> Call + 'static) -> io::Result<Self> {
         let stack = FiberStack::new(size)?;
-        let range = stack.bottom.get() + PAGE..stack.bottom.get() + stack.size;
+        let range = stack.bottom.get() + GUARD..stack.bottom.get() + stack.size;
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Suspended>, first: Resumed| {
             float::reset();
             let turn = Cell::new(first);
@@ -108,7 +108,7 @@ impl Fiber {
         }
     }
 
-    /// The addresses of its stack, without the page below that traps.
+    /// The addresses of its stack, without the guard below.
     pub fn stack(&self) -> std::ops::Range<usize> {
         self.stack.clone()
     }
@@ -236,7 +236,7 @@ impl Gate<'_> {
     }
 }
 
-/// A mapping whose lowest page traps.
+/// A mapping whose lowest [`GUARD`] bytes trap.
 struct FiberStack {
     bottom: NonZeroUsize,
     size: usize,
@@ -251,9 +251,13 @@ static STACKS: AtomicUsize = AtomicUsize::new(0);
 
 const PAGE: usize = 4096;
 
+/// What traps below a stack. A function whose frame is larger than this may step over it and write to the stack of another
+/// rank: so it is as much as Linux keeps free below the stack of a process. It takes addresses only, no memory.
+pub const GUARD: usize = 1 << 20;
+
 impl FiberStack {
     fn new(size: usize) -> io::Result<Self> {
-        let size = size.max(4 * PAGE).next_multiple_of(PAGE) + PAGE;
+        let size = size.max(4 * PAGE).next_multiple_of(PAGE) + GUARD;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         // SAFETY: a new mapping at an address of the system's choice.
         let bottom = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
@@ -265,11 +269,11 @@ impl FiberStack {
             FiberStack { free, bottom: NonZeroUsize::new(bottom as usize).expect("a mapping has an address"), size };
         // SAFETY: the ranges are within the mapping. Huge pages would give every rank megabytes it does not need.
         unsafe {
-            let top = bottom.cast::<u8>().add(PAGE).cast();
-            if libc::mprotect(top, size - PAGE, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+            let top = bottom.cast::<u8>().add(GUARD).cast();
+            if libc::mprotect(top, size - GUARD, libc::PROT_READ | libc::PROT_WRITE) != 0 {
                 return Err(io::Error::last_os_error());
             }
-            libc::madvise(top, size - PAGE, libc::MADV_NOHUGEPAGE);
+            libc::madvise(top, size - GUARD, libc::MADV_NOHUGEPAGE);
         }
         Ok(stack)
     }
@@ -282,7 +286,7 @@ impl Drop for FiberStack {
     }
 }
 
-// SAFETY: the mapping is page-aligned, has a guard page at its bottom and at least four pages above it.
+// SAFETY: the mapping is page-aligned, has a guard at its bottom and at least four pages above it.
 unsafe impl Stack for FiberStack {
     fn base(&self) -> StackPointer {
         self.bottom.checked_add(self.size - self.free).expect("a mapping does not wrap")
