@@ -132,6 +132,8 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         let _ = writeln!(text, "loads = {:?}", fit.loads);
     }
     if let Some(Occupancy { capacity, duplex, copy, .. }) = fit.occupancy {
+        // Within a node there are no adapters, whatever the level was copied from.
+        let [capacity, duplex] = [capacity, duplex].map(|rate| rate.filter(|_| fit.level == Level::InterNode));
         for (key, stated) in [("capacity", capacity), ("duplex", duplex), ("copy_bandwidth", copy)] {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
         }
@@ -144,10 +146,26 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     for row in &fit.rows {
         // Under fair shares the gap is the adapter's alone.
         let gap = fit.occupancy.map_or(row.gap, |occupancy| occupancy.gap_above(above));
-        let _ = writeln!(text, "    {{ {} }},", interval(&RowFit { gap, ..row.clone() }, law == "measured"));
+        let mut row = RowFit { gap, ..row.clone() };
+        if let Some(capacity) = fit.occupancy.and_then(|of| of.capacity).filter(|_| fit.level == Level::InterNode) {
+            keep_below(&mut row, above, 1.0 / capacity);
+        }
+        let _ = writeln!(text, "    {{ {} }},", interval(&row, law == "measured"));
         above = row.up_to.unwrap_or(u64::MAX);
     }
     text.push_str("]\n");
+}
+
+/// No message goes faster than its adapter: where half round trips hardly grow over the sizes above `above`, a byte takes
+/// `least` seconds all the same. The greatest of these sizes takes what it took.
+fn keep_below(row: &mut RowFit, above: u64, least: f64) {
+    let greatest = row.up_to.unwrap_or(above) as f64;
+    for (latency, byte) in &mut row.columns {
+        if *byte < least {
+            *latency = (*latency + greatest * (*byte - least)).max(0.0);
+            *byte = least;
+        }
+    }
 }
 
 /// A comment of one line.
@@ -253,6 +271,20 @@ mod tests {
     fn a_level_further_away_stands_in_where_no_nearer_one_does() {
         let platform = read(&measured(vec![fit(Level::InterNode, &[1])]).text());
         assert_eq!(platform.link(Level::IntraCmp).handshake(), SimSpan::from_ns(500));
+    }
+
+    #[test]
+    fn what_an_adapter_carries_stands_between_nodes_only_and_bounds_every_pace() {
+        let mut between = fit(Level::InterNode, &[1]);
+        between.rows[0].columns = vec![(8e-6, 0.0)];
+        between.occupancy = Some(Occupancy { capacity: Some(1e9), duplex: Some(1.5e9), ..Occupancy::default() });
+        let platform = read(&measured(vec![between]).text());
+        let link = platform.link(Level::InterNode);
+        assert_eq!(link.occupancy().capacity.map(|rate| rate.get()), Some(1_000_000_000));
+        // 4096 B took 8 us, of which 4.096 us are the adapter's.
+        let row = link.row(Bytes::new(4096));
+        assert_eq!((row.latency, row.bandwidth.get()), (SimSpan::from_ns(3904), 1_000_000_000));
+        assert_eq!(platform.link(Level::IntraCmp).law(), LoadLaw::Fair);
     }
 
     #[test]
