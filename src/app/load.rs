@@ -86,6 +86,11 @@ impl App {
         &self.name
     }
 
+    /// Whether it is a program of fragments.
+    pub fn has_fragments(&self) -> bool {
+        self.document.table().contains_key("tasks")
+    }
+
     /// What the file says the application is.
     pub fn about(&self) -> Option<&str> {
         self.document.table().get("about").and_then(toml::Value::as_str)

@@ -18,6 +18,13 @@ use super::resolved::Resolved;
 /// Places the ranks of the application, and runs.
 pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
     let settings = &run.settings;
+    if conduct.recorded && app.has_fragments() {
+        return Err(PredictError::input(format!(
+            "--record: {} is a program of fragments, whose threads a trace does not tell from collectives; expected \
+             another application",
+            app.name()
+        )));
+    }
     let (bound, platform, sites, labels) = agree(conduct.processes, bind(run, app))?;
     let bound = if settings.details.task_logs { bound.with_names() } else { bound };
     let memory = memory_shares(&platform, &sites);

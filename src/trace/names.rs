@@ -7,7 +7,7 @@ use serde::de::value::StrDeserializer;
 use crate::platform::Algorithm;
 
 /// The MPI functions in which ranks are said to be in a collective.
-const KNOWN: [&str; 61] = [
+const KNOWN: [&str; 68] = [
     "MPI_Barrier",
     "MPI_Bcast",
     "MPI_Reduce",
@@ -69,6 +69,13 @@ const KNOWN: [&str; 61] = [
     "MPI_Iscan",
     "MPI_Iexscan",
     "MPI_Ireduce_scatter",
+    "MPI_Ialltoallw",
+    "MPI_Ireduce_scatter_block",
+    "MPI_Ineighbor_allgather",
+    "MPI_Ineighbor_allgatherv",
+    "MPI_Ineighbor_alltoall",
+    "MPI_Ineighbor_alltoallv",
+    "MPI_Ineighbor_alltoallw",
 ];
 
 /// The algorithm of this name, if there is one.

@@ -25,7 +25,8 @@ fn replayed(file: &Path, options: &str) -> Value {
 fn recorded_and_replayed(options: &str, elsewhere: &str) {
     let directory = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
-    for case in CASES {
+    // Programs of fragments are not recorded: the next test.
+    for case in CASES.into_iter().filter(|case| !case.workload.ends_with("-tasks")) {
         let name = format!("{} {} {} {options}", case.workload, case.form, case.small);
         let sets = format!("{} {}", case.form, case.small);
         let record = |file: &Path, workers: u32| {
@@ -63,4 +64,16 @@ fn a_trace_is_small() {
     let outcome = outcome("halo3d", "app.iterations=1000", &options);
     let (bytes, messages) = (std::fs::metadata(&file).unwrap().len(), number(&outcome["messages"]["count"]));
     assert!(bytes * 100 < messages, "{bytes} bytes for {messages} messages");
+}
+
+#[test]
+fn a_program_of_fragments_is_not_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tree.trace");
+    let line = format!("--nct 4,2,2 --record {} workloads/tree-tasks.toml", file.display());
+    let ran = super::support::run(super::root(), &line);
+    let error = "error: --record: tree-tasks is a program of fragments, whose threads a trace does not tell from collectives; \
+                 expected another application\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), error));
+    assert!(!file.exists());
 }

@@ -9,10 +9,11 @@ const OPTIONS: &str = "--nct 4,2,2 --workers 1";
 /// By what a change of one part in fifty shortens each workload, by the outcome and by running it: never more than 2 % of the
 /// predicted time apart, most often less than 0.1 %, and what is above noise most often of the same sign. It cannot be always:
 /// where transfers share ports, any step changes their order, and the time with it by more than the step itself. A full
-/// change, of a half or to the double, saves `whole` times as much.
+/// change, of a half or to the double, saves `whole` times as much. Managers of fragments decide by time: their order is another on
+/// any other machine.
 fn agrees(change: &str, factor: &str, whole: f64) {
     let (mut answers, mut near, mut above_noise, mut same_sign) = (0, 0, 0, 0);
-    for case in CASES {
+    for case in CASES.into_iter().filter(|case| !case.workload.ends_with("-tasks")) {
         let sets = format!("{} {}", case.form, case.small);
         let before = outcome(case.workload, &sets, OPTIONS);
         let predicted = number(&before["predicted_ps"]) as f64;
@@ -56,7 +57,7 @@ fn two_hundredths_more_bandwidth_saves_what_the_path_says() {
 #[test]
 fn no_more_is_saved_without_contention_than_the_path_says() {
     let mut answers = 0;
-    for case in CASES {
+    for case in CASES.into_iter().filter(|case| !case.workload.ends_with("-tasks")) {
         let sets = format!("{} {}", case.form, case.small);
         let before = outcome(case.workload, &sets, OPTIONS);
         let what_if = before["what_if"].as_array().unwrap();
@@ -96,7 +97,7 @@ fn a_ping_pong_saves_exactly_what_the_path_says() {
 fn nothing_is_taken_for_a_send_overhead_that_is_none() {
     let none: String =
         ["intra_cmp", "inter_cmp", "inter_node"].map(|level| format!(" platform.{level}.send_overhead=0s")).concat();
-    for case in CASES {
+    for case in CASES.into_iter().filter(|case| !case.workload.ends_with("-tasks")) {
         let found = outcome(case.workload, &format!("{} {}{none}", case.form, case.small), "--nct 4,2,2");
         assert_eq!(found["path"]["send_ps"], 0, "{} {}: {}", case.workload, case.form, found["path"]);
     }
