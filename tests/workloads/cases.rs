@@ -9,6 +9,13 @@ pub struct Case {
     pub small: &'static str,
 }
 
+impl Case {
+    /// Whether the workload is a program of fragments: it cannot be recorded, and what its managers decide depends on time.
+    pub fn of_fragments(&self) -> bool {
+        self.workload.ends_with("-tasks")
+    }
+}
+
 const fn case(workload: &'static str, form: &'static str, small: &'static str) -> Case {
     Case { workload, form, small }
 }

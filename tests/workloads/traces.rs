@@ -26,7 +26,7 @@ fn recorded_and_replayed(options: &str, elsewhere: &str) {
     let directory = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
     // Programs of fragments are not recorded: the next test.
-    for case in CASES.into_iter().filter(|case| !case.workload.ends_with("-tasks")) {
+    for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
         let name = format!("{} {} {} {options}", case.workload, case.form, case.small);
         let sets = format!("{} {}", case.form, case.small);
         let record = |file: &Path, workers: u32| {

@@ -13,7 +13,7 @@ const OPTIONS: &str = "--nct 4,2,2 --workers 1";
 /// any other machine.
 fn agrees(change: &str, factor: &str, whole: f64) {
     let (mut answers, mut near, mut above_noise, mut same_sign) = (0, 0, 0, 0);
-    for case in CASES.into_iter().filter(|case| !case.workload.ends_with("-tasks")) {
+    for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
         let sets = format!("{} {}", case.form, case.small);
         let before = outcome(case.workload, &sets, OPTIONS);
         let predicted = number(&before["predicted_ps"]) as f64;
@@ -57,7 +57,7 @@ fn two_hundredths_more_bandwidth_saves_what_the_path_says() {
 #[test]
 fn no_more_is_saved_without_contention_than_the_path_says() {
     let mut answers = 0;
-    for case in CASES.into_iter().filter(|case| !case.workload.ends_with("-tasks")) {
+    for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
         let sets = format!("{} {}", case.form, case.small);
         let before = outcome(case.workload, &sets, OPTIONS);
         let what_if = before["what_if"].as_array().unwrap();
@@ -97,7 +97,7 @@ fn a_ping_pong_saves_exactly_what_the_path_says() {
 fn nothing_is_taken_for_a_send_overhead_that_is_none() {
     let none: String =
         ["intra_cmp", "inter_cmp", "inter_node"].map(|level| format!(" platform.{level}.send_overhead=0s")).concat();
-    for case in CASES.into_iter().filter(|case| !case.workload.ends_with("-tasks")) {
+    for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
         let found = outcome(case.workload, &format!("{} {}{none}", case.form, case.small), "--nct 4,2,2");
         assert_eq!(found["path"]["send_ps"], 0, "{} {}: {}", case.workload, case.form, found["path"]);
     }
