@@ -1,5 +1,6 @@
 //! The conservative parallel simulation: what orders ranks' calls in virtual time.
 
+mod adapters;
 mod calls;
 mod clock;
 mod desk;

@@ -152,6 +152,12 @@ fn both_directions_share_what_they_have_together() {
 
 #[test]
 fn messages_divide_among_rails() {
+    // Two ranks of a node send one message each: the first takes one adapter, the second the other.
+    let turns = with_adapters(machine([2, 1, 2], LoadLaw::Fair), |wire| {
+        wire.rails = Rails { count: 2, of_cmp: Vec::new() };
+    });
+    let scripts = [vec![Send(2, 100_000)], vec![Send(3, 100_000)], vec![Recv(0)], vec![Recv(1)]];
+    assert_eq!(clocks(&turns, &scripts)[2..], [101_000; 2]);
     let send = vec![Isend(1, 100_000), Isend(1, 100_000), WaitAll];
     let scripts = [send, vec![Irecv(0), Irecv(0), WaitAll]];
     near(&[clocks(&nodes(2), &scripts)[1]], &[201_000], 500);
@@ -166,20 +172,77 @@ fn messages_divide_among_rails() {
     }
 }
 
+/// Nodes whose adapters carry 1 GB/s and have a gap.
+fn spaced(count: u32, gap: u64) -> Platform {
+    let spaced = Row { gap: ns(gap), ..row(1000) };
+    with_link(nodes(count), Level::InterNode, Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![spaced]))
+}
+
 #[test]
-fn an_adapter_takes_one_message_a_gap_out_and_in() {
-    let spaced = Row { gap: ns(900), ..row(1000) };
-    let platform = |count| {
-        let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![spaced.clone()]);
-        with_link(nodes(count), Level::InterNode, link)
-    };
-    // Out: messages of 8 bytes leave at 0, 900, 1800.
+fn a_small_message_holds_an_adapter_for_its_gap_and_its_bytes_out_and_in() {
+    // What holds an adapter for no more than a sixteenth of a slot of 500 ns is not felt: 20 ns and 8 bytes.
+    let platform = spaced(4, 20);
+    // Out: messages leave at 0, 28, 56.
     let scripts = [vec![Send(1, 8), Send(2, 8), Send(3, 8)], vec![Recv(0)], vec![Recv(0)], vec![Recv(0)]];
-    assert_eq!(clocks(&platform(4), &scripts)[1..], [1008, 1908, 2808]);
+    assert_eq!(clocks(&platform, &scripts)[1..], [1008, 1036, 1064]);
     // In: three come at 1000.
-    let mut scripts = vec![vec![Send(3, 8)]; 3];
-    scripts.push(vec![Irecv(0), Irecv(1), Irecv(2), WaitAll]);
-    assert_eq!(clocks(&platform(4), &scripts)[3], 1000 + 2 * 900 + 8);
+    let mut incast = vec![vec![Send(3, 8)]; 3];
+    incast.push(vec![Irecv(0), Irecv(1), Irecv(2), WaitAll]);
+    assert_eq!(clocks(&platform, &incast)[3], 1000 + 2 * 28 + 8);
+    // Without a gap the bytes count.
+    assert_eq!(clocks(&nodes(4), &scripts)[1..], [1008, 1016, 1024]);
+    // Requests and answers of a rendezvous hold no adapter: 1 to 0 sends its answer at 1000, beside nothing else.
+    let link = Link::new(LoadLaw::Fair, Bytes::new(4), ns(1000), vec![Row { gap: ns(20), ..row(1000) }]);
+    let platform = with_link(nodes(2), Level::InterNode, link);
+    assert_eq!(
+        clocks(&platform, &[vec![Isend(1, 8), Isend(1, 8), WaitAll], vec![Irecv(0), Irecv(0), WaitAll]])[1],
+        3036
+    );
+}
+
+#[test]
+fn both_directions_hold_what_an_adapter_has_together() {
+    // 20 ns and 8 bytes of 1 GB/s are 28 ns each way; of 1.4 GB/s together, 20 ns.
+    let duplex = with_adapters(spaced(2, 20), |wire| wire.duplex = rate(1.4));
+    let window = |peer: u32, count: usize| {
+        let mut lines = vec![Irecv(peer); count];
+        lines.extend(vec![Isend(peer, 8); count]);
+        lines.push(WaitAll);
+        lines
+    };
+    // One way the direction is slower: 28 ns a message. Both ways 2 x 20 ns a pair of messages.
+    let mut send = vec![Isend(1, 8); 100];
+    send.push(WaitAll);
+    let mut receive = vec![Irecv(0); 100];
+    receive.push(WaitAll);
+    assert_eq!(clocks(&duplex, &[send, receive])[1], 1000 + 99 * 28 + 8);
+    near(&clocks(&duplex, &[window(1, 100), window(0, 100)]), &[1000 + 100 * 40; 2], 1100);
+    assert_eq!(clocks(&spaced(2, 20), &[window(1, 100), window(0, 100)]), [1000 + 99 * 28 + 8; 2]);
+}
+
+#[test]
+fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
+    // Alone it takes what the ping-pong says. Its pace is 0.5 GB/s, the adapter's rate 2: a gap of 900 ns is 1800 bytes.
+    let row = Row { gap: ns(900), bandwidth: rate(0.5).unwrap(), ..row(1000) };
+    let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![row]);
+    let platform = with_link(nodes(2), Level::InterNode, link);
+    let platform = with_adapters(platform, |wire| wire.capacity = rate(2.0));
+    let window = |count: usize| {
+        let mut send = vec![Isend(1, 10_000); count];
+        send.push(WaitAll);
+        let mut receive = vec![Irecv(0); count];
+        receive.push(WaitAll);
+        clocks(&platform, &[send, receive])[1]
+    };
+    assert_eq!(window(1), 21_000);
+    // Each holds it for 900 ns and 5000: a hundred for 590 us.
+    near(&[window(100)], &[591_000], 600);
+    // A gap of less than a twentieth of the bytes is left out: 1,800 of 200,000.
+    let scripts = [vec![Isend(1, 200_000); 10], vec![Irecv(0); 10]].map(|mut lines| {
+        lines.push(WaitAll);
+        lines
+    });
+    near(&[clocks(&platform, &scripts)[1]], &[1_001_000], 600);
 }
 
 /// A node whose receivers' cores copy.

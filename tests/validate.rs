@@ -69,6 +69,15 @@ fn ljj_in_the_cloud_is_predicted_as_stored() {
 }
 
 #[test]
+fn pairs_windows_and_exchanges_under_fair_shares_are_predicted_as_stored() {
+    small("alaska-pairs-ib", "--only direction=one --only ranks=2,16 --only bytes=64,1024,65536", 6, 30.0);
+    small("alaska-pairs-roce", "--only direction=both --only ranks=2,16 --only bytes=64,1024,65536", 6, 10.0);
+    small("alaska-node", "--only direction=one --only ranks=2,8 --only bytes=65536,1048576", 4, 5.0);
+    small("taurus-saturation", "--only nodes=6", 3, 4.0);
+    small("orfeo-jacobi", "--only ranks=4,8", 4, 1.0);
+}
+
+#[test]
 fn stored_results_keep_to_the_limits_and_the_third_level_pays_off() {
     let text = fs::read_to_string(root().join("validation/results.csv")).unwrap();
     for folder in fs::read_dir(root().join("validation")).unwrap().map(|entry| entry.unwrap().path()) {

@@ -118,7 +118,7 @@ impl<'a> Desk<'a> {
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
             window_end: SimTime::ZERO,
             network: Network::new(platform, nodes.clone()),
-            fair: Fair::new(platform, nodes, me, &first_node),
+            fair: Fair::new(platform, nodes, me, &first_node, seats),
             messages: MessageProfile::new(options.intervals.clone()),
             pairs: options.pairs.then(Pairs::default),
             collectives: CollectiveCounter::default(),
@@ -187,7 +187,7 @@ impl<'a> Desk<'a> {
             return self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
         }
         let turn = self.turn(shared, level);
-        let left = self.past_gap(key, level, row, turn, left);
+        let left = self.past_adapter(key, (level, row), parcel.size, turn, left);
         let departure = self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
         if self.is_fair(level) { Departure { load: turn, ..departure } } else { departure }
     }

@@ -1,7 +1,7 @@
-//! Messages under fair shares: transfers between nodes as flows, adapters' gaps, and the cores that copy.
+//! Messages under fair shares: transfers between nodes as flows, and the cores that copy.
 //!
 //! A transfer between nodes is announced when it leaves and starts as a flow when its head gets there. What is too small to be felt
-//! passes by the gap only. Where the end is not known at once, the message has a ticket until it is.
+//! passes the adapters one message after another. Where the end is not known at once, the message has a ticket until it is.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use rustc_hash::FxHashMap;
 
 use crate::platform::{Copies, Level, Link, LoadLaw, Platform, Row};
 use crate::rank::{Rank, RequestId};
-use crate::units::{Bandwidth, Bytes, SimTime};
+use crate::units::{Bytes, SimTime};
 
+use super::adapters::Adapters;
 use super::desk::Desk;
 use super::event::{EventKey, Parcel};
 use super::flows::{BundleKey, Flows, Grid, Wires};
 use super::network::{Flight, Seat};
 use super::paths::PathSlot;
-use super::port::Port;
 use super::state::Shared;
 use super::transport::Batch;
 
@@ -30,14 +30,7 @@ pub(super) struct Fair {
     pub copies: [Copies; 3],
     /// Transfers between nodes.
     pub flows: Option<Flows>,
-    /// Adapters have a gap.
-    pub gap: bool,
-    rails: u32,
-    rail_of_cmp: Vec<u32>,
-    cmps: u32,
-    first_node: u32,
-    out: Vec<Port>,
-    into: Vec<Port>,
+    adapters: Adapters,
     /// Transfers whose ends are not known, by ticket.
     open: Vec<Transfer>,
     free: Vec<u32>,
@@ -54,8 +47,6 @@ pub(super) struct Transfer {
     pub key: EventKey,
     pub left: SimTime,
     pub size: Bytes,
-    /// It ends no sooner, for its adapter was busy.
-    least: SimTime,
     pub taker: Taker,
 }
 
@@ -93,7 +84,13 @@ pub(super) enum Landing {
 
 impl Fair {
     /// For `nodes`, those of worker `me`; `first_node` of each worker. None if no level shares fairly.
-    pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, first_node: &[u32]) -> Option<Box<Fair>> {
+    pub fn new(
+        platform: &Platform,
+        nodes: std::ops::Range<u32>,
+        me: u32,
+        first_node: &[u32],
+        seats: &[Seat],
+    ) -> Option<Box<Fair>> {
         let is_fair = |level| platform.link(level).law() == LoadLaw::Fair;
         if !Level::ALL.into_iter().any(is_fair) {
             return None;
@@ -106,19 +103,11 @@ impl Fair {
             let grid = Grid::new(platform.slot(), platform.lookahead());
             Flows::new(Wires { first_node: first_node.to_vec(), me, occupancy, grid, tolerance })
         });
-        let rails = &between.occupancy().rails;
-        let gap = flows.is_some() && has_gap(between);
-        let ports = if gap { nodes.len() * rails.count as usize } else { 0 };
+        let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
         Some(Box::new(Fair {
             copies: Level::ALL.map(copies),
             flows,
-            gap,
-            rails: rails.count,
-            rail_of_cmp: rails.of_cmp.clone(),
-            cmps: platform.shape.cmps,
-            first_node: nodes.start,
-            out: vec![Port::default(); ports],
-            into: vec![Port::default(); ports],
+            adapters,
             open: Vec::new(),
             free: Vec::new(),
             services: FxHashMap::default(),
@@ -126,22 +115,10 @@ impl Fair {
         }))
     }
 
-    /// The adapters of a message whose turn it is to take `turn`, if it is not its CMP that decides.
-    fn rails_of(&self, from: Seat, to: Seat, turn: u32) -> [u8; 2] {
-        let of = |seat: Seat| match self.rail_of_cmp.len() {
-            0 => turn as u8,
-            known => self.rail_of_cmp[(seat.cmp % self.cmps) as usize % known] as u8,
-        };
-        [of(from), of(to)]
-    }
-
-    fn bundle(&self, from: Seat, to: Seat, turn: u32, bandwidth: Bandwidth) -> BundleKey {
-        let rails = self.rails_of(from, to, turn);
-        BundleKey { from: from.node, to: to.node, pace: Flows::pace(bandwidth.get()), rails }
-    }
-
-    fn port(&self, seat: Seat, rail: u8) -> usize {
-        ((seat.node - self.first_node) * self.rails) as usize + usize::from(rail)
+    /// The bundle of a transfer, if others feel it.
+    fn bundle(&self, from: Seat, to: Seat, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
+        let pace = self.adapters.flow(row, size, self.flows.as_ref()?.slot())?;
+        Some(BundleKey { from: from.node, to: to.node, pace, rails: self.adapters.rails_of(from, to, turn) })
     }
 
     fn keep(&mut self, transfer: Transfer) -> u32 {
@@ -166,31 +143,20 @@ impl Fair {
     pub fn forget(&mut self, ticket: u32) {
         self.free.push(ticket);
     }
-
-    /// When the transfer with this ticket has passed its adapter too, whose flow has ended at `end`.
-    pub fn end(&self, ticket: u32, end: SimTime) -> SimTime {
-        end.max(self.open[ticket as usize].least)
-    }
-}
-
-/// Whether messages of any size occupy an adapter for a time.
-fn has_gap(link: &Link) -> bool {
-    link.rows().iter().any(|row| row.gap.as_ps() > 0)
 }
 
 /// Whether the time of a message's head is known when it is sent: nothing on its sender's side may delay it.
 pub(super) fn head_is_known(link: &Link, level: Level) -> bool {
-    let delayed = link.occupancy().copies.by_sender() || (level == Level::InterNode && has_gap(link));
+    let delayed = link.occupancy().copies.by_sender() || level == Level::InterNode;
     link.law().head_is_known() && !(link.law() == LoadLaw::Fair && delayed)
 }
 
 /// Whether messages pass nothing on their sender's side that depends on the order in which they leave.
 pub(super) fn is_portless(link: &Link, level: Level) -> bool {
-    let rails = &link.occupancy().rails;
     match link.law() {
         LoadLaw::Ideal => true,
         LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => false,
-        LoadLaw::Fair => head_is_known(link, level) && (rails.count == 1 || !rails.of_cmp.is_empty()),
+        LoadLaw::Fair => head_is_known(link, level),
     }
 }
 
@@ -199,25 +165,46 @@ impl Desk<'_> {
     #[inline]
     pub fn turn(&mut self, shared: &mut Shared, level: Level) -> u32 {
         match self.fair.as_deref() {
-            Some(fair) if level == Level::InterNode && fair.rails > 1 && fair.rail_of_cmp.is_empty() => {
+            Some(fair) if level == Level::InterNode && fair.adapters.take_turns() => {
                 let turn = shared.turn_of_rails;
-                shared.turn_of_rails = (turn + 1) % fair.rails;
-                turn
+                shared.turn_of_rails = turn.wrapping_add(1);
+                fair.adapters.turn(self.seats[shared.rank as usize], turn)
             }
             _ => 0,
         }
     }
 
-    /// A transfer between nodes leaves at `left`: when its adapter takes it.
+    /// Whether a message meets nothing when it leaves: it is a request, or a flow whose adapters are known.
     #[inline]
-    pub fn past_gap(&mut self, key: EventKey, level: Level, row: &Row, turn: u32, left: SimTime) -> SimTime {
-        let Some(fair) = self.fair.as_deref_mut().filter(|fair| fair.gap && level == Level::InterNode) else {
+    pub fn meets_nothing(&self, to: Rank, (level, row): (Level, &Row), parcel: &Parcel, from: Rank) -> bool {
+        let Some(fair) = self.fair.as_deref() else { return false };
+        if level != Level::InterNode || fair.flows.is_none() {
+            return false;
+        }
+        let (from, to) = (self.seats[from as usize], self.seats[to as usize]);
+        let is_flow = || !fair.adapters.take_turns() && fair.bundle(from, to, 0, row, parcel.size).is_some();
+        parcel.rendezvous.is_some() || is_flow()
+    }
+
+    /// A transfer of `size` leaves at `left`: when its adapter takes it.
+    #[inline]
+    pub fn past_adapter(
+        &mut self,
+        key: EventKey,
+        (level, row): (Level, &Row),
+        size: Bytes,
+        turn: u32,
+        left: SimTime,
+    ) -> SimTime {
+        let Some(fair) = self.fair.as_deref_mut().filter(|fair| level == Level::InterNode && fair.flows.is_some())
+        else {
             return left;
         };
         let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
-        let [rail, _] = fair.rails_of(from, to, turn);
-        let port = fair.port(from, rail);
-        fair.out[port].queue(left, row.gap)
+        if fair.bundle(from, to, turn, row, size).is_some() {
+            return left;
+        }
+        fair.adapters.send(from, to, turn, row, size, left)
     }
 
     /// A message left at `left`, and by the event `key` its head gets to the receiver.
@@ -231,8 +218,9 @@ impl Desk<'_> {
     /// A transfer of `size` left at `left`, and by the event `key` its head gets to a receiver on another node.
     pub fn announce_transfer(&mut self, key: EventKey, row: &Row, size: Bytes, turn: u32, left: SimTime) {
         let Some(fair) = self.fair.as_deref_mut() else { return };
-        let bundle = fair.bundle(self.seats[key.from as usize], self.seats[key.to as usize], turn, row.bandwidth);
-        let Some(flows) = fair.flows.as_mut().filter(|flows| flows.feels(row.bandwidth.span(size, 1))) else { return };
+        let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
+        let Some(bundle) = fair.bundle(from, to, turn, row, size) else { return };
+        let Some(flows) = &mut fair.flows else { return };
         let slot = flows.announce(bundle, left, key.time);
         self.window_end = self.window_end.min(slot);
         self.tell();
@@ -286,17 +274,11 @@ impl Desk<'_> {
         let (head, alone) = (key.time, row.bandwidth.span(size, 1));
         let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
         let fair = self.fair.as_deref_mut().expect("the level shares fairly");
-        let bundle = fair.bundle(from, to, turn, row.bandwidth);
-        let mut least = head + alone;
-        if fair.gap {
-            let port = fair.port(to, bundle.rails[1]);
-            least = fair.into[port].queue(head, row.gap) + alone;
-        }
-        if !fair.flows.as_ref().is_some_and(|flows| flows.feels(alone)) {
-            return Landing::Ends(least);
-        }
-        let ticket = fair.keep(Transfer { key, left, size, least, taker });
-        let flows = fair.flows.as_mut().expect("it has just been asked");
+        let Some(bundle) = fair.bundle(from, to, turn, row, size) else {
+            return Landing::Ends(fair.adapters.receive(from, to, turn, row, size, head) + alone);
+        };
+        let ticket = fair.keep(Transfer { key, left, size, taker });
+        let flows = fair.flows.as_mut().expect("it has a bundle");
         let end = flows.start(bundle, head, alone, ticket);
         let slot = flows.next_slot();
         if end.is_some() {
@@ -304,7 +286,7 @@ impl Desk<'_> {
         }
         self.window_end = self.window_end.min(slot);
         self.tell();
-        end.map_or(Landing::Open(ticket), |end| Landing::Ends(end.max(least)))
+        end.map_or(Landing::Open(ticket), Landing::Ends)
     }
 
     /// The end of a message that was kept with this ticket, if it is known by now. If it is not, `recv` will be told of it.

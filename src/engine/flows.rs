@@ -127,10 +127,10 @@ impl Flows {
         }
     }
 
-    /// Whether a transfer whose bytes take so long is felt by others.
+    /// The time between two slots.
     #[inline]
-    pub fn feels(&self, alone: SimSpan) -> bool {
-        alone.as_ps() > self.wires.grid.slot() / 16
+    pub fn slot(&self) -> SimSpan {
+        SimSpan::from_ps(self.wires.grid.slot())
     }
 
     /// The pace of a flow that takes `alone`: a rate of whole bytes a second.

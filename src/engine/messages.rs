@@ -52,9 +52,11 @@ pub(super) fn dispatch(
 ) {
     // Where load does not change it, the time of the head is known now, while the rank is at hand.
     let latency = if parcel.rendezvous.is_none() { row.latency } else { desk.network.link(level).handshake() };
-    let head = desk.head_known[level as usize].then(|| desk.in_order(shared, level, to, left, left + latency));
+    let free = copied.is_none() && desk.meets_nothing(to, (level, row), &parcel, shared.rank);
+    let head =
+        (free || desk.head_known[level as usize]).then(|| desk.in_order(shared, level, to, left, left + latency));
     let sequence = shared.next_sequence();
-    if desk.portless[level as usize] || (copied.is_none() && desk.is_next(left)) {
+    if free || desk.portless[level as usize] || (copied.is_none() && desk.is_next(left)) {
         // There is no port to meet in order of time, or this is its time.
         let key = EventKey { time: left, to, from: shared.rank, sequence };
         let set_out = desk.set_out(shared, key, (level, row), &parcel, left);

@@ -296,7 +296,7 @@ impl<'a, P: Program> Worker<'a, P> {
                     false => left,
                 };
                 let turn = desk.turn(shared, level);
-                let start = desk.past_gap(key, level, row, turn, start);
+                let start = desk.past_adapter(key, (level, row), size, turn, start);
                 let departure = desk.network.depart(seat, level, row, size, start);
                 let key = EventKey { time: departure.head, ..key };
                 if desk.fair.is_some() && level == Level::InterNode {
@@ -392,7 +392,6 @@ impl<'a, P: Program> Worker<'a, P> {
     fn end_flow(&mut self, now: SimTime, ticket: u32, end: SimTime) {
         let desk = &mut self.desk;
         let fair = desk.fair.as_deref_mut().expect("there are flows");
-        let end = fair.end(ticket, end);
         let transfer = *fair.transfer(ticket);
         let (key, left, size) = (transfer.key, transfer.left, transfer.size);
         desk.now = EventKey { time: now, ..key };
