@@ -16,6 +16,7 @@
 mod bind;
 mod code;
 mod compile;
+mod equation;
 mod expr;
 mod formula;
 mod functions;
@@ -41,5 +42,6 @@ mod world;
 mod tests;
 
 pub use bind::{BoundApp, Target};
+pub use equation::Equation;
 pub use load::App;
 pub use program::{AppProgram, FragmentProgram, RankProgram};

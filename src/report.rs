@@ -17,6 +17,7 @@ mod notes;
 mod numbers;
 mod page;
 mod path;
+mod regression;
 #[cfg(test)]
 mod samples;
 mod sizes;
@@ -35,7 +36,7 @@ pub use clusters::partition_table;
 pub use deadlock::failure;
 pub use export::{json, profile_csv};
 pub use figures::{
-    Figure, clusters_figure, figures, group_figures, measured_figures, task_figures, tuning_figures,
+    Figure, clusters_figure, figures, group_figures, measured_figures, regression_figure, task_figures, tuning_figures,
     validation_figures, values_figure,
 };
 pub use functions::functions_csv;
@@ -43,7 +44,8 @@ pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, s
 pub use measured::measured_summary;
 pub use numbers::{count, rate};
 pub use page::page;
-pub use study::{study_csv, study_json, study_summary};
+pub use regression::{regression_csv, regression_summary};
+pub use study::{study_csv, study_json, study_summary, study_summary_csv};
 pub use tasks::{task_comparison, task_summary};
 pub use timeline::{paje, perfetto, perfetto_beside};
 pub use tuning::{tuning_csv, tuning_summary};

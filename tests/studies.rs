@@ -143,6 +143,111 @@ fn more_processes_pay_off_less_on_slow_networks() {
     assert!((gain("200 us") - 910.2 / (910.2 / 16.0 + 202.0)).abs() < 0.5, "{}", gain("200 us"));
 }
 
+/// How far each point of a study is from its formula, in percent.
+fn off(name: &str, typed: &str) -> Vec<f64> {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("study");
+    mcpsim(&format!("sweep --quiet --out {} {typed} configs/studies/{name}.toml", out.display()));
+    let table = fs::read_to_string(out.join("fit.csv")).unwrap();
+    table.lines().skip(1).map(|row| row.rsplit(',').next().unwrap().parse::<f64>().unwrap().abs()).collect()
+}
+
+#[test]
+fn the_cloud_study_is_within_a_thousandth_of_its_formula_and_near_it_with_scatter() {
+    let exact = off("cloud-formula", "");
+    assert!(exact.len() == 10 && exact.iter().all(|percent| *percent < 0.1), "{exact:?}");
+    let scattered = off("cloud-formula", "--set app.sd=0.05 --set app.prepare_sd=0.05 --repeats 2");
+    assert!(scattered.len() == 20 && scattered.iter().all(|percent| *percent < 2.5), "{scattered:?}");
+    assert!(scattered.iter().sum::<f64>() > 3.0 * exact.iter().sum::<f64>(), "{scattered:?}");
+}
+
+#[test]
+fn preparation_that_grows_has_a_best_number_of_processes_which_the_fit_finds() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("study");
+    let said = mcpsim(&format!("sweep --out {} configs/studies/cloud-growth.toml", out.display()));
+    assert!(said.contains("best   3.779 s  with run.ranks=7\n"), "{said}");
+    let study: Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+    let unknown = |index: usize| &study["fit"]["unknowns"][index];
+    let near = |index: usize, name: &str, value: f64| {
+        let found = unknown(index)["value"].as_f64().unwrap();
+        assert!(unknown(index)["name"] == name && (found / value - 1.0).abs() < 2e-3, "{study}");
+        assert!(unknown(index)["standard_error"].as_f64().unwrap() < 1e-3 * value, "{study}");
+    };
+    near(0, "Tv", 910.234e-6);
+    near(1, "t", 202.132e-6);
+    near(2, "g", 0.1);
+    drawn(
+        &out,
+        "svg",
+        &[
+            ("study-time", &["best: 3.779 s at 7"]),
+            ("study-parts", &["compute"]),
+            ("fit", &["I = 8720; Tv*I/n + I*t*(n>1)*(1 + g*(n-2))", "n", "time (s)"]),
+        ],
+    );
+}
+
+#[test]
+fn more_processes_pay_off_over_a_network_of_less_latency_whatever_its_rate() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("study");
+    let small = "--repeats 1 --set app.scale=100000";
+    let said = mcpsim(&format!("sweep {small} --out {} configs/studies/cloud-networks.toml", out.display()));
+    let equal = |network: &str, ranks: &str| {
+        let line = format!("    up to {ranks}  with {network} app.slow=0 app.slowdown=1.0");
+        assert!(said.lines().any(|found| found == line), "{line}\n{said}");
+    };
+    let network = |rate: &str, latency: &str| {
+        format!("platform.inter_node.bandwidth={rate} platform.inter_node.latency={latency}")
+    };
+    equal(&network("1 Gbit/s", "200 us"), "8");
+    equal(&network("10 Gbit/s", "200 us"), "8");
+    equal(&network("40 Gbit/s", "200 us"), "8");
+    equal(&network("1 Gbit/s", "50 us"), "32");
+    equal(&network("40 Gbit/s", "2 us"), "64, the most there are");
+    let csv = fs::read_to_string(out.join("summary.csv")).unwrap();
+    assert_eq!(csv.lines().filter(|row| row.ends_with(",1")).count(), 1, "one is the best\n{csv}");
+}
+
+#[test]
+fn the_measured_times_of_the_cloud_study_give_its_unknowns() {
+    let table = "validation/jinr-ljj/measured.csv";
+    let said =
+        run(root(), "report --rows kind=measured --fit I=8720000;Tv*I/n+I*t*(n>1) validation/jinr-ljj/measured.csv");
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for line in ["  Tv       9.1023e-4               -    910.2 us", "  t        2.0213e-4               -    202.1 us"]
+    {
+        assert!(said.stdout.lines().any(|found| found == line), "{line}\n{}", said.stdout);
+    }
+    for (line, error) in [
+        (
+            "--fit a+b*n+c*n**2",
+            "formula \"a+b*n+c*n**2\": 3 unknowns (a, b, c) need at least 3 points; there are 2 points (names that are known: kind, n, processes)",
+        ),
+        (
+            "--fit a+b+0*n",
+            "formula \"a+b+0*n\": b cannot be told from a by these points: what one adds the other can take away",
+        ),
+        (
+            "--fit a+b*(n>4)",
+            "formula \"a+b*(n>4)\": b does not matter: whatever it is, the formula gives the same at all points",
+        ),
+        ("--fit a+kind", "formula \"a+kind\": expected numbers of one kind in kind; found \"measured\""),
+        ("--fit a+", "formula \"a+\": column 3: expected a number, a name or \"(\", found the end"),
+        (
+            "--fit a*n --time hour",
+            "validation/jinr-ljj/measured.csv: no column \"hour\"; it has kind, processes, time_s",
+        ),
+        ("--fit a --rows processes", "--rows processes: expected COLUMN=CELL such as kind=measured"),
+        ("--fit a --figures /proc/x", "--figures: nothing to draw: no column of the table is in the formula"),
+    ] {
+        let rows = if line.contains("--rows") { "" } else { "--rows kind=measured" };
+        let ran = run(root(), &format!("report {rows} {line} {table}"));
+        assert_eq!((ran.code, ran.stderr.trim_end()), (Some(2), format!("error: {error}").as_str()), "{line}");
+    }
+}
+
 #[test]
 fn hpl_scales_until_messages_take_over() {
     let small = "--set app.n=512 --vary run.ranks=1..64:x4";

@@ -95,7 +95,7 @@ fn results_are_the_same_for_any_number_of_points_at_a_time() {
     let line = "--vary app.work=1..12 --vary app.bytes=8,100000 --repeats 2 app.toml";
     for jobs in [1, 2, 5] {
         sweep(here, &format!("-j {jobs} --out s{jobs} {line}"), 0);
-        for file in ["study.csv", "study.json", "manifest.json"] {
+        for file in ["study.csv", "summary.csv", "study.json", "manifest.json"] {
             assert_eq!(
                 read(here, &format!("s{jobs}/{file}")),
                 read(here, &format!("s1/{file}")),
@@ -232,6 +232,36 @@ fn a_trace_is_an_application_too_and_counts_by_its_content() {
     assert_eq!(runs(here, "s"), 4);
 }
 
+#[test]
+fn questions_that_make_no_sense_are_told_before_the_first_run() {
+    let directory = directory();
+    let here = directory.path();
+    for (line, error) in [
+        ("--base run.ranks=1", "--base run.ranks=1: run.ranks does not vary; what varies is app.work"),
+        ("--base app.work=3", "--base app.work=3: expected one of the values 1 2"),
+        ("--base app.work", "--base app.work: expected KEY=VALUE such as run.ranks=1"),
+        ("--gain 0", "--gain 0: expected a factor above zero such as 1.5"),
+        (
+            "--choice run.ranks",
+            "--choice run.ranks: expected a key of the application such as app.nb; all others are choices anyway",
+        ),
+        ("--fit a*", "formula \"a*\": column 3: expected a number, a name or \"(\", found the end"),
+        (
+            "--fit a*size",
+            "formula \"a*size\": column 3: \"size\" has no value in a formula of a fit; the number of ranks is n",
+        ),
+    ] {
+        let ran = sweep(here, &format!("--out s {line} --vary app.work=1,2 app.toml"), 2);
+        assert_eq!(ran.stderr.trim_end(), format!("error: {error}"), "{line}");
+        assert!(!here.join("s").exists());
+    }
+    // What only the results show costs none of them.
+    let ran = sweep(here, "--quiet --out s --fit a+b+c*n --vary app.work=1,2 app.toml", 2);
+    let error = "error: formula \"a+b+c*n\": 3 unknowns (a, b, c) need at least 3 points; there are 2 points";
+    assert!(ran.stderr.starts_with(error), "{}", ran.stderr);
+    assert!(here.join("s/study.csv").exists() && here.join("s/summary.csv").exists());
+}
+
 /// A sweep of many points that takes a while on any host.
 fn long(here: &Path, out: &str) -> Command {
     let mut command = mcpsim(here);
@@ -266,7 +296,7 @@ fn a_sweep_that_is_killed_again_and_again_ends_with_the_table_of_an_undisturbed_
     let before = runs(here, "torn");
     let last = finish(long(here, "torn").output().unwrap());
     assert_eq!(last.code, Some(0), "{}", last.stderr);
-    for file in ["study.csv", "study.json", "manifest.json"] {
+    for file in ["study.csv", "summary.csv", "study.json", "manifest.json"] {
         assert_eq!(read(here, &format!("torn/{file}")), read(here, &format!("whole/{file}")), "{file}");
     }
     // What was there was not run again: only points that were under way when a kill came were.

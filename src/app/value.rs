@@ -187,7 +187,8 @@ impl Binary {
         self.is_comparison().then(|| self.holds(a.cmp(&b)))
     }
 
-    fn is_comparison(self) -> bool {
+    /// Whether it gives a truth value.
+    pub(super) fn is_comparison(self) -> bool {
         use Binary::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
     }

@@ -1,5 +1,6 @@
 //! `mcpsim report`: figures of a run or of a study, from what was exported alone.
 
+mod fit;
 mod histogram;
 mod page;
 
@@ -26,20 +27,22 @@ Examples:
   One page for a browser
     mcpsim --pairs --functions --json run.json --timeline line.json app.toml
     mcpsim report run.json --timeline line.json --html page.html
+  A formula fitted to a study's or to measured times
+    mcpsim report times.csv --fit 'a/n + b' --figures figures
   Messages of a run by exact size, in groups
     mcpsim --histogram sizes.txt app.toml
     mcpsim report --histogram sizes.txt --groups 0-64,65-4096";
 
 /// Draws figures of what a run or a sweep has exported
 #[derive(Clone, Debug, Parser)]
-#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR|--html FILE.html\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR|--html FILE.html\n       mcpsim report STUDY|FILE.csv --fit FORMULA [--figures DIR] [--csv FILE.csv]\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
     /// What --json of a run wrote, or the directory of a study
     #[arg(value_name = "RUN.json|STUDY", required_unless_present = "histogram", conflicts_with = "histogram")]
     source: Option<PathBuf>,
 
     /// Where figures go
-    #[arg(long, value_name = "DIR", required_unless_present_any = ["histogram", "html"])]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["histogram", "html", "fit"])]
     figures: Option<PathBuf>,
 
     /// A report as one page for a browser; of a table of mcpsim validate too
@@ -62,9 +65,21 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "FILE.csv", requires = "histogram")]
     rates: Option<PathBuf>,
 
-    /// Where the shares go as CSV
-    #[arg(long, value_name = "FILE.csv", requires = "histogram")]
+    /// Where the shares, or the points of a fit, go as CSV
+    #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
+
+    /// Fit a formula of columns, n (ranks) and unknowns to a study or a table
+    #[arg(long, value_name = "FORMULA", conflicts_with_all = ["histogram", "html"])]
+    fit: Option<String>,
+
+    /// The column of a table that has the times
+    #[arg(long, value_name = "COLUMN", requires = "fit")]
+    time: Option<String>,
+
+    /// Only the rows of a table that have this; may be repeated
+    #[arg(long, value_name = "COLUMN=CELL", requires = "fit")]
+    rows: Vec<String>,
 
     /// What is written of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
@@ -87,17 +102,15 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let Some(source) = &args.source else {
         return Err(Failure::bad_input("expected RUN.json or a study"));
     };
-    let path = if source.is_dir() { source.join("study.json") } else { source.clone() };
-    let name = path.display().to_string();
-    let json = fs::read_to_string(&path).map_err(|error| {
-        let missing = source.is_dir() && error.kind() == std::io::ErrorKind::NotFound;
-        let hint = if missing { ": the sweep has not ended, the same command goes on with it" } else { "" };
-        let what = match error.kind() {
-            std::io::ErrorKind::NotFound => "no such file".to_owned(),
-            _ => error.to_string(),
-        };
-        Failure::bad_input(format!("{name}: {what}{hint}"))
-    })?;
+    if let Some(formula) = &args.fit {
+        let (time, rows) = (args.time.as_deref(), &args.rows[..]);
+        let (csv, figures, format) = (args.csv.as_deref(), args.figures.as_deref(), &args.format[..]);
+        return fit::report(&fit::FitRequest { source, formula, time, rows, csv, figures, format });
+    }
+    if args.csv.is_some() {
+        return Err(Failure::bad_input("--csv goes with --histogram or --fit"));
+    }
+    let (name, json) = read(source)?;
     if let Some(html) = &args.html {
         page::write(&name, &json, args.timeline.as_deref(), html)?;
     }
@@ -109,6 +122,22 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         )));
     }
     output::print(&draw(&figures, directory, &args.format)?)
+}
+
+/// The name and the text of what `source` is: a file, or of a study's directory its results.
+fn read(source: &Path) -> Result<(String, String), Failure> {
+    let path = if source.is_dir() { source.join("study.json") } else { source.to_owned() };
+    let name = path.display().to_string();
+    let text = fs::read_to_string(&path).map_err(|error| {
+        let missing = source.is_dir() && error.kind() == std::io::ErrorKind::NotFound;
+        let hint = if missing { ": the sweep has not ended, the same command goes on with it" } else { "" };
+        let what = match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::bad_input(format!("{name}: {what}{hint}"))
+    })?;
+    Ok((name, text))
 }
 
 /// Writes `figures` into `directory` in each of `formats`; the line that says which.

@@ -6,6 +6,8 @@
 //! manifest.json   written before the first run: the axes, and the key of each point, a hash of all it is given
 //! points.jsonl    a line a finished point: its key, and the Outcome or why there is none
 //! study.csv       written when all points have ended: a row a point
+//! summary.csv     the same with the seeds of a point in one row
+//! fit.csv         where a formula was fitted: each point beside it
 //! study.json      the same with the Outcomes
 //! traces/         of a real program: what its ranks did, once for all points at which they do the same
 //! ```
@@ -16,9 +18,14 @@ mod bar;
 use std::io::Write;
 use std::num::NonZeroUsize;
 
-use crate::report::{count, study_csv, study_json, study_summary};
+use crate::report::{
+    count, regression_csv, regression_summary, study_csv, study_json, study_summary, study_summary_csv,
+};
 use crate::run::{ErrorKind, available_memory};
-use crate::study::{self, Directory, Ended, Key, Limits, Log, Prepared, RecordingNote, Results, Running, Study};
+use crate::study::{
+    self, Directory, Ended, Key, Limits, Log, Observations, Prepared, RecordingNote, Regression, Results, Running,
+    Study,
+};
 
 pub(super) use args::{SweepArgs, command};
 
@@ -30,6 +37,7 @@ use bar::Bar;
 /// Runs the study that `args` ask for; returns the exit code.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let study = Study::load(&args.request()?)?;
+    study.check_base()?;
     if args.list {
         return output::print(&study.list()).map(|()| Exit::Predicted.code());
     }
@@ -73,9 +81,13 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     }
     let keys: Vec<Key> = prepared.iter().map(|point| point.key).collect();
     let mut found = log.into_results(&keys);
-    let results = Results::new(&study.name, &study.plan, |index| {
+    let mut results = Results::new(&study.name, &study.plan, study.asked.clone(), |index| {
         (keys[index], found[index].take().unwrap_or_else(|| Err("it was not run".to_owned())))
     });
+    // What is wrong with a question costs no results: these are written first.
+    let fit = study.equation.as_ref().map(|equation| Regression::fit(equation, &Observations::of_study(&results)));
+    let wrong = fit.as_ref().and_then(|fit| fit.as_ref().err().map(ToString::to_string));
+    results.asked.fit = fit.and_then(Result::ok);
     let json = || {
         let json = study_json(&results).map_err(|error| Failure::bad_input(format!("study.json: {error}")))?;
         directory.write("study.json", &json).map_err(Failure::from)
@@ -83,10 +95,21 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     std::thread::scope(|scope| {
         let writing = scope.spawn(json);
         directory.write("study.csv", &study_csv(&results))?;
+        directory.write("summary.csv", &study_summary_csv(&results))?;
+        if let Some(fit) = &results.asked.fit {
+            directory.write("fit.csv", &regression_csv(fit))?;
+        }
         writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     if !quiet {
-        output::print(&format!("{}\n  in {}: study.csv, study.json\n", study_summary(&results), directory.shown()))?;
+        let fit = results.asked.fit.as_ref();
+        let (text, file) =
+            fit.map_or(Default::default(), |fit| (format!("\n{}", regression_summary(fit)), "fit.csv, "));
+        let (summary, shown) = (study_summary(&results), directory.shown());
+        output::print(&format!("{summary}{text}\n  in {shown}: study.csv, summary.csv, {file}study.json\n"))?;
+    }
+    if let Some(wrong) = wrong {
+        return Err(Failure::bad_input(wrong));
     }
     Ok(if results.failed() > 0 { Exit::ProgramFailed } else { Exit::Predicted }.code())
 }

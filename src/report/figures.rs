@@ -16,6 +16,7 @@ mod measured;
 mod pairs;
 mod png;
 mod points;
+mod regression;
 mod run;
 mod sizes;
 mod source;
@@ -30,6 +31,7 @@ pub use canvas::Figure;
 pub use groups::group_figures;
 pub use measured::measured_figures;
 pub use pairs::{clusters_figure, values_figure};
+pub use regression::regression_figure;
 pub use tasks::task_figures;
 pub use tuning::tuning_figures;
 pub use validation::validation_figures;
@@ -49,7 +51,8 @@ pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
         let results: Results =
             serde_json::from_value(value).map_err(|error| wrong(format!("not the results of a study: {error}")))?;
         results.check().map_err(wrong)?;
-        return Ok(curves::figures(&results));
+        let fit = results.asked.fit.as_ref().and_then(regression_figure);
+        return Ok(curves::figures(&results).into_iter().chain(fit).collect());
     }
     if value.get("predicted_ps").is_none() {
         let expected = "expected what --json of a run wrote, or study.json of a sweep";

@@ -2,24 +2,29 @@
 
 use serde::Serialize;
 
-use crate::study::{Best, COLUMNS, Measure, PointResult, Results};
+use crate::study::{COLUMNS, Combination, Measure, PointResult, Results};
 use crate::units::SimSpan;
 
 use super::headline::clip;
 use super::numbers::{count, share};
 use super::table::{Align, Table};
 
-/// Points that the summary lists; of more only the best is told.
-const LISTED: usize = 40;
+/// Combinations that the summary lists; of more only the best are told.
+const LISTED: usize = 400;
 
 /// The results as JSON, a line an axis and a line a point.
 ///
 /// # Errors
 /// None that results can cause; serde's signature has one.
 pub fn study_json(results: &Results) -> serde_json::Result<String> {
-    let Results { mcpsim, study, axes, points } = results;
+    let Results { mcpsim, study, axes, asked, points } = results;
     let mut text =
         format!("{{\n\"mcpsim\": {},\n\"study\": {}", serde_json::to_string(mcpsim)?, serde_json::to_string(study)?);
+    if let serde_json::Value::Object(asked) = serde_json::to_value(asked)? {
+        for (key, value) in asked {
+            text.push_str(&format!(",\n\"{key}\": {value}"));
+        }
+    }
     list(&mut text, "axes", axes)?;
     list(&mut text, "points", points)?;
     text.push_str("\n}\n");
@@ -76,7 +81,40 @@ pub(super) fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
 }
 
-/// What a study found, to be read by people: its points if they are few, the best, and how many failed.
+/// The results with the seeds of a point in one row: mean, standard deviation, least and greatest time, speed-up, the best.
+pub fn study_summary_csv(results: &Results) -> String {
+    let columns = results.own_columns();
+    let heads =
+        ["ranks", "runs", "failed", "mean_s", "deviation_s", "least_s", "greatest_s", "speedup", "efficiency", "best"];
+    let mut text =
+        columns.iter().map(|column| quoted(column)).chain(heads.map(str::to_owned)).collect::<Vec<_>>().join(",");
+    text.push('\n');
+    let seconds = |ps: f64| format!("{}", ps / 1e12);
+    for found in results.combinations() {
+        let mut cells: Vec<String> =
+            columns.iter().map(|column| quoted(value(&results.points[found.points[0]], column))).collect();
+        let runs = found.spread.map_or(0, |spread| spread.runs);
+        cells.push(found.ranks.map_or(String::new(), |ranks| ranks.to_string()));
+        cells.extend([runs.to_string(), (found.points.len() - runs).to_string()]);
+        cells.extend(match found.spread {
+            Some(spread) => {
+                let (least, greatest) = spread.range_ps;
+                [spread.mean_ps as f64, spread.deviation_ps, least as f64, greatest as f64].map(seconds)
+            }
+            None => Default::default(),
+        });
+        cells.extend(match found.speedup {
+            Some(speedup) => [format!("{:.6}", speedup.factor), format!("{:.6}", speedup.efficiency)],
+            None => Default::default(),
+        });
+        cells.push(u8::from(found.best).to_string());
+        text.push_str(&cells.join(","));
+        text.push('\n');
+    }
+    text
+}
+
+/// What a study found, to be read by people: a row a combination, the best, up to where ranks pay off, and how many failed.
 pub fn study_summary(results: &Results) -> String {
     let (points, failed) = (results.points.len(), results.failed());
     let mut text = format!("{}: {} points", clip(&results.study, 50), count(points as u64));
@@ -84,52 +122,90 @@ pub fn study_summary(results: &Results) -> String {
         text.push_str(&format!(", {} without a prediction", count(failed as u64)));
     }
     text.push('\n');
-    let best = results.best();
-    if points <= LISTED {
+    let all = results.combinations();
+    if all.len() <= LISTED {
         text.push('\n');
-        text.push_str(&listed(results, best.as_ref()));
+        text.push_str(&listed(results, &all));
     }
-    if let Some(best) = best {
-        let columns: Vec<&str> = results
-            .axes
-            .iter()
-            .filter(|axis| best.points.len() == 1 || !axis.is_seed())
-            .flat_map(|axis| &axis.keys)
-            .map(String::as_str)
-            .collect();
-        let label = results.points[best.points[0]].label(&columns);
-        let with = if label.is_empty() { String::new() } else { format!("  with {label}") };
-        let seeds = match best.points.len() {
-            1 => String::new(),
-            seeds => format!(" (mean of {seeds} seeds)"),
-        };
-        text.push_str(&format!("\n  best   {}{seeds}{with}\n", SimSpan::from_ps(best.mean_ps)));
+    let columns = results.own_columns();
+    let bests: Vec<&Combination> = all.iter().filter(|found| found.best).collect();
+    if (1..=20).contains(&bests.len()) {
+        text.push('\n');
+        for best in &bests {
+            let Some(spread) = best.spread else { continue };
+            let label = match best.points.len() {
+                1 => results.points[best.points[0]].label(&results.columns()),
+                _ => results.label(best, &columns),
+            };
+            let with = if label.is_empty() { String::new() } else { format!("  with {label}") };
+            let seeds = if spread.runs == 1 { String::new() } else { format!(" (mean of {} seeds)", spread.runs) };
+            text.push_str(&format!("  best   {}{seeds}{with}\n", SimSpan::from_ps(spread.mean_ps)));
+        }
+    }
+    let paying = results.pays_off(&all);
+    if let Some(gain) = results.asked.gain.filter(|_| !paying.is_empty()) {
+        text.push_str(&format!("\n  ranks pay off while doubling them is at least {gain} times as fast:\n"));
+        for pays in paying {
+            let label = results.label(&all[pays.combination], &pays.columns);
+            let label = if label.is_empty() { String::new() } else { format!("  with {label}") };
+            let more = if pays.ends { "" } else { ", the most there are" };
+            text.push_str(&format!("    up to {}{more}{label}\n", count(pays.ranks)));
+        }
     }
     text
 }
 
-fn listed(results: &Results, best: Option<&Best>) -> String {
-    let columns = results.columns();
-    let short = |column: &&str| (column.rsplit('.').next().unwrap_or(column).to_owned(), Align::Right);
+fn listed(results: &Results, all: &[Combination]) -> String {
+    let columns = results.own_columns();
+    let several = all.iter().any(|found| found.points.len() > 1);
+    let speedups = all.iter().any(|found| found.speedup.is_some());
+    let short = |column: &String| (column.rsplit('.').next().unwrap_or(column).to_owned(), Align::Right);
+    // One run has one seed.
+    let seed = (!several && results.axes.iter().any(|axis| axis.is_seed())).then(|| "run.seed".to_owned());
+    let columns: Vec<String> = columns.into_iter().chain(seed).collect();
     let names: Vec<(String, Align)> = columns.iter().map(short).collect();
     let mut headings: Vec<(&str, Align)> = names.iter().map(|(name, align)| (name.as_str(), *align)).collect();
-    headings.extend([("predicted", Align::Right), ("compute", Align::Right), ("", Align::Left)]);
+    match several {
+        true => headings.extend(["mean", "deviation", "least", "greatest"].map(|name| (name, Align::Right))),
+        false => headings.push(("predicted", Align::Right)),
+    }
+    if speedups {
+        headings.extend([("speed-up", Align::Right), ("efficiency", Align::Right)]);
+    }
+    headings.extend([("compute", Align::Right), ("", Align::Left)]);
     let mut table = Table::new(&headings);
-    for (index, point) in results.points.iter().enumerate() {
-        let mut cells: Vec<String> = columns.iter().map(|column| clip(value(point, column), 24)).collect();
-        match (&point.outcome, point.predicted_ps()) {
-            (Some(outcome), Some(ps)) => {
-                let compute = outcome.pointer("/mean_parts/compute_ps").and_then(serde_json::Value::as_u64);
-                let percent = format!("{:.1}%", share(compute.unwrap_or(0) as f64, ps as f64) * 100.0);
-                let mark = if best.is_some_and(|best| best.points.contains(&index)) { "best" } else { "" };
-                cells.extend([SimSpan::from_ps(ps).to_string(), percent, mark.to_owned()]);
-            }
-            _ => {
-                let error = point.error.as_deref().unwrap_or("no prediction");
-                let line = clip(error.lines().next().unwrap_or_default(), 60);
-                cells.extend(["-".to_owned(), "-".to_owned(), line]);
-            }
+    for found in all {
+        let first = &results.points[found.points[0]];
+        let mut cells: Vec<String> = columns.iter().map(|column| clip(value(first, column), 24)).collect();
+        let Some(spread) = found.spread else {
+            let error = first.error.as_deref().unwrap_or("no prediction");
+            let line = clip(error.lines().next().unwrap_or_default(), 60);
+            cells.extend(vec!["-".to_owned(); headings.len() - columns.len() - 1]);
+            table.row(cells.into_iter().chain([line]));
+            continue;
+        };
+        let span = |ps: u64| SimSpan::from_ps(ps).to_string();
+        cells.push(span(spread.mean_ps));
+        if several {
+            let percent = share(spread.deviation_ps, spread.mean_ps as f64) * 100.0;
+            cells.extend([format!("{percent:.2}%"), span(spread.range_ps.0), span(spread.range_ps.1)]);
         }
+        if speedups {
+            let texts = |speedup: &crate::study::Speedup| {
+                [format!("{:.2}", speedup.factor), format!("{:.1}%", speedup.efficiency * 100.0)]
+            };
+            cells.extend(found.speedup.as_ref().map_or(["-".to_owned(), "-".to_owned()], texts));
+        }
+        let compute = |&index: &usize| {
+            let point = &results.points[index];
+            let part = point.outcome.as_ref()?.pointer("/mean_parts/compute_ps")?.as_u64()?;
+            Some(share(part as f64, point.predicted_ps()? as f64) * 100.0)
+        };
+        let shares: Vec<f64> = found.points.iter().filter_map(compute).collect();
+        cells.push(format!("{:.1}%", shares.iter().sum::<f64>() / shares.len().max(1) as f64));
+        let lost = found.points.len() - spread.runs;
+        let lost = if lost == 0 { String::new() } else { format!("{lost} of {} failed", found.points.len()) };
+        cells.push(if found.best { format!("best {lost}").trim_end().to_owned() } else { lost });
         table.row(cells);
     }
     table.render()
@@ -140,11 +216,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::study::{Axis, Key, Plan};
+    use crate::study::{Asked, Axis, Key, Plan};
 
     fn results(axes: &[&str], found: impl Fn(usize) -> Result<serde_json::Value, String>) -> Results {
         let plan = Plan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
-        Results::new("study", &plan, |index| (Key::of(&[]), found(index)))
+        Results::new("study", &plan, Asked::default(), |index| (Key::of(&[]), found(index)))
     }
 
     fn outcome(us: u64) -> serde_json::Value {
@@ -178,23 +254,79 @@ mod tests {
     }
 
     #[test]
-    fn few_points_are_listed_and_of_many_the_best_is_told() {
-        let few = study_summary(&results(&["app.n=1,2,3"], |index| match index {
+    fn points_are_listed_with_their_seeds_in_one_row_and_the_best_is_told() {
+        let few = study_summary(&results(&["run.ranks=1,2,3"], |index| match index {
             1 => Err("9 ranks on 8 cores: give fewer\nmore".to_owned()),
             index => Ok(outcome(30 - index as u64)),
         }));
         let expected = [
             "study: 3 points, 1 without a prediction",
             "",
-            "  n  predicted  compute",
-            "  1   30.00 us    50.0%",
-            "  2          -        -  9 ranks on 8 cores: give fewer",
-            "  3   28.00 us    50.0%  best",
+            "  ranks  predicted  compute",
+            "      1   30.00 us    50.0%",
+            "      2          -        -  9 ranks on 8 cores: give fewer",
+            "      3   28.00 us    50.0%  best",
             "",
-            "  best   28.00 us  with app.n=3",
+            "  best   28.00 us  with run.ranks=3",
         ];
         assert_eq!(few.lines().collect::<Vec<_>>(), expected);
-        let many = study_summary(&results(&["app.n=1..30", "run.seed=1,2"], |index| Ok(outcome(100 - index as u64))));
-        assert_eq!(many, "study: 60 points\n\n  best   41.50 us (mean of 2 seeds)  with app.n=30\n");
+        let seeds =
+            study_summary(&results(&["run.ranks=1,2", "run.seed=1,2"], |index| Ok(outcome(100 - 2 * index as u64))));
+        let expected = [
+            "study: 4 points",
+            "",
+            "  ranks      mean  deviation     least  greatest  compute",
+            "      1  99.00 us      1.43%  98.00 us  100.0 us    50.0%",
+            "      2  95.00 us      1.49%  94.00 us  96.00 us    50.0%  best",
+            "",
+            "  best   95.00 us (mean of 2 seeds)  with run.ranks=2",
+        ];
+        assert_eq!(seeds.lines().collect::<Vec<_>>(), expected, "{seeds}");
+        let many = study_summary(&results(&["run.ranks=1..100"], |index| Ok(outcome(200 - index as u64))));
+        assert_eq!(many.lines().count(), 105, "{many}");
+        let more = study_summary(&results(&["run.ranks=1..500"], |index| Ok(outcome(900 - index as u64))));
+        assert_eq!(more, "study: 500 points\n\n  best   401.0 us  with run.ranks=500\n");
+    }
+
+    #[test]
+    fn problems_have_a_best_each_and_ranks_pay_off_up_to_a_stated_gain() {
+        let times = [800, 420, 300, 1600, 800, 400];
+        let mut found = results(&["app.n=1,2", "run.ranks=1,2,4"], |index| {
+            let mut outcome = outcome(times[index]);
+            outcome["ranks"] = json!([1, 2, 4][index % 3]);
+            Ok(outcome)
+        });
+        found.asked.base = Some(("run.ranks".to_owned(), "1".to_owned()));
+        found.asked.gain = Some(1.5);
+        let expected = [
+            "study: 6 points",
+            "",
+            "  n  ranks  predicted  speed-up  efficiency  compute",
+            "  1      1   800.0 us      1.00      100.0%    50.0%",
+            "  1      2   420.0 us      1.90       95.2%    50.0%",
+            "  1      4   300.0 us      2.67       66.7%    50.0%  best",
+            "  2      1   1.600 ms      1.00      100.0%    50.0%",
+            "  2      2   800.0 us      2.00      100.0%    50.0%",
+            "  2      4   400.0 us      4.00      100.0%    50.0%  best",
+            "",
+            "  best   300.0 us  with app.n=1 run.ranks=4",
+            "  best   400.0 us  with app.n=2 run.ranks=4",
+            "",
+            "  ranks pay off while doubling them is at least 1.5 times as fast:",
+            "    up to 2  with app.n=1",
+            "    up to 4, the most there are  with app.n=2",
+        ];
+        let text = study_summary(&found);
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{text}");
+        let csv = study_summary_csv(&found);
+        let rows: Vec<&str> = csv.lines().take(3).collect();
+        assert_eq!(
+            rows,
+            [
+                "app.n,run.ranks,ranks,runs,failed,mean_s,deviation_s,least_s,greatest_s,speedup,efficiency,best",
+                "1,1,1,1,0,0.0008,0,0.0008,0.0008,1.000000,1.000000,0",
+                "1,2,2,1,0,0.00042,0,0.00042,0.00042,1.904762,0.952381,0",
+            ]
+        );
     }
 }

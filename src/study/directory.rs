@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::run::{PredictError, write_whole};
 
+/// What a study writes.
+const WRITTEN: [&str; 6] = ["manifest.json", "points.jsonl", "study.csv", "summary.csv", "fit.csv", "study.json"];
+
 /// A directory that is there and can be written.
 #[derive(Debug)]
 pub struct Directory {
@@ -21,9 +24,7 @@ impl Directory {
         fs::create_dir_all(path)
             .map_err(|error| PredictError::input(format!("--out {shown}: cannot make this directory: {error}")))?;
         let strange = |name: &str| path.join(name).exists() && !path.join(name).is_file();
-        if let Some(name) =
-            ["manifest.json", "points.jsonl", "study.csv", "study.json"].into_iter().find(|name| strange(name))
-        {
+        if let Some(name) = WRITTEN.into_iter().find(|name| strange(name)) {
             return Err(PredictError::input(format!("--out {shown}: {name} in it is no file")));
         }
         Ok(Directory { path: path.to_owned() })

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use crate::app::Equation;
 use crate::config::{ConfigError, Document, Override};
 
 use super::axis::over;
-use super::{Axis, values};
+use super::{Asked, Axis, values};
 
 /// A study as its file states it. Paths are as written: relative to the file.
 #[derive(Clone, Debug)]
@@ -25,6 +26,58 @@ pub struct StudyFile {
     pub axes: Vec<Axis>,
     /// How many seeds each point is run with.
     pub repeats: Option<u32>,
+    /// What is asked of the results.
+    pub questions: Questions,
+}
+
+/// What a study is asked beside its points, as it is written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Questions {
+    /// Keys of the application that change how the same work is done.
+    pub choices: Vec<String>,
+    /// `KEY=VALUE` of the points that others are compared with.
+    pub base: Option<String>,
+    /// By what factor a doubling of ranks has to be faster to pay off.
+    pub gain: Option<f64>,
+    /// A formula to be fitted to the times.
+    pub fit: Option<String>,
+}
+
+impl Questions {
+    /// These, where something is asked, and else `other`.
+    #[must_use]
+    pub fn or(self, other: Questions) -> Questions {
+        Questions {
+            choices: if self.choices.is_empty() { other.choices } else { self.choices },
+            base: self.base.or(other.base),
+            gain: self.gain.or(other.gain),
+            fit: self.fit.or(other.fit),
+        }
+    }
+
+    /// The questions, read; the formula of the fit apart.
+    ///
+    /// # Errors
+    /// What is wrong with one of them.
+    pub fn read(&self) -> Result<(Asked, Option<Equation>), ConfigError> {
+        if let Some(choice) = self.choices.iter().find(|choice| !choice.starts_with("app.")) {
+            return Err(ConfigError::new(format!(
+                "--choice {choice}: expected a key of the application such as app.nb; all others are choices anyway"
+            )));
+        }
+        let base = self.base.as_ref().map(|text| {
+            let parts = text.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+            parts
+                .filter(|(key, value)| !key.is_empty() && !value.is_empty())
+                .ok_or_else(|| ConfigError::new(format!("--base {text}: expected KEY=VALUE such as run.ranks=1")))
+        });
+        if let Some(gain) = self.gain.filter(|gain| !(gain.is_finite() && *gain > 0.0)) {
+            return Err(ConfigError::new(format!("--gain {gain}: expected a factor above zero such as 1.5")));
+        }
+        let equation = self.fit.as_deref().map(Equation::parse).transpose()?;
+        let asked = Asked { choices: self.choices.clone(), base: base.transpose()?, gain: self.gain, fit: None };
+        Ok((asked, equation))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -42,6 +95,11 @@ struct Form {
     #[serde(default)]
     zip: Vec<Table>,
     repeats: Option<u32>,
+    #[serde(default)]
+    choices: Vec<String>,
+    base: Option<String>,
+    gain: Option<f64>,
+    fit: Option<String>,
 }
 
 impl StudyFile {
@@ -55,9 +113,9 @@ impl StudyFile {
     /// # Errors
     /// Anything wrong with the file.
     pub fn load(document: &Document) -> Result<StudyFile, ConfigError> {
-        let form: Form = document.deserialize()?;
+        let mut form: Form = document.deserialize()?;
         let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
-        let set = leaves(form.set).into_iter().map(|(key, value)| {
+        let set = leaves(std::mem::take(&mut form.set)).into_iter().map(|(key, value)| {
             // The form of the key is what --set wants.
             Override::parse(&format!("{key}=0")).map(|_| over(&key, &value))
         });
@@ -66,16 +124,18 @@ impl StudyFile {
             leaves(table).into_iter().map(|(key, value)| column(key, value)).collect()
         };
         let mut axes = Vec::new();
-        for (key, value) in leaves(form.vary) {
+        for (key, value) in leaves(std::mem::take(&mut form.vary)) {
             axes.push(column(key, value).and_then(|column| Axis::new(vec![column])).map_err(place)?);
         }
-        for table in form.zip {
+        for table in std::mem::take(&mut form.zip) {
             axes.push(together(table).and_then(Axis::new).map_err(place)?);
         }
         if let Some(0) = form.repeats {
             return Err(document.expected("repeats", "a whole number above zero", 0));
         }
-        Ok(StudyFile { name: form.name, app: form.app, platform: form.platform, set, axes, repeats: form.repeats })
+        let Form { name, app, platform, repeats, choices, base, gain, fit, .. } = form;
+        let questions = Questions { choices, base, gain, fit };
+        Ok(StudyFile { name, app, platform, set, axes, repeats, questions })
     }
 }
 
@@ -133,9 +193,33 @@ mod tests {
     }
 
     #[test]
+    fn questions_of_the_command_line_come_before_those_of_the_file() {
+        let file =
+            load("app = \"a\"\nchoices = [\"app.nb\"]\nbase = \"run.ranks=1\"\ngain = 1.5\nfit = \"a/n\"").unwrap();
+        let typed = Questions { gain: Some(2.0), ..Questions::default() };
+        let (asked, equation) = typed.or(file.questions).read().unwrap();
+        assert_eq!((asked.base, asked.gain), (Some(("run.ranks".to_owned(), "1".to_owned())), Some(2.0)));
+        assert_eq!((asked.choices, equation.unwrap().text()), (vec!["app.nb".to_owned()], "a/n"));
+        let wrong = |questions: Questions| questions.read().unwrap_err().to_string();
+        assert_eq!(
+            wrong(Questions { choices: vec!["run.ranks".to_owned()], ..Questions::default() }),
+            "--choice run.ranks: expected a key of the application such as app.nb; all others are choices anyway"
+        );
+        assert_eq!(
+            wrong(Questions { base: Some("1".to_owned()), ..Questions::default() }),
+            "--base 1: expected KEY=VALUE such as run.ranks=1"
+        );
+        assert_eq!(
+            wrong(Questions { gain: Some(-1.0), ..Questions::default() }),
+            "--gain -1: expected a factor above zero such as 1.5"
+        );
+    }
+
+    #[test]
     fn what_is_wrong_with_a_file_is_told_with_its_name() {
         for (text, error) in [
             ("app = \"a\"\nvari = 1", "unknown field \"vari\" in vari of s.toml, did you mean \"vary\"?"),
+            ("app = \"a\"\ngain = \"2\"", "expected a number in gain of s.toml; found \"2\""),
             ("app = \"a\"\nrepeats = 0", "expected a whole number above zero in repeats of s.toml; found 0"),
             ("app = \"a\"\nvary.app.n = []", "s.toml: expected at least one value of app.n; found none"),
             (

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 
+use crate::app::Equation;
 use crate::cc::ProgramFile;
 use crate::config::{Document, Override};
 use crate::engine::Processes;
@@ -18,7 +19,7 @@ use crate::run::{Setting, is_elf, placed};
 
 use super::child::{self, Programs};
 use super::running::Running;
-use super::{Axis, Key, Limits, Memory, Plan, Point, RankKind, StudyFile};
+use super::{Asked, Axis, Key, Limits, Memory, Plan, Point, Questions, RankKind, StudyFile};
 
 /// What a study is asked for.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct StudyRequest {
     pub repeats: Option<u32>,
     /// Whether real programs run at every point instead of replaying what was recorded.
     pub rerun: bool,
+    /// What is asked of the results.
+    pub questions: Questions,
 }
 
 /// A study, ready to be run.
@@ -40,6 +43,10 @@ pub struct Study {
     pub name: String,
     /// Its points.
     pub plan: Plan,
+    /// What is asked of the results.
+    pub asked: Asked,
+    /// The formula that is fitted to them.
+    pub equation: Option<Equation>,
     sources: Sources,
     /// What the study's file sets for all points.
     set: Vec<Override>,
@@ -89,6 +96,7 @@ impl Study {
         let typed = args.vary.iter().map(|text| Axis::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let stem = run.app.file_stem().map_or("study".into(), |stem| stem.to_string_lossy().into_owned());
         let (mut name, mut axes, mut set, mut repeats) = (stem, Vec::new(), Vec::new(), args.repeats);
+        let mut questions = args.questions.clone();
         if let Some(file) = file {
             let directory = run.app.parent().unwrap_or(Path::new("")).to_owned();
             run.app = directory.join(&file.app);
@@ -97,10 +105,12 @@ impl Study {
             axes = file.axes;
             set = file.set;
             repeats = repeats.or(file.repeats);
+            questions = questions.or(file.questions);
         }
         // What is typed takes the place of what the file varies.
         axes.retain(|axis| !typed.iter().any(|other| other.keys() == axis.keys()));
         axes.extend(typed);
+        let (asked, equation) = questions.read()?;
         let sources = run.read()?;
         let set: Vec<Override> = set.into_iter().map(of_run).filter(|over| !is_typed(over, &run)).collect();
         if let Some(count) = repeats {
@@ -108,7 +118,26 @@ impl Study {
         }
         let plan = Plan::new(axes)?;
         refuse_both(&plan, &set, &run)?;
-        Ok(Study { name, plan, sources, set, programs: Programs::default(), rerun: args.rerun })
+        Ok(Study { name, plan, asked, equation, sources, set, programs: Programs::default(), rerun: args.rerun })
+    }
+
+    /// Whether the base that is asked for is a value of an axis.
+    ///
+    /// # Errors
+    /// What varies instead.
+    pub fn check_base(&self) -> Result<(), PredictError> {
+        let Some((key, value)) = &self.asked.base else { return Ok(()) };
+        let wrong = |what: String| Err(PredictError::input(format!("--base {key}={value}: {what}")));
+        let place = |axis: &Axis| axis.keys().iter().position(|known| known == key);
+        let Some((axis, column)) = self.plan.axes().iter().find_map(|axis| Some((axis, place(axis)?))) else {
+            let columns = self.plan.columns().join(", ");
+            return wrong(format!("{key} does not vary; what varies is {columns}"));
+        };
+        let values: Vec<String> = (0..axis.steps()).filter_map(|step| axis.texts(step).nth(column)).collect();
+        match values.contains(value) {
+            true => Ok(()),
+            false => wrong(format!("expected one of the values {}", values.join(" "))),
+        }
     }
 
     /// The points as text, a line each.

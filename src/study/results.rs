@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Key, Measure, Plan};
+use super::{Key, Measure, Plan, Regression};
 
 /// All points of a study in their order. README states the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,8 +16,28 @@ pub struct Results {
     pub study: String,
     /// What varied, the last fastest.
     pub axes: Vec<AxisSteps>,
+    /// What is asked of the results.
+    #[serde(flatten)]
+    pub asked: Asked,
     /// A result a point.
     pub points: Vec<PointResult>,
+}
+
+/// What a study is asked beside its points.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Keys of the application that change how it does the same work, so that their points are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// A key and its value, against which others speed up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<(String, String)>,
+    /// By what factor a doubling of the ranks has to be faster to pay off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<f64>,
+    /// A formula fitted to the times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Regression>,
 }
 
 /// An axis as it is exported.
@@ -52,7 +72,12 @@ const LEFT_OUT: [&str; 4] = ["per_rank", "pairs", "config", "host"];
 
 impl Results {
     /// The results of `plan`, of which `found` says what each point gave: its key, and an Outcome's JSON or why there is none.
-    pub fn new(study: &str, plan: &Plan, mut found: impl FnMut(usize) -> (Key, Result<Value, String>)) -> Results {
+    pub fn new(
+        study: &str,
+        plan: &Plan,
+        asked: Asked,
+        mut found: impl FnMut(usize) -> (Key, Result<Value, String>),
+    ) -> Results {
         let columns = plan.columns();
         let axes = plan.axes().iter().map(|axis| AxisSteps {
             keys: axis.keys().to_vec(),
@@ -74,7 +99,8 @@ impl Results {
         };
         let mut points: Vec<PointResult> = (0..plan.points()).map(point).collect();
         columns.iter().for_each(|column| add_numbers(column, &mut points));
-        Results { mcpsim: env!("CARGO_PKG_VERSION").to_owned(), study: study.to_owned(), axes: axes.collect(), points }
+        let mcpsim = env!("CARGO_PKG_VERSION").to_owned();
+        Results { mcpsim, study: study.to_owned(), axes: axes.collect(), asked, points }
     }
 
     /// Whether there is a point for every step of every axis, each step with a value for each key: what was read from a file may
@@ -108,22 +134,6 @@ impl Results {
         steps
     }
 
-    /// The least predicted time, the mean over seeds where there are several; the first of equals.
-    pub fn best(&self) -> Option<Best> {
-        let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
-        for index in (0..self.points.len()).filter(|&index| self.points[index].predicted_ps().is_some()) {
-            let steps = self.steps(index).into_iter().zip(&self.axes);
-            let kind = steps.map(|(step, axis)| if axis.is_seed() { 0 } else { step }).collect();
-            groups.entry(kind).or_default().push(index);
-        }
-        let mean = |points: &[usize]| {
-            let times = points.iter().filter_map(|&index| self.points[index].predicted_ps());
-            (times.map(u128::from).sum::<u128>() / points.len() as u128) as u64
-        };
-        let all = groups.into_values().map(|points| Best { mean_ps: mean(&points), points });
-        all.min_by_key(|best| (best.mean_ps, best.points[0]))
-    }
-
     /// How many points have no prediction.
     pub fn failed(&self) -> usize {
         self.points.iter().filter(|point| point.outcome.is_none()).count()
@@ -139,15 +149,6 @@ fn add_numbers(column: &str, points: &mut [PointResult]) {
     for (point, number) in points.iter_mut().zip(numbers) {
         point.numbers.insert(name.clone(), number);
     }
-}
-
-/// The best of a study.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Best {
-    /// Its points, one a seed.
-    pub points: Vec<usize>,
-    /// Their mean predicted time in picoseconds.
-    pub mean_ps: u64,
 }
 
 /// The step that a point's place has on the axis that varies fastest; leaves the place on the others.
@@ -170,6 +171,11 @@ impl PointResult {
         self.outcome.as_ref()?.get("predicted_ps")?.as_u64()
     }
 
+    /// How many ranks it had.
+    pub fn ranks(&self) -> Option<u64> {
+        self.outcome.as_ref()?.get("ranks")?.as_u64()
+    }
+
     /// "platform.nct=4,2,2 app.n=64", in the order of `columns`.
     pub fn label(&self, columns: &[&str]) -> String {
         let pair = |column: &&str| Some(format!("{column}={}", self.values.get(*column)?));
@@ -178,30 +184,19 @@ impl PointResult {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
     use crate::study::Axis;
 
-    fn results(axes: &[&str], times: &[Option<u64>]) -> Results {
+    pub(in crate::study) fn results(axes: &[&str], times: &[Option<u64>]) -> Results {
         let plan = Plan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
         let found = |index: usize| {
             let outcome = times[index].map(|ps| json!({ "predicted_ps": ps, "host": {}, "config": {}, "ranks": 4 }));
             (Key::of(&[]), outcome.ok_or_else(|| "deadlock".to_owned()))
         };
-        Results::new("s", &plan, found)
-    }
-
-    #[test]
-    fn the_best_point_is_the_one_with_the_least_mean_over_seeds() {
-        let alone = results(&["app.n=1,2,3"], &[Some(7), Some(5), Some(5)]);
-        assert_eq!(alone.best(), Some(Best { points: vec![1], mean_ps: 5 }));
-        let seeds = results(&["app.n=1,2", "run.seed=1,2"], &[Some(1), Some(9), Some(4), Some(4)]);
-        assert_eq!(seeds.best(), Some(Best { points: vec![2, 3], mean_ps: 4 }));
-        let failed = results(&["app.n=1,2", "run.seed=1,2"], &[None, Some(3), Some(4), Some(4)]);
-        assert_eq!((failed.best(), failed.failed()), (Some(Best { points: vec![1], mean_ps: 3 }), 1));
-        assert_eq!(results(&["app.n=1,2"], &[None, None]).best(), None);
+        Results::new("s", &plan, Asked::default(), found)
     }
 
     #[test]

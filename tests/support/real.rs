@@ -24,7 +24,7 @@ pub const WORKLOADS: [(&str, &str); 13] = [
     ("ljj", r#""400","20""#),
     ("pi", r#""1000""#),
     ("pingpong", r#""64","2""#),
-    ("prime", r#""1000","-d","blocks""#),
+    ("prime", r#""1000""#),
     ("ring", r#""2""#),
     ("sort", r#""1000""#),
 ];

@@ -21,7 +21,7 @@ const fn case(workload: &'static str, form: &'static str, small: &'static str) -
 }
 
 /// Every described workload.
-pub const CASES: [Case; 27] = [
+pub const CASES: [Case; 29] = [
     case("allreduce", "", "app.iterations=1 app.most=65536"),
     case("alltoall", "", "app.iterations=2"),
     case("b_eff", "", "app.loops=1 app.lmax=8192 app.first_pattern=4 app.last_pattern=8"),
@@ -35,6 +35,11 @@ pub const CASES: [Case; 27] = [
     case("hpl", "app.q=5 app.p=3 run.ranks=15", "app.n=130 app.nb=16 app.swap_threshold=20"),
     case("jacobi3d", "", "app.n=30 app.iterations=3"),
     case("ljj", "", "app.steps=20"),
+    case(
+        "ljj",
+        "app.wait=left app.prepare=50us app.growth=0.1 app.signal=yes app.gather=yes app.slow=1 app.slowdown=1.5",
+        "app.steps=20",
+    ),
     case("lu-tasks", "", "app.n=4"),
     case("lu-tasks", "app.tasks.manager=stealing app.tasks.take=half", "app.n=4"),
     case("master-worker", "", "app.tasks=40"),
@@ -46,6 +51,7 @@ pub const CASES: [Case; 27] = [
     case("poisson3d-tasks", "", "app.blocks=2 app.steps=3"),
     case("poisson3d-tasks", "app.tasks.manager=queue app.tasks.threads=2", "app.blocks=2 app.steps=3"),
     case("prime", "", ""),
+    case("prime", "app.split=blocks", ""),
     case("ring", "", "app.rounds=3"),
     case("tree-tasks", "", "app.depth=4"),
     case("tree-tasks", "app.tasks.progress=between app.tasks.message=1us", "app.depth=4"),

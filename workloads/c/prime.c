@@ -1,14 +1,16 @@
 /* Counts the primes up to n by trial division.
  *
- *     prime n [-d cyclic|blocks]
+ *     prime n [-d even|cyclic|blocks]
  *
  *     n           from 1 to 10^12
- *     -d cyclic   numbers are dealt out one by one, so that all ranks get great and small ones (default)
+ *     -d even     odd numbers are dealt out in rounds, each of which begins one rank further, so that all ranks get
+ *                 equally many primes and multiples of each divisor (default)
+ *     -d cyclic   numbers are dealt out one by one: with an even number of ranks every second has only even numbers
  *     -d blocks   a rank tries numbers that follow each other; the last has the most work
  *
- * A number is divided by 2, 3, 5, 7, 9 ... up to its square root until something divides it. The counts are added up on
- * rank 0 (MPI_Reduce), and checked there against Legendre's way of counting primes without finding them, in about
- * n^(3/4) operations.
+ * A number is divided by 2, 3, 5, 7, 9 ... up to its square root until something divides it. The counts are added up for
+ * all ranks (MPI_Allreduce), and checked on rank 0 against Legendre's way of counting primes without finding them, in
+ * about n^(3/4) operations.
  */
 #include "common.h"
 
@@ -53,24 +55,35 @@ static uint64_t legendre(uint64_t n)
 
 int main(int argc, char **argv)
 {
-    static const char *const deals[] = {"cyclic", "blocks"};
-    begin(&argc, &argv, "prime n [-d cyclic|blocks]");
-    int deal = choice(&argc, argv, "-d", deals, 2);
+    static const char *const deals[] = {"even", "cyclic", "blocks"};
+    begin(&argc, &argv, "prime n [-d even|cyclic|blocks]");
+    int deal = choice(&argc, argv, "-d", deals, 3);
     expect_arguments(argc, argv, 1, 1);
     long n = number(argc, argv, 1, "n", 1, 1000000000000, 0);
 
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     long first = 2 + rank, last = n, step = size;
-    if (deal == 1) {
+    if (deal == 2) {
         first = 2 + shares_before(n - 1, rank, size);
         last = first + share(n - 1, rank, size) - 1;
         step = 1;
     }
     uint64_t mine = 0, count = 0;
-    for (long x = first; x <= last; x += step)
-        mine += (uint64_t)is_prime((uint64_t)x);
-    MPI_Reduce(&mine, &count, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (deal == 0) {
+        /* Rank 0 has the only even prime. In round j the odd number of rank r is the (r + j mod size)-th. */
+        long odd = (n - 1) / 2, place = rank;
+        mine = rank == 0 && n >= 2;
+        for (long begin = 0; begin < odd; begin += size) {
+            if (begin + place < odd)
+                mine += (uint64_t)is_prime((uint64_t)(3 + 2 * (begin + place)));
+            place = place + 1 < size ? place + 1 : 0;
+        }
+    } else {
+        for (long x = first; x <= last; x += step)
+            mine += (uint64_t)is_prime((uint64_t)x);
+    }
+    MPI_Allreduce(&mine, &count, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     double seconds = longest(MPI_Wtime() - start);
 
     int right = 1;

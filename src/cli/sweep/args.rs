@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 
-use crate::study::StudyRequest;
+use crate::study::{Questions, StudyRequest};
 
 use super::super::args::RunArgs;
 use super::super::exit::Failure;
@@ -44,6 +44,9 @@ Examples:
         --vary 'platform.inter_node.bandwidth=1 GB/s,5 GB/s' app.toml
   Weak scaling: keys that go together; five seeds each
     mcpsim sweep --vary 'run.ranks=8,64 & app.n=128,256' --repeats 5 app.toml
+  Speed-up, up to how many ranks a doubling gains half, and a formula
+    mcpsim sweep --vary run.ranks=1..10 --base run.ranks=1 --gain 1.5 \\
+        --fit 'I=8720; Tv*I/n + I*t*(n>1)' workloads/ljj.toml
   A study from a file, into a directory of its own; again after an interruption
     mcpsim sweep --out is configs/studies/is-shapes.toml
 
@@ -74,6 +77,22 @@ pub(crate) struct SweepArgs {
     /// Run real programs at every point instead of replaying what was recorded
     #[arg(long, help_heading = "Study")]
     pub rerun: bool,
+
+    /// The points that speed-up and efficiency refer to, such as run.ranks=1
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Questions")]
+    pub base: Option<String>,
+
+    /// Tell up to how many ranks a doubling is at least so many times as fast
+    #[arg(long, value_name = "FACTOR", help_heading = "Questions")]
+    pub gain: Option<f64>,
+
+    /// An app.… key that changes how, not what is computed; may be repeated
+    #[arg(long, value_name = "KEY", help_heading = "Questions")]
+    pub choice: Vec<String>,
+
+    /// Fit a formula of axes, n (ranks) and unknowns to the times
+    #[arg(long, value_name = "FORMULA", help_heading = "Questions")]
+    pub fit: Option<String>,
 
     /// List the points and stop
     #[arg(long, help_heading = "Study")]
@@ -108,7 +127,9 @@ impl SweepArgs {
     /// The study that is asked for.
     pub fn request(&self) -> Result<StudyRequest, Failure> {
         let run = self.run.request()?;
-        Ok(StudyRequest { run, vary: self.vary.clone(), repeats: self.repeats, rerun: self.rerun })
+        let (choices, base, fit) = (self.choice.clone(), self.base.clone(), self.fit.clone());
+        let questions = Questions { choices, base, gain: self.gain, fit };
+        Ok(StudyRequest { run, vary: self.vary.clone(), repeats: self.repeats, rerun: self.rerun, questions })
     }
 
     /// What clap read, but for options that a study does not have.

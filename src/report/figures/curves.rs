@@ -50,11 +50,15 @@ fn head(title: &str, panel: &Panel, what: &str) -> Head {
     if panel.series.iter().any(|series| series.samples.iter().any(Option::is_none)) {
         more.push_str("; ×: no prediction");
     }
+    let starred = samples(panel).filter(|sample| sample.best).count();
     let best = panel.series.iter().find_map(|series| {
         let step = series.samples.iter().position(|sample| sample.as_ref().is_some_and(|sample| sample.best))?;
         let time = SimTime::from_ps((series.samples[step].as_ref()?.mean * 1e12).round() as u64);
         let colored = if series.name.is_empty() { String::new() } else { format!(", {}", series.name) };
-        Some(format!("best: {time} at {}{colored}", short(panel, step)))
+        Some(match starred {
+            1 => format!("best: {time} at {}{colored}", short(panel, step)),
+            _ => "best of each problem".to_owned(),
+        })
     });
     let names = panel.series.iter().filter(|series| !series.name.is_empty()).map(|series| series.name.clone());
     let (common, legend) = (panel.common.clone(), PALETTE.into_iter().zip(names).collect());
@@ -86,7 +90,7 @@ fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     vertical(&mut figure, frame, &y);
     horizontal(&mut figure, frame, &x);
     let place = |step: usize, time: f64| (frame.x(x.at(numbers[step])), frame.y(y.at(time)));
-    let mut best = None;
+    let mut best = Vec::new();
     for (series, color) in panel.series.iter().zip(PALETTE) {
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
@@ -109,12 +113,12 @@ fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
                 figure.dot(at, 3.4, color);
             }
             if sample.best {
-                best = Some(at);
+                best.push(at);
             }
         }
     }
     feet(&mut figure, frame);
-    if let Some(at) = best {
+    for at in best {
         figure.star(at, 9.0, RED);
     }
     Some(figure)
@@ -141,7 +145,7 @@ fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let (frame, step) = bar_frame(&mut figure, top, &y, panel);
     let series = panel.series.len() as f64;
     let room = (step * 0.78).min(60.0 * series);
-    let mut best = None;
+    let mut best = Vec::new();
     for (number, (series_, color)) in panel.series.iter().zip(PALETTE).enumerate() {
         for (index, sample) in series_.samples.iter().enumerate() {
             let left = frame.left + step * (index as f64 + 0.5) - room / 2.0 + room / series * number as f64;
@@ -155,12 +159,12 @@ fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
             let middle = (left + right) / 2.0;
             spread(&mut figure, middle, frame.y(y.at(sample.range.0)), frame.y(y.at(sample.range.1)), BLACK);
             if sample.best {
-                best = Some((middle, frame.y(y.at(sample.range.1)) - 10.0));
+                best.push((middle, frame.y(y.at(sample.range.1)) - 10.0));
             }
         }
     }
     feet(&mut figure, frame);
-    if let Some(above) = best {
+    for above in best {
         figure.star(above, 7.0, RED);
     }
     Some(figure)
@@ -201,7 +205,7 @@ fn parts(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let (mut figure, top) = begin(name, &head, 440.0);
     let (frame, step) = bar_frame(&mut figure, top, &y, panel);
     let room = (step * 0.74).min(60.0);
-    let mut best = None;
+    let mut best = Vec::new();
     for (index, sample) in series.samples.iter().enumerate() {
         let middle = frame.left + step * (index as f64 + 0.5);
         let Some(sample) = sample else {
@@ -215,11 +219,11 @@ fn parts(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
         let high = frame.y(y.at(sample.mean));
         figure.line(vec![(left - 2.0, high), (right + 2.0, high)], BLACK, 1.4, Dash::Solid);
         if sample.best {
-            best = Some((middle, high - 10.0));
+            best.push((middle, high - 10.0));
         }
     }
     feet(&mut figure, frame);
-    if let Some(above) = best {
+    for above in best {
         figure.star(above, 7.0, RED);
     }
     Some(figure)

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::study::{AxisSteps, Best, Measure, PointResult, Results};
+use crate::study::{AxisSteps, Measure, PointResult, Results};
 
 use super::canvas::Color;
 use super::run::PART_COLORS;
@@ -21,7 +21,7 @@ pub(super) struct Sample {
     pub range: (f64, f64),
     /// Each part, in the order of the panel's, the mean over seeds.
     pub parts: Vec<f64>,
-    /// Whether it is the study's best.
+    /// Whether it is the best among those that do the same work.
     pub best: bool,
 }
 
@@ -83,7 +83,8 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
     let colored = rest.iter().copied().filter(|&axis| results.axes[axis].steps.len() <= MOST_SERIES);
     let colored = colored.max_by_key(|&axis| (results.axes[axis].steps.len(), std::cmp::Reverse(axis)));
     let own: Vec<usize> = rest.into_iter().filter(|&axis| Some(axis) != colored).collect();
-    let best = results.best();
+    let combinations = results.combinations();
+    let best: Vec<usize> = combinations.iter().filter(|found| found.best).map(|found| found.points[0]).collect();
     let outcomes = || results.points.iter().filter_map(|point| point.outcome.as_ref());
     let kinds_of_parts = if outcomes().all(|outcome| path(outcome).is_some()) { &PATH } else { &MEAN };
     let all: Vec<(Vec<usize>, usize)> = (0..results.points.len()).map(|index| (results.steps(index), index)).collect();
@@ -102,7 +103,7 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
                 };
                 let indices: Vec<usize> =
                     all.iter().filter(|(steps, _)| wanted(steps)).map(|(_, index)| *index).collect();
-                sample(results, &indices, best.as_ref(), kinds_of_parts)
+                sample(results, &indices, &best, kinds_of_parts)
             };
             Series { name, samples: (0..results.axes[across].steps.len()).map(sample).collect() }
         };
@@ -149,7 +150,7 @@ fn step_text(axis: &AxisSteps, step: usize) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-fn sample(results: &Results, indices: &[usize], best: Option<&Best>, kinds: &Kinds) -> Option<Sample> {
+fn sample(results: &Results, indices: &[usize], best: &[usize], kinds: &Kinds) -> Option<Sample> {
     let points: Vec<(&PointResult, f64)> = indices
         .iter()
         .filter_map(|&index| Some((&results.points[index], results.points[index].predicted_ps()? as f64 / 1e12)))
@@ -171,7 +172,7 @@ fn sample(results: &Results, indices: &[usize], best: Option<&Best>, kinds: &Kin
         mean: times.clone().sum::<f64>() / count,
         range: (times.clone().fold(f64::INFINITY, f64::min), times.fold(0.0, f64::max)),
         parts: sums.into_iter().map(|sum| sum / count).collect(),
-        best: best.is_some_and(|best| indices.contains(&best.points[0])),
+        best: best.iter().any(|best| indices.contains(best)),
     })
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Figure, figures};
 use crate::report::{busy, empty, huge, json};
-use crate::study::{AxisSteps, PointResult, Results};
+use crate::study::{Asked, AxisSteps, PointResult, Results};
 
 fn drawn(text: &str) -> Vec<Figure> {
     let figures = figures("x.json", text).unwrap();
@@ -53,6 +53,7 @@ fn study(axes: &[(&str, &[&str])], time: impl Fn(usize) -> Option<u64>) -> Strin
         mcpsim: "0.1.0".into(),
         study: "a study".into(),
         axes: axes.collect(),
+        asked: Asked::default(),
         points: (0..count).map(point).collect(),
     };
     serde_json::to_string(&results).unwrap()
@@ -97,7 +98,7 @@ fn a_million_ranks_are_drawn_as_groups() {
 
 #[test]
 fn numbers_are_curves_and_words_are_bars_and_both_say_which_is_best() {
-    let curve = drawn(&study(&[("app.n", &["1", "2", "4", "8"])], |index| Some(100 - index as u64)));
+    let curve = drawn(&study(&[("run.ranks", &["1", "2", "4", "8"])], |index| Some(100 - index as u64)));
     assert_eq!(names(&curve), ["study-time", "study-parts"]);
     let bars = drawn(&study(&[("platform.nct", &["4,1,1", "1,2,2", "1,1,4"])], |index| Some(10 + index as u64 % 2)));
     assert_eq!(names(&bars), ["study-time", "study-parts"]);
@@ -111,15 +112,15 @@ fn numbers_are_curves_and_words_are_bars_and_both_say_which_is_best() {
 #[test]
 fn a_second_axis_is_colours_and_further_ones_are_figures() {
     let axes: [(&str, &[&str]); 3] = [
-        ("app.class", &["S", "W"]),
-        ("app.n", &["1", "2", "3", "4"]),
+        ("platform.class", &["S", "W"]),
+        ("run.ranks", &["1", "2", "3", "4"]),
         ("platform.inter_node.latency", &["1 us", "5 us", "9 us"]),
     ];
     let figures = drawn(&study(&axes, |index| Some(50 + index as u64)));
     assert_eq!(names(&figures), ["study-time-1", "study-time-2"]);
     let words: Vec<&str> = figures[1].words().collect();
     assert!(
-        words.contains(&"predicted time with app.class = W") && words.contains(&"platform.inter_node.latency:"),
+        words.contains(&"predicted time with platform.class = W") && words.contains(&"platform.inter_node.latency:"),
         "{words:?}"
     );
     assert!(!words.iter().any(|words| words.starts_with("best")), "{words:?}");
@@ -128,7 +129,7 @@ fn a_second_axis_is_colours_and_further_ones_are_figures() {
 
 #[test]
 fn seeds_are_one_point_with_a_range() {
-    let axes: [(&str, &[&str]); 2] = [("app.n", &["1", "2", "3"]), ("run.seed", &["1", "2", "3", "4"])];
+    let axes: [(&str, &[&str]); 2] = [("run.ranks", &["1", "2", "3"]), ("run.seed", &["1", "2", "3", "4"])];
     let figures = drawn(&study(&axes, |index| Some(10 + index as u64)));
     assert_eq!(names(&figures), ["study-time", "study-parts"]);
     assert!(figures[0].words().any(|words| words == "predicted time; mean and range over seeds"));
@@ -136,7 +137,7 @@ fn seeds_are_one_point_with_a_range() {
 
 #[test]
 fn odd_studies_are_drawn_or_not_at_all() {
-    let axis: [(&str, &[&str]); 1] = [("app.n", &["1", "2", "3"])];
+    let axis: [(&str, &[&str]); 1] = [("run.ranks", &["1", "2", "3"])];
     assert_eq!(drawn(&study(&axis, |_| None)).len(), 0);
     for figure in drawn(&study(&axis, |index| (index == 1).then_some(5))) {
         let words: Vec<&str> = figure.words().collect();
@@ -147,9 +148,9 @@ fn odd_studies_are_drawn_or_not_at_all() {
     assert_eq!(drawn(&study(&[], |_| Some(1))).len(), 0);
     let many: Vec<String> = (0..300).map(|number| format!("word {number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    assert_eq!(drawn(&study(&[("app.x", &many)], |index| Some(1 + index as u64 * 1000))).len(), 2);
+    assert_eq!(drawn(&study(&[("run.x", &many)], |index| Some(1 + index as u64 * 1000))).len(), 2);
     let colours: [(&str, &[&str]); 2] =
-        [("app.a", &["a", "b", "c"]), ("app.b", &["x", "y", "a very long name ".repeat(20).leak()])];
+        [("run.a", &["a", "b", "c"]), ("run.b", &["x", "y", "a very long name ".repeat(20).leak()])];
     assert_eq!(drawn(&study(&colours, |index| Some(1 << (3 * index)))).len(), 1);
 }
 
@@ -163,6 +164,6 @@ fn what_is_neither_a_run_nor_a_study_is_refused() {
     );
     assert!(error("{\"predicted_ps\": 5}").starts_with("x.json: not the outcome of a run: missing field"));
     assert!(error("{\"points\": 5}").starts_with("x.json: not the results of a study: "));
-    let short = study(&[("app.n", &["1", "2"])], |_| Some(1)).replacen("[\"1\"],", "", 1);
+    let short = study(&[("run.ranks", &["1", "2"])], |_| Some(1)).replacen("[\"1\"],", "", 1);
     assert_eq!(error(&short), "x.json: expected a point for every step of the axes; found 2 points");
 }

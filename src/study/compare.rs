@@ -1,0 +1,277 @@
+//! What the points of a study say beside each other: spread over seeds, the best among what is comparable, speed-up, what pays off.
+
+use std::collections::BTreeMap;
+
+use super::{PointResult, Results};
+
+/// The points that differ in nothing but the seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Combination {
+    /// The step on each axis; 0 on that of seeds.
+    pub steps: Vec<usize>,
+    /// Its points, in their order.
+    pub points: Vec<usize>,
+    /// Their times; none where no point has a prediction.
+    pub spread: Option<Spread>,
+    /// How many ranks it has, where it has a prediction.
+    pub ranks: Option<u64>,
+    /// Against the base, where one is stated and has a prediction.
+    pub speedup: Option<Speedup>,
+    /// Whether it is the best among those that do the same work.
+    pub best: bool,
+}
+
+/// Times over seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Points with a prediction.
+    pub runs: usize,
+    /// The mean in picoseconds.
+    pub mean_ps: u64,
+    /// The standard deviation of the sample in picoseconds; 0 for one run.
+    pub deviation_ps: f64,
+    /// The least and the greatest in picoseconds.
+    pub range_ps: (u64, u64),
+}
+
+/// How much faster than the base.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speedup {
+    /// The base's time over this one.
+    pub factor: f64,
+    /// The factor over that of the ranks.
+    pub efficiency: f64,
+}
+
+/// Up to how many ranks it pays to double them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaysOff {
+    /// One of the combinations, by its index: its values but for ranks tell what was compared.
+    pub combination: usize,
+    /// The keys that have one value here.
+    pub columns: Vec<String>,
+    /// The number of ranks.
+    pub ranks: u64,
+    /// Whether there are more ranks that do not pay off.
+    pub ends: bool,
+}
+
+impl Spread {
+    fn of(times: &[u64]) -> Option<Spread> {
+        let runs = times.len();
+        let (least, greatest) = (*times.iter().min()?, *times.iter().max()?);
+        let mean = times.iter().copied().map(u128::from).sum::<u128>() / runs as u128;
+        let squares: f64 = times.iter().map(|&time| (time as f64 - mean as f64).powi(2)).sum();
+        let deviation = if runs > 1 { (squares / (runs - 1) as f64).sqrt() } else { 0.0 };
+        Some(Spread { runs, mean_ps: mean as u64, deviation_ps: deviation, range_ps: (least, greatest) })
+    }
+}
+
+impl Results {
+    /// Every combination of steps but for the seed, in the order of points.
+    pub fn combinations(&self) -> Vec<Combination> {
+        let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        for index in 0..self.points.len() {
+            let steps = self.steps(index).into_iter().zip(&self.axes);
+            let steps = steps.map(|(step, axis)| if axis.is_seed() { 0 } else { step }).collect();
+            groups.entry(steps).or_default().push(index);
+        }
+        let combination = |(steps, points): (Vec<usize>, Vec<usize>)| {
+            let times: Vec<u64> = points.iter().filter_map(|&index| self.points[index].predicted_ps()).collect();
+            let ranks = points.iter().find_map(|&index| self.points[index].ranks());
+            Combination { steps, points, spread: Spread::of(&times), ranks, speedup: None, best: false }
+        };
+        let mut all: Vec<Combination> = groups.into_iter().map(combination).collect();
+        all.sort_by_key(|combination| combination.points[0]);
+        self.mark_best(&mut all);
+        self.add_speedups(&mut all);
+        all
+    }
+
+    /// Whether steps of this axis are other work: it has a key of the application that is not said to be a choice.
+    fn is_problem(&self, axis: usize) -> bool {
+        let choices = &self.asked.choices;
+        self.axes[axis].keys.iter().any(|key| key.starts_with("app.") && !choices.contains(key))
+    }
+
+    /// The least mean time of each problem; the first of equals.
+    fn mark_best(&self, all: &mut [Combination]) {
+        let mut best: BTreeMap<Vec<usize>, (u64, usize)> = BTreeMap::new();
+        for (index, combination) in all.iter().enumerate() {
+            let Some(spread) = combination.spread else { continue };
+            let problem = (0..self.axes.len()).filter(|&axis| self.is_problem(axis));
+            let problem = problem.map(|axis| combination.steps[axis]).collect();
+            let own = (spread.mean_ps, index);
+            best.entry(problem).and_modify(|least| *least = own.min(*least)).or_insert(own);
+        }
+        // Where nothing is comparable nothing is the best.
+        let predicted = all.iter().filter(|combination| combination.spread.is_some()).count();
+        if best.len() == 1 || best.len() < predicted {
+            best.into_values().for_each(|(_, index)| all[index].best = true);
+        }
+    }
+
+    fn add_speedups(&self, all: &mut [Combination]) {
+        let Some((key, value)) = &self.asked.base else { return };
+        let at = |axis: usize| self.axes[axis].keys.iter().position(|known| known == key);
+        let Some((axis, column)) = (0..self.axes.len()).find_map(|axis| Some((axis, at(axis)?))) else { return };
+        let Some(step) = self.axes[axis].steps.iter().position(|values| values[column] == *value) else { return };
+        let bases: BTreeMap<Vec<usize>, (u64, u64)> = all
+            .iter()
+            .filter(|combination| combination.steps[axis] == step)
+            .filter_map(|base| Some((base.steps.clone(), (base.spread?.mean_ps, base.ranks?))))
+            .collect();
+        for combination in all {
+            let mut of = combination.steps.clone();
+            of[axis] = step;
+            let (Some(spread), Some(ranks), Some(&(base, base_ranks))) =
+                (combination.spread, combination.ranks, bases.get(&of))
+            else {
+                continue;
+            };
+            let factor = base as f64 / spread.mean_ps.max(1) as f64;
+            let more = ranks as f64 / base_ranks.max(1) as f64;
+            combination.speedup = Some(Speedup { factor, efficiency: factor / more });
+        }
+    }
+
+    /// Where numbers of ranks are compared and all else is equal: up to how many the asked gain a doubling is there.
+    pub fn pays_off(&self, all: &[Combination]) -> Vec<PaysOff> {
+        let Some(gain) = self.asked.gain else { return Vec::new() };
+        // The axes by which ranks vary: those of which one step differs from another in ranks and nothing else varies.
+        let mut scaling: Vec<usize> = Vec::new();
+        for axis in (0..self.axes.len()).filter(|&axis| !self.axes[axis].is_seed() && !self.is_problem(axis)) {
+            let others = |combination: &Combination| {
+                let mut steps = combination.steps.clone();
+                steps[axis] = 0;
+                steps
+            };
+            let mut ranks: BTreeMap<Vec<usize>, u64> = BTreeMap::new();
+            let differs = |combination: &Combination| {
+                let Some(own) = combination.ranks else { return false };
+                *ranks.entry(others(combination)).or_insert(own) != own
+            };
+            if all.iter().any(differs) {
+                scaling.push(axis);
+            }
+        }
+        if scaling.is_empty() {
+            return Vec::new();
+        }
+        let mut groups: BTreeMap<Vec<usize>, Vec<(u64, u64, usize)>> = BTreeMap::new();
+        for (index, combination) in all.iter().enumerate() {
+            let (Some(spread), Some(ranks)) = (combination.spread, combination.ranks) else { continue };
+            let kept =
+                (0..self.axes.len()).map(|axis| if scaling.contains(&axis) { 0 } else { combination.steps[axis] });
+            groups.entry(kept.collect()).or_default().push((ranks, spread.mean_ps, index));
+        }
+        let fixed = (0..self.axes.len()).filter(|axis| !scaling.contains(axis) && !self.axes[*axis].is_seed());
+        let columns: Vec<String> = fixed.flat_map(|axis| self.axes[axis].keys.clone()).collect();
+        let mut found: Vec<PaysOff> = Vec::new();
+        for mut points in groups.into_values() {
+            // Of several shapes with as many ranks the fastest counts.
+            points.sort_unstable();
+            points.dedup_by_key(|(ranks, ..)| *ranks);
+            let paid = points.windows(2).take_while(|pair| {
+                let ((few, slow, _), (many, fast, _)) = (pair[0], pair[1]);
+                let doublings = (many as f64 / few.max(1) as f64).log2();
+                (slow as f64 / fast.max(1) as f64).powf(1.0 / doublings) >= gain
+            });
+            let last = paid.count();
+            let (ranks, _, combination) = points[last];
+            found.push(PaysOff { combination, columns: columns.clone(), ranks, ends: last + 1 < points.len() });
+        }
+        found.sort_by_key(|pays| pays.combination);
+        found
+    }
+
+    /// The values of a combination, those of seeds left out, of which `wanted` columns are told.
+    pub fn label(&self, combination: &Combination, wanted: &[String]) -> String {
+        let point: &PointResult = &self.points[combination.points[0]];
+        point.label(&wanted.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The columns but for seeds.
+    pub fn own_columns(&self) -> Vec<String> {
+        self.axes.iter().filter(|axis| !axis.is_seed()).flat_map(|axis| axis.keys.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::results::tests::results;
+    use super::*;
+
+    fn bests(results: &Results) -> Vec<(usize, u64)> {
+        let all = results.combinations();
+        let best = all.iter().filter(|combination| combination.best);
+        best.map(|best| (best.points[0], best.spread.unwrap().mean_ps)).collect()
+    }
+
+    #[test]
+    fn the_best_is_the_least_mean_over_seeds_of_each_problem() {
+        let alone = results(&["run.ranks=1,2,3"], &[Some(7), Some(5), Some(5)]);
+        assert_eq!(bests(&alone), [(1, 5)]);
+        let seeds = results(&["run.ranks=1,2", "run.seed=1,2"], &[Some(1), Some(9), Some(4), Some(4)]);
+        assert_eq!(bests(&seeds), [(2, 4)]);
+        let failed = results(&["run.ranks=1,2", "run.seed=1,2"], &[None, Some(3), Some(4), Some(4)]);
+        assert_eq!(bests(&failed), [(0, 3)]);
+        assert!(bests(&results(&["run.ranks=1,2"], &[None, None])).is_empty());
+        let mut sizes = results(&["app.n=1,2", "run.ranks=1,2"], &[Some(5), Some(4), Some(20), Some(30)]);
+        assert_eq!(bests(&sizes), [(1, 4), (2, 20)]);
+        assert!(bests(&results(&["app.n=1,2"], &[Some(5), Some(4)])).is_empty());
+        sizes.asked.choices = vec!["app.n".to_owned()];
+        assert_eq!(bests(&sizes), [(1, 4)]);
+    }
+
+    #[test]
+    fn the_spread_over_seeds_is_that_of_a_sample() {
+        let seeds = results(&["run.ranks=1", "run.seed=1..4"], &[Some(2), Some(4), Some(4), Some(6)]);
+        let spread = seeds.combinations()[0].spread.unwrap();
+        assert_eq!((spread.runs, spread.mean_ps, spread.range_ps), (4, 4, (2, 6)));
+        assert!((spread.deviation_ps - (8f64 / 3.0).sqrt()).abs() < 1e-12);
+    }
+
+    fn with_ranks(axes: &[&str], points: &[(u64, u64)]) -> Results {
+        let mut results = results(axes, &points.iter().map(|(_, time)| Some(*time)).collect::<Vec<_>>());
+        for (point, (ranks, _)) in results.points.iter_mut().zip(points) {
+            point.outcome.as_mut().unwrap()["ranks"] = json!(ranks);
+        }
+        results
+    }
+
+    #[test]
+    fn speed_up_is_against_the_stated_base_with_all_else_equal() {
+        let points = [(1, 800), (2, 400), (4, 400), (1, 1000), (2, 1000), (4, 250)];
+        let mut results = with_ranks(&["platform.x=1,2", "run.ranks=1,2,4"], &points);
+        results.asked.base = Some(("run.ranks".to_owned(), "1".to_owned()));
+        let found: Vec<(f64, f64)> = results
+            .combinations()
+            .iter()
+            .map(|combination| combination.speedup.map(|speedup| (speedup.factor, speedup.efficiency)).unwrap())
+            .collect();
+        assert_eq!(found, [(1.0, 1.0), (2.0, 1.0), (2.0, 0.5), (1.0, 1.0), (1.0, 0.5), (4.0, 1.0)]);
+    }
+
+    #[test]
+    fn what_pays_off_ends_before_the_first_doubling_that_gains_too_little() {
+        let points = [(1, 800), (2, 420), (4, 300), (1, 800), (2, 400), (4, 200)];
+        let mut results = with_ranks(&["platform.x=1,2", "run.ranks=1,2,4"], &points);
+        results.asked.gain = Some(1.5);
+        let all = results.combinations();
+        let found: Vec<(String, u64, bool)> = results
+            .pays_off(&all)
+            .iter()
+            .map(|pays| (results.label(&all[pays.combination], &pays.columns), pays.ranks, pays.ends))
+            .collect();
+        assert_eq!(found, [("platform.x=1".to_owned(), 2, true), ("platform.x=2".to_owned(), 4, false)]);
+        // From 4 to 6 ranks are 0.58 doublings.
+        let mut steps = with_ranks(&["run.ranks=4,6"], &[(4, 1000), (6, 760)]);
+        steps.asked.gain = Some(1.59);
+        assert_eq!(steps.pays_off(&steps.combinations())[0].ranks, 6);
+        steps.asked.gain = Some(1.61);
+        assert_eq!(steps.pays_off(&steps.combinations())[0].ranks, 4);
+    }
+}

@@ -1,0 +1,254 @@
+//! Times and what they depend on, by name: what a formula is fitted to. From a study's results or from a table.
+
+use std::collections::BTreeMap;
+
+use crate::config::{ConfigError, did_you_mean};
+
+use super::{Measure, Results};
+
+/// Points with their times, and numbers that have names.
+#[derive(Clone, Debug)]
+pub struct Observations {
+    /// What the times are: "predicted time", or the column of a table.
+    pub what: String,
+    names: BTreeMap<String, Vec<Named>>,
+    /// A time in seconds for each point.
+    pub times: Vec<f64>,
+}
+
+/// A column, as one of its names finds it.
+#[derive(Clone, Debug, PartialEq)]
+struct Named {
+    /// The name that is its own.
+    full: String,
+    /// A number for each point, or a cell that is none.
+    numbers: Result<Vec<f64>, String>,
+    /// Whether the numbers have no unit.
+    plain: bool,
+}
+
+/// A column that a formula uses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// A number for each point.
+    pub numbers: Vec<f64>,
+    /// Whether the numbers have no unit.
+    pub plain: bool,
+}
+
+/// Columns of a table that are taken for the time where nothing is said, in this order.
+const TIMES: [&str; 4] = ["predicted_s", "time_s", "measured_s", "seconds"];
+/// Columns of a table that state the number of ranks.
+const RANKS: [&str; 4] = ["n", "ranks", "run.ranks", "processes"];
+/// What a study's outcome says beside its time.
+const OF_OUTCOME: [(&str, &str); 6] = [
+    ("nodes", "/nct/0"),
+    ("cmps", "/nct/1"),
+    ("cores", "/nct/2"),
+    ("ranks", "/ranks"),
+    ("messages", "/messages/count"),
+    ("bytes", "/messages/bytes"),
+];
+
+impl Observations {
+    /// The points of a study that have a prediction. An axis goes by its whole key with `_` for `.`, and by the last part of it;
+    /// `n` is the number of ranks.
+    pub fn of_study(results: &Results) -> Observations {
+        let points: Vec<_> = results.points.iter().filter(|point| point.predicted_ps().is_some()).collect();
+        let times = points.iter().filter_map(|point| point.predicted_ps()).map(|ps| ps as f64 / 1e12).collect();
+        let mut observations = Observations { what: "predicted time".to_owned(), names: BTreeMap::new(), times };
+        for key in results.columns() {
+            observations.add_key(key, &points.iter().map(|point| point.values[key].as_str()).collect::<Vec<_>>());
+        }
+        for (name, pointer) in OF_OUTCOME {
+            let number = |value: &serde_json::Value| value.pointer(pointer).and_then(serde_json::Value::as_f64);
+            let numbers: Option<Vec<f64>> =
+                points.iter().map(|point| point.outcome.as_ref().and_then(number)).collect();
+            let Some(numbers) = numbers else { continue };
+            let column = Named { full: name.to_owned(), numbers: Ok(numbers), plain: true };
+            if name == "ranks" {
+                observations.add("n", &column);
+            }
+            // An axis that says the same is that column.
+            if observations
+                .names
+                .get(name)
+                .is_none_or(|known| known.iter().all(|other| other.numbers != column.numbers))
+            {
+                observations.add(name, &column);
+            }
+        }
+        observations
+    }
+
+    /// The rows of a table in CSV, lines that begin with `#` aside, of which `wanted` tells which: a column and its cell.
+    ///
+    /// # Errors
+    /// What is wrong with the table, a column that it does not have, a time that is no number.
+    pub fn of_table(
+        name: &str,
+        text: &str,
+        time: Option<&str>,
+        wanted: &[(String, String)],
+    ) -> Result<Observations, ConfigError> {
+        let wrong = |what: String| ConfigError::new(format!("{name}: {what}"));
+        let mut reader =
+            csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
+        let heads: Vec<String> =
+            reader.headers().map_err(|error| wrong(error.to_string()))?.iter().map(str::to_owned).collect();
+        let column = |wanted: &str| {
+            let known = || heads.iter().map(String::as_str);
+            heads.iter().position(|head| head == wanted).ok_or_else(|| {
+                let hint = did_you_mean(wanted, known());
+                wrong(format!("no column \"{wanted}\"{hint}; it has {}", known().collect::<Vec<_>>().join(", ")))
+            })
+        };
+        let time = match time {
+            Some(time) => column(time)?,
+            None => {
+                let found = TIMES.iter().find_map(|time| heads.iter().position(|head| head == time));
+                found.ok_or_else(|| {
+                    let all = heads.join(", ");
+                    wrong(format!(
+                        "none of its columns is {}: say with --time which of {all} is the time",
+                        TIMES.join(", ")
+                    ))
+                })?
+            }
+        };
+        let wanted =
+            wanted.iter().map(|(head, cell)| Ok((column(head)?, cell))).collect::<Result<Vec<_>, ConfigError>>()?;
+        let (mut rows, mut times) = (Vec::new(), Vec::new());
+        for record in reader.records() {
+            let record = record.map_err(|error| wrong(error.to_string()))?;
+            let cell = |index: usize| record.get(index).unwrap_or_default();
+            // A point without a prediction has no time.
+            if cell(time).is_empty() || wanted.iter().any(|(index, wanted)| cell(*index) != wanted.as_str()) {
+                continue;
+            }
+            let line = record.position().map_or(0, csv::Position::line);
+            let (_, seconds) = Measure::of(std::iter::once(cell(time)))
+                .filter(|(measure, _)| matches!(measure, Measure::Number | Measure::Time))
+                .ok_or_else(|| {
+                    let (head, found) = (&heads[time], cell(time));
+                    ConfigError::new(format!("{name}:{line}: expected a time in {head}, in seconds; found \"{found}\""))
+                })?;
+            times.push(seconds[0]);
+            rows.push(record);
+        }
+        if times.is_empty() {
+            return Err(wrong("no row is left to fit".to_owned()));
+        }
+        let mut observations = Observations { what: heads[time].clone(), names: BTreeMap::new(), times };
+        for (index, head) in heads.iter().enumerate().filter(|(index, _)| *index != time) {
+            let cells: Vec<&str> = rows.iter().map(|row| row.get(index).unwrap_or_default()).collect();
+            observations.add_key(head, &cells);
+            if RANKS.contains(&head.as_str()) && head != "n" && !observations.names.contains_key("n") {
+                observations.add("n", &named(head, &cells));
+            }
+        }
+        Ok(observations)
+    }
+
+    /// A column by its whole key and by the last part of it.
+    fn add_key(&mut self, key: &str, cells: &[&str]) {
+        let column = named(key, cells);
+        self.add(&column.full.clone(), &column);
+        let short = key.rsplit('.').next().unwrap_or(key);
+        if name_of(short) != column.full {
+            self.add(&name_of(short), &column);
+        }
+    }
+
+    fn add(&mut self, name: &str, column: &Named) {
+        self.names.entry(name.to_owned()).or_default().push(column.clone());
+    }
+
+    /// The column of this name; none if there is none.
+    ///
+    /// # Errors
+    /// Several columns have this name, or it does not have numbers only.
+    pub fn variable(&self, name: &str) -> Result<Option<Variable>, ConfigError> {
+        let Some(columns) = self.names.get(name) else { return Ok(None) };
+        if let [first, second, ..] = &columns[..] {
+            let (first, second) = (&first.full, &second.full);
+            return Err(ConfigError::new(format!("\"{name}\" is {first} or {second}: write which of the two")));
+        }
+        match &columns[0].numbers {
+            Ok(numbers) => Ok(Some(Variable { numbers: numbers.clone(), plain: columns[0].plain })),
+            Err(cell) => Err(ConfigError::new(format!("expected numbers of one kind in {name}; found \"{cell}\""))),
+        }
+    }
+
+    /// The names of its columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
+    }
+}
+
+fn named(key: &str, cells: &[&str]) -> Named {
+    let read = Measure::of(cells.iter().copied());
+    let plain = matches!(read, Some((Measure::Number, _)));
+    let stranger = || {
+        let none = |cell: &&&str| Measure::of(std::iter::once(**cell)).is_none();
+        cells.iter().find(none).or(cells.first()).map_or(String::new(), |cell| (*cell).to_owned())
+    };
+    let numbers = read.map(|(_, numbers)| numbers).ok_or_else(stranger);
+    Named { full: name_of(key), numbers, plain }
+}
+
+/// A column's name as formulas can have it.
+fn name_of(key: &str) -> String {
+    key.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str =
+        "# a comment\nkind,processes,app.size,time_s\nmeasured,1,1 KiB,8\nmeasured,2,2 KiB,5\nother,4,big,3\n";
+
+    fn table(time: Option<&str>, wanted: &[(&str, &str)]) -> Result<Observations, String> {
+        let wanted: Vec<_> = wanted.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        Observations::of_table("t.csv", TABLE, time, &wanted).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn columns_of_a_table_have_names_and_processes_are_n() {
+        let rows = table(None, &[("kind", "measured")]).unwrap();
+        assert_eq!((rows.what.as_str(), &rows.times[..]), ("time_s", &[8.0, 5.0][..]));
+        let numbers = |name: &str| rows.variable(name).unwrap().unwrap();
+        assert_eq!(numbers("n"), Variable { numbers: vec![1.0, 2.0], plain: true });
+        assert_eq!(numbers("n"), numbers("processes"));
+        assert_eq!(numbers("app_size"), Variable { numbers: vec![1024.0, 2048.0], plain: false });
+        assert_eq!(numbers("app_size"), numbers("size"));
+        assert_eq!(rows.variable("t"), Ok(None));
+        assert_eq!(table(None, &[]).unwrap().times.len(), 3);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_table_is_told() {
+        let all = table(None, &[]).unwrap();
+        let error = all.variable("size").unwrap_err().to_string();
+        assert_eq!(error, "expected numbers of one kind in size; found \"big\"");
+        for (time, wanted, error) in [
+            (
+                Some("tme_s"),
+                None,
+                "t.csv: no column \"tme_s\", did you mean \"time_s\"?; it has kind, processes, app.size, time_s",
+            ),
+            (Some("kind"), None, "t.csv:3: expected a time in kind, in seconds; found \"measured\""),
+            (None, Some(("kind", "none")), "t.csv: no row is left to fit"),
+        ] {
+            assert_eq!(table(time, wanted.as_slice()).unwrap_err(), error);
+        }
+        let error = Observations::of_table("t.csv", "a,b\n1,2\n", None, &[]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "t.csv: none of its columns is predicted_s, time_s, measured_s, seconds: say with --time which of a, b is the time"
+        );
+        let error = Observations::of_table("t.csv", "n,app.n,time_s\n1,2,3\n", None, &[]).unwrap();
+        assert_eq!(error.variable("n").unwrap_err().to_string(), "\"n\" is n or app_n: write which of the two");
+    }
+}
