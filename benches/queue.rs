@@ -23,7 +23,7 @@ mod event {
     /// As large as the engine's, and with what the queue's own tests use.
     #[allow(dead_code)]
     #[derive(Clone, Copy, Debug)]
-    pub enum Body {
+    pub enum EventKind {
         Wake { task: u32, turn: u32 },
         Other([u64; 5]),
     }
@@ -32,20 +32,20 @@ mod event {
     #[allow(dead_code)]
     pub struct Event {
         pub key: EventKey,
-        pub body: Body,
+        pub body: EventKind,
     }
 }
 
-use event::{Body, EventKey};
+use event::{EventKey, EventKind};
 
 /// Takes the earliest event and puts one in.
 trait Hold {
-    fn put(&mut self, key: EventKey, body: Body);
+    fn put(&mut self, key: EventKey, body: EventKind);
     fn take(&mut self) -> EventKey;
 }
 
 impl Hold for queue::EventQueue {
-    fn put(&mut self, key: EventKey, body: Body) {
+    fn put(&mut self, key: EventKey, body: EventKind) {
         self.push(key, || body);
     }
 
@@ -56,7 +56,7 @@ impl Hold for queue::EventQueue {
 
 /// The key makes the item unique; its priority is the same key.
 impl Hold for PriorityQueue<(u32, u32), ByKey> {
-    fn put(&mut self, key: EventKey, body: Body) {
+    fn put(&mut self, key: EventKey, body: EventKind) {
         self.push((key.from, key.sequence), ByKey(Reverse(key), body));
     }
 
@@ -67,7 +67,7 @@ impl Hold for PriorityQueue<(u32, u32), ByKey> {
 
 /// A heap of keys and bodies.
 impl Hold for BinaryHeap<ByKey> {
-    fn put(&mut self, key: EventKey, body: Body) {
+    fn put(&mut self, key: EventKey, body: EventKind) {
         self.push(ByKey(Reverse(key), body));
     }
 
@@ -78,7 +78,7 @@ impl Hold for BinaryHeap<ByKey> {
 
 /// An event ordered by its key alone, the earliest first.
 #[derive(Clone, Copy)]
-struct ByKey(Reverse<EventKey>, #[allow(dead_code)] Body);
+struct ByKey(Reverse<EventKey>, #[allow(dead_code)] EventKind);
 
 impl PartialEq for ByKey {
     fn eq(&self, other: &Self) -> bool {
@@ -118,7 +118,7 @@ fn nanoseconds(make: fn() -> Box<dyn Hold>, pending: u32) -> f64 {
         .map(|_| {
             let mut queue = make();
             let mut numbers = Numbers(88_172_645_463_325_252);
-            let body = Body::Other([0; 5]);
+            let body = EventKind::Other([0; 5]);
             let key = |time: u64, rank: u32, sequence: u32| EventKey {
                 time: SimTime::from_ps(time),
                 to: rank,

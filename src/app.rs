@@ -41,7 +41,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub use bind::{BoundApp, Target};
+pub use bind::{BoundApp, TargetMachine};
 pub use equation::Equation;
 pub use load::App;
 pub use program::{AppProgram, FragmentProgram, RankProgram};

@@ -16,7 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 pub use header::{HOST_FUNCTIONS, functions};
-pub use program::{Built, Code, ProgramFile};
+pub use program::{Built, CodeOrigin, ProgramFile};
 
 /// The directory of what is made once and kept: `MCPSIM_CACHE`, or `mcpsim` in the user's cache directory; and what to do
 /// if it cannot be written.
@@ -80,7 +80,7 @@ impl std::error::Error for CcError {}
 
 /// What the arguments ask the wrapper for.
 #[derive(Debug)]
-pub enum Request {
+pub enum WrapperRequest {
     /// To print this text.
     Show(String),
     /// To run the compiler so; and what to say if it fails.
@@ -91,7 +91,7 @@ pub enum Request {
 ///
 /// # Errors
 /// If there is no compiler, or the cache cannot be written.
-pub fn request(language: Language, arguments: &[OsString]) -> Result<Request, CcError> {
+pub fn request(language: Language, arguments: &[OsString]) -> Result<WrapperRequest, CcError> {
     line::request(language, arguments)
 }
 

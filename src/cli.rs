@@ -29,7 +29,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::cc::{self, Language, Request};
+use crate::cc::{self, Language, WrapperRequest};
 use crate::engine::{HostThreads, Outcome, Processes, Progress, end_process_soon};
 use crate::process;
 use crate::run::{Application, Conduct, Console, Prediction, Resolved, Shipped, Stopwatch, agree};
@@ -37,7 +37,7 @@ use crate::run::{Application, Conduct, Console, Prediction, Resolved, Shipped, S
 use commands::Parsed;
 pub use exit::Exit;
 use exit::Failure;
-use launch::Brief;
+use launch::RunMessage;
 use output::Outputs;
 use printer::Printer;
 use progress::ProgressLine;
@@ -89,30 +89,31 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
         return measure::measure(args, processes);
     }
     if !processes.is_first() {
-        let brief: Option<Brief> = processes.broadcast(|| None);
+        let brief: Option<RunMessage> = processes.broadcast(|| None);
         if let Some(brief) = brief {
             // Whatever goes wrong is said by the first process.
             let (recorded, tagged) = (brief.recorded, brief.tagged);
-            let _ = brief.open().and_then(|run| predict(&Asked { run, recorded, tagged, outputs: None }, processes));
+            let _ =
+                brief.open().and_then(|run| predict(&RequestedRun { run, recorded, tagged, outputs: None }, processes));
         }
         return Ok(Exit::Predicted.code());
     }
     let todo = parsed.and_then(|parsed| begin(parsed, processes.count() > 1));
     processes.broadcast(|| match &todo {
-        Ok(Todo::Run(_, brief)) => brief.clone(),
+        Ok(NextAction::Run(_, brief)) => brief.clone(),
         _ => None,
     });
     match todo? {
-        Todo::Run(asked, _) => predict(&asked, processes),
-        Todo::Ended(code) => Ok(code),
+        NextAction::Run(asked, _) => predict(&asked, processes),
+        NextAction::Ended(code) => Ok(code),
     }
 }
 
 /// Runs the compiler, whose exit code this is.
 fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     match cc::request(language, arguments)? {
-        Request::Show(text) => output::print(&text).map(|()| 0),
-        Request::Run(compiler, hint) => {
+        WrapperRequest::Show(text) => output::print(&text).map(|()| 0),
+        WrapperRequest::Run(compiler, hint) => {
             let code = cc::run(compiler)?;
             if let Some(hint) = hint.filter(|_| code != 0) {
                 let _ = writeln!(std::io::stderr(), "mcpsim: {hint}");
@@ -123,7 +124,7 @@ fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
 }
 
 /// A run that was asked for.
-struct Asked {
+struct RequestedRun {
     run: Resolved,
     recorded: bool,
     /// Whether ranks' lines have their numbers.
@@ -133,26 +134,26 @@ struct Asked {
 }
 
 /// What is left to do of what was asked for.
-enum Todo {
+enum NextAction {
     /// A run, with a brief to other processes if there are any.
-    Run(Box<Asked>, Option<Brief>),
+    Run(Box<RequestedRun>, Option<RunMessage>),
     /// Nothing; the exit code.
     Ended(u8),
 }
 
 /// Does what needs one process only, or reads what a run needs, also for other processes if there are `several`.
-fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
+fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     let alone = |what: &str| match several {
         true => Err(Failure::bad_input(format!("{what} works in one process: start it without an MPI launcher"))),
         false => Ok(()),
     };
-    let done = |()| Todo::Ended(Exit::Predicted.code());
+    let done = |()| NextAction::Ended(Exit::Predicted.code());
     let args = match parsed {
         Parsed::Help(text) => return output::print(&text).map(done),
         Parsed::Compile(..) | Parsed::Measure(_) => return Ok(done(())),
         Parsed::Alone(command) => {
             alone(&format!("mcpsim {}", command.name))?;
-            return (command.act)().map(Todo::Ended);
+            return (command.act)().map(NextAction::Ended);
         }
         Parsed::Run(args) => args,
     };
@@ -178,13 +179,13 @@ fn begin(parsed: Parsed, several: bool) -> Result<Todo, Failure> {
     }
     outputs.check_apart(&args)?;
     let recorded = args.record.is_some();
-    let brief = several.then(|| Brief::of(&run, recorded, args.tag_output)).transpose()?;
-    let asked = Asked { run, recorded, tagged: args.tag_output, outputs: Some(outputs) };
-    Ok(Todo::Run(Box::new(asked), brief))
+    let brief = several.then(|| RunMessage::of(&run, recorded, args.tag_output)).transpose()?;
+    let asked = RequestedRun { run, recorded, tagged: args.tag_output, outputs: Some(outputs) };
+    Ok(NextAction::Run(Box::new(asked), brief))
 }
 
-fn predict(asked: &Asked, processes: &Processes) -> Result<u8, Failure> {
-    let Asked { run, recorded, tagged, outputs } = asked;
+fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
+    let RequestedRun { run, recorded, tagged, outputs } = asked;
     let quiet = outputs.as_ref().is_none_or(Outputs::are_quiet);
     let progress = Arc::new(Progress::default());
     let cancelled = Arc::clone(&progress);

@@ -1,9 +1,10 @@
 //! The conservative parallel simulation: what orders ranks' calls in virtual time.
 
+mod activity;
 mod adapters;
+mod backtrack;
 mod calls;
 mod clock;
-mod desk;
 mod error;
 mod event;
 mod fair;
@@ -11,6 +12,7 @@ mod findings;
 mod flows;
 mod horizon;
 mod idle;
+mod lp;
 mod messages;
 mod meter;
 mod network;
@@ -24,10 +26,8 @@ mod requests;
 mod service;
 mod simulation;
 mod state;
-mod trail;
 mod transport;
 mod waits;
-mod walk;
 mod worker;
 
 pub use error::{Deadlock, RunError, Waiting};
@@ -39,4 +39,4 @@ pub use outcome::{
 pub use processes::{HostThreads, Processes, Screen, end_process, end_process_soon, end_processes};
 pub use simulation::{Labels, Progress, RunOptions, Simulation};
 #[cfg(feature = "mpi")]
-pub use transport::mpi::Window;
+pub use transport::mpi::HostWindow;

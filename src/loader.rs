@@ -32,18 +32,18 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use error::{Fault, ImageError};
-pub use frames::{Code, code};
+pub use error::{FileFault, ImageError};
+pub use frames::{UnwindCode, code};
 pub use instance::Instance;
 pub use loaded::place_at_once;
-pub use note::{Kind, is_program};
-pub use runtime::Kept;
+pub use note::{FileKind, is_program};
+pub use runtime::SavedRuntime;
 pub use search::STUB;
 pub use tls::{InstanceId, main_instance, set_main};
 
 use common::Common;
-use library::Source;
-use parts::Parts;
+use library::ModuleSource;
+use parts::ModuleParts;
 use runtime::Runtime;
 use search::Sharing;
 
@@ -87,7 +87,7 @@ impl Image {
     /// It is no program of `mcpsim cc`, or is damaged; a library or symbol is missing; it needs what the loader does not do.
     pub fn open(path: &Path, host: &'static dyn Host, shared: &[String]) -> Result<Image, ImageError> {
         let sharing = Sharing(shared.to_vec());
-        let program = Parts::of_program(Source::read(path)?, host, &sharing)?;
+        let program = ModuleParts::of_program(ModuleSource::read(path)?, host, &sharing)?;
         let common = Arc::new(Common::new(host, sharing, program));
         Ok(Image { path: path.to_owned(), common, runtime: Runtime::find() })
     }
@@ -107,7 +107,7 @@ impl Image {
                 let greatest = layout.most_mappings().and_then(|module| self.module(module)).unwrap_or_default();
                 let greatest = greatest.file_name().unwrap_or_default().to_string_lossy();
                 let greatest = greatest.split(".so").next().unwrap_or_default().to_owned();
-                Err(Fault::Mappings { needed, limit, greatest }.of(&self.path))
+                Err(FileFault::Mappings { needed, limit, greatest }.of(&self.path))
             }
             _ => Ok(()),
         }
@@ -119,8 +119,8 @@ impl Image {
     }
 
     /// What the OpenMP runtime is to keep of a new rank, where there is one.
-    pub fn runtime(&self) -> Option<Kept> {
-        self.runtime.map(Kept::new)
+    pub fn runtime(&self) -> Option<SavedRuntime> {
+        self.runtime.map(SavedRuntime::new)
     }
 
     /// A new instance. `data` gives the address of each variable that [`Host::owned`] has claimed.

@@ -1,6 +1,6 @@
 //! Measuring a machine: which tests ranks make, what their samples say, and the platform file that says it to others.
 //!
-//! Knows neither MPI nor files: ranks reach each other through a [`Port`], which a real MPI or a simulated machine is.
+//! Knows neither MPI nor files: ranks reach each other through a [`RankPort`], which a real MPI or a simulated machine is.
 //!
 //! ```text
 //! places of ranks ─ topology ─▶ Plan ─ campaign(Port) ─▶ Samples ─ link ─▶ LinkFit ─ text ─▶ platform file
@@ -26,16 +26,16 @@ mod tests;
 mod text;
 mod topology;
 
-pub use campaign::{LevelPlan, Plan, measure};
-pub use fit::{Floor, Piece, pieces};
-pub use import::{Import, Part};
+pub use campaign::{CampaignPlan, LevelPlan, measure};
+pub use fit::{FitPiece, Floor, pieces};
+pub use import::{Import, ImportPart};
 pub use kernels::{Figures, Kernel, Speed};
 pub use link::{Corrections, LinkFit, RowFit};
-pub use occupancy::Occupancy;
-pub use port::Port;
-pub use protocol::Pair;
-pub use samples::{Samples, Series, Test};
+pub use occupancy::MeasuredOccupancy;
+pub use port::RankPort;
+pub use protocol::RankPair;
+pub use samples::{SampleSeries, Samples, Test};
 pub use simulated::simulate;
 pub use statistics::Summary;
-pub use text::Measured;
-pub use topology::{Binding, Cpu, Place, Seen, bind, cpu_list, levels, places, shape, sites};
+pub use text::MeasuredMachine;
+pub use topology::{Binding, Cpu, HostFacts, HostPlace, bind, cpu_list, levels, places, shape, sites};

@@ -18,12 +18,12 @@ pub mod schedule;
 pub mod topology;
 mod tuning;
 
-pub use comm::Comm;
+pub use comm::CommMember;
 pub use cost::DataCost;
 pub use group::{Group, Listing};
 pub use library::{default_algorithm, methods, number_of, numbered};
 pub use names::{algorithm_word, collective_word, non_blocking_name};
-pub use process::{Process, Strand};
+pub use process::{MpiDriver, Strand};
 pub use rules::{check_rules, choose, fits, rule_size, suits};
 pub use runner::{Elements, Mover, NoData, Runner};
 pub use schedule::suitable;
@@ -39,14 +39,14 @@ pub trait MpiProgram: Send {
     /// Takes the reply to the last action and gives the next.
     ///
     /// A blocking collective is answered by `Done`, a non-blocking one by `Started`.
-    fn next(&mut self, reply: Reply<'_>) -> Action;
+    fn next(&mut self, reply: Reply<'_>) -> MpiCall;
 
     /// As [`MpiProgram::next`], in the form that is fast for point-to-point calls, which need not be wrapped and copied: a
     /// collective is put into `aside`, and the call returned is then of no account.
     #[inline]
     fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
         match self.next(reply) {
-            Action::Call(call) => call,
+            MpiCall::Call(call) => call,
             collective => {
                 *aside = Some(Box::new(collective));
                 Call::Yield
@@ -76,12 +76,12 @@ pub trait MpiProgram: Send {
 }
 
 /// Where a program puts an action that is no mere call.
-pub type Aside = Option<Box<Action>>;
+pub type Aside = Option<Box<MpiCall>>;
 
 /// What an MPI program asks for.
 #[derive(Debug)]
-pub enum Action {
-    /// A call that needs no translation; ranks and contexts are the world's (see [`Comm`]).
+pub enum MpiCall {
+    /// A call that needs no translation; ranks and contexts are the world's (see [`CommMember`]).
     Call(Call),
     /// A blocking collective.
     Collective(CollectiveCall),
@@ -95,7 +95,7 @@ pub struct CollectiveCall {
     /// Which.
     pub collective: Collective,
     /// Among whom.
-    pub comm: Comm,
+    pub comm: CommMember,
     /// The root's rank in `comm`; 0 where there is none.
     pub root: u32,
     /// How much data.

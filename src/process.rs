@@ -17,9 +17,9 @@ mod sample;
 mod timer;
 pub(crate) mod unwind;
 
-pub use clib::{Numbers, set_default_threads, set_variables};
-pub use function::{Function, Known};
+pub use clib::{ProcessNumbers, set_default_threads, set_variables};
+pub use function::{Function, NamedFunction};
 pub use job::{ComputeMode, Endings, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
 pub use program::RealProgram;
-pub use rank::{Interface, Process, Stage};
+pub use rank::{Interface, Process, RankStage};
 pub(crate) use rank::{bytes, current, current_as, put_text, run_as, run_as_nobody, text};

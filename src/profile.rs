@@ -10,17 +10,17 @@ mod timeline;
 mod what_if;
 
 pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse};
-pub use critical::{CriticalPath, RankShare, Share, SiteShare};
+pub use critical::{CriticalPath, PathShare, RankShare, SiteShare};
 pub use functions::{
     FunctionCalls, FunctionProfile, RankCalls, RankFunction, RankProfile, function_profiles, message_sizes,
 };
-pub use messages::{Cell, Intervals, MessageProfile, Pairs};
+pub use messages::{Intervals, MessageCell, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
 pub use tasks::{
     ArrivalBin, Bounds, LOG_FORMAT, Left, ProcessTasks, Sample, Series, Stage, StageSeries, StageTimes, TaskAnalysis,
     TaskLog, Visit, WaitingTimes, read_task_logs,
 };
-pub use timeline::{Interval, State, Timeline};
+pub use timeline::{Activity, Interval, Timeline};
 pub use what_if::{Change, WhatIf};
 
 use serde::{Deserialize, Serialize};

@@ -9,13 +9,13 @@ mod fiber;
 mod matcher;
 mod tally;
 
-pub use ahead::{Ahead, Bell, CARRIED, Letter, Post};
-pub use ask::{Asked, Simulator};
+pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailboxes, RunAhead};
+pub use ask::{Immediate, Simulator};
 pub use call::{
-    COMPLETE, Call, CallSite, Completion, Context, Data, Entry, FailureKind, Message, Pattern, Payload, Program,
-    ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
-    Which,
+    COMPLETE, Call, CallSite, CollectiveEntry, Completion, Context, Data, FailureKind, Message, Pattern, Payload,
+    Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag,
+    TagPattern, Which,
 };
-pub use fiber::{Environment, Fiber, GUARD, Gate, Trap};
+pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap};
 pub use matcher::{Envelope, Matcher};
 pub use tally::{Tallied, Tallies};

@@ -34,7 +34,7 @@ pub use conduct::{Agreed, Conduct, Console, Prediction, agree};
 pub use error::{ErrorKind, PredictError};
 pub use files::write_whole;
 pub use host::{Stopwatch, available_memory};
-pub use key::Key;
+pub use key::InputHash;
 pub use place::memory_of;
 pub use request::{Details, RunRequest, Sources};
 pub use resolved::Resolved;

@@ -67,7 +67,7 @@ mod write;
 
 use std::fmt;
 
-pub use count::Counts;
+pub use count::OperationCounts;
 pub use describe::{head, info, stats};
 pub use header::Header;
 pub use read::{Trace, is_trace};

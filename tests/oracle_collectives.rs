@@ -6,7 +6,7 @@
 mod support;
 
 use mcpsim::engine::{RunError, Waiting};
-use mcpsim::mpi::{CollectiveCall, Comm, Group, Sizes};
+use mcpsim::mpi::{CollectiveCall, CommMember, Group, Sizes};
 use mcpsim::platform::{Algorithm, Collective, Level, Link, LoadLaw, Platform, Row};
 use mcpsim::units::Bytes;
 use support::collectives::{Line, each, line_clocks, part, part_by, run_lines, same};
@@ -510,7 +510,7 @@ fn outstanding_collectives_of_one_communicator_do_not_mix() {
 
 #[test]
 fn communicators_keep_their_collectives_apart() {
-    let comm = |id, rank, group: &Group| Comm::new(id, rank, group.clone());
+    let comm = |id, rank, group: &Group| CommMember::new(id, rank, group.clone());
     let bcast = |comm, root, size| CollectiveCall {
         collective: Collective::Bcast,
         comm,

@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
-use mcpsim::mpi::{Action, CollectiveCall, Comm, Group, MpiProgram, Process, Sizes};
+use mcpsim::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
 use mcpsim::platform::{Algorithm, Collective, LoadLaw, Placement, Platform};
 use mcpsim::rank::{Call, Message, Pattern, Rank, Reply, ReplyKind, RequestId, SendMode, Source, TagPattern};
 use mcpsim::units::{Bytes, SimTime};
@@ -64,12 +64,12 @@ impl Turns {
     }
 
     /// The call of a step of the body; none when the turn is over.
-    fn call(&mut self, step: usize) -> Option<Action> {
+    fn call(&mut self, step: usize) -> Option<MpiCall> {
         let (rank, ranks) = (self.rank, self.ranks);
         let collective = |collective, algorithm, size| {
-            Action::Collective(CollectiveCall {
+            MpiCall::Collective(CollectiveCall {
                 collective,
-                comm: Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks }),
+                comm: CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks }),
                 root: 0,
                 sizes: Sizes::Same(Bytes::new(size)),
                 algorithm: Some(algorithm),
@@ -78,16 +78,16 @@ impl Turns {
         Some(match (self.body, step) {
             (Body::Ring, 0) => {
                 let (next, before) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
-                Action::Call(Call::Exchange(self.message(next, 0), self.pattern(before, 0)))
+                MpiCall::Call(Call::Exchange(self.message(next, 0), self.pattern(before, 0)))
             }
             // What comes from one side was sent to the other.
             (Body::Halo, 0..6) => {
-                Action::Call(Call::Irecv(self.pattern(neighbours(rank, ranks)[step], step as u32 ^ 1)))
+                MpiCall::Call(Call::Irecv(self.pattern(neighbours(rank, ranks)[step], step as u32 ^ 1)))
             }
             (Body::Halo, 6..12) => {
-                Action::Call(Call::Isend(self.message(neighbours(rank, ranks)[step - 6], step as u32 - 6)))
+                MpiCall::Call(Call::Isend(self.message(neighbours(rank, ranks)[step - 6], step as u32 - 6)))
             }
-            (Body::Halo, 12) => Action::Call(Call::WaitAll(self.requests.drain(..).collect())),
+            (Body::Halo, 12) => MpiCall::Call(Call::WaitAll(self.requests.drain(..).collect())),
             (Body::Barrier, 0) => collective(Collective::Barrier, Algorithm::Dissemination, 0),
             (Body::Allreduce, 0) => collective(Collective::Allreduce, Algorithm::RecursiveDoubling, 8),
             _ => return None,
@@ -96,13 +96,13 @@ impl Turns {
 }
 
 impl MpiProgram for Turns {
-    fn next(&mut self, reply: Reply<'_>) -> Action {
+    fn next(&mut self, reply: Reply<'_>) -> MpiCall {
         if let ReplyKind::Started(id) = reply.kind {
             self.requests.push(id);
         }
         loop {
             if self.left == 0 {
-                return Action::Call(Call::Finish);
+                return MpiCall::Call(Call::Finish);
             }
             let step = self.step;
             self.step += 1;
@@ -125,7 +125,7 @@ fn simulate(platform: &Platform, body: Body, ranks: u32, turns: u32, workers: u3
     let shared = Arc::new(platform.clone());
     let make = |rank| {
         let turns = Turns { body, rank, ranks, left: turns, step: 0, requests: Vec::new() };
-        Process::new(turns, shared.clone(), 1e9)
+        MpiDriver::new(turns, shared.clone(), 1e9)
     };
     let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
@@ -194,7 +194,7 @@ fn events_grow_as_the_messages() {
         let suffices = |limit: u64| {
             let make = |rank| {
                 let turns = Turns { body, rank, ranks, left: 2, step: 0, requests: Vec::new() };
-                Process::new(turns, shared.clone(), 1e9)
+                MpiDriver::new(turns, shared.clone(), 1e9)
             };
             let options = RunOptions { workers: Some(1), max_events: Some(limit), ..RunOptions::default() };
             match Simulation::new(&platform, sites.clone(), options, Labels::default()).run(make, &Progress::default())

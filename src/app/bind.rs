@@ -11,17 +11,17 @@ use super::expr::Env;
 use super::formula::Formula;
 use super::grid::{Grid, NONE};
 use super::node::Node;
-use super::program::{AppProgram, FragmentProgram, RankProgram, Shared};
+use super::program::{AppProgram, FragmentProgram, RankProgram, SharedProgram};
 use super::random::Random;
 use super::scope::{Reach, Scope};
 use super::slots::Slots;
 use super::tasks;
-use super::value::{Evaluated, Fault};
-use super::world::{CommTable, World};
+use super::value::{EvalError, Evaluated};
+use super::world::{AppWorld, CommTable};
 
 /// What an application is to run on.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct TargetMachine {
     /// The number of ranks; at least 1.
     pub ranks: u32,
     /// What their cores do a second.
@@ -32,7 +32,7 @@ pub struct Target {
     pub max_turns: u64,
 }
 
-impl Target {
+impl TargetMachine {
     /// A `max_turns` that no sensible program reaches and a runaway loop reaches in a tenth of a second.
     pub const DEFAULT_MAX_TURNS: u64 = 10_000_000;
 }
@@ -40,31 +40,31 @@ impl Target {
 /// An application ready to make the program of any rank.
 #[derive(Clone, Debug)]
 pub struct BoundApp {
-    kind: Kind,
+    kind: ProgramKind,
 }
 
 /// What its ranks do.
 #[derive(Clone, Debug)]
-enum Kind {
-    Statements(Arc<Shared>),
+enum ProgramKind {
+    Statements(Arc<SharedProgram>),
     Fragments(Arc<tasks::Shared>),
 }
 
 impl BoundApp {
-    pub(super) fn new(code: Code, target: Target) -> Self {
-        let shared = Shared { code, rates: target.rates, max_turns: target.max_turns };
-        BoundApp { kind: Kind::Statements(Arc::new(shared)) }
+    pub(super) fn new(code: Code, target: TargetMachine) -> Self {
+        let shared = SharedProgram { code, rates: target.rates, max_turns: target.max_turns };
+        BoundApp { kind: ProgramKind::Statements(Arc::new(shared)) }
     }
 
     pub(super) fn of_fragments(shared: Arc<tasks::Shared>) -> Self {
-        BoundApp { kind: Kind::Fragments(shared) }
+        BoundApp { kind: ProgramKind::Fragments(shared) }
     }
 
     /// The same with logs that name the fragments, if it has some.
     #[must_use]
     pub fn with_names(self) -> Self {
         match self.kind {
-            Kind::Fragments(shared) => BoundApp::of_fragments(tasks::named(shared)),
+            ProgramKind::Fragments(shared) => BoundApp::of_fragments(tasks::named(shared)),
             kind => BoundApp { kind },
         }
     }
@@ -76,11 +76,11 @@ impl BoundApp {
     /// If there is no such rank.
     pub fn program(&self, rank: Rank, memory_share: f64) -> AppProgram {
         match &self.kind {
-            Kind::Statements(shared) => {
+            ProgramKind::Statements(shared) => {
                 assert!(rank < shared.code.world.size, "rank {rank} of {}", shared.code.world.size);
                 AppProgram::Statements(RankProgram::new(shared.clone(), rank, memory_share))
             }
-            Kind::Fragments(shared) => {
+            ProgramKind::Fragments(shared) => {
                 AppProgram::Fragments(FragmentProgram(tasks::program(shared, rank, memory_share)))
             }
         }
@@ -94,10 +94,10 @@ pub(super) fn comm_names(document: &Document) -> Vec<String> {
 }
 
 /// Reads `[grids]` and `[comms]` into the scope; lays them out if the scope knows the number of ranks.
-pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, World), ConfigError> {
-    let mut arranged = World::default();
+pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, AppWorld), ConfigError> {
+    let mut arranged = AppWorld::default();
     if let Some((size, seed)) = scope.run() {
-        arranged = World { size, seed, grids: Vec::new(), comms: vec![CommTable::world(size)] };
+        arranged = AppWorld { size, seed, grids: Vec::new(), comms: vec![CommTable::world(size)] };
     }
     if let Some(grids) = Node::top(document, "grids") {
         scope.reach = Reach::Run;
@@ -119,7 +119,7 @@ pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, W
 }
 
 /// Reads a grid, and adds it to the world if there is one yet. Gives the number of dimensions.
-fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut World) -> Result<usize, ConfigError> {
+fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut AppWorld) -> Result<usize, ConfigError> {
     let fields = node.fields("a grid such as { dims = [0, 0], periodic = true }", &["dims", "periodic"])?;
     let dims_node = fields.need("dims", "the extents, 0 for one to choose")?;
     let dims_items = dims_node.items("an array of extents, 0 for one to choose")?;
@@ -163,7 +163,7 @@ fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut World) -> Result<usize, C
 }
 
 /// Reads a communicator, and adds it to the world if there is one yet.
-fn comm(node: &Node<'_>, id: u32, scope: &Scope, arranged: &mut World) -> Result<(), ConfigError> {
+fn comm(node: &Node<'_>, id: u32, scope: &Scope, arranged: &mut AppWorld) -> Result<(), ConfigError> {
     const FORM: &str = "a communicator such as { split = \"rank // 4\" } or { grid = \"g\", keep = [true, false] }";
     let fields = node.fields(FORM, &["split", "key", "grid", "keep"])?;
     let places = if let Some(split) = fields.formula("split", scope)? {
@@ -195,23 +195,25 @@ fn split_places(
     node: &Node<'_>,
     split: &Formula,
     key: &Formula,
-    arranged: &World,
+    arranged: &AppWorld,
 ) -> Result<Vec<Option<(i64, i64)>>, ConfigError> {
-    let place = |rank| {
-        for_rank(arranged, rank, |env| {
-            let (color, key) = (split.whole(env)?, key.whole(env)?);
-            match color {
-                NONE => Ok(None),
-                0.. => Ok(Some((color, key))),
-                _ => Err(split.explain(&Fault::new(format!("expected a color of at least 0, or none; found {color}")))),
-            }
-        })
-        .map_err(|fault| node.error(format!("{fault}, for rank {rank},")))
-    };
+    let place =
+        |rank| {
+            for_rank(arranged, rank, |env| {
+                let (color, key) = (split.whole(env)?, key.whole(env)?);
+                match color {
+                    NONE => Ok(None),
+                    0.. => Ok(Some((color, key))),
+                    _ => Err(split
+                        .explain(&EvalError::new(format!("expected a color of at least 0, or none; found {color}")))),
+                }
+            })
+            .map_err(|fault| node.error(format!("{fault}, for rank {rank},")))
+        };
     (0..arranged.size).map(place).collect()
 }
 
-fn for_rank<T>(arranged: &World, rank: Rank, evaluate: impl FnOnce(&mut Env<'_>) -> Evaluated<T>) -> Evaluated<T> {
+fn for_rank<T>(arranged: &AppWorld, rank: Rank, evaluate: impl FnOnce(&mut Env<'_>) -> Evaluated<T>) -> Evaluated<T> {
     let slots = Slots::new(0);
     evaluate(&mut Env { world: arranged, rank, slots: &slots, random: &mut Random::default(), peer: NONE })
 }

@@ -8,7 +8,7 @@ use crate::units::Bytes;
 
 use super::formula::Formula;
 use super::random::Family;
-use super::world::World;
+use super::world::AppWorld;
 
 /// A place in [`Code::ops`].
 pub(super) type Pc = u32;
@@ -19,7 +19,7 @@ pub(super) type RequestName = u32;
 /// A compiled application for a number of ranks.
 #[derive(Debug)]
 pub(super) struct Code {
-    pub(super) world: World,
+    pub(super) world: AppWorld,
     pub(super) ops: Box<[Op]>,
     /// Where each op stands in the file, without the procedures' prefix: `main[2].do[0]`, `exchange[1]`.
     pub(super) places: Box<[Arc<str>]>,
@@ -80,12 +80,12 @@ pub(super) enum Op {
     },
     Compute(Box<Block>),
     Send(Box<Send>),
-    Recv(Box<Receive>),
-    Exchange(Box<(Send, Receive)>),
-    Wait(Box<Wait>),
-    Probe(Box<Receive>),
+    Recv(Box<ReceiveOp>),
+    Exchange(Box<(Send, ReceiveOp)>),
+    Wait(Box<WaitOp>),
+    Probe(Box<ReceiveOp>),
     Iprobe {
-        pattern: Box<Receive>,
+        pattern: Box<ReceiveOp>,
         found: Option<u32>,
     },
     Collective(Box<CollectiveOp>),
@@ -144,7 +144,7 @@ pub(super) struct Send {
 
 /// `recv`, `irecv`, `probe`
 #[derive(Debug)]
-pub(super) struct Receive {
+pub(super) struct ReceiveOp {
     /// `None` is any source.
     pub(super) from: Option<Formula>,
     /// `None` is any tag.
@@ -173,8 +173,8 @@ pub(super) struct Outputs {
 
 /// `wait`, `waitall`, `waitany`, `test`
 #[derive(Debug)]
-pub(super) struct Wait {
-    pub(super) kind: WaitKind,
+pub(super) struct WaitOp {
+    pub(super) kind: WaitForm,
     /// `None` is all outstanding requests, in the order they were started.
     pub(super) requests: Option<Box<[RequestName]>>,
     pub(super) outputs: Outputs,
@@ -184,7 +184,7 @@ pub(super) struct Wait {
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WaitKind {
+pub(super) enum WaitForm {
     All,
     /// With the slot for the index.
     Any(Option<u32>),

@@ -17,7 +17,7 @@ use crate::config::ConfigError;
 use super::code::{Code, Op, Outputs, Pc, Procedure, RequestName, Start};
 use super::node::Node;
 use super::scope::{Reach, Scope};
-use super::world::World;
+use super::world::AppWorld;
 
 /// The parts of a file that become code.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub(super) fn compile(parts: &Parts<'_>, scope: Scope, max_turns: u64) -> Result
     compiler.check_waits()?;
     find_told(&mut compiler.ops);
     Ok(Code {
-        world: World::default(),
+        world: AppWorld::default(),
         ops: compiler.ops.into(),
         places: compiler.places.into(),
         procedures: compiler.procedures,

@@ -3,7 +3,7 @@
 use crate::config::ConfigError;
 
 use super::expr::{Env, Expr};
-use super::functions::Function;
+use super::functions::NumericFunction;
 use super::grid::NONE;
 use super::lexer::{KEYWORDS, SyntaxError, Token, tokens};
 use super::parser;
@@ -11,7 +11,7 @@ use super::random::Random;
 use super::scope::{RESERVED, Scope};
 use super::slots::Slots;
 use super::value::Value;
-use super::world::World;
+use super::world::AppWorld;
 
 /// `DEFINITION; …; FORMULA`, where a definition is `NAME = EXPRESSION`.
 #[derive(Clone, Debug)]
@@ -112,7 +112,7 @@ impl Equation {
         for (slot, value) in (0..).zip(values) {
             slots.set(slot, Value::Float(*value));
         }
-        let world = World::default();
+        let world = AppWorld::default();
         for (index, (name, definition)) in self.definitions.iter().enumerate() {
             let value = evaluate(definition, &slots, &world);
             let value = value.map_err(|fault| ConfigError::new(format!("{name}: {fault}")))?;
@@ -122,7 +122,7 @@ impl Equation {
     }
 }
 
-fn evaluate(expr: &Expr, slots: &Slots, world: &World) -> Result<f64, String> {
+fn evaluate(expr: &Expr, slots: &Slots, world: &AppWorld) -> Result<f64, String> {
     let env = &mut Env { world, rank: 0, slots, random: &mut Random::default(), peer: NONE };
     let value = expr.evaluate(env).and_then(Value::number).map_err(|fault| fault.to_string())?;
     if value.is_finite() { Ok(value) } else { Err("the result is out of range".to_owned()) }
@@ -183,7 +183,7 @@ impl<'a> Statement<'a> {
 }
 
 fn is_function(name: &str) -> bool {
-    Function::ALL.iter().any(|function| function.name() == name)
+    NumericFunction::ALL.iter().any(|function| function.name() == name)
 }
 
 fn wrong(text: &str, start: usize, SyntaxError { column, what }: SyntaxError) -> ConfigError {

@@ -1,11 +1,11 @@
 //! Compiled expressions: names are slots, constants are folded. How they read is the parser's business.
 
-use super::functions::Function;
+use super::functions::NumericFunction;
 use super::grid::NONE;
 use super::random::Random;
 use super::slots::Slots;
-use super::value::{Binary, Evaluated, Fault, Value};
-use super::world::World;
+use super::value::{Binary, EvalError, Evaluated, Value};
+use super::world::AppWorld;
 
 /// An expression tree.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub(super) enum Expr {
     Or(Box<(Expr, Expr)>),
     /// Condition, value if it holds, value if not.
     If(Box<(Expr, Expr, Expr)>),
-    Call(Function, Box<[Expr]>),
+    Call(NumericFunction, Box<[Expr]>),
     /// A function of the grid of this number.
     Grid(GridFunction, u32, Box<[Expr]>),
     CommRank(u32),
@@ -49,7 +49,7 @@ pub(super) enum GridFunction {
 
 /// What an expression may depend on.
 pub(super) struct Env<'a> {
-    pub(super) world: &'a World,
+    pub(super) world: &'a AppWorld,
     pub(super) rank: u32,
     pub(super) slots: &'a Slots,
     pub(super) random: &'a mut Random,
@@ -63,7 +63,7 @@ impl Expr {
         match self {
             Expr::Const(value) => Ok(*value),
             Expr::Name(slot, name) => match env.slots.get(*slot) {
-                Value::Unset => Err(Fault::new(format!("{name} is used before it is set"))),
+                Value::Unset => Err(EvalError::new(format!("{name} is used before it is set"))),
                 value => Ok(value),
             },
             Expr::Rank => Ok(Value::Int(i64::from(env.rank))),
@@ -189,7 +189,7 @@ impl Expr {
         if !ready {
             return self;
         }
-        let (world, slots) = (World::default(), Slots::new(0));
+        let (world, slots) = (AppWorld::default(), Slots::new(0));
         let env = &mut Env { world: &world, rank: 0, slots: &slots, random: &mut Random::default(), peer: NONE };
         match self.evaluate(env) {
             Ok(value) => Expr::Const(value),
@@ -207,7 +207,7 @@ fn evaluate_grid(function: GridFunction, grid: u32, arguments: &[Expr], env: &mu
             let (d, rank) = (d.evaluate(env)?.whole()?, rank.evaluate(env)?.whole()?);
             match u32::try_from(rank) {
                 Ok(rank) if rank < world.size => grid.coord(rank, d),
-                _ => Err(Fault::new(format!("rank {rank} is outside the grid of {} ranks", world.size))),
+                _ => Err(EvalError::new(format!("rank {rank} is outside the grid of {} ranks", world.size))),
             }
         }
         (GridFunction::Dims, [d]) => grid.extent(d.evaluate(env)?.whole()?),

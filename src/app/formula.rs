@@ -3,7 +3,7 @@
 use crate::units::Bytes;
 
 use super::expr::{Env, Expr};
-use super::value::{Binary, Evaluated, Fault, Value};
+use super::value::{Binary, EvalError, Evaluated, Value};
 
 /// An expression of the file.
 #[derive(Clone, Debug)]
@@ -100,14 +100,14 @@ impl Formula {
         self.explained(self.expr.evaluate(env).and_then(|value| match value {
             Value::Int(n) if n >= 0 => Ok(Bytes::new(n as u64)),
             Value::Float(x) if (0.0..9e18).contains(&x) => Ok(Bytes::new(x.round() as u64)),
-            other => Err(Fault::new(format!("expected a size of at least 0 bytes; found {other}"))),
+            other => Err(EvalError::new(format!("expected a size of at least 0 bytes; found {other}"))),
         }))
     }
 
     /// Names this expression in `fault`.
     #[cold]
-    pub(super) fn explain(&self, fault: &Fault) -> Fault {
-        if self.name.is_empty() { fault.clone() } else { Fault::new(format!("{}: {fault}", self.name)) }
+    pub(super) fn explain(&self, fault: &EvalError) -> EvalError {
+        if self.name.is_empty() { fault.clone() } else { EvalError::new(format!("{}: {fault}", self.name)) }
     }
 
     #[inline]

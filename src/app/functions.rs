@@ -2,26 +2,26 @@
 
 use super::expr::{Env, Expr};
 use super::permute;
-use super::value::{Binary, Evaluated, Fault, Value};
+use super::value::{Binary, EvalError, Evaluated, Value};
 
 macro_rules! functions {
     ($($variant:ident $name:literal $least:literal ..= $most:literal,)*) => {
         /// A function of numbers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Function { $($variant),* }
+        pub(super) enum NumericFunction { $($variant),* }
 
-        impl Function {
+        impl NumericFunction {
             /// All, in the order of the reference.
-            pub(super) const ALL: &[Function] = &[$(Function::$variant),*];
+            pub(super) const ALL: &[NumericFunction] = &[$(NumericFunction::$variant),*];
 
             /// How it is spelled.
             pub(super) fn name(self) -> &'static str {
-                match self { $(Function::$variant => $name),* }
+                match self { $(NumericFunction::$variant => $name),* }
             }
 
             /// The least and the greatest number of arguments.
             pub(super) fn arity(self) -> (usize, usize) {
-                match self { $(Function::$variant => ($least, $most)),* }
+                match self { $(NumericFunction::$variant => ($least, $most)),* }
             }
         }
     };
@@ -51,10 +51,10 @@ functions! {
     CyclicShare "cyclic_share" 4..=4,
 }
 
-impl Function {
+impl NumericFunction {
     /// Whether it draws from the rank's generator.
     pub(super) fn is_random(self) -> bool {
-        matches!(self, Function::Random | Function::Randint)
+        matches!(self, NumericFunction::Random | NumericFunction::Randint)
     }
 
     /// The value for these arguments, as many as the arity allows.
@@ -65,54 +65,57 @@ impl Function {
                 let a = a.evaluate(env)?;
                 self.apply_one(a)
             }
-            _ if matches!(self, Function::Min | Function::Max) => self.extreme(arguments, env),
+            _ if matches!(self, NumericFunction::Min | NumericFunction::Max) => self.extreme(arguments, env),
             [a, b] => {
                 let (a, b) = (a.evaluate(env)?.whole()?, b.evaluate(env)?.whole()?);
                 Ok(Value::Int(match self {
-                    Function::BitAnd => a & b,
-                    Function::BitOr => a | b,
-                    Function::BitXor => a ^ b,
+                    NumericFunction::BitAnd => a & b,
+                    NumericFunction::BitOr => a | b,
+                    NumericFunction::BitXor => a ^ b,
                     _ => env.random.int(env.world.seed, env.rank, a, b)?,
                 }))
             }
-            _ if matches!(self, Function::Share | Function::CyclicShare) => self.share(arguments, env),
+            _ if matches!(self, NumericFunction::Share | NumericFunction::CyclicShare) => self.share(arguments, env),
             _ => self.permutation(arguments, env),
         }
     }
 
     fn apply_one(self, a: Value) -> Evaluated {
         match (self, a) {
-            (Function::Min | Function::Max, a) => a.number().map(|_| a),
-            (Function::Abs, Value::Int(n)) => {
-                n.checked_abs().map(Value::Int).ok_or_else(|| Fault::new("the result is out of range"))
+            (NumericFunction::Min | NumericFunction::Max, a) => a.number().map(|_| a),
+            (NumericFunction::Abs, Value::Int(n)) => {
+                n.checked_abs().map(Value::Int).ok_or_else(|| EvalError::new("the result is out of range"))
             }
-            (Function::Floor | Function::Ceil | Function::Round | Function::Int, Value::Int(_)) => Ok(a),
-            (Function::Int, Value::Bool(b)) => Ok(Value::Int(i64::from(b))),
-            (Function::Abs, a) => Ok(Value::Float(a.number()?.abs())),
-            (Function::Floor, a) => Value::int_of(a.number()?.floor()),
-            (Function::Ceil, a) => Value::int_of(a.number()?.ceil()),
-            (Function::Round, a) => Value::int_of(a.number()?.round()),
-            (Function::Int, a) => Value::int_of(a.number()?.trunc()),
-            (Function::Float, a) => Ok(Value::Float(a.number()?)),
-            (Function::Exp, a) => Value::finite(a.number()?.exp()),
+            (
+                NumericFunction::Floor | NumericFunction::Ceil | NumericFunction::Round | NumericFunction::Int,
+                Value::Int(_),
+            ) => Ok(a),
+            (NumericFunction::Int, Value::Bool(b)) => Ok(Value::Int(i64::from(b))),
+            (NumericFunction::Abs, a) => Ok(Value::Float(a.number()?.abs())),
+            (NumericFunction::Floor, a) => Value::int_of(a.number()?.floor()),
+            (NumericFunction::Ceil, a) => Value::int_of(a.number()?.ceil()),
+            (NumericFunction::Round, a) => Value::int_of(a.number()?.round()),
+            (NumericFunction::Int, a) => Value::int_of(a.number()?.trunc()),
+            (NumericFunction::Float, a) => Ok(Value::Float(a.number()?)),
+            (NumericFunction::Exp, a) => Value::finite(a.number()?.exp()),
             (function, a) => {
                 let x = a.number()?;
                 let y = match function {
-                    Function::Sqrt => x.sqrt(),
-                    Function::Log2 => x.log2(),
+                    NumericFunction::Sqrt => x.sqrt(),
+                    NumericFunction::Log2 => x.log2(),
                     _ => x.ln(),
                 };
                 if y.is_finite() {
                     Ok(Value::Float(y))
                 } else {
-                    Err(Fault::new(format!("{}({a}) is not defined", function.name())))
+                    Err(EvalError::new(format!("{}({a}) is not defined", function.name())))
                 }
             }
         }
     }
 
     fn extreme(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
-        let better = if self == Function::Min { Binary::Less } else { Binary::Greater };
+        let better = if self == NumericFunction::Min { Binary::Less } else { Binary::Greater };
         let mut best = arguments[0].evaluate(env)?;
         for argument in &arguments[1..] {
             let other = argument.evaluate(env)?;
@@ -127,12 +130,12 @@ impl Function {
     /// first to process 0, and so on around (ScaLAPACK's NUMROC).
     fn share(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
         let mut whole = |index: usize| arguments[index].evaluate(env)?.whole();
-        let cyclic = self == Function::CyclicShare;
+        let cyclic = self == NumericFunction::CyclicShare;
         let (n, block) = (whole(0)?, if cyclic { whole(1)? } else { 1 });
         let (i, p) = (whole(arguments.len() - 2)?, whole(arguments.len() - 1)?);
         if n < 0 || block < 1 || !(0..p).contains(&i) {
             let blocks = if cyclic { format!(" in blocks of {block}") } else { String::new() };
-            return Err(Fault::new(format!("{n} elements{blocks} have no part {i} of {p}")));
+            return Err(EvalError::new(format!("{n} elements{blocks} have no part {i} of {p}")));
         }
         let (blocks, rest) = (n / block, n % block);
         let last = blocks % p;
@@ -144,9 +147,9 @@ impl Function {
         let mut whole = |index: usize| arguments[index].evaluate(env)?.whole();
         let (seed, i, n) = (whole(0)?, whole(1)?, whole(2)?);
         if !(0..n).contains(&i) {
-            return Err(Fault::new(format!("element {i} is not in a permutation of {n} elements")));
+            return Err(EvalError::new(format!("element {i} is not in a permutation of {n} elements")));
         }
-        let apply = if self == Function::Permuted { permute::permuted } else { permute::unpermuted };
+        let apply = if self == NumericFunction::Permuted { permute::permuted } else { permute::unpermuted };
         Ok(Value::Int(apply(seed as u64, i as u64, n as u64) as i64))
     }
 }

@@ -1,6 +1,6 @@
 //! Cartesian grids over the world's ranks (MPI-3.1, section 7.5): row-major, the last dimension fastest.
 
-use super::value::{Evaluated, Fault};
+use super::value::{EvalError, Evaluated};
 
 /// MPI_PROC_NULL: the peer of a message that is not sent.
 pub(super) const NONE: i64 = -1;
@@ -22,7 +22,7 @@ impl Grid {
 
     fn dimension(&self, d: i64) -> Evaluated<usize> {
         usize::try_from(d).ok().filter(|d| *d < self.dims.len()).ok_or_else(|| {
-            Fault::new(format!("dimension {d} is not in the grid: expected 0 to {}", self.dims.len() as i64 - 1))
+            EvalError::new(format!("dimension {d} is not in the grid: expected 0 to {}", self.dims.len() as i64 - 1))
         })
     }
 

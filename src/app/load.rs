@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::config::{ConfigError, Document, Override, did_you_mean};
 
-use super::bind::{self, BoundApp, Target};
+use super::bind::{self, BoundApp, TargetMachine};
 use super::compile::{Parts, compile};
 use super::expr::Env;
 use super::node::{Node, alternatives};
@@ -14,7 +14,7 @@ use super::scope::Scope;
 use super::slots::Slots;
 use super::tasks;
 use super::value::Value;
-use super::world::World;
+use super::world::AppWorld;
 
 const KEYS: [&str; 10] = ["name", "about", "params", "let", "grids", "comms", "procedures", "main", "tasks", "run"];
 
@@ -127,7 +127,7 @@ impl App {
     /// # Errors
     /// A grid that the ranks do not fill, a communicator whose expressions have no value for a rank, or a loop of a
     /// constant number of turns above the limit that never communicates. Fragments that cannot all be executed.
-    pub fn bind(&self, target: Target) -> Result<BoundApp, ConfigError> {
+    pub fn bind(&self, target: TargetMachine) -> Result<BoundApp, ConfigError> {
         if let Some(node) = Node::top(&self.document, "tasks") {
             let scope = self.scope(Some((target.ranks, target.seed)));
             return Ok(BoundApp::of_fragments(tasks::bind(&node, scope, target)?));
@@ -196,7 +196,7 @@ fn check_override(document: &Document, over: &Override) -> Result<(), ConfigErro
 /// The values of `[params]`, each of which may use those before it.
 fn params(document: &Document) -> Result<BTreeMap<String, Value>, ConfigError> {
     let mut scope = Scope::new(BTreeMap::new(), None);
-    let (world, slots) = (World::default(), Slots::new(0));
+    let (world, slots) = (AppWorld::default(), Slots::new(0));
     if let Some(params) = Node::top(document, "params") {
         for (name, node) in params.entries("a table of parameters and their defaults")? {
             scope.is_free(name).map_err(|what| node.error(what))?;

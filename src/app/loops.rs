@@ -1,18 +1,18 @@
 //! A rank's loops and procedure calls: the jumps that can run away, and the count that stops them.
 
 use super::code::{Code, Op};
-use super::program::{RankState, Shared};
-use super::value::{Evaluated, Fault, Value};
+use super::program::{ProgramState, SharedProgram};
+use super::value::{EvalError, Evaluated, Value};
 
-impl RankState {
+impl ProgramState {
     #[inline]
-    pub(super) fn count_turn(&mut self, shared: &Shared) -> Evaluated<()> {
+    pub(super) fn count_turn(&mut self, shared: &SharedProgram) -> Evaluated<()> {
         self.turns += 1;
         if self.turns <= shared.max_turns {
             return Ok(());
         }
         let turns = shared.max_turns;
-        Err(Fault::new(format!(
+        Err(EvalError::new(format!(
             "{turns} iterations of loops without communication; a loop that is meant to take more needs --max-iterations"
         )))
     }
@@ -25,7 +25,7 @@ impl RankState {
                 let to = each.to.whole(&mut env)?;
                 let step = each.step.whole(&mut env)?;
                 if step == 0 {
-                    return Err(each.step.explain(&Fault::new("a step of 0 never ends")));
+                    return Err(each.step.explain(&EvalError::new("a step of 0 never ends")));
                 }
                 self.slots.set_counter(each.limit, to);
                 self.slots.set_counter(each.stride, step);
@@ -35,7 +35,7 @@ impl RankState {
             Op::Repeat { count, left, exit } => {
                 let n = count.whole(&mut self.env(code))?;
                 if n < 0 {
-                    return Err(count.explain(&Fault::new(format!("expected a count of at least 0; found {n}"))));
+                    return Err(count.explain(&EvalError::new(format!("expected a count of at least 0; found {n}"))));
                 }
                 self.slots.set_counter(*left, n);
                 self.pc = if n > 0 { self.pc + 1 } else { *exit };

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::mpi::{Action, CollectiveCall, Sizes};
+use crate::mpi::{CollectiveCall, MpiCall, Sizes};
 use crate::platform::Collective;
 use crate::rank::{Call, Context, Message, Pattern, Rank, SendMode, Source, Tag, TagPattern};
 use crate::units::Bytes;
 
-use super::code::{Code, CollectiveOp, Receive, Send, Start};
+use super::code::{Code, CollectiveOp, ReceiveOp, Send, Start};
 use super::formula::Formula;
 use super::grid::NONE;
-use super::program::RankState;
-use super::value::{Evaluated, Fault};
+use super::program::ProgramState;
+use super::value::{EvalError, Evaluated};
 
 /// A message but for its mode and payload: numbers only, which stay in registers until the call is written.
 #[derive(Clone, Copy)]
@@ -32,10 +32,10 @@ impl Address {
 /// MPI_TAG_UB here.
 const MAX_TAG: i64 = i32::MAX as i64;
 
-impl RankState {
+impl ProgramState {
     /// The call for `recv` or `irecv`; `None` if there is nobody to receive from.
     #[inline(always)]
-    pub(super) fn receive(&mut self, code: &Code, receive: &Receive) -> Evaluated<Option<Call>> {
+    pub(super) fn receive(&mut self, code: &Code, receive: &ReceiveOp) -> Evaluated<Option<Call>> {
         let Some(pattern) = self.pattern(code, receive)? else {
             self.received_from_none(receive.outputs);
             return Ok(None);
@@ -50,7 +50,7 @@ impl RankState {
     }
 
     /// The call for `sendrecv`, of which either side may be missing.
-    pub(super) fn exchange(&mut self, code: &Code, send: &Send, receive: &Receive) -> Evaluated<Option<Call>> {
+    pub(super) fn exchange(&mut self, code: &Code, send: &Send, receive: &ReceiveOp) -> Evaluated<Option<Call>> {
         let message = self.message(code, send)?;
         let pattern = self.pattern(code, receive)?;
         if pattern.is_none() {
@@ -84,7 +84,7 @@ impl RankState {
 
     /// What a receive or probe takes; `None` if it is from nobody.
     #[inline(always)]
-    pub(super) fn pattern(&mut self, code: &Code, receive: &Receive) -> Evaluated<Option<Pattern>> {
+    pub(super) fn pattern(&mut self, code: &Code, receive: &ReceiveOp) -> Evaluated<Option<Pattern>> {
         let from = match &receive.from {
             None => {
                 self.check_member(code, receive.comm)?;
@@ -125,7 +125,10 @@ impl RankState {
         if code.world.comms[comm as usize].size_for(self.rank) > 0 {
             return Ok(());
         }
-        Err(Fault::new(format!("this rank is in no group of the communicator \"{}\"", code.comm_names[comm as usize])))
+        Err(EvalError::new(format!(
+            "this rank is in no group of the communicator \"{}\"",
+            code.comm_names[comm as usize]
+        )))
     }
 
     #[inline]
@@ -133,7 +136,7 @@ impl RankState {
         match name {
             Some(name) if self.outstanding.has(code, name) => {
                 let name = &code.request_names[name as usize];
-                Err(Fault::new(format!(
+                Err(EvalError::new(format!(
                     "the request \"{name}\" is still outstanding; wait for it before starting it again"
                 )))
             }
@@ -142,7 +145,7 @@ impl RankState {
     }
 
     /// The action for a collective of either form.
-    pub(super) fn collective(&mut self, code: &Code, op: &CollectiveOp) -> Evaluated<Action> {
+    pub(super) fn collective(&mut self, code: &Code, op: &CollectiveOp) -> Evaluated<MpiCall> {
         let Some(comm) = code.world.comms[op.comm as usize].comm(self.rank) else {
             self.check_member(code, op.comm)?;
             unreachable!("a rank without a communicator is no member of it");
@@ -156,10 +159,10 @@ impl RankState {
         let sizes = self.sizes(code, op, comm.rank(), size, root)?;
         let call = CollectiveCall { collective: op.collective, comm, root, sizes, algorithm: op.algorithm };
         Ok(match op.start {
-            Start::Blocking => Action::Collective(call),
+            Start::Blocking => MpiCall::Collective(call),
             Start::Request(name) => {
                 self.check_name_is_free(code, name)?;
-                Action::StartCollective(call)
+                MpiCall::StartCollective(call)
             }
         })
     }
@@ -197,11 +200,11 @@ fn tag(formula: &Formula, tag: i64) -> Evaluated<Tag> {
     if (0..=MAX_TAG).contains(&tag) {
         return Ok(tag as Tag);
     }
-    Err(formula.explain(&Fault::new(format!("expected a tag from 0 to {MAX_TAG}; found {tag}"))))
+    Err(formula.explain(&EvalError::new(format!("expected a tag from 0 to {MAX_TAG}; found {tag}"))))
 }
 
 #[cold]
-fn outside(what: &str, found: i64, size: u32, or: &str) -> Fault {
+fn outside(what: &str, found: i64, size: u32, or: &str) -> EvalError {
     let last = i64::from(size) - 1;
-    Fault::new(format!("{what} {found} is outside the communicator of {size} ranks: expected 0 to {last}{or}"))
+    EvalError::new(format!("{what} {found} is outside the communicator of {size} ranks: expected 0 to {last}{or}"))
 }

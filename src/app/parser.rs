@@ -5,7 +5,7 @@
 //! ```
 
 use super::expr::{Expr, GridFunction};
-use super::functions::Function;
+use super::functions::NumericFunction;
 use super::lexer::{KEYWORDS, SyntaxError, Token, tokens};
 use super::scope::Scope;
 use super::value::{Binary, Value};
@@ -293,7 +293,7 @@ impl<'a> Parser<'a> {
                 Ok(Expr::Grid(function, grid, arguments.into()))
             }
             _ => {
-                let function = Function::ALL.iter().copied().find(|function| function.name() == name);
+                let function = NumericFunction::ALL.iter().copied().find(|function| function.name() == name);
                 let function = function.ok_or_else(|| fail(self.scope.unknown_function(name)))?;
                 if function.is_random() {
                     self.scope.random().map_err(fail)?;

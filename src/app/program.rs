@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::mpi::{Action, Aside, MpiProgram};
+use crate::mpi::{Aside, MpiCall, MpiProgram};
 use crate::platform::CoreRates;
 use crate::profile::TaskLog;
 use crate::rank::{Call, CallSite, FailureKind, ProgramError, Rank, Reply, ReplyKind};
@@ -14,14 +14,14 @@ use super::random::Random;
 use super::requests::Outstanding;
 use super::slots::Slots;
 use super::tasks::TaskProgram;
-use super::value::{Fault, Value};
+use super::value::{EvalError, Value};
 
 /// Silent loop turns between two chances for the engine to look after its limits.
 const TURNS_PER_YIELD: u64 = 1 << 17;
 
 /// What the ranks of a run share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedProgram {
     pub(super) code: Code,
     pub(super) rates: CoreRates,
     pub(super) max_turns: u64,
@@ -41,8 +41,8 @@ pub enum AppProgram {
 /// One rank that executes statements.
 #[derive(Debug)]
 pub struct RankProgram {
-    shared: Arc<Shared>,
-    pub(super) state: RankState,
+    shared: Arc<SharedProgram>,
+    pub(super) state: ProgramState,
 }
 
 /// One process that executes fragments.
@@ -51,7 +51,7 @@ pub struct FragmentProgram(pub(super) Box<TaskProgram>);
 
 /// What differs from rank to rank.
 #[derive(Debug)]
-pub(super) struct RankState {
+pub(super) struct ProgramState {
     pub(super) rank: Rank,
     pub(super) pc: Pc,
     pub(super) slots: Slots,
@@ -65,9 +65,9 @@ pub(super) struct RankState {
 }
 
 impl RankProgram {
-    pub(super) fn new(shared: Arc<Shared>, rank: Rank, memory_share: f64) -> Self {
+    pub(super) fn new(shared: Arc<SharedProgram>, rank: Rank, memory_share: f64) -> Self {
         let slots = Slots::new(shared.code.slots);
-        let state = RankState {
+        let state = ProgramState {
             rank,
             pc: 0,
             slots,
@@ -82,10 +82,10 @@ impl RankProgram {
 }
 
 impl MpiProgram for AppProgram {
-    fn next(&mut self, reply: Reply<'_>) -> Action {
+    fn next(&mut self, reply: Reply<'_>) -> MpiCall {
         let mut aside = None;
         let call = self.next_call(reply, &mut aside);
-        aside.map_or(Action::Call(call), |collective| *collective)
+        aside.map_or(MpiCall::Call(call), |collective| *collective)
     }
 
     #[inline]
@@ -128,7 +128,7 @@ impl MpiProgram for AppProgram {
     }
 }
 
-impl RankState {
+impl ProgramState {
     /// Takes the reply to the last call, if there was one that concerns the program.
     #[inline]
     fn answered(&mut self, code: &Code, reply: ReplyKind<'_>) {
@@ -151,7 +151,7 @@ impl RankState {
 
     /// Goes on to the next call. Gives it by itself, not within a `Result`, as copying one costs as much as making it.
     #[inline]
-    fn run(&mut self, shared: &Shared, aside: &mut Aside) -> Call {
+    fn run(&mut self, shared: &SharedProgram, aside: &mut Aside) -> Call {
         let code = &shared.code;
         macro_rules! attempt {
             ($result:expr) => {
@@ -245,7 +245,7 @@ impl RankState {
     }
 
     #[cold]
-    fn failed(&self, code: &Code, fault: &Fault) -> Call {
+    fn failed(&self, code: &Code, fault: &EvalError) -> Call {
         let place = self.position(code);
         Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what: fault.to_string() }))
     }

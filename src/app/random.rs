@@ -6,7 +6,7 @@ use rand_distr::{Distribution, Exp1, Gamma, LogNormal, StandardNormal, Weibull};
 use rand_pcg::Pcg64Mcg;
 
 use super::permute::mix;
-use super::value::{Evaluated, Fault};
+use super::value::{EvalError, Evaluated};
 
 /// A rank's generator, made at the first draw: most programs make none.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +42,7 @@ impl Random {
     /// Uniform among the whole numbers from `low` to `high`, both included.
     pub(super) fn int(&mut self, seed: u64, rank: u32, low: i64, high: i64) -> Evaluated<i64> {
         if low > high {
-            return Err(Fault::new(format!("randint needs a range that is not empty; found {low} to {high}")));
+            return Err(EvalError::new(format!("randint needs a range that is not empty; found {low} to {high}")));
         }
         let count = high.abs_diff(low) as u128 + 1;
         let draw = (u128::from(self.generator(seed, rank).next_u64()) * count) >> 64;
@@ -75,7 +75,7 @@ impl Random {
         draw.filter(|x| x.is_finite()).ok_or_else(|| {
             let (first, second) = family.parameters();
             let second = second.map_or(String::new(), |name| format!(", {name} = {b}"));
-            Fault::new(format!("no {} distribution has {first} = {a}{second}", family.name()))
+            EvalError::new(format!("no {} distribution has {first} = {a}{second}", family.name()))
         })
     }
 }

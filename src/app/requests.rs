@@ -2,9 +2,9 @@
 
 use crate::rank::{Call, Completion, RequestId, Requests, Which};
 
-use super::code::{Code, Op, Outputs, Pc, Receive, RequestName, Start, Wait, WaitKind};
+use super::code::{Code, Op, Outputs, Pc, ReceiveOp, RequestName, Start, WaitForm, WaitOp};
 use super::grid::NONE;
-use super::program::RankState;
+use super::program::ProgramState;
 use super::value::Value;
 
 /// Requests in the order they were started.
@@ -67,24 +67,24 @@ fn name_of(code: &Code, op: Pc) -> Option<RequestName> {
     if let Start::Request(name) = start { name } else { None }
 }
 
-impl RankState {
+impl ProgramState {
     /// The call to wait, or `None` if nothing is outstanding: then the wait is over at once (MPI-3.1, section 3.7.3).
-    pub(super) fn wait(&mut self, code: &Code, wait: &Wait) -> Option<Call> {
+    pub(super) fn wait(&mut self, code: &Code, wait: &WaitOp) -> Option<Call> {
         let requests = self.outstanding.await_these(code, wait.requests.as_deref());
         if requests.is_empty() {
             match wait.kind {
-                WaitKind::All => {}
-                WaitKind::Any(index) => self.assign(index, Value::Int(NONE)),
-                WaitKind::Test(done) => self.assign(done, Value::Bool(true)),
+                WaitForm::All => {}
+                WaitForm::Any(index) => self.assign(index, Value::Int(NONE)),
+                WaitForm::Test(done) => self.assign(done, Value::Bool(true)),
             }
             self.received_from_none(wait.outputs);
             return None;
         }
         Some(match wait.kind {
-            WaitKind::All if wait.told => Call::WaitAll(requests),
-            WaitKind::All => Call::Complete(requests),
-            WaitKind::Any(_) => Call::WaitAny(requests),
-            WaitKind::Test(_) => Call::Test { requests, which: Which::All, poll: true },
+            WaitForm::All if wait.told => Call::WaitAll(requests),
+            WaitForm::All => Call::Complete(requests),
+            WaitForm::Any(_) => Call::WaitAny(requests),
+            WaitForm::Test(_) => Call::Test { requests, which: Which::All, poll: true },
         })
     }
 
@@ -105,7 +105,7 @@ impl RankState {
         }
     }
 
-    fn waited(&mut self, code: &Code, wait: &Wait, completions: &[Completion]) {
+    fn waited(&mut self, code: &Code, wait: &WaitOp, completions: &[Completion]) {
         if !completions.is_empty() {
             self.progressed();
         }
@@ -124,7 +124,7 @@ impl RankState {
             }
         }
         match (wait.kind, completions) {
-            (WaitKind::Any(slot), [completion, ..]) => {
+            (WaitForm::Any(slot), [completion, ..]) => {
                 let index = completion.index as usize;
                 let op = self.outstanding.entries.get(index).map(|entry| entry.op);
                 if let Some(op) = op {
@@ -134,7 +134,7 @@ impl RankState {
                     self.assign(slot, Value::Int(position.unwrap_or(index) as i64));
                 }
             }
-            (WaitKind::Test(done), completions) => {
+            (WaitForm::Test(done), completions) => {
                 self.assign(done, Value::Bool(!completions.is_empty()));
                 if !completions.is_empty() {
                     self.forget_awaited();
@@ -150,7 +150,7 @@ impl RankState {
         self.outstanding.entries.drain(..awaited);
     }
 
-    fn received_first(&mut self, code: &Code, receive: &Receive, completions: &[Completion]) {
+    fn received_first(&mut self, code: &Code, receive: &ReceiveOp, completions: &[Completion]) {
         if let Some(completion) = completions.first() {
             self.received(code, receive.comm, receive.outputs, completion);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::expr::Expr;
-use super::functions::Function;
+use super::functions::NumericFunction;
 use super::grid::NONE;
 use super::lexer;
 use super::value::Value;
@@ -13,7 +13,7 @@ use crate::config::did_you_mean;
 pub(super) const RESERVED: [&str; 10] =
     ["rank", "size", "seed", "peer", "none", "null", "true", "false", "any", "world"];
 
-/// Functions of grids and communicators, besides [`Function::ALL`].
+/// Functions of grids and communicators, besides [`NumericFunction::ALL`].
 const PLACE_FUNCTIONS: [&str; 6] = ["coord", "dims", "neighbor", "rank_at", "comm_rank", "comm_size"];
 
 /// What a kind of expression may depend on, each including those before.
@@ -179,7 +179,7 @@ impl Scope {
         if let Some(value) = self.params.get(name) {
             return Ok(Expr::Const(*value));
         }
-        if Function::ALL.iter().any(|function| function.name() == name) || PLACE_FUNCTIONS.contains(&name) {
+        if NumericFunction::ALL.iter().any(|function| function.name() == name) || PLACE_FUNCTIONS.contains(&name) {
             return Err(format!("\"{name}\" is a function, expected \"(\" after it"));
         }
         let known = self.params.keys().chain(self.globals.keys()).chain(self.locals.iter().map(|(name, ..)| name));
@@ -188,7 +188,7 @@ impl Scope {
     }
 
     pub(super) fn unknown_function(&self, name: &str) -> String {
-        let known = Function::ALL.iter().map(|function| function.name()).chain(PLACE_FUNCTIONS);
+        let known = NumericFunction::ALL.iter().map(|function| function.name()).chain(PLACE_FUNCTIONS);
         format!("unknown function \"{name}\"{}", did_you_mean(name, known))
     }
 

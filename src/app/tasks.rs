@@ -29,7 +29,7 @@ use std::sync::Arc;
 use crate::config::ConfigError;
 use crate::rank::Rank;
 
-use super::bind::Target;
+use super::bind::TargetMachine;
 use super::node::Node;
 use super::scope::Scope;
 use description::Description;
@@ -49,7 +49,7 @@ pub(super) fn load(node: &Node<'_>, mut scope: Scope) -> Result<(), ConfigError>
 ///
 /// # Errors
 /// See [`build::build`].
-pub(super) fn bind(node: &Node<'_>, mut scope: Scope, target: Target) -> Result<Arc<Shared>, ConfigError> {
+pub(super) fn bind(node: &Node<'_>, mut scope: Scope, target: TargetMachine) -> Result<Arc<Shared>, ConfigError> {
     let description = Description::read(node, &mut scope)?;
     let processes = target.ranks;
     let graph = build::build(&description, &scope, target)?;

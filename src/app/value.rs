@@ -21,29 +21,29 @@ pub(super) enum Value {
 /// Boxed, so that the result of an evaluation fits into two registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::box_collection)]
-pub(super) struct Fault(Box<String>);
+pub(super) struct EvalError(Box<String>);
 
 /// The result of an evaluation.
-pub(super) type Evaluated<T = Value> = Result<T, Fault>;
+pub(super) type Evaluated<T = Value> = Result<T, EvalError>;
 
-impl Fault {
+impl EvalError {
     #[cold]
     pub(super) fn new(what: impl Into<String>) -> Self {
-        Fault(Box::new(what.into()))
+        EvalError(Box::new(what.into()))
     }
 
     #[cold]
     fn overflow() -> Self {
-        Fault::new("the result is out of range")
+        EvalError::new("the result is out of range")
     }
 
     #[cold]
     fn division_by_zero() -> Self {
-        Fault::new("division by zero")
+        EvalError::new("division by zero")
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -84,7 +84,7 @@ impl Value {
     /// A float, if it is finite.
     #[inline]
     pub(super) fn finite(x: f64) -> Evaluated {
-        if x.is_finite() { Ok(Value::Float(x)) } else { Err(Fault::overflow()) }
+        if x.is_finite() { Ok(Value::Float(x)) } else { Err(EvalError::overflow()) }
     }
 
     /// The whole number nearest below, from a float that is whole already.
@@ -93,7 +93,7 @@ impl Value {
         if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) {
             Ok(Value::Int(x as i64))
         } else {
-            Err(Fault::overflow())
+            Err(EvalError::overflow())
         }
     }
 
@@ -103,7 +103,7 @@ impl Value {
         match self {
             Value::Int(n) => Ok(n as f64),
             Value::Float(x) => Ok(x),
-            other => Err(Fault::new(format!("expected a number; found {other}"))),
+            other => Err(EvalError::new(format!("expected a number; found {other}"))),
         }
     }
 
@@ -113,7 +113,7 @@ impl Value {
         match self {
             Value::Int(n) => Ok(n),
             Value::Float(x) if x.fract() == 0.0 && x.abs() < 9e18 => Ok(x as i64),
-            other => Err(Fault::new(format!("expected a whole number; found {other}"))),
+            other => Err(EvalError::new(format!("expected a whole number; found {other}"))),
         }
     }
 
@@ -122,13 +122,13 @@ impl Value {
     pub(super) fn truth(self) -> Evaluated<bool> {
         match self {
             Value::Bool(b) => Ok(b),
-            other => Err(Fault::new(format!("expected a condition such as rank == 0; found {other}"))),
+            other => Err(EvalError::new(format!("expected a condition such as rank == 0; found {other}"))),
         }
     }
 
     pub(super) fn negate(self) -> Evaluated {
         match self {
-            Value::Int(n) => n.checked_neg().map(Value::Int).ok_or_else(Fault::overflow),
+            Value::Int(n) => n.checked_neg().map(Value::Int).ok_or_else(EvalError::overflow),
             other => Ok(Value::Float(-other.number()?)),
         }
     }
@@ -198,11 +198,11 @@ impl Binary {
             return Ok(Value::Int(result));
         }
         match self {
-            Binary::Divide | Binary::FloorDivide | Binary::Modulo if b == 0 => Err(Fault::division_by_zero()),
+            Binary::Divide | Binary::FloorDivide | Binary::Modulo if b == 0 => Err(EvalError::division_by_zero()),
             Binary::Divide if b != -1 => Ok(Value::Float(a as f64 / b as f64)),
             Binary::Power if b < 0 => self.apply_floats(a as f64, b as f64),
             _ if self.is_comparison() => Ok(Value::Bool(self.holds(a.cmp(&b)))),
-            _ => Err(Fault::overflow()),
+            _ => Err(EvalError::overflow()),
         }
     }
 
@@ -211,11 +211,13 @@ impl Binary {
             Binary::Add => a + b,
             Binary::Subtract => a - b,
             Binary::Multiply => a * b,
-            Binary::Divide | Binary::FloorDivide | Binary::Modulo if b == 0.0 => return Err(Fault::division_by_zero()),
+            Binary::Divide | Binary::FloorDivide | Binary::Modulo if b == 0.0 => {
+                return Err(EvalError::division_by_zero());
+            }
             Binary::Divide => a / b,
             Binary::FloorDivide => (a / b).floor(),
             Binary::Modulo => a - b * (a / b).floor(),
-            Binary::Power if a == 0.0 && b < 0.0 => return Err(Fault::division_by_zero()),
+            Binary::Power if a == 0.0 && b < 0.0 => return Err(EvalError::division_by_zero()),
             Binary::Power => a.powf(b),
             // Finite numbers always compare.
             _ => return Ok(Value::Bool(self.holds(a.partial_cmp(&b).unwrap_or(Ordering::Equal)))),

@@ -6,8 +6,8 @@ use crate::units::SimSpan;
 use super::code::{Block, Cost};
 use super::expr::Env;
 use super::formula::Formula;
-use super::program::{RankState, Shared};
-use super::value::{Evaluated, Fault, Value};
+use super::program::{ProgramState, SharedProgram};
+use super::value::{EvalError, Evaluated, Value};
 
 /// What a block costs, the machine apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,10 +18,10 @@ pub(super) enum Amount {
     Work(Work),
 }
 
-impl RankState {
+impl ProgramState {
     /// The time of `block`: as stated, drawn, or by the roofline.
     #[inline]
-    pub(super) fn span(&mut self, shared: &Shared, block: &Block) -> Evaluated<SimSpan> {
+    pub(super) fn span(&mut self, shared: &SharedProgram, block: &Block) -> Evaluated<SimSpan> {
         let memory = self.memory_share;
         block.amount(&mut self.env(&shared.code))?.span(&shared.rates, memory)
     }
@@ -37,7 +37,7 @@ impl Amount {
                 let Work { flops, instructions, bytes } = work;
                 let [flops, instructions, bytes] = [flops, instructions, bytes].map(Value::Float);
                 let found = format!("{flops} flops, {instructions} instructions, {bytes} bytes");
-                Fault::new(format!("expected amounts of at least 0 that take less than 213 days; found {found}"))
+                EvalError::new(format!("expected amounts of at least 0 that take less than 213 days; found {found}"))
             }),
         }
     }
@@ -66,7 +66,7 @@ impl Block {
         let span = SimSpan::from_seconds(seconds * times).ok_or_else(|| {
             let name = |formula: &Formula, seconds: f64| {
                 let seconds = Value::Float(seconds);
-                formula.explain(&Fault::new(format!("expected a time from 0 to 213 days; found {seconds} s")))
+                formula.explain(&EvalError::new(format!("expected a time from 0 to 213 days; found {seconds} s")))
             };
             match &self.cost {
                 Cost::Time(time) => name(time, seconds * times),

@@ -1,13 +1,13 @@
 //! What all ranks share once their number is known: grids and communicators.
 
-use crate::mpi::{Comm, Group};
+use crate::mpi::{CommMember, Group};
 use crate::rank::Rank;
 
 use super::grid::Grid;
 
 /// The ranks, and how they are arranged and divided.
 #[derive(Debug, Default)]
-pub(super) struct World {
+pub(super) struct AppWorld {
     pub(super) size: u32,
     pub(super) seed: u64,
     pub(super) grids: Vec<Grid>,
@@ -80,17 +80,17 @@ impl CommTable {
         self.group(rank).map_or(member, |group| group.world(member))
     }
 
-    /// The context of point-to-point messages (see [`Comm::point_to_point`]).
+    /// The context of point-to-point messages (see [`CommMember::point_to_point`]).
     #[inline]
     pub(super) fn point_to_point(&self) -> u32 {
         2 * self.id
     }
 
     /// The communicator as the world's `rank` sees it, if it is in it.
-    pub(super) fn comm(&self, rank: Rank) -> Option<Comm> {
+    pub(super) fn comm(&self, rank: Rank) -> Option<CommMember> {
         match &self.division {
-            None => Some(Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size: self.size })),
-            Some(_) => Some(Comm::new(self.id, self.rank_of(rank)?, self.group(rank)?.clone())),
+            None => Some(CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: self.size })),
+            Some(_) => Some(CommMember::new(self.id, self.rank_of(rank)?, self.group(rank)?.clone())),
         }
     }
 

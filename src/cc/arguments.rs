@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// How far the compiler is asked to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CompileStage {
     /// Nothing is compiled or linked: a question about the compiler.
     Question,
     /// Up to objects at most.
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     /// What to pass on.
     pub passed: Vec<OsString>,
     /// How far to go.
-    pub step: Step,
+    pub step: CompileStage,
     /// Whether files that follow would be taken for a language that `-x` named.
     pub language_set: bool,
 }
@@ -208,13 +208,13 @@ impl Seen {
         self.other_than_headers |= !HEADER_ENDS.iter().any(|end| name.ends_with(end));
     }
 
-    fn step(&self) -> Step {
+    fn step(&self) -> CompileStage {
         match () {
-            () if !self.inputs => Step::Question,
-            () if self.up_to_objects || !self.other_than_headers => Step::Compile,
-            () if self.relocatable => Step::Relocatable,
-            () if self.shared => Step::Library,
-            () => Step::Program,
+            () if !self.inputs => CompileStage::Question,
+            () if self.up_to_objects || !self.other_than_headers => CompileStage::Compile,
+            () if self.relocatable => CompileStage::Relocatable,
+            () if self.shared => CompileStage::Library,
+            () => CompileStage::Program,
         }
     }
 }
@@ -266,26 +266,26 @@ mod tests {
     #[test]
     fn the_step_is_told_by_options_and_inputs() {
         for (line, step) in [
-            ("", Step::Question),
-            ("--version", Step::Question),
-            ("-v", Step::Question),
-            ("-dumpmachine -O2", Step::Question),
-            ("-o a -I dir -D X", Step::Question),
-            ("-c a.c", Step::Compile),
-            ("-E -dM -", Step::Compile),
-            ("-MM a.c", Step::Compile),
-            ("-fsyntax-only a.c", Step::Compile),
-            ("a.h", Step::Compile),
-            ("a.c", Step::Program),
-            ("-MD -MF a.d a.c -o a", Step::Program),
-            ("a.o -lm", Step::Program),
-            ("-o -c a.c", Step::Program),
-            ("-x c -", Step::Program),
-            ("-lfoo", Step::Program),
-            ("-shared a.o", Step::Library),
-            ("-shared -c a.c", Step::Compile),
-            ("-r a.o b.o", Step::Relocatable),
-            ("missing@file.c", Step::Program),
+            ("", CompileStage::Question),
+            ("--version", CompileStage::Question),
+            ("-v", CompileStage::Question),
+            ("-dumpmachine -O2", CompileStage::Question),
+            ("-o a -I dir -D X", CompileStage::Question),
+            ("-c a.c", CompileStage::Compile),
+            ("-E -dM -", CompileStage::Compile),
+            ("-MM a.c", CompileStage::Compile),
+            ("-fsyntax-only a.c", CompileStage::Compile),
+            ("a.h", CompileStage::Compile),
+            ("a.c", CompileStage::Program),
+            ("-MD -MF a.d a.c -o a", CompileStage::Program),
+            ("a.o -lm", CompileStage::Program),
+            ("-o -c a.c", CompileStage::Program),
+            ("-x c -", CompileStage::Program),
+            ("-lfoo", CompileStage::Program),
+            ("-shared a.o", CompileStage::Library),
+            ("-shared -c a.c", CompileStage::Compile),
+            ("-r a.o b.o", CompileStage::Relocatable),
+            ("missing@file.c", CompileStage::Program),
         ] {
             assert_eq!(of(line).step, step, "{line}");
         }
@@ -316,13 +316,13 @@ mod tests {
             format!("@{}", directory.path().join(name).display())
         };
         let plain = file("plain", "-c 'a b.c'\n");
-        assert_eq!(of(&plain).step, Step::Compile);
+        assert_eq!(of(&plain).step, CompileStage::Compile);
         assert_eq!(passed(&plain), plain);
         let breaking = file("breaking", &format!("-static \"a b.o\" c\\ d.o {plain}"));
         let read = of(&breaking);
         assert_eq!(read.passed, ["a b.o", "c d.o", "-c", "a b.c"]);
         let itself = file("itself", &format!("@{}", directory.path().join("itself").display()));
-        assert_eq!(of(&itself).step, Step::Program);
+        assert_eq!(of(&itself).step, CompileStage::Program);
         assert_eq!(passed("@no/such"), "@no/such");
     }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 
-use super::kit::Kit;
+use super::kit::SupportFiles;
 use super::{CcError, HOST_FUNCTIONS, functions, line};
 
 macro_rules! sources {
@@ -67,7 +67,7 @@ pub(super) fn write_sources(work: &Path) -> std::io::Result<()> {
 }
 
 /// Makes the libraries of `kit` by `compiler` from the sources in `work`; `own` is the mcpsim that programs look for first.
-pub(super) fn all(kit: &Kit, work: &Path, compiler: &[OsString], own: &Path) -> Result<(), CcError> {
+pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &Path) -> Result<(), CcError> {
     let cc = || {
         let mut command = line::command(compiler);
         command.current_dir(work);

@@ -12,11 +12,11 @@ use super::{CcError, Language, build, line};
 
 /// A directory of headers, start object, support archive and stub library.
 #[derive(Debug)]
-pub(super) struct Kit {
+pub(super) struct SupportFiles {
     directory: PathBuf,
 }
 
-impl Kit {
+impl SupportFiles {
     /// Where the headers are.
     pub fn include(&self) -> PathBuf {
         self.directory.join("include")
@@ -46,12 +46,12 @@ impl Kit {
     ///
     /// # Errors
     /// If the cache cannot be written, or the compiler fails.
-    pub fn ready() -> Result<Kit, CcError> {
+    pub fn ready() -> Result<SupportFiles, CcError> {
         let compiler = line::compiler(Language::C);
         let own = std::env::current_exe().map_err(|error| CcError::new(format!("where is mcpsim? {error}")))?;
         let (root, hint) = root(|name| std::env::var_os(name))?;
         let directory = root.join(format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), key(&compiler, &own)));
-        let kit = Kit { directory };
+        let kit = SupportFiles { directory };
         if !kit.is_complete() {
             kit.make(&root, &compiler, &own).map_err(|error| match error {
                 MakeError::Cache(error) => {
@@ -72,7 +72,7 @@ impl Kit {
     fn make(&self, root: &Path, compiler: &[OsString], own: &Path) -> Result<(), MakeError> {
         fs::create_dir_all(root)?;
         let aside = tempfile::Builder::new().prefix(".making-").tempdir_in(root)?;
-        let kit = Kit { directory: aside.path().join("kit") };
+        let kit = SupportFiles { directory: aside.path().join("kit") };
         fs::create_dir_all(kit.include())?;
         fs::create_dir_all(kit.lib())?;
         for (name, text) in HEADERS {

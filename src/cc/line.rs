@@ -5,9 +5,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
 
-use super::arguments::{self, Arguments, Step};
-use super::kit::Kit;
-use super::{CcError, Language, Request};
+use super::arguments::{self, Arguments, CompileStage};
+use super::kit::SupportFiles;
+use super::{CcError, Language, WrapperRequest};
 
 /// Set for the compilers that a wrapper starts: one that is a wrapper itself would start itself for ever.
 const INSIDE: &str = "MCPSIM_INSIDE_CC";
@@ -19,7 +19,7 @@ const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs"
 /// it; and the compiler makes `puts` of `printf` at any time.
 const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar,-u,mcpsim_own";
 
-pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Request, CcError> {
+pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<WrapperRequest, CcError> {
     let (variable, _) = language.compiler();
     if std::env::var_os(INSIDE).is_some() {
         return Err(CcError::new(format!("the compiler is this wrapper itself: set {variable} to another one")));
@@ -27,11 +27,11 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Requ
     if let Some(question) = arguments.iter().find_map(|argument| Question::of(argument)) {
         let rest: Vec<OsString> =
             arguments.iter().filter(|argument| Question::of(argument).is_none()).cloned().collect();
-        return Ok(Request::Show(question.answer(language, &rest)?));
+        return Ok(WrapperRequest::Show(question.answer(language, &rest)?));
     }
     let words = words(language, arguments)?;
     let hint = links_others(arguments, &words).then_some(HINT);
-    Ok(Request::Run(command(&words), hint))
+    Ok(WrapperRequest::Run(command(&words), hint))
 }
 
 /// What to say if a program with parts of others cannot be linked.
@@ -50,15 +50,15 @@ fn links_others(arguments: &[OsString], words: &[OsString]) -> bool {
 fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, CcError> {
     let mut words = compiler(language);
     let Arguments { passed, step, language_set } = arguments::read(arguments);
-    if step == Step::Question {
+    if step == CompileStage::Question {
         words.extend_from_slice(arguments);
         return Ok(words);
     }
-    let kit = Kit::ready()?;
+    let kit = SupportFiles::ready()?;
     words.push(joined("-I", &kit.include()));
     words.extend(passed);
     words.push("-fPIC".into());
-    if step == Step::Program {
+    if step == CompileStage::Program {
         words.push("-shared".into());
         words.extend(SHAPE.map(OsString::from));
         words.push(WANTED.into());
@@ -66,11 +66,11 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
             words.push("-static-libstdc++".into());
         }
     }
-    if matches!(step, Step::Program | Step::Library) {
+    if matches!(step, CompileStage::Program | CompileStage::Library) {
         if language_set {
             words.extend(["-x".into(), "none".into()]);
         }
-        words.extend((step == Step::Program).then(|| kit.start().into()));
+        words.extend((step == CompileStage::Program).then(|| kit.start().into()));
         words.extend([kit.support().into(), kit.stubs().into()]);
     }
     Ok(words)
@@ -140,10 +140,10 @@ impl Question {
     }
 
     fn answer(self, language: Language, arguments: &[OsString]) -> Result<String, CcError> {
-        if self == Question::Show && arguments::read(arguments).step != Step::Question {
+        if self == Question::Show && arguments::read(arguments).step != CompileStage::Question {
             return Ok(shown(&words(language, arguments)?));
         }
-        let kit = Kit::ready()?;
+        let kit = SupportFiles::ready()?;
         let compiler = compiler(language);
         let compile = || vec![joined("-I", &kit.include()), "-fPIC".into()];
         let words = match self {
@@ -164,7 +164,7 @@ impl Question {
 
 /// The words that make another build tool link a program by the compiler itself: in forms that such tools recognize as
 /// the linker's, which is why the linker is told of the shared object and not the compiler.
-fn for_others(language: Language, kit: &Kit) -> Vec<OsString> {
+fn for_others(language: Language, kit: &SupportFiles) -> Vec<OsString> {
     let mut words = vec![
         "-Wl,-shared,-e,mcpsim_start,-Bsymbolic,-z,defs".into(),
         "-Wl,-u,main,-u,mcpsim_start,-u,mcpsim_main,-u,mcpsim_own,-u,puts,-u,putchar".into(),

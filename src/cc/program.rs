@@ -9,8 +9,8 @@ use toml::Value;
 
 use crate::config::{ConfigError, Document, Override};
 
-use super::arguments::{self, Step};
-use super::{CcError, Language, Request, request};
+use super::arguments::{self, CompileStage};
+use super::{CcError, Language, WrapperRequest, request};
 
 const KEYS: [&str; 9] =
     ["name", "source", "binary", "language", "flags", "libraries", "arguments", "environment", "ranks"];
@@ -21,7 +21,7 @@ pub struct ProgramFile {
     /// What the file calls the program; the file's name if it does not say.
     pub name: String,
     /// What is run.
-    pub code: Code,
+    pub code: CodeOrigin,
     /// The program's arguments, without its own name.
     pub arguments: Vec<String>,
     /// Variables set beside those of mcpsim's own environment.
@@ -32,7 +32,7 @@ pub struct ProgramFile {
 
 /// Where a program's code comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Code {
+pub enum CodeOrigin {
     /// A program that `mcpsim cc` made.
     Binary(PathBuf),
     /// Sources to compile.
@@ -121,10 +121,10 @@ impl ProgramFile {
         let path = |path: &PathBuf| Value::from(path.display().to_string());
         let mut table = toml::Table::from_iter([("name".to_owned(), self.name.as_str().into())]);
         match &self.code {
-            Code::Binary(binary) => {
+            CodeOrigin::Binary(binary) => {
                 table.insert("binary".to_owned(), path(binary));
             }
-            Code::Sources { files, language, around: [flags, libraries], .. } => {
+            CodeOrigin::Sources { files, language, around: [flags, libraries], .. } => {
                 let language = if *language == Language::C { "c" } else { "c++" };
                 table.insert("source".to_owned(), Value::Array(files.iter().map(path).collect()));
                 table.insert("language".to_owned(), language.into());
@@ -147,8 +147,8 @@ impl ProgramFile {
     /// If the compiler fails: with what it said.
     pub fn build(&self) -> Result<Built, CcError> {
         let (files, language, around, directory) = match &self.code {
-            Code::Binary(path) => return Ok(Built { path: path.clone(), _directory: None }),
-            Code::Sources { files, language, around, directory } => (files, *language, around, directory),
+            CodeOrigin::Binary(path) => return Ok(Built { path: path.clone(), _directory: None }),
+            CodeOrigin::Sources { files, language, around, directory } => (files, *language, around, directory),
         };
         let (temporary, path) = room()?;
         let [flags, libraries] = around;
@@ -156,8 +156,10 @@ impl ProgramFile {
         arguments.extend(files.iter().map(OsString::from));
         arguments.extend(libraries.iter().map(OsString::from));
         arguments.extend(["-o".into(), path.clone().into()]);
-        let Request::Run(mut compiler, _) = request(language, &arguments)? else { return Err(self.no_program()) };
-        if arguments::read(&arguments).step != Step::Program {
+        let WrapperRequest::Run(mut compiler, _) = request(language, &arguments)? else {
+            return Err(self.no_program());
+        };
+        if arguments::read(&arguments).step != CompileStage::Program {
             return Err(self.no_program());
         }
         let output =
@@ -250,7 +252,7 @@ impl Table<'_> {
         }
     }
 
-    fn code(&self, directory: &Path) -> Result<Code, ConfigError> {
+    fn code(&self, directory: &Path) -> Result<CodeOrigin, ConfigError> {
         let binary = self.text("binary", "the path of a program that mcpsim cc made")?;
         match (self.get("source")?, binary) {
             (Some(_), Some(binary)) => {
@@ -267,13 +269,13 @@ impl Table<'_> {
                         return Err(self.expected(key, "nothing, since \"binary\" is not compiled", value));
                     }
                 }
-                Ok(Code::Binary(self.file("binary", directory, &binary)?))
+                Ok(CodeOrigin::Binary(self.file("binary", directory, &binary)?))
             }
             (Some(_), None) => self.sources(directory),
         }
     }
 
-    fn sources(&self, directory: &Path) -> Result<Code, ConfigError> {
+    fn sources(&self, directory: &Path) -> Result<CodeOrigin, ConfigError> {
         let names = match self.get("source")? {
             Some(Value::String(name)) => vec![name.clone()],
             Some(value @ Value::Array(values)) if values.is_empty() => {
@@ -296,7 +298,7 @@ impl Table<'_> {
         // No path is the shortest one to where the user is, but none that a process can be started in.
         let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         let directory = std::path::absolute(here).unwrap_or_else(|_| here.to_owned());
-        Ok(Code::Sources { files, language, around, directory })
+        Ok(CodeOrigin::Sources { files, language, around, directory })
     }
 
     /// The absolute path of a file that is there.
@@ -356,7 +358,7 @@ mod tests {
         assert_eq!((program.name.as_str(), program.ranks), ("jacobi", Some(16)));
         assert_eq!(program.arguments, ["x", "12", "1.5"]);
         assert_eq!(program.environment["OMP_NUM_THREADS"], "1");
-        let Code::Sources { files, language, around, .. } = program.code else { panic!("no sources") };
+        let CodeOrigin::Sources { files, language, around, .. } = program.code else { panic!("no sources") };
         assert_eq!((files.len(), language), (2, Language::Cxx));
         assert_eq!(around, [vec!["-O2".to_owned()], vec!["-lm".to_owned()]]);
     }
@@ -368,7 +370,7 @@ mod tests {
         assert_eq!((program.name.as_str(), program.ranks), ("x", Some(2)));
         assert_eq!(program.arguments, ["4", "y"]);
         let program = load("program.binary = \"prog\"", &[]).unwrap();
-        assert!(matches!(program.code, Code::Binary(path) if path.ends_with("prog")));
+        assert!(matches!(program.code, CodeOrigin::Binary(path) if path.ends_with("prog")));
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod args;
 use std::path::Path;
 
 use crate::config::Document;
-use crate::measure::cluster::{ClusterOptions, Partition, agreement, cluster as find, levels_of_pairs};
+use crate::measure::cluster::{ClusterOptions, LengthRange, agreement, cluster as find, levels_of_pairs};
 use crate::measure::matrices::{CompressedWriter, Matrices, MatrixError, write_matrices, write_text};
 use crate::platform::{Platform, Shape};
 use crate::report::{clusters_figure, partition_table, values_figure};
@@ -99,7 +99,7 @@ impl Found {
         Ok(Found { text, partitions: 0, matrix, drawn: Vec::new(), truth: truth.transpose()?, parameters })
     }
 
-    fn take(&mut self, partition: &Partition) {
+    fn take(&mut self, partition: &LengthRange) {
         self.text.push('\n');
         self.text.push_str(&partition_table(&self.parameters, partition));
         if let Some(truth) = &self.truth {
@@ -131,7 +131,7 @@ fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut Fo
     let scratch = tempfile::tempfile().map_err(|error| Failure::bad_input(format!("no scratch file: {error}")))?;
     let mut writer = CompressedWriter::new(of.parameters, of.statistic, scratch);
     let whole = of.parameters.elements() * of.parameters.count() * 8;
-    let take = &mut |partition: Partition| {
+    let take = &mut |partition: LengthRange| {
         found.take(&partition);
         writer.partition(partition.first, &partition.labels, &partition.values, partition.exceptions)
     };

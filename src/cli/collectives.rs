@@ -13,7 +13,7 @@ use crate::platform::{Collective, Library, Method, Placement, Platform, Platform
 use crate::report::{tuning_csv, tuning_figures, tuning_summary};
 use crate::run::{Shipped, memory_of, write_whole};
 use crate::study::collectives::{Field, Sized, Timing, size, taken, time, to_time};
-use crate::study::{self, Limits, Memory, RankKind};
+use crate::study::{self, Limits, MemoryBudget, RankKind};
 use crate::units::{Bytes, SimSpan};
 
 use super::exit::Failure;
@@ -211,7 +211,7 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
         }
     }
     let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
-    let each = Memory::of_run(ranks, RankKind::Described);
+    let each = MemoryBudget::of_run(ranks, RankKind::Described);
     let tasks: Vec<_> = (0..points.len()).map(|task| (task, each)).collect();
     let mut times: Vec<Option<Result<SimSpan, String>>> = points.iter().map(|_| None).collect();
     study::run(

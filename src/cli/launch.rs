@@ -39,7 +39,7 @@ fn launched(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
 
 /// A run on its way to other processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Brief {
+pub(super) struct RunMessage {
     /// As `--show-config` prints it.
     whole: String,
     typed: String,
@@ -53,9 +53,9 @@ pub(super) struct Brief {
     sites: Option<Vec<Site>>,
 }
 
-impl Brief {
+impl RunMessage {
     /// Of a run that is `recorded` or not.
-    pub fn of(run: &Resolved, recorded: bool, tagged: bool) -> Result<Brief, Failure> {
+    pub fn of(run: &Resolved, recorded: bool, tagged: bool) -> Result<RunMessage, Failure> {
         let mut tables = run.tables();
         let sites = match &run.settings.placement {
             PlacementChoice::File(path) => match Placement::read(path)? {
@@ -69,7 +69,7 @@ impl Brief {
         }
         let whole = toml::to_string(&tables).map_err(|error| Failure::bad_input(error.to_string()))?;
         let (check_leaks, details) = (run.settings.job.check_leaks, run.settings.details);
-        Ok(Brief { whole, typed: run.typed.clone(), check_leaks, details, recorded, tagged, sites })
+        Ok(RunMessage { whole, typed: run.typed.clone(), check_leaks, details, recorded, tagged, sites })
     }
 
     pub fn open(self) -> Result<Resolved, Failure> {
@@ -136,7 +136,7 @@ mod tests {
         let request = keys.into_iter().try_fold(RunRequest::new(&app), RunRequest::set).unwrap();
         let given = Given { placement: Some(places.into()), ..Given::default() };
         let run = request.with(given).resolve().unwrap();
-        let brief = Brief::of(&run, false, false).unwrap();
+        let brief = RunMessage::of(&run, false, false).unwrap();
         std::fs::remove_file(path("places")).unwrap();
         std::fs::remove_file(path("app.toml")).unwrap();
         let other = brief.open().unwrap();

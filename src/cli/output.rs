@@ -14,11 +14,11 @@ use super::exit::Failure;
 /// The results a user asked for.
 #[derive(Debug)]
 pub(super) struct Outputs {
-    json: Option<Target>,
-    profile: Option<Target>,
+    json: Option<OutputTarget>,
+    profile: Option<OutputTarget>,
     timeline: Option<(PathBuf, TimelineFormat)>,
     trace: Option<PathBuf>,
-    histogram: Option<Target>,
+    histogram: Option<OutputTarget>,
     task_logs: Option<PathBuf>,
     summary: bool,
     quiet: bool,
@@ -33,7 +33,7 @@ enum TimelineFormat {
 
 /// Where one result goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum OutputTarget {
     Stdout,
     File(PathBuf),
 }
@@ -41,11 +41,11 @@ pub(super) enum Target {
 impl Outputs {
     /// Checks before a long run that the results can be written after it. `-` is stdout, which then shows no summary.
     pub fn new(json: Option<&OsStr>, profile: Option<&OsStr>, quiet: bool) -> Result<Self, Failure> {
-        let json = json.map(|name| Target::new("--json", name)).transpose()?;
-        let profile = profile.map(|name| Target::new("--profile", name)).transpose()?;
+        let json = json.map(|name| OutputTarget::new("--json", name)).transpose()?;
+        let profile = profile.map(|name| OutputTarget::new("--profile", name)).transpose()?;
         if json.is_some() && json == profile {
             let place = match &json {
-                Some(Target::File(path)) => path.display().to_string(),
+                Some(OutputTarget::File(path)) => path.display().to_string(),
                 _ => "stdout".to_owned(),
             };
             return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
@@ -69,15 +69,15 @@ impl Outputs {
                 )));
             }
         };
-        Target::new("--timeline", name)?;
+        OutputTarget::new("--timeline", name)?;
         Ok(Outputs { timeline: Some((PathBuf::from(name), format)), ..self })
     }
 
     /// The same with a trace to be written.
     pub fn and_trace(self, trace: Option<&OsStr>) -> Result<Self, Failure> {
-        let trace = match trace.map(|name| Target::new("--record", name)).transpose()? {
-            Some(Target::Stdout) => return Err(Failure::bad_input("--record -: expected a file to write")),
-            Some(Target::File(path)) => Some(path),
+        let trace = match trace.map(|name| OutputTarget::new("--record", name)).transpose()? {
+            Some(OutputTarget::Stdout) => return Err(Failure::bad_input("--record -: expected a file to write")),
+            Some(OutputTarget::File(path)) => Some(path),
             None => None,
         };
         Ok(Outputs { trace, ..self })
@@ -85,9 +85,9 @@ impl Outputs {
 
     /// The same with the sizes of messages to be written.
     pub fn and_histogram(self, name: Option<&OsStr>) -> Result<Self, Failure> {
-        let histogram = name.map(|name| Target::new("--histogram", name)).transpose()?;
-        let summary = self.summary && histogram != Some(Target::Stdout);
-        if histogram == Some(Target::Stdout) && self.take_stdout() {
+        let histogram = name.map(|name| OutputTarget::new("--histogram", name)).transpose()?;
+        let summary = self.summary && histogram != Some(OutputTarget::Stdout);
+        if histogram == Some(OutputTarget::Stdout) && self.take_stdout() {
             return Err(Failure::bad_input("--histogram and another result both go to stdout: give one another file"));
         }
         Ok(Outputs { histogram, summary, ..self })
@@ -105,8 +105,8 @@ impl Outputs {
 
     /// Checks that no two results go to one file, and none to one that the run reads.
     pub fn check_apart(&self, args: &RunArgs) -> Result<(), Failure> {
-        let file = |target: &Option<Target>| match target {
-            Some(Target::File(path)) => Some(path.clone()),
+        let file = |target: &Option<OutputTarget>| match target {
+            Some(OutputTarget::File(path)) => Some(path.clone()),
             _ => None,
         };
         let timeline = self.timeline.as_ref().map(|(path, _)| path.clone());
@@ -149,7 +149,7 @@ impl Outputs {
 
     /// Whether a result goes to stdout.
     pub fn take_stdout(&self) -> bool {
-        [&self.json, &self.profile, &self.histogram].into_iter().any(|target| *target == Some(Target::Stdout))
+        [&self.json, &self.profile, &self.histogram].into_iter().any(|target| *target == Some(OutputTarget::Stdout))
     }
 
     /// Writes the files first, so that a closed stdout (`| head`) costs no result.
@@ -182,7 +182,7 @@ impl Outputs {
         if let Some(directory) = &self.task_logs {
             write_task_logs(outcome, directory)?;
         }
-        results.sort_by_key(|(target, _)| **target == Target::Stdout);
+        results.sort_by_key(|(target, _)| **target == OutputTarget::Stdout);
         for (target, text) in results {
             target.put(&text)?;
         }
@@ -214,11 +214,11 @@ fn whole_path(path: &Path) -> PathBuf {
     path.canonicalize().ok().or_else(beside).unwrap_or_else(|| path.to_owned())
 }
 
-impl Target {
+impl OutputTarget {
     /// Checks before a long run that the result of `option` can be written to `name` after it; `-` is stdout.
     pub fn new(option: &str, name: &OsStr) -> Result<Self, Failure> {
         if name == "-" {
-            return Ok(Target::Stdout);
+            return Ok(OutputTarget::Stdout);
         }
         let path = PathBuf::from(name);
         let wrong = |what: String| Failure::bad_input(format!("{option} {}: {what}", path.display()));
@@ -227,7 +227,7 @@ impl Target {
         }
         if path.exists() && !path.is_file() {
             // A device or a pipe: nothing can be tried without using it.
-            return Ok(Target::File(path));
+            return Ok(OutputTarget::File(path));
         }
         let directory = directory_of(&path);
         if !directory.is_dir() {
@@ -235,14 +235,14 @@ impl Target {
         }
         tempfile::tempfile_in(directory)
             .map_err(|error| wrong(format!("cannot write to {}: {error}", directory.display())))?;
-        Ok(Target::File(path))
+        Ok(OutputTarget::File(path))
     }
 
     /// Writes `text` there.
     pub fn put(&self, text: &str) -> Result<(), Failure> {
         match self {
-            Target::Stdout => print(text),
-            Target::File(path) => {
+            OutputTarget::Stdout => print(text),
+            OutputTarget::File(path) => {
                 write_whole(path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))
             }
         }

@@ -97,7 +97,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     if let Some(histogram) = &args.histogram {
         let (groups, rates) = (args.groups.as_ref(), args.rates.as_deref());
         let (csv, figures, format) = (args.csv.as_ref(), args.figures.as_ref(), &args.format[..]);
-        return histogram::report(&histogram::Asked { histogram, groups, rates, csv, figures, format });
+        return histogram::report(&histogram::HistogramArgs { histogram, groups, rates, csv, figures, format });
     }
     let Some(source) = &args.source else {
         return Err(Failure::bad_input("expected RUN.json or a study"));

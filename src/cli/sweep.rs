@@ -23,8 +23,8 @@ use crate::report::{
 };
 use crate::run::{ErrorKind, available_memory};
 use crate::study::{
-    self, Directory, Ended, Key, Limits, Log, Observations, Prepared, RecordingNote, Regression, Results, Running,
-    Study,
+    self, Directory, Ended, InputHash, Limits, Observations, PointLog, PreparedPoint, RecordingNote, Regression,
+    Results, Running, Study,
 };
 
 pub(super) use args::{SweepArgs, command};
@@ -59,8 +59,8 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
         note(&format!("the table in {shown} is of other axes ({columns}) and is replaced; --out DIR keeps both"));
     }
     directory.write("manifest.json", &study.manifest(&prepared)?)?;
-    let mut log = Log::open(&directory.path("points.jsonl"))?;
-    let missing: Vec<&Prepared> = missing(&prepared, &log);
+    let mut log = PointLog::open(&directory.path("points.jsonl"))?;
+    let missing: Vec<&PreparedPoint> = missing(&prepared, &log);
     let told = prepared.len() - missing.len();
     if told > 0 && !missing.is_empty() && !quiet {
         let (all, told) = (count(prepared.len() as u64), count(told as u64));
@@ -79,7 +79,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
             ),
         });
     }
-    let keys: Vec<Key> = prepared.iter().map(|point| point.key).collect();
+    let keys: Vec<InputHash> = prepared.iter().map(|point| point.key).collect();
     let mut found = log.into_results(&keys);
     let mut results = Results::new(&study.name, &study.plan, study.asked.clone(), |index| {
         (keys[index], found[index].take().unwrap_or_else(|| Err("it was not run".to_owned())))
@@ -115,7 +115,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
 }
 
 /// The points that have no Outcome yet, each key once. Those that failed run again: what was wrong may be gone.
-fn missing<'a>(prepared: &'a [Prepared], log: &Log) -> Vec<&'a Prepared> {
+fn missing<'a>(prepared: &'a [PreparedPoint], log: &PointLog) -> Vec<&'a PreparedPoint> {
     let mut seen = std::collections::BTreeSet::new();
     prepared.iter().filter(|point| log.outcome(point.key).is_none() && seen.insert(point.key)).collect()
 }
@@ -123,10 +123,10 @@ fn missing<'a>(prepared: &'a [Prepared], log: &Log) -> Vec<&'a Prepared> {
 /// Runs `points` and puts what they give into `log`.
 fn run(
     study: &Study,
-    points: &[&Prepared],
+    points: &[&PreparedPoint],
     limits: Limits,
     running: &Running,
-    log: &mut Log,
+    log: &mut PointLog,
     quiet: bool,
 ) -> Result<(), Failure> {
     if points.is_empty() {
@@ -158,7 +158,7 @@ fn run(
 /// As many points at a time as asked for, or as there are cores; within the memory that is free now.
 pub(super) fn limits(jobs: Option<NonZeroUsize>) -> Limits {
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    Limits { jobs: jobs.unwrap_or_else(cores), memory: available_memory().map(study::Memory::of_host) }
+    Limits { jobs: jobs.unwrap_or_else(cores), memory: available_memory().map(study::MemoryBudget::of_host) }
 }
 
 fn note(text: &str) {

@@ -11,7 +11,7 @@ use crate::profile::{LOG_FORMAT, TaskAnalysis, read_task_logs};
 use crate::report::{task_comparison, task_figures, task_summary};
 
 use super::exit::Failure;
-use super::output::{self, Target};
+use super::output::{self, OutputTarget};
 use super::report::{Format, draw};
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ enum Source {
 
 /// Analyses what `args` name.
 pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
-    let target = args.json.as_deref().map(|name| Target::new("--json", name)).transpose()?;
+    let target = args.json.as_deref().map(|name| OutputTarget::new("--json", name)).transpose()?;
     let runs = read(&args.sources)?;
     let mut text: Vec<String> = runs.iter().map(|(name, tasks)| task_summary(name, tasks)).collect();
     if runs.len() > 1 {
@@ -77,7 +77,7 @@ pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
         };
         let json = json.map_err(|error| Failure::bad_input(format!("--json: {error}")))?;
         target.put(&format!("{json}\n"))?;
-        if *target == Target::Stdout {
+        if *target == OutputTarget::Stdout {
             return Ok(());
         }
     }

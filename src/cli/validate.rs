@@ -19,15 +19,15 @@ use crate::report::{
     Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
 };
 use crate::run::{Given, Model, PredictError, Resolved, RunRequest, Sources};
-use crate::study::validate::{Ask, Case, Measured, Points, Validation, assess};
-use crate::study::{self, Limits, Memory, Programs, RankKind, Running, measures, simulate};
+use crate::study::validate::{Ask, Case, CasePoints, MeasuredTable, Validation, assess};
+use crate::study::{self, Limits, MemoryBudget, Programs, RankKind, Running, measures, simulate};
 
 pub(super) use args::ValidateArgs;
 
 use super::exit::{Exit, Failure};
 use super::interrupt::{self, Listening};
 use super::output;
-use super::output::Target;
+use super::output::OutputTarget;
 use super::sweep::limits;
 
 /// The models that are compared, mcpsim's own first.
@@ -64,7 +64,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
         }
     }
     let target =
-        |option: &str, name: &Option<OsString>| name.as_ref().map(|name| Target::new(option, name)).transpose();
+        |option: &str, name: &Option<OsString>| name.as_ref().map(|name| OutputTarget::new(option, name)).transpose();
     let targets = [target("--json", &args.json)?, target("--csv", &args.csv)?];
     let host = Host::listening(limits(args.jobs))?;
     let mut found = Vec::new();
@@ -100,7 +100,7 @@ fn all(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-fn write(args: &ValidateArgs, targets: [Option<Target>; 2], found: &[Validation]) -> Result<(), Failure> {
+fn write(args: &ValidateArgs, targets: [Option<OutputTarget>; 2], found: &[Validation]) -> Result<(), Failure> {
     let [json, csv] = targets;
     if let Some(target) = json {
         let json = validation_json(found).map_err(|error| Failure::bad_input(format!("--json: {error}")))?;
@@ -142,10 +142,10 @@ impl Host {
     fn run(&self, configurations: &[Resolved], labels: &[&str]) -> Result<Vec<f64>, Failure> {
         let kind =
             |of: &Resolved| if of.application.program().is_some() { RankKind::Real } else { RankKind::Described };
-        let memory = |of: &Resolved| Memory::of_run(of.ranks(), kind(of));
+        let memory = |of: &Resolved| MemoryBudget::of_run(of.ranks(), kind(of));
         let alone = configurations.iter().any(|of| of.application.program().is_some() && measures(of));
         let (runs, turns) = (configurations.len(), if alone { TURNS } else { 1 });
-        let mut tasks: Vec<(usize, Memory)> =
+        let mut tasks: Vec<(usize, MemoryBudget)> =
             (0..turns).flat_map(|_| configurations.iter().map(memory)).enumerate().collect();
         // Large ones first, so that none is left alone at the end.
         tasks.sort_by_key(|(task, memory)| (task / runs, std::cmp::Reverse(memory.bytes())));
@@ -182,8 +182,8 @@ fn at(label: &str, failure: Failure) -> Failure {
 /// A case with its files read.
 struct Prepared {
     case: Case,
-    table: Measured,
-    points: Points,
+    table: MeasuredTable,
+    points: CasePoints,
     sources: Sources,
 }
 
@@ -206,8 +206,8 @@ impl Prepared {
         });
         let measured = folder.join(&case.measured);
         let text = crate::config::read_text(&measured, "CSV in UTF-8")?;
-        let table = Measured::parse(&measured.display().to_string(), &text)?;
-        let mut points = Points::new(&case, &table)?;
+        let table = MeasuredTable::parse(&measured.display().to_string(), &text)?;
+        let mut points = CasePoints::new(&case, &table)?;
         for (column, cells) in &args.only {
             // Columns that tell no points apart cannot choose any.
             table.column(column, "--only")?;

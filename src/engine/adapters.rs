@@ -8,7 +8,7 @@ use crate::platform::{Level, Platform, Rails, Row};
 use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
 
 use super::flows::Flows;
-use super::network::Seat;
+use super::network::RankLocation;
 use super::port::Port;
 
 /// The adapters of a worker's nodes.
@@ -29,7 +29,7 @@ pub(super) struct Adapters {
 
 impl Adapters {
     /// Those of `nodes`, which are of worker `me`.
-    pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[Seat]) -> Self {
+    pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Self {
         let occupancy = platform.link(Level::InterNode).occupancy();
         let rails = occupancy.rails.clone();
         let count = nodes.len() * rails.count as usize;
@@ -63,13 +63,13 @@ impl Adapters {
     }
 
     /// The adapter of a rank's message with this number, where they take turns.
-    pub fn turn(&self, from: Seat, number: u32) -> u32 {
+    pub fn turn(&self, from: RankLocation, number: u32) -> u32 {
         (number + u32::from(self.first[from.local as usize])) % self.rails.count
     }
 
     /// The adapters of a message whose turn it is to take `turn`, if it is not its CMP that decides.
-    pub fn rails_of(&self, from: Seat, to: Seat, turn: u32) -> [u8; 2] {
-        let of = |seat: Seat| match self.rails.of_cmp.len() {
+    pub fn rails_of(&self, from: RankLocation, to: RankLocation, turn: u32) -> [u8; 2] {
+        let of = |seat: RankLocation| match self.rails.of_cmp.len() {
             0 => turn as u8,
             known => self.rails.of_cmp[(seat.cmp % self.cmps) as usize % known] as u8,
         };
@@ -108,7 +108,15 @@ impl Adapters {
     }
 
     /// A message that queues leaves at `time`: when its adapter takes it.
-    pub fn send(&mut self, from: Seat, to: Seat, turn: u32, row: &Row, size: Bytes, time: SimTime) -> SimTime {
+    pub fn send(
+        &mut self,
+        from: RankLocation,
+        to: RankLocation,
+        turn: u32,
+        row: &Row,
+        size: Bytes,
+        time: SimTime,
+    ) -> SimTime {
         let [rail, _] = self.rails_of(from, to, turn);
         let (held, both) = (self.held(row, size), self.held_both(row, size));
         let at = self.port(from, rail);
@@ -116,7 +124,15 @@ impl Adapters {
     }
 
     /// Its head gets there at `time`: when the adapter takes it.
-    pub fn receive(&mut self, from: Seat, to: Seat, turn: u32, row: &Row, size: Bytes, time: SimTime) -> SimTime {
+    pub fn receive(
+        &mut self,
+        from: RankLocation,
+        to: RankLocation,
+        turn: u32,
+        row: &Row,
+        size: Bytes,
+        time: SimTime,
+    ) -> SimTime {
         let [_, rail] = self.rails_of(from, to, turn);
         let (held, both) = (self.held(row, size), self.held_both(row, size));
         let at = self.port(to, rail);
@@ -131,7 +147,7 @@ impl Adapters {
         SimSpan::from_ps(u64::try_from(both).unwrap_or(u64::MAX))
     }
 
-    fn port(&self, seat: Seat, rail: u8) -> usize {
+    fn port(&self, seat: RankLocation, rail: u8) -> usize {
         ((seat.node - self.first_node) * self.rails.count) as usize + usize::from(rail)
     }
 }

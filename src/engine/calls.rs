@@ -6,17 +6,17 @@
 
 use std::mem::take;
 
-use crate::rank::{Asked, COMPLETE, Call, Completion, Program, Reply, ReplyKind, RequestId, Requests, Simulator};
+use crate::rank::{COMPLETE, Call, Completion, Immediate, Program, Reply, ReplyKind, RequestId, Requests, Simulator};
 use crate::units::SimTime;
 
+use super::activity::{ClockMark, ClockPoint};
 use super::clock::Spent;
-use super::desk::Desk;
 use super::error::RunError;
 use super::idle::begin_idle;
+use super::lp::LogicalProcess;
 use super::messages::{post, recv, set_ready, start_send};
-use super::requests::Request;
-use super::state::{Answer, Control, MAIN, Shared, Strand, Wait, WaitKind};
-use super::trail::{Mark, Point};
+use super::requests::RequestRecord;
+use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
 /// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that ranks
@@ -26,8 +26,8 @@ const SEND_WEIGHT: u32 = 16;
 
 /// A task's turn: from what it waited for to its next wait.
 struct Turn<'t, 'd> {
-    shared: &'t mut Shared,
-    desk: &'t mut Desk<'d>,
+    target: &'t mut TargetRank,
+    lp: &'t mut LogicalProcess<'d>,
     task: u32,
     stretch: u32,
     /// Its clock has passed the limit.
@@ -37,17 +37,17 @@ struct Turn<'t, 'd> {
 /// Runs `task` from the reply `answer` until it waits, ends or fails.
 pub(super) fn run<P: Program + ?Sized>(
     program: &mut P,
-    shared: &mut Shared,
-    desk: &mut Desk<'_>,
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
     task: u32,
     answer: Answer,
 ) {
     let mut answer = answer;
-    let mut turn = Turn { shared, desk, task, stretch: 0, over: false };
+    let mut turn = Turn { target, lp, task, stretch: 0, over: false };
     while turn.is_in_time() {
         let Some(mut call) = turn.next(program, answer) else { break };
-        if turn.desk.recording.marks > 0 && task == MAIN {
-            turn.shared.main.site = turn.desk.sites.number(program.site());
+        if turn.lp.recording.marks > 0 && task == MAIN {
+            turn.target.main.site = turn.lp.sites.number(program.site());
         }
         match turn.make(&mut call) {
             Some(next) => answer = next,
@@ -55,14 +55,14 @@ pub(super) fn run<P: Program + ?Sized>(
         }
     }
     if turn.over {
-        desk.fail_by_time(shared.rank, program.position());
+        lp.fail_by_time(target.rank, program.position());
     }
 }
 
 impl Turn<'_, '_> {
     #[inline(always)]
     fn is_in_time(&mut self) -> bool {
-        self.over = self.shared.control(self.task).clock > self.desk.limit;
+        self.over = self.target.control(self.task).clock > self.lp.limit;
         !self.over
     }
 
@@ -70,104 +70,104 @@ impl Turn<'_, '_> {
     #[inline(always)]
     fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
         // Where calls are looked at, or the time between them, programs give each.
-        if self.desk.recording.marks > 0 || self.desk.meter.is_some() {
-            let Turn { shared, desk, task, .. } = self;
-            let clock = shared.control(*task).clock;
-            let reply = reply(clock, answer, &mut desk.completions);
-            return Some(match &mut desk.meter {
+        if self.lp.recording.marks > 0 || self.lp.meter.is_some() {
+            let Turn { target, lp, task, .. } = self;
+            let clock = target.control(*task).clock;
+            let reply = reply(clock, answer, &mut lp.completions);
+            return Some(match &mut lp.meter {
                 None => program.next(reply),
                 Some(meter) => meter.code(|| program.next(reply)),
             });
         }
-        let clock = self.shared.control(self.task).clock;
+        let clock = self.target.control(self.task).clock;
         if !matches!(answer, Answer::Completed) {
             return program.next_asking(&mut reply(clock, answer, &mut []), self);
         }
         // What the program asks for may complete before it gives the reply back.
-        let spare = std::mem::take(&mut self.desk.spare);
-        let mut completions = std::mem::replace(&mut self.desk.completions, spare);
+        let spare = std::mem::take(&mut self.lp.spare);
+        let mut completions = std::mem::replace(&mut self.lp.completions, spare);
         let call = program.next_asking(&mut reply(clock, answer, &mut completions), self);
-        self.desk.spare = completions;
+        self.lp.spare = completions;
         call
     }
 
     /// Makes a call: the answer, if there is one now.
     #[inline(always)]
     fn make(&mut self, call: &mut Call) -> Option<Answer> {
-        let Turn { shared, desk, task, stretch, .. } = self;
+        let Turn { target, lp, task, stretch, .. } = self;
         let task = *task;
-        desk.handled += 1;
+        lp.handled += 1;
         *stretch += 1;
         let proceeds = match call {
             Call::Compute(span) => {
-                shared.spend(desk, task, Spent::Compute, *span * u64::from(shared.sharing));
+                target.spend(lp, task, Spent::Compute, *span * u64::from(target.sharing));
                 Some(Answer::Done)
             }
             Call::Isend(message) => {
                 *stretch += SEND_WEIGHT;
-                Some(Answer::Started(start_send(shared, desk, task, message)))
+                Some(Answer::Started(start_send(target, lp, task, message)))
             }
             Call::Irecv(pattern) => {
-                let clock = shared.control(task).clock;
-                Some(Answer::Started(post(shared, desk, task, pattern, clock)))
+                let clock = target.control(task).clock;
+                Some(Answer::Started(post(target, lp, task, pattern, clock)))
             }
             Call::Send(message) => {
                 *stretch += SEND_WEIGHT;
-                match start_send(shared, desk, task, message) {
+                match start_send(target, lp, task, message) {
                     COMPLETE => Some(Answer::Done),
-                    id => wait_all(shared, desk, task, WaitKind::Send, Requests::from_slice(&[id])),
+                    id => wait_all(target, lp, task, WaitKind::Send, Requests::from_slice(&[id])),
                 }
             }
             Call::Recv(pattern) => {
-                let clock = shared.control(task).clock;
-                recv(shared, desk, task, WaitKind::Recv, pattern, clock)
+                let clock = target.control(task).clock;
+                recv(target, lp, task, WaitKind::Recv, pattern, clock)
             }
             Call::Exchange(message, pattern) => {
                 *stretch += SEND_WEIGHT;
-                let clock = shared.control(task).clock;
-                match start_send(shared, desk, task, message) {
-                    COMPLETE => recv(shared, desk, task, WaitKind::Exchange, pattern, clock),
+                let clock = target.control(task).clock;
+                match start_send(target, lp, task, message) {
+                    COMPLETE => recv(target, lp, task, WaitKind::Exchange, pattern, clock),
                     send => {
-                        let recv = post(shared, desk, task, pattern, clock);
-                        wait_all(shared, desk, task, WaitKind::Exchange, Requests::from_slice(&[recv, send]))
+                        let recv = post(target, lp, task, pattern, clock);
+                        wait_all(target, lp, task, WaitKind::Exchange, Requests::from_slice(&[recv, send]))
                     }
                 }
             }
-            Call::WaitAll(requests) => wait_all(shared, desk, task, WaitKind::WaitAll, take(requests)),
-            Call::Complete(requests) => wait_all(shared, desk, task, WaitKind::Complete, take(requests)),
+            Call::WaitAll(requests) => wait_all(target, lp, task, WaitKind::WaitAll, take(requests)),
+            Call::Complete(requests) => wait_all(target, lp, task, WaitKind::Complete, take(requests)),
             Call::WaitAny(requests) => {
-                wait_any(shared, desk, task, take(requests));
+                wait_any(target, lp, task, take(requests));
                 None
             }
             Call::Test { requests, which, poll } => {
                 let wait = Wait::Test { requests: take(requests), which: *which, poll: *poll };
-                wait_for_own_time(shared, desk, task, wait);
+                wait_for_own_time(target, lp, task, wait);
                 None
             }
             Call::Idle(span) => {
-                begin_idle(shared, desk, task, *span);
+                begin_idle(target, lp, task, *span);
                 None
             }
             Call::Cancel(id) => {
-                wait_for_own_time(shared, desk, task, Wait::Cancel(*id));
+                wait_for_own_time(target, lp, task, Wait::Cancel(*id));
                 None
             }
-            Call::Probe(pattern) => probe(shared, desk, task, *pattern),
+            Call::Probe(pattern) => probe(target, lp, task, *pattern),
             Call::Iprobe(pattern) => {
-                wait_for_own_time(shared, desk, task, Wait::Iprobe(*pattern));
+                wait_for_own_time(target, lp, task, Wait::Iprobe(*pattern));
                 None
             }
             Call::Enter(entry) => {
-                let kind = desk.collectives.enter(entry.name, entry.method, entry.bytes);
-                let control = shared.control(task);
+                let kind = lp.collectives.enter(entry.name, entry.method, entry.bytes);
+                let control = target.control(task);
                 (control.collective, control.entered) = (Some(entry.name), (control.clock, kind));
                 Some(Answer::Done)
             }
             Call::Leave => {
-                let control = shared.control(task);
+                let control = target.control(task);
                 if control.collective.take().is_some() {
                     let (since, kind) = control.entered;
-                    desk.collectives.leave(kind, control.clock.since(since));
+                    lp.collectives.leave(kind, control.clock.since(since));
                 }
                 Some(Answer::Done)
             }
@@ -176,30 +176,30 @@ impl Turn<'_, '_> {
         match proceeds {
             // Completions do not outlive the moment, so that answer is given first.
             Some(answer @ (Answer::Done | Answer::Started(_))) if self.stretch >= STRETCH => {
-                wait_for_own_time(self.shared, self.desk, task, Wait::Parked(answer));
+                wait_for_own_time(self.target, self.lp, task, Wait::Parked(answer));
                 None
             }
-            proceeds if self.desk.failure.is_none() => proceeds,
+            proceeds if self.lp.failure.is_none() => proceeds,
             _ => None,
         }
     }
 
     /// Makes a call that ends the program's turn, at least for a moment.
     fn make_last(&mut self, call: Call) -> Option<Answer> {
-        let Turn { shared, desk, task, stretch, .. } = self;
+        let Turn { target, lp, task, stretch, .. } = self;
         match call {
             Call::Start(strand) => {
                 *stretch += SEND_WEIGHT;
-                desk.alone = false;
-                Some(Answer::Started(start_strand(shared, desk, *task, strand)))
+                lp.alone = false;
+                Some(Answer::Started(start_strand(target, lp, *task, strand)))
             }
             Call::Finish => {
-                finish(shared, desk, *task);
+                finish(target, lp, *task);
                 None
             }
             Call::Fail(error) => {
-                let clock = shared.control(*task).clock;
-                desk.fail(RunError::Program { rank: shared.rank, clock, error: *error });
+                let clock = target.control(*task).clock;
+                lp.fail(RunError::Program { rank: target.rank, clock, error: *error });
                 None
             }
             _ => {
@@ -211,16 +211,16 @@ impl Turn<'_, '_> {
 }
 
 impl Simulator for Turn<'_, '_> {
-    fn ask(&mut self, call: &mut Call) -> Asked<'_> {
+    fn ask(&mut self, call: &mut Call) -> Immediate<'_> {
         if let Call::Start(_) | Call::Finish | Call::Fail(_) | Call::Yield = call {
-            return Asked::Refused;
+            return Immediate::Refused;
         }
         match self.make(call) {
             Some(answer) if self.is_in_time() => {
-                let clock = self.shared.control(self.task).clock;
-                Asked::Replied(reply(clock, answer, &mut self.desk.completions))
+                let clock = self.target.control(self.task).clock;
+                Immediate::Replied(reply(clock, answer, &mut self.lp.completions))
             }
-            _ => Asked::Waits,
+            _ => Immediate::Waits,
         }
     }
 }
@@ -237,68 +237,73 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 }
 
 /// Resumes a task whose wait is over.
-pub(super) fn resume<P: Program>(program: &mut P, shared: &mut Shared, desk: &mut Desk<'_>, task: u32) {
-    let answer = match std::mem::replace(&mut shared.control(task).wait, Wait::Nothing) {
+pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
+    let answer = match std::mem::replace(&mut target.control(task).wait, Wait::Nothing) {
         Wait::All { kind, requests, left } => {
             debug_assert_eq!(left, 0);
-            complete_all(shared, desk, task, kind, &requests)
+            complete_all(target, lp, task, kind, &requests)
         }
         Wait::Parked(answer) => answer,
         Wait::Cancel(_) | Wait::Idle { .. } => Answer::Done,
-        // The waits below have left their completions at the desk.
+        // The waits below have left their completions at the logical process.
         Wait::Recv { .. } | Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
         wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),
     };
     if task == MAIN {
-        run(program, shared, desk, task, answer);
+        run(program, target, lp, task, answer);
     } else {
-        run_strand(shared, desk, task, answer);
+        run_strand(target, lp, task, answer);
     }
 }
 
-fn run_strand(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, answer: Answer) {
+fn run_strand(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, answer: Answer) {
     let index = task as usize - 1;
-    let strand = shared.strands[index].as_mut().expect("the strand is alive");
+    let strand = target.strands[index].as_mut().expect("the strand is alive");
     let mut program = strand.program.take().expect("a strand does not run twice at a time");
-    run(&mut program, shared, desk, task, answer);
-    let strand = shared.strands[index].as_mut().expect("the strand is still there");
+    run(&mut program, target, lp, task, answer);
+    let strand = target.strands[index].as_mut().expect("the strand is still there");
     if matches!(strand.control.wait, Wait::Finished) {
-        let &mut Strand { request, control: Control { clock, path, .. }, .. } = &mut **strand;
-        shared.requests.get_mut(request).came_at(clock, path);
-        shared.strands[index] = None;
-        set_ready(shared, desk, request, clock);
+        let &mut StrandState { request, control: TaskState { clock, path, .. }, .. } = &mut **strand;
+        target.requests.get_mut(request).came_at(clock, path);
+        target.strands[index] = None;
+        set_ready(target, lp, request, clock);
     } else {
         strand.program = Some(program);
     }
 }
 
 /// Starts a strand of `parent`, which goes on from there by a path of its own.
-fn start_strand(shared: &mut Shared, desk: &mut Desk<'_>, parent: u32, program: Box<dyn Program>) -> RequestId {
-    let Control { clock, path, serial, site, .. } = *shared.control(parent);
-    let mut control = Control::new(clock, desk.paths.share(path));
+fn start_strand(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    parent: u32,
+    program: Box<dyn Program>,
+) -> RequestId {
+    let TaskState { clock, path, serial, site, .. } = *target.control(parent);
+    let mut control = TaskState::new(clock, lp.paths.share(path));
     control.computes = program.is_thread();
-    if let Some(trail) = &mut shared.trail
-        && desk.recording.marks > 0
+    if let Some(trail) = &mut target.trail
+        && lp.recording.marks > 0
     {
         (control.serial, control.site) = (trail.next_serial(), site);
-        desk.paths.claim(&mut control.path, shared.rank, control.serial);
-        let came = Some(Point { rank: shared.rank, serial, time: clock });
-        trail.mark(control.serial, Mark { until: clock, site, came });
+        lp.paths.claim(&mut control.path, target.rank, control.serial);
+        let came = Some(ClockPoint { rank: target.rank, serial, time: clock });
+        trail.mark(control.serial, ClockMark { until: clock, site, came });
     }
-    let index = shared.strands.iter().position(Option::is_none).unwrap_or_else(|| {
-        shared.strands.push(None);
-        shared.strands.len() - 1
+    let index = target.strands.iter().position(Option::is_none).unwrap_or_else(|| {
+        target.strands.push(None);
+        target.strands.len() - 1
     });
     let task = index as u32 + 1;
-    let request = shared.requests.add(Request::strand(task, clock));
-    shared.strands[index] = Some(Box::new(Strand { control, program: Some(program), request }));
-    run_strand(shared, desk, task, Answer::Begin);
+    let request = target.requests.add(RequestRecord::strand(task, clock));
+    target.strands[index] = Some(Box::new(StrandState { control, program: Some(program), request }));
+    run_strand(target, lp, task, Answer::Begin);
     request
 }
 
-fn finish(shared: &mut Shared, desk: &mut Desk<'_>, task: u32) {
-    shared.control(task).wait = Wait::Finished;
+fn finish(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
+    target.control(task).wait = Wait::Finished;
     if task == MAIN {
-        desk.unfinished -= 1;
+        lp.unfinished -= 1;
     }
 }

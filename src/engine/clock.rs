@@ -1,14 +1,14 @@
 //! How tasks' clocks move: by what their cores spend and by what they wait for; and with each clock the path that determined it.
 
-use crate::profile::State;
+use crate::profile::Activity;
 use crate::rank::{Rank, RequestId};
 use crate::units::{Bytes, SimSpan, SimTime};
 
-use super::desk::Desk;
+use super::activity::{ClockMark, ClockPoint};
+use super::lp::LogicalProcess;
 use super::paths::PathSlot;
-use super::requests::Request;
-use super::state::{Control, MAIN, Shared};
-use super::trail::{Mark, Point};
+use super::requests::RequestRecord;
+use super::state::{MAIN, TargetRank, TaskState};
 
 /// What time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,31 +28,31 @@ pub(super) struct Cause {
     pub size: Bytes,
 }
 
-impl Shared {
+impl TargetRank {
     /// Accounts for time the task's core spends.
     #[inline(always)]
-    pub fn spend(&mut self, desk: &mut Desk<'_>, task: u32, kind: Spent, span: SimSpan) {
+    pub fn spend(&mut self, lp: &mut LogicalProcess<'_>, task: u32, kind: Spent, span: SimSpan) {
         let control = self.control(task);
         match kind {
             Spent::Send => control.polling = SimTime::NEVER,
             Spent::Recv => {
                 control.polling = SimTime::NEVER;
                 if span > SimSpan::ZERO {
-                    desk.paths.change(&mut control.path).recv += span;
+                    lp.paths.change(&mut control.path).recv += span;
                 }
             }
             Spent::Compute => {
                 // A little code between polls is part of the polling.
-                if span > desk.poll * 10 {
+                if span > lp.poll * 10 {
                     control.polling = SimTime::NEVER;
                 }
                 let combines = !control.computes || control.collective.is_some();
-                let path = desk.paths.change(&mut control.path);
+                let path = lp.paths.change(&mut control.path);
                 *(if combines { &mut path.combine } else { &mut path.compute }) += span;
             }
             Spent::Poll => {
                 control.polling = control.polling.min(control.clock);
-                desk.paths.change(&mut control.path).poll += span;
+                lp.paths.change(&mut control.path).poll += span;
             }
         }
         self.pass(task, kind, span);
@@ -63,65 +63,68 @@ impl Shared {
 
     /// The task has waited until `time`, if that is later than its clock: then its path is that of the cause.
     #[inline]
-    pub fn wait_until(&mut self, desk: &mut Desk<'_>, task: u32, time: SimTime, cause: Cause) {
+    pub fn wait_until(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: Cause) {
         let clock = self.control(task).clock;
         if time > clock {
-            self.follow(desk, task, time, cause);
+            self.follow(lp, task, time, cause);
             self.pass(task, Spent::Poll, time.since(clock));
         } else {
-            desk.paths.release(cause.path);
+            lp.paths.release(cause.path);
         }
     }
 
     /// The task finds at its clock what was there at `time`: if it has done nothing but poll since before, its path is that of the
     /// cause, and polling from there.
     #[inline]
-    pub fn found(&mut self, desk: &mut Desk<'_>, task: u32, time: SimTime, cause: Cause) {
+    pub fn found(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: Cause) {
         let control = self.control(task);
         let clock = control.clock;
         if time > control.polling {
-            self.follow(desk, task, time, cause);
-            desk.paths.change(&mut self.control(task).path).poll += clock.since(time);
+            self.follow(lp, task, time, cause);
+            lp.paths.change(&mut self.control(task).path).poll += clock.since(time);
             if self.trail.is_some() && clock > time {
                 self.mark(task);
             }
         } else {
             control.polling = SimTime::NEVER;
-            desk.paths.release(cause.path);
+            lp.paths.release(cause.path);
         }
     }
 
     /// The task's path is that of a cause that got to `time`.
     #[inline]
-    pub fn follow(&mut self, desk: &mut Desk<'_>, task: u32, time: SimTime, cause: Cause) {
+    pub fn follow(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: Cause) {
         let to = self.rank;
         let control = self.control(task);
         control.polling = SimTime::NEVER;
-        desk.paths.replace(&mut control.path, cause.path);
+        lp.paths.replace(&mut control.path, cause.path);
         if cause.left < time {
-            desk.cross(&mut control.path, (cause.from, to), cause.size, cause.left, time);
+            lp.cross(&mut control.path, (cause.from, to), cause.size, cause.left, time);
         }
-        if let Some(origin) = desk.paths.origin(control.path) {
-            let Control { serial, site, .. } = *control;
-            let from = Point { time: origin.time.min(cause.left), ..origin };
-            desk.paths.claim(&mut control.path, to, serial);
-            self.trail.as_mut().expect("it is recorded").mark(serial, Mark { until: time, site, came: Some(from) });
+        if let Some(origin) = lp.paths.origin(control.path) {
+            let TaskState { serial, site, .. } = *control;
+            let from = ClockPoint { time: origin.time.min(cause.left), ..origin };
+            lp.paths.claim(&mut control.path, to, serial);
+            self.trail
+                .as_mut()
+                .expect("it is recorded")
+                .mark(serial, ClockMark { until: time, site, came: Some(from) });
         }
     }
 
     /// Records that the task's clock got where it is by its own doing.
     #[cold]
     pub fn mark(&mut self, task: u32) {
-        let Control { clock: until, serial, site, .. } = *self.control(task);
+        let TaskState { clock: until, serial, site, .. } = *self.control(task);
         if let Some(trail) = &mut self.trail {
-            trail.mark(serial, Mark { until, site, came: None });
+            trail.mark(serial, ClockMark { until, site, came: None });
         }
     }
 
     /// What has made a request ready.
     #[inline]
     pub fn cause(&mut self, id: RequestId) -> Cause {
-        let Request { path, left, peer: from, size, .. } = self.requests.get_mut(id);
+        let RequestRecord { path, left, peer: from, size, .. } = self.requests.get_mut(id);
         Cause { path: std::mem::replace(path, PathSlot::NONE), left: *left, from: *from, size: *size }
     }
 
@@ -144,11 +147,11 @@ impl Shared {
             && span > SimSpan::ZERO
         {
             let state = match kind {
-                _ if self.main.collective.is_some() => State::Collective,
-                Spent::Compute => State::Compute,
-                Spent::Send => State::Send,
-                Spent::Recv => State::Recv,
-                Spent::Poll => State::Wait,
+                _ if self.main.collective.is_some() => Activity::Collective,
+                Spent::Compute => Activity::Compute,
+                Spent::Send => Activity::Send,
+                Spent::Recv => Activity::Recv,
+                Spent::Poll => Activity::Wait,
             };
             trail.was(state, self.main.clock);
         }

@@ -48,12 +48,12 @@ pub(super) struct Event {
     /// When, to whom, by whom.
     pub key: EventKey,
     /// What.
-    pub body: Body,
+    pub body: EventKind,
 }
 
 /// What can happen.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Body {
+pub(super) enum EventKind {
     /// A task goes on at this time, unless it has gone on since (`turn` tells).
     Wake {
         /// Which of the rank's tasks.
@@ -64,18 +64,18 @@ pub(super) enum Body {
     /// The rank's own program has idled long enough, if its idling ends now.
     Idle,
     /// A message (or the request of a rendezvous) leaves its sender.
-    Leave {
+    Departure {
         /// The receiver.
         to: Rank,
         /// The message.
-        parcel: Parcel,
+        parcel: InFlightMessage,
         /// When its head gets there.
         going: Going,
     },
     /// The head of a message (or the request of a rendezvous) gets to its receiver.
-    Head {
+    Arrival {
         /// The message.
-        parcel: Parcel,
+        parcel: InFlightMessage,
         /// When it left.
         left: SimTime,
         /// The load its sender's side saw.
@@ -84,12 +84,12 @@ pub(super) enum Body {
     /// The end of a message that is served gets to its receiver.
     Serve {
         /// The message.
-        parcel: Parcel,
+        parcel: InFlightMessage,
         /// When it left.
         left: SimTime,
     },
     /// The receiver of a rendezvous is there: its sender may start the transfer.
-    Grant {
+    ClearToSend {
         /// The sender's request.
         send: RequestId,
         /// The receiver's.
@@ -98,7 +98,7 @@ pub(super) enum Body {
         path: PathSlot,
     },
     /// The head of a granted transfer gets to its receiver.
-    Data {
+    TransferArrival {
         /// The sender's request.
         send: RequestId,
         /// The receiver's.
@@ -122,7 +122,7 @@ pub(super) enum Body {
         end: SimTime,
     },
     /// A granted transfer has ended: its sender may go on.
-    End {
+    TransferEnd {
         /// The sender's request.
         send: RequestId,
         /// The path to this time.
@@ -143,7 +143,7 @@ pub(super) enum Going {
 
 /// A message on its way.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Parcel {
+pub(super) struct InFlightMessage {
     /// The context it is matched in.
     pub context: Context,
     /// Its tag.
@@ -158,30 +158,32 @@ pub(super) struct Parcel {
     pub path: PathSlot,
 }
 
-impl Body {
+impl EventKind {
     /// Where the event's data are, if it can carry any.
     pub fn payload_mut(&mut self) -> Option<&mut PayloadSlot> {
         match self {
-            Body::Leave { parcel, .. } | Body::Head { parcel, .. } | Body::Serve { parcel, .. } => {
-                Some(&mut parcel.payload)
-            }
-            Body::Wake { .. }
-            | Body::Idle
-            | Body::Grant { .. }
-            | Body::Data { .. }
-            | Body::Copy { .. }
-            | Body::End { .. } => None,
+            EventKind::Departure { parcel, .. }
+            | EventKind::Arrival { parcel, .. }
+            | EventKind::Serve { parcel, .. } => Some(&mut parcel.payload),
+            EventKind::Wake { .. }
+            | EventKind::Idle
+            | EventKind::ClearToSend { .. }
+            | EventKind::TransferArrival { .. }
+            | EventKind::Copy { .. }
+            | EventKind::TransferEnd { .. } => None,
         }
     }
 
     /// Where the path to the event is, if it has one.
     pub fn path_mut(&mut self) -> Option<&mut PathSlot> {
         match self {
-            Body::Leave { parcel, .. } | Body::Head { parcel, .. } | Body::Serve { parcel, .. } => {
-                Some(&mut parcel.path)
-            }
-            Body::Grant { path, .. } | Body::Data { path, .. } | Body::End { path, .. } => Some(path),
-            Body::Wake { .. } | Body::Idle | Body::Copy { .. } => None,
+            EventKind::Departure { parcel, .. }
+            | EventKind::Arrival { parcel, .. }
+            | EventKind::Serve { parcel, .. } => Some(&mut parcel.path),
+            EventKind::ClearToSend { path, .. }
+            | EventKind::TransferArrival { path, .. }
+            | EventKind::TransferEnd { path, .. } => Some(path),
+            EventKind::Wake { .. } | EventKind::Idle | EventKind::Copy { .. } => None,
         }
     }
 }

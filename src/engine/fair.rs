@@ -12,12 +12,12 @@ use crate::rank::{Rank, RequestId};
 use crate::units::{Bytes, SimTime};
 
 use super::adapters::Adapters;
-use super::desk::Desk;
-use super::event::{EventKey, Parcel};
-use super::flows::{BundleKey, Flows, Grid, Wires};
-use super::network::{Flight, Seat};
+use super::event::{EventKey, InFlightMessage};
+use super::flows::{BundleKey, Flows, SlotGrid, Wires};
+use super::lp::LogicalProcess;
+use super::network::{Flight, RankLocation};
 use super::paths::PathSlot;
-use super::state::Shared;
+use super::state::TargetRank;
 use super::transport::Batch;
 
 /// The end of the message is known.
@@ -35,7 +35,7 @@ pub(super) struct Fair {
     open: Vec<Transfer>,
     free: Vec<u32>,
     /// Messages to be served, receiver and sender, of which an earlier one of the pair has no end yet.
-    pub services: FxHashMap<(Rank, Rank), VecDeque<Service>>,
+    pub services: FxHashMap<(Rank, Rank), VecDeque<PendingService>>,
     /// Flows whose ends were decided last; kept for its room.
     pub ended: Vec<(SimTime, u32)>,
 }
@@ -67,9 +67,9 @@ pub(super) enum Taker {
 
 /// A message that is to be served.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Service {
+pub(super) struct PendingService {
     pub key: EventKey,
-    pub parcel: Parcel,
+    pub parcel: InFlightMessage,
     pub left: SimTime,
     /// Its end, or its ticket.
     pub end: Landing,
@@ -89,7 +89,7 @@ impl Fair {
         nodes: std::ops::Range<u32>,
         me: u32,
         first_node: &[u32],
-        seats: &[Seat],
+        seats: &[RankLocation],
     ) -> Option<Box<Fair>> {
         let is_fair = |level| platform.link(level).law() == LoadLaw::Fair;
         if !Level::ALL.into_iter().any(is_fair) {
@@ -100,7 +100,7 @@ impl Fair {
         let flows = is_fair(Level::InterNode).then(|| {
             let occupancy = between.occupancy().clone();
             let tolerance = u64::from(occupancy.tolerance.per_mille());
-            let grid = Grid::new(platform.slot(), platform.lookahead());
+            let grid = SlotGrid::new(platform.slot(), platform.lookahead());
             Flows::new(Wires { first_node: first_node.to_vec(), me, occupancy, grid, tolerance })
         });
         let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
@@ -116,7 +116,7 @@ impl Fair {
     }
 
     /// The bundle of a transfer, if others feel it.
-    fn bundle(&self, from: Seat, to: Seat, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
+    fn bundle(&self, from: RankLocation, to: RankLocation, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
         let pace = self.adapters.flow(row, size, self.flows.as_ref()?.slot())?;
         Some(BundleKey { from: from.node, to: to.node, pace, rails: self.adapters.rails_of(from, to, turn) })
     }
@@ -160,15 +160,15 @@ pub(super) fn is_portless(link: &Link, level: Level) -> bool {
     }
 }
 
-impl Desk<'_> {
+impl LogicalProcess<'_> {
     /// Which adapter a transfer of the rank takes that leaves now, where one is taken after the other.
     #[inline]
-    pub fn turn(&mut self, shared: &mut Shared, level: Level) -> u32 {
+    pub fn turn(&mut self, target: &mut TargetRank, level: Level) -> u32 {
         match self.fair.as_deref() {
             Some(fair) if level == Level::InterNode && fair.adapters.take_turns() => {
-                let turn = shared.turn_of_rails;
-                shared.turn_of_rails = turn.wrapping_add(1);
-                fair.adapters.turn(self.seats[shared.rank as usize], turn)
+                let turn = target.turn_of_rails;
+                target.turn_of_rails = turn.wrapping_add(1);
+                fair.adapters.turn(self.seats[target.rank as usize], turn)
             }
             _ => 0,
         }
@@ -176,7 +176,7 @@ impl Desk<'_> {
 
     /// Whether a message meets nothing when it leaves: it is a request, or a flow whose adapters are known.
     #[inline]
-    pub fn meets_nothing(&self, to: Rank, (level, row): (Level, &Row), parcel: &Parcel, from: Rank) -> bool {
+    pub fn meets_nothing(&self, to: Rank, (level, row): (Level, &Row), parcel: &InFlightMessage, from: Rank) -> bool {
         let Some(fair) = self.fair.as_deref() else { return false };
         if level != Level::InterNode || fair.flows.is_none() {
             return false;
@@ -209,7 +209,15 @@ impl Desk<'_> {
 
     /// A message left at `left`, and by the event `key` its head gets to the receiver.
     #[inline]
-    pub fn announce(&mut self, key: EventKey, level: Level, row: &Row, parcel: &Parcel, turn: u32, left: SimTime) {
+    pub fn announce(
+        &mut self,
+        key: EventKey,
+        level: Level,
+        row: &Row,
+        parcel: &InFlightMessage,
+        turn: u32,
+        left: SimTime,
+    ) {
         if self.fair.is_some() && level == Level::InterNode && parcel.rendezvous.is_none() {
             self.announce_transfer(key, row, parcel.size, turn, left);
         }
@@ -325,7 +333,7 @@ impl Desk<'_> {
     }
 }
 
-impl Shared {
+impl TargetRank {
     /// The rank's core copies what is there from `time` on, once it has copied what came before: gives when it starts and ends.
     pub fn copy(&mut self, row: &Row, size: Bytes, time: SimTime) -> (SimTime, SimTime) {
         let start = time.max(self.copied);

@@ -8,19 +8,19 @@ use crate::profile::{CollectiveProfile, MessageProfile, Pairs, TaskLog, TimePart
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
+use super::backtrack::{ClockLogs, trails};
 use super::error::{RunError, Waiting};
 use super::event::EventKey;
 use super::outcome::HostTime;
 use super::paths::Path;
 use super::state::RankState;
-use super::walk::{Logs, trails};
-use super::worker::{End, Worker};
+use super::worker::{Worker, WorkerEnd};
 
 /// What workers found, one's or all's.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Findings {
     pub failure: Option<(EventKey, RunError)>,
-    pub end: End,
+    pub end: WorkerEnd,
     /// The user has asked for the end.
     pub cancelled: bool,
     pub reached: SimTime,
@@ -29,7 +29,7 @@ pub(super) struct Findings {
     pub last: Option<(SimTime, Rank, Path)>,
     /// What ranks did over time, and the way back; where these were recorded.
     pub timelines: Vec<(Rank, Timeline)>,
-    pub logs: Vec<Logs>,
+    pub logs: Vec<ClockLogs>,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
     pub collectives: CollectiveProfile,
@@ -42,28 +42,28 @@ pub(super) struct Findings {
 
 impl Findings {
     /// What `worker`, which has ended so, has found.
-    pub fn of<P: Program>(worker: Worker<'_, P>, end: End, cancelled: bool) -> Self {
-        let waiting = if end == End::Quiet && worker.desk.unfinished > 0 { worker.waiting() } else { Vec::new() };
-        let Worker { mut ranks, desk, .. } = worker;
-        let (timelines, logs) = trails(&mut ranks, &desk);
+    pub fn of<P: Program>(worker: Worker<'_, P>, end: WorkerEnd, cancelled: bool) -> Self {
+        let waiting = if end == WorkerEnd::Quiet && worker.lp.unfinished > 0 { worker.waiting() } else { Vec::new() };
+        let Worker { mut ranks, lp, .. } = worker;
+        let (timelines, logs) = trails(&mut ranks, &lp);
         let tasks = ranks.iter_mut().filter_map(|state| task_log(state)).collect();
-        let last = ranks.iter().max_by_key(|state| (state.shared.main.clock, Reverse(state.shared.rank)));
+        let last = ranks.iter().max_by_key(|state| (state.target.main.clock, Reverse(state.target.rank)));
         let last =
-            last.map(|RankState { shared, .. }| (shared.main.clock, shared.rank, *desk.paths.get(shared.main.path)));
-        let host_times = desk.meter.map(|meter| meter.time).into_iter().collect();
+            last.map(|RankState { target, .. }| (target.main.clock, target.rank, *lp.paths.get(target.main.path)));
+        let host_times = lp.meter.map(|meter| meter.time).into_iter().collect();
         Findings {
-            failure: desk.failure,
+            failure: lp.failure,
             end,
             cancelled,
-            reached: desk.now.time,
-            times: ranks.iter().map(|state| (state.shared.rank, state.shared.main.clock, state.shared.parts)).collect(),
+            reached: lp.now.time,
+            times: ranks.iter().map(|state| (state.target.rank, state.target.main.clock, state.target.parts)).collect(),
             last,
             timelines,
             logs,
-            messages: desk.messages,
-            pairs: desk.pairs,
-            collectives: desk.collectives.profile(),
-            unreceived: ranks.iter().map(|state| state.shared.matcher.unexpected() as u64).sum(),
+            messages: lp.messages,
+            pairs: lp.pairs,
+            collectives: lp.collectives.profile(),
+            unreceived: ranks.iter().map(|state| state.target.matcher.unexpected() as u64).sum(),
             waiting,
             host_times,
             tasks,
@@ -104,7 +104,7 @@ impl Findings {
 /// What the rank has recorded of its fragments, with the time that its manager worked.
 fn task_log<P: Program>(state: &mut RankState<P>) -> Option<TaskLog> {
     let mut log = *state.program.task_log()?;
-    let parts = state.shared.parts;
+    let parts = state.target.parts;
     let manager = parts.compute + parts.send + parts.recv;
     // Without a thread of its own the manager's is the one that executes.
     let threads = if log.own_thread { SimSpan::ZERO } else { log.useful + log.overhead };

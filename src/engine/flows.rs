@@ -3,7 +3,7 @@
 //! Knows nothing of ranks and messages: a flow has a bundle, a start, the time that it takes alone, and a ticket.
 //!
 //! Each resource has a level, the rate that a flow may have there; a flow goes at the least of its path's levels and its pace. Levels
-//! change at slots only, see [`Grid`]. All workers hear of a flow before the slot in which it starts, and count it from there, in
+//! change at slots only, see [`SlotGrid`]. All workers hear of a flow before the slot in which it starts, and count it from there, in
 //! that slot by the part of it that remains. A flow that ends leaves its share unused until the next slot. At a slot, those
 //! resources whose flows have changed find their level by water-filling, from the levels of others as they are; those whose
 //! flows feel a level that has moved by more than a tolerance do so in the next superstep, until none does. Then each flow that
@@ -32,9 +32,9 @@ use crate::units::{SimSpan, SimTime};
 
 pub(super) use bundles::BundleKey;
 use bundles::{Bundles, PACE};
-pub(super) use grid::Grid;
+pub(super) use grid::SlotGrid;
 pub(super) use judge::SUPERSTEPS;
-use resources::{Kind, MOST, ResourceId, Resources, UNIT, divided};
+use resources::{MOST, ResourceId, ResourceKind, Resources, UNIT, divided};
 
 /// What a worker tells another of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub(super) struct Wires {
     /// This worker.
     pub me: u32,
     pub occupancy: Occupancy,
-    pub grid: Grid,
+    pub grid: SlotGrid,
     /// Levels that move by less than this part of a thousand are not told.
     pub tolerance: u64,
 }
@@ -86,12 +86,12 @@ pub(super) struct Flows {
     limits: Vec<(u64, u64)>,
     levels: Vec<(u32, u64)>,
     moves: Vec<(u32, u64)>,
-    pub counts: Counts,
+    pub counts: FlowCounts,
 }
 
 /// What it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Counts {
+pub(super) struct FlowCounts {
     pub slots: u64,
     pub supersteps: u64,
     /// Slots that were left before levels had settled.
@@ -123,7 +123,7 @@ impl Flows {
             limits: Vec::new(),
             levels: Vec::new(),
             moves: Vec::new(),
-            counts: Counts::default(),
+            counts: FlowCounts::default(),
         }
     }
 
@@ -337,14 +337,14 @@ impl Flows {
     fn path(&self, bundle: &BundleKey) -> SmallVec<[ResourceId; 6]> {
         let BundleKey { from, to, rails: [out, into], .. } = *bundle;
         let mut path = SmallVec::new();
-        path.push(ResourceId::new(Kind::Out, from, out.into()));
-        path.push(ResourceId::new(Kind::In, to, into.into()));
+        path.push(ResourceId::new(ResourceKind::Out, from, out.into()));
+        path.push(ResourceId::new(ResourceKind::In, to, into.into()));
         if self.wires.occupancy.duplex.is_some() {
-            path.push(ResourceId::new(Kind::Duplex, from, out.into()));
-            path.push(ResourceId::new(Kind::Duplex, to, into.into()));
+            path.push(ResourceId::new(ResourceKind::Duplex, from, out.into()));
+            path.push(ResourceId::new(ResourceKind::Duplex, to, into.into()));
         }
         if self.wires.occupancy.pair_duplex.is_some() {
-            path.push(ResourceId::new(Kind::Pair, from.min(to), from.max(to)));
+            path.push(ResourceId::new(ResourceKind::Pair, from.min(to), from.max(to)));
         }
         path
     }
@@ -352,9 +352,9 @@ impl Flows {
     fn number(&mut self, id: ResourceId) -> u32 {
         let Occupancy { capacity, duplex, pair_duplex, .. } = &self.wires.occupancy;
         let capacity = match id.kind() {
-            Kind::Out | Kind::In => capacity,
-            Kind::Duplex => duplex,
-            Kind::Pair => pair_duplex,
+            ResourceKind::Out | ResourceKind::In => capacity,
+            ResourceKind::Duplex => duplex,
+            ResourceKind::Pair => pair_duplex,
         };
         let capacity = capacity.map_or(MOST, |capacity| capacity.get());
         let own = self.owner(id) == self.wires.me;

@@ -5,10 +5,10 @@
 use crate::units::{SimSpan, SimTime};
 
 use super::clock::Spent;
-use super::desk::Desk;
-use super::event::Body;
+use super::event::EventKind;
+use super::lp::LogicalProcess;
 use super::requests::{NOBODY, RequestState};
-use super::state::{Answer, MAIN, Shared, Wait};
+use super::state::{Answer, MAIN, TargetRank, Wait};
 use super::waits::wait_for_own_time;
 
 /// A rank that has idled this long, less what it spent otherwise, without a change or a message sent waits for a change without limit. So ranks that wait for
@@ -50,18 +50,18 @@ impl Idle {
 }
 
 /// The rank's own program idles for at most `span`; a strand lets one poll pass.
-pub(super) fn begin_idle(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, span: SimSpan) {
-    let poll = desk.poll;
+pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
+    let poll = lp.poll;
     if task != MAIN {
-        shared.spend(desk, task, Spent::Poll, poll);
-        wait_for_own_time(shared, desk, task, Wait::Parked(Answer::Done));
+        target.spend(lp, task, Spent::Poll, poll);
+        wait_for_own_time(target, lp, task, Wait::Parked(Answer::Done));
         return;
     }
-    let start = shared.main.clock;
-    let unreceived = (shared.matcher.unexpected() > 0).then_some(SimTime::ZERO);
-    let idle = shared.idle.get_or_insert_with(|| Box::new(Idle::new(unreceived)));
+    let start = target.main.clock;
+    let unreceived = (target.matcher.unexpected() > 0).then_some(SimTime::ZERO);
+    let idle = target.idle.get_or_insert_with(|| Box::new(Idle::new(unreceived)));
     idle.dry = idle.dry.saturating_sub(start.since(idle.ended));
-    if std::mem::replace(&mut idle.head, shared.furthest_head) != shared.furthest_head {
+    if std::mem::replace(&mut idle.head, target.furthest_head) != target.furthest_head {
         idle.dry = SimSpan::ZERO;
     }
     if idle.dry == SimSpan::ZERO {
@@ -69,7 +69,7 @@ pub(super) fn begin_idle(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, sp
     }
     let after_last = |time: SimTime| time > idle.ended || (idle.decided && time == idle.ended);
     let ready =
-        shared.requests.iter().filter(|request| request.state == RequestState::Ready && request.waiter == NOBODY);
+        target.requests.iter().filter(|request| request.state == RequestState::Ready && request.waiter == NOBODY);
     let change = ready.map(|request| request.ready).filter(|&time| after_last(time)).chain(idle.news).min();
     let limit = match idle.dry < PATIENCE {
         true => start + poll * span.as_ps().div_ceil(poll.as_ps()).max(1),
@@ -82,9 +82,9 @@ pub(super) fn begin_idle(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, sp
     if first > limit && !has_timer {
         idle.timer = limit;
     }
-    shared.begin_wait(MAIN, Wait::Idle { start, until, changed: first <= limit });
+    target.begin_wait(MAIN, Wait::Idle { start, until, changed: first <= limit });
     if !has_timer {
-        wake_at(shared, desk, until);
+        wake_at(target, lp, until);
     }
 }
 
@@ -94,74 +94,74 @@ fn grid_point(start: SimTime, poll: SimSpan, time: SimTime) -> SimTime {
 }
 
 /// An event that ends the idling at `time`, unless that is never.
-fn wake_at(shared: &mut Shared, desk: &mut Desk<'_>, time: SimTime) {
+fn wake_at(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) {
     if time < SimTime::NEVER {
-        let rank = shared.rank;
-        desk.push(shared, time, rank, || Body::Idle);
+        let rank = target.rank;
+        lp.push(target, time, rank, || EventKind::Idle);
     }
 }
 
 /// A request that no task waits for is ready at `time`.
 #[inline]
-pub(super) fn decided(shared: &mut Shared, desk: &mut Desk<'_>, time: SimTime) {
-    if let Some(idle) = &mut shared.idle {
+pub(super) fn decided(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) {
+    if let Some(idle) = &mut target.idle {
         idle.decided = true;
-        changed(shared, desk, time);
+        changed(target, lp, time);
     }
 }
 
 /// A message has been served.
-pub(super) fn served(shared: &mut Shared, desk: &mut Desk<'_>) {
-    shared.idle.get_or_insert_with(|| Box::new(Idle::new(None)));
-    noticed(shared, desk);
+pub(super) fn served(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    target.idle.get_or_insert_with(|| Box::new(Idle::new(None)));
+    noticed(target, lp);
 }
 
 /// A message has come that no receive waited for.
 #[inline]
-pub(super) fn noticed(shared: &mut Shared, desk: &mut Desk<'_>) {
-    if let Some(idle) = &mut shared.idle {
-        let now = desk.now.time;
+pub(super) fn noticed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    if let Some(idle) = &mut target.idle {
+        let now = lp.now.time;
         idle.news.get_or_insert(now);
-        changed(shared, desk, now);
+        changed(target, lp, now);
     }
 }
 
 /// Something will have changed for the rank at `time`: a rank that idles ends at the first poll that sees it.
-fn changed(shared: &mut Shared, desk: &mut Desk<'_>, time: SimTime) {
-    let Wait::Idle { start, until, changed } = &mut shared.main.wait else { return };
-    let now = desk.now;
-    let mut first = grid_point(*start, desk.poll, time.max(now.time));
-    if first == now.time && now.from > shared.rank {
+fn changed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) {
+    let Wait::Idle { start, until, changed } = &mut target.main.wait else { return };
+    let now = lp.now;
+    let mut first = grid_point(*start, lp.poll, time.max(now.time));
+    if first == now.time && now.from > target.rank {
         // A poll at this time would have come before this event.
-        first += desk.poll;
+        first += lp.poll;
     }
     // At the limit itself there may be no event yet, only an earlier timer.
     if first < *until || (first == *until && !*changed) {
         (*until, *changed) = (first, true);
-        wake_at(shared, desk, first);
+        wake_at(target, lp, first);
     }
 }
 
 /// The simulation has got to a time at which the rank may have to end its idling: true if it does.
-pub(super) fn end_idle(shared: &mut Shared, desk: &mut Desk<'_>) -> bool {
-    let now = desk.now.time;
-    let Some(idle) = &mut shared.idle else { return false };
+pub(super) fn end_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) -> bool {
+    let now = lp.now.time;
+    let Some(idle) = &mut target.idle else { return false };
     let timer = idle.timer == now;
     if timer {
         idle.timer = SimTime::NEVER;
     }
-    let Wait::Idle { start, until, changed } = shared.main.wait else { return false };
+    let Wait::Idle { start, until, changed } = target.main.wait else { return false };
     if until != now {
         // Its limit is later than that of the one for which the timer was set.
         if timer && !changed && until < SimTime::NEVER {
             idle.timer = until;
-            wake_at(shared, desk, until);
+            wake_at(target, lp, until);
         }
         return false;
     }
     idle.dry = if changed { SimSpan::ZERO } else { idle.dry + now.since(start) };
     (idle.ended, idle.decided, idle.news) = (now, false, None);
-    let idled = now.since(shared.main.clock);
-    shared.spend(desk, MAIN, Spent::Poll, idled);
+    let idled = now.since(target.main.clock);
+    target.spend(lp, MAIN, Spent::Poll, idled);
     true
 }

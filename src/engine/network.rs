@@ -12,7 +12,7 @@ use super::port::Port;
 
 /// Where a rank is, as the engine needs it: compact, because the destination's is looked up for every message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seat {
+pub(super) struct RankLocation {
     /// The node, counted over those that have ranks.
     pub node: u32,
     /// The CMP, counted over all of those nodes.
@@ -23,10 +23,10 @@ pub(super) struct Seat {
     pub local: u32,
 }
 
-impl Seat {
+impl RankLocation {
     /// How far apart two seats are.
     #[inline]
-    pub fn level(a: Seat, b: Seat) -> Level {
+    pub fn level(a: RankLocation, b: RankLocation) -> Level {
         if a.node != b.node {
             Level::InterNode
         } else if a.cmp != b.cmp {
@@ -144,7 +144,7 @@ impl<'a> Network<'a> {
     }
 
     /// A message of `size` leaves `from` at `time`.
-    pub fn depart(&mut self, from: Seat, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
+    pub fn depart(&mut self, from: RankLocation, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
         let link = self.platform.link(level);
         let law = link.law();
         let port = match (law, level) {
@@ -165,7 +165,15 @@ impl<'a> Network<'a> {
     }
 
     /// The head of a message that set out by `flight` gets to `to` at `head`: gives the time of its end.
-    pub fn arrive(&mut self, to: Seat, level: Level, row: &Row, size: Bytes, flight: Flight, head: SimTime) -> SimTime {
+    pub fn arrive(
+        &mut self,
+        to: RankLocation,
+        level: Level,
+        row: &Row,
+        size: Bytes,
+        flight: Flight,
+        head: SimTime,
+    ) -> SimTime {
         let Flight { left, load } = flight;
         let link = self.platform.link(level);
         let law = link.law();

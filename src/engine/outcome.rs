@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{
-    Cell, CollectiveUse, CriticalPath, FunctionProfile, MessageProfile, PathParts, TaskAnalysis, TaskLog, TimeParts,
-    Timeline, WhatIf,
+    CollectiveUse, CriticalPath, FunctionProfile, MessageCell, MessageProfile, PathParts, TaskAnalysis, TaskLog,
+    TimeParts, Timeline, WhatIf,
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
@@ -201,14 +201,14 @@ pub struct HostTime {
     pub idle: u64,
 }
 
-impl From<Cell> for Totals {
-    fn from(cell: Cell) -> Self {
+impl From<MessageCell> for Totals {
+    fn from(cell: MessageCell) -> Self {
         Totals { count: cell.count, bytes: cell.bytes }
     }
 }
 
-impl From<Cell> for Messages {
-    fn from(cell: Cell) -> Self {
+impl From<MessageCell> for Messages {
+    fn from(cell: MessageCell) -> Self {
         Messages { count: cell.count, bytes: cell.bytes, time: cell.time }
     }
 }
@@ -253,7 +253,7 @@ impl From<(u32, u32, u64, u64)> for PairMessages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Change, FunctionCalls, RankShare, Share, SiteShare};
+    use crate::profile::{Change, FunctionCalls, PathShare, RankShare, SiteShare};
 
     #[test]
     fn an_outcome_reads_back_from_its_json() {
@@ -261,7 +261,7 @@ mod tests {
         let messages = Messages { count: 3, bytes: 1 << 60, time: span(7) };
         let totals = Totals { count: 1, bytes: 2 };
         let parts = TimeParts { compute: span(5), ..TimeParts::default() };
-        let share = Share { own: span(4), messages: span(6) };
+        let share = PathShare { own: span(4), messages: span(6) };
         let mut outcome = Outcome {
             mcpsim: "0.1.0".to_owned(),
             predicted: SimTime::from_ps(u64::MAX / 3),

@@ -11,7 +11,7 @@ use crate::profile::{PathParts, TimeParts, TransferParts};
 use crate::rank::Rank;
 use crate::units::{SimSpan, SimTime};
 
-use super::trail::Point;
+use super::activity::ClockPoint;
 
 /// Where a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,11 +51,11 @@ pub(super) struct Paths {
     holders: Vec<u32>,
     free: Vec<u32>,
     /// Whose clock each path was last, where that is recorded. Its time is when it left that clock; NEVER if it has not.
-    origins: Option<Vec<Point>>,
+    origins: Option<Vec<ClockPoint>>,
 }
 
 /// Of a path of which nobody has said whose it is.
-const NOBODYS: Point = Point { rank: 0, serial: 0, time: SimTime::NEVER };
+const NOBODYS: ClockPoint = ClockPoint { rank: 0, serial: 0, time: SimTime::NEVER };
 
 impl Paths {
     /// No paths yet; `recording` whose they were.
@@ -153,17 +153,17 @@ impl Paths {
     /// The path is that of a task's clock from here on.
     pub fn claim(&mut self, slot: &mut PathSlot, rank: Rank, serial: u32) {
         self.change(slot);
-        self.set_origin(*slot, Point { rank, serial, time: SimTime::NEVER });
+        self.set_origin(*slot, ClockPoint { rank, serial, time: SimTime::NEVER });
     }
 
     /// Whose clock it was last, if that is recorded.
     #[inline]
-    pub fn origin(&self, slot: PathSlot) -> Option<Point> {
+    pub fn origin(&self, slot: PathSlot) -> Option<ClockPoint> {
         self.origins.as_ref().map(|origins| origins[slot.0 as usize])
     }
 
     /// Says whose clock it was last, if that is recorded.
-    pub fn set_origin(&mut self, slot: PathSlot, origin: Point) {
+    pub fn set_origin(&mut self, slot: PathSlot, origin: ClockPoint) {
         if let Some(origins) = &mut self.origins {
             origins[slot.0 as usize] = origin;
         }

@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 
 use crate::units::SimTime;
 
-use super::event::{Body, Event, EventKey};
+use super::event::{Event, EventKey, EventKind};
 
 /// A bucket of at most this many events is sorted rather than split.
 const SORTED_AT_ONCE: usize = 12;
@@ -49,7 +49,7 @@ struct Entry {
 /// The bodies of pending events by slot.
 #[derive(Debug, Default)]
 struct Slab {
-    bodies: Vec<Body>,
+    bodies: Vec<EventKind>,
     free: Vec<u32>,
 }
 
@@ -90,7 +90,7 @@ impl Eq for Entry {}
 
 impl Slab {
     #[inline(always)]
-    fn put(&mut self, body: impl Fn() -> Body) -> u32 {
+    fn put(&mut self, body: impl Fn() -> EventKind) -> u32 {
         match self.free.pop() {
             Some(slot) => {
                 self.bodies[slot as usize] = body();
@@ -104,7 +104,7 @@ impl Slab {
     }
 
     #[inline(always)]
-    fn take(&mut self, slot: u32) -> Body {
+    fn take(&mut self, slot: u32) -> EventKind {
         self.free.push(slot);
         self.bodies[slot as usize]
     }
@@ -130,7 +130,7 @@ impl EventQueue {
     /// The body is made where it stays: copying what was just written piece by piece stalls the processor for longer than
     /// the rest of a push takes.
     #[inline(always)]
-    pub fn push(&mut self, key: EventKey, body: impl Fn() -> Body) {
+    pub fn push(&mut self, key: EventKey, body: impl Fn() -> EventKind) {
         let EventKey { time, to, from, sequence } = key;
         let slot = self.bodies.put(body);
         let entry = Entry { time: time.as_ps(), ranks: u64::from(to) << 32 | u64::from(from), sequence, slot };
@@ -234,7 +234,7 @@ mod tests {
 
     fn push(queue: &mut EventQueue, time: u64, to: u32, sequence: u32) {
         let key = EventKey { time: SimTime::from_ps(time), to, from: 0, sequence };
-        queue.push(key, || Body::Wake { task: 0, turn: 0 });
+        queue.push(key, || EventKind::Wake { task: 0, turn: 0 });
     }
 
     proptest! {

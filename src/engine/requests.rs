@@ -10,7 +10,7 @@ pub(super) const NOBODY: u32 = u32::MAX;
 
 /// A request of a rank. Kept within a cache line: there are several to each rank, and each is touched several times.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct RequestRecord {
     /// When it is or was ready; for an unmatched receive, when it was posted.
     pub ready: SimTime,
     /// When the transfer started that made it ready; `ready` if there was none.
@@ -57,9 +57,9 @@ pub(super) enum RequestKind {
     Strand,
 }
 
-impl Request {
+impl RequestRecord {
     fn new(kind: RequestKind, peer: u32, tag: u32, size: Bytes, ready: SimTime, path: PathSlot) -> Self {
-        Request {
+        RequestRecord {
             ready,
             left: ready,
             overhead: SimSpan::ZERO,
@@ -85,17 +85,17 @@ impl Request {
             TagPattern::Tag(tag) => tag,
             TagPattern::Any => ANYBODY,
         };
-        Request::new(RequestKind::Unmatched, peer, tag, pattern.capacity, posted, path)
+        RequestRecord::new(RequestKind::Unmatched, peer, tag, pattern.capacity, posted, path)
     }
 
     /// A send that left at `left`.
     pub fn send(to: Rank, tag: Tag, size: Bytes, left: SimTime) -> Self {
-        Request::new(RequestKind::Send, to, tag, size, left, PathSlot::NONE)
+        RequestRecord::new(RequestKind::Send, to, tag, size, left, PathSlot::NONE)
     }
 
     /// A strand of this number.
     pub fn strand(number: u32, started: SimTime) -> Self {
-        Request::new(RequestKind::Strand, number, 0, Bytes::ZERO, started, PathSlot::NONE)
+        RequestRecord::new(RequestKind::Strand, number, 0, Bytes::ZERO, started, PathSlot::NONE)
     }
 
     /// It will be ready at `time` by `path`, which gets there.
@@ -105,7 +105,7 @@ impl Request {
 
     /// For whom the request waits, in words, and the rank if there is just one.
     pub fn awaits(&self) -> (String, Option<Rank>) {
-        let Request { peer, tag, size, .. } = self;
+        let RequestRecord { peer, tag, size, .. } = self;
         match self.kind {
             RequestKind::Unmatched | RequestKind::Cancelled => describe(*peer, *tag),
             RequestKind::Matched => (format!("the {size} of tag {tag} that rank {peer} is sending"), Some(*peer)),
@@ -118,7 +118,7 @@ impl Request {
 /// A rank's requests by number.
 #[derive(Debug)]
 pub(super) struct RequestTable {
-    entries: Vec<Request>,
+    entries: Vec<RequestRecord>,
     free: u32,
 }
 
@@ -131,7 +131,7 @@ impl Default for RequestTable {
 impl RequestTable {
     /// Takes up a new request.
     #[inline]
-    pub fn add(&mut self, request: Request) -> RequestId {
+    pub fn add(&mut self, request: RequestRecord) -> RequestId {
         if self.free == NOBODY {
             // Most ranks of a large machine have one or two: do not take room for four.
             if self.entries.len() == self.entries.capacity() && self.entries.len() < 4 {
@@ -149,10 +149,10 @@ impl RequestTable {
     }
 
     /// Ends a request.
-    pub fn remove(&mut self, id: RequestId) -> Request {
+    pub fn remove(&mut self, id: RequestId) -> RequestRecord {
         let entry = &mut self.entries[id as usize];
         assert!(entry.state != RequestState::Free, "request {id} ended twice");
-        let request = Request { payload: entry.payload.take(), ..*entry };
+        let request = RequestRecord { payload: entry.payload.take(), ..*entry };
         entry.state = RequestState::Free;
         entry.waiter = self.free;
         self.free = id;
@@ -160,17 +160,17 @@ impl RequestTable {
     }
 
     /// All of them, and the free entries between.
-    pub fn iter(&self) -> impl Iterator<Item = &Request> {
+    pub fn iter(&self) -> impl Iterator<Item = &RequestRecord> {
         self.entries.iter()
     }
 
     #[inline]
-    pub fn get(&self, id: RequestId) -> &Request {
+    pub fn get(&self, id: RequestId) -> &RequestRecord {
         &self.entries[id as usize]
     }
 
     #[inline]
-    pub fn get_mut(&mut self, id: RequestId) -> &mut Request {
+    pub fn get_mut(&mut self, id: RequestId) -> &mut RequestRecord {
         &mut self.entries[id as usize]
     }
 }

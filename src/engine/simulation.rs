@@ -9,18 +9,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Platform, Site};
 use crate::profile::{Intervals, TaskAnalysis, TaskLog, TimeParts, WhatIf};
-use crate::rank::{Post, Program, Rank};
+use crate::rank::{Mailboxes, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
+use super::activity::ActivityLimits;
+use super::backtrack::walk_back;
 use super::error::{Deadlock, RunError};
 use super::findings::Findings;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
 use super::paths::path_parts;
 use super::processes::{Processes, Screen};
-use super::trail::Recording;
-use super::transport::{Hub, Transport};
-use super::walk::walk_back;
-use super::worker::End;
+use super::transport::{ExchangeBuffers, Transport};
+use super::worker::WorkerEnd;
 use crew::{Crew, in_threads};
 
 /// Above this many ranks the Outcome lists each rank's time only when asked to.
@@ -56,7 +56,7 @@ pub struct RunOptions {
     /// Record what ranks did over virtual time.
     pub timeline: bool,
     /// Brings the data of programs that run ahead, where they do.
-    pub post: Option<Arc<Post>>,
+    pub mailboxes: Option<Arc<Mailboxes>>,
     /// Programs may be made and run again from the start, as a trial of several workers may ask for. Where they may not, one
     /// worker is taken if their number is left open.
     pub restartable: bool,
@@ -75,7 +75,7 @@ impl Default for RunOptions {
             per_rank: false,
             critical_path: false,
             timeline: false,
-            post: None,
+            mailboxes: None,
             restartable: true,
             host_clock: None,
         }
@@ -84,9 +84,9 @@ impl Default for RunOptions {
 
 impl RunOptions {
     /// What is recorded of each of so many ranks.
-    pub(super) fn recording(&self, ranks: usize) -> Recording {
+    pub(super) fn recording(&self, ranks: usize) -> ActivityLimits {
         let share = |all: usize, least: usize, most: usize| (all / ranks.max(1)).clamp(least, most);
-        Recording {
+        ActivityLimits {
             intervals: if self.timeline { share(MOST_INTERVALS, 16, INTERVALS_A_RANK) } else { 0 },
             marks: if self.critical_path { share(MOST_MARKS, 16, MOST_MARKS) } else { 0 },
         }
@@ -202,7 +202,7 @@ impl<'a> Simulation<'a> {
         let workers = self.workers();
         let trial = workers > 1 && self.options.workers.is_none() && self.options.restartable;
         let (findings, workers) = match self.attempt(&make, workers, trial, progress) {
-            (Findings { end: End::TooSmall, .. }, _) => {
+            (Findings { end: WorkerEnd::TooSmall, .. }, _) => {
                 progress.reset();
                 self.attempt(&make, 1, false, progress)
             }
@@ -242,7 +242,7 @@ impl<'a> Simulation<'a> {
         if workers == 1 {
             return (work(0, Transport::Solo), 1);
         }
-        let hub = Hub::new(workers, workers, self.options.host_clock);
+        let hub = ExchangeBuffers::new(workers, workers, self.options.host_clock);
         (Findings::merge(in_threads(workers, |me| work(me, Transport::Threads(hub.transport(me))))), workers)
     }
 
@@ -250,7 +250,7 @@ impl<'a> Simulation<'a> {
         if let Some((_, error)) = findings.failure {
             return Err(error);
         }
-        if findings.cancelled && findings.end == End::Stopped {
+        if findings.cancelled && findings.end == WorkerEnd::Stopped {
             return Err(RunError::Interrupted { clock: findings.reached });
         }
         if !findings.waiting.is_empty() {

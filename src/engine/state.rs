@@ -4,10 +4,10 @@ use crate::profile::TimeParts;
 use crate::rank::{Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Which};
 use crate::units::{Bytes, SimTime};
 
+use super::activity::{ActivityLimits, ActivityRecord};
 use super::idle::Idle;
 use super::paths::PathSlot;
 use super::requests::RequestTable;
-use super::trail::{Recording, Trail};
 
 /// A rank's own program; strands have the numbers from 1.
 pub(super) const MAIN: u32 = 0;
@@ -16,12 +16,12 @@ pub(super) const MAIN: u32 = 0;
 #[derive(Debug)]
 pub(super) struct RankState<P> {
     pub program: P,
-    pub shared: Shared,
+    pub target: TargetRank,
 }
 
 /// All of a rank but its program.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct TargetRank {
     pub rank: Rank,
     /// The ranks on this rank's core, itself included: they take turns at it.
     pub sharing: u32,
@@ -29,28 +29,28 @@ pub(super) struct Shared {
     pub sequence: u32,
     /// The turn of the last wait: tells a wait's events from those of an earlier one.
     pub turns: u32,
-    pub main: Control,
+    pub main: TaskState,
     pub parts: TimeParts,
     pub requests: RequestTable,
     pub matcher: Matcher<RequestId, Arrived>,
     /// Heads on their way that a later message to the same rank could overtake.
-    pub ahead: Vec<Ahead>,
+    pub ahead: Vec<PendingHead>,
     /// The latest head of all messages sent: one that comes no earlier overtakes nobody.
     pub furthest_head: SimTime,
     /// Until when its core copies messages, where cores do.
     pub copied: SimTime,
     /// The adapter whose turn it is, where one is taken after the other.
     pub turn_of_rails: u32,
-    pub strands: Vec<Option<Box<Strand>>>,
+    pub strands: Vec<Option<Box<StrandState>>>,
     /// There is one from when the rank's own program idles first.
     pub idle: Option<Box<Idle>>,
     /// What it did, where that is recorded.
-    pub trail: Option<Box<Trail>>,
+    pub trail: Option<Box<ActivityRecord>>,
 }
 
 /// A head on its way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ahead {
+pub(super) struct PendingHead {
     pub to: Rank,
     pub left: SimTime,
     pub head: SimTime,
@@ -58,8 +58,8 @@ pub(super) struct Ahead {
 
 /// A task that proceeds beside the rank's program.
 #[derive(Debug)]
-pub(super) struct Strand {
-    pub control: Control,
+pub(super) struct StrandState {
+    pub control: TaskState,
     /// Absent while it runs.
     pub program: Option<Box<dyn Program>>,
     /// Completes when the strand finishes.
@@ -68,7 +68,7 @@ pub(super) struct Strand {
 
 /// Where a task stands.
 #[derive(Debug)]
-pub(super) struct Control {
+pub(super) struct TaskState {
     pub clock: SimTime,
     /// The path that determined the clock.
     pub path: PathSlot,
@@ -117,7 +117,7 @@ pub(super) enum Wait {
     Finished,
 }
 
-/// The reply a task is owed; completions are at the desk.
+/// The reply a task is owed; completions are at the logical process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
     Begin,
@@ -168,7 +168,7 @@ pub(super) struct Arrived {
 
 /// What a probe sees of a message that has come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Header {
+pub(super) struct ProbedMessage {
     pub from: Rank,
     pub size: Bytes,
     /// When it left, to where `path` got.
@@ -182,21 +182,21 @@ pub(super) struct Header {
 
 impl Arrived {
     /// What a probe sees of it.
-    pub fn header(&self, from: Rank) -> Header {
+    pub fn header(&self, from: Rank) -> ProbedMessage {
         let Arrived { size, left, head: time, path, .. } = *self;
-        Header { from, size, left, time, rendezvous: self.rendezvous.is_some(), path }
+        ProbedMessage { from, size, left, time, rendezvous: self.rendezvous.is_some(), path }
     }
 }
 
-impl Shared {
+impl TargetRank {
     /// A rank that has not begun, whose path is that of the beginning.
-    pub fn new(rank: Rank, sharing: u32, path: PathSlot, recording: Recording) -> Self {
-        Shared {
+    pub fn new(rank: Rank, sharing: u32, path: PathSlot, recording: ActivityLimits) -> Self {
+        TargetRank {
             rank,
             sharing,
             sequence: 0,
             turns: 0,
-            main: Control::new(SimTime::ZERO, path),
+            main: TaskState::new(SimTime::ZERO, path),
             parts: TimeParts::default(),
             requests: RequestTable::default(),
             matcher: Matcher::default(),
@@ -206,7 +206,7 @@ impl Shared {
             turn_of_rails: 0,
             strands: Vec::new(),
             idle: None,
-            trail: Trail::new(recording),
+            trail: ActivityRecord::new(recording),
         }
     }
 
@@ -218,15 +218,15 @@ impl Shared {
         sequence
     }
 
-    pub fn control(&mut self, task: u32) -> &mut Control {
+    pub fn control(&mut self, task: u32) -> &mut TaskState {
         match task.checked_sub(1) {
             None => &mut self.main,
             Some(strand) => &mut self.strands[strand as usize].as_mut().expect("the strand is alive").control,
         }
     }
 
-    /// As [`Shared::control`], for a task that may have ended.
-    pub fn living(&mut self, task: u32) -> Option<&mut Control> {
+    /// As [`TargetRank::control`], for a task that may have ended.
+    pub fn living(&mut self, task: u32) -> Option<&mut TaskState> {
         match task.checked_sub(1) {
             None => Some(&mut self.main),
             Some(strand) => self.strands.get_mut(strand as usize)?.as_mut().map(|strand| &mut strand.control),
@@ -245,10 +245,10 @@ impl Shared {
     }
 }
 
-impl Control {
+impl TaskState {
     pub fn new(clock: SimTime, path: PathSlot) -> Self {
         let (since, polling) = (clock, SimTime::NEVER);
         let (wait, collective, entered, computes) = (Wait::Nothing, None, (clock, 0), true);
-        Control { clock, path, wait, turn: 0, since, collective, entered, polling, computes, serial: 0, site: 0 }
+        TaskState { clock, path, wait, turn: 0, since, collective, entered, polling, computes, serial: 0, site: 0 }
     }
 }

@@ -2,23 +2,23 @@
 //!
 //! A transport is one collective operation, [`Transport::exchange`]. No event is in flight between two exchanges.
 
-mod gate;
+mod backoff;
+mod barrier;
 #[cfg(feature = "mpi")]
 pub(super) mod mpi;
-mod patience;
 mod threads;
 
 use crate::units::SimTime;
 
 use crate::rank::Payload;
 
+use super::activity::ClockPoint;
 use super::event::Event;
 use super::flows::News;
 use super::paths::{Path, Paths};
 use super::payloads::{PayloadSlot, Payloads};
-use super::trail::Point;
 
-pub(super) use threads::{Hub, ThreadsTransport};
+pub(super) use threads::{ExchangeBuffers, ThreadsTransport};
 
 /// Events for another worker, and their data and paths in the same order.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Batch {
     payloads: Vec<Payload>,
     paths: Vec<Path>,
     /// Whose clocks these were last, where that is recorded.
-    origins: Vec<Point>,
+    origins: Vec<ClockPoint>,
     /// What there is to hear of flows.
     pub news: Vec<News>,
 }
@@ -87,7 +87,7 @@ impl Batch {
 
 /// What a worker brings to an exchange.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bid {
+pub(super) struct LocalBound {
     /// The time of the earliest event in its queue.
     pub queued: SimTime,
     /// The time of the earliest event in its batches.
@@ -104,7 +104,7 @@ pub(super) struct Bid {
 
 /// What all workers have agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Agreement {
+pub(super) struct GlobalBound {
     /// The earliest time at which another worker may have an event.
     pub others: SimTime,
     /// What all have handled since the last exchange.
@@ -134,15 +134,15 @@ impl Transport<'_> {
     /// nothing to do.
     pub fn exchange(
         &mut self,
-        bid: Bid,
+        bid: LocalBound,
         outgoing: &mut [Batch],
         incoming: &mut Batch,
         meanwhile: &mut dyn FnMut() -> bool,
-    ) -> Agreement {
+    ) -> GlobalBound {
         match self {
             Transport::Solo => {
-                let Bid { handled, slot, until, stop, .. } = bid;
-                Agreement { others: SimTime::NEVER, handled, slot, until, stop }
+                let LocalBound { handled, slot, until, stop, .. } = bid;
+                GlobalBound { others: SimTime::NEVER, handled, slot, until, stop }
             }
             Transport::Threads(threads) => threads.exchange(bid, outgoing, incoming, meanwhile),
             #[cfg(feature = "mpi")]

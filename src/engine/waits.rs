@@ -6,39 +6,39 @@ use crate::rank::{COMPLETE, Completion, Envelope, Pattern, RequestId, Requests, 
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::clock::Spent;
-use super::desk::Desk;
-use super::event::Body;
+use super::event::EventKind;
+use super::lp::LogicalProcess;
 use super::messages::set_ready;
-use super::requests::{NOBODY, Request, RequestKind, RequestState};
-use super::state::{Answer, Header, Shared, Wait, WaitKind};
+use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
+use super::state::{Answer, ProbedMessage, TargetRank, Wait, WaitKind};
 
 /// Waits for all of `requests`; the answer, if they are all ready.
 pub(super) fn wait_all(
-    shared: &mut Shared,
-    desk: &mut Desk<'_>,
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
     task: u32,
     kind: WaitKind,
     requests: Requests,
 ) -> Option<Answer> {
     let mut left = 0;
     for &id in requests.iter().filter(|&&id| id != COMPLETE) {
-        let request = shared.requests.get_mut(id);
+        let request = target.requests.get_mut(id);
         if request.state == RequestState::Pending {
             request.waiter = task;
             left += 1;
         }
     }
     if left == 0 {
-        return Some(complete_all(shared, desk, task, kind, &requests));
+        return Some(complete_all(target, lp, task, kind, &requests));
     }
-    shared.begin_wait(task, Wait::All { kind, requests, left });
+    target.begin_wait(task, Wait::All { kind, requests, left });
     None
 }
 
 /// Completes requests that are all ready: the core takes them in the order they got ready, one overhead after another.
 pub(super) fn complete_all(
-    shared: &mut Shared,
-    desk: &mut Desk<'_>,
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
     task: u32,
     kind: WaitKind,
     requests: &Requests,
@@ -48,15 +48,15 @@ pub(super) fn complete_all(
         WaitKind::Recv | WaitKind::Exchange => 1,
         WaitKind::WaitAll => requests.len(),
     };
-    take(shared, desk, task, requests);
-    desk.completions.clear();
+    take(target, lp, task, requests);
+    lp.completions.clear();
     for (index, &id) in (0..).zip(requests) {
         if (index as usize) < wanted {
-            let completion = completion(shared, desk, index, id);
-            desk.completions.push(completion);
+            let completion = completion(target, lp, index, id);
+            lp.completions.push(completion);
         } else if id != COMPLETE {
-            let Request { path, .. } = shared.requests.remove(id);
-            desk.paths.release(path);
+            let RequestRecord { path, .. } = target.requests.remove(id);
+            lp.paths.release(path);
         }
     }
     if wanted == 0 { Answer::Done } else { Answer::Completed }
@@ -64,27 +64,27 @@ pub(super) fn complete_all(
 
 /// The core takes requests that are all ready, in the order they got ready; of those that did at the same time, first those of
 /// less overhead and then the first in the list.
-fn take(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests) {
+fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let mut order: SmallVec<[(SimTime, SimSpan, u32); 12]> = SmallVec::new();
     for (index, &id) in (0..).zip(requests) {
         if id != COMPLETE {
-            let request = shared.requests.get(id);
+            let request = target.requests.get(id);
             order.push((request.ready, request.overhead, index));
         }
     }
     if !order.is_sorted() {
         order.sort_unstable();
     }
-    if shared.trail.is_some() {
+    if target.trail.is_some() {
         for (ready, overhead, index) in order {
-            let cause = shared.cause(requests[index as usize]);
-            shared.wait_until(desk, task, ready, cause);
-            shared.spend(desk, task, Spent::Recv, overhead);
+            let cause = target.cause(requests[index as usize]);
+            target.wait_until(lp, task, ready, cause);
+            target.spend(lp, task, Spent::Recv, overhead);
         }
         return;
     }
     // The same at once.
-    let mut clock = shared.control(task).clock;
+    let mut clock = target.control(task).clock;
     let (mut waited, mut overheads) = (SimSpan::ZERO, SimSpan::ZERO);
     // The last for which it waits determines the path, and only the overheads after that are on it.
     let mut last = None;
@@ -92,30 +92,30 @@ fn take(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests
         if ready > clock {
             waited += ready.since(clock);
             clock = ready;
-            shared.pass(task, Spent::Recv, std::mem::take(&mut overheads));
+            target.pass(task, Spent::Recv, std::mem::take(&mut overheads));
             last = Some((index, ready));
         }
         clock += overhead;
         overheads += overhead;
     }
     if let Some((index, ready)) = last {
-        let cause = shared.cause(requests[index as usize]);
-        shared.follow(desk, task, ready, cause);
-        shared.pass(task, Spent::Poll, waited);
+        let cause = target.cause(requests[index as usize]);
+        target.follow(lp, task, ready, cause);
+        target.pass(task, Spent::Poll, waited);
     }
-    shared.spend(desk, task, Spent::Recv, overheads);
+    target.spend(lp, task, Spent::Recv, overheads);
 }
 
 /// Ends a request and tells what became of it.
-fn completion(shared: &mut Shared, desk: &mut Desk<'_>, index: u32, id: RequestId) -> Completion {
+fn completion(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, index: u32, id: RequestId) -> Completion {
     if id == COMPLETE {
-        return Completion { index, source: shared.rank, tag: 0, size: Bytes::ZERO, payload: None, cancelled: false };
+        return Completion { index, source: target.rank, tag: 0, size: Bytes::ZERO, payload: None, cancelled: false };
     }
-    let request = shared.requests.remove(id);
-    desk.paths.release(request.path);
+    let request = target.requests.remove(id);
+    lp.paths.release(request.path);
     let (source, tag, size) = match request.kind {
         RequestKind::Matched => (request.peer, request.tag, request.size),
-        _ => (shared.rank, 0, Bytes::ZERO),
+        _ => (target.rank, 0, Bytes::ZERO),
     };
     let cancelled = request.kind == RequestKind::Cancelled;
     Completion { index, source, tag, size, payload: request.payload, cancelled }
@@ -123,122 +123,127 @@ fn completion(shared: &mut Shared, desk: &mut Desk<'_>, index: u32, id: RequestI
 
 /// Waits for one of `requests`. Which one is known only when the simulation gets to the time it is ready: another may get
 /// ready earlier.
-pub(super) fn wait_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: Requests) {
-    let clock = shared.control(task).clock;
+pub(super) fn wait_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: Requests) {
+    let clock = target.control(task).clock;
     let mut first: Option<SimTime> = None;
     for &id in &requests {
         if id == COMPLETE {
             first = Some(SimTime::ZERO);
             continue;
         }
-        let request = shared.requests.get_mut(id);
+        let request = target.requests.get_mut(id);
         request.waiter = task;
         if request.state == RequestState::Ready {
             first = Some(first.map_or(request.ready, |first| first.min(request.ready)));
         }
     }
-    let turn = shared.begin_wait(task, Wait::Any(requests));
+    let turn = target.begin_wait(task, Wait::Any(requests));
     if let Some(first) = first {
-        let rank = shared.rank;
-        desk.push(shared, first.max(clock), rank, || Body::Wake { task, turn });
+        let rank = target.rank;
+        lp.push(target, first.max(clock), rank, || EventKind::Wake { task, turn });
     }
 }
 
 /// Waits until the simulation gets to the task's clock.
-pub(super) fn wait_for_own_time(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, wait: Wait) {
-    let turn = shared.begin_wait(task, wait);
-    let (rank, clock) = (shared.rank, shared.control(task).clock);
-    desk.push(shared, clock, rank, || Body::Wake { task, turn });
+pub(super) fn wait_for_own_time(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, wait: Wait) {
+    let turn = target.begin_wait(task, wait);
+    let (rank, clock) = (target.rank, target.control(task).clock);
+    lp.push(target, clock, rank, || EventKind::Wake { task, turn });
 }
 
 /// Waits for a message that `pattern` takes, without taking it.
-pub(super) fn probe(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, pattern: Pattern) -> Option<Answer> {
-    match seen(shared, &pattern) {
+pub(super) fn probe(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    pattern: Pattern,
+) -> Option<Answer> {
+    match seen(target, &pattern) {
         Some((envelope, header)) => {
-            let cause = desk.head_cause(shared.rank, header);
-            shared.wait_until(desk, task, header.time, cause);
-            found(desk, envelope, header.size);
+            let cause = lp.head_cause(target.rank, header);
+            target.wait_until(lp, task, header.time, cause);
+            found(lp, envelope, header.size);
             Some(Answer::Completed)
         }
         None => {
-            shared.begin_wait(task, Wait::Probe(pattern));
+            target.begin_wait(task, Wait::Probe(pattern));
             None
         }
     }
 }
 
 /// The first message that has come and that `pattern` takes.
-fn seen(shared: &Shared, pattern: &Pattern) -> Option<(Envelope, Header)> {
-    shared.matcher.probe(pattern).map(|(envelope, arrived)| (envelope, arrived.header(envelope.source)))
+fn seen(target: &TargetRank, pattern: &Pattern) -> Option<(Envelope, ProbedMessage)> {
+    target.matcher.probe(pattern).map(|(envelope, arrived)| (envelope, arrived.header(envelope.source)))
 }
 
 /// A probe has found a message.
-pub(super) fn found(desk: &mut Desk<'_>, envelope: Envelope, size: Bytes) {
+pub(super) fn found(lp: &mut LogicalProcess<'_>, envelope: Envelope, size: Bytes) {
     let Envelope { source, tag, .. } = envelope;
-    desk.completions.clear();
-    desk.completions.push(Completion { index: 0, source, tag, size, payload: None, cancelled: false });
+    lp.completions.clear();
+    lp.completions.push(Completion { index: 0, source, tag, size, payload: None, cancelled: false });
 }
 
 /// The simulation has got to the time a task waited for: true if the task goes on now.
-pub(super) fn wake(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, turn: u32) -> bool {
-    match shared.living(task) {
+pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, turn: u32) -> bool {
+    match target.living(task) {
         Some(control) if control.turn == turn => {}
         _ => return false,
     }
-    match std::mem::replace(&mut shared.control(task).wait, Wait::Nothing) {
+    match std::mem::replace(&mut target.control(task).wait, Wait::Nothing) {
         Wait::Parked(answer) => {
-            shared.control(task).wait = Wait::Parked(answer);
+            target.control(task).wait = Wait::Parked(answer);
             true
         }
         Wait::Any(requests) => {
-            decide_any(shared, desk, task, &requests);
-            shared.control(task).wait = Wait::Any(requests);
+            decide_any(target, lp, task, &requests);
+            target.control(task).wait = Wait::Any(requests);
             true
         }
         Wait::Test { requests, which, poll } => {
-            let cost = if poll { desk.poll } else { SimSpan::ZERO };
-            test(shared, desk, task, &requests, which, cost);
-            shared.control(task).wait = Wait::Test { requests, which, poll };
+            let cost = if poll { lp.poll } else { SimSpan::ZERO };
+            test(target, lp, task, &requests, which, cost);
+            target.control(task).wait = Wait::Test { requests, which, poll };
             true
         }
         Wait::Cancel(id) => {
-            cancel(shared, desk, task, id);
-            shared.control(task).wait = Wait::Cancel(id);
+            cancel(target, lp, task, id);
+            target.control(task).wait = Wait::Cancel(id);
             true
         }
         Wait::Iprobe(pattern) => {
-            match seen(shared, &pattern) {
+            match seen(target, &pattern) {
                 Some((envelope, header)) => {
-                    let cause = desk.head_cause(shared.rank, header);
-                    shared.found(desk, task, header.time, cause);
-                    found(desk, envelope, header.size);
+                    let cause = lp.head_cause(target.rank, header);
+                    target.found(lp, task, header.time, cause);
+                    found(lp, envelope, header.size);
                 }
                 None => {
-                    desk.completions.clear();
-                    shared.spend(desk, task, Spent::Poll, desk.poll);
+                    lp.completions.clear();
+                    target.spend(lp, task, Spent::Poll, lp.poll);
                 }
             }
-            shared.control(task).wait = Wait::Iprobe(pattern);
+            target.control(task).wait = Wait::Iprobe(pattern);
             true
         }
         // The turn was decided by another event.
         wait => {
-            shared.control(task).wait = wait;
+            target.control(task).wait = wait;
             false
         }
     }
 }
 
 /// Completes the request that got ready first; of those that did at the same time, the first in the list.
-fn decide_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests) {
-    let now = desk.now.time;
+fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
+    let now = lp.now.time;
     let mut best: Option<(SimTime, u32, RequestId)> = None;
     for (index, &id) in (0..).zip(requests) {
         if id == COMPLETE {
             best = best.min(Some((SimTime::ZERO, index, id))).or(Some((SimTime::ZERO, index, id)));
             continue;
         }
-        let request = shared.requests.get_mut(id);
+        let request = target.requests.get_mut(id);
         request.waiter = NOBODY;
         let candidate = (request.ready, index, id);
         if request.state == RequestState::Ready && request.ready <= now && best.is_none_or(|best| candidate < best) {
@@ -247,52 +252,59 @@ fn decide_any(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Re
     }
     let (ready, index, id) = best.expect("woken when a request is ready");
     if id != COMPLETE {
-        let cause = shared.cause(id);
-        shared.wait_until(desk, task, ready, cause);
-        shared.spend(desk, task, Spent::Recv, shared.requests.get(id).overhead);
+        let cause = target.cause(id);
+        target.wait_until(lp, task, ready, cause);
+        target.spend(lp, task, Spent::Recv, target.requests.get(id).overhead);
     }
-    desk.completions.clear();
-    let completion = completion(shared, desk, index, id);
-    desk.completions.push(completion);
+    lp.completions.clear();
+    let completion = completion(target, lp, index, id);
+    lp.completions.push(completion);
 }
 
 /// Withdraws a receive that no message has found by the task's clock.
-fn cancel(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, id: RequestId) {
-    if id != COMPLETE && shared.requests.get(id).kind == RequestKind::Unmatched && shared.matcher.withdraw(&id) {
-        shared.requests.get_mut(id).kind = RequestKind::Cancelled;
-        let clock = shared.control(task).clock;
-        set_ready(shared, desk, id, clock);
+fn cancel(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, id: RequestId) {
+    if id != COMPLETE && target.requests.get(id).kind == RequestKind::Unmatched && target.matcher.withdraw(&id) {
+        target.requests.get_mut(id).kind = RequestKind::Cancelled;
+        let clock = target.control(task).clock;
+        set_ready(target, lp, id, clock);
     }
 }
 
 /// Completes what is complete at the task's clock; finding nothing costs `cost`.
-fn test(shared: &mut Shared, desk: &mut Desk<'_>, task: u32, requests: &Requests, which: Which, cost: SimSpan) {
-    let clock = shared.control(task).clock;
-    let done = |shared: &Shared, id: RequestId| {
+fn test(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    requests: &Requests,
+    which: Which,
+    cost: SimSpan,
+) {
+    let clock = target.control(task).clock;
+    let done = |target: &TargetRank, id: RequestId| {
         id == COMPLETE || {
-            let request = shared.requests.get(id);
+            let request = target.requests.get(id);
             request.state == RequestState::Ready && request.ready <= clock
         }
     };
     let ready: Vec<(u32, RequestId)> =
-        (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(shared, id)).collect();
-    desk.completions.clear();
+        (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(target, id)).collect();
+    lp.completions.clear();
     if ready.is_empty() || (which == Which::All && ready.len() < requests.len()) {
-        shared.spend(desk, task, Spent::Poll, cost);
+        target.spend(lp, task, Spent::Poll, cost);
         return;
     }
     let wanted = if which == Which::First { 1 } else { ready.len() };
     let found = ready[..wanted].iter().filter(|&&(_, id)| id != COMPLETE);
-    let last = found.max_by_key(|&&(index, id)| (shared.requests.get(id).ready, std::cmp::Reverse(index))).copied();
+    let last = found.max_by_key(|&&(index, id)| (target.requests.get(id).ready, std::cmp::Reverse(index))).copied();
     if let Some((_, id)) = last {
-        let (time, cause) = (shared.requests.get(id).ready, shared.cause(id));
-        shared.found(desk, task, time, cause);
+        let (time, cause) = (target.requests.get(id).ready, target.cause(id));
+        target.found(lp, task, time, cause);
     }
     for (index, id) in ready.into_iter().take(wanted) {
         if id != COMPLETE {
-            shared.spend(desk, task, Spent::Recv, shared.requests.get(id).overhead);
+            target.spend(lp, task, Spent::Recv, target.requests.get(id).overhead);
         }
-        let completion = completion(shared, desk, index, id);
-        desk.completions.push(completion);
+        let completion = completion(target, lp, index, id);
+        lp.completions.push(completion);
     }
 }

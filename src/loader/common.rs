@@ -7,26 +7,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Host;
 use super::error::ImageError;
-use super::library::{Known, Source};
-use super::link::Scope;
-use super::parts::Parts;
+use super::library::{Known, ModuleSource};
+use super::link::SearchScope;
+use super::parts::ModuleParts;
 use super::search::Sharing;
 
 /// What all ranks share.
 pub(super) struct Common {
     pub host: &'static dyn Host,
     pub sharing: Sharing,
-    pub program: Arc<Parts>,
+    pub program: Arc<ModuleParts>,
     opened: Mutex<Opened>,
 }
 
 /// What ranks have opened.
 struct Opened {
     /// In the order of their numbers.
-    parts: Vec<Arc<Parts>>,
+    parts: Vec<Arc<ModuleParts>>,
     /// The number of the next module.
     next: usize,
-    known: HashMap<Key, Arc<Parts>>,
+    known: HashMap<Key, Arc<ModuleParts>>,
 }
 
 /// A file and what it is linked with.
@@ -41,7 +41,7 @@ struct Key {
 }
 
 impl Common {
-    pub fn new(host: &'static dyn Host, sharing: Sharing, program: Parts) -> Common {
+    pub fn new(host: &'static dyn Host, sharing: Sharing, program: ModuleParts) -> Common {
         let program = Arc::new(program);
         let next = program.modules.len();
         let opened = Mutex::new(Opened { parts: vec![program.clone()], next, known: HashMap::new() });
@@ -53,7 +53,7 @@ impl Common {
     }
 
     /// The parts of the library at `path` with what it needs, linked with what is in `scope`: worked out once for all ranks.
-    pub fn open(&self, path: &Path, scope: Scope) -> Result<Arc<Parts>, ImageError> {
+    pub fn open(&self, path: &Path, scope: SearchScope) -> Result<Arc<ModuleParts>, ImageError> {
         let file = std::fs::metadata(path);
         let file = file.map_or([0; 4], |file| [file.dev() as i64, file.ino() as i64, file.mtime(), file.mtime_nsec()]);
         let numbers = scope.groups.iter().map(|parts| parts.first).collect();
@@ -68,7 +68,7 @@ impl Common {
                 Some(Known { group, module })
             })
         };
-        let mut parts = Parts::new(Source::read(path)?, self.host, &self.sharing, scope, &loaded)?;
+        let mut parts = ModuleParts::new(ModuleSource::read(path)?, self.host, &self.sharing, scope, &loaded)?;
         let mut opened = self.opened();
         parts.first = opened.next;
         opened.next += parts.modules.len();

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use super::library::Shared;
 use super::loaded;
 use super::search::{Found, is_stub, other_mpi};
-use super::space::{Handle, Opened, Space};
+use super::space::{Handle, InstanceMemory, Opened};
 
 /// The functions of this file by name.
 pub(super) fn function(name: &str) -> Option<usize> {
@@ -77,7 +77,7 @@ pub(super) unsafe extern "C" fn undefined() -> ! {
 }
 
 /// The rank's space that the code at `caller` belongs to.
-fn space(caller: usize) -> Option<Arc<Space>> {
+fn space(caller: usize) -> Option<Arc<InstanceMemory>> {
     loaded::space(caller)
 }
 
@@ -100,7 +100,12 @@ unsafe extern "C" fn open(name: *const c_char, flags: c_int, caller: usize) -> *
 }
 
 /// What is opened; none, without an error, of what is not there and only asked about.
-unsafe fn opened(space: &Arc<Space>, name: &str, flags: c_int, caller: usize) -> Result<Option<Opened>, String> {
+unsafe fn opened(
+    space: &Arc<InstanceMemory>,
+    name: &str,
+    flags: c_int,
+    caller: usize,
+) -> Result<Option<Opened>, String> {
     if flags & (libc::RTLD_LAZY | libc::RTLD_NOW) == 0 {
         return Err(format!("{name}: invalid mode for dlopen(): Invalid argument"));
     }
@@ -212,11 +217,11 @@ unsafe fn find(handle: *mut c_void, name: *const c_char, version: *const c_char,
     match found {
         Some(Some(address)) => return address as *mut c_void,
         Some(None) => {
-            let file = space.place(caller).map(|(group, module, _)| Space::path(&group, module));
+            let file = space.place(caller).map(|(group, module, _)| InstanceMemory::path(&group, module));
             let file = match (handle, file) {
                 (libc::RTLD_DEFAULT | libc::RTLD_NEXT, Some(file)) => file.display().to_string(),
                 _ => space.opened(handle.cast::<Handle>()).map_or(String::new(), |opened| match opened {
-                    Opened::Own(group, module) => Space::path(&group, module).display().to_string(),
+                    Opened::Own(group, module) => InstanceMemory::path(&group, module).display().to_string(),
                     _ => String::new(),
                 }),
             };

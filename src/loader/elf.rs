@@ -8,7 +8,7 @@ use object::elf::{
 use object::pod;
 use object::read::elf::{FileHeader, ProgramHeader, RelrIterator};
 
-use super::error::{Fault, malformed};
+use super::error::{FileFault, malformed};
 
 /// The size of a page, and of what segments are aligned to.
 pub(super) const PAGE: u64 = 4096;
@@ -31,7 +31,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    fn new(header: &ProgramHeader64<LE>, length: u64) -> Result<Segment, Fault> {
+    fn new(header: &ProgramHeader64<LE>, length: u64) -> Result<Segment, FileFault> {
         let flags = header.p_flags(LE);
         let segment = Segment {
             address: header.p_vaddr(LE),
@@ -106,8 +106,8 @@ pub(super) struct Elf<'a> {
 
 impl<'a> Elf<'a> {
     /// The shared object with these contents.
-    pub fn parse(bytes: &'a [u8]) -> Result<Elf<'a>, Fault> {
-        let damaged = |error: object::read::Error| Fault::Malformed(error.to_string());
+    pub fn parse(bytes: &'a [u8]) -> Result<Elf<'a>, FileFault> {
+        let damaged = |error: object::read::Error| FileFault::Malformed(error.to_string());
         let header = check_kind(bytes)?;
         let headers = header.program_headers(LE, bytes).map_err(damaged)?;
         let of_kind = |kind: ProgramType| headers.iter().filter(move |header| header.p_type(LE) == kind);
@@ -152,7 +152,7 @@ impl<'a> Elf<'a> {
         Ok(elf)
     }
 
-    fn find_tables(&mut self) -> Result<(), Fault> {
+    fn find_tables(&mut self) -> Result<(), FileFault> {
         if let Some(strings) = self.entry(elf::DT_STRTAB) {
             self.strings = self.at(strings, self.entry(elf::DT_STRSZ).unwrap_or(0))?;
         }
@@ -165,7 +165,7 @@ impl<'a> Elf<'a> {
     }
 
     /// The number of symbols is nowhere but in the hash tables.
-    fn symbol_count(&self) -> Result<u64, Fault> {
+    fn symbol_count(&self) -> Result<u64, FileFault> {
         if let Some(hash) = self.entry(elf::DT_HASH) {
             return self.number(hash.wrapping_add(4)).map(u64::from);
         }
@@ -182,7 +182,7 @@ impl<'a> Elf<'a> {
         let Some(mut last) = starts.max().filter(|&last| last >= base) else { return Ok(base.into()) };
         // The last chain ends at a value with its lowest bit set.
         while self.number(buckets + 4 * count + 4 * u64::from(last - base))? & 1 == 0 {
-            last = last.checked_add(1).ok_or_else(|| Fault::Malformed("the hash table has no end".into()))?;
+            last = last.checked_add(1).ok_or_else(|| FileFault::Malformed("the hash table has no end".into()))?;
         }
         Ok(u64::from(last) + 1)
     }
@@ -197,42 +197,42 @@ impl<'a> Elf<'a> {
     }
 
     /// The strings that entries with this tag name.
-    pub fn names(&self, tag: DynamicTag) -> Result<Vec<&'a str>, Fault> {
+    pub fn names(&self, tag: DynamicTag) -> Result<Vec<&'a str>, FileFault> {
         self.entries(tag).map(|index| self.string(index)).collect()
     }
 
     /// `length` bytes of the file that belong at `address`.
-    pub fn at(&self, address: u64, length: u64) -> Result<&'a [u8], Fault> {
+    pub fn at(&self, address: u64, length: u64) -> Result<&'a [u8], FileFault> {
         let segment = self.segments.iter().rfind(|segment| segment.address <= address);
         let found = segment.and_then(|segment| {
             let skip = address - segment.address;
             let start = (segment.offset + skip) as usize;
             (skip.checked_add(length)? <= segment.filled).then(|| &self.bytes[start..start + length as usize])
         });
-        found.ok_or_else(|| Fault::Malformed(format!("{length} bytes at {address:#x} are not in the file")))
+        found.ok_or_else(|| FileFault::Malformed(format!("{length} bytes at {address:#x} are not in the file")))
     }
 
     /// The 32-bit number at `address`.
-    pub fn number(&self, address: u64) -> Result<u32, Fault> {
+    pub fn number(&self, address: u64) -> Result<u32, FileFault> {
         let bytes = self.at(address, 4)?;
         Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
     /// The string at `index` of the string table.
-    pub fn string(&self, index: u64) -> Result<&'a str, Fault> {
+    pub fn string(&self, index: u64) -> Result<&'a str, FileFault> {
         let rest = usize::try_from(index).ok().and_then(|index| self.strings.get(index..));
         let found = rest.and_then(|rest| Some(&rest[..rest.iter().position(|&byte| byte == 0)?]));
         let found = found.and_then(|name| std::str::from_utf8(name).ok());
-        found.ok_or_else(|| Fault::Malformed(format!("there is no string {index:#x}")))
+        found.ok_or_else(|| FileFault::Malformed(format!("there is no string {index:#x}")))
     }
 
     /// The symbols, the first of which means none.
-    pub fn symbols(&self) -> impl Iterator<Item = Result<Symbol<'a>, Fault>> {
+    pub fn symbols(&self) -> impl Iterator<Item = Result<Symbol<'a>, FileFault>> {
         (0..self.symbols.len() as u32).map(|index| self.symbol(index))
     }
 
     /// The symbol at `index`.
-    pub fn symbol(&self, index: u32) -> Result<Symbol<'a>, Fault> {
+    pub fn symbol(&self, index: u32) -> Result<Symbol<'a>, FileFault> {
         let Some(symbol) = self.symbols.get(index as usize) else {
             return malformed(format!("there is no symbol {index}"));
         };
@@ -251,7 +251,7 @@ impl<'a> Elf<'a> {
     }
 
     /// The relocations, those of the procedure linkage table last.
-    pub fn relocations(&self) -> Result<Vec<Relocation>, Fault> {
+    pub fn relocations(&self) -> Result<Vec<Relocation>, FileFault> {
         let mut found = Vec::new();
         for (table, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {
             let Some(table) = self.entry(table) else { continue };
@@ -270,7 +270,7 @@ impl<'a> Elf<'a> {
     }
 
     /// The addresses that packed relative relocations name.
-    pub fn packed_relocations(&self) -> Result<Vec<u64>, Fault> {
+    pub fn packed_relocations(&self) -> Result<Vec<u64>, FileFault> {
         let Some(table) = self.entry(elf::DT_RELR) else { return Ok(Vec::new()) };
         let bytes = self.at(table, self.entry(elf::DT_RELRSZ).unwrap_or(0))?;
         let Ok(entries) = pod::slice_from_all_bytes::<Relr64<LE>>(bytes) else {
@@ -293,24 +293,24 @@ impl<'a> Elf<'a> {
     }
 }
 
-fn check_kind(bytes: &[u8]) -> Result<&FileHeader64<LE>, Fault> {
+fn check_kind(bytes: &[u8]) -> Result<&FileHeader64<LE>, FileFault> {
     if !bytes.starts_with(b"\x7fELF") {
-        return Err(Fault::NotElf);
+        return Err(FileFault::NotElf);
     }
     match bytes.get(4..6) {
         None => return malformed("it ends within its header"),
         Some([2, 1]) => {}
-        Some([1, _]) => return Err(Fault::OtherKind("a 32-bit file".into())),
-        Some(_) => return Err(Fault::OtherKind("a file of another byte order".into())),
+        Some([1, _]) => return Err(FileFault::OtherKind("a 32-bit file".into())),
+        Some(_) => return Err(FileFault::OtherKind("a file of another byte order".into())),
     }
-    let header = FileHeader64::<LE>::parse(bytes).map_err(|error| Fault::Malformed(error.to_string()))?;
+    let header = FileHeader64::<LE>::parse(bytes).map_err(|error| FileFault::Malformed(error.to_string()))?;
     if header.e_machine(LE) != elf::EM_X86_64 {
-        return Err(Fault::OtherKind(format!("a file for machine {}", header.e_machine(LE).0)));
+        return Err(FileFault::OtherKind(format!("a file for machine {}", header.e_machine(LE).0)));
     }
     match header.e_type(LE) {
         elf::ET_DYN => Ok(header),
-        elf::ET_EXEC => Err(Fault::OtherKind("an executable with fixed addresses".into())),
-        elf::ET_REL => Err(Fault::OtherKind("an object file that is not linked".into())),
-        other => Err(Fault::OtherKind(format!("a file of type {}", other.0))),
+        elf::ET_EXEC => Err(FileFault::OtherKind("an executable with fixed addresses".into())),
+        elf::ET_REL => Err(FileFault::OtherKind("an object file that is not linked".into())),
+        other => Err(FileFault::OtherKind(format!("a file of type {}", other.0))),
     }
 }

@@ -11,12 +11,12 @@ pub struct ImageError {
     /// The program, or the library of it that is at fault.
     pub path: PathBuf,
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: FileFault,
 }
 
 /// What is wrong with a file.
 #[derive(Debug)]
-pub enum Fault {
+pub enum FileFault {
     /// It cannot be read.
     Read(io::Error),
     /// It is no ELF file.
@@ -41,7 +41,7 @@ pub enum Fault {
         why: String,
     },
     /// What keeps ranks from having a library each for its own.
-    Library(Box<Fault>),
+    Library(Box<FileFault>),
     /// It was linked with this library of another MPI.
     OtherMpi(String),
     /// Symbols that are defined nowhere.
@@ -63,8 +63,8 @@ impl ImageError {
     /// This error of a library, of which all ranks may share one copy if they cannot have their own.
     pub(super) fn of_library(self) -> ImageError {
         match self.fault {
-            Fault::Unsupported(_) | Fault::StaticTls(_) => {
-                ImageError { fault: Fault::Library(Box::new(self.fault)), path: self.path }
+            FileFault::Unsupported(_) | FileFault::StaticTls(_) => {
+                ImageError { fault: FileFault::Library(Box::new(self.fault)), path: self.path }
             }
             _ => self,
         }
@@ -72,17 +72,20 @@ impl ImageError {
 
     /// Whether a program may meet it under a real MPI too: a library that is not there, or lacks something.
     pub(super) fn is_usual(&self) -> bool {
-        matches!(self.fault, Fault::Read(_) | Fault::NotElf | Fault::MissingLibrary { .. } | Fault::Undefined(_))
+        matches!(
+            self.fault,
+            FileFault::Read(_) | FileFault::NotElf | FileFault::MissingLibrary { .. } | FileFault::Undefined(_)
+        )
     }
 
     /// As the system's loader tells programs.
     pub(super) fn for_program(&self) -> String {
         match &self.fault {
-            Fault::MissingLibrary { why, .. } => why.clone(),
-            Fault::Undefined(symbols) => {
+            FileFault::MissingLibrary { why, .. } => why.clone(),
+            FileFault::Undefined(symbols) => {
                 format!("{}: undefined symbol: {}", self.path.display(), symbols.first().map_or("", String::as_str))
             }
-            Fault::NotElf => format!("{}: invalid ELF header", self.path.display()),
+            FileFault::NotElf => format!("{}: invalid ELF header", self.path.display()),
             _ => self.to_string(),
         }
     }
@@ -94,7 +97,7 @@ impl ImageError {
     }
 }
 
-impl Fault {
+impl FileFault {
     /// This fault, of the file at `path`.
     pub(super) fn of(self, path: &Path) -> ImageError {
         ImageError { path: path.to_owned(), fault: self }
@@ -102,15 +105,15 @@ impl Fault {
 }
 
 /// A contradiction in a file.
-pub(super) fn malformed<T>(what: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault::Malformed(what.into()))
+pub(super) fn malformed<T>(what: impl Into<String>) -> Result<T, FileFault> {
+    Err(FileFault::Malformed(what.into()))
 }
 
 impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.fault)?;
         match self.fault {
-            Fault::Library(_) => {
+            FileFault::Library(_) => {
                 write!(f, "; or have all ranks share one copy of it: --share-library {}", self.library())
             }
             _ => Ok(()),
@@ -118,34 +121,36 @@ impl fmt::Display for ImageError {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Read(error) => write!(f, "cannot be read: {error}"),
-            Fault::NotElf => f.write_str("expected a program built by mcpsim cc; this is no ELF file"),
-            Fault::OtherKind(found) => write!(f, "expected a program built by mcpsim cc for x86-64; found {found}"),
-            Fault::NotAProgram => f.write_str("expected a program built by mcpsim cc; build it with mcpsim cc"),
-            Fault::OtherFormat(found) => write!(
+            FileFault::Read(error) => write!(f, "cannot be read: {error}"),
+            FileFault::NotElf => f.write_str("expected a program built by mcpsim cc; this is no ELF file"),
+            FileFault::OtherKind(found) => write!(f, "expected a program built by mcpsim cc for x86-64; found {found}"),
+            FileFault::NotAProgram => f.write_str("expected a program built by mcpsim cc; build it with mcpsim cc"),
+            FileFault::OtherFormat(found) => write!(
                 f,
                 "was built by another version of mcpsim cc (format {found}, expected {}); build it again",
                 super::note::FORMAT
             ),
-            Fault::Malformed(what) => write!(f, "is damaged: {what}"),
-            Fault::Unsupported(what) => f.write_str(what),
-            Fault::StaticTls(symbol) => {
+            FileFault::Malformed(what) => write!(f, "is damaged: {what}"),
+            FileFault::Unsupported(what) => f.write_str(what),
+            FileFault::StaticTls(symbol) => {
                 f.write_str("uses the static thread-local storage model")?;
                 if !symbol.is_empty() {
                     write!(f, " for {symbol}")?;
                 }
                 f.write_str("; compile with -fPIC and without -ftls-model")
             }
-            Fault::MissingLibrary { name, why } => write!(f, "needs the library {name}, which cannot be loaded: {why}"),
-            Fault::Library(fault) => write!(f, "each rank needs a copy of this library, which {fault}"),
-            Fault::OtherMpi(library) => write!(
+            FileFault::MissingLibrary { name, why } => {
+                write!(f, "needs the library {name}, which cannot be loaded: {why}")
+            }
+            FileFault::Library(fault) => write!(f, "each rank needs a copy of this library, which {fault}"),
+            FileFault::OtherMpi(library) => write!(
                 f,
                 "was built for another MPI (it needs {library}), whose handles mean nothing here; build it with mcpsim cc"
             ),
-            Fault::Undefined(symbols) => {
+            FileFault::Undefined(symbols) => {
                 let shown = symbols[..symbols.len().min(8)].join(", ");
                 write!(f, "undefined: {shown}")?;
                 if symbols.len() > 8 {
@@ -153,12 +158,12 @@ impl fmt::Display for Fault {
                 }
                 Ok(())
             }
-            Fault::Mappings { needed, limit, greatest } => write!(
+            FileFault::Mappings { needed, limit, greatest } => write!(
                 f,
                 "its ranks and their libraries need {needed} mappings of memory, and a process can have {limit} \
                  (vm.max_map_count); --share-library {greatest} has all ranks share one of them"
             ),
-            Fault::Map(error) => write!(f, "no room for another instance of the program: {error}"),
+            FileFault::Map(error) => write!(f, "no room for another instance of the program: {error}"),
         }
     }
 }
@@ -166,7 +171,7 @@ impl fmt::Display for Fault {
 impl Error for ImageError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.fault {
-            Fault::Read(error) | Fault::Map(error) => Some(error),
+            FileFault::Read(error) | FileFault::Map(error) => Some(error),
             _ => None,
         }
     }

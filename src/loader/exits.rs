@@ -13,7 +13,7 @@ use super::tls;
 
 /// A function to call at an end.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Exit {
+pub(super) struct ExitFunction {
     function: Function,
     argument: *mut c_void,
     module: *mut c_void,
@@ -28,9 +28,9 @@ enum Function {
 }
 
 // SAFETY: the pointers are only passed on to the function of the program that gave them.
-unsafe impl Send for Exit {}
+unsafe impl Send for ExitFunction {}
 
-impl Exit {
+impl ExitFunction {
     /// # Safety
     /// The instance that registered it is there.
     pub unsafe fn run(self, code: c_int) {
@@ -47,8 +47,8 @@ impl Exit {
 /// What is to be done at the end of an instance.
 #[derive(Debug, Default)]
 pub(super) struct Exits {
-    process: Mutex<Vec<Exit>>,
-    thread: Mutex<Vec<Exit>>,
+    process: Mutex<Vec<ExitFunction>>,
+    thread: Mutex<Vec<ExitFunction>>,
 }
 
 impl Exits {
@@ -86,7 +86,11 @@ impl Exits {
 
     /// `on_exit`.
     pub fn on_exit(&self, function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) {
-        lock(&self.process).push(Exit { function: Function::Code(function), argument, module: std::ptr::null_mut() });
+        lock(&self.process).push(ExitFunction {
+            function: Function::Code(function),
+            argument,
+            module: std::ptr::null_mut(),
+        });
     }
 }
 
@@ -109,7 +113,9 @@ pub(super) unsafe extern "C" fn at_exit(
     module: *mut c_void,
 ) -> c_int {
     match loaded::space(module as usize) {
-        Some(space) => lock(&space.exits.process).push(Exit { function: Function::Plain(function), argument, module }),
+        Some(space) => {
+            lock(&space.exits.process).push(ExitFunction { function: Function::Plain(function), argument, module })
+        }
         // SAFETY: it comes from a library of the system, which passes what the system's function wants.
         None => return unsafe { system_at_exit(function, argument, module) },
     }
@@ -143,7 +149,7 @@ pub(super) unsafe extern "C" fn at_thread_exit(
     module: *mut c_void,
 ) -> c_int {
     let Some(space) = loaded::space(module as usize) else { return -1 };
-    let exit = Exit { function: Function::Plain(function), argument, module };
+    let exit = ExitFunction { function: Function::Plain(function), argument, module };
     match tls::main_instance() == Some(space.id) {
         true => lock(&space.exits.thread).push(exit),
         false => tls::at_thread_end(space.id, exit),

@@ -132,7 +132,7 @@ fn system() -> Option<Find> {
 
 /// Code with its call frame information.
 #[derive(Debug, Clone, Copy)]
-pub struct Code {
+pub struct UnwindCode {
     /// Its first address.
     pub start: usize,
     /// The address behind it.
@@ -142,14 +142,14 @@ pub struct Code {
 }
 
 /// The code that `address` is in, of an instance or a library of the system: takes no memory and waits for nothing.
-pub fn code(address: usize) -> Option<Code> {
+pub fn code(address: usize) -> Option<UnwindCode> {
     if let Some(found) = loaded::module_at_once(address) {
-        return Some(Code { start: found.start, end: found.end, table: found.frame_table });
+        return Some(UnwindCode { start: found.start, end: found.end, table: found.frame_table });
     }
     let mut object = Object { flags: 0, start: 0, end: 0, link_map: 0, frame_table: 0, reserved: [0; 7] };
     // SAFETY: the function may be called with any address, in handlers of signals too.
     let found = unsafe { system()?(address as *mut c_void, &mut object) };
-    (found == 0 && object.frame_table != 0).then_some(Code {
+    (found == 0 && object.frame_table != 0).then_some(UnwindCode {
         start: object.start,
         end: object.end,
         table: object.frame_table,

@@ -5,13 +5,13 @@ use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::error::{Fault, ImageError};
+use super::error::{FileFault, ImageError};
 use super::exports::Export;
 use super::frames;
 use super::layout;
 use super::loaded;
-use super::parts::Parts;
-use super::space::Space;
+use super::parts::ModuleParts;
+use super::space::InstanceMemory;
 use super::tls::{self, Descriptor};
 
 type Initialiser = unsafe extern "C" fn(c_int, *const *mut c_char, *const *mut c_char);
@@ -27,13 +27,13 @@ pub(super) struct Arguments {
 }
 
 /// Files in memory, with globals, statics and thread-local variables of their own.
-pub(super) struct Group {
+pub(super) struct LinkGroup {
     pub base: usize,
-    pub parts: Arc<Parts>,
+    pub parts: Arc<ModuleParts>,
     /// What slots of the files point to, one a module, then the variables of libraries that all share.
     descriptors: Box<[Descriptor]>,
     /// The groups that it was linked with, which stay as long as it.
-    pub scope: Vec<Arc<Group>>,
+    pub scope: Vec<Arc<LinkGroup>>,
     /// How often libraries of it were opened and not closed.
     pub opened: AtomicUsize,
     /// Whether its symbols are found by all that are loaded later.
@@ -41,17 +41,21 @@ pub(super) struct Group {
     has_frames: AtomicBool,
 }
 
-impl Group {
+impl LinkGroup {
     /// A new one, of which nothing has run but the resolvers of indirect functions. `scope` is what its parts were linked with.
-    pub fn new(parts: &Arc<Parts>, space: &Arc<Space>, scope: Vec<Arc<Group>>) -> Result<Arc<Group>, ImageError> {
+    pub fn new(
+        parts: &Arc<ModuleParts>,
+        space: &Arc<InstanceMemory>,
+        scope: Vec<Arc<LinkGroup>>,
+    ) -> Result<Arc<LinkGroup>, ImageError> {
         let fixups = &parts.fixups;
         let mut owned = Vec::new();
         for name in &fixups.owned_names {
-            let undefined = || Fault::Undefined(vec![name.clone()]).of(&parts.modules[0].path);
+            let undefined = || FileFault::Undefined(vec![name.clone()]).of(&parts.modules[0].path);
             owned.push(space.owned(name).ok_or_else(undefined)?);
         }
         let files: Vec<_> = parts.modules.iter().map(|module| &module.file).collect();
-        let base = parts.layout.map(&files).map_err(|error| Fault::Map(error).of(&parts.modules[0].path))?;
+        let base = parts.layout.map(&files).map_err(|error| FileFault::Map(error).of(&parts.modules[0].path))?;
         let modules = fixups.templates.iter().enumerate().map(|(module, template)| match template {
             Some(template) => Descriptor::own(space.id, parts.first + module, *template, base),
             None => Descriptor::None,
@@ -77,7 +81,7 @@ impl Group {
         }
         loaded::add(base, space, parts);
         let (opened, is_global, has_frames) = Default::default();
-        let group = Group { base, parts: parts.clone(), descriptors, scope, opened, is_global, has_frames };
+        let group = LinkGroup { base, parts: parts.clone(), descriptors, scope, opened, is_global, has_frames };
         for &(at, outer, addend) in fixups.outer.iter().filter(|(_, outer, _)| outer.resolver) {
             put(at, group.scope[outer.group].resolve(outer.offset).wrapping_add(addend));
         }
@@ -118,7 +122,7 @@ impl Group {
     /// Runs the finalisers in the reverse order of the initialisers.
     ///
     /// # Safety
-    /// As of [`Group::initialise`], after it.
+    /// As of [`LinkGroup::initialise`], after it.
     pub unsafe fn finalise(&self) {
         for &module in self.parts.order.iter().rev() {
             let functions = &self.parts.modules[module].finalisers;
@@ -184,7 +188,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for LinkGroup {
     fn drop(&mut self) {
         if self.has_frames.load(Ordering::Relaxed) {
             // SAFETY: registered when it was initialised.

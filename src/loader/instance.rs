@@ -5,15 +5,15 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
 use super::common::Common;
-use super::error::{Fault, ImageError};
+use super::error::{FileFault, ImageError};
 use super::group::Arguments;
-use super::space::Space;
+use super::space::InstanceMemory;
 use super::tls::InstanceId;
 
 /// A program with globals, statics and thread-local variables of its own, and the libraries that it opens. Dropping it unmaps
 /// it: no code of it may run, and no pointer into it may be used, after that.
 pub struct Instance {
-    space: Arc<Space>,
+    space: Arc<InstanceMemory>,
 }
 
 impl Instance {
@@ -21,10 +21,10 @@ impl Instance {
     pub(super) fn new(common: &Arc<Common>, data: &dyn Fn(&str) -> Option<usize>) -> Result<Instance, ImageError> {
         for name in &common.program.fixups.owned_names {
             if data(name).is_none() {
-                return Err(Fault::Undefined(vec![name.clone()]).of(&common.program.modules[0].path));
+                return Err(FileFault::Undefined(vec![name.clone()]).of(&common.program.modules[0].path));
             }
         }
-        Ok(Instance { space: Space::new(common, data)? })
+        Ok(Instance { space: InstanceMemory::new(common, data)? })
     }
 
     /// What tells it from all others; see [`super::set_main`].

@@ -16,7 +16,7 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 
 use super::elf::{Elf, PAGE, Segment};
-use super::error::{Fault, malformed};
+use super::error::{FileFault, malformed};
 
 /// A module's data is copied up to so many bytes.
 const COPIED: u64 = 16 << 10;
@@ -63,7 +63,7 @@ pub(super) struct Copy {
 
 /// How an instance lies in memory.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct InstanceLayout {
     pub size: usize,
     align: usize,
     pub places: Vec<Place>,
@@ -73,10 +73,10 @@ pub(super) struct Layout {
     zeros: Vec<(usize, usize)>,
 }
 
-impl Layout {
+impl InstanceLayout {
     /// The layout of these modules, in their order.
-    pub fn new(modules: &[Elf]) -> Result<Layout, Fault> {
-        let mut layout = Layout { align: PAGE as usize, ..Layout::default() };
+    pub fn new(modules: &[Elf]) -> Result<InstanceLayout, FileFault> {
+        let mut layout = InstanceLayout { align: PAGE as usize, ..InstanceLayout::default() };
         for (index, module) in modules.iter().enumerate() {
             layout.add(index, module)?;
         }
@@ -90,7 +90,7 @@ impl Layout {
         Some((module, offset - self.places[module].start + self.places[module].first as usize))
     }
 
-    fn add(&mut self, index: usize, module: &Elf) -> Result<(), Fault> {
+    fn add(&mut self, index: usize, module: &Elf) -> Result<(), FileFault> {
         let align = module.segments.iter().map(|segment| segment.align).max().unwrap_or(1).max(PAGE);
         let first = module.segments[0].pages().start;
         let last = module.segments[module.segments.len() - 1].pages().end;
@@ -117,7 +117,7 @@ impl Layout {
         place: Place,
         segment: &Segment,
         copied: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), FileFault> {
         let pages = segment.pages();
         let mut part = |start: u64, end: u64, protection, source| {
             let (start, end) = (place.offset(start), place.offset(end));
@@ -130,7 +130,7 @@ impl Layout {
         let file_end = if segment.filled == 0 { pages.start } else { filled_end.next_multiple_of(PAGE) };
         if !segment.writable {
             if file_end < pages.end {
-                return Err(Fault::Unsupported("has memory that is neither in the file nor may be written".into()));
+                return Err(FileFault::Unsupported("has memory that is neither in the file nor may be written".into()));
             }
             part(pages.start, pages.end, libc::PROT_READ | libc::PROT_EXEC, from_file);
             return Ok(());

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use object::elf;
 
 use super::elf::Elf;
-use super::error::{Fault, ImageError};
+use super::error::{FileFault, ImageError};
 use super::search::{Found, Search, Sharing, is_stub, other_mpi};
 
 /// A file that each rank has for its own.
-pub(super) struct Source {
+pub(super) struct ModuleSource {
     pub path: PathBuf,
     pub file: File,
     pub bytes: Vec<u8>,
@@ -54,15 +54,15 @@ pub(super) struct LinkMap {
 /// A program, or a library that a rank opens, with everything it needs.
 pub(super) struct Libraries {
     /// The file itself first, then what each rank has for its own, breadth first.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ModuleSource>,
     /// What all ranks share, in the order in which it is needed.
     pub shared: Vec<Shared>,
     /// The files of these, of those that the user wants shared.
     pub told: Vec<String>,
 }
 
-impl Source {
-    pub fn read(path: &Path) -> Result<Source, ImageError> {
+impl ModuleSource {
+    pub fn read(path: &Path) -> Result<ModuleSource, ImageError> {
         let read = || {
             // Others may have no end, or wait for somebody to write.
             if !fs::metadata(path)?.is_file() {
@@ -73,15 +73,15 @@ impl Source {
             file.read_to_end(&mut bytes)?;
             Ok((file, bytes))
         };
-        let (file, bytes) = read().map_err(|error| Fault::Read(error).of(path))?;
-        Ok(Source { path: path.to_owned(), file, bytes, needs: Vec::new(), known: Vec::new() })
+        let (file, bytes) = read().map_err(|error| FileFault::Read(error).of(path))?;
+        Ok(ModuleSource { path: path.to_owned(), file, bytes, needs: Vec::new(), known: Vec::new() })
     }
 }
 
 impl Libraries {
     /// `first` and what it needs; `loaded` knows what was loaded before.
     pub fn find(
-        first: Source,
+        first: ModuleSource,
         sharing: &Sharing,
         loaded: &dyn Fn(&Path) -> Option<Known>,
     ) -> Result<Libraries, ImageError> {
@@ -91,12 +91,12 @@ impl Libraries {
         while let Some(index) = open.pop_front() {
             let source = &found.sources[index];
             let path = source.path.clone();
-            let fault = |fault: Fault| fault.of(&path);
+            let fault = |fault: FileFault| fault.of(&path);
             let elf = Elf::parse(&source.bytes).map_err(fault)?;
             let needed: Vec<String> =
                 elf.names(elf::DT_NEEDED).map_err(fault)?.into_iter().map(str::to_owned).collect();
             if let Some(other) = needed.iter().find(|name| other_mpi(name)) {
-                return Err(fault(Fault::OtherMpi(other.clone())));
+                return Err(fault(FileFault::OtherMpi(other.clone())));
             }
             let search = Search::new(&elf, &path).map_err(fault)?;
             for name in needed.iter().filter(|name| !is_stub(name)) {
@@ -151,8 +151,8 @@ impl Libraries {
 }
 
 impl Shared {
-    pub fn open(name: &str) -> Result<Shared, Fault> {
-        let missing = |why: String| Fault::MissingLibrary { name: name.to_owned(), why };
+    pub fn open(name: &str) -> Result<Shared, FileFault> {
+        let missing = |why: String| FileFault::MissingLibrary { name: name.to_owned(), why };
         // Without a name, the system's loader gives this program itself.
         let text = CString::new(name).ok().filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| missing("the name is damaged".into()))?;

@@ -11,12 +11,12 @@ use object::elf;
 
 use super::dl;
 use super::elf::{Elf, Relocation, Symbol};
-use super::error::{Fault, ImageError, malformed};
+use super::error::{FileFault, ImageError, malformed};
 use super::exits;
 use super::frames;
-use super::layout::Layout;
+use super::layout::InstanceLayout;
 use super::library::{Libraries, Shared};
-use super::parts::Parts;
+use super::parts::ModuleParts;
 use super::tls::{self, Template};
 use super::versions::Versions;
 use super::{Host, OWN_PREFIX};
@@ -26,8 +26,8 @@ const VARIABLES: u64 = 1 << 32;
 
 /// What was loaded before the files that are linked, in the order in which it is searched.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Scope<'a> {
-    pub groups: &'a [Arc<Parts>],
+pub(super) struct SearchScope<'a> {
+    pub groups: &'a [Arc<ModuleParts>],
     /// So many of them are searched before the files themselves.
     pub first: usize,
     /// Functions that are defined nowhere may be called later, which is an error then.
@@ -90,15 +90,15 @@ enum Value {
 pub(super) fn link(
     elfs: &[Elf],
     libraries: &Libraries,
-    layout: &mut Layout,
+    layout: &mut InstanceLayout,
     host: &dyn Host,
-    scope: Scope,
+    scope: SearchScope,
 ) -> Result<Fixups, ImageError> {
     let (defined, fixups) = Default::default();
     let needs = |group| libraries.sources.iter().any(|source| source.known.iter().any(|known| known.group == group));
     let searched = (0..scope.groups.len()).map(|group| group < scope.first || needs(group)).collect();
     let mut linker = Linker { elfs, libraries, layout, host, scope, searched, defined, fixups };
-    let fault = |module: usize, fault: Fault| fault.of(&libraries.sources[module].path);
+    let fault = |module: usize, fault: FileFault| fault.of(&libraries.sources[module].path);
     let mut versions = Vec::new();
     for (module, elf) in elfs.iter().enumerate() {
         let found = linker.define(module, elf).map_err(|found| fault(module, found))?;
@@ -114,9 +114,9 @@ pub(super) fn link(
 struct Linker<'a> {
     elfs: &'a [Elf<'a>],
     libraries: &'a Libraries,
-    layout: &'a mut Layout,
+    layout: &'a mut InstanceLayout,
     host: &'a dyn Host,
-    scope: Scope<'a>,
+    scope: SearchScope<'a>,
     /// Which of the scope's groups are searched: of those behind the files themselves, only what they need.
     searched: Vec<bool>,
     /// The first definition of each name, in the order of modules.
@@ -125,7 +125,7 @@ struct Linker<'a> {
 }
 
 impl<'a> Linker<'a> {
-    fn define(&mut self, module: usize, elf: &Elf<'a>) -> Result<Versions<'a>, Fault> {
+    fn define(&mut self, module: usize, elf: &Elf<'a>) -> Result<Versions<'a>, FileFault> {
         let symbols: Vec<Symbol> = elf.symbols().collect::<Result<_, _>>()?;
         let versions = Versions::new(elf, symbols.len())?;
         let exported = |symbol: &Symbol| symbol.defined && symbol.bind != elf::STB_LOCAL && !symbol.name.is_empty();
@@ -160,11 +160,11 @@ impl<'a> Linker<'a> {
         Ok(versions)
     }
 
-    fn module(&mut self, module: usize, elf: &Elf<'a>, versions: &Versions) -> Result<(), Fault> {
+    fn module(&mut self, module: usize, elf: &Elf<'a>, versions: &Versions) -> Result<(), FileFault> {
         if elf.entry(elf::DT_REL).is_some()
             || elf.entry(elf::DT_PLTREL).is_some_and(|kind| kind != elf::DT_RELA.0 as u64)
         {
-            return Err(Fault::Unsupported("has relocations without addends, which x86-64 does not use".into()));
+            return Err(FileFault::Unsupported("has relocations without addends, which x86-64 does not use".into()));
         }
         for at in elf.packed_relocations()? {
             let addend = elf.at(at, 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
@@ -215,7 +215,7 @@ impl<'a> Linker<'a> {
             }
         }
         undefined.dedup();
-        if undefined.is_empty() { Ok(()) } else { Err(Fault::Undefined(undefined)) }
+        if undefined.is_empty() { Ok(()) } else { Err(FileFault::Undefined(undefined)) }
     }
 
     /// Whether `symbol` of `module` is that module's own, whatever others define.
@@ -238,7 +238,7 @@ impl<'a> Linker<'a> {
     }
 
     /// What `symbol` of this module is.
-    fn inside(&self, module: usize, found: Symbol<'a>) -> Result<Value, Fault> {
+    fn inside(&self, module: usize, found: Symbol<'a>) -> Result<Value, FileFault> {
         Ok(match found.kind {
             elf::STT_TLS => return malformed(format!("{} is thread-local and used as if it were not", found.name)),
             elf::STT_GNU_IFUNC => self.resolver(module, found.value)?,
@@ -253,12 +253,12 @@ impl<'a> Linker<'a> {
         module: usize,
         symbol: Option<Symbol<'a>>,
         version: Option<&str>,
-    ) -> Result<Option<Value>, Fault> {
+    ) -> Result<Option<Value>, FileFault> {
         let Some(symbol) = symbol else { return Ok(Some(Value::Outside(0))) };
         if self.is_bound(module, symbol) {
             return self.inside(module, symbol).map(Some);
         }
-        let Scope { groups, first, .. } = self.scope;
+        let SearchScope { groups, first, .. } = self.scope;
         if let Some(found) = self.outer(0..first, symbol.name) {
             return Ok(Some(found));
         }
@@ -294,7 +294,7 @@ impl<'a> Linker<'a> {
         shared.find_map(|&library| Some((library, library.symbol(&name, version.as_deref())?)))
     }
 
-    fn resolver(&self, module: usize, address: u64) -> Result<Value, Fault> {
+    fn resolver(&self, module: usize, address: u64) -> Result<Value, FileFault> {
         match self.elfs[module].is_code(address) {
             true => Ok(Value::Resolved(self.layout.places[module].offset(address))),
             false => malformed(format!("the resolver at {address:#x} is no code")),
@@ -302,8 +302,8 @@ impl<'a> Linker<'a> {
     }
 
     /// Fills a slot of a thread-local variable; whether there is such a variable.
-    fn variable(&mut self, module: usize, slot: Relocation, symbol: Option<Symbol<'a>>) -> Result<bool, Fault> {
-        let Scope { groups, first, .. } = self.scope;
+    fn variable(&mut self, module: usize, slot: Relocation, symbol: Option<Symbol<'a>>) -> Result<bool, FileFault> {
+        let SearchScope { groups, first, .. } = self.scope;
         let outer = |name: &str, range| self.find_outer(range, |fixups| fixups.thread_symbols.get(name).copied());
         enum Place {
             Own(usize, u64),
@@ -363,16 +363,16 @@ impl<'a> Linker<'a> {
     }
 
     /// Where in an instance the eight bytes at `address` are.
-    fn slot(&self, module: usize, address: u64) -> Result<usize, Fault> {
+    fn slot(&self, module: usize, address: u64) -> Result<usize, FileFault> {
         match self.elfs[module].is_writable(address, 8) {
             true => Ok(self.layout.places[module].offset(address)),
-            false => Err(Fault::Unsupported(format!(
+            false => Err(FileFault::Unsupported(format!(
                 "needs its code or constants changed when loaded (at {address:#x}); compile with -fPIC"
             ))),
         }
     }
 
-    fn put(&mut self, module: usize, address: u64, value: Value, addend: u64) -> Result<(), Fault> {
+    fn put(&mut self, module: usize, address: u64, value: Value, addend: u64) -> Result<(), FileFault> {
         let at = self.slot(module, address)?;
         let addend = addend as usize;
         match value {
@@ -406,20 +406,20 @@ pub(super) fn own_function(name: &str) -> Option<usize> {
     })
 }
 
-fn unsupported(relocation: Relocation, symbol: Option<Symbol>) -> Fault {
+fn unsupported(relocation: Relocation, symbol: Option<Symbol>) -> FileFault {
     let name = symbol.map_or("", |symbol| symbol.name);
     let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
     match relocation.kind {
-        elf::R_X86_64_TPOFF64 | elf::R_X86_64_TPOFF32 => Fault::StaticTls(name.to_owned()),
-        elf::R_X86_64_TLSDESC => {
-            Fault::Unsupported(format!("uses thread-local storage descriptors{of}; compile without -mtls-dialect=gnu2"))
-        }
+        elf::R_X86_64_TPOFF64 | elf::R_X86_64_TPOFF32 => FileFault::StaticTls(name.to_owned()),
+        elf::R_X86_64_TLSDESC => FileFault::Unsupported(format!(
+            "uses thread-local storage descriptors{of}; compile without -mtls-dialect=gnu2"
+        )),
         elf::R_X86_64_COPY => {
-            Fault::Unsupported(format!("wants a copy{of}, as only executables do; link it with -shared"))
+            FileFault::Unsupported(format!("wants a copy{of}, as only executables do; link it with -shared"))
         }
         elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 | elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_PC64 => {
-            Fault::Unsupported(format!("has code that is not position-independent{of}; compile with -fPIC"))
+            FileFault::Unsupported(format!("has code that is not position-independent{of}; compile with -fPIC"))
         }
-        other => Fault::Unsupported(format!("has a relocation of the unknown type {}{of}", other.0)),
+        other => FileFault::Unsupported(format!("has a relocation of the unknown type {}{of}", other.0)),
     }
 }

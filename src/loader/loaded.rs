@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use super::parts::Parts;
-use super::space::Space;
+use super::parts::ModuleParts;
+use super::space::InstanceMemory;
 use super::tls::InstanceId;
 
 struct Loaded {
     id: InstanceId,
-    parts: Arc<Parts>,
-    space: Weak<Space>,
+    parts: Arc<ModuleParts>,
+    space: Weak<InstanceMemory>,
 }
 
 /// By their first addresses.
 static LOADED: RwLock<BTreeMap<usize, Loaded>> = RwLock::new(BTreeMap::new());
 
 /// Makes the files at `base` known.
-pub(super) fn add(base: usize, space: &Arc<Space>, parts: &Arc<Parts>) {
+pub(super) fn add(base: usize, space: &Arc<InstanceMemory>, parts: &Arc<ModuleParts>) {
     let loaded = Loaded { id: space.id, parts: parts.clone(), space: Arc::downgrade(space) };
     LOADED.write().unwrap_or_else(PoisonError::into_inner).insert(base, loaded);
 }
@@ -47,7 +47,7 @@ fn find_in<T>(
 }
 
 /// The instance that `address` is in.
-pub(super) fn space(address: usize) -> Option<Arc<Space>> {
+pub(super) fn space(address: usize) -> Option<Arc<InstanceMemory>> {
     find(address, |_, found| found.space.upgrade())
 }
 

@@ -15,7 +15,7 @@ pub const FORMAT: u32 = 1;
 
 /// What a file is, from its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// No ELF file.
     NotElf,
     /// An ELF file that `mcpsim cc` has not built as a program.
@@ -27,14 +27,14 @@ pub enum Kind {
 }
 
 /// What the file with these contents is. Says nothing about whether it is whole.
-pub fn is_program(bytes: &[u8]) -> Kind {
+pub fn is_program(bytes: &[u8]) -> FileKind {
     if !bytes.starts_with(b"\x7fELF") {
-        return Kind::NotElf;
+        return FileKind::NotElf;
     }
     match format(bytes) {
-        None => Kind::Unmarked,
-        Some(FORMAT) => Kind::Program,
-        Some(other) => Kind::OtherFormat(other),
+        None => FileKind::Unmarked,
+        Some(FORMAT) => FileKind::Program,
+        Some(other) => FileKind::OtherFormat(other),
     }
 }
 

@@ -7,17 +7,17 @@ use object::elf::{self, DynamicTag};
 
 use super::Host;
 use super::elf::Elf;
-use super::error::{Fault, ImageError, malformed};
+use super::error::{FileFault, ImageError, malformed};
 use super::exports::Exports;
 use super::frames;
-use super::layout::{Layout, Place};
-use super::library::{Known, Libraries, Shared, Source};
-use super::link::{self, Fixups, Scope};
-use super::note::{self, Kind};
+use super::layout::{InstanceLayout, Place};
+use super::library::{Known, Libraries, ModuleSource, Shared};
+use super::link::{self, Fixups, SearchScope};
+use super::note::{self, FileKind};
 use super::search::{Search, Sharing, other_mpi};
 
 /// What all instances of a group of files share: the program with its libraries, or a library that ranks open with those it needs.
-pub(super) struct Parts {
+pub(super) struct ModuleParts {
     /// The number of the first module among all of the run.
     pub first: usize,
     /// The program first, or the library that is opened.
@@ -26,7 +26,7 @@ pub(super) struct Parts {
     pub shared: Vec<Shared>,
     /// The files of these, of those that the user wants shared.
     pub told: Vec<String>,
-    pub layout: Layout,
+    pub layout: InstanceLayout,
     pub fixups: Fixups,
     /// The modules in the order in which they are initialised.
     pub order: Vec<usize>,
@@ -65,29 +65,29 @@ pub(super) struct Functions {
     pub array: (usize, usize),
 }
 
-impl Parts {
+impl ModuleParts {
     /// Those of a program.
-    pub fn of_program(program: Source, host: &dyn Host, sharing: &Sharing) -> Result<Parts, ImageError> {
+    pub fn of_program(program: ModuleSource, host: &dyn Host, sharing: &Sharing) -> Result<ModuleParts, ImageError> {
         match note::is_program(&program.bytes) {
-            Kind::Program => {}
-            Kind::NotElf => return Err(Fault::NotElf.of(&program.path)),
-            Kind::OtherFormat(format) => return Err(Fault::OtherFormat(format).of(&program.path)),
+            FileKind::Program => {}
+            FileKind::NotElf => return Err(FileFault::NotElf.of(&program.path)),
+            FileKind::OtherFormat(format) => return Err(FileFault::OtherFormat(format).of(&program.path)),
             // What else is wrong with it says more.
-            Kind::Unmarked => return Err(unmarked(&program).of(&program.path)),
+            FileKind::Unmarked => return Err(unmarked(&program).of(&program.path)),
         }
-        Parts::new(program, host, sharing, Scope::default(), &|_| None)
+        ModuleParts::new(program, host, sharing, SearchScope::default(), &|_| None)
     }
 
     /// Those of a file and what it needs, after what is in `scope`; `loaded` knows the modules there.
     pub fn new(
-        file: Source,
+        file: ModuleSource,
         host: &dyn Host,
         sharing: &Sharing,
-        scope: Scope,
+        scope: SearchScope,
         loaded: &dyn Fn(&Path) -> Option<Known>,
-    ) -> Result<Parts, ImageError> {
+    ) -> Result<ModuleParts, ImageError> {
         let first = file.path.clone();
-        Parts::linked(file, host, sharing, scope, loaded).map_err(|error| {
+        ModuleParts::linked(file, host, sharing, scope, loaded).map_err(|error| {
             match error.path == first && scope.groups.is_empty() {
                 true => error,
                 false => error.of_library(),
@@ -96,18 +96,18 @@ impl Parts {
     }
 
     fn linked(
-        file: Source,
+        file: ModuleSource,
         host: &dyn Host,
         sharing: &Sharing,
-        scope: Scope,
+        scope: SearchScope,
         loaded: &dyn Fn(&Path) -> Option<Known>,
-    ) -> Result<Parts, ImageError> {
+    ) -> Result<ModuleParts, ImageError> {
         let mut libraries = Libraries::find(file, sharing, loaded)?;
         let (layout, fixups, rests) = {
             let sources = libraries.sources.iter();
             let parse = sources.map(|source| Elf::parse(&source.bytes).map_err(|fault| fault.of(&source.path)));
             let elfs = parse.collect::<Result<Vec<_>, _>>()?;
-            let mut layout = Layout::new(&elfs).map_err(|fault| fault.of(&libraries.sources[0].path))?;
+            let mut layout = InstanceLayout::new(&elfs).map_err(|fault| fault.of(&libraries.sources[0].path))?;
             let fixups = link::link(&elfs, &libraries, &mut layout, host, scope)?;
             let unwinds = elfs.iter().any(frames::unwinds);
             let rests = elfs.iter().zip(&layout.places).zip(&libraries.sources).map(|((elf, &place), source)| {
@@ -118,7 +118,7 @@ impl Parts {
         };
         let order = libraries.order();
         let modules = libraries.sources.drain(..).zip(rests).map(|(source, rest)| {
-            let Source { path, file, needs, known, .. } = source;
+            let ModuleSource { path, file, needs, known, .. } = source;
             let Rest { name, search, headers, dynamic, stays, initialisers, finalisers, frames, frame_table } = rest;
             let exports = Exports::default();
             Module {
@@ -139,11 +139,11 @@ impl Parts {
             }
         });
         let Libraries { shared, told, .. } = libraries;
-        Ok(Parts { first: 0, modules: modules.collect(), shared, told, layout, fixups, order })
+        Ok(ModuleParts { first: 0, modules: modules.collect(), shared, told, layout, fixups, order })
     }
 }
 
-impl Parts {
+impl ModuleParts {
     /// Whether they use anything of a group of what they were linked with.
     pub fn needs(&self, group: usize) -> bool {
         let fixups = &self.fixups;
@@ -154,14 +154,14 @@ impl Parts {
 }
 
 /// What is wrong with a file that `mcpsim cc` has not marked.
-fn unmarked(program: &Source) -> Fault {
+fn unmarked(program: &ModuleSource) -> FileFault {
     let elf = match Elf::parse(&program.bytes) {
         Ok(elf) => elf,
         Err(fault) => return fault,
     };
     let needed = elf.names(elf::DT_NEEDED).unwrap_or_default();
     let other = needed.into_iter().find(|name| other_mpi(name));
-    other.map_or(Fault::NotAProgram, |name| Fault::OtherMpi(name.to_owned()))
+    other.map_or(FileFault::NotAProgram, |name| FileFault::OtherMpi(name.to_owned()))
 }
 
 /// What a module has besides its source.
@@ -178,7 +178,7 @@ struct Rest {
 }
 
 impl Rest {
-    fn new(elf: &Elf, place: Place, path: &Path, unwinds: bool) -> Result<Rest, Fault> {
+    fn new(elf: &Elf, place: Place, path: &Path, unwinds: bool) -> Result<Rest, FileFault> {
         let found = frames::find(elf);
         let functions = |once, array, size| functions(elf, place, once, array, size);
         let initialisers = functions(elf::DT_INIT, elf::DT_INIT_ARRAY, elf::DT_INIT_ARRAYSZ)?;
@@ -206,7 +206,7 @@ fn functions(
     once: DynamicTag,
     array: DynamicTag,
     size: DynamicTag,
-) -> Result<Functions, Fault> {
+) -> Result<Functions, FileFault> {
     let once = elf.entry(once).filter(|&address| address != 0);
     if let Some(address) = once.filter(|&address| !elf.is_code(address)) {
         return malformed(format!("the function at {address:#x} is no code"));

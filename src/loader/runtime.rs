@@ -26,7 +26,7 @@ pub struct Runtime {
 
 /// What the runtime keeps of a rank while it does not run; while it does, what it keeps of the host thread.
 #[derive(Debug)]
-pub struct Kept {
+pub struct SavedRuntime {
     runtime: Runtime,
     bytes: UnsafeCell<Box<[u8]>>,
 }
@@ -94,14 +94,14 @@ impl Runtime {
     }
 }
 
-impl Kept {
+impl SavedRuntime {
     /// As of a thread that has not called the library yet.
-    pub fn new(runtime: Runtime) -> Kept {
+    pub fn new(runtime: Runtime) -> SavedRuntime {
         let mut bytes = vec![0; runtime.size].into_boxed_slice();
         // SAFETY: the library is never unloaded.
         let image = unsafe { std::slice::from_raw_parts(runtime.image as *const u8, runtime.filled) };
         bytes[..runtime.filled].copy_from_slice(image);
-        Kept { runtime, bytes: UnsafeCell::new(bytes) }
+        SavedRuntime { runtime, bytes: UnsafeCell::new(bytes) }
     }
 
     /// Exchanges what is kept of the rank and of this thread. To be called whenever the rank's code begins to run or stops.

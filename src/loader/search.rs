@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use object::elf;
 
 use super::elf::Elf;
-use super::error::{Fault, ImageError};
-use super::library::{Shared, Source};
+use super::error::{FileFault, ImageError};
+use super::library::{ModuleSource, Shared};
 
 /// The library that programs are linked with in place of an MPI library; it is never loaded.
 pub const STUB: &str = "libmcpsim_mpi.so";
@@ -86,7 +86,7 @@ impl Sharing {
 
 pub(super) enum Found {
     /// What each rank has for its own.
-    Own(Source),
+    Own(ModuleSource),
     /// What the system's loader is to open; the file, if that is the user's wish.
     Shared { name: String, told: Option<String> },
 }
@@ -100,7 +100,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub fn new(elf: &Elf, file: &Path) -> Result<Search, Fault> {
+    pub fn new(elf: &Elf, file: &Path) -> Result<Search, FileFault> {
         let origin = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
         let origin = origin.parent().unwrap_or(Path::new("/")).to_owned();
         let mut paths = Vec::new();
@@ -178,11 +178,11 @@ fn configured() -> Vec<PathBuf> {
 }
 
 /// The library at `path`; none if it cannot be read or is for another machine, in which case the search goes on.
-fn usable(path: &Path) -> Result<Option<Source>, ImageError> {
-    let Ok(source) = Source::read(path) else { return Ok(None) };
+fn usable(path: &Path) -> Result<Option<ModuleSource>, ImageError> {
+    let Ok(source) = ModuleSource::read(path) else { return Ok(None) };
     match Elf::parse(&source.bytes) {
         Ok(_) => Ok(Some(source)),
-        Err(Fault::NotElf | Fault::OtherKind(_)) => Ok(None),
+        Err(FileFault::NotElf | FileFault::OtherKind(_)) => Ok(None),
         Err(fault) => Err(fault.of(path)),
     }
 }

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::common::Common;
 use super::error::ImageError;
 use super::exits::Exits;
-use super::group::{Arguments, Group};
+use super::group::{Arguments, LinkGroup};
 use super::library::{LinkMap, Shared};
-use super::link::{Scope, own_function};
+use super::link::{SearchScope, own_function};
 use super::tls::InstanceId;
 use super::{Host, OWN_PREFIX};
 
 /// All that is in memory of a rank's program.
-pub(super) struct Space {
+pub(super) struct InstanceMemory {
     pub id: InstanceId,
     pub exits: Exits,
     pub common: Arc<Common>,
@@ -31,7 +31,7 @@ pub(super) struct Space {
 #[derive(Default)]
 struct State {
     /// The program first.
-    groups: Vec<Arc<Group>>,
+    groups: Vec<Arc<LinkGroup>>,
     #[expect(clippy::vec_box, reason = "programs keep the handles' addresses")]
     handles: Vec<Box<Handle>>,
     arguments: Option<Arguments>,
@@ -57,18 +57,18 @@ pub(super) enum Opened {
     /// The program and all that is global.
     Program,
     /// A module of a group.
-    Own(Arc<Group>, usize),
+    Own(Arc<LinkGroup>, usize),
     /// A library that all ranks share.
     Shared(Shared),
 }
 
-impl Space {
-    pub fn new(common: &Arc<Common>, data: &dyn Fn(&str) -> Option<usize>) -> Result<Arc<Space>, ImageError> {
+impl InstanceMemory {
+    pub fn new(common: &Arc<Common>, data: &dyn Fn(&str) -> Option<usize>) -> Result<Arc<InstanceMemory>, ImageError> {
         let owned = common.host.owned_names().iter().map(|name| data(name).unwrap_or(0)).collect();
         let (id, exits, state, is_closed) =
             (InstanceId::next(), Exits::default(), Mutex::default(), AtomicBool::new(false));
-        let space = Arc::new(Space { id, exits, common: common.clone(), owned, state, is_closed });
-        let program = Group::new(&common.program, &space, Vec::new())?;
+        let space = Arc::new(InstanceMemory { id, exits, common: common.clone(), owned, state, is_closed });
+        let program = LinkGroup::new(&common.program, &space, Vec::new())?;
         program.is_global.store(true, Ordering::Relaxed);
         space.state().groups.push(program);
         Ok(space)
@@ -79,12 +79,12 @@ impl Space {
     }
 
     /// The program itself, until its end.
-    pub fn program(&self) -> Option<Arc<Group>> {
+    pub fn program(&self) -> Option<Arc<LinkGroup>> {
         self.state().groups.first().cloned()
     }
 
     /// All groups, the program first.
-    pub fn groups(&self) -> Vec<Arc<Group>> {
+    pub fn groups(&self) -> Vec<Arc<LinkGroup>> {
         self.state().groups.clone()
     }
 
@@ -95,7 +95,7 @@ impl Space {
     }
 
     /// # Safety
-    /// As of [`Group::initialise`].
+    /// As of [`LinkGroup::initialise`].
     pub unsafe fn initialise(&self, arguments: Arguments) {
         self.state().arguments = Some(arguments);
         for group in self.groups() {
@@ -131,7 +131,7 @@ impl Space {
     }
 
     /// The module that `address` is in, and its address there.
-    pub fn place(&self, address: usize) -> Option<(Arc<Group>, usize, usize)> {
+    pub fn place(&self, address: usize) -> Option<(Arc<LinkGroup>, usize, usize)> {
         // Crashes are reported whoever holds the lock.
         let state = self.state.try_lock().ok()?;
         let group = state.groups.iter().find(|group| group.range().contains(&address))?;
@@ -191,7 +191,7 @@ impl Space {
     }
 
     /// The module in the file at `path`, or needed by the name of `path`, if it is in memory.
-    pub fn find(&self, path: &Path) -> Option<(Arc<Group>, usize)> {
+    pub fn find(&self, path: &Path) -> Option<(Arc<LinkGroup>, usize)> {
         let state = self.state();
         state.groups.iter().find_map(|group| {
             let same = |module: &super::parts::Module| {
@@ -205,15 +205,20 @@ impl Space {
     ///
     /// # Safety
     /// Runs code of the library.
-    pub unsafe fn load(self: &Arc<Space>, path: &Path, lazy: bool, global: bool) -> Result<Arc<Group>, ImageError> {
+    pub unsafe fn load(
+        self: &Arc<InstanceMemory>,
+        path: &Path,
+        lazy: bool,
+        global: bool,
+    ) -> Result<Arc<LinkGroup>, ImageError> {
         let groups = self.groups();
-        let is_global = |group: &&Arc<Group>| group.is_global.load(Ordering::Relaxed);
-        let scope: Vec<Arc<Group>> =
+        let is_global = |group: &&Arc<LinkGroup>| group.is_global.load(Ordering::Relaxed);
+        let scope: Vec<Arc<LinkGroup>> =
             groups.iter().filter(is_global).chain(groups.iter().filter(|group| !is_global(group))).cloned().collect();
         let first = scope.iter().filter(is_global).count();
         let parts: Vec<_> = scope.iter().map(|group| group.parts.clone()).collect();
-        let parts = self.common.open(path, Scope { groups: &parts, first, lazy })?;
-        let group = Group::new(&parts, self, scope)?;
+        let parts = self.common.open(path, SearchScope { groups: &parts, first, lazy })?;
+        let group = LinkGroup::new(&parts, self, scope)?;
         group.is_global.store(global, Ordering::Relaxed);
         let arguments = {
             let mut state = self.state();
@@ -234,13 +239,13 @@ impl Space {
     ///
     /// # Safety
     /// Runs code of the group, after which no pointer into it is used.
-    pub unsafe fn close(&self, group: &Arc<Group>) {
+    pub unsafe fn close(&self, group: &Arc<LinkGroup>) {
         let stays = group.parts.modules.iter().any(|module| module.stays);
         let needed = {
             let state = self.state();
             let place = state.groups.iter().position(|known| Arc::ptr_eq(known, group));
             let later = &state.groups[place.map_or(state.groups.len(), |place| place + 1)..];
-            let needs = |later: &Arc<Group>| {
+            let needs = |later: &Arc<LinkGroup>| {
                 let place = later.scope.iter().position(|known| Arc::ptr_eq(known, group));
                 place.is_some_and(|place| later.parts.needs(place))
             };
@@ -281,7 +286,7 @@ impl Space {
     }
 
     /// What `name` stands for to who has opened a module: in it and in what it needs, breadth first.
-    pub fn of_module(&self, group: &Arc<Group>, module: usize, name: &str) -> Option<usize> {
+    pub fn of_module(&self, group: &Arc<LinkGroup>, module: usize, name: &str) -> Option<usize> {
         let mut seen: Vec<(usize, usize)> = Vec::new();
         let mut open = VecDeque::from([(group.clone(), module)]);
         while let Some((group, module)) = open.pop_front() {
@@ -300,7 +305,7 @@ impl Space {
     }
 
     /// What `name` stands for behind a module, in the order in which files were loaded.
-    pub fn behind(&self, group: &Arc<Group>, module: usize, name: &str, version: Option<&str>) -> Option<usize> {
+    pub fn behind(&self, group: &Arc<LinkGroup>, module: usize, name: &str, version: Option<&str>) -> Option<usize> {
         let groups = self.groups();
         let later = groups.iter().skip_while(|known| !Arc::ptr_eq(known, group));
         let mut modules = later.flat_map(|group| (0..group.parts.modules.len()).map(move |module| (group, module)));
@@ -317,7 +322,7 @@ impl Space {
     }
 
     /// The path of a module's file, for messages.
-    pub fn path(group: &Group, module: usize) -> PathBuf {
+    pub fn path(group: &LinkGroup, module: usize) -> PathBuf {
         group.parts.modules[module].path.clone()
     }
 }

@@ -12,7 +12,7 @@ use std::ffi::CString;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use super::exits::Exit;
+use super::exits::ExitFunction;
 use super::library::Shared;
 use super::loaded;
 
@@ -182,7 +182,7 @@ type Block = (*mut u8, Template);
 struct Thread {
     /// By instance and module.
     blocks: RefCell<HashMap<(u64, usize), Block>>,
-    exits: RefCell<Vec<(InstanceId, Exit)>>,
+    exits: RefCell<Vec<(InstanceId, ExitFunction)>>,
 }
 
 /// Runs at the thread's end.
@@ -232,6 +232,6 @@ fn of_thread(own: &Own) -> *mut u8 {
 }
 
 /// Has `exit` run when this thread ends, if the instance is still there.
-pub(super) fn at_thread_end(instance: InstanceId, exit: Exit) {
+pub(super) fn at_thread_end(instance: InstanceId, exit: ExitFunction) {
     thread().exits.borrow_mut().push((instance, exit));
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use object::elf;
 
 use super::elf::Elf;
-use super::error::{Fault, malformed};
+use super::error::{FileFault, malformed};
 
 /// The versions of a file's symbols.
 pub(super) struct Versions<'a> {
@@ -16,7 +16,7 @@ pub(super) struct Versions<'a> {
 
 impl<'a> Versions<'a> {
     /// Those of `elf`, which has `symbols` symbols.
-    pub fn new(elf: &Elf<'a>, symbols: usize) -> Result<Versions<'a>, Fault> {
+    pub fn new(elf: &Elf<'a>, symbols: usize) -> Result<Versions<'a>, FileFault> {
         let Some(table) = elf.entry(elf::DT_VERSYM) else {
             return Ok(Versions { table: &[], needed: HashMap::new() });
         };
@@ -64,6 +64,6 @@ fn field(entry: &[u8], at: usize) -> u64 {
     u32::from_le_bytes([entry[at], entry[at + 1], entry[at + 2], entry[at + 3]]).into()
 }
 
-fn step(address: u64, by: u64) -> Result<u64, Fault> {
+fn step(address: u64, by: u64) -> Result<u64, FileFault> {
     address.checked_add(by).map_or_else(|| malformed("the versions of symbols have no end"), Ok)
 }

@@ -4,10 +4,10 @@
 
 use crate::platform::Level;
 
-use super::port::Port;
-use super::protocol::{self, Pair};
+use super::port::RankPort;
+use super::protocol::{self, RankPair};
 use super::rings::{self, RING_SIZES};
-use super::samples::{Samples, Series, Test};
+use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
 /// Samples between two decisions.
@@ -40,7 +40,7 @@ fn large(most: u64) -> Vec<u64> {
 
 /// What is to be measured; equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct CampaignPlan {
     /// The levels of which there are pairs.
     pub levels: Vec<LevelPlan>,
     /// The greatest size.
@@ -55,10 +55,10 @@ pub struct LevelPlan {
     /// The level.
     pub level: Level,
     /// Disjoint pairs that share the level's resource.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<RankPair>,
 }
 
-impl Plan {
+impl CampaignPlan {
     /// Sizes from nothing to the greatest, two for each power of two above 32.
     pub fn sizes(&self) -> Vec<u64> {
         let powers = (0..).map(|power| 1u64 << power).take_while(|size| *size <= self.most_bytes);
@@ -81,7 +81,7 @@ impl Plan {
 }
 
 impl LevelPlan {
-    fn pair(&self) -> Pair {
+    fn pair(&self) -> RankPair {
         self.pairs[0]
     }
 }
@@ -98,7 +98,7 @@ fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
 }
 
 /// Makes all tests of `plan`. `tell` hears on each rank what comes next, and which part of the work is done.
-pub fn measure(port: &mut dyn Port, plan: &Plan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
+pub fn measure(port: &mut dyn RankPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
     let started = port.now();
     let mut campaign = Campaign {
         port,
@@ -117,8 +117,8 @@ pub fn measure(port: &mut dyn Port, plan: &Plan, tell: &mut dyn FnMut(&str, f64)
 }
 
 struct Campaign<'a> {
-    port: &'a mut dyn Port,
-    plan: &'a Plan,
+    port: &'a mut dyn RankPort,
+    plan: &'a CampaignPlan,
     started: f64,
     /// Series still to be made, about, of all.
     left: usize,
@@ -192,7 +192,7 @@ impl Campaign<'_> {
     }
 
     /// The greatest size whose send ends before its receive is posted; `None` if that of every size does.
-    fn eager(&mut self, level: Level, pair: Pair) -> Option<u64> {
+    fn eager(&mut self, level: Level, pair: RankPair) -> Option<u64> {
         let done = self.done();
         (self.tell)(&format!("{}: eager threshold", level.name()), done);
         let is_eager = |campaign: &mut Self, bytes: u64| {
@@ -230,7 +230,7 @@ impl Campaign<'_> {
     }
 
     /// What sends and receives cost the core.
-    fn overheads(&mut self, level: Level, pair: Pair, eager: Option<u64>) {
+    fn overheads(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let most = eager.unwrap_or(self.plan.most_bytes);
         let mut sizes: Vec<u64> = self.plan.few_sizes().into_iter().filter(|size| *size < most).collect();
         // The end of what is eager, where there is some.
@@ -274,7 +274,7 @@ impl Campaign<'_> {
             // Messages that each rank of a pair has under way.
             let count = wanted / pairs.len() as u32;
             for bytes in sizes.iter().copied() {
-                let one = |port: &mut dyn Port, turns: u32| match test {
+                let one = |port: &mut dyn RankPort, turns: u32| match test {
                     Test::Exchange => protocol::exchanges(port, pairs, bytes, count, turns),
                     _ => protocol::one_way(port, pairs, bytes, turns),
                 };
@@ -305,7 +305,7 @@ impl Campaign<'_> {
     }
 
     /// How many turns make a sample long enough, by what one takes on the leader.
-    fn turns(&mut self, leader: u32, mut one: impl FnMut(&mut dyn Port) -> f64) -> u32 {
+    fn turns(&mut self, leader: u32, mut one: impl FnMut(&mut dyn RankPort) -> f64) -> u32 {
         one(self.port);
         let mut turns = vec![(LONG / one(self.port).max(1e-9)).ceil().clamp(1.0, 64.0)];
         self.port.share(leader, &mut turns);
@@ -313,7 +313,7 @@ impl Campaign<'_> {
     }
 
     /// Takes samples until their median is sure or its share of the time is over; all ranks get those of the leader.
-    fn series(&mut self, next: Next, mut one: impl FnMut(&mut dyn Port) -> f64) {
+    fn series(&mut self, next: Next, mut one: impl FnMut(&mut dyn RankPort) -> f64) {
         let Next { level, test, bytes, load, count, leader } = next;
         let place = level.map_or("all", Level::name);
         let done = self.done();
@@ -336,7 +336,7 @@ impl Campaign<'_> {
             }
         }
         port.share(leader, &mut seconds);
-        self.samples.series.push(Series { level, test, bytes, load, count, seconds });
+        self.samples.series.push(SampleSeries { level, test, bytes, load, count, seconds });
         self.left = (self.left - 1).max(1);
     }
 

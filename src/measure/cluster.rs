@@ -17,4 +17,4 @@ mod tests;
 
 pub use agreement::{Agreement, agreement, levels_of_pairs};
 pub use ranges::{Precision, ranges};
-pub use stream::{ClusterOptions, ClusterSummary, Partition, cluster};
+pub use stream::{ClusterOptions, ClusterSummary, LengthRange, cluster};

@@ -5,7 +5,7 @@ const PIECE: f64 = 1e-3;
 
 /// a + b · size, for sizes up to and with the piece's end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Piece {
+pub struct FitPiece {
     /// The greatest size; `None` in the last piece.
     pub up_to: Option<u64>,
     /// Seconds of no bytes.
@@ -14,7 +14,7 @@ pub struct Piece {
     pub per_byte: f64,
 }
 
-impl Piece {
+impl FitPiece {
     /// The seconds of so many bytes.
     pub fn at(&self, bytes: u64) -> f64 {
         self.start + self.per_byte * bytes as f64
@@ -33,7 +33,7 @@ pub struct Floor {
 /// The pieces that fit `points` (sizes increasing, seconds above zero) best: least squares of the relative errors, with as
 /// many pieces as pay off (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece goes over one of the `breaks`, which
 /// are measured sizes, and none goes below the `least`.
-pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<Piece> {
+pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPiece> {
     let mut found = Vec::new();
     let mut rest = points;
     for at in breaks.iter().copied().map(Some).chain([None]) {
@@ -50,7 +50,7 @@ pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<Piece>
 }
 
 /// The pieces of a part without breaks.
-fn within(points: &[(u64, f64)], least: Floor) -> Vec<Piece> {
+fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
     // best[n]: the least cost of the first n points, and where its last piece begins.
     let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
     for end in 1..=points.len() {
@@ -69,7 +69,7 @@ fn within(points: &[(u64, f64)], least: Floor) -> Vec<Piece> {
         end = best[end].1;
     }
     ends.reverse();
-    let mut pieces: Vec<Piece> = ends.iter().map(|&(start, end)| line(&points[start..end], least).1).collect();
+    let mut pieces: Vec<FitPiece> = ends.iter().map(|&(start, end)| line(&points[start..end], least).1).collect();
     for index in 1..pieces.len() {
         let (low, high) = (points[ends[index].0 - 1].0, points[ends[index].0].0);
         pieces[index - 1].up_to = Some(border(&pieces[index - 1], &pieces[index], low, high));
@@ -78,13 +78,13 @@ fn within(points: &[(u64, f64)], least: Floor) -> Vec<Piece> {
 }
 
 /// Where one line ends and the next begins: where they meet, if that is between the measured sizes, else at the lower one.
-fn border(one: &Piece, next: &Piece, low: u64, high: u64) -> u64 {
+fn border(one: &FitPiece, next: &FitPiece, low: u64, high: u64) -> u64 {
     let meet = (one.start - next.start) / (next.per_byte - one.per_byte);
     if meet >= low as f64 && meet < high as f64 { meet as u64 } else { low }
 }
 
 /// The line of least squared relative errors that is not below `least`, and the sum of these squares.
-fn line(points: &[(u64, f64)], least: Floor) -> (f64, Piece) {
+fn line(points: &[(u64, f64)], least: Floor) -> (f64, FitPiece) {
     let mut sums = [0.0; 5];
     for &(size, seconds) in points {
         let (x, weight) = (size as f64, 1.0 / (seconds * seconds));
@@ -101,7 +101,7 @@ fn line(points: &[(u64, f64)], least: Floor) -> (f64, Piece) {
         Some((start, _)) if start < least.start => (least.start, ((xy - least.start * x) / xx).max(least.per_byte)),
         _ => (((y - least.per_byte * x) / n).max(least.start), least.per_byte),
     };
-    let piece = Piece { up_to: None, start, per_byte };
+    let piece = FitPiece { up_to: None, start, per_byte };
     (points.iter().map(|&(size, seconds)| (piece.at(size) / seconds - 1.0).powi(2)).sum(), piece)
 }
 
@@ -160,7 +160,7 @@ mod tests {
         let steep =
             pieces(&measured(&[100, 200], |size| 1e-9 * size - 5e-8), &[], Floor { start: 1e-9, per_byte: 0.0 });
         assert!(steep[0].start == 1e-9 && steep[0].per_byte > 0.0, "{steep:?}");
-        assert_eq!(pieces(&[(8, 1e-6)], &[], Floor::default()), [Piece { up_to: None, start: 1e-6, per_byte: 0.0 }]);
+        assert_eq!(pieces(&[(8, 1e-6)], &[], Floor::default()), [FitPiece { up_to: None, start: 1e-6, per_byte: 0.0 }]);
     }
 
     #[test]

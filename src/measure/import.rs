@@ -17,11 +17,11 @@ use std::fmt::Write;
 use crate::config::{ConfigError, Document};
 use crate::platform::{Level, Platform, Shape};
 
-use super::occupancy::Occupancy;
+use super::occupancy::MeasuredOccupancy;
 use super::text::{comment, link};
-use level::{ImportedLevel, Source, chosen};
+use level::{ImportSource, ImportedLevel, chosen};
 
-pub use part::Part;
+pub use part::ImportPart;
 
 /// What a platform is to be made of.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct Import {
     /// Eager thresholds by level, if stated.
     pub eager: Vec<(Level, u64)>,
     /// The files with their text.
-    pub files: Vec<(Part, String)>,
+    pub files: Vec<(ImportPart, String)>,
     /// The platform that the rest is taken from.
     pub base: Option<Document>,
 }
@@ -50,7 +50,7 @@ impl Import {
     /// Files that are no output of these programs, or were cut; tables whose level is not clear; levels that messages can
     /// cross on this machine but that neither a file nor the base covers.
     pub fn text(&self) -> Result<String, ConfigError> {
-        let mut sources: Vec<(Vec<Level>, Source)> = Vec::new();
+        let mut sources: Vec<(Vec<Level>, ImportSource)> = Vec::new();
         for (part, text) in &self.files {
             let tables = table::tables(&part.file, text)?;
             let found = chosen(part, tables)?.into_iter();
@@ -60,7 +60,8 @@ impl Import {
         let mut levels: Vec<ImportedLevel> = Vec::new();
         for level in Level::ALL {
             let of = sources.iter().filter(|(levels, _)| levels.contains(&level));
-            let of: Vec<Source> = of.map(|(_, Source { file, table })| Source { file, table: table.clone() }).collect();
+            let of: Vec<ImportSource> =
+                of.map(|(_, ImportSource { file, table })| ImportSource { file, table: table.clone() }).collect();
             if of.is_empty() {
                 self.covered(level, shape)?;
                 continue;
@@ -72,7 +73,7 @@ impl Import {
     }
 
     /// The shape stated, that of the base, or two nodes with a core for each pair.
-    fn shape(&self, sources: &[(Vec<Level>, Source)]) -> Result<Shape, ConfigError> {
+    fn shape(&self, sources: &[(Vec<Level>, ImportSource)]) -> Result<Shape, ConfigError> {
         if let Some(shape) = self.shape {
             return Ok(shape);
         }
@@ -80,7 +81,7 @@ impl Import {
             return Platform::load(base.clone(), &[]).map(|platform| platform.shape);
         }
         let within = |levels: &[Level]| !levels.contains(&Level::InterNode);
-        let ranks = |(levels, source): &(Vec<Level>, Source)| {
+        let ranks = |(levels, source): &(Vec<Level>, ImportSource)| {
             if within(levels) { source.table.processes } else { source.table.pairs() }
         };
         let cores = sources.iter().map(ranks).max().unwrap_or(1).max(1);
@@ -154,7 +155,7 @@ impl Import {
         );
         let mut fit = other.fit.clone();
         fit.level = level;
-        fit.occupancy = Some(Occupancy::default());
+        fit.occupancy = Some(MeasuredOccupancy::default());
         fit.errors = Vec::new();
         link(text, &fit);
     }

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use crate::platform::Level;
 
 use super::campaign::TRAIN;
-use super::fit::{Floor, Piece, pieces};
-use super::occupancy::{FIRST_UP_TO, Occupancy};
+use super::fit::{FitPiece, Floor, pieces};
+use super::occupancy::{FIRST_UP_TO, MeasuredOccupancy};
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
@@ -41,7 +41,7 @@ pub struct LinkFit {
     /// Relative errors of the pieces at the measured sizes, with the sizes.
     pub errors: Vec<(u64, f64)>,
     /// What messages occupy, as far as that was measured; `None` if other laws are to hold.
-    pub occupancy: Option<Occupancy>,
+    pub occupancy: Option<MeasuredOccupancy>,
 }
 
 /// The parameters of an interval of sizes.
@@ -150,7 +150,7 @@ impl LinkFit {
 
     /// These for fair shares over time: what messages occupy is told by windows, and costs under load follow from it.
     pub fn fair(self, samples: &Samples) -> LinkFit {
-        let occupancy = Occupancy::of(samples, self.level);
+        let occupancy = MeasuredOccupancy::of(samples, self.level);
         let mut rows = Vec::new();
         let mut above = 0;
         for row in self.rows {
@@ -175,7 +175,7 @@ impl LinkFit {
 }
 
 /// The row of a piece without loads: `overheads` are those of sender and receiver, `control` the time of control messages.
-pub(super) fn row_of(piece: &Piece, overheads: [f64; 2], control: f64, gap: f64) -> RowFit {
+pub(super) fn row_of(piece: &FitPiece, overheads: [f64; 2], control: f64, gap: f64) -> RowFit {
     let [send, recv] = overheads;
     row(piece, Overheads { bytes: 0, send, recv, gap }, control, &[])
 }
@@ -192,7 +192,7 @@ fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64
 
 /// Keeps a piece that promises much more bandwidth than was ever seen to what was: noise makes such slopes, and the last piece would carry
 /// them on to all greater sizes. The piece keeps its time at the greatest size that was measured in it.
-fn bounded(piece: &mut Piece, best: f64, points: &[(u64, f64)]) {
+fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     let least = 1.0 / (best * MORE_THAN_SEEN);
     let last = points.iter().map(|(bytes, _)| *bytes).filter(|bytes| piece.up_to.is_none_or(|end| *bytes <= end)).max();
     let Some(last) = last.filter(|last| piece.up_to.is_none() && *last > 0 && piece.per_byte < least) else { return };
@@ -202,7 +202,7 @@ fn bounded(piece: &mut Piece, best: f64, points: &[(u64, f64)]) {
 }
 
 /// The row of a piece, of whose start the overheads and control messages are a part.
-fn row(piece: &Piece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit {
+fn row(piece: &FitPiece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit {
     // A wide interval begins with less than its overheads, if these grow with the size.
     let room = (piece.start * (1.0 - NETWORK) - control).max(0.0);
     let fits = if own.send + own.recv > room { room / (own.send + own.recv) } else { 1.0 };

@@ -9,7 +9,7 @@
 use crate::platform::Level;
 
 use super::campaign::SMALL;
-use super::samples::{Samples, Series, Test};
+use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
 /// The greatest size that the first gap stands for.
@@ -21,7 +21,7 @@ pub const INDEPENDENT: f64 = 0.97;
 
 /// What messages hold of what they share; `None` where nothing tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Occupancy {
+pub struct MeasuredOccupancy {
     /// What an adapter carries one way, bytes a second.
     pub capacity: Option<f64>,
     /// What an adapter carries both ways together, where the directions are not independent.
@@ -32,15 +32,15 @@ pub struct Occupancy {
     pub gaps: Option<[f64; 2]>,
 }
 
-impl Occupancy {
+impl MeasuredOccupancy {
     /// What the samples of `level` tell.
-    pub fn of(samples: &Samples, level: Level) -> Occupancy {
+    pub fn of(samples: &Samples, level: Level) -> MeasuredOccupancy {
         let windows = Windows { samples, level };
         // What several pairs carry counts if it is more than one core can drive.
         let one = samples.of(level, Test::Window).last().and_then(|series| windows.rate(series));
         let many = windows.of_all_pairs(None).and_then(|series| windows.rate(series));
         if level != Level::InterNode {
-            return Occupancy { copy: one, ..Occupancy::default() };
+            return MeasuredOccupancy { copy: one, ..MeasuredOccupancy::default() };
         }
         let capacity = one.into_iter().chain(many).max_by(f64::total_cmp);
         let both = samples.of(level, Test::BothWays).last().and_then(|series| windows.both_ways(series));
@@ -53,7 +53,7 @@ impl Occupancy {
             is_shared.then(|| (each - capacity.map_or(0.0, |capacity| bytes as f64 / capacity)).max(0.0))
         };
         let gaps = gap(SMALL[0]).zip(gap(SMALL[1])).map(|(first, second)| [first, second]);
-        Occupancy { capacity, duplex: duplex.map(|(both, one)| both.max(one)), copy: None, gaps }
+        MeasuredOccupancy { capacity, duplex: duplex.map(|(both, one)| both.max(one)), copy: None, gaps }
     }
 
     /// The gap of messages above this size.
@@ -70,7 +70,7 @@ struct Windows<'a> {
 
 impl Windows<'_> {
     /// The windows of most pairs at a time: at this size, or the greatest.
-    fn of_all_pairs(&self, bytes: Option<u64>) -> Option<&Series> {
+    fn of_all_pairs(&self, bytes: Option<u64>) -> Option<&SampleSeries> {
         let all = self.samples.of(self.level, Test::Windows);
         let sized = all.into_iter().filter(|series| bytes.is_none_or(|bytes| series.bytes == bytes));
         sized.max_by_key(|series| (series.load, series.bytes))
@@ -82,7 +82,7 @@ impl Windows<'_> {
     }
 
     /// Seconds a message, of all pairs together: without the first one's way and the answer's.
-    fn each(&self, series: &Series) -> Option<f64> {
+    fn each(&self, series: &SampleSeries) -> Option<f64> {
         let whole = Summary::of(&series.seconds)?.median;
         let rest = whole - self.alone(series.bytes)? - self.alone(0)?;
         let messages = f64::from((series.count - 1) * series.load.max(1));
@@ -90,16 +90,16 @@ impl Windows<'_> {
     }
 
     /// Bytes a second one way, after the first one's start and before the answer.
-    fn rate(&self, series: &Series) -> Option<f64> {
+    fn rate(&self, series: &SampleSeries) -> Option<f64> {
         self.carried(series, f64::from(series.load.max(1)), 2.0)
     }
 
     /// Bytes a second both ways together: no answer follows.
-    fn both_ways(&self, series: &Series) -> Option<f64> {
+    fn both_ways(&self, series: &SampleSeries) -> Option<f64> {
         self.carried(series, 2.0, 1.0)
     }
 
-    fn carried(&self, series: &Series, at_a_time: f64, starts: f64) -> Option<f64> {
+    fn carried(&self, series: &SampleSeries, at_a_time: f64, starts: f64) -> Option<f64> {
         let rest = Summary::of(&series.seconds)?.median - starts * self.alone(0)?;
         let bytes = at_a_time * f64::from(series.count) * series.bytes as f64;
         Some(bytes / rest).filter(|_| rest > 0.0)

@@ -12,7 +12,7 @@ mod simulated;
 #[cfg(test)]
 mod tests;
 
-pub use campaign::{Check, Measured, PairPlan, measure_length};
+pub use campaign::{Check, MeasuredPairs, PairPlan, measure_length};
 pub use port::PairPort;
 pub use rounds::{Round, rounds};
 pub use simulated::simulate_length;

@@ -5,7 +5,7 @@
 /// A rank's way to the others, and its clock.
 ///
 /// Where a function says "all", every rank has to call it, in the same order.
-pub trait Port {
+pub trait RankPort {
     /// This rank.
     fn rank(&self) -> u32;
     /// How many ranks there are.

@@ -3,25 +3,25 @@
 //! Each function is called by both ranks of the pair with the same arguments, and gives the first one's seconds; others may call
 //! it and do nothing.
 
-use super::port::Port;
+use super::port::RankPort;
 
 /// Two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
+pub struct RankPair {
     /// The one that measures.
     pub first: u32,
     /// The one that answers.
     pub second: u32,
 }
 
-impl Pair {
+impl RankPair {
     fn has(self, rank: u32) -> bool {
         self.first == rank || self.second == rank
     }
 }
 
 /// Half a round trip of messages of `bytes`, the mean of `turns`.
-pub fn ping_pong(port: &mut dyn Port, pair: Pair, bytes: u64, turns: u32) -> f64 {
+pub fn ping_pong(port: &mut dyn RankPort, pair: RankPair, bytes: u64, turns: u32) -> f64 {
     let started = port.now();
     for _ in 0..turns {
         if port.rank() == pair.first {
@@ -36,7 +36,7 @@ pub fn ping_pong(port: &mut dyn Port, pair: Pair, bytes: u64, turns: u32) -> f64
 }
 
 /// `count` messages under way at once, answered by an empty one: the time of all of it.
-pub fn window(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32) -> f64 {
+pub fn window(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32) -> f64 {
     let started = port.now();
     if port.rank() == pair.first {
         port.send_window(pair.second, bytes, count);
@@ -49,7 +49,7 @@ pub fn window(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32) -> f64 {
 }
 
 /// The windows of all `pairs` at the same time.
-pub fn windows(port: &mut dyn Port, pairs: &[Pair], bytes: u64, count: u32) -> f64 {
+pub fn windows(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     window(port, *pair, bytes, count)
 }
@@ -58,7 +58,7 @@ pub fn windows(port: &mut dyn Port, pairs: &[Pair], bytes: u64, count: u32) -> f
 ///
 /// This is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm: Low-Overhead LogGP Parameter Assessment
 /// for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the formulas that it serves.
-pub fn train(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32, delay: f64) -> f64 {
+pub fn train(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     let started = port.now();
     if port.rank() == pair.first {
         for message in 0..count {
@@ -77,7 +77,7 @@ pub fn train(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32, delay: f64
 
 /// What a receive takes when `count` messages have been there for long: the first rank computes for `delay`, longer than the
 /// round trip, between asking for them and receiving them (Culler and others: Assessing Fast Network Interfaces, IEEE Micro 16, 1996).
-pub fn late_receive(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32, delay: f64) -> f64 {
+pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.send(pair.second, 0);
         port.compute(delay);
@@ -93,7 +93,7 @@ pub fn late_receive(port: &mut dyn Port, pair: Pair, bytes: u64, count: u32, del
 }
 
 /// The time of a send for which no receive is posted until `delay` later: an eager one ends before.
-pub fn early_send(port: &mut dyn Port, pair: Pair, bytes: u64, delay: f64) -> f64 {
+pub fn early_send(port: &mut dyn RankPort, pair: RankPair, bytes: u64, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.recv(pair.second, 0);
         let started = port.now();
@@ -109,7 +109,7 @@ pub fn early_send(port: &mut dyn Port, pair: Pair, bytes: u64, delay: f64) -> f6
 }
 
 /// Both ranks of all `pairs` send each other `count` messages at the same time: the time of that, the mean of `turns`.
-pub fn exchanges(port: &mut dyn Port, pairs: &[Pair], bytes: u64, count: u32, turns: u32) -> f64 {
+pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };
     let started = port.now();
@@ -118,7 +118,7 @@ pub fn exchanges(port: &mut dyn Port, pairs: &[Pair], bytes: u64, count: u32, tu
 }
 
 /// The first ranks of all `pairs` send at the same time and get an empty answer: the time of that, the mean of `turns`.
-pub fn one_way(port: &mut dyn Port, pairs: &[Pair], bytes: u64, turns: u32) -> f64 {
+pub fn one_way(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let started = port.now();
     for _ in 0..turns {
@@ -134,7 +134,7 @@ pub fn one_way(port: &mut dyn Port, pairs: &[Pair], bytes: u64, turns: u32) -> f
 }
 
 /// Every rank exchanges with the one before and the one after it in the order of `ring`: the time of both exchanges.
-pub fn ring(port: &mut dyn Port, ring: &[u32], bytes: u64) -> f64 {
+pub fn ring(port: &mut dyn RankPort, ring: &[u32], bytes: u64) -> f64 {
     let place = ring.iter().position(|rank| *rank == port.rank()).expect("every rank is in the ring");
     let next = ring[(place + 1) % ring.len()];
     let before = ring[(place + ring.len() - 1) % ring.len()];

@@ -57,7 +57,7 @@ pub fn effective_bandwidth(samples: &Samples, ranks: u32) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::Series;
+    use super::super::samples::SampleSeries;
     use super::*;
 
     #[test]
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn the_bandwidth_is_averaged_over_sizes_then_patterns() {
         // Two ranks send four messages: of 100 B in 1 us 400 MB/s, of 300 B in 2 us 600 MB/s: 500 MB/s. The other pattern has 2 GB/s.
-        let ring = |load, bytes, seconds| Series {
+        let ring = |load, bytes, seconds| SampleSeries {
             level: None,
             test: Test::Ring,
             bytes,

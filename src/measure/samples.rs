@@ -55,7 +55,7 @@ impl Test {
 
 /// Samples of one test.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub struct SampleSeries {
     /// The level that messages crossed; of rings several.
     pub level: Option<Level>,
     /// What was measured.
@@ -74,7 +74,7 @@ pub struct Series {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
     /// In the order in which they were taken.
-    pub series: Vec<Series>,
+    pub series: Vec<SampleSeries>,
     /// Of levels measured: the greatest size that was sent eagerly; `None` within it if all sizes tried were.
     pub eager: Vec<(Level, Option<u64>)>,
     /// The sum of the bandwidths of all ranks, as b_eff has it, bytes a second.
@@ -83,8 +83,8 @@ pub struct Samples {
 
 impl Samples {
     /// The series of a test at a level, in the order of sizes.
-    pub fn of(&self, level: Level, test: Test) -> Vec<&Series> {
-        let mut found: Vec<&Series> =
+    pub fn of(&self, level: Level, test: Test) -> Vec<&SampleSeries> {
+        let mut found: Vec<&SampleSeries> =
             self.series.iter().filter(|series| series.level == Some(level) && series.test == test).collect();
         found.sort_by_key(|series| (series.bytes, series.load));
         found
@@ -92,7 +92,7 @@ impl Samples {
 
     /// The medians of a test at a level, by size.
     pub fn medians(&self, level: Level, test: Test) -> Vec<(u64, f64)> {
-        let median = |series: &&Series| Some((series.bytes, Summary::of(&series.seconds)?.median));
+        let median = |series: &&SampleSeries| Some((series.bytes, Summary::of(&series.seconds)?.median));
         self.of(level, test).iter().filter_map(median).collect()
     }
 
@@ -102,8 +102,8 @@ impl Samples {
     }
 
     /// For each series that `other` has too: how many times longer its median is than there.
-    pub fn ratios_to(&self, other: &Samples) -> Vec<(&Series, f64)> {
-        let key = |of: &Series| (of.level, of.test, of.load, of.bytes);
+    pub fn ratios_to(&self, other: &Samples) -> Vec<(&SampleSeries, f64)> {
+        let key = |of: &SampleSeries| (of.level, of.test, of.load, of.bytes);
         let medians: BTreeMap<_, f64> =
             other.series.iter().filter_map(|of| Some((key(of), Summary::of(&of.seconds)?.median))).collect();
         let mut ratios = Vec::new();
@@ -129,7 +129,7 @@ impl Samples {
         let mut text = "level,test,bytes,load,messages,sample,seconds\n".to_owned();
         for series in &self.series {
             let level = series.level.map_or("all", Level::name);
-            let Series { test, bytes, load, count, .. } = series;
+            let SampleSeries { test, bytes, load, count, .. } = series;
             for (number, seconds) in (1..).zip(&series.seconds) {
                 let _ = writeln!(text, "{level},{},{bytes},{load},{count},{number},{seconds:.4e}", test.name());
             }
@@ -164,9 +164,9 @@ impl Samples {
 mod tests {
     use super::*;
 
-    fn series(bytes: u64, seconds: &[f64]) -> Series {
+    fn series(bytes: u64, seconds: &[f64]) -> SampleSeries {
         let level = Some(Level::IntraCmp);
-        Series { level, test: Test::PingPong, bytes, load: 1, count: 2, seconds: seconds.to_vec() }
+        SampleSeries { level, test: Test::PingPong, bytes, load: 1, count: 2, seconds: seconds.to_vec() }
     }
 
     #[test]

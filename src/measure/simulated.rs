@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use crate::platform::{Platform, Site};
 use crate::rank::{
-    Call, Context, Fiber, Gate, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source,
+    Call, Context, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source,
     TagPattern,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 
-use super::campaign::{Plan, measure};
-use super::port::Port;
+use super::campaign::{CampaignPlan, measure};
+use super::port::RankPort;
 use super::samples::Samples;
 
 /// The tags of what is measured, and of what ranks tell each other meanwhile.
@@ -27,7 +27,7 @@ pub(super) const STACK: usize = 256 << 10;
 ///
 /// # Errors
 /// If the run ends without a result, for which there is no reason in the tests.
-pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &Plan) -> Result<Samples, RunError> {
+pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &CampaignPlan) -> Result<Samples, RunError> {
     let ranks = sites.len() as u32;
     let found: Arc<Mutex<Samples>> = Arc::default();
     let options = RunOptions { workers: Some(1), ..RunOptions::default() };
@@ -41,8 +41,8 @@ pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &Plan) -> Result<Sa
 struct Measuring(Fiber);
 
 impl Measuring {
-    fn new(rank: Rank, ranks: u32, plan: Plan, found: Arc<Mutex<Samples>>) -> Measuring {
-        let body = move |gate: &Gate<'_>| {
+    fn new(rank: Rank, ranks: u32, plan: CampaignPlan, found: Arc<Mutex<Samples>>) -> Measuring {
+        let body = move |gate: &FiberHandle<'_>| {
             let clock = gate.begin(|reply| reply.clock);
             let mut port = Simulated { gate, clock, rank, ranks };
             let samples = measure(&mut port, &plan, &mut |_, _| ());
@@ -63,7 +63,7 @@ impl Program for Measuring {
 
 /// A rank of the simulated machine.
 pub(super) struct Simulated<'a> {
-    pub gate: &'a Gate<'a>,
+    pub gate: &'a FiberHandle<'a>,
     pub clock: SimTime,
     pub rank: Rank,
     pub ranks: u32,
@@ -123,7 +123,7 @@ fn test(to: Rank, bytes: u64) -> Message {
     message(to, bytes, TEST, SendMode::Standard)
 }
 
-impl Port for Simulated<'_> {
+impl RankPort for Simulated<'_> {
     fn rank(&self) -> u32 {
         self.rank
     }

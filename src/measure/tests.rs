@@ -54,8 +54,8 @@ fn found(level: Level, link: Link) -> (Samples, LinkFit) {
         Level::InterCmp => Shape { nodes: 1, cmps: 2, cores: 1 },
         Level::InterNode => Shape { nodes: 2, cmps: 1, cores: 1 },
     };
-    let pairs = vec![Pair { first: 0, second: 1 }];
-    let plan = Plan { levels: vec![LevelPlan { level, pairs }], most_bytes: 1 << 20, budget: 1.0 };
+    let pairs = vec![RankPair { first: 0, second: 1 }];
+    let plan = CampaignPlan { levels: vec![LevelPlan { level, pairs }], most_bytes: 1 << 20, budget: 1.0 };
     let samples = simulate(&machine(shape, link), Placement::Block.sites(shape, 2, false).unwrap(), &plan).unwrap();
     let fit = LinkFit::of(&samples, level, &Corrections::default()).unwrap();
     (samples, fit)
@@ -154,7 +154,7 @@ fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
     // 1 µs and 1 ns a byte; the two greatest sizes took as long as each other, as they may where others use the machine.
     let time = |bytes: u64| if bytes < 1 << 19 { 1e-6 + 1e-9 * bytes as f64 } else { 1.5e-3 };
     let sizes = [0, 64, 1024, 16_384, 65_536, 1 << 18, 1 << 19, 1 << 20];
-    let series = |bytes| Series {
+    let series = |bytes| SampleSeries {
         level: Some(Level::IntraCmp),
         test: Test::PingPong,
         bytes,
@@ -171,14 +171,14 @@ fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
 }
 
 /// What windows tell of a machine with this link between its two nodes, or within its one, whose pairs all share it.
-fn occupied(level: Level, pairs: u32, link: Link) -> Occupancy {
+fn occupied(level: Level, pairs: u32, link: Link) -> MeasuredOccupancy {
     let shape = match level {
         Level::InterNode => Shape { nodes: 2, cmps: 1, cores: pairs },
         _ => Shape { nodes: 1, cmps: 1, cores: 2 * pairs },
     };
-    let pairs: Vec<Pair> = (0..pairs).map(|first| Pair { first, second: first + pairs }).collect();
+    let pairs: Vec<RankPair> = (0..pairs).map(|first| RankPair { first, second: first + pairs }).collect();
     let ranks = 2 * pairs.len() as u32;
-    let plan = Plan { levels: vec![LevelPlan { level, pairs }], most_bytes: 4 << 20, budget: 1.0 };
+    let plan = CampaignPlan { levels: vec![LevelPlan { level, pairs }], most_bytes: 4 << 20, budget: 1.0 };
     let sites = Placement::Block.sites(shape, ranks, false).unwrap();
     let samples = simulate(&machine(shape, link), sites, &plan).unwrap();
     LinkFit::of(&samples, level, &Corrections::default()).unwrap().fair(&samples).occupancy.unwrap()

@@ -7,12 +7,12 @@ use crate::units::{Bandwidth, SimSpan};
 
 use super::kernels::Speed;
 use super::link::{LinkFit, RowFit};
-use super::occupancy::Occupancy;
+use super::occupancy::MeasuredOccupancy;
 use super::samples::Samples;
 
 /// What a platform file is made of.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct MeasuredMachine {
     /// The machine's name.
     pub name: String,
     /// Where and how it was measured, a line each.
@@ -30,7 +30,7 @@ pub struct Measured {
 /// Bandwidths that differ from this are beyond what was measured.
 const MOST_BANDWIDTH: f64 = 1e15;
 
-impl Measured {
+impl MeasuredMachine {
     /// The file's text.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -131,7 +131,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     if law == "measured" {
         let _ = writeln!(text, "loads = {:?}", fit.loads);
     }
-    if let Some(Occupancy { capacity, duplex, copy, .. }) = fit.occupancy {
+    if let Some(MeasuredOccupancy { capacity, duplex, copy, .. }) = fit.occupancy {
         // Within a node there are no adapters, whatever the level was copied from.
         let [capacity, duplex] = [capacity, duplex].map(|rate| rate.filter(|_| fit.level == Level::InterNode));
         for (key, stated) in [("capacity", capacity), ("duplex", duplex), ("copy_bandwidth", copy)] {
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    fn measured(links: Vec<LinkFit>) -> Measured {
+    fn measured(links: Vec<LinkFit>) -> MeasuredMachine {
         let speed = Speed {
             flops: 2e9,
             instructions: 3e9,
@@ -239,7 +239,7 @@ mod tests {
         };
         let provenance = vec!["Measured\nby a test".to_owned()];
         let shape = Shape { nodes: 1, cmps: 1, cores: 2 };
-        Measured { name: "a \"b\"".into(), provenance, shape, speed, links, samples: Samples::default() }
+        MeasuredMachine { name: "a \"b\"".into(), provenance, shape, speed, links, samples: Samples::default() }
     }
 
     fn read(text: &str) -> Platform {
@@ -277,7 +277,8 @@ mod tests {
     fn what_an_adapter_carries_stands_between_nodes_only_and_bounds_every_pace() {
         let mut between = fit(Level::InterNode, &[1]);
         between.rows[0].columns = vec![(8e-6, 0.0)];
-        between.occupancy = Some(Occupancy { capacity: Some(1e9), duplex: Some(1.5e9), ..Occupancy::default() });
+        between.occupancy =
+            Some(MeasuredOccupancy { capacity: Some(1e9), duplex: Some(1.5e9), ..MeasuredOccupancy::default() });
         let platform = read(&measured(vec![between]).text());
         let link = platform.link(Level::InterNode);
         assert_eq!(link.occupancy().capacity.map(|rate| rate.get()), Some(1_000_000_000));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::platform::{Level, Shape, Site};
 
 use super::campaign::LevelPlan;
-use super::protocol::Pair;
+use super::protocol::RankPair;
 
 /// A CPU of the system: a core, or one of a core's hardware threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Cpu {
 
 /// What a rank knows of its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct HostFacts {
     /// The node's name: the host's, or what the user says.
     pub node: String,
     /// What tells machines apart that have one name, or one machine that has several.
@@ -42,7 +42,7 @@ pub enum Binding {
     None,
 }
 
-impl Seen {
+impl HostFacts {
     /// The core of a CPU.
     fn core(&self, cpu: u32) -> Option<(u32, u32)> {
         self.cpus.iter().find(|of| of.cpu == cpu).map(|of| (of.package, of.core))
@@ -74,7 +74,7 @@ pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
 }
 
 /// A core for each rank: those that launchers have bound to cores of their own keep them, others get free ones that they may use.
-pub fn bind(seen: &[Seen]) -> Vec<Binding> {
+pub fn bind(seen: &[HostFacts]) -> Vec<Binding> {
     let mut taken: Vec<(&str, (u32, u32))> = Vec::new();
     let mut bindings = vec![Binding::None; seen.len()];
     for (rank, of) in seen.iter().enumerate() {
@@ -98,7 +98,7 @@ pub fn bind(seen: &[Seen]) -> Vec<Binding> {
 
 /// Where a rank runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct HostPlace {
     /// The node, by the first rank on it.
     pub node: u32,
     /// The CMP within it.
@@ -106,22 +106,22 @@ pub struct Place {
 }
 
 /// Where ranks run, by what they have seen and how they are bound; an unbound rank counts as on the first CMP it may use.
-pub fn places(seen: &[Seen], bindings: &[Binding]) -> Vec<Place> {
-    let place = |(of, binding): (&Seen, &Binding)| {
+pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
+    let place = |(of, binding): (&HostFacts, &Binding)| {
         let node = seen.iter().position(|other| other.node_key() == of.node_key()).unwrap_or(0) as u32;
         let cpu = match binding {
             Binding::To(cpu) => Some(*cpu),
             Binding::Launcher | Binding::None => of.allowed.first().copied(),
         };
-        Place { node, package: cpu.and_then(|cpu| of.core(cpu)).map_or(0, |(package, _)| package) }
+        HostPlace { node, package: cpu.and_then(|cpu| of.core(cpu)).map_or(0, |(package, _)| package) }
     };
     seen.iter().zip(bindings).map(place).collect()
 }
 
 /// For each level of which there are pairs, as many disjoint ones as share the same CMP, the same node, or the same two nodes.
-pub fn levels(places: &[Place]) -> Vec<LevelPlan> {
+pub fn levels(places: &[HostPlace]) -> Vec<LevelPlan> {
     // The ranks of each CMP of each node.
-    let mut cmps: Vec<(Place, Vec<u32>)> = Vec::new();
+    let mut cmps: Vec<(HostPlace, Vec<u32>)> = Vec::new();
     for (rank, place) in (0..).zip(places) {
         match cmps.iter_mut().find(|(of, _)| of == place) {
             Some((_, ranks)) => ranks.push(rank),
@@ -135,14 +135,14 @@ pub fn levels(places: &[Place]) -> Vec<LevelPlan> {
             None => nodes.push((place.node, vec![rank])),
         }
     }
-    let zipped = |one: &[u32], other: &[u32]| -> Vec<Pair> {
-        one.iter().zip(other).map(|(first, second)| Pair { first: *first, second: *second }).collect()
+    let zipped = |one: &[u32], other: &[u32]| -> Vec<RankPair> {
+        one.iter().zip(other).map(|(first, second)| RankPair { first: *first, second: *second }).collect()
     };
     let intra = cmps.iter().map(|(_, ranks)| {
-        ranks.as_chunks::<2>().0.iter().map(|pair| Pair { first: pair[0], second: pair[1] }).collect()
+        ranks.as_chunks::<2>().0.iter().map(|pair| RankPair { first: pair[0], second: pair[1] }).collect()
     });
-    let between = |same_node: fn(&Place, &Place) -> bool| {
-        let mut found: Vec<Vec<Pair>> = Vec::new();
+    let between = |same_node: fn(&HostPlace, &HostPlace) -> bool| {
+        let mut found: Vec<Vec<RankPair>> = Vec::new();
         for (index, (place, ranks)) in cmps.iter().enumerate() {
             for (other, others) in &cmps[index + 1..] {
                 if same_node(place, other) {
@@ -153,12 +153,13 @@ pub fn levels(places: &[Place]) -> Vec<LevelPlan> {
         found
     };
     let inter = between(|one, other| one.node == other.node);
-    let mut apart: Vec<Vec<Pair>> = Vec::new();
+    let mut apart: Vec<Vec<RankPair>> = Vec::new();
     for (index, (_, ranks)) in nodes.iter().enumerate() {
         apart.extend(nodes[index + 1..].iter().map(|(_, others)| zipped(ranks, others)));
     }
     // Of equal ones the first, so that rank 0 measures where it can.
-    let most = |found: Vec<Vec<Pair>>| found.into_iter().rev().max_by_key(Vec::len).filter(|pairs| !pairs.is_empty());
+    let most =
+        |found: Vec<Vec<RankPair>>| found.into_iter().rev().max_by_key(Vec::len).filter(|pairs| !pairs.is_empty());
     let all =
         [(Level::IntraCmp, most(intra.collect())), (Level::InterCmp, most(inter)), (Level::InterNode, most(apart))];
     all.into_iter().filter_map(|(level, pairs)| Some(LevelPlan { level, pairs: pairs? })).collect()
@@ -166,7 +167,7 @@ pub fn levels(places: &[Place]) -> Vec<LevelPlan> {
 
 /// Nodes, CMPs a node, cores a CMP: as many nodes as ranks were on, and what the first one has. Of a machine that was taken for
 /// several nodes each has the cores that ranks were on.
-pub fn shape(seen: &[Seen], places: &[Place]) -> Shape {
+pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
     let mut nodes: Vec<u32> = places.iter().map(|place| place.node).collect();
     nodes.sort_unstable();
     nodes.dedup();
@@ -197,7 +198,7 @@ pub fn shape(seen: &[Seen], places: &[Place]) -> Shape {
 }
 
 /// The ranks' places on a machine of this shape, cores in the order of ranks; `None` if it has not so many.
-pub fn sites(places: &[Place], shape: Shape) -> Option<Vec<Site>> {
+pub fn sites(places: &[HostPlace], shape: Shape) -> Option<Vec<Site>> {
     let number = |values: &mut Vec<u32>, value: u32| {
         values.iter().position(|other| *other == value).unwrap_or_else(|| {
             values.push(value);
@@ -222,13 +223,13 @@ mod tests {
     use super::*;
 
     /// A host of two CMPs of two cores of two threads each; threads of a core are 4 apart.
-    fn host(node: &str, machine: &str, allowed: &[u32]) -> Seen {
+    fn host(node: &str, machine: &str, allowed: &[u32]) -> HostFacts {
         let cpus = (0..8).map(|cpu| Cpu { cpu, package: cpu / 2 % 2, core: cpu % 2 }).collect();
-        Seen { node: node.into(), machine: machine.into(), cpus, allowed: allowed.to_vec() }
+        HostFacts { node: node.into(), machine: machine.into(), cpus, allowed: allowed.to_vec() }
     }
 
-    fn pairs(pairs: &[(u32, u32)]) -> Vec<Pair> {
-        pairs.iter().map(|&(first, second)| Pair { first, second }).collect()
+    fn pairs(pairs: &[(u32, u32)]) -> Vec<RankPair> {
+        pairs.iter().map(|&(first, second)| RankPair { first, second }).collect()
     }
 
     #[test]
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn pairs_are_found_at_each_level() {
-        let seen: Vec<Seen> = [("a", 0), ("a", 1), ("a", 2), ("a", 3), ("b", 0), ("b", 2)]
+        let seen: Vec<HostFacts> = [("a", 0), ("a", 1), ("a", 2), ("a", 3), ("b", 0), ("b", 2)]
             .map(|(node, cpu)| host(node, node, &[cpu]))
             .into();
         let places = places(&seen, &bind(&seen));
@@ -280,7 +281,7 @@ mod tests {
     fn hosts_of_one_name_are_told_apart_and_a_host_that_tells_nothing_is_one_cmp() {
         let seen = [host("a", "m", &[0]), host("a", "n", &[0])];
         assert_eq!(levels(&places(&seen, &bind(&seen)))[0].level, Level::InterNode);
-        let silent = Seen { cpus: Vec::new(), ..host("a", "m", &[0, 1]) };
+        let silent = HostFacts { cpus: Vec::new(), ..host("a", "m", &[0, 1]) };
         let seen = [silent.clone(), silent];
         assert_eq!(bind(&seen), [Binding::None; 2]);
         let places = places(&seen, &bind(&seen));

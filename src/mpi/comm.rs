@@ -5,20 +5,20 @@ use crate::rank::{Context, Rank};
 
 /// A communicator as one of its members sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Comm {
+pub struct CommMember {
     id: u32,
     rank: u32,
     group: Group,
 }
 
-impl Comm {
+impl CommMember {
     /// The communicator number `id` (0 is the world) of `group`, seen by its member `rank`.
     ///
     /// # Panics
     /// If the group has no such member.
     pub fn new(id: u32, rank: u32, group: Group) -> Self {
         assert!(rank < group.size(), "member {rank} of a group of {}", group.size());
-        Comm { id, rank, group }
+        CommMember { id, rank, group }
     }
 
     /// The number all members know it by.

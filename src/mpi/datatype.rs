@@ -25,11 +25,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 pub use arrays::{Distributed, Order};
-pub use kind::{Group, Kind, Scalar};
+pub use kind::{BasicKind, Group, Scalar};
 pub use named::{MPI_LB, MPI_UB};
 
 use crate::mpi::abi::{self, Aint, Handle};
-use layout::{Layout, Mix};
+use layout::{Mix, TypeMap};
 
 /// A shared datatype: one that a program made, of which an [`Arc`] counts the users, or one of the ABI's, which are always
 /// there: nobody counts who uses them, so that threads do not meet in a counter.
@@ -120,7 +120,7 @@ impl std::error::Error for TypeError {}
 
 /// How a datatype was made (MPI-3.1, section 4.1.13): the arguments in the order of MPI_Type_get_contents.
 #[derive(Clone, Debug)]
-pub struct Envelope {
+pub struct TypeEnvelope {
     /// MPI_COMBINER_…
     pub combiner: c_int,
     /// Counts and other numbers; those of functions for large counts may not fit in an int.
@@ -142,23 +142,23 @@ pub struct Datatype {
     run: Option<isize>,
     /// Whether those of any number of items are.
     dense: bool,
-    layout: Layout,
-    envelope: Envelope,
+    layout: TypeMap,
+    envelope: TypeEnvelope,
     /// For a named datatype, a duplicate of one, or one that stands for a named one (of Fortran 90).
-    kind: Option<&'static Kind>,
+    kind: Option<&'static BasicKind>,
     /// Whether it lasts as long as the process, and nobody counts who uses it.
     lasting: bool,
 }
 
 impl Datatype {
-    fn of_kind(kind: &'static Kind) -> Datatype {
+    fn of_kind(kind: &'static BasicKind) -> Datatype {
         let envelope =
-            Envelope { combiner: abi::MPI_COMBINER_NAMED, integers: vec![], addresses: vec![], types: vec![] };
-        Datatype::new(Layout::basic(kind), envelope, Some(kind))
+            TypeEnvelope { combiner: abi::MPI_COMBINER_NAMED, integers: vec![], addresses: vec![], types: vec![] };
+        Datatype::new(TypeMap::basic(kind), envelope, Some(kind))
     }
 
     /// What is asked of a layout most often is kept beside it.
-    fn new(layout: Layout, envelope: Envelope, kind: Option<&'static Kind>) -> Datatype {
+    fn new(layout: TypeMap, envelope: TypeEnvelope, kind: Option<&'static BasicKind>) -> Datatype {
         let plan = layout.bytes();
         let (extent, run) = match plan.node {
             plan::Node::Run(_) => (layout.extent(), Some(plan.at as isize)),
@@ -180,19 +180,19 @@ impl Datatype {
     }
 
     /// How it was made.
-    pub fn envelope(&self) -> &Envelope {
+    pub fn envelope(&self) -> &TypeEnvelope {
         &self.envelope
     }
 
     /// The basic element that it is, for a named datatype and what equals one: built-in operations take these.
     #[inline]
-    pub fn kind(&self) -> Option<&'static Kind> {
+    pub fn kind(&self) -> Option<&'static BasicKind> {
         self.kind
     }
 
     /// The basic element that all its data are of, if there is one.
     #[inline]
-    pub fn uniform(&self) -> Option<&'static Kind> {
+    pub fn uniform(&self) -> Option<&'static BasicKind> {
         match self.layout.mix {
             Mix::One(kind) => Some(kind),
             _ => None,

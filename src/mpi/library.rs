@@ -17,7 +17,7 @@ use crate::platform::{Algorithm, Collective, Library, Method};
 
 /// What a choice depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct ChoiceContext {
     /// Which collective.
     pub collective: Collective,
     /// The communicator's size.
@@ -34,10 +34,10 @@ pub struct Question {
     pub root: u32,
 }
 
-impl Question {
+impl ChoiceContext {
     /// The same of another collective over `size` bytes in all.
     fn of(self, collective: Collective, size: u64) -> Self {
-        Question { collective, size, total: size, ..self }
+        ChoiceContext { collective, size, total: size, ..self }
     }
 
     fn extent(self) -> Extent {
@@ -91,7 +91,7 @@ pub fn methods(library: Library, collective: Collective, ranks: u32) -> Vec<Meth
 }
 
 /// What `library` does.
-pub fn decide(library: Library, question: Question) -> Choice {
+pub fn decide(library: Library, question: ChoiceContext) -> Choice {
     let method = match library {
         Library::Mpich3Flat => flat::decide(question),
         Library::OpenMpi40 => openmpi40::decide(question),
@@ -102,7 +102,7 @@ pub fn decide(library: Library, question: Question) -> Choice {
 }
 
 /// `method` with what `library` makes its parts of, if it has parts.
-pub fn complete(library: Library, question: Question, method: Method) -> Choice {
+pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Choice {
     if method.algorithm != Algorithm::Nonoverlapping {
         return method.into();
     }
@@ -118,7 +118,7 @@ pub fn complete(library: Library, question: Question, method: Method) -> Choice 
 }
 
 /// What runs where `method` is asked for: some algorithms have others take their place where they cannot do it.
-pub fn settle(style: Style, question: Question, method: Method) -> Method {
+pub fn settle(style: Style, question: ChoiceContext, method: Method) -> Method {
     use Algorithm::{
         Bruck, Linear, NeighborExchange, Pipeline, Rabenseifner, RecursiveDoubling, Ring, ScatterAllgather,
         ScatterRing, SegmentedRing, SplitBinary,

@@ -10,7 +10,7 @@ mod rules;
 mod tests;
 
 use crate::mpi::abi::{self, Handle};
-use crate::mpi::datatype::{Datatype, Kind};
+use crate::mpi::datatype::{BasicKind, Datatype};
 
 /// A built-in operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Builtin {
     }
 
     /// Whether it takes basic elements of this kind (MPI-3.1, section 5.9.2, and a little more: see `rules`).
-    pub fn accepts(self, kind: &Kind) -> bool {
+    pub fn accepts(self, kind: &BasicKind) -> bool {
         rules::accepts(self, kind)
     }
 
@@ -101,7 +101,7 @@ impl Builtin {
     /// # Safety
     /// `input` can be read, `inout` read and written for `n` elements of this kind; alignment does not matter. They are the
     /// same or do not overlap.
-    pub unsafe fn apply(self, kind: &Kind, input: *const u8, inout: *mut u8, n: usize) {
+    pub unsafe fn apply(self, kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
         if self.accepts(kind) {
             // SAFETY: the caller's.
             unsafe { arithmetic::apply(self, kind, input, inout, n) };

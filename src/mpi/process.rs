@@ -8,10 +8,10 @@ use super::cost::DataCost;
 use super::names::{blocking_name, non_blocking_name};
 use super::rules::rule_size;
 use super::runner::{Mover, NoData, Runner};
-use super::{Action, Aside, CollectiveCall, MpiProgram};
+use super::{Aside, CollectiveCall, MpiCall, MpiProgram};
 use crate::platform::Platform;
 use crate::profile::TaskLog;
-use crate::rank::{Call, CallSite, Entry, FailureKind, Program, ProgramError, Reply};
+use crate::rank::{Call, CallSite, CollectiveEntry, FailureKind, Program, ProgramError, Reply};
 use crate::units::Bytes;
 
 /// Runs an [`MpiProgram`] on the engine: passes its calls on, and carries out its collectives.
@@ -22,7 +22,7 @@ use crate::units::Bytes;
 ///
 /// Collectives of a communicator are matched in the order in which each rank calls them, as MPI demands (MPI-3.1, section
 /// 5.12); where ranks call different ones, their messages never match.
-pub struct Process<P> {
+pub struct MpiDriver<P> {
     program: P,
     platform: Arc<Platform>,
     cost: DataCost,
@@ -60,21 +60,21 @@ enum Stage {
     Left,
 }
 
-impl<P: MpiProgram> Process<P> {
+impl<P: MpiProgram> MpiDriver<P> {
     /// Runs `program` on a rank of `platform` whose memory bandwidth is `memory` bytes a second (see
     /// [`crate::platform::CoreRates::memory_share`]), by the platform's collective rules.
     pub fn new(program: P, platform: Arc<Platform>, memory: f64) -> Self {
         let cost = DataCost::new(&platform.core, memory);
-        Process { program, platform, cost, begun: SmallVec::new(), active: None, aside: None }
+        MpiDriver { program, platform, cost, begun: SmallVec::new(), active: None, aside: None }
     }
 
     /// Kept out of [`Program::next`], most of whose calls are point-to-point.
     #[inline(never)]
     fn begin_aside(&mut self) -> Call {
         match *self.aside.take().expect("there is a collective") {
-            Action::Call(call) => call,
-            Action::Collective(call) => self.begin(call, true),
-            Action::StartCollective(call) => self.begin(call, false),
+            MpiCall::Call(call) => call,
+            MpiCall::Collective(call) => self.begin(call, true),
+            MpiCall::StartCollective(call) => self.begin(call, false),
         }
     }
 
@@ -85,7 +85,7 @@ impl<P: MpiProgram> Process<P> {
         let name = if blocking { blocking_name(collective) } else { non_blocking_name(collective) };
         match Runner::new(call, &self.platform.collectives, self.cost, sequence, NoData) {
             Ok(runner) if blocking => {
-                let entry = Entry { name, method: Some(runner.method()), bytes };
+                let entry = CollectiveEntry { name, method: Some(runner.method()), bytes };
                 self.active = Some(Box::new(Active { runner, left: false }));
                 Call::Enter(entry)
             }
@@ -112,7 +112,7 @@ impl<P: MpiProgram> Process<P> {
     }
 }
 
-impl<P: MpiProgram> Program for Process<P> {
+impl<P: MpiProgram> Program for MpiDriver<P> {
     #[inline]
     fn next(&mut self, mut reply: Reply<'_>) -> Call {
         if let Some(active) = &mut self.active {
@@ -155,7 +155,7 @@ impl<M: Mover + Send> Program for Strand<M> {
         match self.stage {
             Stage::Outside => {
                 self.stage = Stage::Inside;
-                Call::Enter(Entry { name: self.name, method: Some(self.runner.method()), bytes: self.bytes })
+                Call::Enter(CollectiveEntry { name: self.name, method: Some(self.runner.method()), bytes: self.bytes })
             }
             Stage::Inside => self.runner.next_call(&mut reply).unwrap_or_else(|| {
                 self.stage = Stage::Left;

@@ -1,6 +1,6 @@
 //! Which algorithm a collective uses: what the call insists on, else the platform's rule, else its library's choice.
 
-use super::library::{Question, complete, decide, settle, style};
+use super::library::{ChoiceContext, complete, decide, settle, style};
 use super::names::{algorithm_word, collective_word};
 use super::schedule::{Choice, keeps_rank_order, suitable, takes};
 use super::{CollectiveCall, Sizes};
@@ -116,7 +116,7 @@ fn volumes(call: &CollectiveCall) -> (u64, u64) {
 pub fn choose(call: &CollectiveCall, rules: &CollectiveRules, ordered: bool, element: u32) -> Result<Choice, String> {
     let (collective, ranks) = (call.collective, call.comm.size());
     let (size, total) = volumes(call);
-    let question = Question { collective, ranks, size, total, element: element.max(1), ordered, root: call.root };
+    let question = ChoiceContext { collective, ranks, size, total, element: element.max(1), ordered, root: call.root };
     let asked = call.algorithm.map(Method::from);
     let Some(method) = asked.or_else(|| rules.method(collective, ranks, rule_size(call))) else {
         return Ok(decide(rules.library, question));
@@ -128,8 +128,8 @@ pub fn choose(call: &CollectiveCall, rules: &CollectiveRules, ordered: bool, ele
 }
 
 /// Whether what was asked for can do this collective.
-fn able(question: Question, choice: Choice) -> Result<(), String> {
-    let Question { collective, ranks, ordered, root, .. } = question;
+fn able(question: ChoiceContext, choice: Choice) -> Result<(), String> {
+    let ChoiceContext { collective, ranks, ordered, root, .. } = question;
     let (algorithm, word) = (choice.method.algorithm, collective_word(collective));
     let name = algorithm_word(algorithm);
     if algorithm == Algorithm::TwoProcs && ranks > 2 {

@@ -6,8 +6,8 @@ use super::cost::DataCost;
 use super::library::style;
 use super::names::collective_word;
 use super::rules;
-use super::schedule::{Extent, Fold, Layout, Parts, Piece, Schedule, Seat, Side, Space, Step, Style, Then};
-use super::{CollectiveCall, Comm, Sizes};
+use super::schedule::{BlockLayout, Extent, Fold, Parts, Piece, Schedule, Seat, Side, Space, Step, Style, Then};
+use super::{CollectiveCall, CommMember, Sizes};
 use crate::platform::{Collective, CollectiveRules, Library, Method};
 use crate::rank::{
     COMPLETE, Call, Completion, Message, Pattern, Payload, Reply, ReplyKind, Requests, SendMode, Source, Tag,
@@ -26,13 +26,13 @@ pub trait Mover {
         false
     }
     /// The data of `piece`, packed.
-    fn read(&mut self, layout: &Layout, piece: Piece) -> Payload;
+    fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload;
     /// Stores packed data in `piece`, or combines it with what is there.
-    fn store(&mut self, layout: &Layout, piece: Piece, then: Then, payload: Payload);
+    fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload);
     /// Copies block after block.
-    fn copy(&mut self, layout: &Layout, from: Piece, to: Piece);
+    fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece);
     /// Combines block after block: `from` is on this side.
-    fn combine(&mut self, layout: &Layout, from: Piece, to: Piece, side: Side);
+    fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side);
 }
 
 /// Moves nothing: described programs have no data.
@@ -44,12 +44,12 @@ impl Mover for NoData {
     fn element(&self, collective: Collective) -> u32 {
         Elements { size: 8, in_order: false }.element(collective)
     }
-    fn read(&mut self, _: &Layout, _: Piece) -> Payload {
+    fn read(&mut self, _: &BlockLayout, _: Piece) -> Payload {
         None
     }
-    fn store(&mut self, _: &Layout, _: Piece, _: Then, _: Payload) {}
-    fn copy(&mut self, _: &Layout, _: Piece, _: Piece) {}
-    fn combine(&mut self, _: &Layout, _: Piece, _: Piece, _: Side) {}
+    fn store(&mut self, _: &BlockLayout, _: Piece, _: Then, _: Payload) {}
+    fn copy(&mut self, _: &BlockLayout, _: Piece, _: Piece) {}
+    fn combine(&mut self, _: &BlockLayout, _: Piece, _: Piece, _: Side) {}
 }
 
 /// Moves nothing either.
@@ -72,12 +72,12 @@ impl Mover for Elements {
     fn is_ordered(&self) -> bool {
         self.in_order
     }
-    fn read(&mut self, _: &Layout, _: Piece) -> Payload {
+    fn read(&mut self, _: &BlockLayout, _: Piece) -> Payload {
         None
     }
-    fn store(&mut self, _: &Layout, _: Piece, _: Then, _: Payload) {}
-    fn copy(&mut self, _: &Layout, _: Piece, _: Piece) {}
-    fn combine(&mut self, _: &Layout, _: Piece, _: Piece, _: Side) {}
+    fn store(&mut self, _: &BlockLayout, _: Piece, _: Then, _: Payload) {}
+    fn copy(&mut self, _: &BlockLayout, _: Piece, _: Piece) {}
+    fn combine(&mut self, _: &BlockLayout, _: Piece, _: Piece, _: Side) {}
 }
 
 /// One rank's part in one collective.
@@ -90,10 +90,10 @@ pub struct Runner<M = NoData> {
     expected: Option<(Piece, Then)>,
     /// What was started, as in `requests`: what receives are for, `None` of sends.
     started: SmallVec<[Option<(Piece, Then)>; 2]>,
-    comm: Comm,
-    layout: Layout,
+    comm: CommMember,
+    layout: BlockLayout,
     /// What follows the schedule.
-    second: Option<Box<(Schedule, Layout)>>,
+    second: Option<Box<(Schedule, BlockLayout)>>,
     cost: DataCost,
     tag: Tag,
     /// Whether this rank does not know how much it receives.
@@ -132,7 +132,7 @@ impl<M: Mover> Runner<M> {
         let second = second.map(|second| Box::new((second, blocks(&second, seat, extent, &sizes))));
         let open = match collective {
             Collective::Alltoallv => true,
-            Collective::Gatherv => matches!(layout, Layout::Uniform { .. }),
+            Collective::Gatherv => matches!(layout, BlockLayout::Uniform { .. }),
             _ => false,
         };
         // The kind keeps mismatched collectives from taking each other's messages, the sequence outstanding ones.
@@ -312,18 +312,18 @@ impl<M: Mover> Runner<M> {
 }
 
 /// The sizes of the blocks of `schedule`.
-fn blocks(schedule: &Schedule, seat: Seat, extent: Extent, sizes: &Sizes) -> Layout {
+fn blocks(schedule: &Schedule, seat: Seat, extent: Extent, sizes: &Sizes) -> BlockLayout {
     let Extent { size: total, element } = extent;
     match (schedule.parts(), sizes) {
-        (Parts::Split(parts), _) => Layout::Split { total, parts, element },
-        (Parts::Nested { parts, inner, segment }, _) => Layout::Nested { total, parts, inner, segment, element },
-        (Parts::Halved(parts), _) => Layout::Halved { total, parts, element },
+        (Parts::Split(parts), _) => BlockLayout::Split { total, parts, element },
+        (Parts::Nested { parts, inner, segment }, _) => BlockLayout::Nested { total, parts, inner, segment, element },
+        (Parts::Halved(parts), _) => BlockLayout::Halved { total, parts, element },
         (Parts::Headed(head), _) => {
             let head = u64::from(head) / u64::from(element) * u64::from(element);
-            Layout::Headed { block: total, head: Bytes::new(head), ranks: seat.size }
+            BlockLayout::Headed { block: total, head: Bytes::new(head), ranks: seat.size }
         }
-        (Parts::Ranks, Sizes::Same(block)) => Layout::Uniform { block: *block, parts: seat.size },
-        (Parts::Ranks, Sizes::Each(sizes)) => Layout::Varying(sizes.clone()),
+        (Parts::Ranks, Sizes::Same(block)) => BlockLayout::Uniform { block: *block, parts: seat.size },
+        (Parts::Ranks, Sizes::Each(sizes)) => BlockLayout::Varying(sizes.clone()),
     }
 }
 

@@ -34,7 +34,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub use layout::Layout;
+pub use layout::BlockLayout;
 pub use seat::{Fold, Seat, Style};
 pub use shares::Extent;
 pub use step::{Blocks, Piece, Side, Space, Step, Then};
@@ -48,9 +48,9 @@ const PHASES: usize = 6;
 /// Into which blocks a schedule divides the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
-    /// The collective's buffer in this many (see [`Layout::Split`]).
+    /// The collective's buffer in this many (see [`BlockLayout::Split`]).
     Split(u32),
-    /// The buffer in parts and these in segments (see [`Layout::Nested`]).
+    /// The buffer in parts and these in segments (see [`BlockLayout::Nested`]).
     Nested {
         /// The parts.
         parts: u32,
@@ -59,7 +59,7 @@ pub enum Parts {
         /// The bytes of each, or 0 for segments as even as they can be.
         segment: u64,
     },
-    /// The buffer by halving again and again (see [`Layout::Halved`]).
+    /// The buffer by halving again and again (see [`BlockLayout::Halved`]).
     Halved(u32),
     /// A block a rank.
     Ranks,

@@ -10,7 +10,7 @@ use std::ffi::c_int;
 pub use cartesian::Cart;
 pub use dims::dims_create;
 pub use distributed::{Contribution, Edge, Neighbours};
-pub use graph::Graph;
+pub use graph::GraphTopology;
 
 use crate::mpi::abi::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH};
 
@@ -20,7 +20,7 @@ pub enum Topology {
     /// MPI_CART.
     Cart(Cart),
     /// MPI_GRAPH.
-    Graph(Graph),
+    Graph(GraphTopology),
     /// MPI_DIST_GRAPH; of this member only.
     Distributed(Neighbours),
 }
@@ -63,7 +63,7 @@ mod tests {
     fn every_topology_says_its_kind_and_who_is_near() {
         let line = Topology::Cart(Cart::new(3, &[3], &[false]).unwrap());
         assert_eq!((line.kind(), line.neighbours(0)), (MPI_CART, (vec![-3, 1], vec![-3, 1])));
-        let graph = Topology::Graph(Graph::new(2, &[2, 3], &[1, 1, 0]).unwrap());
+        let graph = Topology::Graph(GraphTopology::new(2, &[2, 3], &[1, 1, 0]).unwrap());
         assert_eq!((graph.kind(), graph.neighbours(0)), (MPI_GRAPH, (vec![1, 1], vec![1, 1])));
         let edge = |rank| Edge { rank, weight: 1 };
         let near = Neighbours { sources: vec![edge(1)], destinations: vec![edge(2), edge(0)], weighted: false };

@@ -41,7 +41,7 @@ pub enum Copying {
 
 /// An attribute key.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub struct AttributeKey {
     pub of: Holder,
     pub copy: Copying,
     /// Called when an attribute is deleted.
@@ -58,7 +58,7 @@ const FIRST_KEY: c_int = 1024;
 /// The keys of a rank, and the values of predefined attributes.
 #[derive(Debug)]
 pub struct AttributeKeys {
-    keys: RefCell<Vec<Key>>,
+    keys: RefCell<Vec<AttributeKey>>,
     /// The ints that predefined attributes point to, by key from [`abi::MPI_TAG_UB`] on.
     predefined: [Cell<c_int>; 7],
     /// What is attached to windows; their owner puts an entry in for each, and takes it out again.
@@ -111,7 +111,7 @@ impl AttributeKeys {
     }
 
     /// Takes up a key and gives its number.
-    pub fn add(&self, key: Key) -> c_int {
+    pub fn add(&self, key: AttributeKey) -> c_int {
         let mut keys = self.keys.borrow_mut();
         keys.push(key);
         FIRST_KEY + keys.len() as c_int - 1
@@ -129,7 +129,7 @@ impl AttributeKeys {
         self.usable(of, number).map(|_| ())
     }
 
-    fn key(&self, number: c_int) -> Option<Key> {
+    fn key(&self, number: c_int) -> Option<AttributeKey> {
         self.keys.borrow().get(usize::try_from(number.checked_sub(FIRST_KEY)?).ok()?).copied()
     }
 
@@ -137,7 +137,7 @@ impl AttributeKeys {
     ///
     /// # Errors
     /// MPI_ERR_KEYVAL.
-    pub fn usable(&self, of: Holder, number: c_int) -> MpiResult<Key> {
+    pub fn usable(&self, of: Holder, number: c_int) -> MpiResult<AttributeKey> {
         let what = match (number, of) {
             (abi::MPI_KEYVAL_INVALID, _) => "the key is MPI_KEYVAL_INVALID".to_owned(),
             (_, Holder::Comm) if self.predefined(number).is_some() => {
@@ -148,7 +148,7 @@ impl AttributeKeys {
             }
             _ => match self.key(number) {
                 None => format!("{number} is no attribute key"),
-                Some(Key { freed: true, .. }) => format!("attribute key {number} was freed"),
+                Some(AttributeKey { freed: true, .. }) => format!("attribute key {number} was freed"),
                 Some(key) if key.of == of => return Ok(key),
                 Some(key) => format!("attribute key {number} is of a {:?}: expected one of a {of:?}", key.of),
             },
@@ -249,8 +249,13 @@ mod tests {
     #[test]
     fn keys_are_of_one_kind_of_object_until_they_are_freed() {
         let keys = AttributeKeys::new(8);
-        let key =
-            Key { of: Holder::Type, copy: Copying::Always, delete: None, extra: std::ptr::null_mut(), freed: false };
+        let key = AttributeKey {
+            of: Holder::Type,
+            copy: Copying::Always,
+            delete: None,
+            extra: std::ptr::null_mut(),
+            freed: false,
+        };
         let (a, b) = (keys.add(key), keys.add(key));
         assert!(a != b && keys.usable(Holder::Type, a).is_ok());
         let refused = |of, number| keys.usable(of, number).unwrap_err().class == abi::MPI_ERR_KEYVAL;

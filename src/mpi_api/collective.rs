@@ -7,9 +7,9 @@ pub mod own;
 mod region;
 mod strand;
 
-pub use letters::Letters;
+pub use letters::CollectiveMessages;
 pub use mover::{Combine, DataMover, UserFunction};
-pub use region::{NO_LAYOUT, Region, Shape};
+pub use region::{BufferShape, NO_LAYOUT, Region};
 pub use strand::start_strand;
 
 use std::mem::ManuallyDrop;
@@ -21,10 +21,10 @@ use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use crate::platform::Collective;
-use crate::rank::{Call, Entry, Reply, ReplyKind};
+use crate::rank::{Call, CollectiveEntry, Reply, ReplyKind};
 
 /// A rank's part in a collective: what it does, and with which data.
-pub struct Part {
+pub struct CollectivePart {
     pub collective: Collective,
     pub comm: Rc<Comm>,
     pub root: u32,
@@ -32,18 +32,18 @@ pub struct Part {
     pub mover: DataMover,
 }
 
-impl Part {
+impl CollectivePart {
     fn call(&self) -> CollectiveCall {
         let (collective, comm, root, sizes) = (self.collective, self.comm.local.clone(), self.root, self.sizes.clone());
         CollectiveCall { collective, comm, root, sizes, algorithm: None }
     }
 
     /// What the engine is told of it.
-    fn entry(&self, p: &MpiProcess) -> Entry {
+    fn entry(&self, p: &MpiProcess) -> CollectiveEntry {
         let (call, mover) = (self.call(), &self.mover);
         let choice = choose(&call, &p.job.platform.collectives, mover.is_ordered(), mover.element(call.collective));
         let method = choice.ok().map(|choice| choice.method);
-        Entry { name: p.function.get(), method, bytes: rule_size(&call) }
+        CollectiveEntry { name: p.function.get(), method, bytes: rule_size(&call) }
     }
 
     /// Carries the part out in the task that runs: the `sequence`th collective of its communicator.
@@ -52,7 +52,7 @@ impl Part {
     /// What is wrong with the sizes.
     pub fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
         let call = self.call();
-        let Part { comm, mover, .. } = self;
+        let CollectivePart { comm, mover, .. } = self;
         let handle = comm.handle;
         let failed = |what| MpiError::new(abi::MPI_ERR_ARG, what).on_comm(handle);
         let rules = &p.job.platform.collectives;
@@ -76,44 +76,44 @@ impl Part {
 type Code = Box<dyn FnOnce(&MpiProcess, u32) -> MpiResult>;
 
 /// How a collective is carried out.
-pub enum Plan {
+pub enum CollectivePlan {
     /// By the project's schedules.
-    Part(Box<Part>),
+    Part(Box<CollectivePart>),
     /// By code of its own.
     Code(Rc<Comm>, Code),
 }
 
-impl Plan {
+impl CollectivePlan {
     /// What `body` does is collective over `comm`.
     pub fn code(comm: &Rc<Comm>, body: impl FnOnce(&MpiProcess, u32) -> MpiResult + 'static) -> Self {
-        Plan::Code(comm.clone(), Box::new(body))
+        CollectivePlan::Code(comm.clone(), Box::new(body))
     }
 }
 
-impl From<Part> for Plan {
-    fn from(part: Part) -> Self {
-        Plan::Part(Box::new(part))
+impl From<CollectivePart> for CollectivePlan {
+    fn from(part: CollectivePart) -> Self {
+        CollectivePlan::Part(Box::new(part))
     }
 }
 
-impl Plan {
+impl CollectivePlan {
     fn comm(&self) -> &Rc<Comm> {
         match self {
-            Plan::Part(part) => &part.comm,
-            Plan::Code(comm, _) => comm,
+            CollectivePlan::Part(part) => &part.comm,
+            CollectivePlan::Code(comm, _) => comm,
         }
     }
 
     /// Carries it out between Enter and Leave.
     fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
         let entry = match &self {
-            Plan::Part(part) => part.entry(p),
-            Plan::Code(..) => Entry::named(p.function.get()),
+            CollectivePlan::Part(part) => part.entry(p),
+            CollectivePlan::Code(..) => CollectiveEntry::named(p.function.get()),
         };
         p.call_done(Call::Enter(entry));
         let result = match self {
-            Plan::Part(part) => part.carry_out(p, sequence),
-            Plan::Code(_, code) => code(p, sequence),
+            CollectivePlan::Part(part) => part.carry_out(p, sequence),
+            CollectivePlan::Code(_, code) => code(p, sequence),
         };
         p.call_done(Call::Leave);
         result

@@ -19,7 +19,7 @@ const TAGGED: u32 = 1 << 27;
 pub struct Comm {
     pub handle: Handle,
     /// The local group and this rank's place in it, and the contexts of messages.
-    pub local: crate::mpi::Comm,
+    pub local: crate::mpi::CommMember,
     /// Of an intercommunicator: the remote group, and the communicator of the local group alone.
     pub remote: Option<(Group, Rc<Comm>)>,
     /// Collectives begun so far.
@@ -35,7 +35,7 @@ pub struct Comm {
 
 impl Comm {
     /// An intracommunicator.
-    pub fn intra(handle: Handle, local: crate::mpi::Comm) -> Self {
+    pub fn intra(handle: Handle, local: crate::mpi::CommMember) -> Self {
         Comm {
             handle,
             local,
@@ -50,13 +50,13 @@ impl Comm {
     }
 
     /// An intercommunicator of `local` with `remote`.
-    pub fn inter(handle: Handle, local: crate::mpi::Comm, remote: Group) -> Self {
+    pub fn inter(handle: Handle, local: crate::mpi::CommMember, remote: Group) -> Self {
         // Messages among the local group may have the same contexts: nobody is in both groups.
         let local_only = Rc::new(Comm::intra(handle, local.clone()));
         Comm { remote: Some((remote, local_only)), ..Comm::intra(handle, local) }
     }
 
-    /// The collective among some members that programs tell by `tag`: a number that [`Comm::next_sequence`] does not give.
+    /// The collective among some members that programs tell by `tag`: a number that [`CommMember::next_sequence`] does not give.
     pub fn tagged(tag: u32) -> u32 {
         tag | TAGGED
     }

@@ -8,9 +8,9 @@ use std::ffi::c_int;
 use crate::mpi::abi::{self, Handle};
 use crate::mpi_api::attribute::Holder;
 use crate::mpi_api::error::{MpiError, MpiResult, On, class_text, expect};
-use crate::mpi_api::handles::{Kind, Table};
+use crate::mpi_api::handles::{HandleKind, HandleTable};
 use crate::mpi_api::process::MpiProcess;
-use crate::process::Stage;
+use crate::process::RankStage;
 use crate::rank::FailureKind;
 
 /// `MPI_Comm_errhandler_function` and its like.
@@ -35,7 +35,7 @@ struct Added {
 /// The error handlers and codes of a rank.
 #[derive(Debug)]
 pub struct Errors {
-    handlers: RefCell<Table<Handler>>,
+    handlers: RefCell<HandleTable<Handler>>,
     added: RefCell<Vec<Added>>,
 }
 
@@ -57,7 +57,7 @@ fn is_predefined(handle: Handle) -> bool {
 impl Errors {
     /// Nothing of the program's yet.
     pub const fn new() -> Self {
-        Errors { handlers: RefCell::new(Table::new(Kind::Errhandler)), added: RefCell::new(Vec::new()) }
+        Errors { handlers: RefCell::new(HandleTable::new(HandleKind::Errhandler)), added: RefCell::new(Vec::new()) }
     }
 
     /// Takes up a handler.
@@ -158,7 +158,7 @@ impl MpiProcess {
             true => format!("{}{place}", code_name(class)),
             false => format!("{}{place}: {what}", code_name(class)),
         };
-        if self.stage.get() != Stage::Initialised {
+        if self.stage.get() != RankStage::Initialised {
             self.fail(FailureKind::Error, text(""));
         }
         let of_comm = |handle| Some((handle, self.comm(handle).ok()?.errhandler.get()));

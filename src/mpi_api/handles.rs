@@ -6,7 +6,7 @@ use crate::mpi::abi::{FIRST_USER, Handle};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum HandleKind {
     Comm = 1,
     Group,
     Datatype,
@@ -22,16 +22,16 @@ const KIND_BITS: u32 = 4;
 
 /// The objects of one kind that a rank has made.
 #[derive(Debug)]
-pub struct Table<T> {
-    kind: Kind,
+pub struct HandleTable<T> {
+    kind: HandleKind,
     entries: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     /// No objects yet.
-    pub const fn new(kind: Kind) -> Self {
-        Table { kind, entries: Vec::new(), free: Vec::new() }
+    pub const fn new(kind: HandleKind) -> Self {
+        HandleTable { kind, entries: Vec::new(), free: Vec::new() }
     }
 
     /// Takes up an object and gives its handle.
@@ -67,14 +67,14 @@ impl<T> Table<T> {
         self.entries.get(self.index(handle)?)?.as_ref()
     }
 
-    /// As [`Table::get`], to change it.
+    /// As [`HandleTable::get`], to change it.
     #[inline]
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         let index = self.index(handle)?;
         self.entries.get_mut(index)?.as_mut()
     }
 
-    /// As [`Table::remove`], without a use for the object.
+    /// As [`HandleTable::remove`], without a use for the object.
     #[inline]
     pub fn discard(&mut self, handle: Handle) {
         if let Some(index) = self.index(handle)
@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn a_handle_finds_its_object_and_no_other_kind() {
-        let mut comms = Table::new(Kind::Comm);
-        let mut groups = Table::new(Kind::Group);
+        let mut comms = HandleTable::new(HandleKind::Comm);
+        let mut groups = HandleTable::new(HandleKind::Group);
         let (a, b) = (comms.insert('a'), comms.insert('b'));
         let g = groups.insert('g');
         assert!(a >= FIRST_USER && a != b && a != g);

@@ -9,21 +9,21 @@ use crate::mpi_api::process::MpiProcess;
 
 /// A datatype that a communication uses; the program may free its handle meanwhile.
 #[derive(Clone, Debug)]
-pub enum Held {
+pub enum DatatypeRef {
     /// A named one.
     Named(&'static Datatype),
     /// One that the program made.
     Derived(Type),
 }
 
-impl Deref for Held {
+impl Deref for DatatypeRef {
     type Target = Datatype;
 
     #[inline]
     fn deref(&self) -> &Datatype {
         match self {
-            Held::Named(datatype) => datatype,
-            Held::Derived(datatype) => datatype,
+            DatatypeRef::Named(datatype) => datatype,
+            DatatypeRef::Derived(datatype) => datatype,
         }
     }
 }
@@ -34,10 +34,10 @@ impl MpiProcess {
     /// # Errors
     /// MPI_ERR_TYPE if there is none or it is not committed.
     #[inline]
-    pub fn held(&self, handle: Handle) -> MpiResult<Held> {
+    pub fn held(&self, handle: Handle) -> MpiResult<DatatypeRef> {
         match Datatype::named(handle) {
-            Some(named) => Ok(Held::Named(named)),
-            None => self.committed(handle).map(Held::Derived),
+            Some(named) => Ok(DatatypeRef::Named(named)),
+            None => self.committed(handle).map(DatatypeRef::Derived),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a rank has not freed when it calls MPI_Finalize (`--check-leaks`).
 
 use crate::mpi::abi::Handle;
-use crate::mpi_api::handles::Table;
+use crate::mpi_api::handles::HandleTable;
 use crate::mpi_api::process::MpiProcess;
 
 impl MpiProcess {
@@ -41,7 +41,7 @@ impl MpiProcess {
     }
 
     /// "2 requests (first from MPI_Irecv at ring.c:42)".
-    pub fn left<T>(&self, table: &Table<T>, kind: &str) -> Option<String> {
+    pub fn left<T>(&self, table: &HandleTable<T>, kind: &str) -> Option<String> {
         let handles: Vec<Handle> = table.iter().map(|(handle, _)| handle).collect();
         let count = counted(handles.len(), kind)?;
         let makers = self.makers.borrow();

@@ -12,7 +12,7 @@ use super::collective::Combine;
 use super::comm::Comm;
 use super::error::{MpiError, MpiResult};
 use super::handler::Errors;
-use super::handles::{Kind, Table};
+use super::handles::{HandleKind, HandleTable};
 use super::request::Request;
 use super::types::Types;
 use super::window::{self, Windows};
@@ -20,7 +20,7 @@ use crate::mpi::Group;
 use crate::mpi::abi::{self, Handle};
 use crate::mpi::info::Info;
 use crate::process::job::{MOST_COMMS, fatal};
-use crate::process::{Interface, Process, Stage, current_as};
+use crate::process::{Interface, Process, RankStage, current_as};
 use crate::rank::{FailureKind, Message, Payload, Served};
 
 /// A rank with its MPI objects. What every call touches comes first.
@@ -35,16 +35,16 @@ pub struct MpiProcess {
     numbered: Cell<u32>,
     /// Operations whose requests the program has freed before they were complete.
     pub abandoned: RefCell<Vec<Request>>,
-    pub requests: RefCell<Table<Request>>,
+    pub requests: RefCell<HandleTable<Request>>,
 
     pub itself: Rc<Comm>,
-    pub comms: RefCell<Table<Rc<Comm>>>,
-    pub groups: RefCell<Table<Group>>,
-    pub messages: RefCell<Table<Matched>>,
-    pub ops: RefCell<Table<Combine>>,
+    pub comms: RefCell<HandleTable<Rc<Comm>>>,
+    pub groups: RefCell<HandleTable<Group>>,
+    pub messages: RefCell<HandleTable<Matched>>,
+    pub ops: RefCell<HandleTable<Combine>>,
     pub windows: RefCell<Windows>,
     pub types: RefCell<Types>,
-    pub infos: RefCell<Table<Info>>,
+    pub infos: RefCell<HandleTable<Info>>,
     pub errors: Errors,
     pub attributes: AttributeKeys,
     /// How many times the tool information interface was initialised and not ended.
@@ -70,8 +70,8 @@ unsafe impl Interface for MpiProcess {
         let size = process.size();
         let everybody = Group::Strided { first: 0, stride: 1, size };
         let alone = Group::Strided { first: process.rank, stride: 1, size: 1 };
-        let world = Comm::intra(abi::MPI_COMM_WORLD, crate::mpi::Comm::new(0, process.rank, everybody));
-        let itself = Comm::intra(abi::MPI_COMM_SELF, crate::mpi::Comm::new(1, 0, alone));
+        let world = Comm::intra(abi::MPI_COMM_WORLD, crate::mpi::CommMember::new(0, process.rank, everybody));
+        let itself = Comm::intra(abi::MPI_COMM_SELF, crate::mpi::CommMember::new(1, 0, alone));
         world.set_name("MPI_COMM_WORLD");
         itself.set_name("MPI_COMM_SELF");
         MpiProcess {
@@ -80,15 +80,15 @@ unsafe impl Interface for MpiProcess {
             given: Cell::new(None),
             numbered: Cell::new(0),
             abandoned: RefCell::default(),
-            requests: RefCell::new(Table::new(Kind::Request)),
+            requests: RefCell::new(HandleTable::new(HandleKind::Request)),
             itself: Rc::new(itself),
-            comms: RefCell::new(Table::new(Kind::Comm)),
-            groups: RefCell::new(Table::new(Kind::Group)),
-            messages: RefCell::new(Table::new(Kind::Message)),
-            ops: RefCell::new(Table::new(Kind::Op)),
+            comms: RefCell::new(HandleTable::new(HandleKind::Comm)),
+            groups: RefCell::new(HandleTable::new(HandleKind::Group)),
+            messages: RefCell::new(HandleTable::new(HandleKind::Message)),
+            ops: RefCell::new(HandleTable::new(HandleKind::Op)),
             windows: RefCell::default(),
             types: RefCell::new(Types::new()),
-            infos: RefCell::new(Table::new(Kind::Info)),
+            infos: RefCell::new(HandleTable::new(HandleKind::Info)),
             errors: Errors::new(),
             attributes: AttributeKeys::new(size),
             tools: Cell::new(0),
@@ -110,7 +110,7 @@ pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
     process.function.set(name);
     process.counts.enter(name);
     process.given.set(None);
-    if process.stage.get() != Stage::Initialised {
+    if process.stage.get() != RankStage::Initialised {
         process.check_stage(name);
     }
     process
@@ -144,9 +144,9 @@ impl MpiProcess {
             return;
         }
         let when = match self.stage.get() {
-            Stage::Started => "before MPI_Init",
-            Stage::Initialised => return,
-            Stage::Finalised => "after MPI_Finalize",
+            RankStage::Started => "before MPI_Init",
+            RankStage::Initialised => return,
+            RankStage::Finalised => "after MPI_Finalize",
         };
         self.fail(FailureKind::Error, format!("{name} was called {when}"));
     }

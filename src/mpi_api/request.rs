@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::mpi::abi::{self, Status};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
-use crate::mpi_api::held::Held;
+use crate::mpi_api::held::DatatypeRef;
 use crate::mpi_api::payloads;
 use crate::rank::{Completion, Data, Message, Pattern, RequestId};
 
@@ -31,7 +31,7 @@ pub enum Operation {
     /// A send; its data is on its way.
     Send,
     /// A receive.
-    Recv(Target),
+    Recv(ReceiveBuffer),
     /// A strand, which leaves here what became of it.
     Strand(Rc<RefCell<MpiResult>>),
     /// What the program completes itself.
@@ -42,19 +42,19 @@ pub enum Operation {
 
 /// Where a receive puts what comes.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct ReceiveBuffer {
     pub buffer: *mut u8,
     pub count: usize,
-    pub datatype: Held,
+    pub datatype: DatatypeRef,
 }
 
 /// How a persistent request is started.
 #[derive(Clone, Debug)]
 pub enum Persistent {
     /// MPI_Send_init and its like.
-    Send { buffer: *const u8, count: usize, datatype: Held, to: i32, tag: c_int, mode: crate::rank::SendMode },
+    Send { buffer: *const u8, count: usize, datatype: DatatypeRef, to: i32, tag: c_int, mode: crate::rank::SendMode },
     /// MPI_Recv_init.
-    Recv { target: Target, pattern: Option<Pattern> },
+    Recv { target: ReceiveBuffer, pattern: Option<Pattern> },
 }
 
 /// A generalised request (MPI-3.1, section 12.2).
@@ -124,7 +124,7 @@ impl Request {
     }
 }
 
-impl Target {
+impl ReceiveBuffer {
     /// Stores what came, and tells `status` of it; the error if it is more than there is room for.
     ///
     /// # Safety

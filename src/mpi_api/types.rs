@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use crate::mpi::abi::{self, Handle};
 use crate::mpi::datatype::{Datatype, Type};
 use crate::mpi_api::error::{MpiError, MpiResult};
-use crate::mpi_api::handles::{Kind, Table};
+use crate::mpi_api::handles::{HandleKind, HandleTable};
 use crate::mpi_api::process::MpiProcess;
 
 /// A datatype that is not named.
@@ -29,7 +29,7 @@ pub struct Notes {
 /// The datatypes of a rank.
 #[derive(Debug)]
 pub struct Types {
-    derived: Table<Derived>,
+    derived: HandleTable<Derived>,
     /// Of named datatypes, those that anything is attached to.
     named: BTreeMap<Handle, Notes>,
     /// Those of Fortran 90 numbers: the same arguments always give the same handle (MPI-3.1, section 17.1.9).
@@ -47,7 +47,7 @@ fn bad_type(handle: Handle) -> MpiError {
 impl Types {
     /// No datatypes but the named ones.
     pub const fn new() -> Self {
-        Types { derived: Table::new(Kind::Datatype), named: BTreeMap::new(), fortran: Vec::new() }
+        Types { derived: HandleTable::new(HandleKind::Datatype), named: BTreeMap::new(), fortran: Vec::new() }
     }
 
     /// Takes up a datatype and gives its handle.

@@ -11,10 +11,10 @@ mod target;
 mod wire;
 
 pub use epoch::Access;
-pub use make::{Flavor, Shape, make_dynamic, make_shared, make_window};
-pub use origin::{Back, Place, Work};
+pub use make::{Flavor, WindowSize, make_dynamic, make_shared, make_window};
+pub use origin::{Back, CheckedOperation, OriginMemory};
 pub use target::serve;
-pub use wire::Action;
+pub use wire::TargetOperation;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use crate::mpi::info::Info;
 use crate::mpi_api::attribute::Attributes;
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
-use crate::mpi_api::handles::{Kind, Table};
+use crate::mpi_api::handles::{HandleKind, HandleTable};
 use crate::mpi_api::process::MpiProcess;
 use crate::rank::{CARRIED, Context};
 use origin::Origin;
@@ -49,11 +49,11 @@ pub struct Window {
     /// MPI_WIN_MODEL.
     pub model: c_int,
     /// How memory lies at every rank, if it is the same at all and so known here.
-    everywhere: Option<Shape>,
+    everywhere: Option<WindowSize>,
     /// Of shared memory: where each rank's part is.
-    pub shared: Vec<(*mut u8, Shape)>,
+    pub shared: Vec<(*mut u8, WindowSize)>,
     /// Memory that goes with the window.
-    memory: RefCell<Option<make::Memory>>,
+    memory: RefCell<Option<make::WindowMemory>>,
     origin: RefCell<Origin>,
     exposed: RefCell<Exposed>,
     pub name: RefCell<String>,
@@ -112,14 +112,14 @@ impl Window {
 /// The windows of a rank.
 #[derive(Debug)]
 pub struct Windows {
-    pub table: Table<Rc<Window>>,
+    pub table: HandleTable<Rc<Window>>,
     /// By the number that messages have.
     numbers: HashMap<u32, Rc<Window>>,
 }
 
 impl Default for Windows {
     fn default() -> Self {
-        Windows { table: Table::new(Kind::Win), numbers: HashMap::new() }
+        Windows { table: HandleTable::new(HandleKind::Win), numbers: HashMap::new() }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::mem::ManuallyDrop;
 
 use crate::process::Process;
-use crate::rank::{Call, Completion, Gate, Reply, ReplyKind, RequestId, Requests};
+use crate::rank::{Call, Completion, FiberHandle, Reply, ReplyKind, RequestId, Requests};
 use crate::units::SimSpan;
 
 impl Process {
@@ -39,7 +39,7 @@ impl Process {
     /// The way out of the task that runs, after the local execution block before the call has been charged: here, if calls are
     /// answered on the spot, and by [`crate::process::program::RealProgram`] otherwise.
     #[inline(always)]
-    pub(super) fn charged_gate(&self) -> &Gate<'static> {
+    pub(super) fn charged_gate(&self) -> &FiberHandle<'static> {
         // SAFETY: the gate is that of the fiber this code runs in.
         let gate = unsafe { &*self.gate.get() };
         if gate.asks() {

@@ -23,20 +23,20 @@ mod time;
 use std::cell::Cell;
 use std::ffi::c_int;
 
-use crate::process::Known;
+use crate::process::NamedFunction;
 use crate::process::sample;
 use crate::process::{Process, current};
 use crate::rank::FailureKind;
 
 pub use environment::{environment, set_default_threads, set_environment, set_variables};
 pub use files::raise_limits;
-pub use identity::Numbers;
+pub use identity::ProcessNumbers;
 pub use place::count_thread;
 pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[Known]; 15] = [
+const FUNCTIONS: [&[NamedFunction]; 15] = [
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
     end::FUNCTIONS,
@@ -74,7 +74,7 @@ pub struct Variables {
     environment: environment::Environment,
     signals: signals::Signals,
     end: end::AtQuickExit,
-    place: place::Place,
+    place: place::FileContext,
     locale: locales::Locale,
     /// Whether the rank has a place or a locale of its own.
     surroundings: Cell<bool>,

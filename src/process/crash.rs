@@ -20,7 +20,7 @@ use std::sync::{Once, OnceLock};
 use crate::engine::RunError;
 use crate::loader;
 use crate::process::job;
-use crate::process::unwind::{Registers, Trace, here};
+use crate::process::unwind::{Registers, StackTrace, here};
 use crate::process::{Process, current};
 use crate::rank::{Call, Fiber, GUARD, Rank};
 use crate::units::SimTime;
@@ -46,23 +46,23 @@ pub struct Crash {
     pub error: i64,
     /// The bytes of the stack, if there was no more room on it.
     pub overflow: Option<usize>,
-    pub trace: Trace,
+    pub trace: StackTrace,
 }
 
 /// The code of a crash that the program asked for, by `abort` or `raise`.
 pub const CALLED: c_int = c_int::MIN;
 
 /// Where a rank's code runs: what a handler needs to end it.
-pub struct Ground {
+pub struct CrashContext {
     trap: crate::rank::Trap,
     stack: (usize, usize),
 }
 
-impl Ground {
+impl CrashContext {
     /// That of a fiber.
-    pub fn of(fiber: &Fiber) -> Ground {
+    pub fn of(fiber: &Fiber) -> CrashContext {
         let stack = fiber.stack();
-        Ground { trap: fiber.trap(), stack: (stack.start, stack.end) }
+        CrashContext { trap: fiber.trap(), stack: (stack.start, stack.end) }
     }
 
     /// The stack's addresses.
@@ -213,7 +213,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
         address,
         error: words[libc::REG_ERR as usize],
         overflow: full.then(|| stack.len()),
-        trace: Trace::new(registers, &stack),
+        trace: StackTrace::new(registers, &stack),
     };
     if report::in_memory_management(&crash.trace) {
         hand_over(&Notice { crash, process: p });
@@ -245,7 +245,7 @@ fn failed(p: &Process) -> Call {
 pub fn called(p: &Process, signal: c_int) -> ! {
     p.crashing.set(true);
     let stack = p.stack();
-    let trace = Trace::new(Registers::at(here()), &stack);
+    let trace = StackTrace::new(Registers::at(here()), &stack);
     let crash = Crash { signal, code: CALLED, address: 0, error: 0, overflow: None, trace };
     p.call_done(Call::Fail(Box::new(report::error(p, &crash))));
     unreachable!("a failed rank does not go on")
@@ -256,7 +256,7 @@ fn of_thread(signal: c_int, info: &libc::siginfo_t, registers: &Registers) {
     let top = registers.stack();
     // The thread's stack from here on: as much as any frame information is believed.
     let stack = top..readable_end(top);
-    let trace = Trace::new(*registers, &stack);
+    let trace = StackTrace::new(*registers, &stack);
     if !trace.frames().iter().any(|frame| loader::place_at_once(frame.at).is_some()) {
         return step_back(signal);
     }

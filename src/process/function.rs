@@ -9,4 +9,4 @@ pub struct Function(pub *const ());
 unsafe impl Sync for Function {}
 
 /// A function with its name.
-pub type Known = (&'static str, Function);
+pub type NamedFunction = (&'static str, Function);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::loader::Image;
 use crate::mpi::DataCost;
 use crate::platform::{Platform, Site};
-use crate::process::clib::{self, Numbers};
+use crate::process::clib::{self, ProcessNumbers};
 use crate::process::sample::Sampled;
 use crate::process::timer;
 use crate::rank::Rank;
@@ -61,7 +61,7 @@ pub struct Started {
     /// `environ`, as NAME=value.
     pub environment: Vec<CString>,
     /// Numbers of the ranks' processes.
-    pub numbers: Numbers,
+    pub numbers: ProcessNumbers,
 }
 
 /// How real programs are run.
@@ -104,7 +104,7 @@ pub struct Job {
     /// `environ`, as NAME=value.
     pub environment: Vec<CString>,
     /// Numbers of the ranks' processes.
-    pub numbers: Numbers,
+    pub numbers: ProcessNumbers,
     /// How code is timed and run.
     pub options: JobOptions,
     /// Where output goes.

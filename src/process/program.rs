@@ -6,11 +6,13 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::clib;
-use super::crash::{self, Ground};
+use super::crash::{self, CrashContext};
 use super::job::{self, Job};
-use super::rank::{Interface, Process, Stage, run_as, run_as_nobody};
+use super::rank::{Interface, Process, RankStage, run_as, run_as_nobody};
 use crate::loader;
-use crate::rank::{Call, FailureKind, Fiber, Gate, Message, Program, ProgramError, Rank, Reply, Served, Simulator};
+use crate::rank::{
+    Call, FailureKind, Fiber, FiberHandle, Message, Program, ProgramError, Rank, Reply, Served, Simulator,
+};
 use crate::units::SimSpan;
 
 /// A rank of a real program, which calls MPI through `I`.
@@ -43,12 +45,13 @@ impl<I: Interface> RealProgram<I> {
             let process = unsafe { &*process };
             gate.begin(|reply| process.clock.set(reply.clock));
             // SAFETY: the gate lives as long as the fiber's code.
-            process.set_gate(unsafe { std::mem::transmute::<*const Gate<'_>, *const Gate<'static>>(gate) });
+            process
+                .set_gate(unsafe { std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(gate) });
             main(process)
         });
         match fiber {
             Ok(fiber) => {
-                self.process.ground.replace(Some(Ground::of(&fiber)));
+                self.process.ground.replace(Some(CrashContext::of(&fiber)));
                 self.fiber = Some(fiber);
             }
             Err(error) => {
@@ -225,11 +228,11 @@ pub fn leave(p: &Process, code: c_int) -> Call {
         p.job.idled_in_vain(p.rank, p.in_vain.get());
     }
     let code = code & 0xff;
-    if code != 0 && p.stage.get() == Stage::Initialised {
+    if code != 0 && p.stage.get() == RankStage::Initialised {
         let place = p.position().map_or(String::new(), |place| format!("after {place}"));
         return fail(FailureKind::Exited { code }, &place, "without MPI_Finalize".to_owned());
     }
-    p.job.ended(p.rank, code, p.stage.get() != Stage::Initialised);
+    p.job.ended(p.rank, code, p.stage.get() != RankStage::Initialised);
     Call::Finish
 }
 

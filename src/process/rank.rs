@@ -9,17 +9,17 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::clib::Variables;
-use super::crash::{self, Ground};
+use super::crash::{self, CrashContext};
 use super::job::{ComputeMode, Job};
 use super::polling::Polls;
 use super::timer::Timer;
-use crate::loader::{self, Instance, InstanceId, Kept};
-use crate::rank::{Call, FailureKind, Gate, Message, ProgramError, Rank, Served};
+use crate::loader::{self, Instance, InstanceId, SavedRuntime};
+use crate::rank::{Call, FailureKind, FiberHandle, Message, ProgramError, Rank, Served};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// Where a rank is between its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RankStage {
     /// Before MPI_Init.
     Started,
     /// Between MPI_Init and MPI_Finalize.
@@ -37,7 +37,7 @@ pub enum Stage {
 #[repr(C, align(64))]
 pub struct Process {
     /// The way out of the task that runs.
-    pub(super) gate: Cell<*const Gate<'static>>,
+    pub(super) gate: Cell<*const FiberHandle<'static>>,
     /// The clock of the task that runs, at its last reply.
     pub clock: Cell<SimTime>,
     /// What all ranks share.
@@ -51,7 +51,7 @@ pub struct Process {
     /// Polls that failed one after another, with no other call in between.
     pub(super) polls: Cell<Polls>,
     /// Where it is between its start and its end.
-    pub stage: Cell<Stage>,
+    pub stage: Cell<RankStage>,
     /// Time that code has taken and that is still to be charged, besides the timer's.
     charged: Cell<SimSpan>,
     /// What the local execution block before the last call cost.
@@ -66,22 +66,22 @@ pub struct Process {
     /// The program's code and data; absent before the start.
     pub instance: RefCell<Option<Instance>>,
     /// What the OpenMP runtime keeps of the rank, if the program has one.
-    pub runtime: Option<Kept>,
+    pub runtime: Option<SavedRuntime>,
     /// The rank's variables of the C library.
     pub variables: Variables,
     /// Where the code runs that runs now.
-    pub ground: RefCell<Option<Ground>>,
+    pub ground: RefCell<Option<CrashContext>>,
     /// How long it has idled without a change and then gone on by itself.
     pub in_vain: Cell<SimSpan>,
     /// Set once the rank has crashed.
     pub crashing: Cell<bool>,
     /// What is counted of its calls.
-    pub counts: Counts,
+    pub counts: CallCounts,
 }
 
 /// What is counted of a rank's calls for profiles.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct CallCounts {
     /// Calls are counted by their functions.
     pub is_wanted: Cell<bool>,
     /// MPI_Pcontrol has switched profiling off.
@@ -92,7 +92,7 @@ pub struct Counts {
     pub made: RefCell<FxHashMap<&'static str, u64>>,
 }
 
-impl Counts {
+impl CallCounts {
     /// The rank calls the function `name`.
     #[inline]
     pub fn enter(&self, name: &'static str) {
@@ -159,7 +159,7 @@ impl Process {
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
         Process {
             rank,
-            stage: Cell::new(Stage::Started),
+            stage: Cell::new(RankStage::Started),
             timer: Timer::new(job.options.clock, job.timer_overhead),
             clock: Cell::new(SimTime::ZERO),
             gate: Cell::new(std::ptr::null()),
@@ -174,7 +174,7 @@ impl Process {
             runtime: job.image.runtime(),
             in_vain: Cell::default(),
             crashing: Cell::new(false),
-            counts: Counts::default(),
+            counts: CallCounts::default(),
             here: Cell::new([0; 3]),
             computed: Cell::new(SimSpan::ZERO),
             job,
@@ -187,7 +187,7 @@ impl Process {
     }
 
     /// The way out of the task that runs from now on.
-    pub fn set_gate(&self, gate: *const Gate<'static>) -> *const Gate<'static> {
+    pub fn set_gate(&self, gate: *const FiberHandle<'static>) -> *const FiberHandle<'static> {
         self.gate.replace(gate)
     }
 
@@ -201,7 +201,7 @@ impl Process {
         self.out().keeps_floats()
     }
 
-    fn out(&self) -> &Gate<'static> {
+    fn out(&self) -> &FiberHandle<'static> {
         // SAFETY: the gate is that of the fiber this code runs in.
         unsafe { &*self.gate.get() }
     }
@@ -342,7 +342,7 @@ impl Process {
 
     /// The stack on which the rank's code runs; empty if it does not.
     pub fn stack(&self) -> std::ops::Range<usize> {
-        self.ground.borrow().as_ref().map_or(0..0, Ground::stack)
+        self.ground.borrow().as_ref().map_or(0..0, CrashContext::stack)
     }
 
     /// Whether an MPI function of the rank is running.

@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-use crate::process::{Function, Known};
+use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
 use crate::rank::FailureKind;
 use crate::units::SimSpan;
@@ -37,7 +37,7 @@ impl Sampled {
 
 /// A place in the program's source, which begins as zeros.
 #[repr(C)]
-pub struct Sample {
+pub struct SampleSite {
     times: u64,
     cost: u64,
     /// What the rank's code had cost when the block began, ps.
@@ -47,21 +47,21 @@ pub struct Sample {
 }
 
 /// The functions of `mcpsim.h`.
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("mcpsim_sample_begin", Function(begin as *const ())),
     ("mcpsim_sample_end", Function(end as *const ())),
     ("mcpsim_compute", Function(compute as *const ())),
 ];
 
 /// The key of a block that all ranks sample together.
-fn key(p: &Process, sample: *const Sample) -> (usize, usize) {
+fn key(p: &Process, sample: *const SampleSite) -> (usize, usize) {
     let instance = p.instance.borrow();
     let place = instance.as_ref().and_then(|instance| instance.contains(sample as usize));
     place.unwrap_or((usize::MAX, sample as usize))
 }
 
 /// Whether the block is to be run. A thread that is no rank's runs every block.
-unsafe extern "C" fn begin(sample: *mut Sample, asked: c_int, global: c_int) -> c_int {
+unsafe extern "C" fn begin(sample: *mut SampleSite, asked: c_int, global: c_int) -> c_int {
     let Some(p) = current() else { return 1 };
     // SAFETY: the program's own variable.
     let known = unsafe {
@@ -91,7 +91,7 @@ unsafe extern "C" fn begin(sample: *mut Sample, asked: c_int, global: c_int) -> 
     }
 }
 
-unsafe extern "C" fn end(sample: *mut Sample) {
+unsafe extern "C" fn end(sample: *mut SampleSite) {
     let Some(p) = current() else { return };
     // SAFETY: the program's own variable.
     let sample = unsafe { &mut *sample };

@@ -9,7 +9,7 @@ use addr2line::gimli::{
     UnwindContext, UnwindContextStorage, UnwindSection, UnwindTableRow,
 };
 
-use crate::loader::{self, Code};
+use crate::loader::{self, UnwindCode};
 
 /// The frames that are kept.
 pub const DEPTH: usize = 64;
@@ -73,17 +73,17 @@ pub struct Frame {
 
 /// The functions that are running, the innermost first.
 #[derive(Clone, Copy, Debug)]
-pub struct Trace {
+pub struct StackTrace {
     frames: [Frame; DEPTH],
     count: usize,
     /// Whether there are more than are kept.
     pub cut: bool,
 }
 
-impl Trace {
+impl StackTrace {
     /// Those of the code at `registers`, as far as they are on `stack`.
-    pub fn new(mut registers: Registers, stack: &Range<usize>) -> Trace {
-        let mut trace = Trace { frames: [Frame::default(); DEPTH], count: 0, cut: false };
+    pub fn new(mut registers: Registers, stack: &Range<usize>) -> StackTrace {
+        let mut trace = StackTrace { frames: [Frame::default(); DEPTH], count: 0, cut: false };
         let mut called = false;
         loop {
             let at = registers.pc().wrapping_sub(usize::from(called));
@@ -141,7 +141,7 @@ impl UnwindContextStorage<usize> for InPlace {
 /// Looks at what call frame information says of the code at `at`, with the first address of its function.
 fn with_row<T>(
     at: usize,
-    code: Code,
+    code: UnwindCode,
     look: impl FnOnce(&UnwindTableRow<usize, InPlace>, usize) -> Option<T>,
 ) -> Option<T> {
     let slice = |from: usize| {
@@ -168,7 +168,7 @@ fn end_of_frame(registers: &Registers, row: &UnwindTableRow<usize, InPlace>) -> 
     Some(registers.0.get(usize::from(register.0))?.wrapping_add_signed(offset as isize))
 }
 
-fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, code: Code) -> Option<usize> {
+fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, code: UnwindCode) -> Option<usize> {
     with_row(at, code, |row, function| {
         let cfa = end_of_frame(registers, row)?;
         let mut caller = *registers;
@@ -225,12 +225,12 @@ mod tests {
     }
 
     #[inline(never)]
-    fn inner(stack: &Range<usize>) -> Trace {
-        std::hint::black_box(Trace::new(Registers::at(here()), stack))
+    fn inner(stack: &Range<usize>) -> StackTrace {
+        std::hint::black_box(StackTrace::new(Registers::at(here()), stack))
     }
 
     #[inline(never)]
-    fn outer(stack: &Range<usize>) -> Trace {
+    fn outer(stack: &Range<usize>) -> StackTrace {
         std::hint::black_box(inner(stack))
     }
 
@@ -244,11 +244,11 @@ mod tests {
 
     #[test]
     fn a_walk_ends_at_the_end_of_the_stack_and_in_nonsense() {
-        let nowhere = Trace::new(Registers::at([16, 0, 0]), &(0..0));
+        let nowhere = StackTrace::new(Registers::at([16, 0, 0]), &(0..0));
         assert_eq!(nowhere.frames(), [Frame { at: 16, function: 0 }]);
         let words = [usize::MAX, 1, 2, 3, 4];
         let start = words.as_ptr() as usize;
-        let trace = Trace::new(Registers::at([1, start, start + 8]), &(start..start + 40));
+        let trace = StackTrace::new(Registers::at([1, start, start + 8]), &(start..start + 40));
         assert!(trace.frames().len() < DEPTH, "{trace:?}");
     }
 }

@@ -25,7 +25,7 @@ pub struct RankShare {
     pub rank: u32,
     /// What it did and what came to it.
     #[serde(flatten)]
-    pub share: Share,
+    pub share: PathShare,
 }
 
 /// A place's share of the path.
@@ -35,12 +35,12 @@ pub struct SiteShare {
     pub site: String,
     /// What ranks did there and what came to them.
     #[serde(flatten)]
-    pub share: Share,
+    pub share: PathShare,
 }
 
 /// A share of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Share {
+pub struct PathShare {
     /// Own doing: computing, overheads, polling.
     #[serde(rename = "own_ps", deserialize_with = "picoseconds")]
     pub own: SimSpan,
@@ -49,7 +49,7 @@ pub struct Share {
     pub messages: SimSpan,
 }
 
-impl Share {
+impl PathShare {
     /// All of it.
     pub fn total(&self) -> SimSpan {
         self.own + self.messages

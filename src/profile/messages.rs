@@ -98,7 +98,7 @@ impl Default for Intervals {
 
 /// Messages of one level and interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct MessageCell {
     /// How many.
     pub count: u64,
     /// Their sizes' sum.
@@ -107,8 +107,8 @@ pub struct Cell {
     pub time: SimSpan,
 }
 
-impl std::ops::AddAssign for Cell {
-    fn add_assign(&mut self, other: Cell) {
+impl std::ops::AddAssign for MessageCell {
+    fn add_assign(&mut self, other: MessageCell) {
         self.count += other.count;
         self.bytes += other.bytes;
         self.time += other.time;
@@ -120,13 +120,13 @@ impl std::ops::AddAssign for Cell {
 pub struct MessageProfile {
     intervals: Intervals,
     /// Row-major: interval, then level.
-    cells: Vec<[Cell; 3]>,
+    cells: Vec<[MessageCell; 3]>,
 }
 
 impl MessageProfile {
     /// No messages yet.
     pub fn new(intervals: Intervals) -> Self {
-        let cells = vec![[Cell::default(); 3]; intervals.count()];
+        let cells = vec![[MessageCell::default(); 3]; intervals.count()];
         MessageProfile { intervals, cells }
     }
 
@@ -134,7 +134,7 @@ impl MessageProfile {
     #[inline]
     pub fn record(&mut self, level: Level, size: Bytes, time: SimSpan) {
         let index = self.intervals.index(size);
-        self.cells[index][level as usize] += Cell { count: 1, bytes: size.get(), time };
+        self.cells[index][level as usize] += MessageCell { count: 1, bytes: size.get(), time };
     }
 
     /// Adds the messages of `other`.
@@ -154,20 +154,20 @@ impl MessageProfile {
     }
 
     /// The cell of an interval and level.
-    pub fn cell(&self, interval: usize, level: Level) -> Cell {
+    pub fn cell(&self, interval: usize, level: Level) -> MessageCell {
         self.cells[interval][level as usize]
     }
 
     /// All messages of `level`.
-    pub fn level(&self, level: Level) -> Cell {
-        let mut sum = Cell::default();
+    pub fn level(&self, level: Level) -> MessageCell {
+        let mut sum = MessageCell::default();
         self.cells.iter().for_each(|row| sum += row[level as usize]);
         sum
     }
 
     /// All messages.
-    pub fn total(&self) -> Cell {
-        let mut sum = Cell::default();
+    pub fn total(&self) -> MessageCell {
+        let mut sum = MessageCell::default();
         Level::ALL.into_iter().for_each(|level| sum += self.level(level));
         sum
     }

@@ -7,7 +7,7 @@ use crate::units::{SimSpan, SimTime};
 /// What a rank is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub enum State {
+pub enum Activity {
     Compute,
     Send,
     Recv,
@@ -15,18 +15,19 @@ pub enum State {
     Collective,
 }
 
-impl State {
+impl Activity {
     /// All of them.
-    pub const ALL: [State; 5] = [State::Compute, State::Send, State::Recv, State::Wait, State::Collective];
+    pub const ALL: [Activity; 5] =
+        [Activity::Compute, Activity::Send, Activity::Recv, Activity::Wait, Activity::Collective];
 
     /// The name used in files.
     pub const fn name(self) -> &'static str {
         match self {
-            State::Compute => "compute",
-            State::Send => "send",
-            State::Recv => "recv",
-            State::Wait => "wait",
-            State::Collective => "collective",
+            Activity::Compute => "compute",
+            Activity::Send => "send",
+            Activity::Recv => "recv",
+            Activity::Wait => "wait",
+            Activity::Collective => "collective",
         }
     }
 }
@@ -37,7 +38,7 @@ pub struct Interval {
     /// Its end.
     pub until: SimTime,
     /// What the rank was in; of several states, in which for longest.
-    pub state: State,
+    pub state: Activity,
     /// How many states were merged into it.
     pub merged: u32,
 }
@@ -62,7 +63,7 @@ impl Timeline {
 
     /// The rank was in `state` until `until`.
     #[inline]
-    pub fn add(&mut self, state: State, until: SimTime) {
+    pub fn add(&mut self, state: Activity, until: SimTime) {
         match self.intervals.last_mut() {
             Some(last) if last.state == state => last.until = until,
             _ => {
@@ -140,7 +141,7 @@ impl Cell {
     }
 
     fn interval(&self) -> Interval {
-        let longest = State::ALL.into_iter().rev().max_by_key(|&state| self.spans[state as usize]);
+        let longest = Activity::ALL.into_iter().rev().max_by_key(|&state| self.spans[state as usize]);
         Interval { until: self.until, state: longest.expect("there are states"), merged: self.merged }
     }
 }
@@ -158,23 +159,24 @@ mod tests {
     #[test]
     fn neighbours_of_a_state_are_one_interval_and_short_ones_become_the_longest_of_them() {
         let mut timeline = Timeline::new(10);
-        timeline.add(State::Compute, at(500));
-        timeline.add(State::Compute, at(1000));
-        timeline.add(State::Send, at(1010));
-        timeline.add(State::Wait, at(1050));
-        timeline.add(State::Recv, at(1060));
-        timeline.add(State::Compute, at(2000));
+        timeline.add(Activity::Compute, at(500));
+        timeline.add(Activity::Compute, at(1000));
+        timeline.add(Activity::Send, at(1010));
+        timeline.add(Activity::Wait, at(1050));
+        timeline.add(Activity::Recv, at(1060));
+        timeline.add(Activity::Compute, at(2000));
         assert_eq!(timeline.intervals().count(), 5);
         timeline.grain = SimSpan::from_ps(500);
         timeline.merge();
         let interval = |until, state, merged| Interval { until: at(until), state, merged };
-        let compute = |until| interval(until, State::Compute, 1);
-        let expected = [(at(0), compute(1000)), (at(1000), interval(1060, State::Wait, 3)), (at(1060), compute(2000))];
+        let compute = |until| interval(until, Activity::Compute, 1);
+        let expected =
+            [(at(0), compute(1000)), (at(1000), interval(1060, Activity::Wait, 3)), (at(1060), compute(2000))];
         assert_eq!(timeline.intervals().collect::<Vec<_>>(), expected);
         // In grains of 1000 the last is short too.
         timeline.grain = SimSpan::from_ps(1000);
         timeline.merge();
-        assert_eq!(timeline.intervals().collect::<Vec<_>>(), [(at(0), interval(2000, State::Compute, 5))]);
+        assert_eq!(timeline.intervals().collect::<Vec<_>>(), [(at(0), interval(2000, Activity::Compute, 5))]);
     }
 
     proptest! {
@@ -186,7 +188,7 @@ mod tests {
             let mut end = 0;
             for (state, span, shift) in spans {
                 end += (span >> shift).max(1);
-                timeline.add(State::ALL[state], at(end));
+                timeline.add(Activity::ALL[state], at(end));
                 prop_assert!(timeline.intervals().count() <= most);
             }
             let mut before = None;

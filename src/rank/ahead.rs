@@ -2,19 +2,19 @@
 //! time they come.
 //!
 //! What a receive from a stated source gets does not depend on time: a pair's messages are matched in the order sent. So a
-//! program is given such data at once, by letters from rank to rank ([`Post`]), and its calls are queued for the engine, which
+//! program is given such data at once, by early messages from rank to rank ([`Mailboxes`]), and its calls are queued for the engine, which
 //! is told their sizes and decides their times. The engine's messages carry tickets in place of data; it must come to the
 //! same matches, which is checked. What does depend on time waits for the engine: receives from any source and all that are
 //! posted after them in their context, tests, probes, cancelling, waiting for one of several, and looking at the clock
 //! (a [`Call::Compute`] of no length).
 //!
 //! ```text
-//!   program ──Call──▶ Ahead ──queue──▶ engine          data:  Ahead ──letter──▶ Ahead of the receiver
+//!   program ──Call──▶ RunAhead ──queue──▶ engine          data:  Ahead ──early message──▶ Ahead of the receiver
 //!           ◀─Reply──       ◀──Reply──                 time:  engine ──event──▶ engine of the receiver
 //! ```
 
-mod mail;
-mod post;
+mod mailbox;
+mod mailboxes;
 #[cfg(test)]
 mod tests;
 
@@ -28,8 +28,8 @@ use super::call::{
     Requests, Served,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
-use mail::{Mail, ReceiveId};
-pub use post::{Bell, Letter, Post};
+use mailbox::{Mailbox, ReceiveId};
+pub use mailboxes::{Doorbell, EarlyMessage, Mailboxes};
 
 /// Messages in contexts from here on carry their data in virtual time: adapters serve them, or answer with them.
 pub const CARRIED: Context = 1 << 31;
@@ -38,13 +38,13 @@ pub const CARRIED: Context = 1 << 31;
 const MOST_QUEUED: usize = 4096;
 
 /// A program that runs ahead.
-pub struct Ahead {
+pub struct RunAhead {
     /// Calls for the engine; requests have this task's own names.
     queue: VecDeque<Queued>,
     /// What the reply to the call at the engine is for.
-    asked: Asked,
+    asked: ReplyUse,
     /// What the program waits for.
-    state: State,
+    state: AheadState,
     /// Its requests by their own names.
     requests: Vec<Kind>,
     free: Vec<RequestId>,
@@ -55,9 +55,9 @@ pub struct Ahead {
     rank: Rank,
     /// Its clock as far as the engine has come.
     clock: SimTime,
-    mail: Arc<Mutex<Mail>>,
-    post: Arc<Post>,
-    bell: Arc<Bell>,
+    mailbox: Arc<Mutex<Mailbox>>,
+    mailboxes: Arc<Mailboxes>,
+    doorbell: Arc<Doorbell>,
     /// Where the call at the engine was made.
     site: CallSite,
     // Last: what strands in the queue point to.
@@ -83,7 +83,7 @@ enum Kind {
 
 /// What the reply to the call at the engine is for.
 #[derive(Debug)]
-enum Asked {
+enum ReplyUse {
     /// Nothing, unless it has completions: their tickets say what the program knows already.
     Nothing,
     /// The engine's name of a request.
@@ -94,7 +94,7 @@ enum Asked {
 
 /// What the program waits for.
 #[derive(Debug)]
-enum State {
+enum AheadState {
     /// Its turn to begin.
     Begin,
     /// Its turn to go on with the answer Done.
@@ -102,16 +102,16 @@ enum State {
     /// Its turn to go on with a request.
     Started(RequestId),
     /// The data of receives.
-    Data(Wait),
+    Data(AheadWait),
     /// The engine's reply, which completes these.
-    Engine(Wait),
+    Engine(AheadWait),
     /// Nothing any more.
     Ended,
 }
 
 /// A call that completes requests.
 #[derive(Debug)]
-enum Wait {
+enum AheadWait {
     /// Completes all of them and tells the program.
     All(Requests),
     /// Completes all of them.
@@ -124,59 +124,59 @@ enum Wait {
     Nothing,
 }
 
-impl Ahead {
-    /// Runs `program`, which is rank `rank`, ahead; `post` is that of all ranks.
-    pub fn new(program: Box<dyn Program>, rank: Rank, post: Arc<Post>) -> Self {
-        Ahead::task(program, rank, post, Arc::default())
+impl RunAhead {
+    /// Runs `program`, which is rank `rank`, ahead; `mailboxes` is that of all ranks.
+    pub fn new(program: Box<dyn Program>, rank: Rank, mailboxes: Arc<Mailboxes>) -> Self {
+        RunAhead::task(program, rank, mailboxes, Arc::default())
     }
 
-    fn task(program: Box<dyn Program>, rank: Rank, post: Arc<Post>, mail: Arc<Mutex<Mail>>) -> Self {
-        Ahead {
+    fn task(program: Box<dyn Program>, rank: Rank, mailboxes: Arc<Mailboxes>, mailbox: Arc<Mutex<Mailbox>>) -> Self {
+        RunAhead {
             queue: VecDeque::new(),
-            asked: Asked::Nothing,
-            state: State::Begin,
+            asked: ReplyUse::Nothing,
+            state: AheadState::Begin,
             requests: Vec::new(),
             free: Vec::new(),
             names: Vec::new(),
             matched: VecDeque::new(),
             rank,
             clock: SimTime::ZERO,
-            mail,
-            post,
-            bell: Arc::default(),
+            mailbox,
+            mailboxes,
+            doorbell: Arc::default(),
             site: CallSite::Unknown,
             program,
         }
     }
 
-    fn mail(&self) -> MutexGuard<'_, Mail> {
-        self.mail.lock().expect("no task of a rank panics with its mail")
+    fn mailbox(&self) -> MutexGuard<'_, Mailbox> {
+        self.mailbox.lock().expect("no task of a rank panics with its mailbox")
     }
 
-    /// The rank's mail with all letters that have come.
-    fn collected(&self) -> MutexGuard<'_, Mail> {
-        let mut mail = self.mail();
-        self.post.collect(self.rank, |letter| mail.arrive(letter));
-        mail
+    /// The rank's mailbox with all early messages that have come.
+    fn collected(&self) -> MutexGuard<'_, Mailbox> {
+        let mut mailbox = self.mailbox();
+        self.mailboxes.collect(self.rank, |message| mailbox.arrive(message));
+        mailbox
     }
 
     /// Runs the program until it must wait, or the queue is full.
     fn run(&mut self) {
         while self.queue.len() < MOST_QUEUED {
             let mut completions: Vec<Completion> = Vec::new();
-            let kind = match std::mem::replace(&mut self.state, State::Ended) {
-                State::Begin => ReplyKind::Begin,
-                State::Done => ReplyKind::Done,
-                State::Started(id) => ReplyKind::Started(id),
-                State::Data(wait) => match self.complete(&wait, &mut completions) {
+            let kind = match std::mem::replace(&mut self.state, AheadState::Ended) {
+                AheadState::Begin => ReplyKind::Begin,
+                AheadState::Done => ReplyKind::Done,
+                AheadState::Started(id) => ReplyKind::Started(id),
+                AheadState::Data(wait) => match self.complete(&wait, &mut completions) {
                     Completed::Told => ReplyKind::Completed(&mut completions),
                     Completed::Quietly => ReplyKind::Done,
                     Completed::NotYet => {
-                        self.state = State::Data(wait);
+                        self.state = AheadState::Data(wait);
                         return;
                     }
                 },
-                state @ (State::Engine(_) | State::Ended) => {
+                state @ (AheadState::Engine(_) | AheadState::Ended) => {
                     self.state = state;
                     return;
                 }
@@ -194,34 +194,34 @@ impl Ahead {
     }
 
     /// Completes `wait` without the engine, if all data are there.
-    fn complete(&mut self, wait: &Wait, completions: &mut Vec<Completion>) -> Completed {
-        let mut mail = self.collected();
+    fn complete(&mut self, wait: &AheadWait, completions: &mut Vec<Completion>) -> Completed {
+        let mut mailbox = self.collected();
         let (ids, told) = match wait {
-            Wait::Receive(receive) if mail.has(*receive) => {
-                let letter = mail.take(*receive);
-                drop(mail);
-                self.matched.push_back(letter.number);
-                completions.push(letter.completion(0));
+            AheadWait::Receive(receive) if mailbox.has(*receive) => {
+                let message = mailbox.take(*receive);
+                drop(mailbox);
+                self.matched.push_back(message.number);
+                completions.push(message.completion(0));
                 return Completed::Told;
             }
-            Wait::All(ids) => (ids, true),
-            Wait::Quietly(ids) => (ids, false),
-            Wait::Receive(_) | Wait::Some(_) | Wait::Nothing => return Completed::NotYet,
+            AheadWait::All(ids) => (ids, true),
+            AheadWait::Quietly(ids) => (ids, false),
+            AheadWait::Receive(_) | AheadWait::Some(_) | AheadWait::Nothing => return Completed::NotYet,
         };
-        if !ids.iter().filter_map(|&id| self.receive_of(id)).all(|receive| mail.has(receive)) {
+        if !ids.iter().filter_map(|&id| self.receive_of(id)).all(|receive| mailbox.has(receive)) {
             return Completed::NotYet;
         }
         let mut numbers: SmallVec<[u64; 8]> = SmallVec::new();
         for (index, &id) in (0..).zip(ids) {
-            match self.receive_of(id).map(|receive| mail.take(receive)) {
-                Some(letter) => {
-                    numbers.push(letter.number);
-                    completions.push(letter.completion(index));
+            match self.receive_of(id).map(|receive| mailbox.take(receive)) {
+                Some(message) => {
+                    numbers.push(message.number);
+                    completions.push(message.completion(index));
                 }
                 None => completions.push(sent(self.rank, index)),
             }
         }
-        drop(mail);
+        drop(mailbox);
         ids.iter().for_each(|&id| self.release(id));
         if told {
             self.matched.extend(numbers);
@@ -255,9 +255,9 @@ impl Ahead {
     fn send(&self, message: &mut Message) {
         let &mut Message { to, context, tag, size, .. } = message;
         if context < CARRIED {
-            let (number, ticket) = self.mail().ticket();
+            let (number, ticket) = self.mailbox().ticket();
             let data = message.payload.replace(ticket);
-            self.post.send(to, Letter { source: self.rank, context, tag, size, number, data });
+            self.mailboxes.send(to, EarlyMessage { source: self.rank, context, tag, size, number, data });
         }
     }
 
@@ -266,100 +266,102 @@ impl Ahead {
         let mut call = call;
         let mut starts = None;
         self.state = match &mut call {
-            &mut Call::Compute(SimSpan::ZERO) => State::Engine(Wait::Nothing),
-            Call::Compute(_) | Call::Enter(_) | Call::Leave | Call::Yield => State::Done,
+            &mut Call::Compute(SimSpan::ZERO) => AheadState::Engine(AheadWait::Nothing),
+            Call::Compute(_) | Call::Enter(_) | Call::Leave | Call::Yield => AheadState::Done,
             Call::Send(message) => {
                 self.send(message);
-                State::Done
+                AheadState::Done
             }
             Call::Isend(message) => {
                 self.send(message);
-                State::Started(*starts.insert(self.add(Kind::Send)))
+                AheadState::Started(*starts.insert(self.add(Kind::Send)))
             }
             Call::Irecv(pattern) => {
                 let receive = self.collected().receive(*pattern);
-                State::Started(*starts.insert(self.add(Kind::Receive(receive))))
+                AheadState::Started(*starts.insert(self.add(Kind::Receive(receive))))
             }
             Call::Recv(pattern) => self.receive(*pattern),
             Call::Exchange(message, pattern) => {
                 self.send(message);
                 self.receive(*pattern)
             }
-            Call::WaitAll(ids) => self.wait(Wait::All(ids.clone())),
-            Call::Complete(ids) => self.wait(Wait::Quietly(ids.clone())),
-            Call::WaitAny(ids) | Call::Test { requests: ids, .. } => State::Engine(Wait::Some(ids.clone())),
-            Call::Idle(_) | Call::Probe(_) | Call::Iprobe(_) => State::Engine(Wait::Nothing),
+            Call::WaitAll(ids) => self.wait(AheadWait::All(ids.clone())),
+            Call::Complete(ids) => self.wait(AheadWait::Quietly(ids.clone())),
+            Call::WaitAny(ids) | Call::Test { requests: ids, .. } => AheadState::Engine(AheadWait::Some(ids.clone())),
+            Call::Idle(_) | Call::Probe(_) | Call::Iprobe(_) => AheadState::Engine(AheadWait::Nothing),
             Call::Cancel(id) => {
                 if let Some(receive) = self.receive_of(*id) {
                     self.collected().defer(receive);
                 }
-                State::Engine(Wait::Nothing)
+                AheadState::Engine(AheadWait::Nothing)
             }
             Call::Start(program) => {
                 let inner = std::mem::replace(program, Box::new(Nobody));
-                let mut strand = Ahead::task(inner, self.rank, self.post.clone(), self.mail.clone());
+                let mut strand = RunAhead::task(inner, self.rank, self.mailboxes.clone(), self.mailbox.clone());
                 strand.run();
                 *program = Box::new(strand);
-                State::Started(*starts.insert(self.add(Kind::Strand)))
+                AheadState::Started(*starts.insert(self.add(Kind::Strand)))
             }
-            Call::Finish | Call::Fail(_) => State::Ended,
+            Call::Finish | Call::Fail(_) => AheadState::Ended,
         };
         // What the engine decides it must say.
-        if let (State::Engine(Wait::Quietly(_)), Call::Complete(ids)) = (&self.state, &mut call) {
+        if let (AheadState::Engine(AheadWait::Quietly(_)), Call::Complete(ids)) = (&self.state, &mut call) {
             call = Call::WaitAll(std::mem::take(ids));
         }
         self.queue.push_back(Queued { call, starts, site: self.program.site() });
     }
 
     /// Waits for a receive without a request.
-    fn receive(&mut self, pattern: Pattern) -> State {
-        let mut mail = self.collected();
-        let receive = mail.receive(pattern);
-        let wait = Wait::Receive(receive);
-        if mail.is_deferred(receive) { State::Engine(wait) } else { State::Data(wait) }
+    fn receive(&mut self, pattern: Pattern) -> AheadState {
+        let mut mailbox = self.collected();
+        let receive = mailbox.receive(pattern);
+        let wait = AheadWait::Receive(receive);
+        if mailbox.is_deferred(receive) { AheadState::Engine(wait) } else { AheadState::Data(wait) }
     }
 
     /// Waits for data, or for the engine if anything among the requests is for it to decide.
-    fn wait(&self, wait: Wait) -> State {
-        let (Wait::All(ids) | Wait::Quietly(ids)) = &wait else { unreachable!("other waits know for whom they wait") };
-        let mail = self.mail();
+    fn wait(&self, wait: AheadWait) -> AheadState {
+        let (AheadWait::All(ids) | AheadWait::Quietly(ids)) = &wait else {
+            unreachable!("other waits know for whom they wait")
+        };
+        let mailbox = self.mailbox();
         let decided_later = |&id: &RequestId| match self.requests.get(id as usize) {
-            Some(&Kind::Receive(receive)) => mail.is_deferred(receive),
+            Some(&Kind::Receive(receive)) => mailbox.is_deferred(receive),
             Some(Kind::Strand) => true,
             Some(Kind::Send) | None => false,
         };
         let engine = ids.iter().any(decided_later);
-        drop(mail);
-        if engine { State::Engine(wait) } else { State::Data(wait) }
+        drop(mailbox);
+        if engine { AheadState::Engine(wait) } else { AheadState::Data(wait) }
     }
 
     /// The engine has replied to the call that the program waits in: gives it its data, and goes on.
     fn answer(&mut self, reply: &mut Reply<'_>) {
-        let State::Engine(wait) = std::mem::replace(&mut self.state, State::Ended) else {
+        let AheadState::Engine(wait) = std::mem::replace(&mut self.state, AheadState::Ended) else {
             unreachable!("the program waits for the engine")
         };
         let mut done = ReplyKind::Done;
         let kind = match (&mut reply.kind, &wait) {
-            (kind, Wait::Nothing) => kind,
+            (kind, AheadWait::Nothing) => kind,
             (ReplyKind::Completed(completions), wait) => {
-                let mut mail = self.collected();
+                let mut mailbox = self.collected();
                 for completion in completions.iter_mut() {
                     let receive = match wait {
-                        Wait::Receive(receive) => Some(*receive),
-                        Wait::All(ids) | Wait::Quietly(ids) | Wait::Some(ids) => {
+                        AheadWait::Receive(receive) => Some(*receive),
+                        AheadWait::All(ids) | AheadWait::Quietly(ids) | AheadWait::Some(ids) => {
                             self.receive_of(ids[completion.index as usize])
                         }
-                        Wait::Nothing => None,
+                        AheadWait::Nothing => None,
                     };
                     if let Some(receive) = receive {
-                        mail.finish(receive, completion);
+                        mailbox.finish(receive, completion);
                     }
                 }
-                drop(mail);
-                if let Wait::All(ids) | Wait::Quietly(ids) | Wait::Some(ids) = wait {
+                drop(mailbox);
+                if let AheadWait::All(ids) | AheadWait::Quietly(ids) | AheadWait::Some(ids) = wait {
                     completions.iter().for_each(|completion| self.release(ids[completion.index as usize]));
                 }
-                if matches!(wait, Wait::Quietly(_)) { &mut done } else { &mut reply.kind }
+                if matches!(wait, AheadWait::Quietly(_)) { &mut done } else { &mut reply.kind }
             }
             (kind, _) => kind,
         };
@@ -372,7 +374,7 @@ impl Ahead {
     fn check(&mut self, completions: &mut [Completion]) {
         for completion in completions {
             if let Some(ticket) = completion.payload.take() {
-                let number = self.mail().redeem(ticket);
+                let number = self.mailbox().redeem(ticket);
                 let expected = self.matched.pop_front();
                 assert_eq!(Some(number), expected, "the engine matched another message than the program was given");
             }
@@ -398,9 +400,9 @@ impl Ahead {
             _ => {}
         }
         self.asked = match starts {
-            Some(id) => Asked::Start(id),
-            None if self.queue.is_empty() && matches!(self.state, State::Engine(_)) => Asked::Reply,
-            None => Asked::Nothing,
+            Some(id) => ReplyUse::Start(id),
+            None if self.queue.is_empty() && matches!(self.state, AheadState::Engine(_)) => ReplyUse::Reply,
+            None => ReplyUse::Nothing,
         };
         call
     }
@@ -426,17 +428,17 @@ impl Program for Nobody {
     }
 }
 
-impl Program for Ahead {
+impl Program for RunAhead {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         let mut reply = reply;
         self.clock = reply.clock;
-        match std::mem::replace(&mut self.asked, Asked::Nothing) {
-            Asked::Reply => self.answer(&mut reply),
-            Asked::Start(id) => {
+        match std::mem::replace(&mut self.asked, ReplyUse::Nothing) {
+            ReplyUse::Reply => self.answer(&mut reply),
+            ReplyUse::Start(id) => {
                 let ReplyKind::Started(engine) = reply.kind else { unreachable!("a start is answered by its name") };
                 self.names[id as usize] = engine;
             }
-            Asked::Nothing => {
+            ReplyUse::Nothing => {
                 if let ReplyKind::Completed(completions) = reply.kind {
                     // The engine may be as far as the program.
                     if self.queue.is_empty() {
@@ -449,18 +451,18 @@ impl Program for Ahead {
         if self.queue.is_empty() {
             self.run();
         } else if self.queue.len() == MOST_QUEUED / 2 {
-            self.bell.ring(self.rank);
+            self.doorbell.ring(self.rank);
         }
         self.give()
     }
 
-    fn attach(&mut self, bell: &Arc<Bell>) {
-        self.bell = bell.clone();
-        self.post.attach(self.rank, bell);
+    fn attach(&mut self, doorbell: &Arc<Doorbell>) {
+        self.doorbell = doorbell.clone();
+        self.mailboxes.attach(self.rank, doorbell);
     }
 
     fn run_ahead(&mut self) {
-        if !matches!(self.state, State::Begin) {
+        if !matches!(self.state, AheadState::Begin) {
             self.run();
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::ahead::Bell;
+use super::ahead::Doorbell;
 use super::ask::Simulator;
 use crate::platform::Method;
 use crate::profile::TaskLog;
@@ -161,7 +161,7 @@ pub enum Call {
     /// the request completes when the strand finishes.
     Start(Box<dyn Program>),
     /// What follows, until [`Call::Leave`], is inside this collective. → `Done`
-    Enter(Entry),
+    Enter(CollectiveEntry),
     /// Ends what [`Call::Enter`] began. → `Done`
     Leave,
     /// Nothing; lets the engine check its limits and look after other ranks. → `Done`
@@ -174,7 +174,7 @@ pub enum Call {
 
 /// A collective that a task enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CollectiveEntry {
     /// The MPI function.
     pub name: &'static str,
     /// How it is done, where there is a choice.
@@ -183,10 +183,10 @@ pub struct Entry {
     pub bytes: Bytes,
 }
 
-impl Entry {
+impl CollectiveEntry {
     /// What has no algorithm to tell of.
     pub const fn named(name: &'static str) -> Self {
-        Entry { name, method: None, bytes: Bytes::ZERO }
+        CollectiveEntry { name, method: None, bytes: Bytes::ZERO }
     }
 }
 
@@ -271,9 +271,9 @@ pub trait Program: Send {
         let _ = (message, answers);
     }
 
-    /// Tells the program, before it begins, which bell to ring when it could run ahead.
-    fn attach(&mut self, bell: &Arc<Bell>) {
-        let _ = bell;
+    /// Tells the program, before it begins, which doorbell to ring when it could run ahead.
+    fn attach(&mut self, doorbell: &Arc<Doorbell>) {
+        let _ = doorbell;
     }
 
     /// Runs what can be run before the engine asks for it.
@@ -359,8 +359,8 @@ impl Program for Box<dyn Program> {
         (**self).serve(message, answers);
     }
 
-    fn attach(&mut self, bell: &Arc<Bell>) {
-        (**self).attach(bell);
+    fn attach(&mut self, doorbell: &Arc<Doorbell>) {
+        (**self).attach(doorbell);
     }
 
     fn run_ahead(&mut self) {

@@ -17,11 +17,11 @@ use corosensei::stack::{Stack, StackPointer};
 use corosensei::trap::CoroutineTrapHandler;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use super::ask::{Asked, Simulator};
+use super::ask::{Immediate, Simulator};
 use super::call::{Call, Reply};
 
-pub use float::Environment;
-use float::Words;
+pub use float::FloatEnvironment;
+use float::FloatWords;
 
 /// What a fiber is resumed with: a reply that lives until the fiber's next call, and whom it may ask until it is suspended.
 struct Turn<'a> {
@@ -42,7 +42,7 @@ pub struct Fiber {
 }
 
 /// The way out of a fiber, for the code that runs in it.
-pub struct Gate<'a> {
+pub struct FiberHandle<'a> {
     yielder: &'a Yielder<Resumed, Suspended>,
     /// Its turn.
     turn: Cell<Resumed>,
@@ -64,13 +64,13 @@ impl Fiber {
     ///
     /// # Errors
     /// If there is no room for the stack.
-    pub fn new(size: usize, body: impl FnOnce(&Gate<'_>) -> Call + 'static) -> io::Result<Self> {
+    pub fn new(size: usize, body: impl FnOnce(&FiberHandle<'_>) -> Call + 'static) -> io::Result<Self> {
         let stack = FiberStack::new(size)?;
         let range = stack.bottom.get() + GUARD..stack.bottom.get() + stack.size;
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Suspended>, first: Resumed| {
             float::reset();
             let turn = Cell::new(first);
-            let last = body(&Gate { yielder, turn, begun: Cell::new(false), keeps_floats: Cell::new(false) });
+            let last = body(&FiberHandle { yielder, turn, begun: Cell::new(false), keeps_floats: Cell::new(false) });
             float::reset();
             last
         });
@@ -128,7 +128,7 @@ impl Drop for Fiber {
     }
 }
 
-impl Gate<'_> {
+impl FiberHandle<'_> {
     /// Takes the very first reply, before any call.
     ///
     /// # Panics
@@ -156,7 +156,7 @@ impl Gate<'_> {
         self.keeps_floats.set(true);
     }
 
-    /// Whether [`Gate::keep_floats`] holds.
+    /// Whether [`FiberHandle::keep_floats`] holds.
     pub fn keeps_floats(&self) -> bool {
         self.keeps_floats.get()
     }
@@ -170,7 +170,7 @@ impl Gate<'_> {
         self.call_there(&mut ManuallyDrop::new(call), take)
     }
 
-    /// As [`Gate::call`], from where the call was made: copying what was just written in pieces stalls the processor. Nothing is
+    /// As [`FiberHandle::call`], from where the call was made: copying what was just written in pieces stalls the processor. Nothing is
     /// left there to be dropped.
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
@@ -180,10 +180,10 @@ impl Gate<'_> {
         self.make(call, take)
     }
 
-    /// As [`Gate::call_there`], by code that has a floating-point environment of its own.
+    /// As [`FiberHandle::call_there`], by code that has a floating-point environment of its own.
     #[cold]
     fn call_apart<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
-        let own = Environment::leave();
+        let own = FloatEnvironment::leave();
         self.make(call, |reply| {
             own.enter();
             take(reply)
@@ -197,12 +197,12 @@ impl Gate<'_> {
             // SAFETY: it is there during the fiber's turn.
             let mut asked = unsafe { (*simulator).ask(call) };
             match &mut asked {
-                Asked::Replied(reply) => return take(reply),
-                Asked::Waits => suspended = std::ptr::null_mut(),
-                Asked::Refused => {}
+                Immediate::Replied(reply) => return take(reply),
+                Immediate::Waits => suspended = std::ptr::null_mut(),
+                Immediate::Refused => {}
             }
         }
-        let words = Words::now();
+        let words = FloatWords::now();
         if !words.are_usual() {
             return self.suspend_apart(suspended, take);
         }
@@ -216,7 +216,7 @@ impl Gate<'_> {
     #[cold]
     fn suspend_apart<R>(&self, suspended: Suspended, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.keep_floats();
-        let own = Environment::leave();
+        let own = FloatEnvironment::leave();
         let turn = self.suspend(suspended);
         own.enter();
         // SAFETY: the turn lives until the fiber suspends, for which `take` has no way.
@@ -330,16 +330,16 @@ mod tests {
     struct Answers(Vec<Call>);
 
     impl Simulator for Answers {
-        fn ask(&mut self, call: &mut Call) -> Asked<'_> {
+        fn ask(&mut self, call: &mut Call) -> Immediate<'_> {
             match std::mem::replace(call, Call::Yield) {
-                Call::Yield => Asked::Refused,
+                Call::Yield => Immediate::Refused,
                 waits @ Call::Cancel(_) => {
                     self.0.push(waits);
-                    Asked::Waits
+                    Immediate::Waits
                 }
                 other => {
                     self.0.push(other);
-                    Asked::Replied(reply(self.0.len() as u64, ReplyKind::Done))
+                    Immediate::Replied(reply(self.0.len() as u64, ReplyKind::Done))
                 }
             }
         }

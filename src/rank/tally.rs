@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::ahead::Bell;
+use super::ahead::Doorbell;
 use super::{Call, CallSite, Message, Program, Rank, Reply, ReplyKind, Served};
 use crate::profile::{FunctionCalls, RankProfile};
 use crate::units::{SimSpan, SimTime};
@@ -195,8 +195,8 @@ impl<P: Program> Program for Tallied<P> {
         self.program.serve(message, answers);
     }
 
-    fn attach(&mut self, bell: &Arc<Bell>) {
-        self.program.attach(bell);
+    fn attach(&mut self, doorbell: &Arc<Doorbell>) {
+        self.program.attach(doorbell);
     }
 
     fn run_ahead(&mut self) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::measure::cluster::Partition;
+use crate::measure::cluster::LengthRange;
 use crate::measure::matrices::Parameters;
 use crate::units::{Bytes, SimSpan};
 
@@ -13,7 +13,7 @@ use super::table::{Align, Table};
 const MOST_ROWS: usize = 24;
 
 /// The lengths of a partition, its clusters, and how many elements its values do not stand for.
-pub fn partition_table(parameters: &Parameters, partition: &Partition) -> String {
+pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> String {
     let last = partition.first + partition.matrices - 1;
     let (from, to) = (parameters.length(partition.first), parameters.length(last));
     let count = partition.clusters.len();

@@ -1,7 +1,7 @@
 //! Whose the critical path was, and in which calls.
 
 use crate::engine::Outcome;
-use crate::profile::Share;
+use crate::profile::PathShare;
 use crate::units::SimSpan;
 
 use super::headline::{clip, plural};
@@ -17,7 +17,7 @@ pub(super) fn shares(outcome: &Outcome) -> String {
         return String::new();
     };
     let predicted = outcome.predicted.as_ps() as f64;
-    let table = |name: &str, rows: &mut dyn Iterator<Item = (String, Share)>, count: usize| {
+    let table = |name: &str, rows: &mut dyn Iterator<Item = (String, PathShare)>, count: usize| {
         let columns = [(name, Align::Left), ("share", Align::Right), ("own", Align::Right), ("messages", Align::Right)];
         let mut table = Table::new(&columns);
         for (name, part) in rows.take(ROWS) {
@@ -49,7 +49,7 @@ mod tests {
     fn the_ten_with_most_are_shown_and_what_is_not_known_is_said() {
         let mut outcome = busy();
         assert_eq!(shares(&outcome), "");
-        let share = |us| Share { own: SimSpan::from_us(us), messages: SimSpan::from_us(2 * us) };
+        let share = |us| PathShare { own: SimSpan::from_us(us), messages: SimSpan::from_us(2 * us) };
         let known = SimSpan::from_us(900_000);
         let ranks = (0..12).map(|rank| RankShare { rank, share: share(50_000 - u64::from(rank)) }).collect();
         let sites =

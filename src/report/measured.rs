@@ -1,13 +1,13 @@
 //! What was measured on a machine, in short: the levels' figures, and what the model makes of the same tests.
 
-use crate::measure::{LinkFit, Measured, Samples, Summary, Test};
+use crate::measure::{LinkFit, MeasuredMachine, Samples, Summary, Test};
 use crate::platform::Level;
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::table::{Align, Table};
 
 /// The summary; `again` has the same tests on the platform that was fitted, or nothing.
-pub fn measured_summary(measured: &Measured, again: &Samples) -> String {
+pub fn measured_summary(measured: &MeasuredMachine, again: &Samples) -> String {
     let shape = measured.shape;
     let mut text = format!("{}: ({}, {}, {})\n\n", measured.name, shape.nodes, shape.cmps, shape.cores);
     let columns = ["latency", "bandwidth", "o_s", "o_r", "gap", "eager", "fit"].map(|name| (name, Align::Right));
@@ -90,21 +90,21 @@ fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Corrections, LevelPlan, Pair, Plan, Speed, simulate};
+    use crate::measure::{CampaignPlan, Corrections, LevelPlan, RankPair, Speed, simulate};
     use crate::platform::{Placement, Platform};
 
     #[test]
     fn a_machine_is_told_in_a_few_lines_and_agrees_with_itself() {
         let platform = Platform::embedded();
-        let pairs = vec![Pair { first: 0, second: 1 }];
+        let pairs = vec![RankPair { first: 0, second: 1 }];
         let levels = vec![LevelPlan { level: Level::IntraCmp, pairs }];
-        let plan = Plan { levels, most_bytes: 4096, budget: 1.0 };
+        let plan = CampaignPlan { levels, most_bytes: 4096, budget: 1.0 };
         let sites = Placement::Block.sites(platform.shape, 2, false).unwrap();
         let samples = simulate(&platform, sites, &plan).unwrap();
         let links = vec![LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap()];
         let speed = Speed { slowdowns: vec![("a".into(), vec![1.0, 1.25])], ..Speed::default() };
         let (name, shape) = ("default".to_owned(), platform.shape);
-        let measured = Measured { name, provenance: vec![], shape, speed, links, samples: samples.clone() };
+        let measured = MeasuredMachine { name, provenance: vec![], shape, speed, links, samples: samples.clone() };
         let text = measured_summary(&measured, &samples);
         assert!(text.contains("slowdown of code by ranks on a CMP: 1.000, 1.250"), "{text}");
         // Half of 100 + 200 + 100 ns both ways.

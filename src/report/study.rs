@@ -216,11 +216,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::study::{Asked, Axis, Key, Plan};
+    use crate::study::{Asked, Axis, InputHash, StudyPlan};
 
     fn results(axes: &[&str], found: impl Fn(usize) -> Result<serde_json::Value, String>) -> Results {
-        let plan = Plan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
-        Results::new("study", &plan, Asked::default(), |index| (Key::of(&[]), found(index)))
+        let plan = StudyPlan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
+        Results::new("study", &plan, Asked::default(), |index| (InputHash::of(&[]), found(index)))
     }
 
     fn outcome(us: u64) -> serde_json::Value {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::engine::Outcome;
-use crate::profile::State;
+use crate::profile::Activity;
 use crate::units::SimTime;
 
 /// Picoseconds in a microsecond, and in a second.
@@ -88,13 +88,13 @@ const PAJE_EVENTS: [(&str, u32, &[&str]); 6] = [
     ("PajeSetState", 5, &["Time date", "Type string", "Container string", "Value string"]),
 ];
 
-fn colour(state: State) -> &'static str {
+fn colour(state: Activity) -> &'static str {
     match state {
-        State::Compute => "0.30 0.69 0.31",
-        State::Send => "0.13 0.59 0.95",
-        State::Recv => "0.00 0.74 0.83",
-        State::Wait => "0.96 0.26 0.21",
-        State::Collective => "1.00 0.76 0.03",
+        Activity::Compute => "0.30 0.69 0.31",
+        Activity::Send => "0.13 0.59 0.95",
+        Activity::Recv => "0.00 0.74 0.83",
+        Activity::Wait => "0.96 0.26 0.21",
+        Activity::Collective => "1.00 0.76 0.03",
     }
 }
 
@@ -110,7 +110,7 @@ pub fn paje(outcome: &Outcome) -> String {
         text.push_str("%EndEventDef\n");
     }
     text.push_str("0 RUN 0 run\n0 RANK RUN rank\n1 STATE RANK state\n");
-    for state in State::ALL {
+    for state in Activity::ALL {
         let _ = writeln!(text, "2 {} STATE {} \"{}\"", state as u32, state.name(), colour(state));
     }
     let zero = decimal(0, PS_A_S, 12);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::app::{App, BoundApp, Target};
+use crate::app::{App, BoundApp, TargetMachine};
 use crate::engine::{Labels, Outcome, Processes, RunError, Simulation};
-use crate::mpi::{Process, check_rules};
+use crate::mpi::{MpiDriver, check_rules};
 use crate::platform::{Platform, Site};
 use crate::rank::Rank;
 
@@ -30,7 +30,7 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     let memory = memory_shares(&platform, &sites);
     let make = |rank: Rank| {
         let share = memory.of(sites[rank as usize]);
-        Process::new(bound.program(rank, share), platform.clone(), share)
+        MpiDriver::new(bound.program(rank, share), platform.clone(), share)
     };
     let header = record::header(&platform, sites.len(), &labels.app, settings.model.name(), settings.seed);
     let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
@@ -55,11 +55,11 @@ fn bind(run: &Resolved, app: &App) -> Result<(BoundApp, Arc<Platform>, Vec<Site>
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;
     let (platform, sites) = placed(settings, run.platform.platform.clone(), None)?;
-    let target = Target {
+    let target = TargetMachine {
         ranks: sites.len() as u32,
         rates: platform.core.clone(),
         seed: settings.seed,
-        max_turns: settings.max_turns.unwrap_or(Target::DEFAULT_MAX_TURNS),
+        max_turns: settings.max_turns.unwrap_or(TargetMachine::DEFAULT_MAX_TURNS),
     };
     let bound = app.bind(target)?;
     let labels = Labels {

@@ -7,11 +7,11 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 
 /// A hash of everything a point was given. The same on every host and in every build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(u128);
+pub struct InputHash(u128);
 
-impl Key {
+impl InputHash {
     /// The key of named parts, in this order.
-    pub fn of(parts: &[(&str, &[u8])]) -> Key {
+    pub fn of(parts: &[(&str, &[u8])]) -> InputHash {
         let mut hasher = SipHasher24::new();
         for (name, content) in parts {
             // Lengths keep apart what would else run together.
@@ -20,16 +20,16 @@ impl Key {
                 hasher.write(bytes);
             }
         }
-        Key(hasher.finish128().as_u128())
+        InputHash(hasher.finish128().as_u128())
     }
 
     /// Reads what [`fmt::Display`] writes.
-    pub fn parse(text: &str) -> Option<Key> {
-        if text.len() != 32 { None } else { u128::from_str_radix(text, 16).ok().map(Key) }
+    pub fn parse(text: &str) -> Option<InputHash> {
+        if text.len() != 32 { None } else { u128::from_str_radix(text, 16).ok().map(InputHash) }
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for InputHash {
     /// 32 hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
@@ -42,15 +42,15 @@ mod tests {
 
     #[test]
     fn keys_are_the_same_in_every_build_and_tell_contents_apart() {
-        let key = Key::of(&[("version", b"0.1.0"), ("app", b"main = []")]);
+        let key = InputHash::of(&[("version", b"0.1.0"), ("app", b"main = []")]);
         assert_eq!(key.to_string(), "77cc068e260fdfb798f1d605fd0522af");
-        assert_eq!(Key::parse(&key.to_string()), Some(key));
+        assert_eq!(InputHash::parse(&key.to_string()), Some(key));
         for other in
             [&[("version", &b"0.1.0"[..]), ("app", b"main = [ ]")][..], &[("version", b"0.1.0a"), ("pp", b"main = []")]]
         {
-            assert_ne!(Key::of(other), key);
+            assert_ne!(InputHash::of(other), key);
         }
-        assert_eq!(Key::parse("12"), None);
-        assert_eq!(Key::parse(&"g".repeat(32)), None);
+        assert_eq!(InputHash::parse("12"), None);
+        assert_eq!(InputHash::parse(&"g".repeat(32)), None);
     }
 }

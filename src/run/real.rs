@@ -4,14 +4,14 @@ use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::cc::{Built, Code, ProgramFile};
+use crate::cc::{Built, CodeOrigin, ProgramFile};
 use crate::engine::{Labels, Processes, RunOptions, Screen, Simulation};
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
 use crate::mpi_api::{self, RealProgram};
 use crate::platform::{Platform, Site};
 use crate::process::{self, ComputeMode, Endings, Job, Output, Stream};
-use crate::rank::{Ahead, Post, Rank};
+use crate::rank::{Mailboxes, Rank, RunAhead};
 use crate::trace::Header;
 
 use super::conduct::{Conduct, Console, Prediction, agree};
@@ -52,13 +52,13 @@ pub(super) fn simulate(
     // The first process claims the numbers for all.
     let mut numbers = None;
     let (environment, parent) = processes.broadcast(|| {
-        let parent = numbers.insert(process::Numbers::claim(sites.len())).parent;
+        let parent = numbers.insert(process::ProcessNumbers::claim(sites.len())).parent;
         (environment(processes.count() > 1), parent)
     });
-    let numbers = numbers.unwrap_or_else(|| process::Numbers::of(parent));
+    let numbers = numbers.unwrap_or_else(|| process::ProcessNumbers::of(parent));
     // A single worker runs all code one after another anyway.
-    let post = Arc::new(Post::new(sites.len() as u32));
-    let options = RunOptions { restartable: false, post: Some(post.clone()), ..settings.options() };
+    let mailboxes = Arc::new(Mailboxes::new(sites.len() as u32));
+    let options = RunOptions { restartable: false, mailboxes: Some(mailboxes.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
     // Who runs ahead is in another call than the one that the engine sees.
     let functions = settings.details.functions;
@@ -85,7 +85,7 @@ pub(super) fn simulate(
     };
     let screen: &dyn Screen = &**console;
     let ran = if ahead {
-        let program = |rank| Ahead::new(Box::new(program(rank)), rank, post.clone());
+        let program = |rank| RunAhead::new(Box::new(program(rank)), rank, mailboxes.clone());
         record::run(&simulation, screen, program, (conduct, functions), &header)
     } else {
         record::run(&simulation, screen, program, (conduct, functions), &header)
@@ -145,7 +145,7 @@ fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<S
 
 /// The program, compiled if there are sources: by the first process only, whose file the others get.
 fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, PredictError> {
-    if processes.count() == 1 || matches!(file.code, Code::Binary(_)) {
+    if processes.count() == 1 || matches!(file.code, CodeOrigin::Binary(_)) {
         return Ok(file.build()?);
     }
     let mut built = None;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::{Labels, Simulation};
-use crate::mpi::{DataCost, Process, check_rules};
+use crate::mpi::{DataCost, MpiDriver, check_rules};
 use crate::platform::{Platform, Site};
 use crate::rank::Rank;
 use crate::trace::Header;
@@ -52,7 +52,7 @@ pub(super) fn simulate(
             let shared = Arc::new(platform.clone());
             let make = |rank: Rank| {
                 let program = import.program(rank, &platform.core);
-                Process::new(program, shared.clone(), memory.of(sites[rank as usize]))
+                MpiDriver::new(program, shared.clone(), memory.of(sites[rank as usize]))
             };
             record::run(&simulation, &(), make, (conduct, run.settings.details.functions), &header)
         }

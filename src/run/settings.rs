@@ -323,7 +323,7 @@ impl Settings {
             per_rank: self.details.per_rank,
             critical_path: self.details.critical_path,
             timeline: self.details.timeline,
-            post: None,
+            mailboxes: None,
             restartable: true,
             host_clock: self.details.host_profile.then_some(host::nanoseconds),
         }

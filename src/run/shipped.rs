@@ -11,7 +11,7 @@ use include_dir::{Dir, include_dir};
 use crate::cc;
 
 use super::error::PredictError;
-use super::key::Key;
+use super::key::InputHash;
 
 /// What can be found by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
     let (root, hint) = cc::cache()?;
     let files = [Shipped::Platform, Shipped::Application].map(|what| files_of(what.directory().1));
     let parts: Vec<(&str, &[u8])> = files.iter().flatten().map(|(path, content)| (*path, *content)).collect();
-    let place = root.join(format!("shipped-{}", Key::of(&parts)));
+    let place = root.join(format!("shipped-{}", InputHash::of(&parts)));
     let failed =
         |error: std::io::Error| PredictError::input(format!("cannot write {}: {error}; {hint}", place.display()));
     if place.is_dir() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{ConfigError, Document, Override};
-use crate::trace::import::{Import, format_of};
+use crate::trace::import::{ImportedTrace, format_of};
 use crate::trace::logs::{self, Logs};
 use crate::trace::{Trace, is_trace};
 
@@ -132,7 +132,7 @@ impl TraceFile {
         let text = String::from_utf8(bytes).map_err(|_| wrong("expected a trace; found no text".to_owned()))?;
         let format = format_of(&text)
             .ok_or_else(|| wrong("not a mcpsim trace: the file does not start with \"MCPSIM\"".to_owned()))?;
-        Import::read(format, &text).map(Content::Import).map_err(|error| wrong(error.to_string()))
+        ImportedTrace::read(format, &text).map(Content::Import).map_err(|error| wrong(error.to_string()))
     }
 }
 
@@ -140,7 +140,7 @@ impl TraceFile {
 pub(super) enum Content {
     Trace(Arc<Trace>),
     Logs(Logs),
-    Import(Import),
+    Import(ImportedTrace),
 }
 
 /// The files that a list names, if it is one: of traces of single ranks, beside it.

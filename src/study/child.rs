@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::cc::{Built, Code, ProgramFile};
+use crate::cc::{Built, CodeOrigin, ProgramFile};
 use crate::process::ComputeMode;
 use crate::run::{PredictError, Resolved};
 
-use super::Key;
+use super::InputHash;
 use super::points::bare;
 use super::running::Running;
 
@@ -24,16 +24,16 @@ const PERIOD: Duration = Duration::from_millis(2);
 
 /// A program that is there to be run.
 #[derive(Debug)]
-pub struct Program {
+pub struct ChildProgram {
     built: Built,
     /// Of its content.
-    pub hash: Key,
+    pub hash: InputHash,
 }
 
 /// The programs of a study, by what they are made from.
 #[derive(Debug, Default)]
 pub struct Programs {
-    built: Mutex<BTreeMap<String, Arc<Program>>>,
+    built: Mutex<BTreeMap<String, Arc<ChildProgram>>>,
 }
 
 impl Programs {
@@ -41,7 +41,7 @@ impl Programs {
     ///
     /// # Errors
     /// What the compiler said; a file that cannot be read.
-    pub fn built(&self, file: &ProgramFile) -> Result<Arc<Program>, PredictError> {
+    pub fn built(&self, file: &ProgramFile) -> Result<Arc<ChildProgram>, PredictError> {
         let code = format!("{:?}", file.code);
         let mut all = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(program) = all.get(&code) {
@@ -50,7 +50,7 @@ impl Programs {
         let built = file.build()?;
         let path = built.path.display().to_string();
         let content = std::fs::read(&built.path).map_err(|error| PredictError::input(format!("{path}: {error}")))?;
-        let program = Arc::new(Program { built, hash: Key::of(&[("program", &content)]) });
+        let program = Arc::new(ChildProgram { built, hash: InputHash::of(&[("program", &content)]) });
         all.insert(code, Arc::clone(&program));
         Ok(program)
     }
@@ -62,7 +62,7 @@ pub fn measures(run: &Resolved) -> bool {
 }
 
 /// Runs `run` with `program`: the Outcome as JSON.
-pub(super) fn run(run: &Resolved, program: &Program, running: &Running) -> Result<Value, PredictError> {
+pub(super) fn run(run: &Resolved, program: &ChildProgram, running: &Running) -> Result<Value, PredictError> {
     let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
     let json = directory.path().join("outcome.json");
     start(run, program, ("--json", &json), running)?;
@@ -71,7 +71,12 @@ pub(super) fn run(run: &Resolved, program: &Program, running: &Running) -> Resul
 }
 
 /// Runs `run` with `program` and records it into the file at `path`.
-pub(super) fn record(run: &Resolved, program: &Program, path: &Path, running: &Running) -> Result<(), PredictError> {
+pub(super) fn record(
+    run: &Resolved,
+    program: &ChildProgram,
+    path: &Path,
+    running: &Running,
+) -> Result<(), PredictError> {
     start(run, program, ("--record", path), running)
 }
 
@@ -82,14 +87,14 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> PredictError {
 /// Runs `run` with `program` in a process of its own, which writes a file as this option says.
 fn start(
     run: &Resolved,
-    program: &Program,
+    program: &ChildProgram,
     (option, written): (&str, &Path),
     running: &Running,
 ) -> Result<(), PredictError> {
     let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
     let whole = directory.path().join("point.toml");
     let of = run.application.program().ok_or_else(|| PredictError::input("expected a real program"))?;
-    let file = ProgramFile { code: Code::Binary(program.built.path.clone()), ..of.clone() };
+    let file = ProgramFile { code: CodeOrigin::Binary(program.built.path.clone()), ..of.clone() };
     std::fs::write(&whole, run.to_toml_of(&file)?).map_err(|error| failed("the point's file", &error))?;
     let own = std::env::current_exe().map_err(|error| failed("mcpsim cannot find itself", &error))?;
     let mut child = Command::new(own)

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
-use crate::mpi::{Action, CollectiveCall, Comm, Group, MpiProgram, Process, Sizes, choose, methods, rule_size};
+use crate::mpi::{
+    CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes, choose, methods, rule_size,
+};
 use crate::platform::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Platform, Site};
 use crate::rank::{Call, Reply};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -75,7 +77,7 @@ struct Bench {
 }
 
 impl MpiProgram for Bench {
-    fn next(&mut self, reply: Reply<'_>) -> Action {
+    fn next(&mut self, reply: Reply<'_>) -> MpiCall {
         let step = self.step;
         self.step += 1;
         match self.timing {
@@ -84,33 +86,33 @@ impl MpiProgram for Bench {
                     if step / 2 >= WARM {
                         self.spent += reply.clock.since(self.since);
                     }
-                    return Action::Collective(self.barrier.clone());
+                    return MpiCall::Collective(self.barrier.clone());
                 }
                 self.since = reply.clock;
                 if step / 2 < WARM + TIMED {
-                    return Action::Collective(self.call.clone());
+                    return MpiCall::Collective(self.call.clone());
                 }
             }
             Timing::Imb => {
                 match step {
-                    0 => return Action::Collective(self.barrier.clone()),
+                    0 => return MpiCall::Collective(self.barrier.clone()),
                     _ if step == 1 + WARM => self.since = reply.clock,
                     _ => {}
                 }
                 if step < 1 + WARM + TIMED {
-                    return Action::Collective(self.call.clone());
+                    return MpiCall::Collective(self.call.clone());
                 }
                 self.spent = reply.clock.since(self.since);
             }
         }
         self.sum.fetch_add(self.spent.as_ps(), Ordering::Relaxed);
-        Action::Call(Call::Finish)
+        MpiCall::Call(Call::Finish)
     }
 }
 
 /// The call that `collective` of `bytes` is for member `rank` of the world of `ranks`.
 fn call(collective: Collective, bytes: Bytes, ranks: u32, rank: u32) -> CollectiveCall {
-    let comm = Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
+    let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
     CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(bytes), algorithm: None }
 }
 
@@ -144,7 +146,7 @@ pub fn time(
             spent: SimSpan::ZERO,
             sum: sum.clone(),
         };
-        Process::new(bench, platform.clone(), memory[rank as usize])
+        MpiDriver::new(bench, platform.clone(), memory[rank as usize])
     };
     let options = RunOptions { workers: Some(1), ..RunOptions::default() };
     Simulation::new(&platform, sites.to_vec(), options, Labels::default()).run(make, &Progress::default())?;

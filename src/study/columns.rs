@@ -10,12 +10,12 @@ pub struct Column {
     /// Where it stands in the Outcome.
     pub pointer: &'static str,
     /// How it is written.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
 /// How a value of the Outcome is written in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// As it is.
     Plain,
     /// Picoseconds, written as seconds, exactly.
@@ -25,15 +25,15 @@ pub enum Kind {
 }
 
 const fn plain(name: &'static str, pointer: &'static str) -> Column {
-    Column { name, pointer, kind: Kind::Plain }
+    Column { name, pointer, kind: ColumnKind::Plain }
 }
 
 const fn seconds(name: &'static str, pointer: &'static str) -> Column {
-    Column { name, pointer, kind: Kind::Seconds }
+    Column { name, pointer, kind: ColumnKind::Seconds }
 }
 
 const fn percent(name: &'static str, pointer: &'static str, of: &'static str) -> Column {
-    Column { name, pointer, kind: Kind::PercentOf(of) }
+    Column { name, pointer, kind: ColumnKind::PercentOf(of) }
 }
 
 /// The columns of a study's table after those of its axes.
@@ -82,8 +82,8 @@ impl Column {
     pub fn text(&self, outcome: &Value) -> String {
         let Some(value) = outcome.pointer(self.pointer) else { return String::new() };
         match (self.kind, value.as_u64()) {
-            (Kind::Seconds, Some(ps)) => exact_seconds(ps),
-            (Kind::PercentOf(whole), Some(part)) => {
+            (ColumnKind::Seconds, Some(ps)) => exact_seconds(ps),
+            (ColumnKind::PercentOf(whole), Some(part)) => {
                 let whole = outcome.pointer(whole).and_then(Value::as_u64).unwrap_or(0);
                 let percent = if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
                 format!("{percent:.4}")

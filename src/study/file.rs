@@ -166,7 +166,7 @@ pub(super) fn leaves(table: Table) -> Vec<(String, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Plan;
+    use crate::study::StudyPlan;
 
     fn load(text: &str) -> Result<StudyFile, String> {
         let document = Document::parse("s.toml", text).unwrap();
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!((file.app, file.platform, file.repeats), ("a.toml".into(), Some("m.toml".into()), Some(3)));
         let set: Vec<String> = file.set.into_iter().map(|over| over.text).collect();
         assert_eq!(set, ["app.n=5", "run.model=bigsim"]);
-        let plan = Plan::new(file.axes).unwrap();
+        let plan = StudyPlan::new(file.axes).unwrap();
         assert_eq!(plan.columns(), ["platform.nct", "platform.inter_node.latency", "app.k", "app.x", "run.ranks"]);
         assert_eq!(plan.points(), 6 * 3 * 2 * 2);
         assert_eq!(plan.point(0).values, ["4,1,1", "1 us", "1", "1", "4"]);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::Key;
+use super::InputHash;
 use crate::run::PredictError;
 
 /// What a point gave.
@@ -26,7 +26,7 @@ enum Entry {
 /// A point that has ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    key: Key,
+    key: InputHash,
     entry: Entry,
     /// Its line in the file.
     line: String,
@@ -36,20 +36,20 @@ pub struct Ended {
 const CHECK: &str = "{\"check\":\"";
 
 /// The checksum of the rest of a line.
-fn checksum(rest: &[u8]) -> Key {
-    Key::of(&[("line", rest)])
+fn checksum(rest: &[u8]) -> InputHash {
+    InputHash::of(&[("line", rest)])
 }
 
 impl Ended {
     /// The point of this key, which gave this.
-    pub fn new(key: Key, result: Result<Value, String>) -> Ended {
+    pub fn new(key: InputHash, result: Result<Value, String>) -> Ended {
         match result {
             Ok(outcome) => Ended::with(key, Entry::Predicted(outcome)),
             Err(why) => Ended::with(key, Entry::Failed(why)),
         }
     }
 
-    fn with(key: Key, entry: Entry) -> Ended {
+    fn with(key: InputHash, entry: Entry) -> Ended {
         let line = match &entry {
             Entry::Predicted(outcome) => format!("\"key\":\"{key}\",\"outcome\":{outcome}}}"),
             Entry::Failed(error) => format!("\"key\":\"{key}\",\"error\":{}}}", json!(error)),
@@ -65,18 +65,18 @@ impl Ended {
 
 /// The finished points.
 #[derive(Debug)]
-pub struct Log {
+pub struct PointLog {
     path: PathBuf,
     file: File,
-    entries: BTreeMap<Key, Entry>,
+    entries: BTreeMap<InputHash, Entry>,
 }
 
-impl Log {
+impl PointLog {
     /// Reads the file at `path`, if there is one, and opens it for more. No other process can until this is dropped.
     ///
     /// # Errors
     /// It cannot be read or written, another process has it, or a line is not as it was written.
-    pub fn open(path: &Path) -> Result<Log, PredictError> {
+    pub fn open(path: &Path) -> Result<PointLog, PredictError> {
         let failed = |error: io::Error| PredictError::input(format!("{}: {error}", path.display()));
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
         file.try_lock().map_err(|error| match error {
@@ -96,11 +96,11 @@ impl Log {
             let changed = |what| PredictError::input(format!("{}:{}: {what}", path.display(), index + 1));
             entries.extend(entry(line).map_err(changed)?);
         }
-        Ok(Log { path: path.to_owned(), file, entries })
+        Ok(PointLog { path: path.to_owned(), file, entries })
     }
 
     /// The Outcome of a point that has one.
-    pub fn outcome(&self, key: Key) -> Option<&Value> {
+    pub fn outcome(&self, key: InputHash) -> Option<&Value> {
         match self.entries.get(&key) {
             Some(Entry::Predicted(outcome)) => Some(outcome),
             _ => None,
@@ -108,10 +108,10 @@ impl Log {
     }
 
     /// What the points of these keys gave, of which several may be the same.
-    pub fn into_results(mut self, keys: &[Key]) -> Vec<Option<Result<Value, String>>> {
-        let mut left: BTreeMap<Key, u32> = BTreeMap::new();
+    pub fn into_results(mut self, keys: &[InputHash]) -> Vec<Option<Result<Value, String>>> {
+        let mut left: BTreeMap<InputHash, u32> = BTreeMap::new();
         keys.iter().for_each(|&key| *left.entry(key).or_default() += 1);
-        let mut result = |key: &Key| {
+        let mut result = |key: &InputHash| {
             let left = left.get_mut(key).expect("it was counted");
             *left -= 1;
             let entry = if *left == 0 { self.entries.remove(key) } else { self.entries.get(key).cloned() };
@@ -139,10 +139,10 @@ impl Log {
 }
 
 /// What a line says; nothing if it is torn, and an error if it is whole but not as it was written.
-fn entry(line: &[u8]) -> Result<Option<(Key, Entry)>, &'static str> {
+fn entry(line: &[u8]) -> Result<Option<(InputHash, Entry)>, &'static str> {
     let Ok(value) = serde_json::from_slice::<Value>(line) else { return Ok(None) };
     let Some(rest) = line.strip_prefix(CHECK.as_bytes()) else { return Ok(None) };
-    let stated = rest.get(..32).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(Key::parse);
+    let stated = rest.get(..32).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(InputHash::parse);
     match stated {
         // The quotation mark and the comma stand between them.
         Some(stated) if rest.get(34..).is_some_and(|rest| checksum(rest) == stated) => Ok(content(value)),
@@ -151,8 +151,8 @@ fn entry(line: &[u8]) -> Result<Option<(Key, Entry)>, &'static str> {
 }
 
 /// What a line's JSON says.
-fn content(mut value: Value) -> Option<(Key, Entry)> {
-    let key = Key::parse(value.get("key")?.as_str()?)?;
+fn content(mut value: Value) -> Option<(InputHash, Entry)> {
+    let key = InputHash::parse(value.get("key")?.as_str()?)?;
     if let Some(outcome) = value.get_mut("outcome") {
         outcome.get("predicted_ps")?.as_u64()?;
         return Some((key, Entry::Predicted(outcome.take())));
@@ -164,8 +164,8 @@ fn content(mut value: Value) -> Option<(Key, Entry)> {
 mod tests {
     use super::*;
 
-    fn key(name: &str) -> Key {
-        Key::of(&[("name", name.as_bytes())])
+    fn key(name: &str) -> InputHash {
+        InputHash::of(&[("name", name.as_bytes())])
     }
 
     #[test]
@@ -175,20 +175,20 @@ mod tests {
         let outcome = json!({ "predicted_ps": 7, "app": "a\nb" });
         let first = Ended::new(key("a"), Ok(outcome.clone()));
         let second = Ended::new(key("b"), Err("deadlock:\n  rank 0".to_owned()));
-        Log::open(&path).unwrap().append(vec![first, second]).unwrap();
+        PointLog::open(&path).unwrap().append(vec![first, second]).unwrap();
         let whole = std::fs::read(&path).unwrap();
         let line = 1 + whole.iter().position(|&byte| byte == b'\n').unwrap();
         for end in line..=whole.len() {
             std::fs::write(&path, &whole[..end]).unwrap();
             // The newline at the end is not part of what a line says.
             let expected = if end + 1 >= whole.len() { Some(Err("deadlock:\n  rank 0".to_owned())) } else { None };
-            let found = Log::open(&path).unwrap().into_results(&[key("b"), key("b"), key("c")]);
+            let found = PointLog::open(&path).unwrap().into_results(&[key("b"), key("b"), key("c")]);
             assert_eq!(found, [expected.clone(), expected, None], "{end} of {}", whole.len());
-            let mut log = Log::open(&path).unwrap();
+            let mut log = PointLog::open(&path).unwrap();
             assert_eq!(log.outcome(key("a")), Some(&outcome));
             log.append(vec![Ended::new(key("b"), Ok(outcome.clone()))]).unwrap();
             drop(log);
-            let again = Log::open(&path).unwrap();
+            let again = PointLog::open(&path).unwrap();
             assert_eq!((again.outcome(key("a")), again.outcome(key("b"))), (Some(&outcome), Some(&outcome)));
         }
     }
@@ -197,14 +197,14 @@ mod tests {
     fn a_point_that_was_changed_and_a_second_sweep_are_errors() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("points.jsonl");
-        let mut log = Log::open(&path).unwrap();
+        let mut log = PointLog::open(&path).unwrap();
         log.append(vec![Ended::new(key("a"), Ok(json!({ "predicted_ps": 70 })))]).unwrap();
-        let error = Log::open(&path).unwrap_err().to_string();
+        let error = PointLog::open(&path).unwrap_err().to_string();
         assert!(error.contains("points.jsonl: another sweep is writing there"), "{error}");
         drop(log);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace(":70}", ":71}")).unwrap();
-        let error = Log::open(&path).unwrap_err().to_string();
+        let error = PointLog::open(&path).unwrap_err().to_string();
         assert!(error.contains("points.jsonl:1: this point was changed after it was written"), "{error}");
     }
 
@@ -217,6 +217,6 @@ mod tests {
             b"\xff\xfe\n{}\n{\"key\":\"1\"}\n[]\n\n{\"key\":\"00000000000000000000000000000000\",\"outcome\":{}}\n",
         )
         .unwrap();
-        assert!(Log::open(&path).unwrap().entries.is_empty());
+        assert!(PointLog::open(&path).unwrap().entries.is_empty());
     }
 }

@@ -13,29 +13,29 @@ pub enum RankKind {
 
 /// Memory of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory(u64);
+pub struct MemoryBudget(u64);
 
-impl Memory {
+impl MemoryBudget {
     /// What a run takes whatever its size.
     const RUN: u64 = 4 << 20;
 
     /// A run of so many ranks.
-    pub fn of_run(ranks: u32, kind: RankKind) -> Memory {
+    pub fn of_run(ranks: u32, kind: RankKind) -> MemoryBudget {
         let rank = match kind {
             RankKind::Described => 8 << 10,
             RankKind::Real => 1 << 20,
         };
-        Memory(Self::RUN + u64::from(ranks) * rank)
+        MemoryBudget(Self::RUN + u64::from(ranks) * rank)
     }
 
     /// With so much besides.
-    pub fn and(self, more: Bytes) -> Memory {
-        Memory(self.0.saturating_add(more.get()))
+    pub fn and(self, more: Bytes) -> MemoryBudget {
+        MemoryBudget(self.0.saturating_add(more.get()))
     }
 
     /// What runs may take of what the host has: some is left for others.
-    pub fn of_host(available: Bytes) -> Memory {
-        Memory(available.get() / 10 * 8)
+    pub fn of_host(available: Bytes) -> MemoryBudget {
+        MemoryBudget(available.get() / 10 * 8)
     }
 
     /// As bytes.

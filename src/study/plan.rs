@@ -9,7 +9,7 @@ const MOST_POINTS: usize = 1_000_000;
 
 /// The axes of a study, the last of which varies fastest.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct StudyPlan {
     axes: Vec<Axis>,
     points: usize,
 }
@@ -25,12 +25,12 @@ pub struct Point {
     pub overrides: Vec<Override>,
 }
 
-impl Plan {
+impl StudyPlan {
     /// The product of `axes`.
     ///
     /// # Errors
     /// If a key varies twice, and if there are more than a million points.
-    pub fn new(axes: Vec<Axis>) -> Result<Plan, ConfigError> {
+    pub fn new(axes: Vec<Axis>) -> Result<StudyPlan, ConfigError> {
         let mut keys: Vec<&String> = axes.iter().flat_map(Axis::keys).collect();
         keys.sort_unstable();
         if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -38,7 +38,7 @@ impl Plan {
         }
         let points = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.steps()));
         match points.filter(|&points| points <= MOST_POINTS) {
-            Some(points) => Ok(Plan { axes, points }),
+            Some(points) => Ok(StudyPlan { axes, points }),
             None => Err(ConfigError::new(format!("expected a study of at most {MOST_POINTS} points; these are more"))),
         }
     }
@@ -83,9 +83,9 @@ impl Plan {
 mod tests {
     use super::*;
 
-    fn plan(axes: &[&str]) -> Result<Plan, String> {
+    fn plan(axes: &[&str]) -> Result<StudyPlan, String> {
         let axes = axes.iter().map(|text| Axis::parse(text).unwrap()).collect();
-        Plan::new(axes).map_err(|error| error.to_string())
+        StudyPlan::new(axes).map_err(|error| error.to_string())
     }
 
     #[test]

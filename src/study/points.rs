@@ -19,7 +19,7 @@ use crate::run::{Setting, is_elf, placed};
 
 use super::child::{self, Programs};
 use super::running::Running;
-use super::{Asked, Axis, Key, Limits, Memory, Plan, Point, Questions, RankKind, StudyFile};
+use super::{Asked, Axis, InputHash, Limits, MemoryBudget, Point, Questions, RankKind, StudyFile, StudyPlan};
 
 /// What a study is asked for.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct Study {
     /// What it is called.
     pub name: String,
     /// Its points.
-    pub plan: Plan,
+    pub plan: StudyPlan,
     /// What is asked of the results.
     pub asked: Asked,
     /// The formula that is fitted to them.
@@ -57,26 +57,26 @@ pub struct Study {
 
 /// A point of which is known what it is given.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedPoint {
     /// Its place in the plan.
     pub index: usize,
     /// A hash of all it is given, the trace included once it is there.
-    pub key: Key,
+    pub key: InputHash,
     /// The same without the trace.
-    pub given: Key,
+    pub given: InputHash,
     /// What it is going to take of the host.
-    pub memory: Memory,
+    pub memory: MemoryBudget,
     /// It times code on the host: what runs beside it would count.
     pub measures: bool,
     /// Where a real program's point is a replay: of what, which points share that the program does the same in.
-    pub replay: Option<Replay>,
+    pub replay: Option<ReplayedTrace>,
 }
 
 /// A trace that points replay.
 #[derive(Clone, Debug)]
-pub struct Replay {
+pub struct ReplayedTrace {
     /// A hash of all that what ranks do depends on.
-    pub group: Key,
+    pub group: InputHash,
     /// The trace, or why there is none.
     pub trace: Result<PathBuf, PredictError>,
 }
@@ -116,7 +116,7 @@ impl Study {
         if let Some(count) = repeats {
             axes.push(Axis::seeds(sources.resolve(&set)?.settings.seed, count));
         }
-        let plan = Plan::new(axes)?;
+        let plan = StudyPlan::new(axes)?;
         refuse_both(&plan, &set, &run)?;
         Ok(Study { name, plan, asked, equation, sources, set, programs: Programs::default(), rerun: args.rerun })
     }
@@ -152,9 +152,9 @@ impl Study {
     }
 
     /// What every point is given. Everything that can be wrong with it, short of running it, shows here.
-    pub fn prepare(&self, jobs: NonZeroUsize) -> Result<Vec<Prepared>, PredictError> {
+    pub fn prepare(&self, jobs: NonZeroUsize) -> Result<Vec<PreparedPoint>, PredictError> {
         let tasks: Vec<_> =
-            (0..self.plan.points()).map(|index| (index, Memory::of_run(0, RankKind::Described))).collect();
+            (0..self.plan.points()).map(|index| (index, MemoryBudget::of_run(0, RankKind::Described))).collect();
         let mut found = BTreeMap::new();
         let work = |index: usize| self.prepared(&self.plan.point(index));
         let limits = Limits { jobs, memory: None };
@@ -162,7 +162,7 @@ impl Study {
         found.into_values().collect()
     }
 
-    fn prepared(&self, point: &Point) -> Result<Prepared, PredictError> {
+    fn prepared(&self, point: &Point) -> Result<PreparedPoint, PredictError> {
         let configuration = self.configure(point)?;
         let at = |failure| self.at(point, failure);
         let given = self.key(&configuration).map_err(at)?;
@@ -171,15 +171,15 @@ impl Study {
         let replay = match replayed {
             true => {
                 let group = self.group(&configuration).map_err(at)?;
-                Some(Replay { group, trace: Err(PredictError::input("the program was not recorded")) })
+                Some(ReplayedTrace { group, trace: Err(PredictError::input("the program was not recorded")) })
             }
             false => None,
         };
         let runs = is_real && !replayed;
         let kind = if runs { RankKind::Real } else { RankKind::Described };
-        let memory = Memory::of_run(configuration.ranks(), kind);
+        let memory = MemoryBudget::of_run(configuration.ranks(), kind);
         let measures = runs && child::measures(&configuration);
-        Ok(Prepared { index: point.index, key: given, given, memory, measures, replay })
+        Ok(PreparedPoint { index: point.index, key: given, given, memory, measures, replay })
     }
 
     /// What the run of a point is given.
@@ -203,7 +203,7 @@ impl Study {
     }
 
     /// The hash of all that a run of `configuration` is given, and of who runs it.
-    fn key(&self, configuration: &Resolved) -> Result<Key, PredictError> {
+    fn key(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let config = configuration.to_json()?.to_string();
         let placement = match &configuration.settings.placement {
             PlacementChoice::File(path) => read(path)?,
@@ -217,7 +217,7 @@ impl Study {
             Application::Trace(file) => read(&file.path)?,
             _ => Vec::new(),
         };
-        Ok(Key::of(&[
+        Ok(InputHash::of(&[
             ("mcpsim", env!("CARGO_PKG_VERSION").as_bytes()),
             ("config", config.as_bytes()),
             ("placement", &placement),
@@ -230,7 +230,7 @@ impl Study {
     ///
     /// That is not the network. It is the program with its arguments, the number of ranks, and what the times of its own
     /// code are multiplied by; and which algorithms collectives take, of which the trace holds the messages.
-    fn group(&self, configuration: &Resolved) -> Result<Key, PredictError> {
+    fn group(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let program = program_of(configuration)?;
         let hash = self.programs.built(program)?.hash.to_string();
         let source = &configuration.platform;
@@ -241,7 +241,7 @@ impl Study {
             .map_or(Vec::new(), |(platform, sites)| platform.core.code_factors(&sites));
         let job = format!("{:?} {:?}", configuration.settings.job, configuration.settings.seed);
         let call = format!("{:?} {:?} {factors:?} {job}", program.arguments, program.environment);
-        Ok(Key::of(&[
+        Ok(InputHash::of(&[
             ("mcpsim", env!("CARGO_PKG_VERSION").as_bytes()),
             ("program", hash.as_bytes()),
             ("rates", rates.as_bytes()),
@@ -259,18 +259,18 @@ impl Study {
     }
 
     /// Records what the ranks of a real program do at a point into `path`.
-    pub fn record(&self, point: &Prepared, path: &Path, running: &Running) -> Result<(), PredictError> {
+    pub fn record(&self, point: &PreparedPoint, path: &Path, running: &Running) -> Result<(), PredictError> {
         let configuration = self.configure(&self.plan.point(point.index))?;
         child::record(&configuration, &*self.programs.built(program_of(&configuration)?)?, path, running)
     }
 
     /// Whether recording a point times code on the host.
-    pub fn measures(&self, point: &Prepared) -> bool {
+    pub fn measures(&self, point: &PreparedPoint) -> bool {
         self.configure(&self.plan.point(point.index)).is_ok_and(|configuration| child::measures(&configuration))
     }
 
     /// Runs a point: the Outcome as JSON.
-    pub fn run(&self, prepared: &Prepared, running: &Running) -> Result<Value, PredictError> {
+    pub fn run(&self, prepared: &PreparedPoint, running: &Running) -> Result<Value, PredictError> {
         let configuration = self.configure(&self.plan.point(prepared.index))?;
         if self.key(&configuration)? != prepared.given {
             return Err(PredictError::input("a file that this point is given has changed since the sweep began"));
@@ -283,9 +283,8 @@ impl Study {
     }
 
     /// What is written before the first run.
-    pub fn manifest(&self, prepared: &[Prepared]) -> Result<String, PredictError> {
-        let point =
-            |point: &Prepared| json!({ "values": self.plan.point(point.index).values, "key": point.key.to_string() });
+    pub fn manifest(&self, prepared: &[PreparedPoint]) -> Result<String, PredictError> {
+        let point = |point: &PreparedPoint| json!({ "values": self.plan.point(point.index).values, "key": point.key.to_string() });
         let manifest = json!({
             "mcpsim": env!("CARGO_PKG_VERSION"),
             "study": self.name,
@@ -353,7 +352,7 @@ fn is_typed(over: &Override, run: &RunRequest) -> bool {
 }
 
 /// What varies and is set as well would not vary.
-fn refuse_both(plan: &Plan, set: &[Override], run: &RunRequest) -> Result<(), PredictError> {
+fn refuse_both(plan: &StudyPlan, set: &[Override], run: &RunRequest) -> Result<(), PredictError> {
     let shape = |key: &str| if key == "platform.nct" { "run.nct".to_owned() } else { key.to_owned() };
     let columns: Vec<String> = plan.columns().iter().map(|key| shape(key)).collect();
     let typed = run.set.iter().chain(set).map(|over| over.key.join("."));

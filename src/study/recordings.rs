@@ -13,9 +13,9 @@ use crate::trace::Trace;
 use crate::units::Bytes;
 
 use super::directory::Directory;
-use super::points::{Prepared, Study};
+use super::points::{PreparedPoint, Study};
 use super::running::Running;
-use super::{Key, Limits, Memory, RankKind};
+use super::{InputHash, Limits, MemoryBudget, RankKind};
 
 /// What is done that a user may want to know.
 #[derive(Clone, Debug)]
@@ -42,13 +42,13 @@ pub enum RecordingNote {
 /// The directory of traces cannot be made.
 pub fn record(
     study: &Study,
-    points: &mut [Prepared],
+    points: &mut [PreparedPoint],
     directory: &Directory,
     limits: Limits,
     running: &Running,
     note: &dyn Fn(RecordingNote),
 ) -> Result<(), PredictError> {
-    let mut groups: BTreeMap<Key, &Prepared> = BTreeMap::new();
+    let mut groups: BTreeMap<InputHash, &PreparedPoint> = BTreeMap::new();
     let mut order = Vec::new();
     for point in points.iter() {
         if let Some(replay) = &point.replay
@@ -61,17 +61,17 @@ pub fn record(
         return Ok(());
     }
     let traces = directory.subdirectory("traces")?;
-    let path = |group: Key| -> PathBuf { traces.join(format!("{group}.trace")) };
-    let missing: Vec<(Key, &Prepared)> =
+    let path = |group: InputHash| -> PathBuf { traces.join(format!("{group}.trace")) };
+    let missing: Vec<(InputHash, &PreparedPoint)> =
         order.iter().copied().filter(|(group, _)| !is_recorded(&path(*group), note)).collect();
     if !missing.is_empty() {
         note(RecordingNote::Records { runs: missing.len(), points: points.len() });
     }
     let alone = missing.iter().any(|(_, point)| study.measures(point));
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
-    let ranks = |point: &Prepared| study.configure(&study.plan.point(point.index)).map_or(1, |of| of.ranks());
-    let tasks: Vec<(usize, Memory)> =
-        (0..missing.len()).map(|task| (task, Memory::of_run(ranks(missing[task].1), RankKind::Real))).collect();
+    let ranks = |point: &PreparedPoint| study.configure(&study.plan.point(point.index)).map_or(1, |of| of.ranks());
+    let tasks: Vec<(usize, MemoryBudget)> =
+        (0..missing.len()).map(|task| (task, MemoryBudget::of_run(ranks(missing[task].1), RankKind::Real))).collect();
     let mut failed = BTreeMap::new();
     let work = |task: usize| study.record(missing[task].1, &path(missing[task].0), running);
     super::run(&tasks, limits, running.flag(), work, |ended| {
@@ -95,8 +95,10 @@ pub fn record(
         let Some(replay) = &mut point.replay else { continue };
         match &found[&replay.group] {
             Ok((path, hash, size)) => {
-                point.key =
-                    Key::of(&[("given", point.given.to_string().as_bytes()), ("trace", hash.to_string().as_bytes())]);
+                point.key = InputHash::of(&[
+                    ("given", point.given.to_string().as_bytes()),
+                    ("trace", hash.to_string().as_bytes()),
+                ]);
                 point.memory = point.memory.and(*size);
                 replay.trace = Ok(path.clone());
             }
@@ -117,9 +119,9 @@ fn is_recorded(path: &Path, note: &dyn Fn(RecordingNote)) -> bool {
 }
 
 /// A trace, its hash and its size.
-fn content(path: PathBuf) -> Result<(PathBuf, Key, Bytes), PredictError> {
+fn content(path: PathBuf) -> Result<(PathBuf, InputHash, Bytes), PredictError> {
     match fs::read(&path) {
-        Ok(bytes) => Ok((path, Key::of(&[("trace", &bytes)]), Bytes::new(bytes.len() as u64))),
+        Ok(bytes) => Ok((path, InputHash::of(&[("trace", &bytes)]), Bytes::new(bytes.len() as u64))),
         Err(error) => Err(PredictError::input(format!("{}: {error}", path.display()))),
     }
 }

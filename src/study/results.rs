@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Key, Measure, Plan, Regression};
+use super::{InputHash, Measure, Regression, StudyPlan};
 
 /// All points of a study in their order. README states the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,9 +74,9 @@ impl Results {
     /// The results of `plan`, of which `found` says what each point gave: its key, and an Outcome's JSON or why there is none.
     pub fn new(
         study: &str,
-        plan: &Plan,
+        plan: &StudyPlan,
         asked: Asked,
-        mut found: impl FnMut(usize) -> (Key, Result<Value, String>),
+        mut found: impl FnMut(usize) -> (InputHash, Result<Value, String>),
     ) -> Results {
         let columns = plan.columns();
         let axes = plan.axes().iter().map(|axis| AxisSteps {
@@ -191,10 +191,10 @@ pub(super) mod tests {
     use crate::study::Axis;
 
     pub(in crate::study) fn results(axes: &[&str], times: &[Option<u64>]) -> Results {
-        let plan = Plan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
+        let plan = StudyPlan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
         let found = |index: usize| {
             let outcome = times[index].map(|ps| json!({ "predicted_ps": ps, "host": {}, "config": {}, "ranks": 4 }));
-            (Key::of(&[]), outcome.ok_or_else(|| "deadlock".to_owned()))
+            (InputHash::of(&[]), outcome.ok_or_else(|| "deadlock".to_owned()))
         };
         Results::new("s", &plan, Asked::default(), found)
     }

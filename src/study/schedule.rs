@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::Memory;
+use super::MemoryBudget;
 
 /// What may run at a time.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub struct Limits {
     /// How many.
     pub jobs: NonZeroUsize,
     /// How much memory all of them may take; one that needs more by itself runs alone. `None`: not known.
-    pub memory: Option<Memory>,
+    pub memory: Option<MemoryBudget>,
 }
 
 /// Runs `work` on each of `tasks` and hands what it gives to `done`, on the caller's thread: all that have ended since it was
@@ -21,13 +21,13 @@ pub struct Limits {
 ///
 /// Tasks start in their order. None starts any more once `stop` is set; those that have begun end.
 pub fn run<T: Send>(
-    tasks: &[(usize, Memory)],
+    tasks: &[(usize, MemoryBudget)],
     limits: Limits,
     stop: &AtomicBool,
     work: impl Fn(usize) -> T + Sync,
     mut done: impl FnMut(Vec<(usize, T)>),
 ) {
-    let gate = Gate { state: Mutex::default(), freed: Condvar::new(), memory: limits.memory };
+    let gate = TaskQueue { state: Mutex::default(), freed: Condvar::new(), memory: limits.memory };
     let (sender, results) = channel();
     std::thread::scope(|scope| {
         for _ in 0..limits.jobs.get().min(tasks.len()) {
@@ -48,10 +48,10 @@ pub fn run<T: Send>(
 }
 
 /// Where threads take the next task.
-struct Gate {
+struct TaskQueue {
     state: Mutex<Inside>,
     freed: Condvar,
-    memory: Option<Memory>,
+    memory: Option<MemoryBudget>,
 }
 
 #[derive(Default)]
@@ -61,9 +61,9 @@ struct Inside {
     bytes: u64,
 }
 
-impl Gate {
+impl TaskQueue {
     /// Takes the next task, once there is room for it.
-    fn enter(&self, tasks: &[(usize, Memory)], stop: &AtomicBool) -> Option<(usize, Memory)> {
+    fn enter(&self, tasks: &[(usize, MemoryBudget)], stop: &AtomicBool) -> Option<(usize, MemoryBudget)> {
         let mut inside = self.lock();
         loop {
             let &(task, memory) = tasks.get(inside.next).filter(|_| !stop.load(Ordering::Relaxed))?;
@@ -79,7 +79,7 @@ impl Gate {
         }
     }
 
-    fn leave(&self, memory: Memory) {
+    fn leave(&self, memory: MemoryBudget) {
         let mut inside = self.lock();
         inside.running -= 1;
         inside.bytes -= memory.bytes().get();
@@ -100,14 +100,14 @@ mod tests {
     use crate::units::Bytes;
 
     fn limits(jobs: usize, memory: Option<u64>) -> Limits {
-        let memory = memory.map(|bytes| Memory::of_host(Bytes::new(bytes)));
+        let memory = memory.map(|bytes| MemoryBudget::of_host(Bytes::new(bytes)));
         Limits { jobs: NonZeroUsize::new(jobs).unwrap(), memory }
     }
 
     /// Runs tasks of so many ranks: the most that ran at a time, and what was done.
     fn run_all(ranks: &[u32], limits: Limits) -> (usize, Vec<usize>) {
-        let tasks: Vec<(usize, Memory)> =
-            ranks.iter().map(|&ranks| Memory::of_run(ranks, RankKind::Real)).enumerate().collect();
+        let tasks: Vec<(usize, MemoryBudget)> =
+            ranks.iter().map(|&ranks| MemoryBudget::of_run(ranks, RankKind::Real)).enumerate().collect();
         let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let work = |task: usize| {
             most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -142,7 +142,8 @@ mod tests {
 
     #[test]
     fn nothing_starts_after_the_stop() {
-        let tasks: Vec<(usize, Memory)> = (0..50).map(|task| (task, Memory::of_run(1, RankKind::Described))).collect();
+        let tasks: Vec<(usize, MemoryBudget)> =
+            (0..50).map(|task| (task, MemoryBudget::of_run(1, RankKind::Described))).collect();
         let stop = AtomicBool::new(false);
         let mut done = 0;
         let work = |task: usize| stop.store(task == 3, Ordering::Relaxed);

@@ -17,7 +17,7 @@ mod verdict;
 
 pub use assess::{Ask, assess};
 pub use case::{Calibrate, Case, LeftOut, Limit, Plot};
-pub use measured::Measured;
-pub use points::{MeasuredPoint, Points, Role};
+pub use measured::MeasuredTable;
+pub use points::{CasePoints, MeasuredPoint, Role};
 pub use rows::{Cells, RowChoice};
 pub use verdict::{Calibrated, ErrorSummary, ModelErrors, ValidatedPoint, Validation};

@@ -55,16 +55,16 @@ fn get_rest(bytes: &[u8], at: &mut usize, mut value: u64) -> Option<u64> {
 }
 
 /// A part of a trace that is being read. Its errors name it.
-pub(super) struct Reader<'a> {
+pub(super) struct TraceReader<'a> {
     bytes: &'a [u8],
     at: usize,
     end: usize,
     part: &'static str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TraceReader<'a> {
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
-        Reader { bytes, at, end: bytes.len(), part: "header" }
+        TraceReader { bytes, at, end: bytes.len(), part: "header" }
     }
 
     /// What follows belongs to this part.

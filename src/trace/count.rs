@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use super::bytes::get;
 use super::late::{self, Late};
-use super::op::{LISTED_SIZE, Op, Sent};
+use super::op::{LISTED_SIZE, Sent, TraceOp};
 use super::read::{Task, Trace};
 use crate::rank::Rank;
 use crate::units::SimSpan;
 
 /// What a rank does, its strands included. Sums that are too large stay at the greatest number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct OperationCounts {
     /// Calls.
     pub calls: u64,
     /// Messages sent; those that are served and their answers included.
@@ -24,10 +24,10 @@ pub struct Counts {
     pub strands: u64,
 }
 
-impl Counts {
+impl OperationCounts {
     /// With `other`.
-    pub fn plus(self, other: Counts) -> Counts {
-        Counts {
+    pub fn plus(self, other: OperationCounts) -> OperationCounts {
+        OperationCounts {
             calls: self.calls.saturating_add(other.calls),
             messages: self.messages.saturating_add(other.messages),
             bytes: self.bytes.saturating_add(other.bytes),
@@ -37,8 +37,8 @@ impl Counts {
     }
 
     /// So many times.
-    fn times(self, times: u64) -> Counts {
-        Counts {
+    fn times(self, times: u64) -> OperationCounts {
+        OperationCounts {
             calls: self.calls.saturating_mul(times),
             messages: self.messages.saturating_mul(times),
             bytes: self.bytes.saturating_mul(times),
@@ -50,18 +50,18 @@ impl Counts {
 
 impl Trace {
     /// What each rank does, by rank.
-    pub fn counts(&self) -> Vec<Counts> {
-        let codes: Vec<Counts> = self.codes.iter().map(|code| self.of_code(code.clone())).collect();
-        let mut tasks: Vec<Counts> = Vec::with_capacity(self.tasks.len());
+    pub fn counts(&self) -> Vec<OperationCounts> {
+        let codes: Vec<OperationCounts> = self.codes.iter().map(|code| self.of_code(code.clone())).collect();
+        let mut tasks: Vec<OperationCounts> = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
             let counts = self.of_task(task, codes[task.code as usize], &tasks);
             tasks.push(counts);
         }
-        let answers: Vec<Counts> = self.answers.iter().map(|answers| of_messages(answers)).collect();
+        let answers: Vec<OperationCounts> = self.answers.iter().map(|answers| of_messages(answers)).collect();
         let of_rank = |(rank, task): (usize, &u32)| {
             let served = self.served.get(&(rank as Rank)).into_iter().flat_map(|runs| runs.iter());
             let runs = served.flat_map(|(_, runs)| runs).map(|&(answer, count)| answers[answer as usize].times(count));
-            runs.fold(tasks[*task as usize], Counts::plus)
+            runs.fold(tasks[*task as usize], OperationCounts::plus)
         };
         self.ranks.iter().enumerate().map(of_rank).collect()
     }
@@ -93,30 +93,31 @@ impl Trace {
     }
 
     /// What a sequence does, but for what stands in its task's lists.
-    fn of_code(&self, code: Range<usize>) -> Counts {
-        let mut all = Counts::default();
+    fn of_code(&self, code: Range<usize>) -> OperationCounts {
+        let mut all = OperationCounts::default();
         let mut add = |number: u32, count: u64| {
             let one = match &self.ops[number as usize] {
-                Op::Compute(span) => Counts { compute: *span, ..Counts::default() },
-                Op::Send(sent) | Op::IsendEager(sent) | Op::Isend(sent, _) => of_messages(&[*sent]),
-                Op::Exchange(both) => of_messages(&[both.0]),
+                TraceOp::Compute(span) => OperationCounts { compute: *span, ..OperationCounts::default() },
+                TraceOp::Send(sent) | TraceOp::IsendEager(sent) | TraceOp::Isend(sent, _) => of_messages(&[*sent]),
+                TraceOp::Exchange(both) => of_messages(&[both.0]),
                 op if !op.is_call() => return,
-                _ => Counts::default(),
+                _ => OperationCounts::default(),
             };
-            all = all.plus(Counts { calls: 1, ..one }.times(count));
+            all = all.plus(OperationCounts { calls: 1, ..one }.times(count));
         };
         walk(&self.bytes[..code.end], code.start, 1, &mut add);
         all
     }
 
-    fn of_task(&self, task: &Task, mut all: Counts, earlier: &[Counts]) -> Counts {
+    fn of_task(&self, task: &Task, mut all: OperationCounts, earlier: &[OperationCounts]) -> OperationCounts {
         let listed = |range: &Range<usize>| numbers(&self.bytes, range.clone());
         for value in listed(&task.spans) {
             all.compute += if value & 1 == 0 { SimSpan::from_ns(value >> 1) } else { SimSpan::from_ps(value >> 1) };
         }
         all.bytes = listed(&task.sizes).fold(all.bytes, u64::saturating_add);
-        self.strands(task)
-            .fold(all, |all, strand| all.plus(Counts { strands: 1, ..Counts::default() }).plus(earlier[strand]))
+        self.strands(task).fold(all, |all, strand| {
+            all.plus(OperationCounts { strands: 1, ..OperationCounts::default() }).plus(earlier[strand])
+        })
     }
 
     /// The tasks of the strands that a task starts.
@@ -127,9 +128,13 @@ impl Trace {
     }
 }
 
-fn of_messages(sent: &[Sent]) -> Counts {
+fn of_messages(sent: &[Sent]) -> OperationCounts {
     let sizes = sent.iter().map(|sent| if sent.size == LISTED_SIZE { 0 } else { sent.size });
-    Counts { messages: sent.len() as u64, bytes: sizes.fold(0, u64::saturating_add), ..Counts::default() }
+    OperationCounts {
+        messages: sent.len() as u64,
+        bytes: sizes.fold(0, u64::saturating_add),
+        ..OperationCounts::default()
+    }
 }
 
 /// The numbers at `range`.

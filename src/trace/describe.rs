@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::count::Counts;
+use super::count::OperationCounts;
 use super::read::Trace;
 use crate::rank::{COMPLETE, Call, Message, Pattern, Program, Rank, Reply, ReplyKind, SendMode, Source, TagPattern};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -11,7 +11,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 /// Of what was recorded, and how it is kept.
 pub fn info(trace: &Trace) -> String {
     let header = trace.header();
-    let all = trace.counts().into_iter().fold(Counts::default(), Counts::plus);
+    let all = trace.counts().into_iter().fold(OperationCounts::default(), OperationCounts::plus);
     let [n, c, t] = header.nct;
     let size = trace.bytes.len() as u64;
     let least = header.factors.iter().copied().reduce(f64::min);
@@ -55,7 +55,7 @@ pub fn stats(trace: &Trace) -> String {
         "\n  {:<10} {:>17} {:>14} {:<6} {:>14} {:<6}",
         "a rank", "mean", "least", "@rank", "most", "@rank"
     );
-    let mut row = |name: &str, value: fn(&Counts) -> u64, shown: fn(u64) -> String| {
+    let mut row = |name: &str, value: fn(&OperationCounts) -> u64, shown: fn(u64) -> String| {
         let numbered = || counts.iter().map(value).zip(0u32..);
         let Some((least, at_least)) = numbered().min_by_key(|&(value, _)| value) else { return };
         let (most, at_most) =

@@ -1,7 +1,7 @@
 //! What a trace says of the run that was recorded.
 
 use super::TraceError;
-use super::bytes::{Reader, put, put_text};
+use super::bytes::{TraceReader, put, put_text};
 use crate::platform::CoreRates;
 use crate::rank::Rank;
 
@@ -72,8 +72,8 @@ impl Header {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Header, TraceError> {
-        let text = |reader: &mut Reader<'_>, what| reader.text(what).map(str::to_owned);
+    pub(super) fn read(reader: &mut TraceReader<'_>) -> Result<Header, TraceError> {
+        let text = |reader: &mut TraceReader<'_>, what| reader.text(what).map(str::to_owned);
         let mcpsim = text(reader, "a version")?;
         let ranks = reader.count("a number of ranks")? as u32;
         if ranks == 0 {

@@ -13,7 +13,7 @@ mod words;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::mpi::{Action, MpiProgram};
+use crate::mpi::{MpiCall, MpiProgram};
 use crate::platform::CoreRates;
 use crate::rank::{Rank, Reply};
 
@@ -37,7 +37,7 @@ impl std::error::Error for ImportError {}
 
 /// The formats that can be told from a file's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum TraceFormat {
     /// Time-independent traces of SimGrid/SMPI.
     TimeIndependent,
     /// GOAL schedules of LogGOPSim.
@@ -45,21 +45,21 @@ pub enum Format {
 }
 
 /// What a file is that begins like this, if it is one of these.
-pub fn format_of(start: &str) -> Option<Format> {
+pub fn format_of(start: &str) -> Option<TraceFormat> {
     let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '/', '*']))?;
     let mut words = line.split_whitespace();
     let (first, second) = (words.next()?, words.next()?);
     if first == "num_ranks" {
-        return second.bytes().all(|byte| byte.is_ascii_digit()).then_some(Format::Goal);
+        return second.bytes().all(|byte| byte.is_ascii_digit()).then_some(TraceFormat::Goal);
     }
     let is_rank = first.bytes().all(|byte| byte.is_ascii_digit());
     (is_rank && second.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_'))
-        .then_some(Format::TimeIndependent)
+        .then_some(TraceFormat::TimeIndependent)
 }
 
 /// A trace of another tool.
 #[derive(Debug)]
-pub struct Import(Ranks);
+pub struct ImportedTrace(Ranks);
 
 #[derive(Debug)]
 enum Ranks {
@@ -75,15 +75,15 @@ pub enum ImportProgram {
     Goal(graph::GraphProgram),
 }
 
-impl Import {
+impl ImportedTrace {
     /// Reads the text of a file, or of all files, one after another, where there is one a rank.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn read(format: Format, text: &str) -> Result<Import, ImportError> {
-        Ok(Import(match format {
-            Format::TimeIndependent => Ranks::Ti(ti::read(text)?.into_iter().map(Arc::new).collect()),
-            Format::Goal => Ranks::Goal(goal::read(text)?.into_iter().map(Arc::new).collect()),
+    pub fn read(format: TraceFormat, text: &str) -> Result<ImportedTrace, ImportError> {
+        Ok(ImportedTrace(match format {
+            TraceFormat::TimeIndependent => Ranks::Ti(ti::read(text)?.into_iter().map(Arc::new).collect()),
+            TraceFormat::Goal => Ranks::Goal(goal::read(text)?.into_iter().map(Arc::new).collect()),
         }))
     }
 
@@ -110,10 +110,10 @@ impl Import {
 }
 
 impl MpiProgram for ImportProgram {
-    fn next(&mut self, reply: Reply<'_>) -> Action {
+    fn next(&mut self, reply: Reply<'_>) -> MpiCall {
         match self {
             ImportProgram::Ti(program) => program.next(reply),
-            ImportProgram::Goal(program) => Action::Call(program.next(reply)),
+            ImportProgram::Goal(program) => MpiCall::Call(program.next(reply)),
         }
     }
 

@@ -31,21 +31,21 @@ mod program;
 mod rank_log;
 mod resolve;
 
-pub use call::{LogCall, Mail, Near, NewComm, SizesOf};
-pub use cursor::Step;
-pub use describe::{Measured, Span};
+pub use call::{LogCall, MessageEnd, NeighbourCall, NewComm, SizesOf};
+pub use cursor::LoggedCall;
+pub use describe::{CallSpan, FunctionTimes};
 pub use function::Function;
 pub use library::SOURCES;
 pub use merge::merge;
 pub use program::{LogProgram, Machine};
-pub use rank_log::Info;
+pub use rank_log::LogInfo;
 
 use std::sync::Arc;
 
 use super::TraceError;
-use cursor::Cursor;
+use cursor::LogCursor;
 use rank_log::RankLog;
-use resolve::Resolved;
+use resolve::ResolvedLog;
 
 /// How a log begins.
 const LOG: &[u8; 8] = b"MCPSIM\x00L";
@@ -60,7 +60,7 @@ const ORDER: u32 = 0x0102_0304;
 #[derive(Debug)]
 pub struct Logs {
     ranks: Vec<Arc<RankLog>>,
-    resolved: Vec<Arc<Resolved>>,
+    resolved: Vec<Arc<ResolvedLog>>,
 }
 
 /// Whether a file that begins like this holds a real run's logs.
@@ -92,13 +92,13 @@ impl Logs {
     }
 
     /// What the log of `rank` says of itself.
-    pub fn info(&self, rank: u32) -> &Info {
+    pub fn info(&self, rank: u32) -> &LogInfo {
         &self.ranks[rank as usize].info
     }
 
     /// The calls of `rank` in their order.
-    pub fn steps(&self, rank: u32) -> impl Iterator<Item = Step> + '_ {
-        Cursor::new(self.ranks[rank as usize].clone())
+    pub fn steps(&self, rank: u32) -> impl Iterator<Item = LoggedCall> + '_ {
+        LogCursor::new(self.ranks[rank as usize].clone())
     }
 
     /// A program that does what `rank` did, on `machine`, whose code takes `factor` times as long.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TraceError;
-use super::bytes::{Reader, put};
+use super::bytes::{TraceReader, put};
 use super::code::Amount;
 use crate::rank::{Context, SERVICE, SendMode, Tag};
 use crate::units::SimSpan;
@@ -18,7 +18,7 @@ pub(super) const NOWHERE: Context = Context::MAX - 1;
 
 /// To what a tag is relative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum Origin {
+pub(super) enum TagOrigin {
     /// To 0.
     Zero,
     /// To the task's register of point-to-point tags.
@@ -30,13 +30,13 @@ pub(super) enum Origin {
 /// A tag, relative to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct TagRef {
-    pub origin: Origin,
+    pub origin: TagOrigin,
     pub offset: Tag,
 }
 
 /// Another rank's end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct End {
+pub(super) struct PeerEnd {
     /// Its rank less this rank, modulo the number of ranks; or [`LISTED_PEER`].
     pub peer: u32,
     pub context: Context,
@@ -46,7 +46,7 @@ pub(super) struct End {
 /// A message to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Sent {
-    pub to: End,
+    pub to: PeerEnd,
     /// Its bytes, or [`LISTED_SIZE`].
     pub size: u64,
     pub mode: Mode,
@@ -93,22 +93,22 @@ pub(super) struct Entered {
 
 /// An operation of a task. Requests are the task's own small numbers (slots).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum Op {
+pub(super) enum TraceOp {
     /// Computes so long.
     Compute(SimSpan),
     /// Computes as long as the next value says.
     ComputeListed,
     Send(Sent),
-    Recv(End),
-    Exchange(Box<(Sent, End)>),
+    Recv(PeerEnd),
+    Exchange(Box<(Sent, PeerEnd)>),
     /// Starts a send that was eager when recorded.
     IsendEager(Sent),
     /// Starts one that was a rendezvous.
     Isend(Sent, u32),
-    Irecv(End, u32),
+    Irecv(PeerEnd, u32),
     /// A receive from any source or with any tag; the next late value says what it got.
     IrecvLate {
-        end: End,
+        end: PeerEnd,
         slot: u32,
         any_source: bool,
         any_tag: bool,
@@ -126,9 +126,9 @@ pub(super) enum Op {
     Idle(SimSpan),
     /// Withdraws a receive, if the next late value says so.
     Cancel(u32),
-    Probe(End),
+    Probe(PeerEnd),
     /// An iprobe that found this message.
-    Iprobe(End),
+    Iprobe(PeerEnd),
     /// Starts the strand that the next late value names.
     Start(u32),
     /// Enters the collective of this name, which has no choice of algorithms.
@@ -143,45 +143,46 @@ pub(super) enum Op {
     TagsCollective(u32),
 }
 
-impl Op {
+impl TraceOp {
     /// Whether it is a call of the program, and not only a change of registers.
     pub fn is_call(&self) -> bool {
-        !matches!(self, Op::TagsPointToPoint(_) | Op::TagsCollective(_))
+        !matches!(self, TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_))
     }
 
     /// How much it does by itself.
     pub fn amount(&self) -> Amount {
         let sends = match self {
-            Op::Send(sent) | Op::IsendEager(sent) | Op::Isend(sent, _) => sent.to.context != SERVICE,
-            Op::Exchange(both) => both.0.to.context != SERVICE,
+            TraceOp::Send(sent) | TraceOp::IsendEager(sent) | TraceOp::Isend(sent, _) => sent.to.context != SERVICE,
+            TraceOp::Exchange(both) => both.0.to.context != SERVICE,
             _ => false,
         };
-        let receives = matches!(self, Op::Recv(_) | Op::Exchange(_) | Op::Irecv(..) | Op::IrecvLate { .. });
+        let receives =
+            matches!(self, TraceOp::Recv(_) | TraceOp::Exchange(_) | TraceOp::Irecv(..) | TraceOp::IrecvLate { .. });
         Amount { calls: self.is_call().into(), sends: sends.into(), receives: receives.into() }
     }
 
     /// The word that listings use.
     pub fn word(&self) -> &'static str {
         match self {
-            Op::Compute(_) | Op::ComputeListed => "compute",
-            Op::Send(_) => "send",
-            Op::Recv(_) => "recv",
-            Op::Exchange(_) => "sendrecv",
-            Op::IsendEager(_) | Op::Isend(..) => "isend",
-            Op::Irecv(..) | Op::IrecvLate { .. } => "irecv",
-            Op::Wait(..) => "wait",
-            Op::WaitOne(_) => "waitany",
-            Op::Poll | Op::Look => "poll",
-            Op::Test(_) => "test",
-            Op::Idle(_) => "idle",
-            Op::Cancel(_) => "cancel",
-            Op::Probe(_) => "probe",
-            Op::Iprobe(_) => "iprobe",
-            Op::Start(_) => "start",
-            Op::Enter(_) | Op::EnterBy(_) => "enter",
-            Op::Leave => "leave",
-            Op::Yield => "yield",
-            Op::TagsPointToPoint(_) | Op::TagsCollective(_) => "tags",
+            TraceOp::Compute(_) | TraceOp::ComputeListed => "compute",
+            TraceOp::Send(_) => "send",
+            TraceOp::Recv(_) => "recv",
+            TraceOp::Exchange(_) => "sendrecv",
+            TraceOp::IsendEager(_) | TraceOp::Isend(..) => "isend",
+            TraceOp::Irecv(..) | TraceOp::IrecvLate { .. } => "irecv",
+            TraceOp::Wait(..) => "wait",
+            TraceOp::WaitOne(_) => "waitany",
+            TraceOp::Poll | TraceOp::Look => "poll",
+            TraceOp::Test(_) => "test",
+            TraceOp::Idle(_) => "idle",
+            TraceOp::Cancel(_) => "cancel",
+            TraceOp::Probe(_) => "probe",
+            TraceOp::Iprobe(_) => "iprobe",
+            TraceOp::Start(_) => "start",
+            TraceOp::Enter(_) | TraceOp::EnterBy(_) => "enter",
+            TraceOp::Leave => "leave",
+            TraceOp::Yield => "yield",
+            TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_) => "tags",
         }
     }
 
@@ -189,96 +190,96 @@ impl Op {
     pub fn put(&self, out: &mut Vec<u8>) {
         let mut kind = |kind: u8| out.push(kind);
         match self {
-            Op::Compute(span) => {
+            TraceOp::Compute(span) => {
                 kind(0);
                 put(out, span.as_ps());
             }
-            Op::ComputeListed => kind(1),
-            Op::Send(sent) => {
+            TraceOp::ComputeListed => kind(1),
+            TraceOp::Send(sent) => {
                 kind(2);
                 put_sent(out, sent);
             }
-            Op::Recv(end) => {
+            TraceOp::Recv(end) => {
                 kind(3);
                 put_end(out, end, 0);
             }
-            Op::Exchange(both) => {
+            TraceOp::Exchange(both) => {
                 kind(4);
                 put_sent(out, &both.0);
                 put_end(out, &both.1, 0);
             }
-            Op::IsendEager(sent) => {
+            TraceOp::IsendEager(sent) => {
                 kind(5);
                 put_sent(out, sent);
             }
-            Op::Isend(sent, slot) => {
+            TraceOp::Isend(sent, slot) => {
                 kind(6);
                 put_sent(out, sent);
                 put(out, (*slot).into());
             }
-            Op::Irecv(end, slot) => {
+            TraceOp::Irecv(end, slot) => {
                 kind(7);
                 put_end(out, end, 0);
                 put(out, (*slot).into());
             }
-            Op::IrecvLate { end, slot, any_source, any_tag } => {
+            TraceOp::IrecvLate { end, slot, any_source, any_tag } => {
                 kind(8);
                 put_end(out, end, u8::from(*any_source) | u8::from(*any_tag) << 1);
                 put(out, (*slot).into());
             }
-            Op::Wait(slots, eager) => {
+            TraceOp::Wait(slots, eager) => {
                 kind(9);
                 put(out, (*eager).into());
                 put_slots(out, slots);
             }
-            Op::WaitOne(slot) => {
+            TraceOp::WaitOne(slot) => {
                 kind(10);
                 put(out, (*slot).into());
             }
-            Op::Poll => kind(11),
-            Op::Look => kind(12),
-            Op::Idle(span) => {
+            TraceOp::Poll => kind(11),
+            TraceOp::Look => kind(12),
+            TraceOp::Idle(span) => {
                 kind(13);
                 put(out, span.as_ps());
             }
-            Op::Cancel(slot) => {
+            TraceOp::Cancel(slot) => {
                 kind(14);
                 put(out, (*slot).into());
             }
-            Op::Probe(end) => {
+            TraceOp::Probe(end) => {
                 kind(15);
                 put_end(out, end, 0);
             }
-            Op::Start(slot) => {
+            TraceOp::Start(slot) => {
                 kind(16);
                 put(out, (*slot).into());
             }
-            Op::Enter(name) => {
+            TraceOp::Enter(name) => {
                 kind(17);
                 put(out, (*name).into());
             }
-            Op::EnterBy(entered) => {
+            TraceOp::EnterBy(entered) => {
                 kind(24);
                 entered.names.iter().for_each(|&name| put(out, name.into()));
                 put(out, entered.segment.into());
                 put(out, entered.fan.into());
                 put(out, entered.bytes.wrapping_add(1));
             }
-            Op::Leave => kind(18),
-            Op::Yield => kind(19),
-            Op::TagsPointToPoint(step) => {
+            TraceOp::Leave => kind(18),
+            TraceOp::Yield => kind(19),
+            TraceOp::TagsPointToPoint(step) => {
                 kind(20);
                 put(out, (*step).into());
             }
-            Op::TagsCollective(step) => {
+            TraceOp::TagsCollective(step) => {
                 kind(21);
                 put(out, (*step).into());
             }
-            Op::Test(slots) => {
+            TraceOp::Test(slots) => {
                 kind(22);
                 put_slots(out, slots);
             }
-            Op::Iprobe(end) => {
+            TraceOp::Iprobe(end) => {
                 kind(23);
                 put_end(out, end, 0);
             }
@@ -286,47 +287,47 @@ impl Op {
     }
 
     /// Reads one of a trace of `ranks` ranks and `names` names.
-    pub fn read(reader: &mut Reader<'_>, ranks: u32, names: u32) -> Result<Op, TraceError> {
-        let slot = |reader: &mut Reader<'_>| reader.word("a slot");
-        let span = |reader: &mut Reader<'_>| reader.number().map(SimSpan::from_ps);
+    pub fn read(reader: &mut TraceReader<'_>, ranks: u32, names: u32) -> Result<TraceOp, TraceError> {
+        let slot = |reader: &mut TraceReader<'_>| reader.word("a slot");
+        let span = |reader: &mut TraceReader<'_>| reader.number().map(SimSpan::from_ps);
         Ok(match reader.number()? {
-            0 => Op::Compute(span(reader)?),
-            1 => Op::ComputeListed,
-            2 => Op::Send(read_sent(reader, ranks)?),
-            3 => Op::Recv(read_end(reader, ranks)?.0),
-            4 => Op::Exchange(Box::new((read_sent(reader, ranks)?, read_end(reader, ranks)?.0))),
-            5 => Op::IsendEager(read_sent(reader, ranks)?),
-            6 => Op::Isend(read_sent(reader, ranks)?, slot(reader)?),
-            7 => Op::Irecv(read_end(reader, ranks)?.0, slot(reader)?),
+            0 => TraceOp::Compute(span(reader)?),
+            1 => TraceOp::ComputeListed,
+            2 => TraceOp::Send(read_sent(reader, ranks)?),
+            3 => TraceOp::Recv(read_end(reader, ranks)?.0),
+            4 => TraceOp::Exchange(Box::new((read_sent(reader, ranks)?, read_end(reader, ranks)?.0))),
+            5 => TraceOp::IsendEager(read_sent(reader, ranks)?),
+            6 => TraceOp::Isend(read_sent(reader, ranks)?, slot(reader)?),
+            7 => TraceOp::Irecv(read_end(reader, ranks)?.0, slot(reader)?),
             8 => {
                 let (end, flags) = read_end(reader, ranks)?;
                 let (any_source, any_tag) = (flags & 1 != 0, flags & 2 != 0);
-                Op::IrecvLate { end, slot: slot(reader)?, any_source, any_tag }
+                TraceOp::IrecvLate { end, slot: slot(reader)?, any_source, any_tag }
             }
             9 => {
                 let eager = reader.word("a number of sends")?;
-                Op::Wait(read_slots(reader)?, eager)
+                TraceOp::Wait(read_slots(reader)?, eager)
             }
-            10 => Op::WaitOne(slot(reader)?),
-            11 => Op::Poll,
-            12 => Op::Look,
-            13 => Op::Idle(span(reader)?),
-            14 => Op::Cancel(slot(reader)?),
-            15 => Op::Probe(read_end(reader, ranks)?.0),
-            16 => Op::Start(slot(reader)?),
-            17 if names > 0 => Op::Enter(reader.at_most(u64::from(names) - 1, "a name")? as u32),
-            18 => Op::Leave,
-            19 => Op::Yield,
-            20 => Op::TagsPointToPoint(reader.word("a step of tags")?),
-            21 => Op::TagsCollective(reader.word("a step of tags")?),
-            22 => Op::Test(read_slots(reader)?),
-            23 => Op::Iprobe(read_end(reader, ranks)?.0),
+            10 => TraceOp::WaitOne(slot(reader)?),
+            11 => TraceOp::Poll,
+            12 => TraceOp::Look,
+            13 => TraceOp::Idle(span(reader)?),
+            14 => TraceOp::Cancel(slot(reader)?),
+            15 => TraceOp::Probe(read_end(reader, ranks)?.0),
+            16 => TraceOp::Start(slot(reader)?),
+            17 if names > 0 => TraceOp::Enter(reader.at_most(u64::from(names) - 1, "a name")? as u32),
+            18 => TraceOp::Leave,
+            19 => TraceOp::Yield,
+            20 => TraceOp::TagsPointToPoint(reader.word("a step of tags")?),
+            21 => TraceOp::TagsCollective(reader.word("a step of tags")?),
+            22 => TraceOp::Test(read_slots(reader)?),
+            23 => TraceOp::Iprobe(read_end(reader, ranks)?.0),
             24 if names > 0 => {
                 let mut name = || Ok(reader.at_most(u64::from(names) - 1, "a name")? as u32);
                 let names = [name()?, name()?];
                 let (segment, fan) = (reader.word("a segment")?, reader.word("a fan")?);
                 let bytes = reader.number()?.wrapping_sub(1);
-                Op::EnterBy(Box::new(Entered { names, segment, fan, bytes }))
+                TraceOp::EnterBy(Box::new(Entered { names, segment, fan, bytes }))
             }
             kind => return Err(reader.error(format_args!("expected a kind of operation up to 24; found {kind}"))),
         })
@@ -338,17 +339,17 @@ fn put_slots(out: &mut Vec<u8>, slots: &[u32]) {
     slots.iter().for_each(|&slot| put(out, slot.into()));
 }
 
-fn read_slots(reader: &mut Reader<'_>) -> Result<Box<[u32]>, TraceError> {
+fn read_slots(reader: &mut TraceReader<'_>) -> Result<Box<[u32]>, TraceError> {
     let count = reader.count("a number of slots")?;
     (0..count).map(|_| reader.word("a slot")).collect()
 }
 
-/// Flags of an [`End`]: where its tag and its peer are, and two bits of the operation.
-fn put_end(out: &mut Vec<u8>, end: &End, more: u8) {
+/// Flags of an [`PeerEnd`]: where its tag and its peer are, and two bits of the operation.
+fn put_end(out: &mut Vec<u8>, end: &PeerEnd, more: u8) {
     let origin = match end.tag.origin {
-        Origin::Zero => 0,
-        Origin::PointToPoint => 1,
-        Origin::Collective => 2,
+        TagOrigin::Zero => 0,
+        TagOrigin::PointToPoint => 1,
+        TagOrigin::Collective => 2,
     };
     let listed = end.peer == LISTED_PEER;
     out.push(origin | u8::from(listed) << 2 | more << 3);
@@ -359,12 +360,12 @@ fn put_end(out: &mut Vec<u8>, end: &End, more: u8) {
     put(out, end.tag.offset.into());
 }
 
-fn read_end(reader: &mut Reader<'_>, ranks: u32) -> Result<(End, u64), TraceError> {
+fn read_end(reader: &mut TraceReader<'_>, ranks: u32) -> Result<(PeerEnd, u64), TraceError> {
     let flags = reader.at_most(31, "flags")?;
     let origin = match flags & 3 {
-        0 => Origin::Zero,
-        1 => Origin::PointToPoint,
-        2 => Origin::Collective,
+        0 => TagOrigin::Zero,
+        1 => TagOrigin::PointToPoint,
+        2 => TagOrigin::Collective,
         other => return Err(reader.error(format_args!("expected an origin of tags up to 2; found {other}"))),
     };
     let peer = match flags & 4 {
@@ -373,7 +374,7 @@ fn read_end(reader: &mut Reader<'_>, ranks: u32) -> Result<(End, u64), TraceErro
     };
     let context = reader.word("a context")?;
     let offset = reader.word("a tag")?;
-    Ok((End { peer, context, tag: TagRef { origin, offset } }, flags >> 3))
+    Ok((PeerEnd { peer, context, tag: TagRef { origin, offset } }, flags >> 3))
 }
 
 pub(super) fn put_sent(out: &mut Vec<u8>, sent: &Sent) {
@@ -382,7 +383,7 @@ pub(super) fn put_sent(out: &mut Vec<u8>, sent: &Sent) {
     put(out, if sent.size == LISTED_SIZE { 0 } else { sent.size + 1 });
 }
 
-pub(super) fn read_sent(reader: &mut Reader<'_>, ranks: u32) -> Result<Sent, TraceError> {
+pub(super) fn read_sent(reader: &mut TraceReader<'_>, ranks: u32) -> Result<Sent, TraceError> {
     let (to, flags) = read_end(reader, ranks)?;
     let mode = match flags {
         0 => Mode::Standard,

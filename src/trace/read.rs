@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::bytes::Reader;
+use super::bytes::TraceReader;
 use super::code::{Amount, check};
 use super::late::{self, Late};
 use super::names::{algorithm_of, name_of};
-use super::op::{Op, Sent, read_sent};
+use super::op::{Sent, TraceOp, read_sent};
 use super::{Header, MAGIC, OLDEST, TraceError, VERSION, checksum};
 use crate::platform::Algorithm;
 use crate::rank::Rank;
@@ -28,7 +28,7 @@ pub struct Trace {
     pub(super) known: Vec<&'static str>,
     /// The algorithms that the names are, where they are any.
     pub(super) algorithms: Vec<Option<Algorithm>>,
-    pub(super) ops: Vec<Op>,
+    pub(super) ops: Vec<TraceOp>,
     pub(super) codes: Vec<Range<usize>>,
     pub(super) tasks: Vec<Task>,
     pub(super) answers: Vec<Vec<Sent>>,
@@ -68,7 +68,7 @@ impl Trace {
     /// What is wrong with them.
     pub fn read(bytes: Vec<u8>) -> Result<Trace, TraceError> {
         check_front(&bytes)?;
-        let mut reader = Reader::new(&bytes, FRONT);
+        let mut reader = TraceReader::new(&bytes, FRONT);
         let header = Header::read(&mut reader)?;
         let ranks = header.ranks;
         reader.part("names");
@@ -77,13 +77,13 @@ impl Trace {
         reader.part("operations");
         let count = reader.count("a number of operations")?;
         let ops =
-            (0..count).map(|_| Op::read(&mut reader, ranks, names.len() as u32)).collect::<Result<Vec<_>, _>>()?;
+            (0..count).map(|_| TraceOp::read(&mut reader, ranks, names.len() as u32)).collect::<Result<Vec<_>, _>>()?;
         reader.part("sequences");
         let count = reader.count("a number of sequences")?;
         let (mut codes, mut amounts) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let range = reader.range("a sequence")?;
-            let of = |number: u32| ops.get(number as usize).map(Op::amount);
+            let of = |number: u32| ops.get(number as usize).map(TraceOp::amount);
             let amount = check(&bytes, range.clone(), &of);
             amounts.push(amount.map_err(|what| TraceError::damaged(format!("sequences, {what}")))?);
             codes.push(range);
@@ -151,7 +151,7 @@ fn check_front(bytes: &[u8]) -> Result<(), TraceError> {
     Ok(())
 }
 
-fn read_tasks(reader: &mut Reader<'_>, names: usize, codes: usize) -> Result<Vec<Task>, TraceError> {
+fn read_tasks(reader: &mut TraceReader<'_>, names: usize, codes: usize) -> Result<Vec<Task>, TraceError> {
     reader.part("tasks");
     let count = reader.count("a number of tasks")?;
     if count > 0 && (names == 0 || codes == 0) {
@@ -214,7 +214,7 @@ fn check_amount(all: Amount) -> Result<(), TraceError> {
     Ok(())
 }
 
-fn read_runs(reader: &mut Reader<'_>, ranks: u32, answers: usize) -> Result<Runs, TraceError> {
+fn read_runs(reader: &mut TraceReader<'_>, ranks: u32, answers: usize) -> Result<Runs, TraceError> {
     let senders = reader.count("a number of senders")?;
     let mut all: Runs = Vec::new();
     for _ in 0..senders {

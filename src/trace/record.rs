@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::fold::LONGEST;
-use super::op::{End, Sent};
-use super::op::{Mode, Origin, TagRef};
-use super::task::{TaskLog, TaskRecorder};
-use crate::rank::{Bell, Call, CallSite, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
+use super::op::{Mode, TagOrigin, TagRef};
+use super::op::{PeerEnd, Sent};
+use super::task::{RecordedTask, TaskRecorder};
+use crate::rank::{Call, CallSite, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 
 /// So many nodes of loops all ranks together may keep in view while they are recorded.
 const IN_VIEW: u32 = 1 << 22;
@@ -20,17 +20,17 @@ const IN_VIEW: u32 = 1 << 22;
 pub struct Recording {
     ranks: u32,
     longest: usize,
-    logs: Vec<Mutex<Option<RankLog>>>,
+    logs: Vec<Mutex<Option<RecordedRank>>>,
 }
 
 /// What some ranks of a run did.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Portion(Vec<(Rank, RankLog)>);
+pub struct Portion(Vec<(Rank, RecordedRank)>);
 
 /// What a rank did.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct RankLog {
-    pub main: TaskLog,
+pub(super) struct RecordedRank {
+    pub main: RecordedTask,
     pub strands: Arc<Mutex<Strands>>,
     pub served: ServedLog,
     pub fault: Option<String>,
@@ -39,9 +39,9 @@ pub(super) struct RankLog {
 /// The strands of a rank: equal ones are kept once.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Strands {
-    pub logs: Vec<Arc<TaskLog>>,
+    pub logs: Vec<Arc<RecordedTask>>,
     #[serde(skip)]
-    numbers: FxHashMap<Arc<TaskLog>, u32>,
+    numbers: FxHashMap<Arc<RecordedTask>, u32>,
     /// By the number of the strand: its log and its first tag. Absent while it has not ended.
     pub ended: Vec<Option<(u32, Tag)>>,
     fault: Option<String>,
@@ -76,7 +76,7 @@ impl Recording {
     }
 
     /// What each rank did; the programs must have been dropped.
-    pub(super) fn take(&self) -> Vec<Option<RankLog>> {
+    pub(super) fn take(&self) -> Vec<Option<RecordedRank>> {
         self.logs.iter().map(|log| lock(log).take()).collect()
     }
 
@@ -166,8 +166,8 @@ impl<P: Program> Program for Recorder<P> {
         self.served.add(self.rank, self.recording.ranks, (from, tag), &answers[before..]);
     }
 
-    fn attach(&mut self, bell: &Arc<Bell>) {
-        self.program.attach(bell);
+    fn attach(&mut self, doorbell: &Arc<Doorbell>) {
+        self.program.attach(doorbell);
     }
 
     fn run_ahead(&mut self) {
@@ -200,7 +200,8 @@ impl<P> Drop for Recorder<P> {
         let Some(mut task) = self.task.take() else { return };
         let fault = task.fault.take();
         let (strands, served) = (self.strands.clone(), std::mem::take(&mut self.served));
-        *lock(&self.recording.logs[self.rank as usize]) = Some(RankLog { main: task.finish(), strands, served, fault });
+        *lock(&self.recording.logs[self.rank as usize]) =
+            Some(RecordedRank { main: task.finish(), strands, served, fault });
     }
 }
 
@@ -240,7 +241,7 @@ impl Drop for StrandRecorder {
     fn drop(&mut self) {
         let Some(mut task) = self.task.take() else { return };
         let (fault, base) = (task.fault.take(), task.base.unwrap_or(0));
-        let log = TaskLog { name: self.program.position().unwrap_or_default(), ..task.finish() };
+        let log = RecordedTask { name: self.program.position().unwrap_or_default(), ..task.finish() };
         let mut all = lock(&self.strands);
         all.fault = all.fault.take().or(fault);
         let number = match all.numbers.get(&log) {
@@ -268,8 +269,8 @@ impl ServedLog {
     fn add(&mut self, rank: Rank, ranks: u32, (from, tag): (Rank, Tag), answers: &[Message]) {
         let answer = |message: &Message| {
             let peer = if message.to >= rank { message.to - rank } else { message.to + (ranks - rank) };
-            let tag = TagRef { origin: Origin::Zero, offset: message.tag.wrapping_sub(tag) };
-            let to = End { peer, context: message.context, tag };
+            let tag = TagRef { origin: TagOrigin::Zero, offset: message.tag.wrapping_sub(tag) };
+            let to = PeerEnd { peer, context: message.context, tag };
             Sent { to, size: message.size.get(), mode: Mode::from(message.mode) }
         };
         let answers: Vec<Sent> = answers.iter().map(answer).collect();

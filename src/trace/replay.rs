@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::read::{Runs, Trace};
 use crate::rank::{Call, CallSite, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 use crate::units::Bytes;
-use state::{Asked, State};
+use state::{RecordedAnswer, State};
 
 /// A rank of a trace.
 pub struct Replay {
@@ -97,7 +97,7 @@ impl Program for TaskReplay {
         let TaskReplay { trace, state } = self;
         match reply.kind {
             ReplyKind::Started(id) => state.started(id),
-            ReplyKind::Completed(done) if !matches!(state.asked, Asked::Nothing) => {
+            ReplyKind::Completed(done) if !matches!(state.asked, RecordedAnswer::Nothing) => {
                 if let Some(wait) = state.answered(done) {
                     return wait;
                 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::put;
 use super::fold::Folder;
-use super::op::{End, Entered, LISTED_PEER, LISTED_SIZE, Op, Origin, Sent, TagRef};
+use super::op::{Entered, LISTED_PEER, LISTED_SIZE, PeerEnd, Sent, TagOrigin, TagRef, TraceOp};
 use crate::mpi::algorithm_word;
 use crate::platform::Method;
 use crate::rank::{
@@ -27,9 +27,9 @@ const OPS: usize = 8192;
 
 /// What a task did.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct TaskLog {
+pub(super) struct RecordedTask {
     /// The operations by number.
-    pub ops: Vec<Op>,
+    pub ops: Vec<TraceOp>,
     /// Their sequence, folded.
     pub code: Vec<u8>,
     /// The lengths of computing that are listed.
@@ -61,7 +61,7 @@ pub(super) enum Late {
 
 /// What the next reply answers.
 #[derive(Debug)]
-enum Asked {
+enum ExpectedReply {
     Nothing,
     Recv(Pattern),
     Exchange(Sent, Pattern),
@@ -93,17 +93,17 @@ struct Slot {
 pub(super) struct TaskRecorder {
     rank: Rank,
     ranks: u32,
-    numbers: FxHashMap<Op, u32>,
+    numbers: FxHashMap<TraceOp, u32>,
     /// The operation that came after each the last time: most often it comes again.
     followers: Vec<u32>,
     /// The last operation.
     last: u32,
     folder: Folder,
-    log: TaskLog,
+    log: RecordedTask,
     slots: Vec<Option<Slot>>,
     by_request: FxHashMap<RequestId, u32>,
     receives: u64,
-    asked: Asked,
+    asked: ExpectedReply,
     /// Strands have one from the start; a program is in one between Enter and Leave.
     in_collective: bool,
     /// No message of the present collective has been seen yet.
@@ -130,11 +130,11 @@ impl TaskRecorder {
             followers: Vec::new(),
             last: 0,
             folder: Folder::new(longest),
-            log: TaskLog::default(),
+            log: RecordedTask::default(),
             slots: Vec::new(),
             by_request: FxHashMap::default(),
             receives: 0,
-            asked: Asked::Nothing,
+            asked: ExpectedReply::Nothing,
             in_collective: is_strand,
             opening: is_strand,
             is_strand,
@@ -148,62 +148,62 @@ impl TaskRecorder {
     }
 
     /// What was recorded.
-    pub fn finish(self) -> TaskLog {
-        TaskLog { code: self.folder.finish(), ..self.log }
+    pub fn finish(self) -> RecordedTask {
+        RecordedTask { code: self.folder.finish(), ..self.log }
     }
 
     /// The number of the strand started next is `strand`.
     pub fn starts(&mut self, strand: u32) {
-        self.asked = Asked::Start(strand);
+        self.asked = ExpectedReply::Start(strand);
     }
 
     /// The task asks for `call`; it may be changed to one that does the same and tells more.
     pub fn asks(&mut self, call: Call) -> Call {
-        self.asked = Asked::Nothing;
+        self.asked = ExpectedReply::Nothing;
         match &call {
             Call::Compute(span) => self.compute(*span),
             Call::Send(message) => {
                 let sent = self.sent(message);
-                self.push(Op::Send(sent));
+                self.push(TraceOp::Send(sent));
             }
-            Call::Isend(message) => self.asked = Asked::Isend(self.sent(message)),
-            Call::Recv(pattern) => self.asked = Asked::Recv(*pattern),
-            Call::Exchange(message, pattern) => self.asked = Asked::Exchange(self.sent(message), *pattern),
-            Call::Irecv(pattern) => self.asked = Asked::Irecv(*pattern),
-            Call::WaitAll(requests) => self.asked = Asked::WaitAll(requests.clone()),
+            Call::Isend(message) => self.asked = ExpectedReply::Isend(self.sent(message)),
+            Call::Recv(pattern) => self.asked = ExpectedReply::Recv(*pattern),
+            Call::Exchange(message, pattern) => self.asked = ExpectedReply::Exchange(self.sent(message), *pattern),
+            Call::Irecv(pattern) => self.asked = ExpectedReply::Irecv(*pattern),
+            Call::WaitAll(requests) => self.asked = ExpectedReply::WaitAll(requests.clone()),
             Call::Complete(requests) => {
                 let wants = |id| self.slot(id).is_some_and(|slot| slot.late.is_some() || slot.cancelled.is_some());
                 if requests.iter().any(|&id| wants(id)) {
-                    self.asked = Asked::Complete(requests.clone());
+                    self.asked = ExpectedReply::Complete(requests.clone());
                     let Call::Complete(requests) = call else { unreachable!("it is one") };
                     return Call::WaitAll(requests);
                 }
                 self.waited(requests, &[]);
             }
-            Call::WaitAny(requests) => self.asked = Asked::WaitAny(requests.clone()),
-            Call::Test { requests, poll, .. } => self.asked = Asked::Test(requests.clone(), *poll),
-            Call::Idle(span) => self.push(Op::Idle(*span)),
+            Call::WaitAny(requests) => self.asked = ExpectedReply::WaitAny(requests.clone()),
+            Call::Test { requests, poll, .. } => self.asked = ExpectedReply::Test(requests.clone(), *poll),
+            Call::Idle(span) => self.push(TraceOp::Idle(*span)),
             Call::Cancel(id) => self.cancel(*id),
-            Call::Probe(pattern) => self.asked = Asked::Probe(*pattern),
-            Call::Iprobe(pattern) => self.asked = Asked::Iprobe(*pattern),
+            Call::Probe(pattern) => self.asked = ExpectedReply::Probe(*pattern),
+            Call::Iprobe(pattern) => self.asked = ExpectedReply::Iprobe(*pattern),
             Call::Enter(entry) => {
                 (self.in_collective, self.opening) = (true, true);
                 let name = self.name(entry.name);
                 let op = match entry.method {
-                    None => Op::Enter(name),
+                    None => TraceOp::Enter(name),
                     Some(Method { algorithm, segment, fan }) => {
                         let names = [name, self.name(algorithm_word(algorithm))];
                         let bytes = self.size(entry.bytes.get());
-                        Op::EnterBy(Box::new(Entered { names, segment, fan, bytes }))
+                        TraceOp::EnterBy(Box::new(Entered { names, segment, fan, bytes }))
                     }
                 };
                 self.push(op);
             }
             Call::Leave => {
                 self.in_collective = self.is_strand;
-                self.push(Op::Leave);
+                self.push(TraceOp::Leave);
             }
-            Call::Yield => self.push(Op::Yield),
+            Call::Yield => self.push(TraceOp::Yield),
             Call::Start(_) | Call::Finish | Call::Fail(_) => {}
         }
         call
@@ -211,69 +211,73 @@ impl TaskRecorder {
 
     /// The reply to the last call has come; true if the program is to hear `Done` instead.
     pub fn hears(&mut self, reply: &ReplyKind<'_>) -> bool {
-        let asked = std::mem::replace(&mut self.asked, Asked::Nothing);
+        let asked = std::mem::replace(&mut self.asked, ExpectedReply::Nothing);
         let mut only_done = false;
         match (asked, reply) {
-            (Asked::Nothing, _) => {}
-            (Asked::Recv(pattern), ReplyKind::Completed([completion])) => {
+            (ExpectedReply::Nothing, _) => {}
+            (ExpectedReply::Recv(pattern), ReplyKind::Completed([completion])) => {
                 let end = self.got(&pattern, completion);
-                self.push(Op::Recv(end));
+                self.push(TraceOp::Recv(end));
             }
-            (Asked::Exchange(sent, pattern), ReplyKind::Completed([completion])) => {
+            (ExpectedReply::Exchange(sent, pattern), ReplyKind::Completed([completion])) => {
                 let end = self.got(&pattern, completion);
-                self.push(Op::Exchange(Box::new((sent, end))));
+                self.push(TraceOp::Exchange(Box::new((sent, end))));
             }
-            (Asked::Isend(sent), ReplyKind::Started(COMPLETE)) => self.push(Op::IsendEager(sent)),
-            (Asked::Isend(sent), ReplyKind::Started(id)) => {
+            (ExpectedReply::Isend(sent), ReplyKind::Started(COMPLETE)) => self.push(TraceOp::IsendEager(sent)),
+            (ExpectedReply::Isend(sent), ReplyKind::Started(id)) => {
                 let slot = self.take_slot(*id, None, None);
-                self.push(Op::Isend(sent, slot));
+                self.push(TraceOp::Isend(sent, slot));
             }
-            (Asked::Irecv(pattern), ReplyKind::Started(id)) => self.irecv(&pattern, *id),
-            (Asked::Start(strand), ReplyKind::Started(id)) => {
+            (ExpectedReply::Irecv(pattern), ReplyKind::Started(id)) => self.irecv(&pattern, *id),
+            (ExpectedReply::Start(strand), ReplyKind::Started(id)) => {
                 self.log.late.push(Late::Strand(strand));
                 let slot = self.take_slot(*id, None, None);
-                self.push(Op::Start(slot));
+                self.push(TraceOp::Start(slot));
             }
-            (Asked::WaitAll(requests), ReplyKind::Completed(completions)) => self.waited(&requests, completions),
+            (ExpectedReply::WaitAll(requests), ReplyKind::Completed(completions)) => {
+                self.waited(&requests, completions)
+            }
             // To wait for nothing gives no list.
-            (Asked::WaitAll(requests), ReplyKind::Done) => self.waited(&requests, &[]),
-            (Asked::Complete(requests), ReplyKind::Completed(completions)) => {
+            (ExpectedReply::WaitAll(requests), ReplyKind::Done) => self.waited(&requests, &[]),
+            (ExpectedReply::Complete(requests), ReplyKind::Completed(completions)) => {
                 self.waited(&requests, completions);
                 only_done = true;
             }
-            (Asked::WaitAny(requests), ReplyKind::Completed([completion])) => {
+            (ExpectedReply::WaitAny(requests), ReplyKind::Completed([completion])) => {
                 let id = requests[completion.index as usize];
                 match id {
-                    COMPLETE => self.push(Op::Test(Box::default())),
+                    COMPLETE => self.push(TraceOp::Test(Box::default())),
                     id => {
                         if let Some(slot) = self.end(id, Some(completion)) {
-                            self.push(Op::WaitOne(slot));
+                            self.push(TraceOp::WaitOne(slot));
                         }
                     }
                 }
             }
-            (Asked::Test(_, poll), ReplyKind::Completed([])) => self.push(if poll { Op::Poll } else { Op::Look }),
-            (Asked::Test(requests, _), ReplyKind::Completed(completions)) => {
+            (ExpectedReply::Test(_, poll), ReplyKind::Completed([])) => {
+                self.push(if poll { TraceOp::Poll } else { TraceOp::Look })
+            }
+            (ExpectedReply::Test(requests, _), ReplyKind::Completed(completions)) => {
                 let ended = completions.iter().map(|completion| (requests[completion.index as usize], completion));
                 let ended = ended.filter(|&(id, _)| id != COMPLETE);
                 let slots: Vec<u32> = ended.filter_map(|(id, it)| self.end(id, Some(it))).collect();
-                self.push(Op::Test(slots.into()));
+                self.push(TraceOp::Test(slots.into()));
             }
-            (Asked::Probe(pattern), ReplyKind::Completed([completion])) => {
+            (ExpectedReply::Probe(pattern), ReplyKind::Completed([completion])) => {
                 let end = self.got(&pattern, completion);
-                self.push(Op::Probe(end));
+                self.push(TraceOp::Probe(end));
             }
-            (Asked::Iprobe(_), ReplyKind::Completed([])) => self.push(Op::Poll),
-            (Asked::Iprobe(pattern), ReplyKind::Completed([completion])) => {
+            (ExpectedReply::Iprobe(_), ReplyKind::Completed([])) => self.push(TraceOp::Poll),
+            (ExpectedReply::Iprobe(pattern), ReplyKind::Completed([completion])) => {
                 let end = self.got(&pattern, completion);
-                self.push(Op::Iprobe(end));
+                self.push(TraceOp::Iprobe(end));
             }
             (asked, reply) => self.fault = Some(format!("{asked:?} was answered by {reply:?}")),
         }
         only_done
     }
 
-    fn push(&mut self, op: Op) {
+    fn push(&mut self, op: TraceOp) {
         let guess = self.followers.get(self.last as usize).copied();
         let number = match guess.filter(|&guess| self.log.ops.get(guess as usize) == Some(&op)) {
             Some(number) => number,
@@ -285,7 +289,7 @@ impl TaskRecorder {
 
     /// The number of an operation that was not expected.
     #[inline(never)]
-    fn number(&mut self, op: Op) -> u32 {
+    fn number(&mut self, op: TraceOp) -> u32 {
         let number = match self.numbers.get(&op) {
             Some(&number) => number,
             None => {
@@ -304,7 +308,7 @@ impl TaskRecorder {
 
     fn compute(&mut self, span: SimSpan) {
         let class = usize::from(self.in_collective);
-        let op = Op::Compute(span);
+        let op = TraceOp::Compute(span);
         if self.spans[class] < SPANS && !self.numbers.contains_key(&op) {
             self.spans[class] += 1;
         }
@@ -318,7 +322,7 @@ impl TaskRecorder {
         if !span.is_multiple_of(1000) && span >> 63 == 1 {
             self.fault = Some(format!("a block of {} is too long to be recorded", SimSpan::from_ps(span)));
         }
-        self.push(Op::ComputeListed);
+        self.push(TraceOp::ComputeListed);
     }
 
     /// A peer, relative to this rank.
@@ -338,27 +342,27 @@ impl TaskRecorder {
                 self.tags[1] = tag;
                 match (self.is_strand, self.base) {
                     (true, None) => self.base = Some(tag),
-                    _ if step != 0 => self.push(Op::TagsCollective(step)),
+                    _ if step != 0 => self.push(TraceOp::TagsCollective(step)),
                     _ => {}
                 }
             }
             let offset = tag.wrapping_sub(self.tags[1]);
             if offset < Tag::MAX {
-                return TagRef { origin: Origin::Collective, offset };
+                return TagRef { origin: TagOrigin::Collective, offset };
             }
         }
         if self.seen_tags.len() < TAGS {
             self.seen_tags.insert(tag);
         }
         if self.seen_tags.len() < TAGS {
-            return TagRef { origin: Origin::Zero, offset: tag };
+            return TagRef { origin: TagOrigin::Zero, offset: tag };
         }
         let step = tag.wrapping_sub(self.tags[0]);
         self.tags[0] = tag;
         if step != 0 {
-            self.push(Op::TagsPointToPoint(step));
+            self.push(TraceOp::TagsPointToPoint(step));
         }
-        TagRef { origin: Origin::PointToPoint, offset: 0 }
+        TagRef { origin: TagOrigin::PointToPoint, offset: 0 }
     }
 
     /// The place of `name` among the names.
@@ -386,13 +390,13 @@ impl TaskRecorder {
         let tag = self.tag(message.tag);
         let peer = self.peer(message.to);
         let size = self.size(message.size.get());
-        Sent { to: End { peer, context: message.context, tag }, size, mode: message.mode.into() }
+        Sent { to: PeerEnd { peer, context: message.context, tag }, size, mode: message.mode.into() }
     }
 
     /// What a receive or probe got.
-    fn got(&mut self, pattern: &Pattern, completion: &Completion) -> End {
+    fn got(&mut self, pattern: &Pattern, completion: &Completion) -> PeerEnd {
         let tag = self.tag(completion.tag);
-        End { peer: self.peer(completion.source), context: pattern.context, tag }
+        PeerEnd { peer: self.peer(completion.source), context: pattern.context, tag }
     }
 
     fn irecv(&mut self, pattern: &Pattern, id: RequestId) {
@@ -400,9 +404,9 @@ impl TaskRecorder {
         self.receives += 1;
         if let (Source::Rank(source), TagPattern::Tag(tag)) = (pattern.from, pattern.tag) {
             let tag = self.tag(tag);
-            let end = End { peer: self.peer(source), context: pattern.context, tag };
+            let end = PeerEnd { peer: self.peer(source), context: pattern.context, tag };
             let slot = self.take_slot(id, None, receive);
-            return self.push(Op::Irecv(end, slot));
+            return self.push(TraceOp::Irecv(end, slot));
         }
         let (peer, any_source) = match pattern.from {
             Source::Rank(source) => (self.peer(source), false),
@@ -410,21 +414,26 @@ impl TaskRecorder {
         };
         let (tag, any_tag) = match pattern.tag {
             TagPattern::Tag(tag) => (self.tag(tag), false),
-            TagPattern::Any => (TagRef { origin: Origin::Zero, offset: 0 }, true),
+            TagPattern::Any => (TagRef { origin: TagOrigin::Zero, offset: 0 }, true),
         };
         self.log.late.push(Late::Got(None));
         let slot = self.take_slot(id, Some(self.log.late.len() - 1), receive);
-        self.push(Op::IrecvLate { end: End { peer, context: pattern.context, tag }, slot, any_source, any_tag });
+        self.push(TraceOp::IrecvLate {
+            end: PeerEnd { peer, context: pattern.context, tag },
+            slot,
+            any_source,
+            any_tag,
+        });
     }
 
     fn cancel(&mut self, id: RequestId) {
-        let Some(&slot) = self.by_request.get(&id) else { return self.push(Op::Test(Box::default())) };
+        let Some(&slot) = self.by_request.get(&id) else { return self.push(TraceOp::Test(Box::default())) };
         self.log.late.push(Late::Withdrawn(false));
         let place = self.log.late.len() - 1;
         if let Some(slot) = &mut self.slots[slot as usize] {
             slot.cancelled.get_or_insert(place);
         }
-        self.push(Op::Cancel(slot));
+        self.push(TraceOp::Cancel(slot));
     }
 
     fn take_slot(&mut self, request: RequestId, late: Option<usize>, receive: Option<u64>) -> u32 {
@@ -469,6 +478,6 @@ impl TaskRecorder {
         for (index, &id) in requests.iter().enumerate().filter(|&(_, &id)| id != COMPLETE) {
             slots.extend(self.end(id, completions.get(index)));
         }
-        self.push(Op::Wait(slots.into(), eager));
+        self.push(TraceOp::Wait(slots.into(), eager));
     }
 }

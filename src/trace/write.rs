@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 use super::bytes::{put, put_text, zigzag};
 use super::code::renumber;
 use super::late;
-use super::op::{Entered, Op, Sent, put_sent};
-use super::record::{RankLog, Recording, Strands};
-use super::task::{Late, TaskLog};
+use super::op::{Entered, Sent, TraceOp, put_sent};
+use super::record::{RecordedRank, Recording, Strands};
+use super::task::{Late, RecordedTask};
 use super::{Header, MAGIC, TraceError, VERSION, checksum};
 use crate::rank::Tag;
 
@@ -51,7 +51,7 @@ struct Task {
 /// All that is shared by ranks.
 struct Tables {
     names: Table<String>,
-    ops: Table<Op>,
+    ops: Table<TraceOp>,
     codes: Table<Vec<u8>>,
     tasks: Table<Task>,
     answers: Table<Vec<Sent>>,
@@ -81,8 +81,8 @@ impl Recording {
 }
 
 impl Tables {
-    fn add_rank(&mut self, log: RankLog, out: &mut Vec<u8>) -> Result<(), String> {
-        let RankLog { main, strands, served, fault } = log;
+    fn add_rank(&mut self, log: RecordedRank, out: &mut Vec<u8>) -> Result<(), String> {
+        let RecordedRank { main, strands, served, fault } = log;
         let strands = strands.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(fault) = fault.as_ref().or(strands.fault()) {
             return Err(fault.clone());
@@ -107,13 +107,13 @@ impl Tables {
         Ok(())
     }
 
-    fn add_task(&mut self, log: &TaskLog, strands: &Strands, numbers: &[u32]) -> Result<u32, String> {
+    fn add_task(&mut self, log: &RecordedTask, strands: &Strands, numbers: &[u32]) -> Result<u32, String> {
         let names: Vec<u32> = log.names.iter().map(|name| self.names.number(name.clone())).collect();
-        let global = |op: &Op| match op {
-            Op::Enter(name) => Op::Enter(names[*name as usize]),
-            Op::EnterBy(entered) => {
+        let global = |op: &TraceOp| match op {
+            TraceOp::Enter(name) => TraceOp::Enter(names[*name as usize]),
+            TraceOp::EnterBy(entered) => {
                 let global = entered.names.map(|name| names[name as usize]);
-                Op::EnterBy(Box::new(Entered { names: global, ..**entered }))
+                TraceOp::EnterBy(Box::new(Entered { names: global, ..**entered }))
             }
             op => op.clone(),
         };

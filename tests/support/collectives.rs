@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
-use mcpsim::mpi::{Action, CollectiveCall, Comm, Group, MpiProgram, Process, Sizes};
+use mcpsim::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
 use mcpsim::platform::{Algorithm, Collective, Placement, Platform};
 use mcpsim::rank::{Call, Rank, Reply, ReplyKind, RequestId};
 use mcpsim::units::Bytes;
@@ -29,26 +29,26 @@ struct Lines {
 }
 
 impl MpiProgram for Lines {
-    fn next(&mut self, reply: Reply<'_>) -> Action {
+    fn next(&mut self, reply: Reply<'_>) -> MpiCall {
         if let ReplyKind::Started(id) = reply.kind {
             self.requests.push(id);
         }
         match self.lines.next() {
-            None => Action::Call(Call::Finish),
-            Some(Line::Compute(time)) => Action::Call(Call::Compute(ns(time))),
-            Some(Line::Collective(call)) => Action::Collective(call),
-            Some(Line::Begin(call)) => Action::StartCollective(call),
+            None => MpiCall::Call(Call::Finish),
+            Some(Line::Compute(time)) => MpiCall::Call(Call::Compute(ns(time))),
+            Some(Line::Collective(call)) => MpiCall::Collective(call),
+            Some(Line::Begin(call)) => MpiCall::StartCollective(call),
             Some(Line::Wait(index)) => {
-                Action::Call(Call::WaitAll(std::iter::once(self.requests.remove(index)).collect()))
+                MpiCall::Call(Call::WaitAll(std::iter::once(self.requests.remove(index)).collect()))
             }
-            Some(Line::WaitAll) => Action::Call(Call::WaitAll(self.requests.drain(..).collect())),
+            Some(Line::WaitAll) => MpiCall::Call(Call::WaitAll(self.requests.drain(..).collect())),
         }
     }
 }
 
 /// The part of `rank` of `size` in a collective of the world with root 0.
 pub fn part(collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {
-    let comm = Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size });
+    let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size });
     CollectiveCall { collective, comm, root: 0, sizes, algorithm: None }
 }
 
@@ -74,7 +74,7 @@ pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> R
     let shared = Arc::new(platform.clone());
     let make = |rank: Rank| {
         let lines = Lines { lines: programs[rank as usize].clone().into_iter(), requests: Vec::new() };
-        Process::new(lines, shared.clone(), 1e9)
+        MpiDriver::new(lines, shared.clone(), 1e9)
     };
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
 use mcpsim::platform::{CollectiveRules, CoreRates, Level, Link, LoadLaw, Placement, Platform, Row, Shape, Site};
-use mcpsim::profile::{Share, TimeParts};
+use mcpsim::profile::{PathShare, TimeParts};
 use mcpsim::rank::{
     Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SERVICE, SendMode, Served,
     Source, TagPattern, Which,
@@ -422,7 +422,7 @@ fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
     let messages = Level::ALL.iter().map(|&level| path.level(level).total()).sum();
     assert_eq!(path.total(), outcome.predicted.since(SimTime::ZERO));
     assert_eq!(way.known, path.total());
-    let sum = |shares: Vec<Share>| {
+    let sum = |shares: Vec<PathShare>| {
         (shares.iter().map(|share| share.own).sum(), shares.iter().map(|share| share.messages).sum::<SimSpan>())
     };
     let ranks = sum(way.ranks.iter().map(|of| of.share).collect());

@@ -3,7 +3,7 @@
 use crate::config::ConfigError;
 use crate::rank::SendMode;
 
-use super::super::code::{Block, Cost, Op, Outputs, Receive, Send, Start, Wait, WaitKind};
+use super::super::code::{Block, Cost, Op, Outputs, ReceiveOp, Send, Start, WaitForm, WaitOp};
 use super::super::formula::Formula;
 use super::super::node::{Fields, Node, alternatives};
 use super::super::random::Family;
@@ -85,12 +85,12 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn receive(&self, fields: &Fields<'a>, tag: &str, bytes: &str, start: Start) -> Result<Receive, ConfigError> {
+    fn receive(&self, fields: &Fields<'a>, tag: &str, bytes: &str, start: Start) -> Result<ReceiveOp, ConfigError> {
         let or_any = |node: Node<'a>| match node.value.as_str().map(str::trim) {
             Some("any") => Ok(None),
             _ => node.formula(&self.scope).map(Some),
         };
-        Ok(Receive {
+        Ok(ReceiveOp {
             from: or_any(fields.need("from", "the sender's rank, or \"any\"")?)?,
             tag: fields.get(tag).map_or(Ok(Some(Formula::constant(0))), or_any)?,
             capacity: fields.size(bytes, &self.scope)?,
@@ -100,23 +100,23 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn wait(&mut self, name: &str, node: &Node<'a>) -> Result<Wait, ConfigError> {
+    fn wait(&mut self, name: &str, node: &Node<'a>) -> Result<WaitOp, ConfigError> {
         let none = Outputs::default();
         match name {
             "wait" => {
                 let requests = Some(self.named(std::slice::from_ref(node))?);
-                Ok(Wait { kind: WaitKind::All, requests, outputs: none, told: true })
+                Ok(WaitOp { kind: WaitForm::All, requests, outputs: none, told: true })
             }
             "waitall" => {
                 let requests = Some(self.named(&node.items("an array of requests' names")?)?);
-                Ok(Wait { kind: WaitKind::All, requests, outputs: none, told: true })
+                Ok(WaitOp { kind: WaitForm::All, requests, outputs: none, told: true })
             }
             "waitany" => {
                 let keys = ["requests", "index_as", "source_as", "tag_as", "bytes_as"];
                 let fields = node.fields("a table of waitany's arguments", &keys)?;
                 let requests = self.named_or_all(&fields)?;
-                let kind = WaitKind::Any(self.output(&fields, "index_as")?);
-                Ok(Wait { kind, requests, outputs: self.outputs(&fields)?, told: true })
+                let kind = WaitForm::Any(self.output(&fields, "index_as")?);
+                Ok(WaitOp { kind, requests, outputs: self.outputs(&fields)?, told: true })
             }
             _ => {
                 let fields = node.fields("a table of test's arguments", &["request", "requests", "done_as"])?;
@@ -125,8 +125,8 @@ impl<'a> Compiler<'a> {
                     Some(_) => return Err(node.error("expected request or requests, found both")),
                     None => self.named_or_all(&fields)?,
                 };
-                let kind = WaitKind::Test(self.output(&fields, "done_as")?);
-                Ok(Wait { kind, requests, outputs: none, told: true })
+                let kind = WaitForm::Test(self.output(&fields, "done_as")?);
+                Ok(WaitOp { kind, requests, outputs: none, told: true })
             }
         }
     }
@@ -134,7 +134,7 @@ impl<'a> Compiler<'a> {
     /// The statement `"waitall"`.
     pub(super) fn wait_for_all(&mut self, statement: &Node<'a>) -> Result<(), ConfigError> {
         self.communicating += 1;
-        let wait = Wait { kind: WaitKind::All, requests: None, outputs: Outputs::default(), told: true };
+        let wait = WaitOp { kind: WaitForm::All, requests: None, outputs: Outputs::default(), told: true };
         self.emit(&statement.path, Op::Wait(Box::new(wait)));
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use crate::config::ConfigError;
 
-use super::super::bind::Target;
+use super::super::bind::TargetMachine;
 use super::super::expr::Env;
 use super::super::grid::NONE;
 use super::super::random::Random;
 use super::super::scope::Scope;
 use super::super::slots::Slots;
-use super::super::value::{Evaluated, Fault, Value};
+use super::super::value::{EvalError, Evaluated, Value};
 use super::super::work::Amount;
-use super::super::world::World;
+use super::super::world::AppWorld;
 use super::check;
 use super::description::{DataForm, Description, Family, FragmentForm, Locator, Reference};
 use super::graph::{DYNAMIC, Graph, HERE, Lists, MOST, Members, NOBODY};
@@ -19,7 +19,7 @@ use super::space::{Indices, Space};
 
 /// What expressions are evaluated with.
 struct Context {
-    world: World,
+    world: AppWorld,
     slots: Slots,
     random: Random,
     /// Seeds the random numbers: a fragment's number.
@@ -47,8 +47,8 @@ impl Context {
 /// # Errors
 /// Expressions without a value, locators outside of the processes, data that nobody or more than one fragment makes, fragments
 /// that nobody or more than one creates, and fragments that wait for each other.
-pub(super) fn build(description: &Description<'_>, scope: &Scope, target: Target) -> Result<Graph, ConfigError> {
-    let world = World { size: target.ranks, seed: target.seed, ..World::default() };
+pub(super) fn build(description: &Description<'_>, scope: &Scope, target: TargetMachine) -> Result<Graph, ConfigError> {
+    let world = AppWorld { size: target.ranks, seed: target.seed, ..AppWorld::default() };
     let mut context = Context { world, slots: Slots::new(8), random: Random::default(), number: 0 };
     let options = options::read(&description.fields, scope, Some(&mut context.env()))?;
     let data = members(description.data.iter().map(|form| &form.family), &mut context)?;
@@ -127,7 +127,7 @@ fn locate(locator: &Locator<'_>, number: u32, count: u32, processes: u32, contex
 
 /// Why a locator gives no process.
 enum Stray {
-    Fault(Fault),
+    Fault(EvalError),
     Outside(i64),
 }
 
@@ -234,7 +234,7 @@ fn lay_out_fragments(
 
 /// Why a reference has no members.
 enum Miss {
-    Fault(Fault),
+    Fault(EvalError),
     /// There is none of these indices.
     Outside(Indices),
 }

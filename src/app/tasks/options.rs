@@ -8,7 +8,7 @@ use super::super::expr::Env;
 use super::super::formula::Formula;
 use super::super::node::{Fields, Node, alternatives};
 use super::super::scope::Scope;
-use super::super::value::{Fault, Value};
+use super::super::value::{EvalError, Value};
 use super::message::MOST_HOPS;
 
 /// Every key.
@@ -231,6 +231,6 @@ impl Numbers<'_, '_> {
 fn span(node: &Node<'_>, formula: &Formula, env: &mut Env<'_>) -> Result<SimSpan, ConfigError> {
     let seconds = formula.number(env).map_err(|fault| node.error(fault))?;
     SimSpan::from_seconds(seconds).ok_or_else(|| {
-        node.error(Fault::new(format!("expected a time from 0 to 213 days; found {} s", Value::Float(seconds))))
+        node.error(EvalError::new(format!("expected a time from 0 to 213 days; found {} s", Value::Float(seconds))))
     })
 }

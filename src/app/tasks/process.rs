@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::mpi::{Action, Aside, MpiProgram};
+use crate::mpi::{Aside, MpiCall, MpiProgram};
 use crate::profile::TaskLog;
 use crate::rank::{
     COMPLETE, Call, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests,
@@ -415,8 +415,8 @@ const ANYTHING: Pattern =
     Pattern { from: Source::Any, context: 0, tag: TagPattern::Any, capacity: Bytes::new(u64::MAX) };
 
 impl MpiProgram for TaskProgram {
-    fn next(&mut self, reply: Reply<'_>) -> Action {
-        Action::Call(self.next_call(reply, &mut None))
+    fn next(&mut self, reply: Reply<'_>) -> MpiCall {
+        MpiCall::Call(self.next_call(reply, &mut None))
     }
 
     fn next_call(&mut self, reply: Reply<'_>, _: &mut Aside) -> Call {

@@ -1,15 +1,15 @@
 //! A scripted engine: answers calls as simply as possible and writes them down.
 
 use crate::config::{ConfigError, Document, Override};
-use crate::mpi::{Action, MpiProgram, Sizes};
+use crate::mpi::{MpiCall, MpiProgram, Sizes};
 use crate::platform::CoreRates;
 use crate::rank::{Call, Completion, Message, Pattern, Reply, ReplyKind, Source, TagPattern};
 use crate::units::{Bandwidth, Bytes, Rate, SimTime};
 
-use super::super::{App, AppProgram, Target};
+use super::super::{App, AppProgram, TargetMachine};
 
 /// 1 Gflop/s, 1 Ginstr/s, 1 GB/s for a core, a CMP and a node.
-pub(super) fn target(ranks: u32) -> Target {
+pub(super) fn target(ranks: u32) -> TargetMachine {
     let gigabyte = Bandwidth::new(1_000_000_000).unwrap();
     let rates = CoreRates {
         flops: Rate::new(1e9).unwrap(),
@@ -21,7 +21,7 @@ pub(super) fn target(ranks: u32) -> Target {
         scale_factor: 1.0,
         slowdown: vec![],
     };
-    Target { ranks, rates, seed: 1, max_turns: 1000 }
+    TargetMachine { ranks, rates, seed: 1, max_turns: 1000 }
 }
 
 pub(super) fn load(text: &str) -> Result<App, ConfigError> {
@@ -74,29 +74,29 @@ pub(super) fn record(mut program: AppProgram) -> Vec<String> {
             cancelled: false,
         };
         match action {
-            Action::Call(Call::Finish | Call::Fail(_)) => {
+            MpiCall::Call(Call::Finish | Call::Fail(_)) => {
                 return log;
             }
-            Action::Call(
+            MpiCall::Call(
                 Call::Recv(pattern) | Call::Probe(pattern) | Call::Iprobe(pattern) | Call::Exchange(_, pattern),
             ) => {
                 completions.push(received(0, Some(message(&pattern))));
             }
-            Action::Call(Call::Irecv(pattern)) => {
+            MpiCall::Call(Call::Irecv(pattern)) => {
                 started.push(Some(message(&pattern)));
                 was_started = true;
             }
-            Action::Call(Call::Isend(_)) | Action::StartCollective(_) => {
+            MpiCall::Call(Call::Isend(_)) | MpiCall::StartCollective(_) => {
                 started.push(None);
                 was_started = true;
             }
-            Action::Call(Call::WaitAll(requests) | Call::Test { requests, .. }) => {
+            MpiCall::Call(Call::WaitAll(requests) | Call::Test { requests, .. }) => {
                 for (index, id) in requests.iter().enumerate() {
                     completions.push(received(index, started[*id as usize - 1]));
                 }
             }
             // The last, so that a test sees the index.
-            Action::Call(Call::WaitAny(requests)) => {
+            MpiCall::Call(Call::WaitAny(requests)) => {
                 let id = requests[requests.len() - 1];
                 completions.push(received(requests.len() - 1, started[id as usize - 1]));
             }
@@ -111,7 +111,7 @@ fn message(pattern: &Pattern) -> (u32, u32) {
     (source, tag)
 }
 
-fn describe(action: &Action) -> String {
+fn describe(action: &MpiCall) -> String {
     let send = |m: &Message| {
         let context = if m.context == 0 { String::new() } else { format!(" in {}", m.context) };
         let mode = if m.mode == crate::rank::SendMode::Standard { String::new() } else { format!(" {:?}", m.mode) };
@@ -125,7 +125,7 @@ fn describe(action: &Action) -> String {
         format!("from {from} tag {tag}{context}{room}")
     };
     match action {
-        Action::Call(call) => match call {
+        MpiCall::Call(call) => match call {
             Call::Compute(span) => format!("compute {span}"),
             Call::Send(m) => format!("send {}", send(m)),
             Call::Isend(m) => format!("isend {}", send(m)),
@@ -140,8 +140,8 @@ fn describe(action: &Action) -> String {
             Call::Fail(error) => format!("fail {error}"),
             other => format!("{other:?}").to_lowercase(),
         },
-        Action::Collective(call) | Action::StartCollective(call) => {
-            let verb = if matches!(action, Action::Collective(_)) { "" } else { "start " };
+        MpiCall::Collective(call) | MpiCall::StartCollective(call) => {
+            let verb = if matches!(action, MpiCall::Collective(_)) { "" } else { "start " };
             let sizes = match &call.sizes {
                 Sizes::Same(size) => size.get().to_string(),
                 Sizes::Each(sizes) => format!("{:?}", sizes.iter().map(|size| size.get()).collect::<Vec<_>>()),

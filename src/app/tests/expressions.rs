@@ -9,7 +9,7 @@ use super::super::random::Random;
 use super::super::scope::{Reach, Scope};
 use super::super::slots::Slots;
 use super::super::value::Value;
-use super::super::world::World;
+use super::super::world::AppWorld;
 
 fn scope() -> Scope {
     let params = [("n", Value::Int(10)), ("x", Value::Float(2.5)), ("flag", Value::Bool(true))];
@@ -21,7 +21,7 @@ fn scope() -> Scope {
 /// The value on rank 3 of 8, or what is wrong.
 fn value(text: &str) -> Result<Value, String> {
     let expr = parse(text, &scope()).map_err(|error| format!("column {}: {}", error.column, error.what))?;
-    let world = World { size: 8, seed: 42, ..World::default() };
+    let world = AppWorld { size: 8, seed: 42, ..AppWorld::default() };
     let slots = Slots::new(0);
     let mut env = Env { world: &world, rank: 3, slots: &slots, random: &mut Random::default(), peer: NONE };
     expr.evaluate(&mut env).map_err(|fault| fault.to_string())

@@ -138,11 +138,11 @@ fn execute(table: toml::Table) {
         let action = program.next(Reply { clock: SimTime::ZERO, kind });
         let _ = program.position();
         kind = match action {
-            crate::mpi::Action::Call(Call::Finish | Call::Fail(_)) => return,
-            crate::mpi::Action::Call(Call::Isend(_) | Call::Irecv(_)) | crate::mpi::Action::StartCollective(_) => {
+            crate::mpi::MpiCall::Call(Call::Finish | Call::Fail(_)) => return,
+            crate::mpi::MpiCall::Call(Call::Isend(_) | Call::Irecv(_)) | crate::mpi::MpiCall::StartCollective(_) => {
                 ReplyKind::Started(id)
             }
-            crate::mpi::Action::Call(Call::WaitAny(_)) => return,
+            crate::mpi::MpiCall::Call(Call::WaitAny(_)) => return,
             _ => ReplyKind::Done,
         };
     }

@@ -1,6 +1,6 @@
 //! What statements ask of the engine.
 
-use crate::mpi::{Action, MpiProgram};
+use crate::mpi::{MpiCall, MpiProgram};
 use crate::rank::{Call, Reply, ReplyKind};
 use crate::units::SimTime;
 
@@ -279,7 +279,7 @@ fn the_position_names_the_statement_and_its_callers() {
         next(ReplyKind::Done);
     }
     let (action, position) = next(ReplyKind::Done);
-    assert!(matches!(action, Action::Call(Call::Finish)));
+    assert!(matches!(action, MpiCall::Call(Call::Finish)));
     assert_eq!(position, "end of main");
 }
 

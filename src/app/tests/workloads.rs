@@ -2,7 +2,7 @@
 
 use crate::config::Document;
 
-use super::super::{App, Target};
+use super::super::{App, TargetMachine};
 use super::driver::{record, target};
 
 #[test]
@@ -22,7 +22,7 @@ fn every_workload_runs_to_its_end_on_1_2_and_12_ranks() {
         assert!(app.about().is_some(), "{}", path.display());
         for ranks in [1, 2, 12] {
             // Some need a certain number of ranks.
-            let target = Target { max_turns: Target::DEFAULT_MAX_TURNS, ..target(ranks) };
+            let target = TargetMachine { max_turns: TargetMachine::DEFAULT_MAX_TURNS, ..target(ranks) };
             let Ok(bound) = app.bind(target) else { continue };
             for rank in 0..ranks {
                 if app.document().table().contains_key("tasks") {

@@ -4,19 +4,19 @@ use crate::config::Document;
 use crate::measure::{Figures, Kernel};
 
 use super::super::exit::Failure;
-use super::super::output::{self, Target};
+use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
 use super::{host, speed};
 
 /// Times kernels, and compares where there is something to compare with.
 pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     let against = args.against.as_deref().map(read).transpose()?;
-    let target = Target::new("--output", &args.output)?;
+    let target = OutputTarget::new("--output", &args.output)?;
     let figures = speed::time(&mut Kernel::all(), &args.name, || ());
     let text = toml::to_string(&figures).map_err(|error| Failure::bad_input(error.to_string()))?;
     let about = "# Seconds of CPU time that mcpsim's kernels take on one core, each the median of its runs.\n";
     let about = format!("{about}# {}, {}, mcpsim {}\n", host::processor(), host::today(), env!("CARGO_PKG_VERSION"));
-    if against.is_none() || target != Target::Stdout {
+    if against.is_none() || target != OutputTarget::Stdout {
         target.put(&(about + &text))?;
     }
     let Some(other) = against else { return Ok(()) };

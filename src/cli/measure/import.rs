@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use crate::config::{Document, read_text};
-use crate::measure::{Import, Part};
+use crate::measure::{Import, ImportPart};
 use crate::platform::{Level, Platform};
 use crate::units::Bytes;
 
 use super::super::exit::{Exit, Failure};
-use super::super::output::Target;
+use super::super::output::OutputTarget;
 use super::MeasureArgs;
 use super::host;
 
@@ -17,10 +17,10 @@ const DEFAULT: &str = "default";
 
 /// Reads the files and writes the platform that they make.
 pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
-    let parts = args.import.iter().map(|text| Part::parse(text)).collect::<Result<Vec<Part>, _>>()?;
+    let parts = args.import.iter().map(|text| ImportPart::parse(text)).collect::<Result<Vec<ImportPart>, _>>()?;
     let eager = args.eager.iter().map(|text| eager(text)).collect::<Result<Vec<_>, _>>()?;
     let base = args.base.as_deref().map(base).transpose()?;
-    let target = Target::new("--output", &args.output)?;
+    let target = OutputTarget::new("--output", &args.output)?;
     let mut files = Vec::new();
     for part in parts {
         let text = read_text(Path::new(&part.file), "text that a benchmark program wrote")?;

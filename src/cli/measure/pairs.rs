@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::Processes;
 use crate::measure::matrices::{Matrices, MatrixError, Parameters, Statistic, write_matrices, write_text};
-use crate::measure::pairs::{Measured, PairPlan, simulate_length};
+use crate::measure::pairs::{MeasuredPairs, PairPlan, simulate_length};
 use crate::platform::{Placement, Platform};
 use crate::units::SimSpan;
 
@@ -101,7 +101,7 @@ impl<'a> Work<'a> {
     }
 
     /// Keeps what was measured for a length.
-    fn add(&mut self, measured: Measured) -> Result<(), Failure> {
+    fn add(&mut self, measured: MeasuredPairs) -> Result<(), Failure> {
         self.journal.add(&measured.matrices)?;
         if let Some(check) = measured.check {
             self.disturbed = self.disturbed.max(check.greatest);

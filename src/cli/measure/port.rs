@@ -5,7 +5,7 @@ use mpi::request::multiple_scope;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
-use crate::measure::Port;
+use crate::measure::RankPort;
 
 /// This rank, with what it sends and room for what it receives.
 pub(super) struct RealPort {
@@ -43,7 +43,7 @@ impl RealPort {
     }
 }
 
-impl Port for RealPort {
+impl RankPort for RealPort {
     fn rank(&self) -> u32 {
         self.world.rank() as u32
     }

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 use crate::config::Document;
 use crate::engine::Processes;
 use crate::measure::{
-    self, Binding, Corrections, Figures, Kernel, LevelPlan, LinkFit, Measured, Place, Plan, Port, Samples, Seen, Speed,
+    self, Binding, CampaignPlan, Corrections, Figures, HostFacts, HostPlace, Kernel, LevelPlan, LinkFit,
+    MeasuredMachine, RankPort, Samples, Speed,
 };
 use crate::platform::Platform;
 use crate::report::{Figure, measured_figures, measured_summary};
 use crate::run::agree;
 
 use super::super::exit::{Exit, Failure};
-use super::super::output::{self, Target};
+use super::super::output::{self, OutputTarget};
 use super::super::report::draw;
 use super::port::RealPort;
 use super::{Law, MeasureArgs};
@@ -31,8 +32,8 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     // What cannot be written shows before the work.
     let targets = agree(processes, processes.is_first().then(|| Targets::new(args)).transpose())?;
     let named = args.node.clone().or_else(|| std::env::var(seen::NODE).ok().filter(|name| !name.is_empty()));
-    let all: Vec<Seen> = processes.gather(seen::seen(named.as_deref()));
-    let (seen, bindings): (Vec<Seen>, Vec<Binding>) = processes.broadcast(|| (all.clone(), measure::bind(&all)));
+    let all: Vec<HostFacts> = processes.gather(seen::seen(named.as_deref()));
+    let (seen, bindings): (Vec<HostFacts>, Vec<Binding>) = processes.broadcast(|| (all.clone(), measure::bind(&all)));
     let mine = bindings[processes.me() as usize];
     let bound = match mine {
         Binding::To(cpu) => seen::bind_to(cpu),
@@ -46,7 +47,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
     let levels = measure::levels(&places);
-    let plan = Plan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds() };
+    let plan = CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds() };
     let mut port = RealPort::new(plan.most_bytes);
     let speed = speeds(&mut port, processes, &places);
     let mut line = Line::new(processes.is_first() && !args.quiet);
@@ -54,14 +55,19 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     line.end();
     let Some(targets) = targets else { return Ok(()) };
     let (provenance, shape) = (provenance(&seen, &bindings, &notes), measure::shape(&seen, &places));
-    let measured = Measured { name: args.name.clone(), provenance, shape, speed, links: Vec::new(), samples };
+    let measured = MeasuredMachine { name: args.name.clone(), provenance, shape, speed, links: Vec::new(), samples };
     let (measured, again) = fitted(measured, &plan, &places, args.law)?;
     conclude(args, &targets, &measured, &again)
 }
 
 /// Fits the levels: under fair shares once, else until tests of several transfers at a time take as long on the platform as they did; with the tests' times
 /// there. Of all rounds that one counts in which all tests together are nearest.
-fn fitted(mut measured: Measured, plan: &Plan, places: &[Place], law: Law) -> Result<(Measured, Samples), Failure> {
+fn fitted(
+    mut measured: MeasuredMachine,
+    plan: &CampaignPlan,
+    places: &[HostPlace],
+    law: Law,
+) -> Result<(MeasuredMachine, Samples), Failure> {
     let mut corrections = Corrections::default();
     let mut best: Option<(f64, Vec<LinkFit>, Samples)> = None;
     let rounds = if law == Law::Fair { 0 } else { ROUNDS };
@@ -86,7 +92,7 @@ fn fitted(mut measured: Measured, plan: &Plan, places: &[Place], law: Law) -> Re
 }
 
 /// The platform as others will read it.
-fn platform(measured: &Measured) -> Result<Platform, Failure> {
+fn platform(measured: &MeasuredMachine) -> Result<Platform, Failure> {
     let text = measured.text();
     Document::parse("the platform measured", &text)
         .and_then(|document| Platform::load(document, &[]))
@@ -95,14 +101,14 @@ fn platform(measured: &Measured) -> Result<Platform, Failure> {
 
 /// Where results go.
 struct Targets {
-    output: Target,
-    samples: Option<Target>,
+    output: OutputTarget,
+    samples: Option<OutputTarget>,
 }
 
 impl Targets {
     fn new(args: &MeasureArgs) -> Result<Targets, Failure> {
-        let output = Target::new("--output", &args.output)?;
-        let samples = args.samples.as_ref().map(|name| Target::new("--samples", name)).transpose()?;
+        let output = OutputTarget::new("--output", &args.output)?;
+        let samples = args.samples.as_ref().map(|name| OutputTarget::new("--samples", name)).transpose()?;
         if samples.as_ref() == Some(&output) {
             return Err(Failure::bad_input("--output and --samples go to the same place: give one another file"));
         }
@@ -114,13 +120,13 @@ impl Targets {
 }
 
 /// Writes the results and says what they are.
-fn conclude(args: &MeasureArgs, targets: &Targets, measured: &Measured, again: &Samples) -> Result<(), Failure> {
+fn conclude(args: &MeasureArgs, targets: &Targets, measured: &MeasuredMachine, again: &Samples) -> Result<(), Failure> {
     let text = measured.text();
     if let Some(samples) = &targets.samples {
         samples.put(&measured.samples.csv())?;
     }
     targets.output.put(&text)?;
-    let shows = !args.quiet && targets.output != Target::Stdout && targets.samples != Some(Target::Stdout);
+    let shows = !args.quiet && targets.output != OutputTarget::Stdout && targets.samples != Some(OutputTarget::Stdout);
     if let Some(directory) = &args.figures {
         let figures: Vec<Figure> = measured_figures(&measured.name, &measured.samples);
         let drawn = draw(&figures, Path::new(directory), &args.format)?;
@@ -135,7 +141,7 @@ fn conclude(args: &MeasureArgs, targets: &Targets, measured: &Measured, again: &
 }
 
 /// Times the kernels on the ranks of the first one's CMP: on it alone, then on more and more of them at the same time.
-fn speeds(port: &mut RealPort, processes: &Processes, places: &[Place]) -> Speed {
+fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> Speed {
     let near: Vec<u32> = (0..).zip(places).filter(|(_, place)| **place == places[0]).map(|(rank, _)| rank).collect();
     let most = near.len() as u32;
     let mut kernels = Kernel::all();
@@ -161,7 +167,7 @@ fn speeds(port: &mut RealPort, processes: &Processes, places: &[Place]) -> Speed
 }
 
 /// What the user should know of how ranks are placed.
-fn notes(seen: &[Seen], bindings: &[Binding], unbound: usize) -> Vec<String> {
+fn notes(seen: &[HostFacts], bindings: &[Binding], unbound: usize) -> Vec<String> {
     let mut notes = Vec::new();
     let own = bindings.iter().filter(|binding| matches!(binding, Binding::To(_))).count();
     if own > 0 {
@@ -195,7 +201,7 @@ fn library() -> String {
     text.lines().next().unwrap_or_default().trim_end_matches(['\0', ',']).to_owned()
 }
 
-fn provenance(seen: &[Seen], bindings: &[Binding], notes: &[String]) -> Vec<String> {
+fn provenance(seen: &[HostFacts], bindings: &[Binding], notes: &[String]) -> Vec<String> {
     let bound = bindings.iter().filter(|binding| **binding != Binding::None).count();
     let mut lines = vec![
         format!("Measured by mcpsim measure {} on {}.", env!("CARGO_PKG_VERSION"), host::today()),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::measure::{Cpu, Seen, cpu_list};
+use crate::measure::{Cpu, HostFacts, cpu_list};
 
 /// The variable that names the node of a rank.
 pub(super) const NODE: &str = "MCPSIM_NODE";
@@ -16,10 +16,10 @@ fn first_line(path: &str) -> Option<String> {
 }
 
 /// What this process sees; `node` is what the user calls its node.
-pub(super) fn seen(node: Option<&str>) -> Seen {
+pub(super) fn seen(node: Option<&str>) -> HostFacts {
     let name = first_line("/proc/sys/kernel/hostname").unwrap_or_else(|| "host".to_owned());
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
-    Seen {
+    HostFacts {
         node: node.map_or(name, str::to_owned),
         machine: first_line("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
         cpus: cpus(Path::new("/sys/devices/system/cpu")),

@@ -10,7 +10,7 @@ use crate::run::write_whole;
 use super::{Format, draw};
 
 /// What is asked of a histogram.
-pub(super) struct Asked<'a> {
+pub(super) struct HistogramArgs<'a> {
     pub histogram: &'a Path,
     pub groups: Option<&'a Groups>,
     pub rates: Option<&'a Path>,
@@ -29,7 +29,7 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
 }
 
 /// Prints, writes and draws what is asked for.
-pub(super) fn report(asked: &Asked<'_>) -> Result<(), Failure> {
+pub(super) fn report(asked: &HistogramArgs<'_>) -> Result<(), Failure> {
     let (name, text) = read(asked.histogram)?;
     let histogram = Histogram::read(&name, &text)?;
     let rates = asked.rates.map(read).transpose()?;

@@ -14,7 +14,7 @@ use crate::cli::output::{cannot_write, print};
 use crate::engine::Outcome;
 use crate::report::perfetto_beside;
 use crate::run::{TraceFile, write_whole};
-use crate::trace::logs::{Logs, Span};
+use crate::trace::logs::{CallSpan, Logs};
 
 #[derive(Args, Clone, Debug)]
 pub(in crate::cli) struct CheckArgs {
@@ -41,7 +41,8 @@ pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
     };
     let outcome = &run.request()?.resolve()?.run()?;
     if let Some(name) = &run.timeline {
-        let of_rank = |spans: Vec<Span>| spans.into_iter().map(|span| (span.start, span.length, span.name)).collect();
+        let of_rank =
+            |spans: Vec<CallSpan>| spans.into_iter().map(|span| (span.start, span.length, span.name)).collect();
         let measured: Vec<Vec<_>> = logs.spans().into_iter().map(of_rank).collect();
         let path = Path::new(name);
         write_whole(path, perfetto_beside(&measured, outcome))

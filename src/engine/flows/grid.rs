@@ -4,16 +4,16 @@ use crate::units::{SimSpan, SimTime};
 
 /// The grid of slots.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct Grid {
+pub(in crate::engine) struct SlotGrid {
     slot: u64,
     /// How far a worker may be ahead of another.
     lookahead: u64,
 }
 
-impl Grid {
+impl SlotGrid {
     /// Slots of this length, where a worker may be `lookahead` ahead of another.
     pub fn new(slot: SimSpan, lookahead: SimSpan) -> Self {
-        Grid { slot: slot.as_ps().max(1), lookahead: lookahead.as_ps() }
+        SlotGrid { slot: slot.as_ps().max(1), lookahead: lookahead.as_ps() }
     }
 
     /// The length of a slot.
@@ -49,13 +49,13 @@ mod tests {
     fn a_transfer_counts_from_the_slot_before_its_start_if_that_can_be_heard_of() {
         let at = SimTime::from_ps;
         // Latency 100: slots of 50, windows of 50.
-        let grid = Grid::new(SimSpan::from_ps(50), SimSpan::from_ps(50));
+        let grid = SlotGrid::new(SimSpan::from_ps(50), SimSpan::from_ps(50));
         assert_eq!(grid.counted(at(10), at(110)), 100);
         assert_eq!(grid.counted(at(0), at(100)), 100);
         assert_eq!(grid.counted(at(49), at(149)), 100);
         assert_eq!(grid.counted(at(10), at(175)), 150);
         // Without latency the next slot is the first that can know.
-        let grid = Grid::new(SimSpan::from_ps(50), SimSpan::ZERO);
+        let grid = SlotGrid::new(SimSpan::from_ps(50), SimSpan::ZERO);
         assert_eq!(grid.counted(at(10), at(10)), 50);
         assert_eq!(grid.counted(at(50), at(50)), 100);
         assert_eq!((grid.floor(99), grid.after(99), grid.after(100)), (50, 100, 150));

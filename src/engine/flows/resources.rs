@@ -12,7 +12,7 @@ pub(super) const MOST: u64 = 1 << 50;
 
 /// The kinds of what is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Kind {
+pub(in crate::engine) enum ResourceKind {
     /// An adapter, outwards.
     Out,
     /// An adapter, inwards.
@@ -28,13 +28,13 @@ pub(in crate::engine) enum Kind {
 pub(in crate::engine) struct ResourceId(pub u64);
 
 impl ResourceId {
-    pub fn new(kind: Kind, node: u32, other: u32) -> Self {
+    pub fn new(kind: ResourceKind, node: u32, other: u32) -> Self {
         debug_assert!(node < 1 << 30 && other < 1 << 30);
         ResourceId((kind as u64) << 60 | u64::from(node) << 30 | u64::from(other))
     }
 
-    pub fn kind(self) -> Kind {
-        [Kind::Out, Kind::In, Kind::Duplex, Kind::Pair][(self.0 >> 60) as usize]
+    pub fn kind(self) -> ResourceKind {
+        [ResourceKind::Out, ResourceKind::In, ResourceKind::Duplex, ResourceKind::Pair][(self.0 >> 60) as usize]
     }
 
     /// The node whose worker owns it.
@@ -65,7 +65,7 @@ pub(super) struct Resources {
     pub on: Vec<Vec<(u32, u32)>>,
     /// What of its capacity is used, judged last; and over time: bytes a second times picoseconds, the most, and since when.
     pub used: Vec<Used>,
-    pub ends: Vec<Ends>,
+    pub ends: Vec<FlowEnds>,
 }
 
 /// How much of a resource is used.
@@ -79,7 +79,7 @@ pub(super) struct Used {
 
 /// The bundles bound to a resource by where its clock will be when their next flows end.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(super) struct FlowEnds {
     pub marks: BinaryHeap<Reverse<(i128, u32, u32)>>,
     pub version: u32,
     /// Its first end is to be found again.
@@ -105,7 +105,7 @@ impl Resources {
         self.dirty.push(false);
         self.on.push(Vec::new());
         self.used.push(Used::default());
-        self.ends.push(Ends::default());
+        self.ends.push(FlowEnds::default());
         number
     }
 

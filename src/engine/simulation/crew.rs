@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::engine::desk::Desk;
 use crate::engine::findings::Findings;
 use crate::engine::horizon::Horizon;
-use crate::engine::network::Seat;
+use crate::engine::lp::LogicalProcess;
+use crate::engine::network::RankLocation;
 use crate::engine::transport::Transport;
 use crate::engine::worker::Worker;
 use crate::platform::{Partition, Platform, Site};
@@ -16,7 +16,7 @@ use super::{Progress, Simulation};
 /// The workers of all processes, and the ranks of each.
 pub(super) struct Crew {
     pub partition: Partition,
-    seats: Vec<Seat>,
+    seats: Vec<RankLocation>,
     owned: Vec<Vec<(Rank, u32)>>,
 }
 
@@ -55,8 +55,8 @@ impl Crew {
         let Simulation { platform, options, .. } = simulation;
         let workers = self.partition.workers();
         let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(platform.lookahead()) };
-        let desk = Desk::new(platform, &self.seats, me, &self.partition, options);
-        let mut worker = Worker::new(desk, &self.owned[me as usize], make, options.max_events);
+        let lp = LogicalProcess::new(platform, &self.seats, me, &self.partition, options);
+        let mut worker = Worker::new(lp, &self.owned[me as usize], make, options.max_events);
         let end = worker.work(&mut transport, horizon, trial, progress);
         Findings::of(worker, end, progress.cancelled())
     }
@@ -94,7 +94,7 @@ fn occupied(sites: &[Site]) -> Vec<Site> {
 }
 
 /// Each rank's seat, and each worker's ranks in increasing order with the number of ranks on their core.
-fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Seat>, Vec<Vec<(Rank, u32)>>) {
+fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<RankLocation>, Vec<Vec<(Rank, u32)>>) {
     let mut owned = vec![Vec::new(); partition.workers() as usize];
     let shared = shared_cores(platform, sites);
     let seats = (0..)
@@ -103,7 +103,7 @@ fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Sea
             let worker = partition.owner(site.node);
             let ranks: &mut Vec<(Rank, u32)> = &mut owned[worker as usize];
             ranks.push((rank, shared.get(site).copied().unwrap_or(1)));
-            Seat {
+            RankLocation {
                 node: site.node,
                 cmp: site.node * platform.shape.cmps + site.cmp,
                 worker,

@@ -5,7 +5,7 @@ use crate::engine::findings::Findings;
 use crate::engine::outcome::{HostUse, Outcome};
 use crate::engine::processes::{Processes, Screen};
 use crate::engine::transport::Transport;
-use crate::engine::transport::mpi::{Relay, Team};
+use crate::engine::transport::mpi::{ProcessExchange, Team};
 use crate::rank::{Program, Rank};
 use crate::units::SimSpan;
 
@@ -29,12 +29,12 @@ impl Simulation<'_> {
         let workers = threads * processes.count();
         let crew = Crew::new(self, workers);
         let team = Team { processes: world.size, me: world.me, threads, first: crew.first() / threads };
-        let post = self.options.post.as_deref();
-        if let Some(post) = post {
-            post.spread(world.me, crew.workers_of_ranks().map(|worker| team.place(worker).0).collect());
+        let mailboxes = self.options.mailboxes.as_deref();
+        if let Some(mailboxes) = mailboxes {
+            mailboxes.spread(world.me, crew.workers_of_ranks().map(|worker| team.place(worker).0).collect());
         }
         let found = {
-            let relay = Relay::new(team, world, screen, progress, post, self.options.host_clock);
+            let relay = ProcessExchange::new(team, world, screen, progress, mailboxes, self.options.host_clock);
             Findings::merge(in_threads(threads, |thread| {
                 let transport = Transport::Mpi(Box::new(relay.transport(thread)));
                 let mut found = crew.work(self, team.worker(thread), transport, make, false, progress);

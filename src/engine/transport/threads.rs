@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::units::SimTime;
 
 use super::super::meter::timed;
-use super::gate::Gate;
-use super::{Agreement, Batch, Bid};
+use super::barrier::Barrier;
+use super::{Batch, GlobalBound, LocalBound};
 
 /// What the workers share.
 ///
 /// Everything exists twice: while some workers still read what was written for one round, faster ones may write for the
 /// next. They cannot get to the round after that before all have read, because its barrier needs all.
 #[derive(Debug)]
-pub struct Hub {
+pub struct ExchangeBuffers {
     workers: usize,
-    gate: Gate,
+    gate: Barrier,
     clock: Option<fn() -> u64>,
     sides: [Side; 2],
 }
@@ -35,7 +35,7 @@ struct Side {
     batches: Vec<Mutex<Batch>>,
 }
 
-impl Hub {
+impl ExchangeBuffers {
     /// A hub for `workers` workers, who wait by `clock`; `busy` workers in all keep this host's cores busy.
     pub fn new(workers: u32, busy: u32, clock: Option<fn() -> u64>) -> Self {
         let (workers, busy) = (workers as usize, busy as usize);
@@ -49,7 +49,7 @@ impl Hub {
             stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
-        Hub { workers, gate: Gate::new(workers, busy), clock, sides: [side(), side()] }
+        ExchangeBuffers { workers, gate: Barrier::new(workers, busy), clock, sides: [side(), side()] }
     }
 
     /// The transport of worker `me`.
@@ -58,10 +58,10 @@ impl Hub {
     }
 }
 
-/// One worker's end of a [`Hub`]. Dropped in a panic, it lets the other workers end.
+/// One worker's end of a [`ExchangeBuffers`]. Dropped in a panic, it lets the other workers end.
 #[derive(Debug)]
 pub struct ThreadsTransport<'a> {
-    hub: &'a Hub,
+    hub: &'a ExchangeBuffers,
     me: usize,
     round: usize,
     /// How long the last exchange has waited.
@@ -71,11 +71,11 @@ pub struct ThreadsTransport<'a> {
 impl ThreadsTransport<'_> {
     pub(super) fn exchange(
         &mut self,
-        bid: Bid,
+        bid: LocalBound,
         outgoing: &mut [Batch],
         incoming: &mut Batch,
         meanwhile: &mut dyn FnMut() -> bool,
-    ) -> Agreement {
+    ) -> GlobalBound {
         let hub = self.hub;
         let side = &hub.sides[self.round % 2];
         for (other, batch) in outgoing.iter_mut().enumerate() {
@@ -96,7 +96,7 @@ impl ThreadsTransport<'_> {
         self.round += 1;
         if !whole {
             let never = SimTime::NEVER;
-            return Agreement { others: never, handled: 0, slot: never, until: never, stop: true };
+            return GlobalBound { others: never, handled: 0, slot: never, until: never, stop: true };
         }
         for other in 0..hub.workers {
             let mut batch = side.batches[other * hub.workers + self.me].lock().expect("no worker panics here");
@@ -106,7 +106,7 @@ impl ThreadsTransport<'_> {
         // What anybody has sent may be for another worker; what this one has in its queue is its own affair.
         let others = (0..hub.workers).filter(|&other| other != self.me).map(|other| read(&side.queued[other]));
         let least = others.chain(side.sent.iter().map(read)).min().expect("there are several workers");
-        Agreement {
+        GlobalBound {
             others: SimTime::from_ps(least),
             handled: side.handled.iter().map(read).sum(),
             slot: SimTime::from_ps(side.slot.iter().map(read).min().expect("there are several workers")),
@@ -127,15 +127,15 @@ impl Drop for ThreadsTransport<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::{Body, Event, EventKey, Going, Parcel};
+    use crate::engine::event::{Event, EventKey, EventKind, Going, InFlightMessage};
     use crate::engine::paths::{Path, PathSlot, Paths};
     use crate::engine::payloads::{PayloadSlot, Payloads};
     use crate::units::{Bytes, SimSpan};
 
     fn event(to: u32, from: u32, time: u64, payload: PayloadSlot, path: PathSlot) -> Event {
         let key = EventKey { time: SimTime::from_ps(time), to, from, sequence: 0 };
-        let parcel = Parcel { context: 0, tag: 0, size: Bytes::ZERO, rendezvous: None, payload, path };
-        Event { key, body: Body::Leave { to, parcel, going: Going::Asked } }
+        let parcel = InFlightMessage { context: 0, tag: 0, size: Bytes::ZERO, rendezvous: None, payload, path };
+        Event { key, body: EventKind::Departure { to, parcel, going: Going::Asked } }
     }
 
     /// A batch of one event without and one with data, whose paths have computed as many picoseconds as the receiver's number.
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
         let workers = 3;
-        let hub = Hub::new(workers, workers, None);
+        let hub = ExchangeBuffers::new(workers, workers, None);
         std::thread::scope(|scope| {
             for me in 0..workers {
                 let hub = &hub;
@@ -165,13 +165,13 @@ mod tests {
                         let until = at(2000 - u64::from(me));
                         let stop = round == 999 && me == 1;
                         let slot = at(50 + u64::from(me));
-                        let bid = Bid { queued, sent, handled: 1 + u64::from(me), slot, until, stop };
+                        let bid = LocalBound { queued, sent, handled: 1 + u64::from(me), slot, until, stop };
                         let agreement = transport.exchange(bid, &mut outgoing, &mut incoming, &mut || false);
                         // The least queued at another worker: 10, or 11 for worker 0.
                         let others = at(10 + round + u64::from(me == 0));
                         let until = at(1998);
                         let slot = at(50);
-                        assert_eq!(agreement, Agreement { others, handled: 6, slot, until, stop: round == 999 });
+                        assert_eq!(agreement, GlobalBound { others, handled: 6, slot, until, stop: round == 999 });
                         let (mut payloads, mut paths) = (Payloads::default(), Paths::default());
                         let mut events: Vec<Event> = incoming.drain(&mut payloads, &mut paths).collect();
                         let slots = events.iter_mut().map(|event| *event.body.path_mut().unwrap());
@@ -180,7 +180,7 @@ mod tests {
                         let expected = (0..workers).flat_map(|from| [(me, from, round); 2]);
                         assert!(from.eq(expected));
                         let data = |event: &Event| match event.body {
-                            Body::Leave { parcel, .. } => payloads.take(parcel.payload).map(|data| *data),
+                            EventKind::Departure { parcel, .. } => payloads.take(parcel.payload).map(|data| *data),
                             _ => None,
                         };
                         let expected = (0..workers as u8).flat_map(|from| [None, Some(vec![me as u8, from])]);
@@ -193,14 +193,15 @@ mod tests {
 
     #[test]
     fn a_worker_that_panics_does_not_leave_the_others_waiting() {
-        let hub = Hub::new(2, 2, None);
+        let hub = ExchangeBuffers::new(2, 2, None);
         std::thread::scope(|scope| {
             let other = scope.spawn(|| {
                 let _transport = hub.transport(1);
                 std::panic::resume_unwind(Box::new("as if by a bug"));
             });
             let never = SimTime::NEVER;
-            let bid = Bid { queued: SimTime::ZERO, sent: never, handled: 0, slot: never, until: never, stop: false };
+            let bid =
+                LocalBound { queued: SimTime::ZERO, sent: never, handled: 0, slot: never, until: never, stop: false };
             let agreement = hub.transport(0).exchange(
                 bid,
                 &mut [Batch::default(), Batch::default()],

@@ -30,12 +30,12 @@ fn files_that_are_no_programs_are_refused() {
 fn the_marker_tells_programs() {
     let Some(workshop) = Workshop::new() else { return };
     let read = |path: PathBuf| std::fs::read(path).unwrap();
-    assert_eq!(is_program(b"#!/bin/sh"), Kind::NotElf);
-    assert_eq!(is_program(&read(workshop.library("plain", "int a;", &[]))), Kind::Unmarked);
+    assert_eq!(is_program(b"#!/bin/sh"), FileKind::NotElf);
+    assert_eq!(is_program(&read(workshop.library("plain", "int a;", &[]))), FileKind::Unmarked);
     let program = read(workshop.program("int a;", &[]));
-    assert_eq!(is_program(&program), Kind::Program);
-    assert_eq!(is_program(&program[..4096]), Kind::Program);
-    assert_eq!(is_program(&program[..20]), Kind::Unmarked);
+    assert_eq!(is_program(&program), FileKind::Program);
+    assert_eq!(is_program(&program[..4096]), FileKind::Program);
+    assert_eq!(is_program(&program[..20]), FileKind::Unmarked);
 }
 
 #[test]

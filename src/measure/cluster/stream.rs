@@ -51,7 +51,7 @@ impl ClusterOptions {
 
 /// A range of lengths over which clusters stay the same.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Partition {
+pub struct LengthRange {
     /// Its first matrix.
     pub first: usize,
     /// How many matrices it has.
@@ -82,7 +82,7 @@ pub struct ClusterSummary {
 pub fn cluster(
     matrices: &mut Matrices,
     options: &ClusterOptions,
-    take: &mut dyn FnMut(Partition) -> Result<(), MatrixError>,
+    take: &mut dyn FnMut(LengthRange) -> Result<(), MatrixError>,
 ) -> Result<(), MatrixError> {
     options.check()?;
     let ranks = matrices.parameters.ranks as usize;
@@ -116,7 +116,7 @@ fn partition(
     end: usize,
     clusters: Vec<u32>,
     precision: Precision,
-) -> Result<Partition, MatrixError> {
+) -> Result<LengthRange, MatrixError> {
     let side = matrices.parameters.ranks;
     let members = by_label(&clusters);
     let mut values: Vec<Vec<f64>> = vec![Vec::with_capacity(end - first); members.len()];
@@ -146,7 +146,7 @@ fn partition(
     order.sort_by(|a, b| summaries[*a].mean.total_cmp(&summaries[*b].mean));
     let mut place = vec![0; order.len()];
     (0..).zip(&order).for_each(|(new, old): (u32, _)| place[*old] = new);
-    Ok(Partition {
+    Ok(LengthRange {
         first,
         matrices: end - first,
         labels: clusters.into_iter().map(|label| place[label as usize]).collect(),

@@ -29,7 +29,7 @@ fn matrices(ranks: u32, values: &[Vec<f64>]) -> Matrices {
     Matrices::of(parameters, Statistic::Median, values.concat()).unwrap()
 }
 
-fn clustered(matrices: &mut Matrices, options: &ClusterOptions) -> Vec<Partition> {
+fn clustered(matrices: &mut Matrices, options: &ClusterOptions) -> Vec<LengthRange> {
     let mut found = Vec::new();
     cluster(matrices, options, &mut |partition| {
         found.push(partition);

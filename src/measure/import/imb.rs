@@ -2,7 +2,7 @@
 
 use crate::config::ConfigError;
 
-use super::table::{Benchmark, Lines, Table, WINDOW};
+use super::table::{Benchmark, BenchmarkTable, Lines, WINDOW};
 
 /// The tests that are read. Others, which a run of all has as well, are passed over.
 const TESTS: [(&str, Benchmark); 3] =
@@ -15,11 +15,11 @@ const TIMES: [&str; 4] = ["#bytes", "#repetitions", "t[usec]", "Mbytes/sec"];
 const RATES: [&str; 4] = ["#bytes", "#repetitions", "Mbytes/sec", "Msg/sec"];
 
 /// The tables of a file, one a section.
-pub(super) fn tables(lines: &Lines, title: &str) -> Result<Vec<Table>, ConfigError> {
+pub(super) fn tables(lines: &Lines, title: &str) -> Result<Vec<BenchmarkTable>, ConfigError> {
     let version = title.trim_start_matches('#').trim().trim_start_matches("Intel(R) MPI Benchmarks");
     let version = version.split(',').next().unwrap_or_default().trim();
     let mut most = None;
-    let mut sections: Vec<(usize, Table)> = Vec::new();
+    let mut sections: Vec<(usize, BenchmarkTable)> = Vec::new();
     let mut others: Vec<&str> = Vec::new();
     // Whether rows of a section that is read may come.
     let mut reads = false;
@@ -33,8 +33,13 @@ pub(super) fn tables(lines: &Lines, title: &str) -> Result<Vec<Table>, ConfigErr
             match found {
                 Some((name, benchmark)) => {
                     let program = format!("IMB {version} {name}");
-                    let table =
-                        Table { benchmark: *benchmark, program, processes: 0, window: WINDOW, rows: Vec::new() };
+                    let table = BenchmarkTable {
+                        benchmark: *benchmark,
+                        program,
+                        processes: 0,
+                        window: WINDOW,
+                        rows: Vec::new(),
+                    };
                     sections.push((number, table));
                 }
                 None => others.push(test.trim()),
@@ -75,8 +80,8 @@ fn columns(benchmark: Benchmark) -> [&'static str; 4] {
 }
 
 /// A section states its processes, an even number, and goes up to the size that the file's head names.
-fn check(lines: &Lines, number: usize, table: &Table, most: Option<u64>) -> Result<(), ConfigError> {
-    let Table { program, processes, .. } = table;
+fn check(lines: &Lines, number: usize, table: &BenchmarkTable, most: Option<u64>) -> Result<(), ConfigError> {
+    let BenchmarkTable { program, processes, .. } = table;
     if *processes < 2 || processes % 2 == 1 {
         return Err(lines.wrong(number, format!("expected \"# #processes =\" and an even number in {program}")));
     }

@@ -12,11 +12,11 @@ use crate::config::ConfigError;
 use crate::platform::Level;
 
 use super::super::campaign::SMALL;
-use super::super::fit::{Floor, Piece, pieces};
+use super::super::fit::{FitPiece, Floor, pieces};
 use super::super::link::{LinkFit, RowFit, row_of};
-use super::super::occupancy::{FIRST_UP_TO, INDEPENDENT, Occupancy, SHARED};
-use super::part::Part;
-use super::table::{Benchmark, Table};
+use super::super::occupancy::{FIRST_UP_TO, INDEPENDENT, MeasuredOccupancy, SHARED};
+use super::part::ImportPart;
+use super::table::{Benchmark, BenchmarkTable};
 
 /// Windows of smaller messages do not show what the wire carries.
 const LARGE: u64 = 256 << 10;
@@ -26,11 +26,11 @@ const EAGER: [u64; 2] = [4 << 10, 64 << 10];
 const LEAST_SHARE: f64 = 0.7;
 
 /// A table, and the file it is from.
-pub struct Source<'a> {
+pub struct ImportSource<'a> {
     /// Its file's name.
     pub file: &'a str,
     /// What it says.
-    pub table: Table,
+    pub table: BenchmarkTable,
 }
 
 /// A level's parameters, and in words what they are from.
@@ -46,7 +46,7 @@ pub struct ImportedLevel {
 ///
 /// # Errors
 /// If they are of several numbers of processes and the part does not choose, or chooses one that is not there.
-pub fn chosen<'a>(part: &'a Part, tables: Vec<Table>) -> Result<Vec<Source<'a>>, ConfigError> {
+pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<Vec<ImportSource<'a>>, ConfigError> {
     let mut there: Vec<u32> = tables.iter().map(|table| table.processes).collect();
     there.sort_unstable();
     there.dedup();
@@ -62,15 +62,15 @@ pub fn chosen<'a>(part: &'a Part, tables: Vec<Table>) -> Result<Vec<Source<'a>>,
     if let Some(none) = part.processes.iter().find(|wanted| !there.contains(wanted)) {
         return Err(ConfigError::new(format!("{}: expected runs of {none} processes; found {list}", part.file)));
     }
-    let wanted = |table: &Table| part.processes.is_empty() || part.processes.contains(&table.processes);
-    Ok(tables.into_iter().filter(wanted).map(|table| Source { file: &part.file, table }).collect())
+    let wanted = |table: &BenchmarkTable| part.processes.is_empty() || part.processes.contains(&table.processes);
+    Ok(tables.into_iter().filter(wanted).map(|table| ImportSource { file: &part.file, table }).collect())
 }
 
 /// The parameters of `level` from `sources`; `eager` is what the user says of its threshold.
 ///
 /// # Errors
 /// Without a ping-pong, and where two programs measured the same.
-pub fn level(level: Level, sources: &[Source], eager: Option<u64>) -> Result<ImportedLevel, ConfigError> {
+pub fn level(level: Level, sources: &[ImportSource], eager: Option<u64>) -> Result<ImportedLevel, ConfigError> {
     let name = level.name();
     let mut told: Vec<String> = sources.iter().map(from).collect();
     let Some(ping_pong) = one(level, sources, Benchmark::PingPong, |_| true)? else {
@@ -89,7 +89,7 @@ pub fn level(level: Level, sources: &[Source], eager: Option<u64>) -> Result<Imp
     let gaps = gaps(level, [many.as_ref(), window.as_ref()], wire, &mut told);
     told.push(what_wire(level, measured));
     let gaps = gaps.first().zip(gaps.last()).map(|(first, last)| [*first, *last]);
-    let occupancy = Occupancy { gaps, ..occupancy(level, wire, both.as_ref(), &mut told) };
+    let occupancy = MeasuredOccupancy { gaps, ..occupancy(level, wire, both.as_ref(), &mut told) };
 
     let stated = eager.is_some();
     let eager = eager.unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
@@ -130,13 +130,13 @@ pub fn level(level: Level, sources: &[Source], eager: Option<u64>) -> Result<Imp
     Ok(ImportedLevel { fit, told })
 }
 
-fn row(piece: &Piece, overhead: f64, control: f64, gap: f64) -> RowFit {
+fn row(piece: &FitPiece, overhead: f64, control: f64, gap: f64) -> RowFit {
     row_of(piece, [overhead, overhead], control, gap)
 }
 
 /// What a table is, in a line.
-fn from(source: &Source) -> String {
-    let Table { program, processes, rows, .. } = &source.table;
+fn from(source: &ImportSource) -> String {
+    let BenchmarkTable { program, processes, rows, .. } = &source.table;
     let sizes = format!("{} sizes up to {} B", rows.len(), source.table.last().0);
     format!("{}: {program}, {processes} processes, {sizes}", source.file)
 }
@@ -144,15 +144,16 @@ fn from(source: &Source) -> String {
 /// The one table of a test: equal runs are their medians.
 fn one(
     level: Level,
-    sources: &[Source],
+    sources: &[ImportSource],
     benchmark: Benchmark,
-    keep: impl Fn(&Table) -> bool,
-) -> Result<Option<Table>, ConfigError> {
-    let found: Vec<&Source> = sources.iter().filter(|of| of.table.benchmark == benchmark && keep(&of.table)).collect();
+    keep: impl Fn(&BenchmarkTable) -> bool,
+) -> Result<Option<BenchmarkTable>, ConfigError> {
+    let found: Vec<&ImportSource> =
+        sources.iter().filter(|of| of.table.benchmark == benchmark && keep(&of.table)).collect();
     let Some(first) = found.first() else { return Ok(None) };
-    let like = |table: &Table| (table.program.clone(), table.processes, table.window);
+    let like = |table: &BenchmarkTable| (table.program.clone(), table.processes, table.window);
     if let Some(other) = found.iter().find(|of| like(&of.table) != like(&first.table)) {
-        let told = |of: &Source| format!("{} ({}, {} processes)", of.file, of.table.program, of.table.processes);
+        let told = |of: &ImportSource| format!("{} ({}, {} processes)", of.file, of.table.program, of.table.processes);
         return Err(ConfigError::new(format!(
             "--import: expected one {} for {}; found {} and {}: leave one out",
             benchmark.name(),
@@ -176,7 +177,7 @@ fn one(
 }
 
 /// What a message costs each end's core, at the sizes of small messages.
-fn overheads(window: Option<&Table>, ping_pong: &Table, told: &mut Vec<String>) -> Vec<f64> {
+fn overheads(window: Option<&BenchmarkTable>, ping_pong: &BenchmarkTable, told: &mut Vec<String>) -> Vec<f64> {
     let (_, empty) = ping_pong.rows[0];
     let each = |size: u64| {
         let (window, alone) = (window?, ping_pong.at(size)?);
@@ -194,7 +195,12 @@ fn overheads(window: Option<&Table>, ping_pong: &Table, told: &mut Vec<String>) 
 }
 
 /// The time between two messages of an adapter, at the sizes of small messages.
-fn gaps(level: Level, [many, window]: [Option<&Table>; 2], wire: Option<f64>, told: &mut Vec<String>) -> Vec<f64> {
+fn gaps(
+    level: Level,
+    [many, window]: [Option<&BenchmarkTable>; 2],
+    wire: Option<f64>,
+    told: &mut Vec<String>,
+) -> Vec<f64> {
     if level != Level::InterNode {
         return Vec::new();
     }
@@ -211,7 +217,7 @@ fn gaps(level: Level, [many, window]: [Option<&Table>; 2], wire: Option<f64>, to
         told.push("gap: NO DATA (windows of many pairs at 8 and 128 B). ASSUMED: none.".to_owned());
         return Vec::new();
     };
-    let pairs = many.map_or(0, Table::pairs);
+    let pairs = many.map_or(0, BenchmarkTable::pairs);
     if !found.iter().all(|(_, shared)| *shared) {
         told.push(format!("gap: {pairs} pairs were limited by their cores, not by the adapter. ASSUMED: none."));
         return Vec::new();
@@ -221,7 +227,7 @@ fn gaps(level: Level, [many, window]: [Option<&Table>; 2], wire: Option<f64>, to
 }
 
 /// Bytes a second of a window of the greatest size, without its start and the answer.
-fn wire(window: Option<&Table>, ping_pong: &Table) -> Option<f64> {
+fn wire(window: Option<&BenchmarkTable>, ping_pong: &BenchmarkTable) -> Option<f64> {
     let window = window?;
     let (size, rate) = window.last();
     let alone = ping_pong.at(size)?;
@@ -232,7 +238,7 @@ fn wire(window: Option<&Table>, ping_pong: &Table) -> Option<f64> {
 }
 
 /// The same of a ping-pong: of an adapter what the greatest sizes add, of a core's copy the most that any size reaches.
-fn from_ping_pong(level: Level, ping_pong: &Table) -> Option<f64> {
+fn from_ping_pong(level: Level, ping_pong: &BenchmarkTable) -> Option<f64> {
     if level != Level::InterNode {
         let reached = ping_pong.rows.iter().map(|(size, time)| *size as f64 / time);
         return reached.max_by(f64::total_cmp).filter(|most| *most > 0.0);
@@ -253,13 +259,18 @@ fn what_wire(level: Level, measured: Option<f64>) -> String {
     }
 }
 
-fn occupancy(level: Level, wire: Option<f64>, both: Option<&Table>, told: &mut Vec<String>) -> Occupancy {
+fn occupancy(
+    level: Level,
+    wire: Option<f64>,
+    both: Option<&BenchmarkTable>,
+    told: &mut Vec<String>,
+) -> MeasuredOccupancy {
     if level != Level::InterNode {
-        return Occupancy { copy: wire, ..Occupancy::default() };
+        return MeasuredOccupancy { copy: wire, ..MeasuredOccupancy::default() };
     }
     let (Some(wire), Some(both)) = (wire, both) else {
         told.push("duplex: NO DATA (windows both ways). ASSUMED: both directions are independent.".to_owned());
-        return Occupancy { capacity: wire, ..Occupancy::default() };
+        return MeasuredOccupancy { capacity: wire, ..MeasuredOccupancy::default() };
     };
     let (size, rate) = both.last();
     if size < LARGE {
@@ -267,14 +278,14 @@ fn occupancy(level: Level, wire: Option<f64>, both: Option<&Table>, told: &mut V
             "duplex: NO DATA (windows both ways of 256 KiB and more). ASSUMED: both directions are independent."
                 .to_owned(),
         );
-        return Occupancy { capacity: Some(wire), ..Occupancy::default() };
+        return MeasuredOccupancy { capacity: Some(wire), ..MeasuredOccupancy::default() };
     }
     let together = size as f64 * rate;
     if together >= INDEPENDENT * 2.0 * wire {
         let part = together / wire;
         told.push(format!("duplex: windows both ways carry {part:.2} times one way: both directions are independent."));
-        return Occupancy { capacity: Some(wire), ..Occupancy::default() };
+        return MeasuredOccupancy { capacity: Some(wire), ..MeasuredOccupancy::default() };
     }
     told.push("duplex: windows both ways at the greatest size.".to_owned());
-    Occupancy { capacity: Some(wire), duplex: Some(together.max(wire)), ..Occupancy::default() }
+    MeasuredOccupancy { capacity: Some(wire), duplex: Some(together.max(wire)), ..MeasuredOccupancy::default() }
 }

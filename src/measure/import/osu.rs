@@ -2,7 +2,7 @@
 
 use crate::config::ConfigError;
 
-use super::table::{Benchmark, Lines, Table, WINDOW};
+use super::table::{Benchmark, BenchmarkTable, Lines, WINDOW};
 
 /// How a title begins.
 pub(super) const TITLE: &str = "# OSU MPI ";
@@ -21,8 +21,8 @@ const BANDWIDTH: [&str; 2] = ["Size", "Bandwidth (MB/s)"];
 const RATE: [&str; 3] = ["Size", "MB/s", "Messages/s"];
 
 /// The tables of a file, one a title.
-pub(super) fn tables(lines: &Lines) -> Result<Vec<Table>, ConfigError> {
-    let mut tables: Vec<(usize, bool, Table)> = Vec::new();
+pub(super) fn tables(lines: &Lines) -> Result<Vec<BenchmarkTable>, ConfigError> {
+    let mut tables: Vec<(usize, bool, BenchmarkTable)> = Vec::new();
     for (number, line) in lines.iter() {
         if let Some(title) = line.strip_prefix(TITLE) {
             let (test, version) = title.rsplit_once(" v").unwrap_or((title, ""));
@@ -32,7 +32,8 @@ pub(super) fn tables(lines: &Lines) -> Result<Vec<Table>, ConfigError> {
             };
             let program = format!("{program} {}", version.trim());
             let is_rate = test.contains("Message Rate");
-            let table = Table { benchmark: *benchmark, program, processes: 2, window: WINDOW, rows: Vec::new() };
+            let table =
+                BenchmarkTable { benchmark: *benchmark, program, processes: 2, window: WINDOW, rows: Vec::new() };
             tables.push((number, is_rate, table));
             continue;
         }

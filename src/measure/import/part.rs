@@ -5,7 +5,7 @@ use crate::platform::Level;
 
 /// `LEVEL[:PROCESSES]=FILE`: a file's tables stand for these levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ImportPart {
     /// The levels; both within a node for `intra_node`.
     pub levels: Vec<Level>,
     /// The numbers of processes whose tables are meant; all if there are none.
@@ -17,12 +17,12 @@ pub struct Part {
 /// The word for both levels within a node.
 const INTRA_NODE: &str = "intra_node";
 
-impl Part {
+impl ImportPart {
     /// Reads `inter_node=bw.txt` or `inter_node:32,64=Uniband.txt`.
     ///
     /// # Errors
     /// No such level, no file, numbers of processes that are none.
-    pub fn parse(text: &str) -> Result<Part, ConfigError> {
+    pub fn parse(text: &str) -> Result<ImportPart, ConfigError> {
         let wrong = |expected: &str| Err(ConfigError::new(format!("--import {text}: expected {expected}")));
         let Some((left, file)) = text.split_once('=').filter(|(_, file)| !file.is_empty()) else {
             return wrong("LEVEL=FILE or LEVEL:PROCESSES=FILE, such as inter_node=osu_latency.txt");
@@ -40,7 +40,7 @@ impl Part {
         let Some(processes) = numbers else {
             return wrong("numbers of processes behind the colon, such as inter_node:32,64=Uniband.txt");
         };
-        Ok(Part { levels, processes, file: file.to_owned() })
+        Ok(ImportPart { levels, processes, file: file.to_owned() })
     }
 
     /// This part with the numbers of processes chosen, for a message.

@@ -28,7 +28,7 @@ impl Benchmark {
 
 /// The figures of one test by one number of processes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Table {
+pub struct BenchmarkTable {
     /// Which test.
     pub benchmark: Benchmark,
     /// The program and its version, as its output says.
@@ -44,7 +44,7 @@ pub struct Table {
 /// What both suites' windows hold if the output does not say.
 pub(super) const WINDOW: u32 = 64;
 
-impl Table {
+impl BenchmarkTable {
     /// The figure at a size.
     pub fn at(&self, bytes: u64) -> Option<f64> {
         self.rows.iter().find(|(size, _)| *size == bytes).map(|(_, figure)| *figure)
@@ -65,7 +65,7 @@ impl Table {
 ///
 /// # Errors
 /// Output of other programs, tests that say nothing of pairs, rows without their figures, output that was cut.
-pub fn tables(name: &str, text: &str) -> Result<Vec<Table>, ConfigError> {
+pub fn tables(name: &str, text: &str) -> Result<Vec<BenchmarkTable>, ConfigError> {
     let lines = Lines { name, text };
     if !text.is_empty() && !text.ends_with('\n') {
         let last = text.lines().count();
@@ -117,7 +117,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Adds a row; a figure of 0 says nothing and is left out.
-    pub fn push(&self, line: usize, table: &mut Table, bytes: f64, figure: f64) -> Result<(), ConfigError> {
+    pub fn push(&self, line: usize, table: &mut BenchmarkTable, bytes: f64, figure: f64) -> Result<(), ConfigError> {
         let size = Some(bytes).filter(|bytes| bytes.fract() == 0.0 && *bytes < 9e18).map(|bytes| bytes as u64);
         let Some(size) = size else {
             return Err(self.wrong(line, format!("expected whole bytes; found {bytes}")));

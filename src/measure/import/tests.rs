@@ -57,7 +57,7 @@ fn imb(test: &str, processes: &[u32], rows: &str) -> String {
 }
 
 fn import(files: &[(&str, String)]) -> Import {
-    let files = files.iter().map(|(part, text)| (Part::parse(part).unwrap(), text.clone())).collect();
+    let files = files.iter().map(|(part, text)| (ImportPart::parse(part).unwrap(), text.clone())).collect();
     let shape = Some(Shape { nodes: 2, cmps: 1, cores: 1 });
     Import { name: "m".into(), made: "Made by a test.".into(), shape, eager: Vec::new(), files, base: None }
 }
@@ -236,7 +236,7 @@ fn foreign_cut_and_mixed_files_are_told() {
 
 #[test]
 fn parts_name_a_level_and_a_file() {
-    let part = Part::parse("intra_node:2,4=a=b.txt").unwrap();
+    let part = ImportPart::parse("intra_node:2,4=a=b.txt").unwrap();
     assert_eq!((part.levels, part.processes), (vec![Level::IntraCmp, Level::InterCmp], vec![2, 4]));
     assert_eq!(part.file, "a=b.txt");
     for (text, expected) in [
@@ -245,7 +245,7 @@ fn parts_name_a_level_and_a_file() {
         ("node=a", "a level: intra_cmp, inter_cmp, intra_node (both of these), inter_node"),
         ("inter_node:x=a", "numbers of processes behind the colon, such as inter_node:32,64=Uniband.txt"),
     ] {
-        let found = Part::parse(text).unwrap_err().to_string();
+        let found = ImportPart::parse(text).unwrap_err().to_string();
         assert_eq!(found, format!("--import {text}: expected {expected}"));
     }
 }

@@ -17,7 +17,7 @@ use std::io::SeekFrom;
 use netcdf3::{DataSet, DataType, FileWriter, Version};
 
 use super::matrices_file::element_of;
-use super::netcdf::{SCALARS, SeekRead, SeekWrite, Source, definition, scalars, unwritable};
+use super::netcdf::{NetcdfSource, SCALARS, SeekRead, SeekWrite, definition, scalars, unwritable};
 use super::parameters::{MatrixError, Parameters, Statistic};
 
 /// An element that the value of its cluster would miss by more than the precision.
@@ -152,7 +152,7 @@ pub struct Compressed {
     pub parameters: Parameters,
     /// What their elements are.
     pub statistic: Statistic,
-    info: Source,
+    info: NetcdfSource,
     starts: Vec<usize>,
     data: Vec<f64>,
     exceptions: Vec<Exception>,
@@ -166,7 +166,7 @@ impl Compressed {
     /// # Errors
     /// If one is no such file, or they do not belong together.
     pub fn open(info: Box<dyn SeekRead>, data: Box<dyn SeekRead>) -> Result<Compressed, MatrixError> {
-        let mut info = Source::open(info)?;
+        let mut info = NetcdfSource::open(info)?;
         let (parameters, kind) = info.parameters()?;
         let statistic = Statistic::of_number(kind)
             .ok_or_else(|| MatrixError::new(format!("data_type: expected 1 to 4; found {kind}")))?;
@@ -184,7 +184,7 @@ impl Compressed {
                 parameters.count()
             )));
         }
-        let mut data = Source::open(data)?;
+        let mut data = NetcdfSource::open(data)?;
         data.expect("data", DataType::F64, &["n"])?;
         let values = data.all_doubles("data")?;
         let exceptions = exceptions(&mut data, &parameters)?;
@@ -238,7 +238,7 @@ impl Compressed {
     }
 }
 
-fn exceptions(data: &mut Source, parameters: &Parameters) -> Result<Vec<Exception>, MatrixError> {
+fn exceptions(data: &mut NetcdfSource, parameters: &Parameters) -> Result<Vec<Exception>, MatrixError> {
     if !data.has("exception_value") {
         return Ok(Vec::new());
     }

@@ -12,7 +12,7 @@
 
 use netcdf3::{DataType, FileWriter, Version};
 
-use super::netcdf::{SCALARS, SeekRead, SeekWrite, Source, definition, scalars, unwritable};
+use super::netcdf::{NetcdfSource, SCALARS, SeekRead, SeekWrite, definition, scalars, unwritable};
 use super::parameters::{MatrixError, Parameters, Statistic};
 use super::text;
 
@@ -30,7 +30,7 @@ pub struct Matrices {
 #[derive(Debug)]
 enum Values {
     /// In a file, from which they are read as they are needed.
-    File(Source),
+    File(NetcdfSource),
     /// In memory, matrix after matrix.
     Memory(Vec<f64>),
 }
@@ -44,7 +44,7 @@ impl Matrices {
         if text::is_text(&mut *input)? {
             return text::read_text(&mut *input);
         }
-        let mut source = Source::open(input)?;
+        let mut source = NetcdfSource::open(input)?;
         if source.has("info") {
             return Err(MatrixError::new(
                 "a file of clusters (it has \"info\"): expected one of matrices, with \"data\"",

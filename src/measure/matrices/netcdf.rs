@@ -31,12 +31,12 @@ pub(super) const SCALARS: [&str; 10] = [
 ];
 
 /// A NetCDF file that is open for reading.
-pub(super) struct Source {
+pub(super) struct NetcdfSource {
     reader: FileReader,
     size: u64,
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for NetcdfSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("size", &self.size).finish_non_exhaustive()
     }
@@ -46,16 +46,16 @@ fn unreadable(error: impl fmt::Debug) -> MatrixError {
     MatrixError::new(format!("cannot be read as NetCDF: {error:?}"))
 }
 
-impl Source {
+impl NetcdfSource {
     /// Opens what `input` holds.
-    pub fn open(mut input: Box<dyn SeekRead>) -> Result<Source, MatrixError> {
+    pub fn open(mut input: Box<dyn SeekRead>) -> Result<NetcdfSource, MatrixError> {
         let mut header = Vec::new();
         (&mut input).take(MOST_HEADER as u64).read_to_end(&mut header).map_err(unreadable)?;
         scan(&header)?;
         let size = input.seek(SeekFrom::End(0)).map_err(unreadable)?;
         input.seek(SeekFrom::Start(0)).map_err(unreadable)?;
         let reader = FileReader::open_seek_read("", Box::new(Whole(input))).map_err(unreadable)?;
-        Ok(Source { reader, size })
+        Ok(NetcdfSource { reader, size })
     }
 
     /// Whether there is a variable of this name.

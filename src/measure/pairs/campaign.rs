@@ -22,7 +22,7 @@ pub struct PairPlan {
 
 /// What the first rank has of a length: a matrix a statistic, in the order of [`super::super::matrices::Statistic::ALL`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct MeasuredPairs {
     /// The matrices.
     pub matrices: [Vec<f64>; 4],
     /// What pairs that were measured at the same time take alone.
@@ -47,7 +47,7 @@ pub fn measure_length(
     plan: &PairPlan,
     bytes: u64,
     tell: &mut dyn FnMut(f64),
-) -> Option<Measured> {
+) -> Option<MeasuredPairs> {
     let of = &plan.parameters;
     let mut row = Row::new(of.ranks);
     match of.test {
@@ -97,10 +97,10 @@ pub fn measure_length(
                 port.expose(None);
             }
             let matrices = gather(port, &row)?;
-            return Some(Measured { matrices, check: checked.flatten() });
+            return Some(MeasuredPairs { matrices, check: checked.flatten() });
         }
     }
-    Some(Measured { matrices: gather(port, &row)?, check: None })
+    Some(MeasuredPairs { matrices: gather(port, &row)?, check: None })
 }
 
 /// What one rank has measured: four statistics a partner.

@@ -1,9 +1,9 @@
 //! What a rank of the pair tests can do beside what all tests need.
 
-use super::super::port::Port;
+use super::super::port::RankPort;
 
 /// A rank's way to the others in tests of pairs.
-pub trait PairPort: Port {
+pub trait PairPort: RankPort {
     /// Sends values to a rank that waits for them.
     fn tell(&mut self, to: u32, values: &[f64]);
     /// Takes values that a rank sends.

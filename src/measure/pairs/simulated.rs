@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
-use crate::mpi::{CollectiveCall, Comm, DataCost, Group, NoData, Runner, Sizes};
+use crate::mpi::{CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
 use crate::platform::{Collective, Platform, Site};
 use crate::rank::{
-    Call, Context, Fiber, Gate, Message, Program, Rank, Reply, ReplyKind, Requests, SERVICE, SendMode, Served,
+    Call, Context, Fiber, FiberHandle, Message, Program, Rank, Reply, ReplyKind, Requests, SERVICE, SendMode, Served,
 };
 use crate::units::Bytes;
 
-use super::super::port::Port;
+use super::super::port::RankPort;
 use super::super::simulated::{STACK, Simulated, message, pattern_in};
-use super::campaign::{Measured, PairPlan, measure_length};
+use super::campaign::{MeasuredPairs, PairPlan, measure_length};
 use super::port::PairPort;
 
 /// The context of messages that are sent at once and of noise, apart from those of other tests.
@@ -36,9 +36,9 @@ pub fn simulate_length(
     sites: Vec<Site>,
     plan: &PairPlan,
     bytes: u64,
-) -> Result<Measured, RunError> {
+) -> Result<MeasuredPairs, RunError> {
     let ranks = sites.len() as u32;
-    let found: Arc<Mutex<Option<Measured>>> = Arc::default();
+    let found: Arc<Mutex<Option<MeasuredPairs>>> = Arc::default();
     let options = RunOptions { workers: Some(1), ..RunOptions::default() };
     let shared = Arc::new((platform.clone(), plan.clone()));
     let memory = |rank: Rank| {
@@ -70,9 +70,9 @@ struct Here {
 struct PairRank(Fiber);
 
 impl PairRank {
-    fn new(here: Here, shared: Arc<(Platform, PairPlan)>, found: Arc<Mutex<Option<Measured>>>) -> PairRank {
+    fn new(here: Here, shared: Arc<(Platform, PairPlan)>, found: Arc<Mutex<Option<MeasuredPairs>>>) -> PairRank {
         let Here { rank, ranks, bytes, memory } = here;
-        let body = move |gate: &Gate<'_>| {
+        let body = move |gate: &FiberHandle<'_>| {
             let clock = gate.begin(|reply| reply.clock);
             let (platform, plan) = &*shared;
             let port = Simulated { gate, clock, rank, ranks };
@@ -187,7 +187,7 @@ impl PairPort for PairSimulated<'_> {
     }
 
     fn broadcast(&mut self, root: u32, bytes: u64) {
-        let comm = Comm::new(0, self.rank(), Group::Strided { first: 0, stride: 1, size: self.size() });
+        let comm = CommMember::new(0, self.rank(), Group::Strided { first: 0, stride: 1, size: self.size() });
         let (collective, sizes) = (Collective::Bcast, Sizes::Same(Bytes::new(bytes)));
         let call = CollectiveCall { collective, comm, root, sizes, algorithm: None };
         let cost = DataCost::new(&self.platform.core, self.memory);
@@ -220,7 +220,7 @@ impl PairPort for PairSimulated<'_> {
     }
 }
 
-impl Port for PairSimulated<'_> {
+impl RankPort for PairSimulated<'_> {
     fn rank(&self) -> u32 {
         self.port.rank()
     }

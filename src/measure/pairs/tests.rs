@@ -47,14 +47,14 @@ fn plan(ranks: u32, test: PairTest) -> PairPlan {
     PairPlan { parameters, nodes: None, jitter: None }
 }
 
-fn measured(plan: &PairPlan, bytes: u64) -> Measured {
+fn measured(plan: &PairPlan, bytes: u64) -> MeasuredPairs {
     let platform = Platform::load(Document::parse("known.toml", MACHINE).unwrap(), &[]).unwrap();
     let sites = Placement::Block.sites(platform.shape, plan.parameters.ranks, false).unwrap();
     simulate_length(&platform, sites, plan, bytes).unwrap()
 }
 
 /// The median and minimum of x with y among eight ranks, nanoseconds.
-fn at(measured: &Measured, x: usize, y: usize) -> [f64; 2] {
+fn at(measured: &MeasuredPairs, x: usize, y: usize) -> [f64; 2] {
     [1, 3].map(|statistic| (measured.matrices[statistic][x * 8 + y] * 1e9 * 1e3).round() / 1e3)
 }
 

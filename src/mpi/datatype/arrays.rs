@@ -2,8 +2,8 @@
 
 use std::ffi::c_int;
 
-use super::construct::{Number, derived, wide};
-use super::layout::{Layout, Piece};
+use super::construct::{CountArgument, derived, wide};
+use super::layout::{Piece, TypeMap};
 use super::{Datatype, Type, TypeError};
 use crate::mpi::abi;
 
@@ -76,7 +76,13 @@ fn dimensions(n: usize, others: &[(&str, usize)]) -> Result<()> {
 
 impl Datatype {
     /// MPI_Type_create_subarray.
-    pub fn subarray<N: Number>(sizes: &[N], subsizes: &[N], starts: &[N], order: Order, old: &Type) -> Result<Type> {
+    pub fn subarray<N: CountArgument>(
+        sizes: &[N],
+        subsizes: &[N],
+        starts: &[N],
+        order: Order,
+        old: &Type,
+    ) -> Result<Type> {
         dimensions(sizes.len(), &[("array_of_subsizes", subsizes.len()), ("array_of_starts", starts.len())])?;
         for (i, ((size, subsize), start)) in wide(sizes).zip(wide(subsizes)).zip(wide(starts)).enumerate() {
             let error = |what: &str, found: i64, expected: String| {
@@ -99,14 +105,14 @@ impl Datatype {
             start += stride * starts[i].into();
             stride *= sizes[i].into();
         }
-        let placed = Layout::assembled(std::iter::once(Piece { at: start, n: 1, of: &layout }))?;
+        let placed = TypeMap::assembled(std::iter::once(Piece { at: start, n: 1, of: &layout }))?;
         let integers = std::iter::once(sizes.len() as i64).chain(wide(sizes)).chain(wide(subsizes)).chain(wide(starts));
         let integers = integers.chain([i64::from(order.constant())]).collect();
         Ok(derived(placed.resized(0, whole)?, abi::MPI_COMBINER_SUBARRAY, integers, vec![], vec![old.clone()]))
     }
 
     /// MPI_Type_create_darray.
-    pub fn darray<N: Number>(of: Distributed<N>, order: Order, old: &Type) -> Result<Type> {
+    pub fn darray<N: CountArgument>(of: Distributed<N>, order: Order, old: &Type) -> Result<Type> {
         let n = of.gsizes.len();
         let others = [
             ("array_of_distribs", of.distributions.len()),
@@ -139,7 +145,7 @@ struct Share {
 
 impl Share {
     /// So much of an array whose items are `extent` bytes apart.
-    fn of(&self, item: &Layout, extent: i64) -> Result<Layout> {
+    fn of(&self, item: &TypeMap, extent: i64) -> Result<TypeMap> {
         let full = if self.first + self.block > self.size {
             0
         } else {
@@ -152,7 +158,7 @@ impl Share {
             bytes.ok_or_else(|| TypeError::argument("array_of_dargs has a block that 64 bits cannot count".to_owned()))
         };
         // What is not there has no place, which might be far beyond the array.
-        let (mut blocks, mut last) = ((0, Layout::EMPTY), (0, Layout::EMPTY));
+        let (mut blocks, mut last) = ((0, TypeMap::EMPTY), (0, TypeMap::EMPTY));
         if full > 0 {
             let stride = if full > 1 { scaled(self.period)? } else { 0 };
             blocks = (scaled(self.first)?, item.repeated(self.block, extent)?.repeated(full, stride)?);
@@ -161,11 +167,11 @@ impl Share {
             last = (scaled(rest_at)?, item.repeated(rest, extent)?);
         }
         let pieces = [&blocks, &last].map(|(at, of)| Piece { at: *at, n: 1, of });
-        Layout::assembled(pieces.into_iter())
+        TypeMap::assembled(pieces.into_iter())
     }
 }
 
-impl<N: Number> Distributed<'_, N> {
+impl<N: CountArgument> Distributed<'_, N> {
     fn coordinates(&self) -> Result<Vec<i64>> {
         if let Some((i, size)) = wide(self.psizes).enumerate().find(|&(_, size)| size < 1) {
             return Err(TypeError::argument(format!("array_of_psizes[{i}] is {size}; expected 1 or more")));

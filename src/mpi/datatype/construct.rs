@@ -2,29 +2,29 @@
 //!
 //! Counts may be of any integer type, so that functions for large counts use the same constructors.
 
-use super::layout::{Layout, Piece};
-use super::{Datatype, Envelope, Type, TypeError};
+use super::layout::{Piece, TypeMap};
+use super::{Datatype, Type, TypeEnvelope, TypeError};
 use crate::mpi::abi::{self, Aint};
 
 type Result<T> = std::result::Result<T, TypeError>;
 
 /// A count as an argument.
-pub trait Number: Copy + Into<i64> {}
-impl<T: Copy + Into<i64>> Number for T {}
+pub trait CountArgument: Copy + Into<i64> {}
+impl<T: Copy + Into<i64>> CountArgument for T {}
 
-pub(super) fn wide<N: Number>(numbers: &[N]) -> impl Iterator<Item = i64> + Clone {
+pub(super) fn wide<N: CountArgument>(numbers: &[N]) -> impl Iterator<Item = i64> + Clone {
     numbers.iter().map(|&number| number.into())
 }
 
 /// A new derived datatype.
 pub(super) fn derived(
-    layout: Layout,
+    layout: TypeMap,
     combiner: std::ffi::c_int,
     integers: Vec<i64>,
     addresses: Vec<Aint>,
     types: Vec<Type>,
 ) -> Type {
-    Datatype::new(layout, Envelope { combiner, integers, addresses, types }, None).into()
+    Datatype::new(layout, TypeEnvelope { combiner, integers, addresses, types }, None).into()
 }
 
 fn count(count: i64) -> Result<i64> {
@@ -41,7 +41,7 @@ fn block(length: i64) -> Result<i64> {
     }
 }
 
-fn blocks<N: Number>(lengths: &[N]) -> Result<()> {
+fn blocks<N: CountArgument>(lengths: &[N]) -> Result<()> {
     match wide(lengths).enumerate().find(|&(_, length)| length < 0) {
         None => Ok(()),
         Some((i, length)) => {
@@ -65,71 +65,80 @@ fn bytes(elements: i64, extent: i64) -> Result<i64> {
 
 impl Datatype {
     /// MPI_Type_contiguous.
-    pub fn contiguous(n: impl Number, old: &Type) -> Result<Type> {
+    pub fn contiguous(n: impl CountArgument, old: &Type) -> Result<Type> {
         let n = count(n.into())?;
         let layout = old.layout.contiguous(n)?;
         Ok(derived(layout, abi::MPI_COMBINER_CONTIGUOUS, vec![n], vec![], vec![old.clone()]))
     }
 
     /// MPI_Type_vector: the stride counts extents of `old`.
-    pub fn vector(n: impl Number, blocklength: impl Number, stride: impl Number, old: &Type) -> Result<Type> {
+    pub fn vector(
+        n: impl CountArgument,
+        blocklength: impl CountArgument,
+        stride: impl CountArgument,
+        old: &Type,
+    ) -> Result<Type> {
         let (n, length, stride) = (count(n.into())?, block(blocklength.into())?, stride.into());
         let layout = old.layout.contiguous(length)?.repeated(n, bytes(stride, old.extent())?)?;
         Ok(derived(layout, abi::MPI_COMBINER_VECTOR, vec![n, length, stride], vec![], vec![old.clone()]))
     }
 
     /// MPI_Type_create_hvector: the stride counts bytes.
-    pub fn hvector(n: impl Number, blocklength: impl Number, stride: Aint, old: &Type) -> Result<Type> {
+    pub fn hvector(n: impl CountArgument, blocklength: impl CountArgument, stride: Aint, old: &Type) -> Result<Type> {
         let (n, length) = (count(n.into())?, block(blocklength.into())?);
         let layout = old.layout.contiguous(length)?.repeated(n, stride as i64)?;
         Ok(derived(layout, abi::MPI_COMBINER_HVECTOR, vec![n, length], vec![stride], vec![old.clone()]))
     }
 
     /// MPI_Type_indexed: displacements count extents of `old`.
-    pub fn indexed<N: Number>(blocklengths: &[N], displacements: &[N], old: &Type) -> Result<Type> {
+    pub fn indexed<N: CountArgument>(blocklengths: &[N], displacements: &[N], old: &Type) -> Result<Type> {
         blocks(blocklengths)?;
         lengths("array_of_displacements", displacements.len(), blocklengths.len())?;
         let places = scaled(displacements, old.extent())?;
         let pieces = places.iter().zip(wide(blocklengths));
-        let layout = Layout::assembled(pieces.map(|(&at, n)| Piece { at, n, of: &old.layout }))?;
+        let layout = TypeMap::assembled(pieces.map(|(&at, n)| Piece { at, n, of: &old.layout }))?;
         let integers = std::iter::once(blocklengths.len() as i64).chain(wide(blocklengths)).chain(wide(displacements));
         Ok(derived(layout, abi::MPI_COMBINER_INDEXED, integers.collect(), vec![], vec![old.clone()]))
     }
 
     /// MPI_Type_create_hindexed: displacements count bytes.
-    pub fn hindexed<N: Number>(blocklengths: &[N], displacements: &[Aint], old: &Type) -> Result<Type> {
+    pub fn hindexed<N: CountArgument>(blocklengths: &[N], displacements: &[Aint], old: &Type) -> Result<Type> {
         blocks(blocklengths)?;
         lengths("array_of_displacements", displacements.len(), blocklengths.len())?;
         let pieces = displacements.iter().zip(wide(blocklengths));
-        let layout = Layout::assembled(pieces.map(|(&at, n)| Piece { at: at as i64, n, of: &old.layout }))?;
+        let layout = TypeMap::assembled(pieces.map(|(&at, n)| Piece { at: at as i64, n, of: &old.layout }))?;
         let integers = std::iter::once(blocklengths.len() as i64).chain(wide(blocklengths)).collect();
         Ok(derived(layout, abi::MPI_COMBINER_HINDEXED, integers, displacements.to_vec(), vec![old.clone()]))
     }
 
     /// MPI_Type_create_indexed_block: displacements count extents of `old`.
-    pub fn indexed_block<N: Number>(blocklength: impl Number, displacements: &[N], old: &Type) -> Result<Type> {
+    pub fn indexed_block<N: CountArgument>(
+        blocklength: impl CountArgument,
+        displacements: &[N],
+        old: &Type,
+    ) -> Result<Type> {
         let n = block(blocklength.into())?;
         let places = scaled(displacements, old.extent())?;
-        let layout = Layout::assembled(places.iter().map(|&at| Piece { at, n, of: &old.layout }))?;
+        let layout = TypeMap::assembled(places.iter().map(|&at| Piece { at, n, of: &old.layout }))?;
         let integers = [displacements.len() as i64, n].into_iter().chain(wide(displacements)).collect();
         Ok(derived(layout, abi::MPI_COMBINER_INDEXED_BLOCK, integers, vec![], vec![old.clone()]))
     }
 
     /// MPI_Type_create_hindexed_block: displacements count bytes.
-    pub fn hindexed_block(blocklength: impl Number, displacements: &[Aint], old: &Type) -> Result<Type> {
+    pub fn hindexed_block(blocklength: impl CountArgument, displacements: &[Aint], old: &Type) -> Result<Type> {
         let n = block(blocklength.into())?;
-        let layout = Layout::assembled(displacements.iter().map(|&at| Piece { at: at as i64, n, of: &old.layout }))?;
+        let layout = TypeMap::assembled(displacements.iter().map(|&at| Piece { at: at as i64, n, of: &old.layout }))?;
         let integers = vec![displacements.len() as i64, n];
         Ok(derived(layout, abi::MPI_COMBINER_HINDEXED_BLOCK, integers, displacements.to_vec(), vec![old.clone()]))
     }
 
     /// MPI_Type_create_struct, with the markers MPI_LB and MPI_UB of MPI-1.
-    pub fn structure<N: Number>(blocklengths: &[N], displacements: &[Aint], types: &[Type]) -> Result<Type> {
+    pub fn structure<N: CountArgument>(blocklengths: &[N], displacements: &[Aint], types: &[Type]) -> Result<Type> {
         blocks(blocklengths)?;
         lengths("array_of_displacements", displacements.len(), blocklengths.len())?;
         lengths("array_of_types", types.len(), blocklengths.len())?;
         let pieces = displacements.iter().zip(wide(blocklengths)).zip(types);
-        let layout = Layout::assembled(pieces.map(|((&at, n), of)| Piece { at: at as i64, n, of: &of.layout }))?;
+        let layout = TypeMap::assembled(pieces.map(|((&at, n), of)| Piece { at: at as i64, n, of: &of.layout }))?;
         let integers = std::iter::once(blocklengths.len() as i64).chain(wide(blocklengths)).collect();
         Ok(derived(layout, abi::MPI_COMBINER_STRUCT, integers, displacements.to_vec(), types.to_vec()))
     }
@@ -142,13 +151,17 @@ impl Datatype {
 
     /// MPI_Type_dup.
     pub fn dup(old: &Type) -> Type {
-        let envelope =
-            Envelope { combiner: abi::MPI_COMBINER_DUP, integers: vec![], addresses: vec![], types: vec![old.clone()] };
+        let envelope = TypeEnvelope {
+            combiner: abi::MPI_COMBINER_DUP,
+            integers: vec![],
+            addresses: vec![],
+            types: vec![old.clone()],
+        };
         Datatype::new(old.layout.clone(), envelope, old.kind).into()
     }
 }
 
 /// Displacements in extents as bytes.
-fn scaled<N: Number>(displacements: &[N], extent: i64) -> Result<Vec<i64>> {
+fn scaled<N: CountArgument>(displacements: &[N], extent: i64) -> Result<Vec<i64>> {
     wide(displacements).map(|displacement| bytes(displacement, extent)).collect()
 }

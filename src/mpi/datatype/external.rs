@@ -2,13 +2,13 @@
 #![allow(unsafe_code)]
 
 use super::Datatype;
-use super::kind::{Group, Kind, Scalar};
-use super::plan::{Node, Plan};
+use super::kind::{BasicKind, Group, Scalar};
+use super::plan::{Node, PackPlan};
 
-impl Plan {
+impl PackPlan {
     /// Bytes in external32.
     fn external(&self) -> u64 {
-        let run = |kind: &Kind, bytes: u64| bytes / kind.size() as u64 * kind.external_size() as u64;
+        let run = |kind: &BasicKind, bytes: u64| bytes / kind.size() as u64 * kind.external_size() as u64;
         match &self.node {
             Node::Nothing => 0,
             Node::Run(kind) => run(kind, self.bytes),
@@ -20,7 +20,7 @@ impl Plan {
 }
 
 /// The scalars of an element: place, type, bytes in external32.
-fn scalars(kind: &Kind) -> impl Iterator<Item = (usize, Scalar, usize)> {
+fn scalars(kind: &BasicKind) -> impl Iterator<Item = (usize, Scalar, usize)> {
     let first = (0, kind.scalar, kind.external_scalar());
     let second = match kind.group {
         Group::Complex => Some((kind.scalar.size(), kind.scalar, kind.external_scalar())),

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{Datatype, Envelope, Type, TypeError};
+use super::{Datatype, Type, TypeEnvelope, TypeError};
 use crate::mpi::abi::{self, Handle, MPI_UNDEFINED};
 
 /// A kind of reals: decimal digits, decimal exponent, and the types that have it.
@@ -37,7 +37,7 @@ fn real(p: c_int, r: c_int) -> Result<(Handle, Handle), TypeError> {
 fn like(handle: Handle, combiner: c_int, arguments: &[c_int]) -> Type {
     let named = Datatype::named(handle).expect("a named datatype");
     let integers = arguments.iter().map(|&argument| i64::from(argument)).collect();
-    let envelope = Envelope { combiner, integers, addresses: vec![], types: vec![] };
+    let envelope = TypeEnvelope { combiner, integers, addresses: vec![], types: vec![] };
     Datatype::new(named.layout.clone(), envelope, named.kind).into()
 }
 

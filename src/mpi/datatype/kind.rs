@@ -58,7 +58,7 @@ pub enum Group {
 
 /// A basic element.
 #[derive(Debug)]
-pub struct Kind {
+pub struct BasicKind {
     /// The handle of the named datatype.
     pub handle: Handle,
     /// Its name, as MPI_Type_get_name gives it.
@@ -69,7 +69,7 @@ pub struct Kind {
     pub group: Group,
 }
 
-impl Kind {
+impl BasicKind {
     /// Bytes of data.
     pub const fn size(&self) -> usize {
         match self.group {

@@ -4,21 +4,21 @@
 //! the outermost marker is the bound, else the outermost data; the upper one padded to the alignment of the data.
 
 use super::TypeError;
-use super::kind::{Group, Kind};
+use super::kind::{BasicKind, Group};
 use super::named::{BYTE, MPI_LB};
-use super::plan::Plan;
+use super::plan::PackPlan;
 
 /// Which basic elements there are.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mix {
     Nothing,
-    One(&'static Kind),
+    One(&'static BasicKind),
     Several,
 }
 
 /// A type map.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct TypeMap {
     pub size: u64,
     /// Where the first byte of data is and the one after the last; 0 and 0 without data.
     pub true_lb: i64,
@@ -28,9 +28,9 @@ pub(super) struct Layout {
     align: i64,
     pub mix: Mix,
     /// The data with their types.
-    pub typed: Plan,
+    pub typed: PackPlan,
     /// The data as bytes, where this is not `typed` itself.
-    bytes: Option<Plan>,
+    bytes: Option<PackPlan>,
 }
 
 /// `n` copies of a layout, an extent apart, the first displaced by `at`.
@@ -38,7 +38,7 @@ pub(super) struct Layout {
 pub(super) struct Piece<'a> {
     pub at: i64,
     pub n: i64,
-    pub of: &'a Layout,
+    pub of: &'a TypeMap,
 }
 
 /// What is too large to be addressed.
@@ -47,12 +47,12 @@ fn overflow() -> TypeError {
 }
 
 /// Forgets the type of dense elements; others are bytes already in a plan of bytes.
-fn as_bytes(_: &'static Kind) -> &'static Kind {
+fn as_bytes(_: &'static BasicKind) -> &'static BasicKind {
     &BYTE
 }
 
-impl Layout {
-    pub const EMPTY: Layout = Layout {
+impl TypeMap {
+    pub const EMPTY: TypeMap = TypeMap {
         size: 0,
         true_lb: 0,
         true_ub: 0,
@@ -60,36 +60,36 @@ impl Layout {
         ub_mark: None,
         align: 1,
         mix: Mix::Nothing,
-        typed: Plan::NOTHING,
+        typed: PackPlan::NOTHING,
         bytes: None,
     };
 
-    pub fn basic(kind: &'static Kind) -> Layout {
+    pub fn basic(kind: &'static BasicKind) -> TypeMap {
         if kind.group == Group::Marker {
             return match kind.handle {
-                MPI_LB => Layout { lb_mark: Some(0), ..Layout::EMPTY },
-                _ => Layout { ub_mark: Some(0), ..Layout::EMPTY },
+                MPI_LB => TypeMap { lb_mark: Some(0), ..TypeMap::EMPTY },
+                _ => TypeMap { ub_mark: Some(0), ..TypeMap::EMPTY },
             };
         }
         let halves = |index: u64| {
-            let first = Plan::run(0, &BYTE, kind.scalar.size() as u64);
-            [first, Plan::run(kind.index_at() as i64, &BYTE, index)]
+            let first = PackPlan::run(0, &BYTE, kind.scalar.size() as u64);
+            [first, PackPlan::run(kind.index_at() as i64, &BYTE, index)]
         };
         let (end, bytes) = match kind.group {
             Group::Pair(index) if !kind.is_dense() => {
-                let plan = Plan::sequence(halves(index.size() as u64).into_iter(), as_bytes);
+                let plan = PackPlan::sequence(halves(index.size() as u64).into_iter(), as_bytes);
                 (kind.index_at() + index.size(), Some(plan))
             }
             _ => (kind.size(), None),
         };
-        Layout {
+        TypeMap {
             size: kind.size() as u64,
             true_ub: end as i64,
             align: kind.align() as i64,
             mix: Mix::One(kind),
-            typed: Plan::run(0, kind, 1),
+            typed: PackPlan::run(0, kind, 1),
             bytes,
-            ..Layout::EMPTY
+            ..TypeMap::EMPTY
         }
     }
 
@@ -110,20 +110,20 @@ impl Layout {
     }
 
     /// The data as bytes.
-    pub fn bytes(&self) -> &Plan {
+    pub fn bytes(&self) -> &PackPlan {
         self.bytes.as_ref().unwrap_or(&self.typed)
     }
 
     /// With other bounds.
-    pub fn resized(&self, lb: i64, extent: i64) -> Result<Layout, TypeError> {
+    pub fn resized(&self, lb: i64, extent: i64) -> Result<TypeMap, TypeError> {
         let ub = lb.checked_add(extent).ok_or_else(overflow)?;
-        Ok(Layout { lb_mark: Some(lb), ub_mark: Some(ub), ..self.clone() })
+        Ok(TypeMap { lb_mark: Some(lb), ub_mark: Some(ub), ..self.clone() })
     }
 
     /// `count` copies, `stride` bytes apart.
-    pub fn repeated(&self, count: i64, stride: i64) -> Result<Layout, TypeError> {
+    pub fn repeated(&self, count: i64, stride: i64) -> Result<TypeMap, TypeError> {
         if count <= 0 {
-            return Ok(Layout::EMPTY);
+            return Ok(TypeMap::EMPTY);
         }
         let mut layout = Bounds::default();
         layout.add(0, count, stride, self)?;
@@ -133,24 +133,24 @@ impl Layout {
     }
 
     /// Items one after another, an extent apart.
-    pub fn contiguous(&self, count: i64) -> Result<Layout, TypeError> {
+    pub fn contiguous(&self, count: i64) -> Result<TypeMap, TypeError> {
         self.repeated(count, self.extent())
     }
 
     /// Pieces one after another in the type map.
-    pub fn assembled<'a>(pieces: impl Iterator<Item = Piece<'a>> + Clone) -> Result<Layout, TypeError> {
+    pub fn assembled<'a>(pieces: impl Iterator<Item = Piece<'a>> + Clone) -> Result<TypeMap, TypeError> {
         let pieces = pieces.filter(|piece| piece.n > 0);
         let mut layout = Bounds::default();
         for piece in pieces.clone() {
             layout.add(piece.at, piece.n, piece.of.extent(), piece.of)?;
         }
-        let plan = |of: fn(&Layout) -> &Plan, see| {
+        let plan = |of: fn(&TypeMap) -> &PackPlan, see| {
             let place =
                 |piece: Piece| of(piece.of).clone().repeated(piece.n as u64, piece.of.extent()).shifted(piece.at);
-            Plan::sequence(pieces.clone().map(place), see)
+            PackPlan::sequence(pieces.clone().map(place), see)
         };
         let typed = plan(|layout| &layout.typed, |kind| kind);
-        layout.into_layout(typed, || plan(Layout::bytes, as_bytes))
+        layout.into_layout(typed, || plan(TypeMap::bytes, as_bytes))
     }
 }
 
@@ -172,7 +172,7 @@ impl Default for Bounds {
 
 impl Bounds {
     /// Adds `n` > 0 copies of a layout at `at`, `at + stride`, …
-    fn add(&mut self, at: i64, n: i64, stride: i64, layout: &Layout) -> Result<(), TypeError> {
+    fn add(&mut self, at: i64, n: i64, stride: i64, layout: &TypeMap) -> Result<(), TypeError> {
         let mut sum = || {
             let last = (n - 1).checked_mul(stride)?.checked_add(at)?;
             let (low, high) = (at.min(last), at.max(last));
@@ -201,7 +201,7 @@ impl Bounds {
         sum().ok_or_else(overflow)
     }
 
-    fn into_layout(self, typed: Plan, bytes: impl FnOnce() -> Plan) -> Result<Layout, TypeError> {
+    fn into_layout(self, typed: PackPlan, bytes: impl FnOnce() -> PackPlan) -> Result<TypeMap, TypeError> {
         let (true_lb, true_ub) = self.data.unwrap_or((0, 0));
         true_ub.checked_sub(true_lb).ok_or_else(overflow)?;
         let bytes = match self.mix {
@@ -210,7 +210,7 @@ impl Bounds {
             _ => Some(bytes()),
         };
         let Bounds { size, lb_mark, ub_mark, align, mix, .. } = self;
-        let layout = Layout { size, true_lb, true_ub, lb_mark, ub_mark, align, mix, typed, bytes };
+        let layout = TypeMap { size, true_lb, true_ub, lb_mark, ub_mark, align, mix, typed, bytes };
         layout.ub().checked_sub(layout.lb()).ok_or_else(overflow)?;
         Ok(layout)
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::Datatype;
 use super::plan::Node;
 use super::walk::{Each, Gather, Scatter, Visitor, clipped_loop};
-use super::{Kind, plan::Plan};
+use super::{BasicKind, plan::PackPlan};
 
 /// Bytes that are packed at once on the way from one layout to another.
 const CHUNK: usize = 32 * 1024;
@@ -146,7 +146,7 @@ impl Datatype {
 
     /// Calls `f` with every run of equal basic elements of `count` items in the order of the type map: the element, the
     /// displacement of the first from the base, how many there are, an extent of the element apart.
-    pub fn for_each_run(&self, count: usize, f: impl FnMut(&'static Kind, isize, usize)) {
+    pub fn for_each_run(&self, count: usize, f: impl FnMut(&'static BasicKind, isize, usize)) {
         let plan = &self.layout.typed;
         let end = plan.bytes.saturating_mul(count as u64);
         if let (Node::Run(kind), true) = (&plan.node, self.layout.bytes().bytes as i64 == self.extent())
@@ -157,7 +157,7 @@ impl Datatype {
         self.visit(plan, count, 0..end, &mut Each(f));
     }
 
-    fn visit(&self, plan: &Plan, count: usize, range: Range<u64>, to: &mut impl Visitor) {
+    fn visit(&self, plan: &PackPlan, count: usize, range: Range<u64>, to: &mut impl Visitor) {
         clipped_loop(plan, count as u64, self.extent(), 0, 0, &range, to);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::kind::{Group, Group::*, Kind, Scalar, Scalar::*};
+use super::kind::{BasicKind, Group, Group::*, Scalar, Scalar::*};
 use super::{Datatype, Type};
 use crate::mpi::abi::{self, Handle};
 
@@ -12,11 +12,12 @@ pub const MPI_LB: Handle = 0x204;
 pub const MPI_UB: Handle = 0x205;
 
 /// Raw bytes: the element of layouts that have forgotten their types.
-pub(super) static BYTE: Kind = Kind { handle: abi::MPI_BYTE, name: "MPI_BYTE", scalar: Scalar::U8, group: Group::Byte };
+pub(super) static BYTE: BasicKind =
+    BasicKind { handle: abi::MPI_BYTE, name: "MPI_BYTE", scalar: Scalar::U8, group: Group::Byte };
 
 macro_rules! kinds {
     ($($name:ident $scalar:ident $group:expr;)*) => {
-        &[$(Kind { handle: abi::$name, name: first_name(stringify!($name)), scalar: $scalar, group: $group }),*]
+        &[$(BasicKind { handle: abi::$name, name: first_name(stringify!($name)), scalar: $scalar, group: $group }),*]
     };
 }
 
@@ -29,7 +30,7 @@ const fn first_name(name: &'static str) -> &'static str {
     }
 }
 
-static KINDS: &[Kind] = kinds! {
+static KINDS: &[BasicKind] = kinds! {
     MPI_AINT I64 MultiLanguage;
     MPI_COUNT I64 MultiLanguage;
     MPI_OFFSET I64 MultiLanguage;
@@ -102,9 +103,9 @@ static KINDS: &[Kind] = kinds! {
     MPI_COMPLEX32 F128 Complex;
 };
 
-static MARKERS: [Kind; 2] = [
-    Kind { handle: MPI_LB, name: "MPI_LB", scalar: U8, group: Marker },
-    Kind { handle: MPI_UB, name: "MPI_UB", scalar: U8, group: Marker },
+static MARKERS: [BasicKind; 2] = [
+    BasicKind { handle: MPI_LB, name: "MPI_LB", scalar: U8, group: Marker },
+    BasicKind { handle: MPI_UB, name: "MPI_UB", scalar: U8, group: Marker },
 ];
 
 const FIRST: Handle = abi::MPI_DATATYPE_NULL;

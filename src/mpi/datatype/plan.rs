@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use super::kind::Kind;
+use super::kind::BasicKind;
 
 /// The longest list that is copied into a longer one; longer ones are shared.
 const INLINE: usize = 64;
 
 /// A piece of a datatype, `at` bytes from its origin.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct PackPlan {
     pub at: i64,
     /// Bytes of data, so of the packed form.
     pub bytes: u64,
@@ -25,12 +25,12 @@ pub(super) struct Plan {
 pub(super) enum Node {
     Nothing,
     /// Elements one after another, an extent apart.
-    Run(&'static Kind),
+    Run(&'static BasicKind),
     /// Copies of `body`, which itself is at 0, `stride` bytes apart.
     Loop {
         count: u64,
         stride: i64,
-        body: Arc<Plan>,
+        body: Arc<PackPlan>,
     },
     /// Runs anywhere.
     Runs(Arc<[Run]>),
@@ -44,28 +44,28 @@ pub(super) struct Run {
     pub at: i64,
     pub start: u64,
     pub bytes: u64,
-    pub kind: &'static Kind,
+    pub kind: &'static BasicKind,
 }
 
 /// A piece in a list: `start` is its place in the packed form.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub start: u64,
-    pub plan: Plan,
+    pub plan: PackPlan,
 }
 
-impl Plan {
-    pub const NOTHING: Plan = Plan { at: 0, bytes: 0, basics: 0, node: Node::Nothing };
+impl PackPlan {
+    pub const NOTHING: PackPlan = PackPlan { at: 0, bytes: 0, basics: 0, node: Node::Nothing };
 
     /// `n` elements at `at`.
-    pub fn run(at: i64, kind: &'static Kind, n: u64) -> Plan {
+    pub fn run(at: i64, kind: &'static BasicKind, n: u64) -> PackPlan {
         match n * kind.size() as u64 {
-            0 => Plan::NOTHING,
-            bytes => Plan { at, bytes, basics: n * kind.basics(), node: Node::Run(kind) },
+            0 => PackPlan::NOTHING,
+            bytes => PackPlan { at, bytes, basics: n * kind.basics(), node: Node::Run(kind) },
         }
     }
 
-    pub fn shifted(mut self, by: i64) -> Plan {
+    pub fn shifted(mut self, by: i64) -> PackPlan {
         if self.bytes > 0 {
             self.at += by;
         }
@@ -73,9 +73,9 @@ impl Plan {
     }
 
     /// `count` copies, `stride` bytes apart. That all of them can be addressed is the caller's to check.
-    pub fn repeated(self, count: u64, stride: i64) -> Plan {
+    pub fn repeated(self, count: u64, stride: i64) -> PackPlan {
         if count == 0 || self.bytes == 0 {
-            return Plan::NOTHING;
+            return PackPlan::NOTHING;
         }
         if count == 1 {
             return self;
@@ -86,15 +86,18 @@ impl Plan {
             Node::Loop { count: inner, stride: step, body } if step.checked_mul(inner as i64) == Some(stride) => {
                 Node::Loop { count: inner * count, stride: step, body }
             }
-            node => Node::Loop { count, stride, body: Arc::new(Plan { at: 0, node, ..self }) },
+            node => Node::Loop { count, stride, body: Arc::new(PackPlan { at: 0, node, ..self }) },
         };
-        Plan { at, bytes, basics, node }
+        PackPlan { at, bytes, basics, node }
     }
 
     /// These one after another, where `see` tells what to take a run's elements for.
-    pub fn sequence(plans: impl Iterator<Item = Plan>, see: fn(&'static Kind) -> &'static Kind) -> Plan {
-        let mut list: Vec<Plan> = Vec::new();
-        let mut push = |mut plan: Plan| {
+    pub fn sequence(
+        plans: impl Iterator<Item = PackPlan>,
+        see: fn(&'static BasicKind) -> &'static BasicKind,
+    ) -> PackPlan {
+        let mut list: Vec<PackPlan> = Vec::new();
+        let mut push = |mut plan: PackPlan| {
             if let Node::Run(kind) = &mut plan.node {
                 *kind = see(kind);
             }
@@ -106,7 +109,7 @@ impl Plan {
                 Node::Runs(runs) if runs.len() <= INLINE => {
                     for run in runs.iter() {
                         let n = run.bytes / run.kind.size() as u64;
-                        push(Plan::run(plan.at + run.at, run.kind, n));
+                        push(PackPlan::run(plan.at + run.at, run.kind, n));
                     }
                 }
                 Node::Parts(parts) if parts.len() <= INLINE => {
@@ -116,7 +119,7 @@ impl Plan {
             }
         }
         match list.len() {
-            0 => return Plan::NOTHING,
+            0 => return PackPlan::NOTHING,
             1 => return list.swap_remove(0),
             _ => {}
         }
@@ -127,7 +130,7 @@ impl Plan {
         let basics = list.iter().map(|plan| plan.basics).sum();
         let mut bytes = 0;
         let node = if list.iter().all(|plan| matches!(plan.node, Node::Run(_))) {
-            let run = |plan: &Plan| match plan.node {
+            let run = |plan: &PackPlan| match plan.node {
                 Node::Run(kind) => Run { at: plan.at, start: advance(&mut bytes, plan.bytes), bytes: plan.bytes, kind },
                 _ => unreachable!("only runs are here"),
             };
@@ -135,7 +138,7 @@ impl Plan {
         } else {
             Node::Parts(list.into_iter().map(|plan| Part { start: advance(&mut bytes, plan.bytes), plan }).collect())
         };
-        Plan { at: 0, bytes, basics, node }
+        PackPlan { at: 0, bytes, basics, node }
     }
 
     /// The basic elements in the first `bytes` of the packed form; none if they end within one.
@@ -163,11 +166,11 @@ impl Plan {
 }
 
 /// The bytes in memory from the first element of a run to the one after the last.
-fn span(kind: &Kind, bytes: u64) -> i64 {
+fn span(kind: &BasicKind, bytes: u64) -> i64 {
     (bytes / kind.size() as u64 * kind.extent() as u64) as i64
 }
 
-fn run_basics(kind: &Kind, bytes: u64) -> Option<u64> {
+fn run_basics(kind: &BasicKind, bytes: u64) -> Option<u64> {
     let (whole, rest) = (bytes / kind.size() as u64, bytes % kind.size() as u64);
     let half = match rest {
         0 => 0,
@@ -184,7 +187,7 @@ fn advance(total: &mut u64, by: u64) -> u64 {
 }
 
 /// Adds a plan to a list, or to the last run of it.
-fn push(list: &mut Vec<Plan>, plan: Plan) {
+fn push(list: &mut Vec<PackPlan>, plan: PackPlan) {
     if let (Some(last), Node::Run(kind)) = (list.last_mut(), &plan.node)
         && let Node::Run(before) = last.node
         && before.handle == kind.handle
@@ -198,14 +201,14 @@ fn push(list: &mut Vec<Plan>, plan: Plan) {
 }
 
 /// The stride of a list of at least two like pieces at equal distances.
-fn regular(list: &[Plan]) -> Option<i64> {
+fn regular(list: &[PackPlan]) -> Option<i64> {
     let stride = list[1].at.checked_sub(list[0].at)?;
-    let holds = |pair: &[Plan]| pair[1].at.checked_sub(pair[0].at) == Some(stride) && alike(&pair[0], &pair[1]);
+    let holds = |pair: &[PackPlan]| pair[1].at.checked_sub(pair[0].at) == Some(stride) && alike(&pair[0], &pair[1]);
     list.windows(2).all(holds).then_some(stride)
 }
 
 /// Whether two pieces are surely the same but for their places.
-fn alike(a: &Plan, b: &Plan) -> bool {
+fn alike(a: &PackPlan, b: &PackPlan) -> bool {
     a.bytes == b.bytes
         && match (&a.node, &b.node) {
             (Node::Run(a), Node::Run(b)) => a.handle == b.handle,

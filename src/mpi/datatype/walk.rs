@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::ptr;
 
-use super::kind::Kind;
-use super::plan::{Node, Plan};
+use super::kind::BasicKind;
+use super::plan::{Node, PackPlan};
 
 /// The longest list of runs in a loop that is moved run by run, each over many iterations.
 const FEW: usize = 8;
@@ -24,19 +24,19 @@ pub(super) struct Strided {
     /// Bytes of a piece.
     pub bytes: u64,
     pub count: u64,
-    pub kind: &'static Kind,
+    pub kind: &'static BasicKind,
 }
 
 /// What is done with the pieces.
 pub(super) trait Visitor {
     /// Whether pieces must come in the order of the packed form.
     const ORDERED: bool;
-    fn run(&mut self, at: i64, start: u64, bytes: u64, kind: &'static Kind);
+    fn run(&mut self, at: i64, start: u64, bytes: u64, kind: &'static BasicKind);
     fn strided(&mut self, pieces: Strided);
 }
 
 /// Shows a visitor the part of `plan` that lies in `range` of the packed form, where the plan itself is at `start`.
-pub(super) fn clipped(plan: &Plan, at: i64, start: u64, range: &Range<u64>, to: &mut impl Visitor) {
+pub(super) fn clipped(plan: &PackPlan, at: i64, start: u64, range: &Range<u64>, to: &mut impl Visitor) {
     let end = start + plan.bytes;
     if range.start <= start && end <= range.end {
         return whole(plan, at, start, to);
@@ -68,7 +68,7 @@ pub(super) fn clipped(plan: &Plan, at: i64, start: u64, range: &Range<u64>, to: 
 
 /// The same for `count` copies of `body`, `stride` bytes apart.
 pub(super) fn clipped_loop(
-    body: &Plan,
+    body: &PackPlan,
     count: u64,
     stride: i64,
     at: i64,
@@ -104,14 +104,14 @@ pub(super) fn clipped_loop(
     }
 }
 
-fn clipped_run(at: i64, start: u64, bytes: u64, kind: &'static Kind, range: &Range<u64>, to: &mut impl Visitor) {
+fn clipped_run(at: i64, start: u64, bytes: u64, kind: &'static BasicKind, range: &Range<u64>, to: &mut impl Visitor) {
     let (from, until) = (start.max(range.start), (start + bytes).min(range.end));
     if from < until {
         to.run(at + (from - start) as i64, from, until - from, kind);
     }
 }
 
-fn whole(plan: &Plan, at: i64, start: u64, to: &mut impl Visitor) {
+fn whole(plan: &PackPlan, at: i64, start: u64, to: &mut impl Visitor) {
     let at = at + plan.at;
     match &plan.node {
         Node::Nothing => {}
@@ -122,7 +122,7 @@ fn whole(plan: &Plan, at: i64, start: u64, to: &mut impl Visitor) {
     }
 }
 
-fn whole_loop<V: Visitor>(body: &Plan, count: u64, stride: i64, at: i64, start: u64, to: &mut V) {
+fn whole_loop<V: Visitor>(body: &PackPlan, count: u64, stride: i64, at: i64, start: u64, to: &mut V) {
     let step = body.bytes;
     match &body.node {
         Node::Run(kind) => {
@@ -155,7 +155,7 @@ impl Visitor for Gather {
     const ORDERED: bool = false;
 
     #[inline]
-    fn run(&mut self, at: i64, start: u64, bytes: u64, _: &'static Kind) {
+    fn run(&mut self, at: i64, start: u64, bytes: u64, _: &'static BasicKind) {
         // SAFETY: who made the visitor vouches for the memory that the plan covers and for the packed range.
         unsafe {
             let to = self.packed.add((start - self.offset) as usize);
@@ -185,7 +185,7 @@ impl Visitor for Scatter {
     const ORDERED: bool = false;
 
     #[inline]
-    fn run(&mut self, at: i64, start: u64, bytes: u64, _: &'static Kind) {
+    fn run(&mut self, at: i64, start: u64, bytes: u64, _: &'static BasicKind) {
         // SAFETY: as for `Gather`.
         unsafe {
             let from = self.packed.add((start - self.offset) as usize);
@@ -207,10 +207,10 @@ impl Visitor for Scatter {
 /// Calls a function with every run: element, place, number of elements.
 pub(super) struct Each<F>(pub F);
 
-impl<F: FnMut(&'static Kind, isize, usize)> Visitor for Each<F> {
+impl<F: FnMut(&'static BasicKind, isize, usize)> Visitor for Each<F> {
     const ORDERED: bool = true;
 
-    fn run(&mut self, at: i64, _: u64, bytes: u64, kind: &'static Kind) {
+    fn run(&mut self, at: i64, _: u64, bytes: u64, kind: &'static BasicKind) {
         (self.0)(kind, at as isize, bytes as usize / kind.size());
     }
 

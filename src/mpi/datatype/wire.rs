@@ -1,9 +1,9 @@
 //! Datatypes as bytes, for ranks that reach memory of others: the layout without how it was made. A vector of any length is
 //! a loop, a few bytes.
 
-use super::layout::{Layout, Piece};
-use super::plan::{Node, Plan};
-use super::{Datatype, Envelope, Type};
+use super::layout::{Piece, TypeMap};
+use super::plan::{Node, PackPlan};
+use super::{Datatype, Type, TypeEnvelope};
 use crate::mpi::abi;
 
 /// Longest nesting that is read; layouts that programs make are far below.
@@ -19,7 +19,7 @@ const LIST: u8 = 3;
 
 /// Reads what [`put_number`] and [`Datatype::encode`] wrote.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
+pub struct WireReader<'a> {
     rest: &'a [u8],
 }
 
@@ -33,10 +33,10 @@ pub fn put_number(out: &mut Vec<u8>, number: i64) {
     out.push(rest as u8);
 }
 
-impl<'a> Reader<'a> {
+impl<'a> WireReader<'a> {
     /// Reads from the first byte on.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { rest: bytes }
+        WireReader { rest: bytes }
     }
 
     /// What is still to be read.
@@ -85,25 +85,25 @@ impl Datatype {
     }
 
     /// A datatype as [`Datatype::encode`] wrote it, if it did.
-    pub fn decode(from: &mut Reader<'_>) -> Option<Type> {
+    pub fn decode(from: &mut WireReader<'_>) -> Option<Type> {
         if from.byte()? == NAMED {
             return Datatype::named(abi::MPI_DATATYPE_NULL + usize::from(from.byte()?)).cloned();
         }
         let (lb, extent) = (from.number()?, from.number()?);
         let layout = decode(from, DEEPEST)?.resized(lb, extent).ok()?;
         let envelope =
-            Envelope { combiner: abi::MPI_COMBINER_RESIZED, integers: vec![], addresses: vec![], types: vec![] };
+            TypeEnvelope { combiner: abi::MPI_COMBINER_RESIZED, integers: vec![], addresses: vec![], types: vec![] };
         Some(Datatype::new(layout, envelope, None).into())
     }
 }
 
-fn encode_run(at: i64, kind: &super::Kind, bytes: u64, out: &mut Vec<u8>) {
+fn encode_run(at: i64, kind: &super::BasicKind, bytes: u64, out: &mut Vec<u8>) {
     out.extend([RUN, (kind.handle - abi::MPI_DATATYPE_NULL) as u8]);
     put_number(out, at);
     put_number(out, (bytes / kind.size() as u64) as i64);
 }
 
-fn encode(plan: &Plan, out: &mut Vec<u8>) {
+fn encode(plan: &PackPlan, out: &mut Vec<u8>) {
     let list = |at: i64, n: usize, out: &mut Vec<u8>| {
         out.push(LIST);
         put_number(out, at);
@@ -128,14 +128,14 @@ fn encode(plan: &Plan, out: &mut Vec<u8>) {
     }
 }
 
-fn decode(from: &mut Reader<'_>, deepest: u32) -> Option<Layout> {
+fn decode(from: &mut WireReader<'_>, deepest: u32) -> Option<TypeMap> {
     let deeper = deepest.checked_sub(1)?;
     match from.byte()? {
-        NOTHING => Some(Layout::EMPTY),
+        NOTHING => Some(TypeMap::EMPTY),
         RUN => {
             let kind = Datatype::named(abi::MPI_DATATYPE_NULL + usize::from(from.byte()?))?.kind()?;
             let (at, n) = (from.number()?, from.number()?);
-            moved(at, Layout::basic(kind).contiguous(n).ok()?)
+            moved(at, TypeMap::basic(kind).contiguous(n).ok()?)
         }
         LOOP => {
             let (at, count, stride) = (from.number()?, from.number()?, from.number()?);
@@ -143,16 +143,16 @@ fn decode(from: &mut Reader<'_>, deepest: u32) -> Option<Layout> {
         }
         LIST => {
             let (at, n) = (from.number()?, from.number()?);
-            let parts: Option<Vec<Layout>> = (0..n).map(|_| decode(from, deeper)).collect();
+            let parts: Option<Vec<TypeMap>> = (0..n).map(|_| decode(from, deeper)).collect();
             let parts = parts?;
-            Layout::assembled(parts.iter().map(|of| Piece { at, n: 1, of })).ok()
+            TypeMap::assembled(parts.iter().map(|of| Piece { at, n: 1, of })).ok()
         }
         _ => None,
     }
 }
 
-fn moved(at: i64, layout: Layout) -> Option<Layout> {
-    if at == 0 { Some(layout) } else { Layout::assembled(std::iter::once(Piece { at, n: 1, of: &layout })).ok() }
+fn moved(at: i64, layout: TypeMap) -> Option<TypeMap> {
+    if at == 0 { Some(layout) } else { TypeMap::assembled(std::iter::once(Piece { at, n: 1, of: &layout })).ok() }
 }
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
     fn through(datatype: &Datatype) -> (Type, usize) {
         let mut bytes = Vec::new();
         datatype.encode(&mut bytes);
-        let mut reader = Reader::new(&bytes);
+        let mut reader = WireReader::new(&bytes);
         let decoded = Datatype::decode(&mut reader).unwrap();
         assert!(reader.rest().is_empty());
         (decoded, bytes.len())
@@ -183,7 +183,7 @@ mod tests {
         let numbers = [0, 1, -1, 63, 64, -64, -65, 1 << 20, i64::MAX, i64::MIN];
         let mut bytes = Vec::new();
         numbers.iter().for_each(|&number| put_number(&mut bytes, number));
-        let mut reader = Reader::new(&bytes);
+        let mut reader = WireReader::new(&bytes);
         assert_eq!(numbers.map(|_| reader.number().unwrap()), numbers);
         assert_eq!((reader.number(), reader.byte()), (None, None));
         assert_eq!(bytes[..4], [0, 2, 1, 126]);
@@ -227,9 +227,9 @@ mod tests {
         let mut bytes = Vec::new();
         Datatype::vector(5, 1, 3, named(abi::MPI_INT)).unwrap().encode(&mut bytes);
         for cut in 0..bytes.len() {
-            assert!(Datatype::decode(&mut Reader::new(&bytes[..cut])).is_none(), "cut at {cut}");
+            assert!(Datatype::decode(&mut WireReader::new(&bytes[..cut])).is_none(), "cut at {cut}");
         }
-        assert!(Datatype::decode(&mut Reader::new(&[NAMED, 0])).is_none());
-        assert!(Datatype::decode(&mut Reader::new(&[LAYOUT, 0, 0, 9])).is_none());
+        assert!(Datatype::decode(&mut WireReader::new(&[NAMED, 0])).is_none());
+        assert!(Datatype::decode(&mut WireReader::new(&[LAYOUT, 0, 0, 9])).is_none());
     }
 }

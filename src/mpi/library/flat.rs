@@ -1,13 +1,13 @@
 //! The default: MPICH's flat algorithms by thresholds, whatever the ranks' places.
 
-use super::Question;
+use super::ChoiceContext;
 use crate::mpi::schedule::keeps_rank_order;
 use crate::platform::{Algorithm, Collective, Method};
 use crate::units::Bytes;
 
 /// What the default takes.
-pub(super) fn decide(question: Question) -> Method {
-    let Question { collective, ranks, size, total, ordered, root, .. } = question;
+pub(super) fn decide(question: ChoiceContext) -> Method {
+    let ChoiceContext { collective, ranks, size, total, ordered, root, .. } = question;
     let size = match collective {
         Collective::Allgather | Collective::Allgatherv | Collective::ReduceScatter => total,
         Collective::Barrier | Collective::Gatherv | Collective::Scatterv | Collective::Alltoallv => 0,

@@ -1,13 +1,13 @@
 //! The flat choices of MPICH 4: from its `generic.json` for communicators whose ranks' places do not count.
 
-use super::Question;
+use super::ChoiceContext;
 use crate::platform::{Algorithm, Collective, Method};
 
 /// What MPICH 4 takes among ranks without regard to nodes.
-pub(super) fn decide(question: Question) -> Method {
+pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     const KIB: u64 = 1 << 10;
-    let Question { collective, ranks, size, total, element, ordered, .. } = question;
+    let ChoiceContext { collective, ranks, size, total, element, ordered, .. } = question;
     let two_to_k = ranks.is_power_of_two();
     // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
     let divisible = size / u64::from(element) >= 1 << ranks.max(1).ilog2();

@@ -1,6 +1,6 @@
 //! Open MPI: what the numbers of its algorithms mean, and the tables of 4.1 and 5.0.
 
-use super::{Question, look_up, openmpi41};
+use super::{ChoiceContext, look_up, openmpi41};
 use crate::platform::{Algorithm, Collective, Method};
 
 const fn of(algorithm: Algorithm) -> Method {
@@ -60,8 +60,8 @@ pub fn number_of(collective: Collective, method: Method) -> Option<u8> {
 }
 
 /// What 4.1 and 5.0 take.
-pub(super) fn decide_by_tables(question: Question) -> Method {
-    let Question { collective, ranks, size, total, ordered, .. } = question;
+pub(super) fn decide_by_tables(question: ChoiceContext) -> Method {
+    let ChoiceContext { collective, ranks, size, total, ordered, .. } = question;
     let (table, size) = match collective {
         Collective::Allreduce if ordered => (openmpi41::ALLREDUCE_ORDERED, size),
         Collective::Allreduce => (openmpi41::ALLREDUCE, size),
@@ -95,7 +95,8 @@ mod tests {
             for ranks in (1..70).chain([100, 200, 300, 600, 1500, 3000, 5000]) {
                 for size in (0..24).map(|bit| 1u64 << bit).chain([0]) {
                     for ordered in [false, true] {
-                        let question = Question { collective, ranks, size, total: size, element: 1, ordered, root: 0 };
+                        let question =
+                            ChoiceContext { collective, ranks, size, total: size, element: 1, ordered, root: 0 };
                         assert!(suitable(collective).contains(&decide_by_tables(question).algorithm));
                     }
                 }

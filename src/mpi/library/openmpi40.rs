@@ -1,6 +1,6 @@
 //! The fixed decisions of Open MPI 4.0's `tuned` and `basic`: from `coll_tuned_decision_fixed.c` of 4.0.
 
-use super::{KIB, MIB, Question};
+use super::{ChoiceContext, KIB, MIB};
 use crate::platform::{Algorithm, Collective, Method};
 
 const fn of(algorithm: Algorithm) -> Method {
@@ -10,9 +10,9 @@ const fn of(algorithm: Algorithm) -> Method {
 const K: u32 = 1 << 10;
 
 /// What 4.0 takes.
-pub(super) fn decide(question: Question) -> Method {
+pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
-    let Question { collective, ranks, size, total, element, ordered, .. } = question;
+    let ChoiceContext { collective, ranks, size, total, element, ordered, .. } = question;
     let count = size.div_ceil(u64::from(element));
     match collective {
         Collective::Allreduce if size < 10_000 => of(RecursiveDoubling),

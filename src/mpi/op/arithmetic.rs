@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::Builtin;
 use super::long_double::F80;
-use crate::mpi::datatype::{Group, Kind, Scalar};
+use crate::mpi::datatype::{BasicKind, Group, Scalar};
 
 /// What numbers of all representations can do.
 trait Number: Copy + PartialOrd {
@@ -78,7 +78,7 @@ unsafe fn each<T>(input: *const u8, inout: *mut u8, n: usize, f: impl Fn(T, T) -
 ///
 /// # Safety
 /// As there.
-pub(super) unsafe fn apply(op: Builtin, kind: &Kind, input: *const u8, inout: *mut u8, n: usize) {
+pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
     // SAFETY: the caller's; representations are those of the kind.
     unsafe {
         match (op, kind.group, kind.scalar) {
@@ -120,7 +120,7 @@ pub(super) unsafe fn apply(op: Builtin, kind: &Kind, input: *const u8, inout: *m
 
 /// # Safety
 /// As [`Builtin::apply`].
-unsafe fn replace(kind: &Kind, input: *const u8, inout: *mut u8, n: usize) {
+unsafe fn replace(kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
     let Group::Pair(index) = kind.group else {
         // SAFETY: the caller's.
         return unsafe { ptr::copy(input, inout, n * kind.size()) };

@@ -4,9 +4,9 @@
 //! values. Half precision, and 16-byte reals of Fortran, are data only.
 
 use super::Builtin::{self, *};
-use crate::mpi::datatype::{Group, Kind, Scalar};
+use crate::mpi::datatype::{BasicKind, Group, Scalar};
 
-pub(super) fn accepts(op: Builtin, kind: &Kind) -> bool {
+pub(super) fn accepts(op: Builtin, kind: &BasicKind) -> bool {
     use Group::*;
     let group = kind.group;
     let integer = match group {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::mpi::abi::*;
 
-fn kind(handle: Handle) -> &'static Kind {
+fn kind(handle: Handle) -> &'static BasicKind {
     Datatype::named(handle).unwrap().kind().unwrap()
 }
 

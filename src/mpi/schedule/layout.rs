@@ -7,7 +7,7 @@ use crate::units::Bytes;
 
 /// The sizes of a schedule's blocks. Sums saturate.
 #[derive(Clone, Debug)]
-pub enum Layout {
+pub enum BlockLayout {
     /// One buffer in `parts` blocks that differ by at most one element, the larger ones first; where the buffer is no
     /// whole number of elements, the last element is a shorter one.
     Split {
@@ -61,31 +61,37 @@ pub enum Layout {
     Varying(Arc<[Bytes]>),
 }
 
-impl Layout {
+impl BlockLayout {
     /// The number of blocks.
     pub fn parts(&self) -> u32 {
         match self {
-            Layout::Split { parts, .. } | Layout::Uniform { parts, .. } | Layout::Halved { parts, .. } => *parts,
-            Layout::Nested { parts, inner, .. } => parts * inner,
-            Layout::Headed { ranks, .. } => 2 * ranks,
-            Layout::Varying(sizes) => sizes.len() as u32,
+            BlockLayout::Split { parts, .. }
+            | BlockLayout::Uniform { parts, .. }
+            | BlockLayout::Halved { parts, .. } => *parts,
+            BlockLayout::Nested { parts, inner, .. } => parts * inner,
+            BlockLayout::Headed { ranks, .. } => 2 * ranks,
+            BlockLayout::Varying(sizes) => sizes.len() as u32,
         }
     }
 
     /// The size of `blocks` together. Constant time, but for varying sizes and for a bit of a split buffer.
     pub fn bytes(&self, blocks: Blocks) -> Bytes {
         match self {
-            Layout::Uniform { block, parts } => Bytes::new(block.get().saturating_mul(u64::from(blocks.count(*parts)))),
-            Layout::Split { total, .. } | Layout::Nested { total, .. } | Layout::Halved { total, .. } => match blocks {
+            BlockLayout::Uniform { block, parts } => {
+                Bytes::new(block.get().saturating_mul(u64::from(blocks.count(*parts))))
+            }
+            BlockLayout::Split { total, .. }
+            | BlockLayout::Nested { total, .. }
+            | BlockLayout::Halved { total, .. } => match blocks {
                 Blocks::All | Blocks::Down(_) => *total,
                 _ => self.divided(blocks),
             },
-            Layout::Headed { .. } => self.divided(blocks),
-            Layout::Varying(sizes) => sum(blocks.indices(sizes.len() as u32).map(|block| sizes[block as usize])),
+            BlockLayout::Headed { .. } => self.divided(blocks),
+            BlockLayout::Varying(sizes) => sum(blocks.indices(sizes.len() as u32).map(|block| sizes[block as usize])),
         }
     }
 
-    /// The size of blocks of what is divided by [`Layout::offset`].
+    /// The size of blocks of what is divided by [`BlockLayout::offset`].
     fn divided(&self, blocks: Blocks) -> Bytes {
         let parts = u64::from(self.parts());
         let (first, count) = match blocks {
@@ -103,8 +109,8 @@ impl Layout {
     /// Where block `block` of a divided buffer starts, bytes; block `parts` is its end.
     pub(crate) fn offset(&self, block: u64) -> u64 {
         match *self {
-            Layout::Split { total, parts, element } => split(total, u64::from(parts), element, block),
-            Layout::Nested { total, parts, inner, segment, element } => {
+            BlockLayout::Split { total, parts, element } => split(total, u64::from(parts), element, block),
+            BlockLayout::Nested { total, parts, inner, segment, element } => {
                 let (part, place) = (block / u64::from(inner), block % u64::from(inner));
                 let start = split(total, u64::from(parts), element, part);
                 if place == 0 {
@@ -117,7 +123,7 @@ impl Layout {
                         _ => place.saturating_mul(segment).min(length),
                     }
             }
-            Layout::Halved { total, parts, element } => {
+            BlockLayout::Halved { total, parts, element } => {
                 if block >= u64::from(parts) {
                     return total.get();
                 }
@@ -133,11 +139,11 @@ impl Layout {
                 }
                 start.saturating_mul(u64::from(element)).min(total.get())
             }
-            Layout::Headed { block: size, head, .. } => {
+            BlockLayout::Headed { block: size, head, .. } => {
                 let before = (block / 2).saturating_mul(size.get());
                 before.saturating_add(if block % 2 == 1 { head.min(size).get() } else { 0 })
             }
-            Layout::Uniform { .. } | Layout::Varying(_) => 0,
+            BlockLayout::Uniform { .. } | BlockLayout::Varying(_) => 0,
         }
     }
 }
@@ -158,13 +164,13 @@ fn sum(sizes: impl Iterator<Item = Bytes>) -> Bytes {
 mod tests {
     use super::*;
 
-    fn sizes(layout: &Layout) -> Vec<u64> {
+    fn sizes(layout: &BlockLayout) -> Vec<u64> {
         (0..layout.parts()).map(|block| layout.bytes(Blocks::one(block)).get()).collect()
     }
 
     #[test]
     fn a_split_buffer_has_whole_elements_and_the_larger_blocks_first() {
-        let split = |total, parts| Layout::Split { total: Bytes::new(total), parts, element: 8 };
+        let split = |total, parts| BlockLayout::Split { total: Bytes::new(total), parts, element: 8 };
         assert_eq!(sizes(&split(80, 4)), [24, 24, 16, 16]);
         assert_eq!(sizes(&split(75, 4)), [24, 24, 16, 11]);
         assert_eq!(sizes(&split(8, 3)), [8, 0, 0]);
@@ -174,7 +180,7 @@ mod tests {
     #[test]
     fn parts_have_segments_of_a_size_or_as_even_as_they_can_be() {
         let nested =
-            |parts, inner, segment| Layout::Nested { total: Bytes::new(200), parts, inner, segment, element: 8 };
+            |parts, inner, segment| BlockLayout::Nested { total: Bytes::new(200), parts, inner, segment, element: 8 };
         assert_eq!(sizes(&nested(1, 4, 64)), [64, 64, 64, 8]);
         // 13 and 12 elements.
         assert_eq!(sizes(&nested(2, 3, 40)), [40, 40, 24, 40, 40, 16]);
@@ -184,7 +190,7 @@ mod tests {
 
     #[test]
     fn halves_are_halved_the_first_one_smaller() {
-        let halved = |total, parts| Layout::Halved { total: Bytes::new(total), parts, element: 8 };
+        let halved = |total, parts| BlockLayout::Halved { total: Bytes::new(total), parts, element: 8 };
         assert_eq!(sizes(&halved(56, 4)), [8, 16, 16, 16]);
         assert_eq!(sizes(&halved(88, 8)), [8, 8, 8, 16, 8, 16, 8, 16]);
         assert_eq!(sizes(&halved(8, 2)), [0, 8]);
@@ -192,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_head_is_no_longer_than_the_block() {
-        let headed = |head| Layout::Headed { block: Bytes::new(100), head: Bytes::new(head), ranks: 2 };
+        let headed = |head| BlockLayout::Headed { block: Bytes::new(100), head: Bytes::new(head), ranks: 2 };
         assert_eq!(sizes(&headed(30)), [30, 70, 30, 70]);
         assert_eq!(sizes(&headed(300)), [100, 0, 100, 0]);
     }
@@ -200,11 +206,11 @@ mod tests {
     #[test]
     fn cyclic_blocks_are_the_sum_of_their_parts() {
         let layouts = [
-            Layout::Split { total: Bytes::new(83), parts: 7, element: 4 },
-            Layout::Uniform { block: Bytes::new(5), parts: 7 },
-            Layout::Varying((0..7).map(Bytes::new).collect()),
-            Layout::Nested { total: Bytes::new(83), parts: 7, inner: 1, segment: 8, element: 4 },
-            Layout::Nested { total: Bytes::new(83), parts: 1, inner: 7, segment: 12, element: 4 },
+            BlockLayout::Split { total: Bytes::new(83), parts: 7, element: 4 },
+            BlockLayout::Uniform { block: Bytes::new(5), parts: 7 },
+            BlockLayout::Varying((0..7).map(Bytes::new).collect()),
+            BlockLayout::Nested { total: Bytes::new(83), parts: 7, inner: 1, segment: 8, element: 4 },
+            BlockLayout::Nested { total: Bytes::new(83), parts: 1, inner: 7, segment: 12, element: 4 },
         ];
         for layout in &layouts {
             let each = sizes(layout);
@@ -227,8 +233,8 @@ mod tests {
     #[test]
     fn sizes_past_64_bits_saturate() {
         let block = Bytes::MAX;
-        assert_eq!(Layout::Uniform { block, parts: 3 }.bytes(Blocks::All), Bytes::MAX);
-        assert_eq!(Layout::Varying([block, block].into()).bytes(Blocks::All), Bytes::MAX);
-        assert_eq!(Layout::Split { total: block, parts: 3, element: 8 }.bytes(Blocks::All), Bytes::MAX);
+        assert_eq!(BlockLayout::Uniform { block, parts: 3 }.bytes(Blocks::All), Bytes::MAX);
+        assert_eq!(BlockLayout::Varying([block, block].into()).bytes(Blocks::All), Bytes::MAX);
+        assert_eq!(BlockLayout::Split { total: block, parts: 3, element: 8 }.bytes(Blocks::All), Bytes::MAX);
     }
 }

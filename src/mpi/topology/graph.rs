@@ -7,12 +7,12 @@ use crate::mpi::fault::Fault;
 
 /// A graph as MPI_Graph_create is given it: the neighbours of all nodes, one after another, and where those of each node end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Graph {
+pub struct GraphTopology {
     index: Vec<u32>,
     edges: Vec<u32>,
 }
 
-impl Graph {
+impl GraphTopology {
     /// A graph of `index.len()` nodes for a communicator of `members`. Edges may be doubled, to oneself, and one way.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Graph {
             return wrong(format!("edges[{place}] is {edge}, expected a node of {nodes}"));
         }
         let unsigned = |numbers: &[c_int]| numbers.iter().map(|&number| number as u32).collect();
-        Ok(Graph { index: unsigned(index), edges: unsigned(edges) })
+        Ok(GraphTopology { index: unsigned(index), edges: unsigned(edges) })
     }
 
     /// The number of nodes.
@@ -77,22 +77,22 @@ mod tests {
 
     #[test]
     fn the_example_of_the_standard() {
-        let graph = Graph::new(4, &[2, 3, 4, 6], &[1, 3, 0, 3, 0, 2]).unwrap();
+        let graph = GraphTopology::new(4, &[2, 3, 4, 6], &[1, 3, 0, 3, 0, 2]).unwrap();
         assert_eq!((0..4).map(|rank| graph.neighbours(rank)).collect::<Vec<_>>(), [&[1, 3][..], &[0], &[3], &[0, 2]]);
         assert_eq!((graph.size(), graph.index().len(), graph.edges().len()), (4, 4, 6));
     }
 
     #[test]
     fn nodes_may_have_no_neighbour_and_members_no_node() {
-        let graph = Graph::new(5, &[0, 2, 2], &[0, 0]).unwrap();
+        let graph = GraphTopology::new(5, &[0, 2, 2], &[0, 0]).unwrap();
         assert_eq!((0..3).map(|rank| graph.neighbours(rank).len()).collect::<Vec<_>>(), [0, 2, 0]);
         assert_eq!([graph.map(2), graph.map(3)], [2, MPI_UNDEFINED]);
-        assert_eq!(Graph::new(5, &[], &[]).unwrap().size(), 0);
+        assert_eq!(GraphTopology::new(5, &[], &[]).unwrap().size(), 0);
     }
 
     #[test]
     fn what_is_no_graph_is_an_error() {
-        let what = |index: &[c_int], edges: &[c_int]| Graph::new(3, index, edges).unwrap_err().what;
+        let what = |index: &[c_int], edges: &[c_int]| GraphTopology::new(3, index, edges).unwrap_err().what;
         assert_eq!(what(&[0, 0, 0, 0], &[]), "a graph of 4 nodes for a group of 3");
         assert_eq!(what(&[1, 0], &[0]), "index[1] is 0, expected at least 1");
         assert_eq!(what(&[-1], &[]), "index[0] is -1, expected at least 0");

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::mpi::abi::{self, Handle};
 use crate::mpi_api::attribute::{
-    Attributes, CopyFunction, Copying, DeleteFunction, Holder, Key, OfWindow, find, put, take,
+    AttributeKey, Attributes, CopyFunction, Copying, DeleteFunction, Holder, OfWindow, find, put, take,
 };
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
@@ -62,7 +62,7 @@ unsafe fn create(
         (copy, std::mem::transmute::<usize, Option<DeleteFunction>>(delete))
     };
     // SAFETY: the program's result.
-    unsafe { *key = p.attributes.add(Key { of, copy, delete, extra, freed: false }) };
+    unsafe { *key = p.attributes.add(AttributeKey { of, copy, delete, extra, freed: false }) };
     Ok(())
 }
 

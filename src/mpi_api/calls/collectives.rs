@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::mpi::Sizes;
 use crate::mpi::abi::{self, Handle};
 use crate::mpi::datatype::{Datatype, Type};
-use crate::mpi_api::collective::{DataMover, NO_LAYOUT, Part, Plan, Region, Shape};
+use crate::mpi_api::collective::{BufferShape, CollectivePart, CollectivePlan, DataMover, NO_LAYOUT, Region};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
@@ -43,7 +43,7 @@ impl Buffer {
         bytes(self.count * self.datatype.size())
     }
 
-    pub fn region(&self, shape: Shape) -> Region {
+    pub fn region(&self, shape: BufferShape) -> Region {
         Region::new(self.base, self.datatype.clone(), shape)
     }
 
@@ -54,7 +54,7 @@ impl Buffer {
 
     /// It is the only block that the rank has, of number `block`.
     fn block_of(&self, block: u32) -> Region {
-        self.region(Shape::Only(block, self.count))
+        self.region(BufferShape::Only(block, self.count))
     }
 }
 
@@ -103,7 +103,7 @@ fn named(handle: Handle) -> Type {
     Datatype::named(handle).expect("a named datatype").clone()
 }
 
-fn barrier(p: &MpiProcess, comm: Handle) -> MpiResult<Plan> {
+fn barrier(p: &MpiProcess, comm: Handle) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
     if comm.is_inter() {
         return super::intercomm::barrier(comm);
@@ -111,7 +111,7 @@ fn barrier(p: &MpiProcess, comm: Handle) -> MpiResult<Plan> {
     let nothing = || Region::absent(named(abi::MPI_BYTE));
     let (collective, sizes, mover) =
         (Collective::Barrier, Sizes::Same(Bytes::ZERO), DataMover::new(nothing(), nothing()));
-    Ok(Part { collective, comm, root: 0, sizes, mover }.into())
+    Ok(CollectivePart { collective, comm, root: 0, sizes, mover }.into())
 }
 
 fn bcast(
@@ -119,7 +119,7 @@ fn bcast(
     (base, count, datatype): (*mut c_void, c_int, Handle),
     root_argument: c_int,
     comm: Handle,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
     let buffer = Buffer::new(p, base, count, datatype)?;
     if comm.is_inter() {
@@ -130,9 +130,9 @@ fn bcast(
     let (size, with) = (buffer.size(), comm.clone());
     // Datatypes may differ between ranks: what they share, and what is divided, are the bytes.
     let part = move |base: *mut u8| {
-        let output = Region::new(base, named(abi::MPI_BYTE), Shape::Whole(size.get() as usize));
+        let output = Region::new(base, named(abi::MPI_BYTE), BufferShape::Whole(size.get() as usize));
         let mover = DataMover::new(Region::absent(named(abi::MPI_BYTE)), output);
-        Part { collective: Collective::Bcast, comm: with, root, sizes: Sizes::Same(size), mover }
+        CollectivePart { collective: Collective::Bcast, comm: with, root, sizes: Sizes::Same(size), mover }
     };
     if buffer.datatype.is_dense() && buffer.datatype.true_lb() == 0 {
         return Ok(part(buffer.base).into());
@@ -144,7 +144,7 @@ fn bcast(
         unsafe { buffer.datatype.pack(buffer.base, buffer.count, &mut memory) };
     }
     memory.resize(size.get() as usize, 0);
-    Ok(Plan::code(&comm, move |p, sequence| {
+    Ok(CollectivePlan::code(&comm, move |p, sequence| {
         part(memory.as_mut_ptr()).carry_out(p, sequence)?;
         if !sends {
             // SAFETY: the program's buffer has room for the items.
@@ -170,7 +170,7 @@ fn reduction(
     (count, datatype, op): (c_int, Handle, Handle),
     root_argument: c_int,
     comm: Handle,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
     let given = if in_place(sendbuf) { recvbuf.cast_const() } else { sendbuf };
     let input = Buffer::new(p, given, count, datatype)?;
@@ -182,7 +182,7 @@ fn reduction(
     let root = if collective == Collective::Reduce { root(&comm, root_argument)? } else { 0 };
     let input = input.checked()?;
     let size = input.size();
-    let whole = Shape::Whole(input.count);
+    let whole = BufferShape::Whole(input.count);
     if !in_place(sendbuf) && (collective != Collective::Reduce || comm.rank() == root) {
         apart(input.shares(&result), &comm)?;
     }
@@ -194,7 +194,7 @@ fn reduction(
         result.region(whole)
     };
     let mover = DataMover::combining(from, to, combine, input.count, datatype);
-    Ok(Part { collective, comm, root, sizes: Sizes::Same(size), mover }.into())
+    Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(size), mover }.into())
 }
 
 /// Reduction to blocks of varying size, one a rank.
@@ -204,7 +204,7 @@ unsafe fn reduce_scatter(
     counts: impl Fn(usize) -> c_int,
     (datatype, op): (Handle, Handle),
     comm: Handle,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
     let given = if in_place(sendbuf) { recvbuf.cast_const() } else { sendbuf };
     let mut total = 0;
@@ -228,21 +228,21 @@ unsafe fn reduce_scatter(
     if !in_place(sendbuf) {
         apart(input.shares(&result), &comm)?;
     }
-    let mut from = if in_place(sendbuf) { copied(&input) } else { input.region(Shape::Absent) };
-    from.shape = Shape::Varying(blocks.clone());
-    let to = result.region(Shape::Only(comm.rank(), own));
+    let mut from = if in_place(sendbuf) { copied(&input) } else { input.region(BufferShape::Absent) };
+    from.shape = BufferShape::Varying(blocks.clone());
+    let to = result.region(BufferShape::Only(comm.rank(), own));
     let sizes = sizes(&blocks, &input.datatype);
     let mover = DataMover::combining(from, to, combine, total, datatype);
-    Ok(Part { collective: Collective::ReduceScatter, comm, root: 0, sizes, mover }.into())
+    Ok(CollectivePart { collective: Collective::ReduceScatter, comm, root: 0, sizes, mover }.into())
 }
 
 /// Where a rank's blocks of a gather, scatter or exchange are.
-pub enum Blocks {
+pub enum BufferBlocks {
     Same,
     Varying(*const c_int, *const c_int),
 }
 
-impl Blocks {
+impl BufferBlocks {
     /// The shape of a buffer with a block for each of `ranks`, and the sizes of the blocks.
     ///
     /// # Errors
@@ -250,14 +250,14 @@ impl Blocks {
     ///
     /// # Safety
     /// The arrays are there.
-    pub unsafe fn shape(&self, buffer: &Buffer, ranks: u32) -> MpiResult<(Shape, Sizes)> {
+    pub unsafe fn shape(&self, buffer: &Buffer, ranks: u32) -> MpiResult<(BufferShape, Sizes)> {
         Ok(match *self {
-            Blocks::Same => (Shape::Blocks(buffer.count), Sizes::Same(buffer.size())),
-            Blocks::Varying(counts, displs) => {
+            BufferBlocks::Same => (BufferShape::Blocks(buffer.count), Sizes::Same(buffer.size())),
+            BufferBlocks::Varying(counts, displs) => {
                 // SAFETY: the program gave one of each a rank.
                 let blocks = unsafe { varying(ranks, counts, displs, &buffer.datatype)? };
                 let sizes = sizes(&blocks, &buffer.datatype);
-                (Shape::Varying(blocks), sizes)
+                (BufferShape::Varying(blocks), sizes)
             }
         })
     }
@@ -270,12 +270,12 @@ unsafe fn gather(
     p: &MpiProcess,
     send: Argument,
     recv: Argument,
-    all: &Blocks,
+    all: &BufferBlocks,
     root_argument: c_int,
     comm: Handle,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
-    let collective = if let Blocks::Same = all { Collective::Gather } else { Collective::Gatherv };
+    let collective = if let BufferBlocks::Same = all { Collective::Gather } else { Collective::Gatherv };
     if comm.is_inter() {
         // SAFETY: the caller's promise.
         return unsafe {
@@ -286,7 +286,7 @@ unsafe fn gather(
     if me != root {
         let mine = Buffer::new(p, send.0, send.1, send.2)?.checked()?;
         let mover = DataMover::new(mine.block_of(me), Region::absent(mine.datatype.clone()));
-        return Ok(Part { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
+        return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
     let result = Buffer::new(p, recv.0, recv.1, recv.2)?;
     // SAFETY: the caller's promise.
@@ -296,19 +296,19 @@ unsafe fn gather(
     if !in_place(send.0) {
         apart(input.shares(&output, me), &comm)?;
     }
-    Ok(Part { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
+    Ok(CollectivePart { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
 }
 
 unsafe fn scatter(
     p: &MpiProcess,
     send: Argument,
     recv: Argument,
-    all: &Blocks,
+    all: &BufferBlocks,
     root_argument: c_int,
     comm: Handle,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
-    let collective = if let Blocks::Same = all { Collective::Scatter } else { Collective::Scatterv };
+    let collective = if let BufferBlocks::Same = all { Collective::Scatter } else { Collective::Scatterv };
     if comm.is_inter() {
         // SAFETY: the caller's promise.
         return unsafe {
@@ -319,7 +319,7 @@ unsafe fn scatter(
     if me != root {
         let mine = Buffer::new(p, recv.0, recv.1, recv.2)?.checked()?;
         let mover = DataMover::new(Region::absent(mine.datatype.clone()), mine.block_of(me));
-        return Ok(Part { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
+        return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
     let source = Buffer::new(p, send.0, send.1, send.2)?;
     // SAFETY: the caller's promise.
@@ -329,12 +329,18 @@ unsafe fn scatter(
     if !in_place(recv.0) {
         apart(input.shares(&output, me), &comm)?;
     }
-    Ok(Part { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
+    Ok(CollectivePart { collective, comm, root, sizes, mover: DataMover::new(input, output) }.into())
 }
 
-unsafe fn allgather(p: &MpiProcess, send: Argument, recv: Argument, all: &Blocks, comm: Handle) -> MpiResult<Plan> {
+unsafe fn allgather(
+    p: &MpiProcess,
+    send: Argument,
+    recv: Argument,
+    all: &BufferBlocks,
+    comm: Handle,
+) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
-    let collective = if let Blocks::Same = all { Collective::Allgather } else { Collective::Allgatherv };
+    let collective = if let BufferBlocks::Same = all { Collective::Allgather } else { Collective::Allgatherv };
     let result = Buffer::new(p, recv.0, recv.1, recv.2)?;
     // SAFETY: the caller's promise.
     let (shape, sizes) = unsafe { all.shape(&result, comm.peers().size())? };
@@ -347,19 +353,19 @@ unsafe fn allgather(p: &MpiProcess, send: Argument, recv: Argument, all: &Blocks
     if !in_place(send.0) {
         apart(input.shares(&output, me), &comm)?;
     }
-    Ok(Part { collective, comm, root: 0, sizes, mover: DataMover::new(input, output) }.into())
+    Ok(CollectivePart { collective, comm, root: 0, sizes, mover: DataMover::new(input, output) }.into())
 }
 
 unsafe fn alltoall(
     p: &MpiProcess,
     send: Argument,
     recv: Argument,
-    sent: &Blocks,
-    received: &Blocks,
+    sent: &BufferBlocks,
+    received: &BufferBlocks,
     comm: Handle,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
-    let collective = if let Blocks::Same = sent { Collective::Alltoall } else { Collective::Alltoallv };
+    let collective = if let BufferBlocks::Same = sent { Collective::Alltoall } else { Collective::Alltoallv };
     let ranks = comm.peers().size();
     let result = Buffer::new(p, recv.0, recv.1, recv.2)?;
     // SAFETY: the caller's promise.
@@ -377,19 +383,25 @@ unsafe fn alltoall(
     exchange(comm, collective, input, output, sizes)
 }
 
-fn exchange(comm: Rc<Comm>, collective: Collective, input: Region, output: Region, sizes: Sizes) -> MpiResult<Plan> {
+fn exchange(
+    comm: Rc<Comm>,
+    collective: Collective,
+    input: Region,
+    output: Region,
+    sizes: Sizes,
+) -> MpiResult<CollectivePlan> {
     if comm.is_inter() {
         return super::intercomm::alltoall(comm, input, output);
     }
     if input.base == output.base {
         apart((0..comm.size()).any(|block| input.shares(&output, block)), &comm)?;
     }
-    Ok(Part { collective, comm, root: 0, sizes, mover: DataMover::new(input, output) }.into())
+    Ok(CollectivePart { collective, comm, root: 0, sizes, mover: DataMover::new(input, output) }.into())
 }
 
 type Mixed = (*const c_void, *const c_int, *const c_int, *const Handle);
 
-unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> MpiResult<Plan> {
+unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
     let ranks = comm.peers().size();
     let region = |(base, counts, displs, types): Mixed| -> MpiResult<Region> {
@@ -399,7 +411,7 @@ unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> M
             Ok((error::count(count, &format!("count {block}"))?, at as isize, p.committed(datatype)?))
         };
         let blocks: MpiResult<Rc<[(usize, isize, Type)]>> = (0..ranks as usize).map(block).collect();
-        Ok(Region::new(base.cast_mut().cast(), named(abi::MPI_BYTE), Shape::Mixed(blocks?)))
+        Ok(Region::new(base.cast_mut().cast(), named(abi::MPI_BYTE), BufferShape::Mixed(blocks?)))
     };
     let output = region(recv)?;
     let input = if in_place(send.0) { output.copy(ranks) } else { region(send)? };
@@ -420,39 +432,39 @@ collectives! {
         p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, recvbuf: *mut c_void, recvcount: c_int,
         recvtype: Handle, root: c_int, comm: Handle,
     ) {
-        gather(p, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), &Blocks::Same, root, comm)
+        gather(p, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), &BufferBlocks::Same, root, comm)
     }
     MPI_Gatherv MPI_Igatherv(
         p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, recvbuf: *mut c_void,
         recvcounts: *const c_int, displs: *const c_int, recvtype: Handle, root: c_int, comm: Handle,
     ) {
-        let all = Blocks::Varying(recvcounts, displs);
+        let all = BufferBlocks::Varying(recvcounts, displs);
         gather(p, (sendbuf, sendcount, sendtype), (recvbuf, 0, recvtype), &all, root, comm)
     }
     MPI_Scatter MPI_Iscatter(
         p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, recvbuf: *mut c_void, recvcount: c_int,
         recvtype: Handle, root: c_int, comm: Handle,
     ) {
-        scatter(p, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), &Blocks::Same, root, comm)
+        scatter(p, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), &BufferBlocks::Same, root, comm)
     }
     MPI_Scatterv MPI_Iscatterv(
         p; sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: Handle,
         recvbuf: *mut c_void, recvcount: c_int, recvtype: Handle, root: c_int, comm: Handle,
     ) {
-        let all = Blocks::Varying(sendcounts, displs);
+        let all = BufferBlocks::Varying(sendcounts, displs);
         scatter(p, (sendbuf, 0, sendtype), (recvbuf, recvcount, recvtype), &all, root, comm)
     }
     MPI_Allgather MPI_Iallgather(
         p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, recvbuf: *mut c_void, recvcount: c_int,
         recvtype: Handle, comm: Handle,
     ) {
-        allgather(p, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), &Blocks::Same, comm)
+        allgather(p, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), &BufferBlocks::Same, comm)
     }
     MPI_Allgatherv MPI_Iallgatherv(
         p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, recvbuf: *mut c_void,
         recvcounts: *const c_int, displs: *const c_int, recvtype: Handle, comm: Handle,
     ) {
-        let all = Blocks::Varying(recvcounts, displs);
+        let all = BufferBlocks::Varying(recvcounts, displs);
         allgather(p, (sendbuf, sendcount, sendtype), (recvbuf, 0, recvtype), &all, comm)
     }
     MPI_Alltoall MPI_Ialltoall(
@@ -460,13 +472,13 @@ collectives! {
         recvtype: Handle, comm: Handle,
     ) {
         let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf.cast_const(), recvcount, recvtype));
-        alltoall(p, send, recv, &Blocks::Same, &Blocks::Same, comm)
+        alltoall(p, send, recv, &BufferBlocks::Same, &BufferBlocks::Same, comm)
     }
     MPI_Alltoallv MPI_Ialltoallv(
         p; sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: Handle,
         recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: Handle, comm: Handle,
     ) {
-        let (sent, received) = (Blocks::Varying(sendcounts, sdispls), Blocks::Varying(recvcounts, rdispls));
+        let (sent, received) = (BufferBlocks::Varying(sendcounts, sdispls), BufferBlocks::Varying(recvcounts, rdispls));
         alltoall(p, (sendbuf, 0, sendtype), (recvbuf, 0, recvtype), &sent, &received, comm)
     }
     MPI_Alltoallw MPI_Ialltoallw(

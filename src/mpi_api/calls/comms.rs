@@ -8,7 +8,7 @@ use crate::mpi::Group;
 use crate::mpi::abi::{self, Handle};
 use crate::mpi::groups;
 use crate::mpi::info::Info;
-use crate::mpi_api::collective::{Plan, own};
+use crate::mpi_api::collective::{CollectivePlan, own};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
@@ -57,7 +57,7 @@ impl MpiProcess {
             return Ok(abi::MPI_COMM_NULL);
         }
         Ok(self.add_comm(|handle| {
-            let local = crate::mpi::Comm::new(number, rank, local);
+            let local = crate::mpi::CommMember::new(number, rank, local);
             let comm = match remote {
                 Some(remote) => Comm::inter(handle, local, remote),
                 None => Comm::intra(handle, local),
@@ -90,7 +90,7 @@ fn remote(comm: &Comm) -> Option<Group> {
 }
 
 /// The duplicate has `hints` or, if there are none, those of the communicator.
-fn dup(p: &MpiProcess, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) -> MpiResult<Plan> {
+fn dup(p: &MpiProcess, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) -> MpiResult<CollectivePlan> {
     // SAFETY: the program's result.
     unsafe { *newcomm = abi::MPI_COMM_NULL };
     let comm = p.comm(comm)?;
@@ -100,7 +100,7 @@ fn dup(p: &MpiProcess, comm: Handle, hints: Option<Info>, newcomm: *mut Handle) 
     let attributes = p.copy_attributes(comm.handle, &given).map_err(|error| error.on_comm(comm.handle))?;
     let topology = comm.topology.borrow().clone();
     let info = hints.unwrap_or_else(|| comm.info.borrow().clone());
-    Ok(Plan::code(&comm, move |p, sequence| {
+    Ok(CollectivePlan::code(&comm, move |p, sequence| {
         let number = agree(p, &old, sequence)?;
         let handle = p.make_comm(&old, number, old.local.group().clone(), remote(&old))?;
         let new = p.comm(handle)?;
@@ -120,11 +120,11 @@ fn subset(group: &Group, comm: &Comm) -> MpiResult {
     Err(MpiError::new(abi::MPI_ERR_GROUP, what).on_comm(comm.handle))
 }
 
-fn create(p: &MpiProcess, comm: Handle, group: Handle, newcomm: *mut Handle) -> MpiResult<Plan> {
+fn create(p: &MpiProcess, comm: Handle, group: Handle, newcomm: *mut Handle) -> MpiResult<CollectivePlan> {
     let (comm, group) = (p.comm(comm)?, p.group(group)?);
     subset(&group, &comm)?;
     let old = comm.clone();
-    Ok(Plan::code(&comm, move |p, sequence| {
+    Ok(CollectivePlan::code(&comm, move |p, sequence| {
         let (number, remote) = if old.is_inter() {
             let mut mine = vec![offer(p, &old), group.size()];
             mine.extend(group.ranks());
@@ -141,22 +141,28 @@ fn create(p: &MpiProcess, comm: Handle, group: Handle, newcomm: *mut Handle) -> 
     }))
 }
 
-fn create_group(p: &MpiProcess, comm: Handle, group: Handle, tag: c_int, newcomm: *mut Handle) -> MpiResult<Plan> {
+fn create_group(
+    p: &MpiProcess,
+    comm: Handle,
+    group: Handle,
+    tag: c_int,
+    newcomm: *mut Handle,
+) -> MpiResult<CollectivePlan> {
     let (comm, group) = (p.intra_comm(comm)?, p.group(group)?);
     subset(&group, &comm)?;
     let tag = message_tag(tag, &comm)?;
     let Some(rank) = group.member(p.rank) else {
         // Only members have to call; as in MPI libraries, others get nothing.
-        let alone = crate::mpi::Comm::new(comm.local.id(), 0, Group::of(vec![p.rank]));
-        return Ok(Plan::code(&Rc::new(Comm::intra(comm.handle, alone)), move |_, _| {
+        let alone = crate::mpi::CommMember::new(comm.local.id(), 0, Group::of(vec![p.rank]));
+        return Ok(CollectivePlan::code(&Rc::new(Comm::intra(comm.handle, alone)), move |_, _| {
             // SAFETY: the program's result.
             unsafe { *newcomm = abi::MPI_COMM_NULL };
             Ok(())
         }));
     };
-    let members = Rc::new(Comm::intra(comm.handle, crate::mpi::Comm::new(comm.local.id(), rank, group.clone())));
+    let members = Rc::new(Comm::intra(comm.handle, crate::mpi::CommMember::new(comm.local.id(), rank, group.clone())));
     let within = members.clone();
-    Ok(Plan::code(&members, move |p, _| {
+    Ok(CollectivePlan::code(&members, move |p, _| {
         let number = own::greatest(p, &within, Comm::tagged(tag), offer(p, &within))?;
         let handle = p.make_comm(&comm, number, group, None)?;
         // SAFETY: the program's result.
@@ -182,14 +188,14 @@ fn of_colour(table: &[u32], colour: u32, group: &Group) -> Group {
     Group::of(members.into_iter().map(|(_, member)| group.world(member)).collect())
 }
 
-fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut Handle) -> MpiResult<Plan> {
+fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut Handle) -> MpiResult<CollectivePlan> {
     let comm = p.comm(comm)?;
     error::expect(colour >= 0 || colour == abi::MPI_UNDEFINED, abi::MPI_ERR_ARG, || {
         format!("the colour is {colour}: expected 0 or more, or MPI_UNDEFINED")
     })
     .map_err(|error| error.on_comm(comm.handle))?;
     let old = comm.clone();
-    Ok(Plan::code(&comm, move |p, sequence| {
+    Ok(CollectivePlan::code(&comm, move |p, sequence| {
         let (mine, offered) = (colour as u32, offer(p, &old));
         let (number, local, remote) = match &old.remote {
             None => {

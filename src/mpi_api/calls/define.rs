@@ -60,11 +60,11 @@ macro_rules! collectives {
         mpi_functions! {
             $(
                 fn $blocking($p; $($argument: $type),*) {
-                    let plan: $crate::mpi_api::collective::Plan = $plan?;
+                    let plan: $crate::mpi_api::collective::CollectivePlan = $plan?;
                     plan.block($p)
                 }
                 fn $started($p; $($argument: $type),*, request: *mut Handle) {
-                    let plan: $crate::mpi_api::collective::Plan = $plan?;
+                    let plan: $crate::mpi_api::collective::CollectivePlan = $plan?;
                     *request = plan.start($p)?;
                     Ok(())
                 }

@@ -6,14 +6,14 @@ use std::ffi::{c_char, c_int};
 use crate::mpi::abi::{self, Handle};
 use crate::mpi_api::error::{self, MpiError};
 use crate::mpi_api::process::MpiProcess;
-use crate::process::{Function, Stage, current, put_text};
+use crate::process::{Function, RankStage, current, put_text};
 use crate::rank::FailureKind;
 
 fn begin(p: &MpiProcess, required: c_int, provided: *mut c_int) -> error::MpiResult {
-    error::expect(p.stage.get() == Stage::Started, abi::MPI_ERR_OTHER, || {
+    error::expect(p.stage.get() == RankStage::Started, abi::MPI_ERR_OTHER, || {
         "MPI_Init was called a second time: expected once".to_owned()
     })?;
-    p.stage.set(Stage::Initialised);
+    p.stage.set(RankStage::Initialised);
     if !provided.is_null() {
         // SAFETY: the program's result.
         unsafe { *provided = required.min(abi::MPI_THREAD_FUNNELED) };
@@ -29,16 +29,16 @@ mpi_functions! {
         begin(p, required, provided)
     }
     fn MPI_Initialized(p; flag: *mut c_int) {
-        *flag = c_int::from(p.stage.get() != Stage::Started);
+        *flag = c_int::from(p.stage.get() != RankStage::Started);
         Ok(())
     }
     fn MPI_Finalized(p; flag: *mut c_int) {
-        *flag = c_int::from(p.stage.get() == Stage::Finalised);
+        *flag = c_int::from(p.stage.get() == RankStage::Finalised);
         Ok(())
     }
     fn MPI_Finalize(p;) {
         p.finalise()?;
-        p.stage.set(Stage::Finalised);
+        p.stage.set(RankStage::Finalised);
         Ok(())
     }
     fn MPI_Abort(p; _comm: Handle, errorcode: c_int) {

@@ -62,11 +62,11 @@ pub const HANDLES: &[(&str, Function)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi_api::handles::{Kind, Table};
+    use crate::mpi_api::handles::{HandleKind, HandleTable};
 
     #[test]
     fn handles_of_objects_and_constants_come_back() {
-        let mut table = Table::new(Kind::Message);
+        let mut table = HandleTable::new(HandleKind::Message);
         let many = (0..1000).map(|_| table.insert(())).last().unwrap();
         for handle in [abi::MPI_COMM_WORLD, abi::MPI_COMPLEX32, many] {
             // SAFETY: they only convert numbers.

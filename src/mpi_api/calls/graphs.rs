@@ -10,26 +10,26 @@ use super::groups::{array, put};
 use super::topologies::{on, with_topology, wrong_topology};
 use crate::mpi::abi::{self, Handle};
 use crate::mpi::fault::Fault;
-use crate::mpi::topology::{Contribution, Edge, Graph, Neighbours, Topology};
-use crate::mpi_api::collective::Plan;
-use crate::mpi_api::collective::{Letters, own};
+use crate::mpi::topology::{Contribution, Edge, GraphTopology, Neighbours, Topology};
+use crate::mpi_api::collective::CollectivePlan;
+use crate::mpi_api::collective::{CollectiveMessages, own};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use crate::rank::Requests;
 
 /// The graph that MPI_Graph_create is given.
-unsafe fn read(comm: &Comm, nnodes: c_int, index: *const c_int, edges: *const c_int) -> MpiResult<Graph> {
+unsafe fn read(comm: &Comm, nnodes: c_int, index: *const c_int, edges: *const c_int) -> MpiResult<GraphTopology> {
     // SAFETY: the program's arrays.
     unsafe {
         let index = array(index, nnodes, "nodes")?;
         let edges = array(edges, index.last().map_or(0, |&end| end.max(0)), "edges")?;
-        Graph::new(comm.size(), index, edges).map_err(on(comm))
+        GraphTopology::new(comm.size(), index, edges).map_err(on(comm))
     }
 }
 
 /// What a communicator with a graph says.
-fn graph<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Graph) -> Result<R, Fault>) -> MpiResult<R> {
+fn graph<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&GraphTopology) -> Result<R, Fault>) -> MpiResult<R> {
     let comm = p.comm(comm)?;
     let topology = comm.topology.borrow().clone();
     match topology.as_deref() {
@@ -38,7 +38,7 @@ fn graph<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Graph) -> Result<R, 
     }
 }
 
-fn neighbours(graph: &Graph, rank: c_int) -> Result<Vec<c_int>, Fault> {
+fn neighbours(graph: &GraphTopology, rank: c_int) -> Result<Vec<c_int>, Fault> {
     let known = u32::try_from(rank).ok().filter(|&rank| rank < graph.size());
     let rank = known.ok_or_else(|| {
         Fault::new(abi::MPI_ERR_RANK, format!("rank {rank}, expected one of a graph of {} nodes", graph.size()))
@@ -78,7 +78,7 @@ fn tell(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, given: &Contribution) ->
     let mut to_each = vec![0; comm.size() as usize];
     told.keys().for_each(|&end| to_each[end as usize] = 1);
     let expected = own::sum_of_each(p, comm, sequence, &mut to_each)?;
-    let letters = Letters::new(p, comm, sequence);
+    let letters = CollectiveMessages::new(p, comm, sequence);
     let requests: Requests = told.iter().map(|(&end, edges)| letters.start(end, own::packed(edges))).collect();
     let mut heard: BTreeMap<u32, Vec<u32>> = mine.map(|edges| (me, edges)).into_iter().collect();
     for _ in 0..expected {
@@ -163,7 +163,7 @@ mpi_functions! {
         let destinations = array(destinations, edges, "destinations")?;
         let given = Contribution::new(comm.size(), sources, degrees, destinations, weights(weight, edges)?);
         let (given, old) = (given.map_err(on(&comm))?, comm.clone());
-        let plan = Plan::code(&comm, move |p, sequence| {
+        let plan = CollectivePlan::code(&comm, move |p, sequence| {
             let near = tell(p, &old, sequence, &given)?;
             let number = agree(p, &old, old.next_sequence())?;
             let handle = p.make_comm(&old, number, old.local.group().clone(), None)?;

@@ -10,7 +10,9 @@ use std::rc::Rc;
 use super::collectives::Buffer;
 use crate::mpi::Sizes;
 use crate::mpi::abi::{self, Handle};
-use crate::mpi_api::collective::{Combine, DataMover, Letters, Part, Plan, Region, Shape};
+use crate::mpi_api::collective::{
+    BufferShape, CollectiveMessages, CollectivePart, CollectivePlan, Combine, DataMover, Region,
+};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
@@ -25,9 +27,15 @@ fn local(comm: &Comm) -> Rc<Comm> {
 }
 
 /// Carries out a collective of the local group, one of two that are part of one of both.
-fn locally(between: &Letters<'_>, stage: u32, collective: Collective, sizes: Sizes, mover: DataMover) -> MpiResult {
+fn locally(
+    between: &CollectiveMessages<'_>,
+    stage: u32,
+    collective: Collective,
+    sizes: Sizes,
+    mover: DataMover,
+) -> MpiResult {
     let comm = local(between.comm);
-    Part { collective, comm, root: 0, sizes, mover }.carry_out(between.p, Comm::part(between.sequence, stage))
+    CollectivePart { collective, comm, root: 0, sizes, mover }.carry_out(between.p, Comm::part(between.sequence, stage))
 }
 
 /// The data of a buffer, packed.
@@ -39,14 +47,19 @@ fn packed(buffer: &Buffer) -> Vec<u8> {
 }
 
 /// Stores packed data, which came from the peer `from`, in a buffer.
-fn store(between: &Letters<'_>, buffer: &Buffer, from: u32, data: &[u8]) -> MpiResult {
-    let region = buffer.region(Shape::Only(from, buffer.count));
+fn store(between: &CollectiveMessages<'_>, buffer: &Buffer, from: u32, data: &[u8]) -> MpiResult {
+    let region = buffer.region(BufferShape::Only(from, buffer.count));
     // SAFETY: as above.
     unsafe { region.store(from, data) }.map_err(|error| error.on_comm(between.comm.handle))
 }
 
 /// Receives a block from each of `peers` while what `sends` starts goes on.
-fn receive(between: &Letters<'_>, output: &Region, peers: &[u32], sends: impl FnOnce() -> Requests) -> MpiResult {
+fn receive(
+    between: &CollectiveMessages<'_>,
+    output: &Region,
+    peers: &[u32],
+    sends: impl FnOnce() -> Requests,
+) -> MpiResult {
     let mut requests: Requests = peers.iter().map(|&from| between.start_recv(from)).collect();
     requests.extend(sends());
     let mut result = Ok(());
@@ -58,17 +71,17 @@ fn receive(between: &Letters<'_>, output: &Region, peers: &[u32], sends: impl Fn
 }
 
 /// The leader's buffer goes to the whole local group.
-fn spread(between: &Letters<'_>, buffer: &Buffer) -> MpiResult {
-    let output = buffer.region(Shape::Whole(buffer.count));
+fn spread(between: &CollectiveMessages<'_>, buffer: &Buffer) -> MpiResult {
+    let output = buffer.region(BufferShape::Whole(buffer.count));
     let mover = DataMover::new(Region::absent(buffer.datatype.clone()), output);
     locally(between, 1, Collective::Bcast, Sizes::Same(buffer.size()), mover)
 }
 
 /// The local group's contributions, combined at its leader.
-fn collect(between: &Letters<'_>, input: &Buffer, combine: Combine, handle: Handle) -> MpiResult<Vec<u8>> {
+fn collect(between: &CollectiveMessages<'_>, input: &Buffer, combine: Combine, handle: Handle) -> MpiResult<Vec<u8>> {
     let room = Region::room(&input.datatype, input.count);
     let result = Buffer { base: room.base, ..input.clone() };
-    let whole = Shape::Whole(input.count);
+    let whole = BufferShape::Whole(input.count);
     let to = result.region(whole.clone());
     let mover = DataMover::combining(input.region(whole), to, combine, input.count, handle);
     locally(between, 0, Collective::Reduce, Sizes::Same(input.size()), mover)?;
@@ -100,12 +113,12 @@ fn role(comm: &Comm, root: c_int) -> MpiResult<Role> {
     }
 }
 
-fn code(comm: Rc<Comm>, body: impl FnOnce(Letters<'_>) -> MpiResult + 'static) -> MpiResult<Plan> {
+fn code(comm: Rc<Comm>, body: impl FnOnce(CollectiveMessages<'_>) -> MpiResult + 'static) -> MpiResult<CollectivePlan> {
     let with = comm.clone();
-    Ok(Plan::Code(comm, Box::new(move |p, sequence| body(Letters::new(p, &with, sequence)))))
+    Ok(CollectivePlan::Code(comm, Box::new(move |p, sequence| body(CollectiveMessages::new(p, &with, sequence)))))
 }
 
-pub fn barrier(comm: Rc<Comm>) -> MpiResult<Plan> {
+pub fn barrier(comm: Rc<Comm>) -> MpiResult<CollectivePlan> {
     code(comm, |between| {
         let nothing = || Region::room(&named_byte(), 0);
         let mover = || DataMover::new(nothing(), nothing());
@@ -119,7 +132,7 @@ fn named_byte() -> crate::mpi::datatype::Type {
     crate::mpi::datatype::Datatype::named(abi::MPI_BYTE).expect("a named datatype").clone()
 }
 
-pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: Buffer) -> MpiResult<Plan> {
+pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: Buffer) -> MpiResult<CollectivePlan> {
     let role = role(&comm, root)?;
     code(comm, move |between| match role {
         Role::Root => {
@@ -144,7 +157,7 @@ pub fn reduction(
     root: c_int,
     (input, result): (Buffer, Buffer),
     (combine, handle): (Combine, Handle),
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     match collective {
         Collective::Reduce => {
             let role = role(&comm, root)?;
@@ -179,7 +192,7 @@ pub fn reduce_scatter(
     result: Buffer,
     blocks: &Rc<[(usize, isize)]>,
     (combine, handle): (Combine, Handle),
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     let blocks = blocks.clone();
     code(comm, move |between| {
         let data = collect(&between, &input, combine, handle)?;
@@ -195,16 +208,16 @@ pub fn reduce_scatter(
         };
         let cuts: Rc<[(usize, isize)]> = blocks.iter().map(cut).collect();
         let sizes = Sizes::Each(cuts.iter().map(|&(count, _)| bytes(count)).collect());
-        let input = Region::new(theirs.as_ptr().cast_mut(), byte, Shape::Varying(cuts));
+        let input = Region::new(theirs.as_ptr().cast_mut(), byte, BufferShape::Varying(cuts));
         let me = between.comm.rank();
-        let mover = DataMover::new(input, result.region(Shape::Only(me, result.count)));
+        let mover = DataMover::new(input, result.region(BufferShape::Only(me, result.count)));
         let sizes = if me == 0 { sizes } else { Sizes::Same(result.size()) };
         locally(&between, 1, Collective::Scatterv, sizes, mover)
     })
 }
 
 /// What ranks of the local group give goes to the ranks of the remote one that take it.
-fn all_to_all(comm: Rc<Comm>, input: impl Fn(u32) -> Vec<u8> + 'static, output: Region) -> MpiResult<Plan> {
+fn all_to_all(comm: Rc<Comm>, input: impl Fn(u32) -> Vec<u8> + 'static, output: Region) -> MpiResult<CollectivePlan> {
     code(comm, move |between| {
         let (me, remote) = (between.comm.rank(), between.comm.peers().size());
         // Beginning with one's own number, so that not all send to the same first.
@@ -213,11 +226,11 @@ fn all_to_all(comm: Rc<Comm>, input: impl Fn(u32) -> Vec<u8> + 'static, output: 
     })
 }
 
-pub fn allgather(comm: Rc<Comm>, mine: Buffer, output: Region) -> MpiResult<Plan> {
+pub fn allgather(comm: Rc<Comm>, mine: Buffer, output: Region) -> MpiResult<CollectivePlan> {
     all_to_all(comm, move |_| packed(&mine), output)
 }
 
-pub fn alltoall(comm: Rc<Comm>, input: Region, output: Region) -> MpiResult<Plan> {
+pub fn alltoall(comm: Rc<Comm>, input: Region, output: Region) -> MpiResult<CollectivePlan> {
     // SAFETY: the program's buffer is there until the collective ends.
     let block = move |to: u32| unsafe { input.packed(to) };
     all_to_all(comm, block, output)
@@ -232,9 +245,9 @@ pub unsafe fn gather(
     comm: Rc<Comm>,
     send: Argument,
     recv: Argument,
-    shape: impl FnOnce(&Buffer, u32) -> MpiResult<(Shape, Sizes)>,
+    shape: impl FnOnce(&Buffer, u32) -> MpiResult<(BufferShape, Sizes)>,
     root: c_int,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     match role(&comm, root)? {
         Role::Beside => code(comm, |_| Ok(())),
         Role::Root => {
@@ -262,9 +275,9 @@ pub unsafe fn scatter(
     comm: Rc<Comm>,
     send: Argument,
     recv: Argument,
-    shape: impl FnOnce(&Buffer, u32) -> MpiResult<(Shape, Sizes)>,
+    shape: impl FnOnce(&Buffer, u32) -> MpiResult<(BufferShape, Sizes)>,
     root: c_int,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     match role(&comm, root)? {
         Role::Beside => code(comm, |_| Ok(())),
         Role::Root => {

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use super::comms::{message_tag, offer};
 use crate::mpi::Group;
 use crate::mpi::abi::{self, Handle};
-use crate::mpi_api::collective::{Letters, Plan, own};
+use crate::mpi_api::collective::{CollectiveMessages, CollectivePlan, own};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
@@ -17,7 +17,7 @@ fn create(
     (peer_comm, remote_leader): (Handle, c_int),
     tag: c_int,
     newcomm: *mut Handle,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     let comm = p.intra_comm(local_comm)?;
     comm.peer(local_leader)?;
     let leader = local_leader as u32;
@@ -31,13 +31,13 @@ fn create(
         None
     };
     let old = comm.clone();
-    Ok(Plan::code(&comm, move |p, sequence| {
+    Ok(CollectivePlan::code(&comm, move |p, sequence| {
         let local = old.local.group();
         let (mut head, mut theirs) = ([0; 2], Vec::new());
         if let Some((bridge, to)) = &bridge {
             let number = p.new_comm();
             let mine: Vec<u32> = [number].into_iter().chain(local.ranks()).collect();
-            let letters = Letters::new(p, bridge, Comm::tagged(tag));
+            let letters = CollectiveMessages::new(p, bridge, Comm::tagged(tag));
             theirs = own::unpacked(&letters.exchange(*to, own::packed(&mine)));
             head = [number.max(theirs.remove(0)), theirs.len() as u32];
         }
@@ -57,10 +57,10 @@ fn create(
     }))
 }
 
-fn merge(p: &MpiProcess, inter: Handle, high: bool, newcomm: *mut Handle) -> MpiResult<Plan> {
+fn merge(p: &MpiProcess, inter: Handle, high: bool, newcomm: *mut Handle) -> MpiResult<CollectivePlan> {
     let comm = p.inter_comm(inter)?;
     let old = comm.clone();
-    Ok(Plan::code(&comm, move |p, sequence| {
+    Ok(CollectivePlan::code(&comm, move |p, sequence| {
         let (local, remote) = (old.local.group(), old.peers());
         let mine = [offer(p, &old), u32::from(high)];
         let theirs = own::leaders_tell(p, &old, sequence, &mine, mine.len())?;

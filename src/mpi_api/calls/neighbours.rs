@@ -4,12 +4,12 @@
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-use super::collectives::{Argument, Blocks, Buffer};
+use super::collectives::{Argument, Buffer, BufferBlocks};
 use super::topologies::wrong_topology;
 use crate::mpi::abi::{self, Handle};
 use crate::mpi::datatype::{Datatype, Type};
 use crate::mpi::topology::Topology;
-use crate::mpi_api::collective::{Letters, Plan, Region, Shape};
+use crate::mpi_api::collective::{BufferShape, CollectiveMessages, CollectivePlan, Region};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
@@ -39,11 +39,11 @@ impl Near {
     }
 
     /// The plan by which each block of `input` goes to its destination, and each of `output` comes from its source.
-    fn exchange(self, input: Region, output: Region) -> Plan {
+    fn exchange(self, input: Region, output: Region) -> CollectivePlan {
         let Near { comm, sources, destinations, order } = self;
         let with = comm.clone();
-        Plan::code(&comm, move |p, sequence| {
-            let letters = Letters::new(p, &with, sequence);
+        CollectivePlan::code(&comm, move |p, sequence| {
+            let letters = CollectiveMessages::new(p, &with, sequence);
             let there = |rank: c_int| (rank != abi::MPI_PROC_NULL).then_some(rank as u32);
             let receives: Vec<usize> = order.into_iter().filter(|&block| there(sources[block]).is_some()).collect();
             let mut requests: Requests =
@@ -64,23 +64,29 @@ impl Near {
     }
 }
 
-unsafe fn allgather(p: &MpiProcess, send: Argument, recv: Argument, all: &Blocks, comm: Handle) -> MpiResult<Plan> {
+unsafe fn allgather(
+    p: &MpiProcess,
+    send: Argument,
+    recv: Argument,
+    all: &BufferBlocks,
+    comm: Handle,
+) -> MpiResult<CollectivePlan> {
     let near = Near::of(p, comm)?;
     let (mine, result) = (Buffer::new(p, send.0, send.1, send.2)?, Buffer::new(p, recv.0, recv.1, recv.2)?);
     // SAFETY: the caller's promise.
     let (shape, _) = unsafe { all.shape(&result, near.sources.len() as u32)? };
     // The same for everybody.
     let same = vec![(mine.count, 0); near.destinations.len()];
-    let input = mine.region(Shape::Varying(same.into()));
+    let input = mine.region(BufferShape::Varying(same.into()));
     Ok(near.exchange(input, result.region(shape)))
 }
 
 unsafe fn alltoall(
     p: &MpiProcess,
-    (send, sent): (Argument, &Blocks),
-    (recv, received): (Argument, &Blocks),
+    (send, sent): (Argument, &BufferBlocks),
+    (recv, received): (Argument, &BufferBlocks),
     comm: Handle,
-) -> MpiResult<Plan> {
+) -> MpiResult<CollectivePlan> {
     let near = Near::of(p, comm)?;
     let (mine, result) = (Buffer::new(p, send.0, send.1, send.2)?, Buffer::new(p, recv.0, recv.1, recv.2)?);
     // SAFETY: the caller's promise.
@@ -93,7 +99,7 @@ unsafe fn alltoall(
 
 type Mixed = (*const c_void, *const c_int, *const abi::Aint, *const Handle);
 
-unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> MpiResult<Plan> {
+unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> MpiResult<CollectivePlan> {
     let near = Near::of(p, comm)?;
     let region = |(base, counts, displs, types): Mixed, blocks: usize| -> MpiResult<Region> {
         let block = |block: usize| {
@@ -103,7 +109,7 @@ unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> M
         };
         let blocks: MpiResult<Rc<[(usize, isize, Type)]>> = (0..blocks).map(block).collect();
         let byte = Datatype::named(abi::MPI_BYTE).expect("a named datatype").clone();
-        Ok(Region::new(base.cast_mut().cast(), byte, Shape::Mixed(blocks?)))
+        Ok(Region::new(base.cast_mut().cast(), byte, BufferShape::Mixed(blocks?)))
     };
     let (input, output) = (region(send, near.destinations.len())?, region(recv, near.sources.len())?);
     Ok(near.exchange(input, output))
@@ -114,13 +120,13 @@ collectives! {
         p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, recvbuf: *mut c_void, recvcount: c_int,
         recvtype: Handle, comm: Handle,
     ) {
-        allgather(p, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), &Blocks::Same, comm)
+        allgather(p, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), &BufferBlocks::Same, comm)
     }
     MPI_Neighbor_allgatherv MPI_Ineighbor_allgatherv(
         p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, recvbuf: *mut c_void,
         recvcounts: *const c_int, displs: *const c_int, recvtype: Handle, comm: Handle,
     ) {
-        let all = Blocks::Varying(recvcounts, displs);
+        let all = BufferBlocks::Varying(recvcounts, displs);
         allgather(p, (sendbuf, sendcount, sendtype), (recvbuf, 0, recvtype), &all, comm)
     }
     MPI_Neighbor_alltoall MPI_Ineighbor_alltoall(
@@ -128,13 +134,13 @@ collectives! {
         recvtype: Handle, comm: Handle,
     ) {
         let (send, recv) = ((sendbuf, sendcount, sendtype), (recvbuf.cast_const(), recvcount, recvtype));
-        alltoall(p, (send, &Blocks::Same), (recv, &Blocks::Same), comm)
+        alltoall(p, (send, &BufferBlocks::Same), (recv, &BufferBlocks::Same), comm)
     }
     MPI_Neighbor_alltoallv MPI_Ineighbor_alltoallv(
         p; sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: Handle,
         recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: Handle, comm: Handle,
     ) {
-        let (sent, received) = (Blocks::Varying(sendcounts, sdispls), Blocks::Varying(recvcounts, rdispls));
+        let (sent, received) = (BufferBlocks::Varying(sendcounts, sdispls), BufferBlocks::Varying(recvcounts, rdispls));
         alltoall(p, ((sendbuf, 0, sendtype), &sent), ((recvbuf, 0, recvtype), &received), comm)
     }
     MPI_Neighbor_alltoallw MPI_Ineighbor_alltoallw(

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use crate::mpi::abi::{self, Handle, Status};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
-use crate::mpi_api::held::Held;
+use crate::mpi_api::held::DatatypeRef;
 use crate::mpi_api::payloads;
 use crate::mpi_api::process::MpiProcess;
-use crate::mpi_api::request::{Operation, Request, Target, empty_status, message_to, proc_null, put_status};
+use crate::mpi_api::request::{Operation, ReceiveBuffer, Request, empty_status, message_to, proc_null, put_status};
 use crate::mpi_api::types::check_buffer;
 use crate::process::ask::{completed, started};
 use crate::rank::{COMPLETE, Call, Data, Pattern, SendMode, TagPattern};
@@ -25,7 +25,7 @@ pub struct Outgoing {
     pub comm: Rc<Comm>,
     pub buffer: *const u8,
     pub count: usize,
-    pub datatype: Held,
+    pub datatype: DatatypeRef,
     pub to: c_int,
     pub tag: c_int,
     pub mode: SendMode,
@@ -132,7 +132,7 @@ impl Outgoing {
 /// What a receive takes, checked.
 pub struct Incoming {
     pub comm: Rc<Comm>,
-    pub target: Target,
+    pub target: ReceiveBuffer,
     /// `None` if it is from nobody.
     pub pattern: Option<Pattern>,
 }
@@ -154,7 +154,7 @@ impl Incoming {
         if pattern.is_some() {
             check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
         }
-        Ok(Incoming { target: Target { buffer: buffer.cast(), count, datatype }, pattern, comm })
+        Ok(Incoming { target: ReceiveBuffer { buffer: buffer.cast(), count, datatype }, pattern, comm })
     }
 
     #[inline(always)]

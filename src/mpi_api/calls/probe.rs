@@ -9,7 +9,7 @@ use crate::mpi::abi::{self, Handle, Status};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
-use crate::mpi_api::request::{Operation, Request, Target, proc_null, put_status};
+use crate::mpi_api::request::{Operation, ReceiveBuffer, Request, proc_null, put_status};
 use crate::rank::{COMPLETE, Call, Completion, Pattern, RequestId, Requests, Source, TagPattern};
 use crate::units::Bytes;
 
@@ -69,8 +69,8 @@ unsafe fn matched(p: &MpiProcess, handle: *mut Handle) -> MpiResult<Option<Match
     found.map(Some).ok_or_else(|| MpiError::new(abi::MPI_ERR_REQUEST, format!("{name:#x} is no handle of a message")))
 }
 
-fn target(p: &MpiProcess, buf: *mut c_void, count: c_int, datatype: Handle) -> MpiResult<Target> {
-    Ok(Target { buffer: buf.cast(), count: error::count(count, "the count")?, datatype: p.held(datatype)? })
+fn target(p: &MpiProcess, buf: *mut c_void, count: c_int, datatype: Handle) -> MpiResult<ReceiveBuffer> {
+    Ok(ReceiveBuffer { buffer: buf.cast(), count: error::count(count, "the count")?, datatype: p.held(datatype)? })
 }
 
 mpi_functions! {

@@ -10,7 +10,7 @@ use crate::mpi::Group;
 use crate::mpi::abi::{self, Handle};
 use crate::mpi::fault::Fault;
 use crate::mpi::topology::{Cart, Topology, dims_create};
-use crate::mpi_api::collective::Plan;
+use crate::mpi_api::collective::CollectivePlan;
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
@@ -28,7 +28,7 @@ pub fn wrong_topology(comm: &Comm, expected: &str) -> MpiError {
 }
 
 /// Makes a communicator of the first `size` ranks of `comm`, with this topology.
-pub fn with_topology(comm: &Rc<Comm>, size: u32, topology: Topology, newcomm: *mut Handle) -> Plan {
+pub fn with_topology(comm: &Rc<Comm>, size: u32, topology: Topology, newcomm: *mut Handle) -> CollectivePlan {
     let group = comm.local.group();
     let members = if size == group.size() {
         group.clone()
@@ -39,9 +39,9 @@ pub fn with_topology(comm: &Rc<Comm>, size: u32, topology: Topology, newcomm: *m
 }
 
 /// Makes communicators of parts of `comm`: that of the calling rank has these members and this topology.
-fn among(comm: &Rc<Comm>, members: Group, topology: Topology, newcomm: *mut Handle) -> Plan {
+fn among(comm: &Rc<Comm>, members: Group, topology: Topology, newcomm: *mut Handle) -> CollectivePlan {
     let old = comm.clone();
-    Plan::code(comm, move |p, sequence| {
+    CollectivePlan::code(comm, move |p, sequence| {
         let number = agree(p, &old, sequence)?;
         let handle = p.make_comm(&old, number, members, None)?;
         if handle != abi::MPI_COMM_NULL {

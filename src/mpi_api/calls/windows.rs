@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::mpi::abi::{self, Aint, Handle};
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
-use crate::mpi_api::window::{Flavor, Shape, Window, make_dynamic, make_shared, make_window};
+use crate::mpi_api::window::{Flavor, Window, WindowSize, make_dynamic, make_shared, make_window};
 use crate::process::{put_text, text};
 
 /// Runs `body` with the window behind `win`: errors are those of the window.
@@ -39,20 +39,20 @@ mpi_functions! {
         p; base: *mut c_void, size: Aint, disp_unit: c_int, info: Handle, comm: Handle, win: *mut Handle,
     ) {
         p.info_argument(info)?;
-        let window = make_window(p, Flavor::Create(base.cast()), Shape { size, unit: disp_unit }, comm)?;
+        let window = make_window(p, Flavor::Create(base.cast()), WindowSize { size, unit: disp_unit }, comm)?;
         give(p, info, &window, std::ptr::null_mut(), win)
     }
     fn MPI_Win_allocate(
         p; size: Aint, disp_unit: c_int, info: Handle, comm: Handle, baseptr: *mut c_void, win: *mut Handle,
     ) {
         p.info_argument(info)?;
-        let window = make_window(p, Flavor::Allocate, Shape { size, unit: disp_unit }, comm)?;
+        let window = make_window(p, Flavor::Allocate, WindowSize { size, unit: disp_unit }, comm)?;
         give(p, info, &window, baseptr, win)
     }
     fn MPI_Win_allocate_shared(
         p; size: Aint, disp_unit: c_int, info: Handle, comm: Handle, baseptr: *mut c_void, win: *mut Handle,
     ) {
-        let window = make_shared(p, Shape { size, unit: disp_unit }, is_apart(p, info)?, comm)?;
+        let window = make_shared(p, WindowSize { size, unit: disp_unit }, is_apart(p, info)?, comm)?;
         give(p, info, &window, baseptr, win)
     }
     fn MPI_Win_shared_query(

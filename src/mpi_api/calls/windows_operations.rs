@@ -9,7 +9,7 @@ use crate::mpi::datatype::{Datatype, Group, Type};
 use crate::mpi::op::{self, Builtin};
 use crate::mpi_api::error::{self, MpiError, MpiResult, expect};
 use crate::mpi_api::process::MpiProcess;
-use crate::mpi_api::window::{Action, Back, Place, Window, Work};
+use crate::mpi_api::window::{Back, CheckedOperation, OriginMemory, TargetOperation, Window};
 
 type Origin = (*const c_void, c_int, Handle);
 type Result = (*mut c_void, c_int, Handle);
@@ -17,17 +17,17 @@ type Target = (c_int, Aint, c_int, Handle);
 
 /// Where the data of an operation come from and go to, checked.
 struct Ends {
-    origin: Option<Place>,
-    result: Option<Place>,
+    origin: Option<OriginMemory>,
+    result: Option<OriginMemory>,
     target: Option<u32>,
     displacement: i64,
     count: usize,
     datatype: Type,
 }
 
-fn place(p: &MpiProcess, (base, count, datatype): Origin, name: &str) -> MpiResult<Place> {
+fn place(p: &MpiProcess, (base, count, datatype): Origin, name: &str) -> MpiResult<OriginMemory> {
     let count = error::count(count, &format!("the {name} count"))?;
-    Ok(Place { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
+    Ok(OriginMemory { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
 }
 
 fn fits(from: usize, from_name: &str, to: usize, to_name: &str) -> MpiResult {
@@ -61,7 +61,7 @@ impl Ends {
 
     /// # Safety
     /// The origin's memory holds its data.
-    unsafe fn work(self, action: Action, op: Option<Handle>) -> Work {
+    unsafe fn work(self, action: TargetOperation, op: Option<Handle>) -> CheckedOperation {
         let Ends { origin, result, target, displacement, count, datatype } = self;
         let mut data = Vec::new();
         if let (Some(origin), true) = (origin, target.is_some()) {
@@ -69,7 +69,7 @@ impl Ends {
             unsafe { origin.datatype.pack(origin.base, origin.count, &mut data) };
         }
         let back = result.map_or(Back::Nothing, Back::Into);
-        Work { action, target, displacement, count, datatype, op, data, back }
+        CheckedOperation { action, target, displacement, count, datatype, op, data, back }
     }
 }
 
@@ -95,13 +95,13 @@ fn accumulating(handle: Handle, datatype: &Datatype, fetches: bool) -> MpiResult
 unsafe fn put(p: &MpiProcess, window: &Window, origin: Origin, target: Target, requested: bool) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, Some(origin), None, target)?;
     // SAFETY: the caller's promise.
-    window.carry_out(p, unsafe { ends.work(Action::Put, None) }, requested)
+    window.carry_out(p, unsafe { ends.work(TargetOperation::Put, None) }, requested)
 }
 
 unsafe fn get(p: &MpiProcess, window: &Window, result: Result, target: Target, requested: bool) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, None, Some(result), target)?;
     // SAFETY: the caller's promise.
-    window.carry_out(p, unsafe { ends.work(Action::Get, None) }, requested)
+    window.carry_out(p, unsafe { ends.work(TargetOperation::Get, None) }, requested)
 }
 
 unsafe fn accumulate(
@@ -115,7 +115,7 @@ unsafe fn accumulate(
     let ends = Ends::new(p, window, Some(origin), None, target)?;
     accumulating(op, &ends.datatype, false)?;
     // SAFETY: the caller's promise.
-    window.carry_out(p, unsafe { ends.work(Action::Accumulate, Some(op)) }, requested)
+    window.carry_out(p, unsafe { ends.work(TargetOperation::Accumulate, Some(op)) }, requested)
 }
 
 unsafe fn get_accumulate(
@@ -131,7 +131,7 @@ unsafe fn get_accumulate(
     let ends = Ends::new(p, window, origin, Some(result), target)?;
     accumulating(op, &ends.datatype, true)?;
     // SAFETY: the caller's promise.
-    window.carry_out(p, unsafe { ends.work(Action::GetAccumulate, Some(op)) }, requested)
+    window.carry_out(p, unsafe { ends.work(TargetOperation::GetAccumulate, Some(op)) }, requested)
 }
 
 mpi_functions! {
@@ -194,7 +194,7 @@ mpi_functions! {
             })?;
             let target = (rank, disp, 1, datatype);
             let ends = Ends::new(p, window, None, Some((resultbuf, 1, datatype)), target)?;
-            let mut work = ends.work(Action::CompareSwap, None);
+            let mut work = ends.work(TargetOperation::CompareSwap, None);
             if work.target.is_some() {
                 known.pack(compare.cast(), 1, &mut work.data);
                 known.pack(origin.cast(), 1, &mut work.data);

@@ -8,17 +8,17 @@ use crate::units::Bytes;
 
 /// A rank's messages in one collective.
 #[derive(Clone, Copy)]
-pub struct Letters<'a> {
+pub struct CollectiveMessages<'a> {
     pub p: &'a MpiProcess,
     pub comm: &'a Comm,
     /// The number of the collective.
     pub sequence: u32,
 }
 
-impl<'a> Letters<'a> {
+impl<'a> CollectiveMessages<'a> {
     /// Messages of the `sequence`th collective of `comm`.
     pub fn new(p: &'a MpiProcess, comm: &'a Comm, sequence: u32) -> Self {
-        Letters { p, comm, sequence }
+        CollectiveMessages { p, comm, sequence }
     }
 
     /// Starts to send to the peer `to`.

@@ -8,7 +8,7 @@ use crate::mpi::Mover;
 use crate::mpi::abi::Handle;
 use crate::mpi::datatype::{Datatype, Type};
 use crate::mpi::op::Builtin;
-use crate::mpi::schedule::{Blocks, Layout, Piece, Side, Space, Then};
+use crate::mpi::schedule::{BlockLayout, Blocks, Piece, Side, Space, Then};
 use crate::mpi_api::payloads;
 use crate::platform::Collective;
 use crate::rank::{Data, Payload};
@@ -86,7 +86,7 @@ impl DataMover {
         self.too_long
     }
 
-    fn region(&mut self, layout: &Layout, space: Space) -> &Region {
+    fn region(&mut self, layout: &BlockLayout, space: Space) -> &Region {
         // What is combined is kept as items; what is only moved as bytes.
         let own = || match self.reduction {
             Some((_, count, _)) => Region::own(layout, &self.input.datatype, count),
@@ -100,14 +100,14 @@ impl DataMover {
         }
     }
 
-    fn packed(&mut self, layout: &Layout, piece: Piece) -> Data {
+    fn packed(&mut self, layout: &BlockLayout, piece: Piece) -> Data {
         let mut data = payloads::buffer(layout.bytes(piece.blocks).get() as usize);
         // SAFETY: the program's buffers are there until the collective ends.
         unsafe { self.region(layout, piece.space).pack(layout, piece.blocks, &mut data) };
         data
     }
 
-    fn combine_packed(&mut self, layout: &Layout, piece: Piece, side: Side, data: &mut [u8]) {
+    fn combine_packed(&mut self, layout: &BlockLayout, piece: Piece, side: Side, data: &mut [u8]) {
         let (combine, _, handle) = self.reduction.expect("only reductions combine");
         let region = self.region(layout, piece.space);
         let mut rest = data;
@@ -170,12 +170,12 @@ impl Mover for DataMover {
         self.reduction.is_some_and(|(combine, ..)| !combine.commutes())
     }
 
-    fn read(&mut self, layout: &Layout, piece: Piece) -> Payload {
+    fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
         let data = self.packed(layout, piece);
         (!data.is_empty()).then_some(data)
     }
 
-    fn store(&mut self, layout: &Layout, piece: Piece, then: Then, payload: Payload) {
+    fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
         let Some(mut data) = payload else { return };
         match then {
             Then::Store => {
@@ -198,13 +198,13 @@ impl Mover for DataMover {
         payloads::done(Some(data));
     }
 
-    fn copy(&mut self, layout: &Layout, from: Piece, to: Piece) {
+    fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
         let data = self.packed(layout, from);
         // SAFETY: as above.
         unsafe { self.region(layout, to.space).unpack(layout, to.blocks, &data) };
     }
 
-    fn combine(&mut self, layout: &Layout, from: Piece, to: Piece, side: Side) {
+    fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side) {
         let mut data = self.packed(layout, from);
         self.combine_packed(layout, to, side, &mut data);
     }

@@ -4,8 +4,8 @@
 use std::rc::Rc;
 
 use super::mover::{Combine, DataMover};
-use super::region::{Region, Shape};
-use super::{Letters, Part};
+use super::region::{BufferShape, Region};
+use super::{CollectiveMessages, CollectivePart};
 use crate::mpi::Sizes;
 use crate::mpi::abi::{self, Handle};
 use crate::mpi::datatype::{Datatype, Type};
@@ -41,11 +41,12 @@ pub fn unpacked(data: &[u8]) -> Vec<u32> {
 pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> MpiResult<u32> {
     let max = op::builtin(abi::MPI_MAX).expect("a built-in operation");
     let (mut given, mut result) = (vec![mine], vec![mine]);
-    let region = |numbers: &mut Vec<u32>| Region::new(numbers.as_mut_ptr().cast(), number(), Shape::Whole(1));
+    let region = |numbers: &mut Vec<u32>| Region::new(numbers.as_mut_ptr().cast(), number(), BufferShape::Whole(1));
     let (from, to) = (region(&mut given), region(&mut result));
     let mover = DataMover::combining(from, to, Combine::Builtin(max), 1, NUMBER);
     let sizes = Sizes::Same(bytes(SIZE));
-    Part { collective: Collective::Allreduce, comm: comm.clone(), root: 0, sizes, mover }.carry_out(p, sequence)?;
+    CollectivePart { collective: Collective::Allreduce, comm: comm.clone(), root: 0, sizes, mover }
+        .carry_out(p, sequence)?;
     Ok(result[0])
 }
 
@@ -55,10 +56,11 @@ pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> Mp
 /// What the schedule finds wrong.
 pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -> MpiResult<Vec<u32>> {
     let mut all = vec![0; mine.len() * comm.size() as usize];
-    let input = Region::new(mine.as_ptr().cast_mut().cast(), number(), Shape::Only(comm.rank(), mine.len()));
-    let output = Region::new(all.as_mut_ptr().cast(), number(), Shape::Blocks(mine.len()));
+    let input = Region::new(mine.as_ptr().cast_mut().cast(), number(), BufferShape::Only(comm.rank(), mine.len()));
+    let output = Region::new(all.as_mut_ptr().cast(), number(), BufferShape::Blocks(mine.len()));
     let (sizes, mover) = (Sizes::Same(bytes(mine.len() * SIZE)), DataMover::new(input, output));
-    Part { collective: Collective::Allgather, comm: comm.clone(), root: 0, sizes, mover }.carry_out(p, sequence)?;
+    CollectivePart { collective: Collective::Allgather, comm: comm.clone(), root: 0, sizes, mover }
+        .carry_out(p, sequence)?;
     Ok(all)
 }
 
@@ -69,11 +71,12 @@ pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -
 pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u32]) -> MpiResult<u32> {
     let sum = op::builtin(abi::MPI_SUM).expect("a built-in operation");
     let mut result = vec![0];
-    let from = Region::new(each.as_mut_ptr().cast(), number(), Shape::Blocks(1));
-    let to = Region::new(result.as_mut_ptr().cast(), number(), Shape::Only(comm.rank(), 1));
+    let from = Region::new(each.as_mut_ptr().cast(), number(), BufferShape::Blocks(1));
+    let to = Region::new(result.as_mut_ptr().cast(), number(), BufferShape::Only(comm.rank(), 1));
     let mover = DataMover::combining(from, to, Combine::Builtin(sum), each.len(), NUMBER);
     let sizes = Sizes::Same(bytes(SIZE));
-    Part { collective: Collective::ReduceScatter, comm: comm.clone(), root: 0, sizes, mover }.carry_out(p, sequence)?;
+    CollectivePart { collective: Collective::ReduceScatter, comm: comm.clone(), root: 0, sizes, mover }
+        .carry_out(p, sequence)?;
     Ok(result[0])
 }
 
@@ -82,10 +85,10 @@ pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u
 /// # Errors
 /// What the schedule finds wrong.
 pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers: &mut [u32]) -> MpiResult {
-    let output = Region::new(numbers.as_mut_ptr().cast(), number(), Shape::Whole(numbers.len()));
+    let output = Region::new(numbers.as_mut_ptr().cast(), number(), BufferShape::Whole(numbers.len()));
     let mover = DataMover::new(Region::absent(number()), output);
     let sizes = Sizes::Same(bytes(numbers.len() * SIZE));
-    Part { collective: Collective::Bcast, comm: comm.clone(), root, sizes, mover }.carry_out(p, sequence)
+    CollectivePart { collective: Collective::Bcast, comm: comm.clone(), root, sizes, mover }.carry_out(p, sequence)
 }
 
 /// What each group's leader of an intercommunicator says to all of the other group: `room` numbers come. The first of them
@@ -95,7 +98,7 @@ pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers:
 /// What the schedule finds wrong.
 pub fn leaders_tell(p: &MpiProcess, comm: &Comm, sequence: u32, mine: &[u32], room: usize) -> MpiResult<Vec<u32>> {
     let (_, local) = comm.remote.as_ref().expect("an intercommunicator");
-    let mut theirs = match Letters::new(p, comm, sequence).leaders_exchange(packed(mine)) {
+    let mut theirs = match CollectiveMessages::new(p, comm, sequence).leaders_exchange(packed(mine)) {
         Some(data) => unpacked(&data),
         None => Vec::new(),
     };

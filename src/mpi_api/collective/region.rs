@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use crate::mpi::abi::{MPI_BYTE, MPI_ERR_TRUNCATE};
 use crate::mpi::datatype::{Datatype, Type};
-use crate::mpi::schedule::{Blocks, Layout};
+use crate::mpi::schedule::{BlockLayout, Blocks};
 use crate::mpi_api::error::{MpiResult, expect};
 use crate::units::Bytes;
 
-/// For regions that are divided without a layout: all but those of shape [`Shape::Whole`].
-pub const NO_LAYOUT: Layout = Layout::Uniform { block: Bytes::ZERO, parts: 1 };
+/// For regions that are divided without a layout: all but those of shape [`BufferShape::Whole`].
+pub const NO_LAYOUT: BlockLayout = BlockLayout::Uniform { block: Bytes::ZERO, parts: 1 };
 
 /// A buffer of a collective.
 #[derive(Debug)]
@@ -18,14 +18,14 @@ pub struct Region {
     /// Where item 0 is.
     pub base: *mut u8,
     pub datatype: Type,
-    pub shape: Shape,
+    pub shape: BufferShape,
     /// The memory, if it is the collective's own.
     _memory: Option<Vec<u64>>,
 }
 
 /// How a buffer is divided into blocks.
 #[derive(Clone, Debug)]
-pub enum Shape {
+pub enum BufferShape {
     /// One buffer of so many items, divided as the schedule's layout says.
     Whole(usize),
     /// As many items a block, one block after the other.
@@ -42,24 +42,24 @@ pub enum Shape {
 
 impl Region {
     /// The program's buffer.
-    pub fn new(base: *mut u8, datatype: Type, shape: Shape) -> Self {
+    pub fn new(base: *mut u8, datatype: Type, shape: BufferShape) -> Self {
         Region { base, datatype, shape, _memory: None }
     }
 
     /// A buffer that has no meaning at this rank.
     pub fn absent(datatype: Type) -> Self {
-        Region::new(std::ptr::null_mut(), datatype, Shape::Absent)
+        Region::new(std::ptr::null_mut(), datatype, BufferShape::Absent)
     }
 
     /// A buffer of the collective's own, with a block for each of the layout's, of as much data; the blocks of a split
     /// buffer are those of `whole` items.
-    pub fn own(layout: &Layout, datatype: &Type, whole: usize) -> Self {
+    pub fn own(layout: &BlockLayout, datatype: &Type, whole: usize) -> Self {
         let size = datatype.size().max(1) as u64;
         let mut items = 0;
         let shape = match layout {
-            Layout::Split { .. } | Layout::Nested { .. } | Layout::Halved { .. } => {
+            BlockLayout::Split { .. } | BlockLayout::Nested { .. } | BlockLayout::Halved { .. } => {
                 items = whole;
-                Shape::Whole(whole)
+                BufferShape::Whole(whole)
             }
             _ => {
                 let block = |block: u32| {
@@ -68,7 +68,7 @@ impl Region {
                     items += count;
                     (count, at as isize)
                 };
-                Shape::Varying((0..layout.parts()).map(block).collect())
+                BufferShape::Varying((0..layout.parts()).map(block).collect())
             }
         };
         let (first, end) = datatype.span(items);
@@ -80,7 +80,7 @@ impl Region {
     /// Block `block` alone, where it is.
     pub fn only(&self, block: u32) -> Region {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
-        Region::new(at, datatype.clone(), Shape::Only(block, count))
+        Region::new(at, datatype.clone(), BufferShape::Only(block, count))
     }
 
     /// A copy of all `blocks` blocks, of the collective's own.
@@ -99,18 +99,18 @@ impl Region {
         let base = memory.as_mut_ptr().cast::<u8>();
         // SAFETY: there is room for the data.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), base, data.len()) };
-        Region { base, datatype: byte, shape: Shape::Varying(at.into()), _memory: Some(memory) }
+        Region { base, datatype: byte, shape: BufferShape::Varying(at.into()), _memory: Some(memory) }
     }
 
     /// A buffer of the collective's own of `items` items.
     pub fn room(datatype: &Type, items: usize) -> Region {
-        let whole = Layout::Split { total: Bytes::ZERO, parts: 1, element: 1 };
+        let whole = BlockLayout::Split { total: Bytes::ZERO, parts: 1, element: 1 };
         Region::own(&whole, datatype, items)
     }
 
     /// Block `block`: where it is, how many items of which datatype.
-    pub fn block(&self, layout: &Layout, block: u32) -> (*mut u8, usize, &Type) {
-        if let Layout::Headed { head, .. } = layout {
+    pub fn block(&self, layout: &BlockLayout, block: u32) -> (*mut u8, usize, &Type) {
+        if let BlockLayout::Headed { head, .. } = layout {
             let (start, count, datatype) = self.block(&NO_LAYOUT, block / 2);
             let first = ((head.get() / datatype.size().max(1) as u64) as usize).min(count);
             let rest = start.wrapping_offset(first as isize * datatype.extent() as isize);
@@ -118,22 +118,22 @@ impl Region {
         }
         let at = |items: usize| self.base.wrapping_offset(items as isize * self.datatype.extent() as isize);
         match &self.shape {
-            Shape::Whole(_) => {
+            BufferShape::Whole(_) => {
                 let size = self.datatype.size().max(1) as u64;
                 let [from, to] = [block, block + 1].map(|block| (layout.offset(u64::from(block)) / size) as usize);
                 (at(from), to - from, &self.datatype)
             }
-            Shape::Blocks(count) => (at(count * block as usize), *count, &self.datatype),
-            Shape::Varying(blocks) => {
+            BufferShape::Blocks(count) => (at(count * block as usize), *count, &self.datatype),
+            BufferShape::Varying(blocks) => {
                 let (count, bytes) = blocks[block as usize];
                 (self.base.wrapping_offset(bytes), count, &self.datatype)
             }
-            Shape::Mixed(blocks) => {
+            BufferShape::Mixed(blocks) => {
                 let (count, bytes, datatype) = &blocks[block as usize];
                 (self.base.wrapping_offset(*bytes), *count, datatype)
             }
-            Shape::Only(only, count) if *only == block => (self.base, *count, &self.datatype),
-            Shape::Only(..) | Shape::Absent => (self.base, 0, &self.datatype),
+            BufferShape::Only(only, count) if *only == block => (self.base, *count, &self.datatype),
+            BufferShape::Only(..) | BufferShape::Absent => (self.base, 0, &self.datatype),
         }
     }
 
@@ -177,8 +177,8 @@ impl Region {
     ///
     /// # Safety
     /// The buffer is there.
-    pub unsafe fn pack(&self, layout: &Layout, blocks: Blocks, out: &mut Vec<u8>) {
-        if let (Shape::Whole(count), Blocks::All) = (&self.shape, blocks) {
+    pub unsafe fn pack(&self, layout: &BlockLayout, blocks: Blocks, out: &mut Vec<u8>) {
+        if let (BufferShape::Whole(count), Blocks::All) = (&self.shape, blocks) {
             // SAFETY: the caller's promise.
             return unsafe { self.datatype.pack(self.base, *count, out) };
         }
@@ -193,7 +193,7 @@ impl Region {
     ///
     /// # Safety
     /// As [`Region::pack`].
-    pub unsafe fn unpack(&self, layout: &Layout, blocks: Blocks, data: &[u8]) -> usize {
+    pub unsafe fn unpack(&self, layout: &BlockLayout, blocks: Blocks, data: &[u8]) -> usize {
         let mut rest = data;
         for block in blocks.indices(layout.parts()) {
             let (at, count, datatype) = self.block(layout, block);

@@ -10,10 +10,10 @@ use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use crate::mpi_api::request::{Operation, Request};
-use crate::process::crash::Ground;
+use crate::process::crash::CrashContext;
 use crate::process::unwind::here;
 use crate::process::{run_as, run_as_nobody};
-use crate::rank::{Call, Environment, Fiber, Gate, Program, Reply};
+use crate::rank::{Call, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
 
 /// A strand's stack: enough for functions of the program that combine data.
 const STACK: usize = 256 << 10;
@@ -21,7 +21,7 @@ const STACK: usize = 256 << 10;
 /// A collective under way beside the rank's program.
 struct Strand {
     fiber: Fiber,
-    gate: Rc<Cell<*const Gate<'static>>>,
+    gate: Rc<Cell<*const FiberHandle<'static>>>,
     process: *const MpiProcess,
     name: &'static str,
 }
@@ -44,11 +44,11 @@ pub fn start_strand(
     let process: *const MpiProcess = p;
     let (to, own_gate) = (result.clone(), gate.clone());
     // Data are combined as the rank would combine them.
-    let floats = p.keeps_floats().then(Environment::now);
+    let floats = p.keeps_floats().then(FloatEnvironment::now);
     let fiber = Fiber::new(STACK, move |out| {
         // SAFETY: the process outlives its strands, and the gate lives as long as the fiber's code.
         let p = unsafe { &*process };
-        let out = unsafe { std::mem::transmute::<*const Gate<'_>, *const Gate<'static>>(out) };
+        let out = unsafe { std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(out) };
         own_gate.set(out);
         p.set_gate(out);
         if let Some(floats) = &floats {
@@ -70,7 +70,7 @@ impl Program for Strand {
         // SAFETY: the process outlives its strands.
         let p = unsafe { &*self.process };
         let outer = p.set_gate(self.gate.get());
-        let ground = p.ground.replace(Some(Ground::of(&self.fiber)));
+        let ground = p.ground.replace(Some(CrashContext::of(&self.fiber)));
         let function = p.function.replace(self.name);
         let here = p.here.replace(here());
         p.clock.set(reply.clock);

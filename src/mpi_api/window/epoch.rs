@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
 
 use super::Window;
-use super::wire::{self, Action};
+use super::wire::{self, TargetOperation};
 use crate::mpi::Group;
 use crate::mpi::abi;
 use crate::mpi_api::error::{MpiError, MpiResult};
@@ -111,7 +111,7 @@ impl Window {
 
     /// Takes shared locks for MPI_Win_lock_all.
     fn lock_some(&self, p: &MpiProcess, targets: &[u32]) -> MpiResult {
-        let grants: Requests = targets.iter().map(|&target| self.ask(p, target, Action::LockShared)).collect();
+        let grants: Requests = targets.iter().map(|&target| self.ask(p, target, TargetOperation::LockShared)).collect();
         p.complete(grants);
         if let Access::AllLocked(Some(asked)) = &mut self.origin.borrow_mut().access {
             asked.extend(targets);
@@ -205,7 +205,7 @@ impl Window {
         };
         let result = self.flush_local(p, None);
         for target in targets.ranks() {
-            self.tell(p, target, 0, wire::header(self.number(), Action::Complete));
+            self.tell(p, target, 0, wire::header(self.number(), TargetOperation::Complete));
         }
         let mut origin = self.origin.borrow_mut();
         origin.access = Access::Closed;
@@ -254,8 +254,8 @@ impl Window {
     /// MPI_ERR_RMA_SYNC, MPI_ERR_LOCKTYPE, MPI_ERR_ASSERT.
     pub fn lock(&self, p: &MpiProcess, kind: c_int, target: Option<u32>, assert: c_int) -> MpiResult {
         let action = match kind {
-            abi::MPI_LOCK_SHARED => Action::LockShared,
-            abi::MPI_LOCK_EXCLUSIVE => Action::LockExclusive,
+            abi::MPI_LOCK_SHARED => TargetOperation::LockShared,
+            abi::MPI_LOCK_EXCLUSIVE => TargetOperation::LockExclusive,
             _ => {
                 let what = format!("lock type {kind}: expected MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED");
                 return Err(self.error(abi::MPI_ERR_LOCKTYPE, what));

@@ -12,7 +12,7 @@ use crate::mpi::abi::{self, Aint, Handle};
 use crate::mpi::datatype::{Datatype, Type};
 use crate::mpi::op::Builtin;
 use crate::mpi_api::attribute::OfWindow;
-use crate::mpi_api::collective::{Combine, DataMover, Part, Plan, Region, Shape as Blocks};
+use crate::mpi_api::collective::{BufferShape as Blocks, CollectivePart, CollectivePlan, Combine, DataMover, Region};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult, expect};
 use crate::mpi_api::process::MpiProcess;
@@ -26,12 +26,12 @@ const ALIGNMENT: usize = 64;
 
 /// The size of a rank's memory and the unit of displacements in it, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct WindowSize {
     pub size: Aint,
     pub unit: c_int,
 }
 
-impl Shape {
+impl WindowSize {
     /// Where from the base a span begins whose bytes lie at `first..end` from there; what is wrong if it is not within.
     pub fn place(&self, displacement: i64, (first, end): (i64, i64)) -> Result<isize, String> {
         let place = || {
@@ -57,23 +57,23 @@ pub enum Flavor {
 
 /// Memory that goes with a window.
 #[derive(Debug)]
-pub struct Memory {
+pub struct WindowMemory {
     base: *mut u8,
     layout: Layout,
 }
 
-impl Memory {
+impl WindowMemory {
     /// So many bytes, all 0.
     fn new(size: usize) -> MpiResult<Self> {
         let failed = || MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a window of {size} bytes"));
         let layout = Layout::from_size_align(size.max(1), ALIGNMENT).map_err(|_| failed())?;
         // SAFETY: the layout has a size.
         let base = unsafe { alloc_zeroed(layout) };
-        if base.is_null() { Err(failed()) } else { Ok(Memory { base, layout }) }
+        if base.is_null() { Err(failed()) } else { Ok(WindowMemory { base, layout }) }
     }
 }
 
-impl Drop for Memory {
+impl Drop for WindowMemory {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout.
         unsafe { dealloc(self.base, self.layout) };
@@ -91,8 +91,8 @@ fn agree<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> M
     let (input, output) = (region(&mut mine), region(&mut all));
     let mover = DataMover::combining(input, output, Combine::Builtin(Builtin::Max), N, abi::MPI_INT64_T);
     let sizes = Sizes::Same(bytes(8 * N));
-    let part = Part { collective: Collective::Allreduce, comm: comm.clone(), root: 0, sizes, mover };
-    Plan::from(part).block(p)?;
+    let part = CollectivePart { collective: Collective::Allreduce, comm: comm.clone(), root: 0, sizes, mover };
+    CollectivePlan::from(part).block(p)?;
     Ok(all)
 }
 
@@ -103,8 +103,8 @@ fn gather<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> 
     let input = Region::new(mine.as_mut_ptr().cast(), integer(), Blocks::Only(comm.rank(), N));
     let output = Region::new(all.as_mut_ptr().cast(), integer(), Blocks::Blocks(N));
     let (sizes, mover) = (Sizes::Same(bytes(8 * N)), DataMover::new(input, output));
-    let part = Part { collective: Collective::Allgather, comm: comm.clone(), root: 0, sizes, mover };
-    Plan::from(part).block(p)?;
+    let part = CollectivePart { collective: Collective::Allgather, comm: comm.clone(), root: 0, sizes, mover };
+    CollectivePlan::from(part).block(p)?;
     Ok(all)
 }
 
@@ -112,11 +112,12 @@ fn gather<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> 
 pub fn barrier(p: &MpiProcess, comm: &Rc<Comm>) -> MpiResult {
     let mover = DataMover::new(Region::absent(integer()), Region::absent(integer()));
     let sizes = Sizes::Same(Bytes::ZERO);
-    Plan::from(Part { collective: Collective::Barrier, comm: comm.clone(), root: 0, sizes, mover }).block(p)
+    CollectivePlan::from(CollectivePart { collective: Collective::Barrier, comm: comm.clone(), root: 0, sizes, mover })
+        .block(p)
 }
 
-fn check_shape(shape: Shape, comm: &Comm) -> MpiResult {
-    let Shape { size, unit } = shape;
+fn check_shape(shape: WindowSize, comm: &Comm) -> MpiResult {
+    let WindowSize { size, unit } = shape;
     expect(size >= 0, abi::MPI_ERR_SIZE, || format!("the window's size is {size} bytes: expected 0 or more"))
         .and_then(|()| {
             expect(unit > 0, abi::MPI_ERR_DISP, || format!("the displacement unit is {unit}: expected 1 or more"))
@@ -127,12 +128,12 @@ fn check_shape(shape: Shape, comm: &Comm) -> MpiResult {
 /// What the ranks of a new window agree on.
 struct Agreed {
     comm: Rc<Comm>,
-    everywhere: Option<Shape>,
+    everywhere: Option<WindowSize>,
 }
 
 impl Agreed {
     /// Agrees on the window's contexts, and on whether memory is alike everywhere.
-    fn new(p: &MpiProcess, parent: &Rc<Comm>, Shape { size, unit }: Shape) -> MpiResult<Self> {
+    fn new(p: &MpiProcess, parent: &Rc<Comm>, WindowSize { size, unit }: WindowSize) -> MpiResult<Self> {
         let (size, unit) = (size as i64, i64::from(unit));
         let number = if parent.rank() == 0 { p.new_comm() } else { 0 };
         let mine = [i64::from(number), size, -size, unit, -unit];
@@ -142,8 +143,8 @@ impl Agreed {
         })
         .map_err(|error| error.on_comm(parent.handle))?;
         let alike = most == -least && greatest == -smallest;
-        let local = crate::mpi::Comm::new(number as u32, parent.rank(), parent.local.group().clone());
-        let everywhere = alike.then_some(Shape { size: most as Aint, unit: greatest as c_int });
+        let local = crate::mpi::CommMember::new(number as u32, parent.rank(), parent.local.group().clone());
+        let everywhere = alike.then_some(WindowSize { size: most as Aint, unit: greatest as c_int });
         Ok(Agreed { comm: Rc::new(Comm::intra(parent.handle, local)), everywhere })
     }
 }
@@ -152,10 +153,10 @@ impl Agreed {
 struct Blank {
     agreed: Agreed,
     base: *mut u8,
-    shape: Shape,
+    shape: WindowSize,
     flavor: c_int,
-    memory: Option<Memory>,
-    shared: Vec<(*mut u8, Shape)>,
+    memory: Option<WindowMemory>,
+    shared: Vec<(*mut u8, WindowSize)>,
 }
 
 impl Blank {
@@ -190,7 +191,7 @@ impl Blank {
 ///
 /// # Errors
 /// MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP, MPI_ERR_BASE, MPI_ERR_NO_MEM.
-pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: Shape, comm: Handle) -> MpiResult<Rc<Window>> {
+pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: WindowSize, comm: Handle) -> MpiResult<Rc<Window>> {
     let parent = p.intra_comm(comm)?;
     check_shape(shape, &parent)?;
     let (flavor, base, memory) = match flavor {
@@ -202,7 +203,7 @@ pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: Shape, comm: Handle) -
             (abi::MPI_WIN_FLAVOR_CREATE, base, None)
         }
         Flavor::Allocate => {
-            let memory = Memory::new(shape.size as usize).map_err(|error| error.on_comm(comm))?;
+            let memory = WindowMemory::new(shape.size as usize).map_err(|error| error.on_comm(comm))?;
             (abi::MPI_WIN_FLAVOR_ALLOCATE, memory.base, Some(memory))
         }
     };
@@ -216,7 +217,7 @@ pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: Shape, comm: Handle) -
 /// MPI_ERR_COMM.
 pub fn make_dynamic(p: &MpiProcess, comm: Handle) -> MpiResult<Rc<Window>> {
     let parent = p.intra_comm(comm)?;
-    let shape = Shape { size: 0, unit: 1 };
+    let shape = WindowSize { size: 0, unit: 1 };
     let mut agreed = Agreed::new(p, &parent, shape)?;
     agreed.everywhere = None;
     let flavor = abi::MPI_WIN_FLAVOR_DYNAMIC;
@@ -227,7 +228,7 @@ pub fn make_dynamic(p: &MpiProcess, comm: Handle) -> MpiResult<Rc<Window>> {
 ///
 /// # Errors
 /// As [`make_window`], and MPI_ERR_RMA_SHARED if not all ranks are on one node.
-pub fn make_shared(p: &MpiProcess, shape: Shape, apart: bool, comm: Handle) -> MpiResult<Rc<Window>> {
+pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle) -> MpiResult<Rc<Window>> {
     let parent = p.intra_comm(comm)?;
     check_shape(shape, &parent)?;
     let node = |rank: u32| p.job.sites[rank as usize].node;
@@ -244,17 +245,18 @@ pub fn make_shared(p: &MpiProcess, shape: Shape, apart: bool, comm: Handle) -> M
     let mut shared = Vec::new();
     let mut total = 0;
     for [size, unit, apart] in gather(p, &parent, [shape.size as i64, i64::from(shape.unit), i64::from(apart)])? {
-        shared.push((total, Shape { size: size as Aint, unit: unit as c_int }));
+        shared.push((total, WindowSize { size: size as Aint, unit: unit as c_int }));
         total += size as usize;
         if apart != 0 {
             total = total.next_multiple_of(ALIGNMENT);
         }
     }
-    let memory = if parent.rank() == 0 { Some(Memory::new(total).map_err(|error| error.on_comm(comm))?) } else { None };
+    let memory =
+        if parent.rank() == 0 { Some(WindowMemory::new(total).map_err(|error| error.on_comm(comm))?) } else { None };
     let base = memory.as_ref().map_or(std::ptr::null_mut(), |memory| memory.base);
     // All ranks of a node share an address space.
     let [base] = agree(p, &parent, [base as i64])?;
-    let shared: Vec<(*mut u8, Shape)> =
+    let shared: Vec<(*mut u8, WindowSize)> =
         shared.into_iter().map(|(at, shape)| ((base as usize + at) as *mut u8, shape)).collect();
     let base = shared[parent.rank() as usize].0;
     Blank { agreed, base, shape, flavor: abi::MPI_WIN_FLAVOR_SHARED, memory, shared }.take_up(p)
@@ -337,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_span_lies_within_or_is_an_error() {
-        let shape = Shape { size: 40, unit: 4 };
+        let shape = WindowSize { size: 40, unit: 4 };
         assert_eq!(shape.place(3, (0, 28)), Ok(12));
         assert_eq!(shape.place(1, (-4, 4)), Ok(4));
         for (displacement, span) in [(3, (0, 29)), (0, (-1, 4)), (-1, (0, 4)), (i64::MAX, (0, 4)), (10, (0, 1))] {
@@ -349,7 +351,7 @@ mod tests {
 
     #[test]
     fn memory_is_clear_and_aligned() {
-        let memory = Memory::new(100).unwrap();
+        let memory = WindowMemory::new(100).unwrap();
         assert_eq!(memory.base as usize % ALIGNMENT, 0);
         // SAFETY: there are so many.
         assert!(unsafe { std::slice::from_raw_parts(memory.base, 100) }.iter().all(|&byte| byte == 0));

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::epoch::FIRST_ANSWER;
-use super::wire::{self, Action, Span};
+use super::wire::{self, TargetOperation, TargetRange};
 use super::{Access, Window};
 use crate::mpi::abi::{self, Handle, Status};
 use crate::mpi::datatype::Type;
 use crate::mpi_api::error::{MpiError, MpiResult};
-use crate::mpi_api::held::Held;
+use crate::mpi_api::held::DatatypeRef;
 use crate::mpi_api::process::MpiProcess;
-use crate::mpi_api::request::{Operation, Request, Target, empty_status, proc_null};
+use crate::mpi_api::request::{Operation, ReceiveBuffer, Request, empty_status, proc_null};
 use crate::process::bytes;
 use crate::rank::{
     COMPLETE, Call, Completion, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode, Source, Tag, TagPattern,
@@ -45,7 +45,7 @@ struct Pending {
     engine: RequestId,
     target: u32,
     /// Where it goes to; absent for what is kept with the program's request.
-    room: Option<Target>,
+    room: Option<ReceiveBuffer>,
     /// The program's request.
     request: Handle,
     expected: usize,
@@ -53,13 +53,13 @@ struct Pending {
 
 /// The program's memory at an end of an operation.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct OriginMemory {
     pub base: *mut u8,
     pub count: usize,
     pub datatype: Type,
 }
 
-impl Place {
+impl OriginMemory {
     fn bytes(&self) -> usize {
         self.datatype.packed_size(self.count)
     }
@@ -69,12 +69,12 @@ impl Place {
 #[derive(Clone, Debug)]
 pub enum Back {
     Nothing,
-    Into(Place),
+    Into(OriginMemory),
 }
 
 /// An operation, checked but for its epoch.
-pub struct Work {
-    pub action: Action,
+pub struct CheckedOperation {
+    pub action: TargetOperation,
     pub target: Option<u32>,
     pub displacement: i64,
     pub count: usize,
@@ -111,12 +111,12 @@ impl Window {
     }
 
     /// Asks a target for what takes no arguments: the receive of the answer.
-    pub fn ask(&self, p: &MpiProcess, target: u32, action: Action) -> RequestId {
+    pub fn ask(&self, p: &MpiProcess, target: u32, action: TargetOperation) -> RequestId {
         self.tell_and_listen(p, target, wire::header(self.number(), action))
     }
 
     /// Whether a span lies within the target's window, where that is known here.
-    fn check_range(&self, work: &Work, target: u32) -> MpiResult {
+    fn check_range(&self, work: &CheckedOperation, target: u32) -> MpiResult {
         let Some(shape) = &self.everywhere else { return Ok(()) };
         let span = work.datatype.span(work.count);
         match shape.place(work.displacement, span) {
@@ -133,7 +133,7 @@ impl Window {
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC, MPI_ERR_RMA_RANGE.
-    pub fn carry_out(&self, p: &MpiProcess, work: Work, requested: bool) -> MpiResult<Handle> {
+    pub fn carry_out(&self, p: &MpiProcess, work: CheckedOperation, requested: bool) -> MpiResult<Handle> {
         p.no_poll();
         let add = |engine, operation| match requested {
             true => p.add_request(Request::new(engine, operation, self.comm.clone())),
@@ -142,8 +142,8 @@ impl Window {
         let Some(target) = work.target else { return Ok(add(COMPLETE, Operation::Nothing(proc_null()))) };
         self.reach(p, target)?;
         self.check_range(&work, target)?;
-        let Work { action, displacement, count, datatype, op, data, back, .. } = work;
-        let span = Span { displacement, count, datatype };
+        let CheckedOperation { action, displacement, count, datatype, op, data, back, .. } = work;
+        let span = TargetRange { displacement, count, datatype };
         // A request's error can be told only later.
         let told = requested && self.everywhere.is_none() && !action.is_silent();
         let mut message = wire::operation(self.number(), action, told, op, &span);
@@ -157,7 +157,8 @@ impl Window {
         };
         let engine = self.tell_and_listen(p, target, message);
         let expected = span.datatype.packed_size(count).min(place.bytes());
-        let room = Target { buffer: place.base, count: place.count, datatype: Held::Derived(place.datatype) };
+        let room =
+            ReceiveBuffer { buffer: place.base, count: place.count, datatype: DatatypeRef::Derived(place.datatype) };
         let (request, room) = match requested {
             true => (add(engine, Operation::Recv(room)), None),
             false => (abi::MPI_REQUEST_NULL, Some(room)),
@@ -221,7 +222,7 @@ impl Window {
         let entry = table.get_mut(pending.request).filter(|entry| entry.engine == pending.engine);
         let mut status = Status::default();
         // SAFETY: the program's buffers are there until its operations are complete.
-        let mut store = |room: &Target| unsafe { room.store(completion, &self.comm, &mut status) };
+        let mut store = |room: &ReceiveBuffer| unsafe { room.store(completion, &self.comm, &mut status) };
         match (&pending.room, entry) {
             (Some(room), _) => store(room),
             (None, Some(entry)) => {
@@ -254,7 +255,8 @@ impl Window {
                 None => Vec::from_iter(std::mem::take(&mut origin.unacknowledged)),
             }
         };
-        let answers: Vec<RequestId> = targets.iter().map(|&target| self.ask(p, target, Action::Flush)).collect();
+        let answers: Vec<RequestId> =
+            targets.iter().map(|&target| self.ask(p, target, TargetOperation::Flush)).collect();
         self.collect(p, target, &answers)
     }
 
@@ -268,7 +270,8 @@ impl Window {
 
     /// As [`Window::flush`] of these targets, whose locks go back.
     pub fn give_back(&self, p: &MpiProcess, targets: &[u32]) -> MpiResult {
-        let answers: Vec<RequestId> = targets.iter().map(|&target| self.ask(p, target, Action::Unlock)).collect();
+        let answers: Vec<RequestId> =
+            targets.iter().map(|&target| self.ask(p, target, TargetOperation::Unlock)).collect();
         targets.iter().for_each(|target| _ = self.origin.borrow_mut().unacknowledged.remove(target));
         match targets {
             [target] => self.collect(p, Some(*target), &answers),

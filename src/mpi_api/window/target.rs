@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::wire::{self, Action, Asked, Span};
+use super::wire::{self, TargetOperation, TargetRange, WindowRequest};
 use super::{Window, epoch};
 use crate::mpi::abi;
 use crate::mpi_api::error::MpiError;
@@ -107,25 +107,25 @@ impl Service<'_> {
         self.answers.push(Message { to, context, tag, size, mode: SendMode::Buffered, payload });
     }
 
-    fn carry_out(&mut self, asked: Asked<'_>) {
+    fn carry_out(&mut self, asked: WindowRequest<'_>) {
         let (from, tag) = (self.from, self.tag);
         let mut granted = Vec::new();
         match asked.action {
-            Action::LockShared | Action::LockExclusive => {
-                let exclusive = asked.action == Action::LockExclusive;
+            TargetOperation::LockShared | TargetOperation::LockExclusive => {
+                let exclusive = asked.action == TargetOperation::LockExclusive;
                 let mut exposed = self.window.exposed.borrow_mut();
                 exposed.locks.ask(from, tag, exclusive, |to, tag| granted.push((to, tag)));
             }
-            Action::Unlock | Action::Flush => {
+            TargetOperation::Unlock | TargetOperation::Flush => {
                 let mut exposed = self.window.exposed.borrow_mut();
                 let error = exposed.take_error(Some(from));
-                if asked.action == Action::Unlock {
+                if asked.action == TargetOperation::Unlock {
                     exposed.locks.release(|to, tag| granted.push((to, tag)));
                 }
                 drop(exposed);
                 self.answer(from, tag, error.map_or(Vec::new(), |error| wire::put_error(&error)));
             }
-            Action::Complete => {
+            TargetOperation::Complete => {
                 let mut exposed = self.window.exposed.borrow_mut();
                 exposed.awaited -= 1;
                 if exposed.awaited == 0 {
@@ -140,7 +140,7 @@ impl Service<'_> {
     }
 
     /// An operation on memory.
-    fn operate(&mut self, asked: &Asked<'_>) {
+    fn operate(&mut self, asked: &WindowRequest<'_>) {
         let span = asked.span.as_ref().expect("an operation has a place");
         let (action, data) = (asked.action, asked.data);
         let base = match self.window.locate(span) {
@@ -156,12 +156,12 @@ impl Service<'_> {
                 return;
             }
         };
-        let Span { count, datatype, .. } = span;
+        let TargetRange { count, datatype, .. } = span;
         if !action.is_silent() {
             let mut before = Vec::with_capacity(datatype.packed_size(*count));
             // SAFETY: the span lies within the window.
             unsafe { datatype.pack(base, *count, &mut before) };
-            if action == Action::CompareSwap {
+            if action == TargetOperation::CompareSwap {
                 let (compared, new) = data.split_at(data.len() / 2);
                 if compared == &before[..] {
                     // SAFETY: as above.
@@ -173,7 +173,7 @@ impl Service<'_> {
         // SAFETY: as above. What an operation does not take the origin has found out.
         unsafe {
             match (action, asked.op) {
-                (Action::Put, _) => _ = datatype.unpack(base, *count, data),
+                (TargetOperation::Put, _) => _ = datatype.unpack(base, *count, data),
                 (_, Some(op)) => _ = op.accumulate(datatype, base, *count, data),
                 _ => {}
             }
@@ -183,7 +183,7 @@ impl Service<'_> {
 
 impl Exposed {
     /// Whether all data of a span lie in memory that is attached, which may be in several pieces.
-    fn holds_all(&self, span: &Span) -> bool {
+    fn holds_all(&self, span: &TargetRange) -> bool {
         let (first, end) = span.datatype.span(span.count);
         let at = |offset: i64| span.displacement.wrapping_add(offset);
         if self.holds(at(first), at(end)) {
@@ -211,7 +211,7 @@ impl Exposed {
 
 impl Window {
     /// Where a span begins in this rank's memory.
-    fn locate(&self, span: &Span) -> Result<*mut u8, MpiError> {
+    fn locate(&self, span: &TargetRange) -> Result<*mut u8, MpiError> {
         let (first, end) = span.datatype.span(span.count);
         let outside = |found: String| {
             let what = format!(
@@ -232,7 +232,7 @@ impl Window {
                 false => Err(outside(format!("the addresses {from:#x} to {to:#x} are not attached"))),
             };
         }
-        let shape = super::Shape { size: self.size, unit: self.unit };
+        let shape = super::WindowSize { size: self.size, unit: self.unit };
         match shape.place(span.displacement, (first, end)) {
             Ok(at) => Ok(self.base.wrapping_offset(at)),
             Err(found) => Err(outside(found)),

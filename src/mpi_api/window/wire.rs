@@ -1,13 +1,13 @@
 //! What origins and targets of one-sided operations send each other, as bytes without pointers.
 
-use crate::mpi::datatype::wire::{Reader, put_number};
+use crate::mpi::datatype::wire::{WireReader, put_number};
 use crate::mpi::datatype::{Datatype, Type};
 use crate::mpi::op::{self, Builtin};
 use crate::mpi_api::error::MpiError;
 
 /// What the target is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum TargetOperation {
     Put,
     /// Answered with the data.
     Get,
@@ -27,17 +27,17 @@ pub enum Action {
     Complete,
 }
 
-const ACTIONS: [Action; 10] = [
-    Action::Put,
-    Action::Get,
-    Action::Accumulate,
-    Action::GetAccumulate,
-    Action::CompareSwap,
-    Action::LockShared,
-    Action::LockExclusive,
-    Action::Unlock,
-    Action::Flush,
-    Action::Complete,
+const ACTIONS: [TargetOperation; 10] = [
+    TargetOperation::Put,
+    TargetOperation::Get,
+    TargetOperation::Accumulate,
+    TargetOperation::GetAccumulate,
+    TargetOperation::CompareSwap,
+    TargetOperation::LockShared,
+    TargetOperation::LockExclusive,
+    TargetOperation::Unlock,
+    TargetOperation::Flush,
+    TargetOperation::Complete,
 ];
 
 /// In the byte of an action with an answer: what is wrong is told to the next flush too.
@@ -45,7 +45,7 @@ const TOLD: u8 = 0x80;
 
 /// Memory of the target.
 #[derive(Clone, Debug)]
-pub struct Span {
+pub struct TargetRange {
     /// In the target's units.
     pub displacement: i64,
     pub count: usize,
@@ -54,34 +54,41 @@ pub struct Span {
 
 /// What an origin asks.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct WindowRequest<'a> {
     pub window: u32,
-    pub action: Action,
+    pub action: TargetOperation,
     pub told: bool,
     /// Of an operation on memory.
-    pub span: Option<Span>,
+    pub span: Option<TargetRange>,
     /// Of an accumulation.
     pub op: Option<Builtin>,
     pub data: &'a [u8],
 }
 
-impl Action {
+impl TargetOperation {
     fn has_span(self) -> bool {
-        matches!(self, Action::Put | Action::Get | Action::Accumulate | Action::GetAccumulate | Action::CompareSwap)
+        matches!(
+            self,
+            TargetOperation::Put
+                | TargetOperation::Get
+                | TargetOperation::Accumulate
+                | TargetOperation::GetAccumulate
+                | TargetOperation::CompareSwap
+        )
     }
 
     fn has_op(self) -> bool {
-        matches!(self, Action::Accumulate | Action::GetAccumulate)
+        matches!(self, TargetOperation::Accumulate | TargetOperation::GetAccumulate)
     }
 
     /// Whether what is wrong with it can be told only by a flush.
     pub fn is_silent(self) -> bool {
-        matches!(self, Action::Put | Action::Accumulate)
+        matches!(self, TargetOperation::Put | TargetOperation::Accumulate)
     }
 }
 
 /// The beginning of a message without data.
-pub fn header(window: u32, action: Action) -> Vec<u8> {
+pub fn header(window: u32, action: TargetOperation) -> Vec<u8> {
     // Numbers and addresses that are not the same in every run have as many bytes in every run.
     let mut out = vec![action as u8];
     out.extend(window.to_le_bytes());
@@ -89,7 +96,13 @@ pub fn header(window: u32, action: Action) -> Vec<u8> {
 }
 
 /// The beginning of a message of an operation; the data follow.
-pub fn operation(window: u32, action: Action, told: bool, op: Option<abi::Handle>, span: &Span) -> Vec<u8> {
+pub fn operation(
+    window: u32,
+    action: TargetOperation,
+    told: bool,
+    op: Option<abi::Handle>,
+    span: &TargetRange,
+) -> Vec<u8> {
     let mut out = header(window, action);
     if told {
         out[0] |= TOLD;
@@ -104,19 +117,19 @@ pub fn operation(window: u32, action: Action, told: bool, op: Option<abi::Handle
 }
 
 /// What a message says.
-pub fn read(bytes: &[u8]) -> Option<Asked<'_>> {
-    let mut from = Reader::new(bytes);
+pub fn read(bytes: &[u8]) -> Option<WindowRequest<'_>> {
+    let mut from = WireReader::new(bytes);
     let first = from.byte()?;
     let action = *ACTIONS.get(usize::from(first & !TOLD))?;
     let window = u32::from_le_bytes(from.bytes()?);
     let op = if action.has_op() { Some(op::builtin(from.number()? as usize)?) } else { None };
     let span = if action.has_span() {
         let (displacement, count) = (i64::from_le_bytes(from.bytes()?), usize::try_from(from.number()?).ok()?);
-        Some(Span { displacement, count, datatype: Datatype::decode(&mut from)? })
+        Some(TargetRange { displacement, count, datatype: Datatype::decode(&mut from)? })
     } else {
         None
     };
-    Some(Asked { window, action, told: first & TOLD != 0, span, op, data: from.rest() })
+    Some(WindowRequest { window, action, told: first & TOLD != 0, span, op, data: from.rest() })
 }
 
 /// An error for the answer to a flush.
@@ -129,7 +142,7 @@ pub fn put_error(error: &MpiError) -> Vec<u8> {
 
 /// The error in the answer to a flush, if there was one.
 pub fn read_error(answer: &[u8]) -> Option<MpiError> {
-    let mut from = Reader::new(answer);
+    let mut from = WireReader::new(answer);
     let class = from.number()?;
     Some(MpiError::new(class as i32, String::from_utf8_lossy(from.rest())))
 }
@@ -150,21 +163,21 @@ mod tests {
     #[test]
     fn what_is_asked_is_read() {
         let datatype = Datatype::named(abi::MPI_INT).unwrap().clone();
-        let span = Span { displacement: -7, count: 12, datatype };
-        let mut bytes = operation(300, Action::GetAccumulate, true, Some(abi::MPI_MAX), &span);
+        let span = TargetRange { displacement: -7, count: 12, datatype };
+        let mut bytes = operation(300, TargetOperation::GetAccumulate, true, Some(abi::MPI_MAX), &span);
         assert_eq!(bytes.len(), 1 + 4 + 1 + 8 + 1 + 2);
         bytes.extend([1, 2, 3]);
         let asked = read(&bytes).unwrap();
-        assert_eq!((asked.window, asked.action, asked.told), (300, Action::GetAccumulate, true));
+        assert_eq!((asked.window, asked.action, asked.told), (300, TargetOperation::GetAccumulate, true));
         assert_eq!((asked.op, asked.data), (Some(Builtin::Max), &[1, 2, 3][..]));
         let read_span = asked.span.unwrap();
         assert_eq!((read_span.displacement, read_span.count), (-7, 12));
 
-        let lock = header(0, Action::LockExclusive);
+        let lock = header(0, TargetOperation::LockExclusive);
         let asked = read(&lock).unwrap();
         assert_eq!(
             (asked.action, asked.window, asked.span.is_none(), asked.told),
-            (Action::LockExclusive, 0, true, false)
+            (TargetOperation::LockExclusive, 0, true, false)
         );
         assert!(read(&[77, 0]).is_none() && read(&[]).is_none());
     }

@@ -7,9 +7,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use super::{environment, error, flush};
-use crate::process::{Function, Known, current};
+use crate::process::{Function, NamedFunction, current};
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("system", Function(system as *const ())),
     ("popen", Function(popen as *const ())),
     ("pclose", Function(pclose as *const ())),

@@ -8,9 +8,9 @@ use std::ffi::{c_int, c_void};
 
 use super::time::{EPOCH, length, pass, read, timespec};
 use crate::process::current;
-use crate::process::{Function, Known};
+use crate::process::{Function, NamedFunction};
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("pthread_cond_timedwait", Function(pthread_cond_timedwait as *const ())),
     ("pthread_cond_clockwait", Function(pthread_cond_clockwait as *const ())),
     ("pthread_mutex_timedlock", Function(pthread_mutex_timedlock as *const ())),

@@ -10,11 +10,11 @@ use super::{error, signals};
 use crate::process::crash;
 use crate::process::job;
 use crate::process::program::{end, leave};
-use crate::process::{Function, Known};
+use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
 use crate::rank::FailureKind;
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("exit", Function(exit as *const ())),
     ("_exit", Function(exit_now as *const ())),
     ("_Exit", Function(exit_now as *const ())),

@@ -6,10 +6,10 @@ use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
 
 use super::error;
-use crate::process::{Function, Known};
+use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("getenv", Function(getenv as *const ())),
     ("secure_getenv", Function(getenv as *const ())),
     ("__secure_getenv", Function(getenv as *const ())),

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{error, identity};
 use crate::process::job::Stream;
-use crate::process::{Function, Known, Process, current};
+use crate::process::{Function, NamedFunction, Process, current};
 use crate::rank::{Call, FailureKind};
 use crate::units::{SimSpan, SimTime};
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("open", Function(open as *const ())),
     ("open64", Function(open as *const ())),
     ("__open", Function(open as *const ())),

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::process::{Function, Known, Process, current};
+use crate::process::{Function, NamedFunction, Process, current};
 
 /// As the mathematical library has them.
 mod host {
@@ -29,7 +29,7 @@ mod host {
 
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
-        pub const FUNCTIONS: &[Known] = &[$((stringify!($name), Function($name as *const ()))),*];
+        pub const FUNCTIONS: &[NamedFunction] = &[$((stringify!($name), Function($name as *const ()))),*];
 
         $(
             unsafe extern "C" fn $name($($argument: $type),*) -> c_int {

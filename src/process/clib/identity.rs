@@ -6,10 +6,10 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 use super::error;
-use crate::process::{Function, Known};
+use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current, put_text};
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("getpid", Function(getpid as *const ())),
     ("__getpid", Function(getpid as *const ())),
     ("getppid", Function(getppid as *const ())),
@@ -33,31 +33,31 @@ const BLOCKS: u32 = 1 << 14;
 /// The process numbers of a run's ranks: no other run of the machine has them at the same time, and the same run has the same if
 /// it is alone.
 #[derive(Debug, Default)]
-pub struct Numbers {
+pub struct ProcessNumbers {
     /// That of who started the ranks; rank 0's is the next.
     pub parent: i32,
     /// What keeps others from taking them.
     _claims: Vec<UnixListener>,
 }
 
-impl Numbers {
+impl ProcessNumbers {
     /// Numbers for so many ranks.
-    pub fn claim(ranks: usize) -> Numbers {
+    pub fn claim(ranks: usize) -> ProcessNumbers {
         let blocks = (ranks as u32 / BLOCK) + 1;
         let name = |block: u32| SocketAddr::from_abstract_name(format!("mcpsim/process-numbers/{block}"));
         let claim = |block: u32| UnixListener::bind_addr(&name(block).ok()?).ok();
         for first in (0..BLOCKS).step_by(blocks as usize) {
             let claims: Vec<UnixListener> = (first..first + blocks).map_while(claim).collect();
             if claims.len() == blocks as usize {
-                return Numbers { parent: FIRST + (first * BLOCK) as c_int, _claims: claims };
+                return ProcessNumbers { parent: FIRST + (first * BLOCK) as c_int, _claims: claims };
             }
         }
-        Numbers::of(FIRST)
+        ProcessNumbers::of(FIRST)
     }
 
     /// Those that another process of the run has claimed.
-    pub fn of(parent: i32) -> Numbers {
-        Numbers { parent, _claims: Vec::new() }
+    pub fn of(parent: i32) -> ProcessNumbers {
+        ProcessNumbers { parent, _claims: Vec::new() }
     }
 }
 

@@ -8,9 +8,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::process::{Function, Known, current};
+use crate::process::{Function, NamedFunction, current};
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("pthread_key_create", Function(mcpsim_key_create as *const ())),
     ("__pthread_key_create", Function(mcpsim_key_create as *const ())),
     ("pthread_key_delete", Function(mcpsim_key_delete as *const ())),

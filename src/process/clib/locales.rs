@@ -7,9 +7,9 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
 
 use super::environment;
-use crate::process::{Function, Known, current};
+use crate::process::{Function, NamedFunction, current};
 
-pub const FUNCTIONS: &[Known] =
+pub const FUNCTIONS: &[NamedFunction] =
     &[("setlocale", Function(setlocale as *const ())), ("uselocale", Function(uselocale as *const ()))];
 
 /// The categories by their numbers; LC_ALL is 6.

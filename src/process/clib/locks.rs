@@ -6,9 +6,9 @@ use std::ffi::{c_int, c_long};
 
 use super::files::{pause, wait_is_endless};
 use super::{error, identity};
-use crate::process::{Function, Known, current};
+use crate::process::{Function, NamedFunction, current};
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("fcntl", Function(fcntl as *const ())),
     ("fcntl64", Function(fcntl as *const ())),
     ("lockf", Function(lockf as *const ())),

@@ -10,10 +10,10 @@ use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::process::{Function, Known, Process, current};
+use crate::process::{Function, NamedFunction, Process, current};
 use crate::rank::FailureKind;
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("chdir", Function(chdir as *const ())),
     ("fchdir", Function(fchdir as *const ())),
     ("umask", Function(umask as *const ())),
@@ -21,7 +21,7 @@ pub const FUNCTIONS: &[Known] = &[
 
 /// What a rank has of its own.
 #[derive(Debug)]
-pub struct Place {
+pub struct FileContext {
     /// A descriptor of the directory; negative if it is that of the process.
     directory: Cell<c_int>,
     mask: Cell<Option<libc::mode_t>>,
@@ -30,9 +30,14 @@ pub struct Place {
     is_own: Cell<bool>,
 }
 
-impl Default for Place {
+impl Default for FileContext {
     fn default() -> Self {
-        Place { directory: Cell::new(-1), mask: Cell::new(None), is_set: Cell::new(false), is_own: Cell::new(false) }
+        FileContext {
+            directory: Cell::new(-1),
+            mask: Cell::new(None),
+            is_set: Cell::new(false),
+            is_own: Cell::new(false),
+        }
     }
 }
 
@@ -78,7 +83,7 @@ fn apart() -> Result<&'static Common, String> {
     }))
 }
 
-impl Place {
+impl FileContext {
     /// The rank's code begins to run on this thread, or stops.
     pub fn swap(&self) {
         if !self.is_own.get() {
@@ -116,7 +121,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for FileContext {
     fn drop(&mut self) {
         self.close();
     }

@@ -12,10 +12,10 @@ use std::ptr;
 use super::error;
 use super::identity;
 use crate::process::crash;
-use crate::process::{Function, Known};
+use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("signal", Function(signal as *const ())),
     ("bsd_signal", Function(signal as *const ())),
     ("ssignal", Function(signal as *const ())),

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::error;
 use crate::process::job::Stream;
-use crate::process::{Function, Known};
+use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("read", Function(read as *const ())),
     ("write", Function(write as *const ())),
     ("close", Function(close as *const ())),

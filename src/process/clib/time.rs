@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use super::error;
 use crate::process::current;
-use crate::process::{Function, Known};
+use crate::process::{Function, NamedFunction};
 use crate::units::SimSpan;
 
-pub const FUNCTIONS: &[Known] = &[
+pub const FUNCTIONS: &[NamedFunction] = &[
     ("time", Function(time as *const ())),
     ("gettimeofday", Function(gettimeofday as *const ())),
     ("clock_gettime", Function(clock_gettime as *const ())),

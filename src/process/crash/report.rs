@@ -7,7 +7,7 @@ use super::{CALLED, Crash, MEMORY};
 use crate::loader;
 use crate::process::Process;
 use crate::process::job;
-use crate::process::unwind::{Frame, Registers, Trace};
+use crate::process::unwind::{Frame, Registers, StackTrace};
 use crate::rank::{FailureKind, ProgramError};
 use crate::units::Bytes;
 
@@ -46,7 +46,7 @@ pub fn of_thread(crash: &Crash) -> String {
 }
 
 /// A line a frame of the program's.
-fn lines(trace: &Trace, describe: impl Fn(&Frame) -> Option<String>) -> String {
+fn lines(trace: &StackTrace, describe: impl Fn(&Frame) -> Option<String>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for frame in trace.frames() {
         match describe(frame) {
@@ -143,14 +143,14 @@ pub fn memory_functions() -> Vec<usize> {
 }
 
 /// Whether locks of the memory management may be held: nothing that takes memory can be done on this thread any more.
-pub fn in_memory_management(trace: &Trace) -> bool {
+pub fn in_memory_management(trace: &StackTrace) -> bool {
     let functions = MEMORY.get().map_or(&[][..], Vec::as_slice);
     trace.frames().iter().any(|frame| functions.contains(&frame.function))
 }
 
 /// The place in the source where the code at `here` on `stack` was called by the program, without the function: "ring.c:42".
 pub fn caller(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<String> {
-    let trace = Trace::new(Registers::at(here), stack);
+    let trace = StackTrace::new(Registers::at(here), stack);
     let instance = p.instance.try_borrow().ok()?;
     let instance = instance.as_ref()?;
     let (module, offset) = trace.frames().iter().find_map(|frame| instance.contains(frame.at))?;

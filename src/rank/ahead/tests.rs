@@ -33,14 +33,14 @@ impl Program for Talker {
     }
 }
 
-fn ahead(messages: u32) -> (Ahead, Arc<AtomicU32>) {
+fn ahead(messages: u32) -> (RunAhead, Arc<AtomicU32>) {
     let calls = Arc::new(AtomicU32::new(0));
     let program = Box::new(Talker { messages, calls: calls.clone() });
-    (Ahead::new(program, 0, Arc::new(Post::new(1))), calls)
+    (RunAhead::new(program, 0, Arc::new(Mailboxes::new(1))), calls)
 }
 
 /// Answers `call` as the engine does, which matches messages in the order sent.
-fn answered(ahead: &mut Ahead, call: Call, tickets: &mut VecDeque<Data>) -> Call {
+fn answered(ahead: &mut RunAhead, call: Call, tickets: &mut VecDeque<Data>) -> Call {
     let clock = SimTime::ZERO;
     match call {
         Call::Send(message) => {
@@ -61,15 +61,15 @@ fn answered(ahead: &mut Ahead, call: Call, tickets: &mut VecDeque<Data>) -> Call
 fn a_program_is_no_more_calls_ahead_than_may_wait_and_goes_on_as_they_are_taken() {
     let messages = 10_000;
     let (mut ahead, calls) = ahead(messages);
-    let bell = Arc::new(Bell::default());
-    ahead.attach(&bell);
+    let doorbell = Arc::new(Doorbell::default());
+    ahead.attach(&doorbell);
     let mut call = ahead.next(Reply { clock: SimTime::ZERO, kind: ReplyKind::Begin });
     let (mut tickets, mut taken) = (VecDeque::new(), 1);
     let mut rung = 0;
     while !matches!(call, Call::Finish) {
         let made = calls.load(Ordering::Relaxed) as usize;
         assert!(made >= taken && made - taken < MOST_QUEUED, "{made} made, {taken} taken");
-        if let Some(rank) = bell.answer() {
+        if let Some(rank) = doorbell.answer() {
             assert_eq!(rank, 0);
             ahead.run_ahead();
             assert_eq!(calls.load(Ordering::Relaxed) as usize, (taken + MOST_QUEUED).min(2 * messages as usize + 1));
@@ -79,7 +79,7 @@ fn a_program_is_no_more_calls_ahead_than_may_wait_and_goes_on_as_they_are_taken(
         taken += 1;
     }
     assert_eq!(taken, 2 * messages as usize + 1);
-    assert!(rung >= 4, "the bell rings while half of them wait");
+    assert!(rung >= 4, "the doorbell rings while half of them wait");
 }
 
 #[test]

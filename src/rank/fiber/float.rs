@@ -14,16 +14,16 @@ static CONTROL: u16 = 0x37f;
 
 /// What a switch keeps in any case. The flags of the x87 unit are not part of it: reading them takes as long as all the rest.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Words {
+pub(super) struct FloatWords {
     mxcsr: u32,
     control: u16,
 }
 
-impl Words {
+impl FloatWords {
     /// As they are now.
     #[inline(always)]
-    pub fn now() -> Words {
-        let mut words = Words { mxcsr: 0, control: 0 };
+    pub fn now() -> FloatWords {
+        let mut words = FloatWords { mxcsr: 0, control: 0 };
         // SAFETY: both instructions write to these places only.
         unsafe {
             asm!("stmxcsr [{}]", in(reg) &raw mut words.mxcsr, options(nostack, preserves_flags));
@@ -49,17 +49,17 @@ impl Words {
 /// The whole environment.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Environment {
+pub struct FloatEnvironment {
     /// As `fnstenv` writes it.
     x87: [u32; 7],
     mxcsr: u32,
 }
 
-impl Environment {
+impl FloatEnvironment {
     /// That of the code that runs now, after which the default is set.
     #[inline(never)]
-    pub fn leave() -> Environment {
-        let mut environment = Environment { x87: [0; 7], mxcsr: 0 };
+    pub fn leave() -> FloatEnvironment {
+        let mut environment = FloatEnvironment { x87: [0; 7], mxcsr: 0 };
         // SAFETY: the instructions write to these places only.
         unsafe {
             asm!("fnstenv [{}]", in(reg) &raw mut environment.x87, options(nostack, preserves_flags));
@@ -69,9 +69,9 @@ impl Environment {
         environment
     }
 
-    /// As [`Environment::leave`], but what runs now goes on in it.
-    pub fn now() -> Environment {
-        let environment = Environment::leave();
+    /// As [`FloatEnvironment::leave`], but what runs now goes on in it.
+    pub fn now() -> FloatEnvironment {
+        let environment = FloatEnvironment::leave();
         environment.enter();
         environment
     }
@@ -107,14 +107,14 @@ mod tests {
     #[test]
     fn an_environment_is_left_and_entered_again() {
         reset();
-        assert!(Words::now().are_usual());
+        assert!(FloatWords::now().are_usual());
         // SAFETY: a valid value.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const STRANGE) };
-        assert!(!Words::now().are_usual());
-        let kept = Environment::leave();
-        let between = Words::now();
+        assert!(!FloatWords::now().are_usual());
+        let kept = FloatEnvironment::leave();
+        let between = FloatWords::now();
         kept.enter();
-        let again = Words::now();
+        let again = FloatWords::now();
         reset();
         assert!(between.are_usual() && between.mxcsr == MXCSR);
         assert_eq!((again.mxcsr, again.control), (STRANGE, CONTROL));
@@ -122,10 +122,10 @@ mod tests {
 
     #[test]
     fn flags_alone_are_usual() {
-        let words = Words { mxcsr: MXCSR | FLAGS, control: CONTROL };
+        let words = FloatWords { mxcsr: MXCSR | FLAGS, control: CONTROL };
         assert!(words.are_usual());
         words.set_again();
-        assert_eq!(Words::now().mxcsr, MXCSR | FLAGS);
+        assert_eq!(FloatWords::now().mxcsr, MXCSR | FLAGS);
         reset();
     }
 }

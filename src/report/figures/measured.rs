@@ -104,11 +104,11 @@ fn decades(least: f64, most: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Series;
+    use crate::measure::SampleSeries;
 
     #[test]
     fn three_figures_show_each_level_that_was_measured() {
-        let series = |test, bytes: u64, count, seconds: f64| Series {
+        let series = |test, bytes: u64, count, seconds: f64| SampleSeries {
             level: Some(Level::IntraCmp),
             test,
             bytes,

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::config::{ConfigError, Override};
 
-use super::fit::Search;
+use super::fit::GoldenSection;
 use super::{
-    Calibrate, Calibrated, Case, ErrorSummary, Measured, MeasuredPoint, ModelErrors, Points, Role, ValidatedPoint,
-    Validation,
+    Calibrate, Calibrated, Case, CasePoints, ErrorSummary, MeasuredPoint, MeasuredTable, ModelErrors, Role,
+    ValidatedPoint, Validation,
 };
 
 /// A run that is wanted: its predicted seconds.
@@ -27,8 +27,8 @@ pub struct Ask {
 /// Those of `predict`; a parameter that cannot be calibrated; no point that is predicted.
 pub fn assess<E: From<ConfigError>>(
     case: &Case,
-    table: &Measured,
-    points: &Points,
+    table: &MeasuredTable,
+    points: &CasePoints,
     models: &[&str],
     mut predict: impl FnMut(&str, &[Ask]) -> Result<Vec<f64>, E>,
 ) -> Result<Validation, E> {
@@ -134,7 +134,7 @@ impl<'a> Fits<'a> {
         &mut self,
         case: &Case,
         calibrate: &'a Calibrate,
-        points: &Points,
+        points: &CasePoints,
         mut predict: impl FnMut(&[Ask]) -> Result<Vec<f64>, E>,
     ) -> Result<(), E> {
         let wrong =
@@ -151,7 +151,7 @@ impl<'a> Fits<'a> {
         }
         let [least, most] = calibrate.between;
         let mut searches: Vec<_> =
-            kinds.into_iter().map(|(kind, points)| (kind, points, Search::new(least, most))).collect();
+            kinds.into_iter().map(|(kind, points)| (kind, points, GoldenSection::new(least, most))).collect();
         let trial = |fits: &Fits, point: &MeasuredPoint, value: f64| -> Result<Ask, ConfigError> {
             let mut ask = fits.ask(case, point, &points.columns)?;
             ask.set.push(setting(&calibrate.key, &text(value, &calibrate.unit)));
@@ -247,8 +247,8 @@ mod tests {
 
     fn judged(case: &str, rows: &str) -> Result<Validation, String> {
         let case = Case::load(&Document::parse("case.toml", case).unwrap(), "c").unwrap();
-        let table = Measured::parse("m.csv", &format!("{HEAD}{rows}")).unwrap();
-        let points = Points::new(&case, &table).unwrap();
+        let table = MeasuredTable::parse("m.csv", &format!("{HEAD}{rows}")).unwrap();
+        let points = CasePoints::new(&case, &table).unwrap();
         assess(&case, &table, &points, &["mcpsim"], |_, asks| model(asks))
             .map_err(|error: ConfigError| error.to_string())
     }

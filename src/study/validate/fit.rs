@@ -6,7 +6,7 @@ const STEPS: usize = 30;
 /// Golden-section search (Kiefer 1953) for the least of a function of ln x with one minimum, asked for one value at a time, so that
 /// several searches can go on together.
 #[derive(Clone, Debug)]
-pub(super) struct Search {
+pub(super) struct GoldenSection {
     /// The logarithms of the interval's ends.
     ends: (f64, f64),
     whole: (f64, f64),
@@ -18,11 +18,11 @@ pub(super) struct Search {
 /// (√5 − 1) / 2.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-impl Search {
+impl GoldenSection {
     /// Between two values above zero.
-    pub fn new(least: f64, most: f64) -> Search {
+    pub fn new(least: f64, most: f64) -> GoldenSection {
         let ends = (least.ln(), most.ln());
-        Search { ends, whole: ends, inside: [None; 2], steps: 0 }
+        GoldenSection { ends, whole: ends, inside: [None; 2], steps: 0 }
     }
 
     /// The next value to look at; `None` when the search has ended.
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     fn least(from: f64, to: f64, f: impl Fn(f64) -> f64) -> (f64, bool, usize) {
-        let mut search = Search::new(from, to);
+        let mut search = GoldenSection::new(from, to);
         let mut asked = 0;
         while let Some(value) = search.next() {
             search.tell(value, f(value));

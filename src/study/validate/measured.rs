@@ -11,7 +11,7 @@ const TOLD: [&str; 4] = ["source", "machine", "date", "licence"];
 
 /// Rows of text under named columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct MeasuredTable {
     /// The file's name in messages.
     pub name: String,
     /// What the comments say: `source`, `machine`, `date`, `licence` and whatever else there is.
@@ -20,12 +20,12 @@ pub struct Measured {
     rows: Vec<(u64, Vec<String>)>,
 }
 
-impl Measured {
+impl MeasuredTable {
     /// Reads `text`: lines `# key: value`, then a row of names, then a row a run. `name` stands for the file in messages.
     ///
     /// # Errors
     /// Missing comments, no rows, rows of several lengths, columns without a name or with that of another.
-    pub fn parse(name: &str, text: &str) -> Result<Measured, ConfigError> {
+    pub fn parse(name: &str, text: &str) -> Result<MeasuredTable, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}{what}"));
         let told = comments(text);
         if let Some(missing) = TOLD.iter().find(|key| told.get(**key).is_none_or(String::is_empty)) {
@@ -49,7 +49,7 @@ impl Measured {
         if rows.is_empty() {
             return Err(wrong(": expected a row a measured run; found none".to_owned()));
         }
-        Ok(Measured { name: name.to_owned(), told, columns, rows })
+        Ok(MeasuredTable { name: name.to_owned(), told, columns, rows })
     }
 
     /// The names of the columns.
@@ -126,8 +126,8 @@ mod tests {
 
     const HEAD: &str = "# source: a book,\n#   page 7\n# machine: m\n# date: 2020\n# licence: none stated\n";
 
-    fn parse(rows: &str) -> Result<Measured, String> {
-        Measured::parse("m.csv", &format!("{HEAD}{rows}")).map_err(|error| error.to_string())
+    fn parse(rows: &str) -> Result<MeasuredTable, String> {
+        MeasuredTable::parse("m.csv", &format!("{HEAD}{rows}")).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -151,7 +151,8 @@ mod tests {
         ] {
             assert_eq!(parse(rows).unwrap_err(), error, "{rows}");
         }
-        let error = Measured::parse("m.csv", "# source: a\n# machine: b\n# date: c\nn\n1\n").unwrap_err().to_string();
+        let error =
+            MeasuredTable::parse("m.csv", "# source: a\n# machine: b\n# date: c\nn\n1\n").unwrap_err().to_string();
         assert_eq!(error, "m.csv: expected a comment \"# licence: …\" above the columns; found none");
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::config::{ConfigError, Override};
 
-use super::{Case, Cells, Measured, RowChoice};
+use super::{Case, Cells, MeasuredTable, RowChoice};
 
 /// What a point is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct MeasuredPoint {
 
 /// The points of a case.
 #[derive(Clone, Debug)]
-pub struct Points {
+pub struct CasePoints {
     /// The columns that tell them apart, in the table's order.
     pub columns: Vec<String>,
     /// The points, in the order of their first rows.
@@ -62,12 +62,12 @@ impl MeasuredPoint {
     }
 }
 
-impl Points {
+impl CasePoints {
     /// The points of `case`, measured in `table`.
     ///
     /// # Errors
     /// Columns that the table does not have, cells that are no times.
-    pub fn new(case: &Case, table: &Measured) -> Result<Points, ConfigError> {
+    pub fn new(case: &Case, table: &MeasuredTable) -> Result<CasePoints, ConfigError> {
         let time = table.column(&case.time, &format!("time of {}", case.file))?;
         let mut apart = Vec::new();
         for column in case.told_apart_by() {
@@ -85,7 +85,7 @@ impl Points {
             }
         }
         all.iter_mut().for_each(|point| point.seconds.sort_by(f64::total_cmp));
-        Ok(Points { columns: apart.into_iter().map(|(_, column)| column).collect(), all })
+        Ok(CasePoints { columns: apart.into_iter().map(|(_, column)| column).collect(), all })
     }
 
     /// Of the points that are predicted, only those in whose `column` is one of `cells`.
@@ -128,10 +128,10 @@ mod tests {
         [provenance]\napp = \"own\"\n\"app.k\" = \"b\"\n\"app.x\" = \"c\"\n";
     const HEAD: &str = "# source: s\n# machine: m\n# date: d\n# licence: l\n";
 
-    fn points(rows: &str) -> Result<Points, String> {
+    fn points(rows: &str) -> Result<CasePoints, String> {
         let case = Case::load(&Document::parse("case.toml", CASE).unwrap(), "c").unwrap();
-        let table = Measured::parse("m.csv", &format!("{HEAD}{rows}")).unwrap();
-        Points::new(&case, &table).map_err(|error| error.to_string())
+        let table = MeasuredTable::parse("m.csv", &format!("{HEAD}{rows}")).unwrap();
+        CasePoints::new(&case, &table).map_err(|error| error.to_string())
     }
 
     #[test]

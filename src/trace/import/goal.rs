@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 
 use super::ImportError;
-use super::graph::{Graph, Mail, Node, Work};
+use super::graph::{Graph, GraphMessage, Node, Work};
 use super::words::Words;
 use crate::rank::{Pattern, Source, TagPattern};
 use crate::units::{Bytes, SimSpan};
@@ -207,7 +207,7 @@ fn work(words: &mut Words<'_>, kind: &str, ranks: u32) -> Result<Work, ImportErr
                     tag: u32::try_from(tag).map_or(TagPattern::Any, TagPattern::Tag),
                     capacity: Bytes::MAX,
                 }),
-                false => Work::Send(Mail { to: peer as u32, tag: tag as u32, size }),
+                false => Work::Send(GraphMessage { to: peer as u32, tag: tag as u32, size }),
             }
         }
         other => return Err(words.error(format!("expected calc, send or recv; found \"{other}\""))),

@@ -33,13 +33,13 @@ pub(super) struct Node {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Work {
     Calc(SimSpan),
-    Send(Mail),
+    Send(GraphMessage),
     Recv(Pattern),
 }
 
 /// A message to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mail {
+pub(super) struct GraphMessage {
     pub to: u32,
     pub tag: u32,
     pub size: crate::units::Bytes,
@@ -147,7 +147,7 @@ impl GraphProgram {
             self.started(node);
             return match self.graph.nodes[node as usize].work {
                 Work::Recv(pattern) => Call::Irecv(pattern),
-                Work::Send(Mail { to, tag, size }) => Call::Isend(Message {
+                Work::Send(GraphMessage { to, tag, size }) => Call::Isend(Message {
                     to,
                     context: 0,
                     tag,

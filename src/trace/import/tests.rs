@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Format, Import, format_of};
+use super::{ImportedTrace, TraceFormat, format_of};
 use crate::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
-use crate::mpi::Process;
+use crate::mpi::MpiDriver;
 use crate::platform::{Placement, Platform, PlatformSource};
 use crate::rank::Rank;
 use proptest::prelude::*;
@@ -24,30 +24,30 @@ fn platform() -> Platform {
     PlatformSource::load(document, &[]).unwrap().platform
 }
 
-fn run(format: Format, text: &str) -> Result<Outcome, RunError> {
-    execute(&Import::read(format, text).unwrap(), RunOptions::default())
+fn run(format: TraceFormat, text: &str) -> Result<Outcome, RunError> {
+    execute(&ImportedTrace::read(format, text).unwrap(), RunOptions::default())
 }
 
-fn execute(import: &Import, options: RunOptions) -> Result<Outcome, RunError> {
+fn execute(import: &ImportedTrace, options: RunOptions) -> Result<Outcome, RunError> {
     let platform = Arc::new(platform());
     let sites = Placement::Block.sites(platform.shape, import.ranks(), true).unwrap();
-    let make = |rank: Rank| Process::new(import.program(rank, &platform.core), platform.clone(), 1e9);
+    let make = |rank: Rank| MpiDriver::new(import.program(rank, &platform.core), platform.clone(), 1e9);
     Simulation::new(&platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
 /// The ranks' clocks at the end, ns.
-fn clocks(format: Format, text: &str) -> Vec<u64> {
+fn clocks(format: TraceFormat, text: &str) -> Vec<u64> {
     run(format, text).unwrap().per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
 }
 
-fn error(format: Format, text: &str) -> String {
-    Import::read(format, text).unwrap_err().to_string()
+fn error(format: TraceFormat, text: &str) -> String {
+    ImportedTrace::read(format, text).unwrap_err().to_string()
 }
 
 #[test]
 fn formats_are_told_from_the_first_line() {
-    assert_eq!(format_of("\n# made by a tool\n0 init\n"), Some(Format::TimeIndependent));
-    assert_eq!(format_of("// a schedule\nnum_ranks 4\n"), Some(Format::Goal));
+    assert_eq!(format_of("\n# made by a tool\n0 init\n"), Some(TraceFormat::TimeIndependent));
+    assert_eq!(format_of("// a schedule\nnum_ranks 4\n"), Some(TraceFormat::Goal));
     for other in ["", "0 = 1\n", "[a]\nb = 1", "num_ranks = 4", "name = \"x\"", "actions0.txt\n"] {
         assert_eq!(format_of(other), None, "{other}");
     }
@@ -58,17 +58,17 @@ fn deeds_take_what_the_machine_says() {
     // 500 flops are 500 ns; 100 doubles take 1000 + 800 ns and are there at 2300; the receiver goes on for 200.
     let text =
         "0 init 1\n1 init 1\n0 compute 5e2\n0 send 1 7 100\n1 recv 0 7 100\n1 compute 200\n0 finalize\n1 finalize\n";
-    assert_eq!(clocks(Format::TimeIndependent, text), [500, 2500]);
+    assert_eq!(clocks(TraceFormat::TimeIndependent, text), [500, 2500]);
     // Bytes without the argument of init; the old form; wait for the last request.
     let text = "0 init\n1 init\n1 Irecv 0 100\n0 send 1 1e2\n1 compute 50\n1 wait\n";
-    assert_eq!(clocks(Format::TimeIndependent, text), [0, 1100]);
+    assert_eq!(clocks(TraceFormat::TimeIndependent, text), [0, 1100]);
     // Type 1 is an int of 4 bytes. A wait for one of two, then for all: 1400 and, of the later one, 1000 + 1000 + 800.
     let text = "0 isend 1 1 100 1\n0 compute 1000\n0 isend 1 2 100 0\n0 waitall\n\
                 1 irecv 0 2 100 0\n1 irecv 0 1 100 1\n1 wait 0 1 1\n1 compute 1\n1 waitall\n";
-    assert_eq!(clocks(Format::TimeIndependent, text), [1000, 2800]);
+    assert_eq!(clocks(TraceFormat::TimeIndependent, text), [1000, 2800]);
     // What a test has completed is not waited for again.
     let text = "0 send 1 0 100\n1 irecv 0 0 100\n1 compute 2000\n1 test 0 1 0\n1 wait 0 1 0\n1 sleep 1e-6\n";
-    assert_eq!(clocks(Format::TimeIndependent, text), [0, 3000]);
+    assert_eq!(clocks(TraceFormat::TimeIndependent, text), [0, 3000]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn collectives_are_those_of_the_machine() {
         ("allToAllV 30 10 20 30 10 20", 2),
     ] {
         let all: String = (0..2).map(|rank| format!("{rank} {deed}\n")).collect();
-        let outcome = run(Format::TimeIndependent, &all).unwrap();
+        let outcome = run(TraceFormat::TimeIndependent, &all).unwrap();
         assert_eq!(outcome.messages.count, if deed == "barrier" { 2 } else { messages }, "{deed}");
     }
 }
@@ -109,7 +109,7 @@ fn wrong_deeds_name_the_line_and_what_was_expected() {
         ("9 init\n", "expected lines of all ranks up to 9"),
         ("-1 init\n", "line 1: expected a rank from 0 to 16777215"),
     ] {
-        assert_eq!(error(Format::TimeIndependent, text), what);
+        assert_eq!(error(TraceFormat::TimeIndependent, text), what);
     }
 }
 
@@ -118,14 +118,14 @@ fn operations_start_when_what_they_need_is_there() {
     // The send needs 100 ns of work, the work after the receive its end at 100 + 1000 + 8; beside it 5000 ns of other work.
     let text = "num_ranks 2\nrank 0 {\nl1: calc 100 cpu 0\nl2: send 8b to 1 tag 3 nic 1\nl2 requires l1\n}\n\
                 rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50\nl2 requires l1\n}\n";
-    assert_eq!(clocks(Format::Goal, text), [100, 1158]);
+    assert_eq!(clocks(TraceFormat::Goal, text), [100, 1158]);
     // Without a need the work comes first, and the message that came meanwhile lets the answer go before the second block.
     let text = "num_ranks 2 // two\nrank 0 {\nl1: send 8b to 1\nl2: recv 8b from 1\n}\n/* the\nother */\nrank 1 {\n\
                 l1: recv 8b from -1 tag -1\nl2: calc 3000\nl3: calc 3000\nl4: send 8b to 0\nl4 requires l1\n}\n";
-    assert_eq!(clocks(Format::Goal, text), [3000 + 1008, 6000]);
+    assert_eq!(clocks(TraceFormat::Goal, text), [3000 + 1008, 6000]);
     // irequires: the send may go once the work has started, but the core is free only after it.
     let text = "num_ranks 2\nrank 0 {\na: calc 700\nb: send 8b to 1\nb irequires a\n}\nrank 1 {\nrecv 8b from 0\n}\n";
-    assert_eq!(clocks(Format::Goal, text), [700, 1708]);
+    assert_eq!(clocks(TraceFormat::Goal, text), [700, 1708]);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn wrong_schedules_name_the_line_and_what_was_expected() {
         ("hello\n", "line 1: expected num_ranks, rank or a comment; found \"hello\""),
         ("", "expected num_ranks"),
     ] {
-        assert_eq!(error(Format::Goal, text), what);
+        assert_eq!(error(TraceFormat::Goal, text), what);
     }
 }
 
@@ -173,13 +173,13 @@ proptest! {
         schedule in any::<bool>(),
         changes in prop::collection::vec((any::<usize>(), new_text(), 0usize..4), 1..5),
     ) {
-        let (format, text) = if schedule { (Format::Goal, SCHEDULE) } else { (Format::TimeIndependent, DEEDS) };
+        let (format, text) = if schedule { (TraceFormat::Goal, SCHEDULE) } else { (TraceFormat::TimeIndependent, DEEDS) };
         let mut text = text.to_owned();
         for (at, new, length) in changes {
             let at = at % text.len().max(1);
             text.replace_range(at.min(text.len())..(at + length).min(text.len()), &new);
         }
-        if let Ok(import) = Import::read(format, &text)
+        if let Ok(import) = ImportedTrace::read(format, &text)
             && import.ranks() <= 100
         {
             let _ = execute(&import, RunOptions { max_events: Some(20_000), ..RunOptions::default() });

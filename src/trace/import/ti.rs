@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::ImportError;
 use super::words::Words;
-use crate::mpi::{Action, CollectiveCall, Comm, Group, Sizes};
+use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, Sizes};
 use crate::platform::Collective;
 use crate::rank::{
     Call, Message, Pattern, Rank, Reply, ReplyKind, RequestId, Requests, SendMode, Source, Tag, TagPattern, Which,
@@ -30,10 +30,10 @@ const DOUBLE: u64 = 8;
 pub(super) enum Deed {
     Compute(f64),
     Sleep(SimSpan),
-    Send(Mail),
-    Isend(Mail),
-    Recv(Mail),
-    Irecv(Mail),
+    Send(TiMessage),
+    Isend(TiMessage),
+    Recv(TiMessage),
+    Irecv(TiMessage),
     /// For the request of this sender, receiver and tag.
     Wait(i64, i64, i64),
     WaitLast,
@@ -44,7 +44,7 @@ pub(super) enum Deed {
 
 /// A message: the other rank and tag (negative: any), and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mail {
+pub(super) struct TiMessage {
     peer: i64,
     tag: i64,
     size: u64,
@@ -146,7 +146,7 @@ fn deed(
             let tag = if old { 0 } else { words.integer("a tag")? };
             let count = words.amount("a size")?;
             let size = datatype(words, *default)?;
-            let mail = Mail { peer, tag, size: bytes(words, count, size)? };
+            let mail = TiMessage { peer, tag, size: bytes(words, count, size)? };
             let sends = name.ends_with("send");
             if peer >= ranks as i64 || (sends && (peer < 0 || tag < 0)) || tag >= i64::from(Tag::MAX) {
                 return Err(
@@ -253,7 +253,7 @@ pub struct TiProgram {
     next: usize,
     rank: Rank,
     flops: Rate,
-    comm: Comm,
+    comm: CommMember,
     /// Requests that are not waited for yet, by sender, receiver and tag, in the order started.
     pending: Vec<((i64, i64, i64), RequestId)>,
     /// What the last call started.
@@ -264,7 +264,7 @@ pub struct TiProgram {
 
 impl TiProgram {
     pub(super) fn new(deeds: Arc<Vec<Deed>>, rank: Rank, ranks: u32, flops: Rate) -> Self {
-        let comm = Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
+        let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
         TiProgram { deeds, next: 0, rank, flops, comm, pending: Vec::new(), starting: None, tested: None }
     }
 
@@ -272,7 +272,7 @@ impl TiProgram {
         Some(format!("deed {} of the trace", self.next))
     }
 
-    pub(super) fn next(&mut self, reply: Reply<'_>) -> Action {
+    pub(super) fn next(&mut self, reply: Reply<'_>) -> MpiCall {
         let (starting, tested) = (self.starting.take(), self.tested.take());
         match reply.kind {
             ReplyKind::Started(id) => self.pending.extend(starting.map(|name| (name, id))),
@@ -281,10 +281,10 @@ impl TiProgram {
         }
         let deeds = self.deeds.clone();
         loop {
-            let Some(deed) = deeds.get(self.next) else { return Action::Call(Call::Finish) };
+            let Some(deed) = deeds.get(self.next) else { return MpiCall::Call(Call::Finish) };
             self.next += 1;
             let own = i64::from(self.rank);
-            return Action::Call(match deed {
+            return MpiCall::Call(match deed {
                 Deed::Compute(flops) => {
                     let seconds = self.flops.seconds(flops.max(0.0));
                     Call::Compute(SimSpan::from_seconds(seconds).unwrap_or(SimSpan::MAX))
@@ -326,7 +326,7 @@ impl TiProgram {
                         Amount::Each(sizes) => Sizes::Each(sizes.clone()),
                     };
                     let (collective, root, comm) = (*collective, *root, self.comm.clone());
-                    return Action::Collective(CollectiveCall { collective, comm, root, sizes, algorithm: None });
+                    return MpiCall::Collective(CollectiveCall { collective, comm, root, sizes, algorithm: None });
                 }
             });
         }
@@ -336,7 +336,7 @@ impl TiProgram {
         self.pending.iter().position(|(other, _)| *other == name)
     }
 
-    fn message(&self, mail: &Mail) -> Message {
+    fn message(&self, mail: &TiMessage) -> Message {
         Message {
             to: mail.peer as Rank,
             context: self.comm.point_to_point(),
@@ -347,7 +347,7 @@ impl TiProgram {
         }
     }
 
-    fn pattern(&self, mail: &Mail) -> Pattern {
+    fn pattern(&self, mail: &TiMessage) -> Pattern {
         Pattern {
             from: Rank::try_from(mail.peer).map_or(Source::Any, Source::Rank),
             context: self.comm.point_to_point(),

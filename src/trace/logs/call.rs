@@ -14,7 +14,7 @@
 //! | mark | what the function says |
 
 use super::super::TraceError;
-use super::super::bytes::{Reader, unzigzag};
+use super::super::bytes::{TraceReader, unzigzag};
 use super::function::{Class, Function};
 use crate::mpi::Group;
 use crate::platform::Collective;
@@ -25,7 +25,7 @@ const MOST: u64 = 1 << 24;
 
 /// One end of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mail {
+pub struct MessageEnd {
     /// The communicator, by the rank's own number.
     pub comm: u32,
     /// The other rank in it; none for MPI_PROC_NULL. Any source is `u32::MAX`.
@@ -65,7 +65,7 @@ pub(super) struct Joined {
 
 /// An exchange with neighbours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Near {
+pub struct NeighbourCall {
     /// The communicator.
     pub comm: u32,
     /// Who sends.
@@ -90,31 +90,31 @@ pub struct NewComm {
 pub struct LogCall {
     /// Of which function.
     pub function: Function,
-    pub(super) what: What,
+    pub(super) what: CallClass,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum CallClass {
     Nothing,
-    Send(Mail),
-    Isend(u32, Mail),
-    Recv(Mail),
-    Irecv(u32, Mail),
-    Exchange(Box<(Mail, Mail)>),
-    Probe(Mail),
+    Send(MessageEnd),
+    Isend(u32, MessageEnd),
+    Recv(MessageEnd),
+    Irecv(u32, MessageEnd),
+    Exchange(Box<(MessageEnd, MessageEnd)>),
+    Probe(MessageEnd),
     Wait { slots: Vec<u32>, got: Vec<(u32, i64, i64)> },
     Release(Option<u32>),
     Collective(Box<Joined>),
-    Near(Box<Near>),
+    Near(Box<NeighbourCall>),
     Comm { parent: u32, telling: u8, made: Option<Box<NewComm>> },
     Refused,
 }
 
-fn signed(reader: &mut Reader<'_>) -> Result<i64, TraceError> {
+fn signed(reader: &mut TraceReader<'_>) -> Result<i64, TraceError> {
     reader.number().map(unzigzag)
 }
 
-fn peer(reader: &mut Reader<'_>) -> Result<Option<u32>, TraceError> {
+fn peer(reader: &mut TraceReader<'_>) -> Result<Option<u32>, TraceError> {
     match signed(reader)? {
         -1 => Ok(None),
         -2 => Ok(Some(ANY)),
@@ -123,7 +123,7 @@ fn peer(reader: &mut Reader<'_>) -> Result<Option<u32>, TraceError> {
     }
 }
 
-fn tag(reader: &mut Reader<'_>) -> Result<Option<u32>, TraceError> {
+fn tag(reader: &mut TraceReader<'_>) -> Result<Option<u32>, TraceError> {
     match signed(reader)? {
         -1 => Ok(None),
         tag if (0..i64::from(u32::MAX - 1)).contains(&tag) => Ok(Some(tag as u32)),
@@ -131,26 +131,26 @@ fn tag(reader: &mut Reader<'_>) -> Result<Option<u32>, TraceError> {
     }
 }
 
-fn mail(reader: &mut Reader<'_>) -> Result<Mail, TraceError> {
+fn mail(reader: &mut TraceReader<'_>) -> Result<MessageEnd, TraceError> {
     let (comm, peer, tag) = (reader.at_most(MOST, "a communicator")? as u32, peer(reader)?, tag(reader)?);
     let bytes = reader.at_most(1 << 53, "a size")?;
-    Ok(Mail { comm, peer, tag, bytes, buffer: reader.number()?, extent: reader.number()? })
+    Ok(MessageEnd { comm, peer, tag, bytes, buffer: reader.number()?, extent: reader.number()? })
 }
 
-fn slot(reader: &mut Reader<'_>) -> Result<u32, TraceError> {
+fn slot(reader: &mut TraceReader<'_>) -> Result<u32, TraceError> {
     Ok(reader.at_most(MOST, "a slot")? as u32)
 }
 
 fn list<T>(
-    reader: &mut Reader<'_>,
+    reader: &mut TraceReader<'_>,
     what: &str,
-    item: impl Fn(&mut Reader<'_>) -> Result<T, TraceError>,
+    item: impl Fn(&mut TraceReader<'_>) -> Result<T, TraceError>,
 ) -> Result<Vec<T>, TraceError> {
     let count = reader.count(what)?;
     (0..count).map(|_| item(reader)).collect()
 }
 
-fn new_comm(reader: &mut Reader<'_>) -> Result<Option<Box<NewComm>>, TraceError> {
+fn new_comm(reader: &mut TraceReader<'_>) -> Result<Option<Box<NewComm>>, TraceError> {
     let number = reader.at_most(MOST, "a communicator")? as u32;
     if number == 0 {
         return Ok(None);
@@ -180,38 +180,38 @@ fn new_comm(reader: &mut Reader<'_>) -> Result<Option<Box<NewComm>>, TraceError>
 impl LogCall {
     /// Reads the bytes of a call.
     pub(super) fn read(bytes: &[u8]) -> Result<LogCall, TraceError> {
-        let mut reader = Reader::new(bytes, 0);
+        let mut reader = TraceReader::new(bytes, 0);
         let reader = &mut reader;
         reader.part("a call");
         let [number] = reader.array("a function")?;
         let function = Function::of(number);
         let function = function.ok_or_else(|| reader.error(format_args!("expected a function; found {number}")))?;
         let what = match function.class() {
-            Class::Mark => What::Nothing,
-            Class::Refused => What::Refused,
-            Class::Send => What::Send(mail(reader)?),
-            Class::Recv => What::Recv(mail(reader)?),
-            Class::Isend => What::Isend(slot(reader)?, mail(reader)?),
-            Class::Irecv => What::Irecv(slot(reader)?, mail(reader)?),
-            Class::Exchange => What::Exchange(Box::new((mail(reader)?, mail(reader)?))),
+            Class::Mark => CallClass::Nothing,
+            Class::Refused => CallClass::Refused,
+            Class::Send => CallClass::Send(mail(reader)?),
+            Class::Recv => CallClass::Recv(mail(reader)?),
+            Class::Isend => CallClass::Isend(slot(reader)?, mail(reader)?),
+            Class::Irecv => CallClass::Irecv(slot(reader)?, mail(reader)?),
+            Class::Exchange => CallClass::Exchange(Box::new((mail(reader)?, mail(reader)?))),
             Class::Probe => {
                 let (comm, peer, tag) = (reader.at_most(MOST, "a communicator")? as u32, peer(reader)?, tag(reader)?);
-                What::Probe(Mail { comm, peer, tag, bytes: 0, buffer: 0, extent: 0 })
+                CallClass::Probe(MessageEnd { comm, peer, tag, bytes: 0, buffer: 0, extent: 0 })
             }
             Class::Wait => {
                 let slots = list(reader, "a number of slots", slot)?;
                 let got = list(reader, "a number of receives", |reader| {
                     Ok((slot_signed(reader)?, signed(reader)?, signed(reader)?))
                 })?;
-                What::Wait { slots, got }
+                CallClass::Wait { slots, got }
             }
-            Class::Release => What::Release(slot(reader)?.checked_sub(1)),
+            Class::Release => CallClass::Release(slot(reader)?.checked_sub(1)),
             Class::Collective | Class::StartedCollective => {
                 let (slot, comm) = (slot(reader)?.checked_sub(1), reader.at_most(MOST, "a communicator")? as u32);
                 let root = reader.at_most(MOST, "a root")? as u32;
                 let element = reader.at_most(1 << 32, "an element's size")?;
                 let count = reader.count("a number of sizes")?;
-                let size = |reader: &mut Reader<'_>| reader.at_most(1 << 53, "a size");
+                let size = |reader: &mut TraceReader<'_>| reader.at_most(1 << 53, "a size");
                 let sizes = if count == 0 {
                     SizesOf::Same(size(reader)?)
                 } else {
@@ -220,7 +220,7 @@ impl LogCall {
                 };
                 let in_order = element & 1 == 1;
                 let element = ((element >> 1) as u32).max(1);
-                What::Collective(Box::new(Joined { slot, comm, root, element, in_order, sizes }))
+                CallClass::Collective(Box::new(Joined { slot, comm, root, element, in_order, sizes }))
             }
             Class::Neighbours => {
                 let comm = reader.at_most(MOST, "a communicator")? as u32;
@@ -228,12 +228,12 @@ impl LogCall {
                 let destinations = list(reader, "a number of destinations", |reader| {
                     Ok((peer(reader)?, reader.at_most(1 << 53, "a size")?))
                 })?;
-                What::Near(Box::new(Near { comm, sources, destinations }))
+                CallClass::Near(Box::new(NeighbourCall { comm, sources, destinations }))
             }
             Class::Comm => {
                 let parent = reader.at_most(MOST, "a communicator")? as u32;
                 let telling = reader.at_most(2, "what members told each other")? as u8;
-                What::Comm { parent, telling, made: new_comm(reader)? }
+                CallClass::Comm { parent, telling, made: new_comm(reader)? }
             }
         };
         Ok(LogCall { function, what })
@@ -242,13 +242,13 @@ impl LogCall {
     /// The bytes that the call sends by itself; of a collective the sizes of its blocks, once.
     pub fn bytes(&self) -> u64 {
         match &self.what {
-            What::Send(mail) | What::Isend(_, mail) => mail.peer.map_or(0, |_| mail.bytes),
-            What::Exchange(both) => both.0.peer.map_or(0, |_| both.0.bytes),
-            What::Collective(joined) => match &joined.sizes {
+            CallClass::Send(mail) | CallClass::Isend(_, mail) => mail.peer.map_or(0, |_| mail.bytes),
+            CallClass::Exchange(both) => both.0.peer.map_or(0, |_| both.0.bytes),
+            CallClass::Collective(joined) => match &joined.sizes {
                 SizesOf::Same(size) => *size,
                 SizesOf::Each(sizes) => sizes.iter().map(|size| size.get()).sum(),
             },
-            What::Near(near) => near.destinations.iter().map(|(_, bytes)| bytes).sum(),
+            CallClass::Near(near) => near.destinations.iter().map(|(_, bytes)| bytes).sum(),
             _ => 0,
         }
     }
@@ -278,7 +278,7 @@ impl LogCall {
     }
 }
 
-fn slot_signed(reader: &mut Reader<'_>) -> Result<u32, TraceError> {
+fn slot_signed(reader: &mut TraceReader<'_>) -> Result<u32, TraceError> {
     let slot = signed(reader)?;
     u32::try_from(slot).map_err(|_| reader.error(format_args!("expected a slot; found {slot}")))
 }

@@ -12,7 +12,7 @@ const MOST_CALLS: usize = 1 << 16;
 
 /// A call, and the times around it, ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct LoggedCall {
     /// The call.
     pub call: Arc<LogCall>,
     /// Of the program's code before it.
@@ -25,22 +25,22 @@ pub struct Step {
 
 /// Goes through the records of a log.
 #[derive(Debug)]
-pub(super) struct Cursor {
+pub(super) struct LogCursor {
     log: Arc<RankLog>,
     at: usize,
     known: Vec<Arc<LogCall>>,
 }
 
-impl Cursor {
+impl LogCursor {
     pub fn new(log: Arc<RankLog>) -> Self {
-        Cursor { log, at: 0, known: Vec::new() }
+        LogCursor { log, at: 0, known: Vec::new() }
     }
 
     /// The next record.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn step(&mut self) -> Result<Option<Step>, TraceError> {
+    pub fn step(&mut self) -> Result<Option<LoggedCall>, TraceError> {
         let (log, mut at) = (&self.log.records, self.at);
         if at == log.len() {
             return Ok(None);
@@ -65,15 +65,15 @@ impl Cursor {
         let mut time = || get(log, &mut at).ok_or_else(|| wrong("a time"));
         let (code, rest, duration) = (time()?, time()?, time()?);
         self.at = at;
-        Ok(Some(Step { call, code, gap: code.saturating_add(rest), duration }))
+        Ok(Some(LoggedCall { call, code, gap: code.saturating_add(rest), duration }))
     }
 }
 
-impl Iterator for Cursor {
-    type Item = Step;
+impl Iterator for LogCursor {
+    type Item = LoggedCall;
 
     /// Of a log that was checked.
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<LoggedCall> {
         self.step().ok().flatten()
     }
 }

@@ -12,7 +12,7 @@ fn seconds(ns: u64) -> String {
 
 /// What the calls of a function took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measured {
+pub struct FunctionTimes {
     /// How many there were.
     pub calls: u64,
     /// What they sent, bytes.
@@ -25,7 +25,7 @@ pub struct Measured {
     pub most: u64,
 }
 
-impl Measured {
+impl FunctionTimes {
     fn add(&mut self, bytes: u64, duration: u64) {
         self.least = if self.calls == 0 { duration } else { self.least.min(duration) };
         self.most = self.most.max(duration);
@@ -37,7 +37,7 @@ impl Measured {
 
 /// A call of a rank as it was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct CallSpan {
     /// When it began, from the first rank's beginning, by rank 0's clock, ns.
     pub start: u64,
     /// How long it took, ns.
@@ -49,7 +49,7 @@ pub struct Span {
 impl Logs {
     /// The calls of each rank over time. The clocks of hosts are brought together by what was known of them at the beginning
     /// and the end of the run, and by the line between.
-    pub fn spans(&self) -> Vec<Vec<Span>> {
+    pub fn spans(&self) -> Vec<Vec<CallSpan>> {
         let start = |rank: u32| {
             let (clock, offset) = self.info(rank).begin;
             clock as i128 + i128::from(offset)
@@ -60,11 +60,11 @@ impl Logs {
             let length = info.end.0.saturating_sub(info.begin.0).max(1) as f64;
             let drift = (info.end.1 - info.begin.1) as f64 / length;
             let mut at = 0u64;
-            let span = |step: super::Step| {
+            let span = |step: super::LoggedCall| {
                 let begins = at + step.gap;
                 at = begins + step.duration;
                 let here = start(rank) - first + i128::from(begins) + (begins as f64 * drift) as i128;
-                Span { start: here.max(0) as u64, length: step.duration, name: step.call.function.name() }
+                CallSpan { start: here.max(0) as u64, length: step.duration, name: step.call.function.name() }
             };
             self.steps(rank).map(span).collect()
         };
@@ -84,8 +84,8 @@ impl Logs {
     }
 
     /// What the calls of `rank` took, by function.
-    pub fn functions(&self, rank: u32) -> BTreeMap<&'static str, Measured> {
-        let mut found: BTreeMap<&'static str, Measured> = BTreeMap::new();
+    pub fn functions(&self, rank: u32) -> BTreeMap<&'static str, FunctionTimes> {
+        let mut found: BTreeMap<&'static str, FunctionTimes> = BTreeMap::new();
         for step in self.steps(rank) {
             found.entry(step.call.function.name()).or_default().add(step.call.bytes(), step.duration);
         }

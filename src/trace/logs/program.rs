@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::call::{Joined, LogCall, Mail, Near, SizesOf, What};
-use super::cursor::{Cursor, Step};
+use super::call::{CallClass, Joined, LogCall, MessageEnd, NeighbourCall, SizesOf};
+use super::cursor::{LogCursor, LoggedCall};
 use super::function::Function;
 use super::rank_log::RankLog;
-use super::resolve::{Resolved, SELF};
-use crate::mpi::{CollectiveCall, Comm, DataCost, Elements, Group, Runner, Sizes, Strand, rule_size};
+use super::resolve::{ResolvedLog, SELF};
+use crate::mpi::{CollectiveCall, CommMember, DataCost, Elements, Group, Runner, Sizes, Strand, rule_size};
 use crate::platform::{Collective, Platform};
 use crate::rank::{
-    Call, CallSite, Entry, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId,
-    Requests, SendMode, Source, Tag, TagPattern,
+    Call, CallSite, CollectiveEntry, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind,
+    RequestId, Requests, SendMode, Source, Tag, TagPattern,
 };
 use crate::units::{Bytes, SimSpan};
 
@@ -28,15 +28,15 @@ pub struct Machine {
 /// A communicator, and the collectives begun on it.
 #[derive(Debug)]
 struct Known {
-    comm: Comm,
+    comm: CommMember,
     begun: u32,
 }
 
 /// A rank of a real run.
 #[derive(Debug)]
 pub struct LogProgram {
-    cursor: Cursor,
-    resolved: Arc<Resolved>,
+    cursor: LogCursor,
+    resolved: Arc<ResolvedLog>,
     machine: Machine,
     /// By what times of code are multiplied.
     factor: f64,
@@ -44,7 +44,7 @@ pub struct LogProgram {
     comms: BTreeMap<u32, Known>,
     slots: Vec<Option<RequestId>>,
     /// The call that is made after the code before it.
-    due: Option<Step>,
+    due: Option<LoggedCall>,
     state: State,
     function: Option<Function>,
     /// Receives posted so far, and how many of them are among those known late.
@@ -69,13 +69,13 @@ enum State {
 }
 
 impl LogProgram {
-    pub(super) fn new(log: Arc<RankLog>, resolved: Arc<Resolved>, machine: Machine, factor: f64) -> Self {
+    pub(super) fn new(log: Arc<RankLog>, resolved: Arc<ResolvedLog>, machine: Machine, factor: f64) -> Self {
         let (rank, ranks) = (log.info.rank, log.info.ranks);
-        let known = |id, rank, group| Known { comm: Comm::new(id, rank, group), begun: 0 };
+        let known = |id, rank, group| Known { comm: CommMember::new(id, rank, group), begun: 0 };
         let world = known(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
         let own = known(SELF, 0, Group::Strided { first: rank, stride: 1, size: 1 });
         LogProgram {
-            cursor: Cursor::new(log),
+            cursor: LogCursor::new(log),
             resolved,
             machine,
             factor,
@@ -91,7 +91,7 @@ impl LogProgram {
         }
     }
 
-    fn message(&self, mail: &Mail, function: Function) -> Option<Message> {
+    fn message(&self, mail: &MessageEnd, function: Function) -> Option<Message> {
         let comm = &self.comms[&mail.comm].comm;
         let mode = match function.name() {
             "MPI_Ssend" | "MPI_Issend" => SendMode::Synchronous,
@@ -108,7 +108,7 @@ impl LogProgram {
         })
     }
 
-    fn pattern(&self, mail: &Mail) -> Option<Pattern> {
+    fn pattern(&self, mail: &MessageEnd) -> Option<Pattern> {
         let comm = &self.comms[&mail.comm].comm;
         Some(Pattern {
             from: Source::Rank(comm.world(mail.peer?)),
@@ -136,14 +136,14 @@ impl LogProgram {
     }
 
     /// What the receive that is posted now gets, if that is known late.
-    fn posts(&mut self, mail: &Mail) -> Option<Mail> {
+    fn posts(&mut self, mail: &MessageEnd) -> Option<MessageEnd> {
         let place = self.posted;
         self.posted += 1;
         match self.resolved.late.get(self.late) {
             Some((late, got)) if *late == place => {
                 self.late += 1;
                 let (source, tag) = (*got)?;
-                Some(Mail { peer: Some(source), tag: Some(tag), ..*mail })
+                Some(MessageEnd { peer: Some(source), tag: Some(tag), ..*mail })
             }
             _ => Some(*mail),
         }
@@ -181,7 +181,7 @@ impl LogProgram {
             Err(what) => Some(self.fail(what)),
             Ok(runner) => match joined.slot {
                 None => {
-                    let entry = Entry { name, method: Some(runner.method()), bytes };
+                    let entry = CollectiveEntry { name, method: Some(runner.method()), bytes };
                     self.state = State::Collective(Box::new(runner));
                     Some(Call::Enter(entry))
                 }
@@ -200,7 +200,7 @@ impl LogProgram {
     ) -> Option<Call> {
         if let Some(made) = made {
             let member = made.group.member(self.rank).expect("members were checked");
-            let comm = Comm::new(self.resolved.comms[&made.number], member, made.group.clone());
+            let comm = CommMember::new(self.resolved.comms[&made.number], member, made.group.clone());
             self.comms.insert(made.number, Known { comm, begun: 0 });
         }
         let (collective, size) = if telling == 1 { (Collective::Allgather, 12) } else { (Collective::Allreduce, 4) };
@@ -214,13 +214,13 @@ impl LogProgram {
         match self.runner(among, call, 4, false) {
             Ok(runner) => {
                 self.state = State::Collective(Box::new(runner));
-                Some(Call::Enter(Entry::named(function.name())))
+                Some(Call::Enter(CollectiveEntry::named(function.name())))
             }
             Err(what) => Some(self.fail(what)),
         }
     }
 
-    fn exchange_near(&mut self, function: Function, near: &Near) -> Option<Call> {
+    fn exchange_near(&mut self, function: Function, near: &NeighbourCall) -> Option<Call> {
         let known = self.comms.get_mut(&near.comm).expect("communicators were checked");
         // As messages of no schedule, whose kinds are below 15.
         let tag: Tag = known.begun << 4 | 15;
@@ -238,7 +238,7 @@ impl LogProgram {
         let mut calls: Vec<Call> = receives.chain(sends).collect();
         calls.reverse();
         self.state = State::Near(calls, Requests::new());
-        Some(Call::Enter(Entry::named(function.name())))
+        Some(Call::Enter(CollectiveEntry::named(function.name())))
     }
 
     fn fail(&self, what: String) -> Call {
@@ -250,38 +250,38 @@ impl LogProgram {
     fn perform(&mut self, call: &LogCall) -> Option<Call> {
         let function = call.function;
         match &call.what {
-            What::Nothing | What::Refused => None,
-            What::Send(mail) => self.message(mail, function).map(Call::Send),
-            What::Recv(mail) => self.pattern(mail).map(Call::Recv),
-            What::Isend(slot, mail) => {
+            CallClass::Nothing | CallClass::Refused => None,
+            CallClass::Send(mail) => self.message(mail, function).map(Call::Send),
+            CallClass::Recv(mail) => self.pattern(mail).map(Call::Recv),
+            CallClass::Isend(slot, mail) => {
                 let call = self.message(mail, function).map(Call::Isend);
                 self.start(*slot, call)
             }
-            What::Irecv(slot, mail) => {
+            CallClass::Irecv(slot, mail) => {
                 let call = self.posts(mail).and_then(|mail| self.pattern(&mail)).map(Call::Irecv);
                 self.start(*slot, call)
             }
-            What::Exchange(both) => match (self.message(&both.0, function), self.pattern(&both.1)) {
+            CallClass::Exchange(both) => match (self.message(&both.0, function), self.pattern(&both.1)) {
                 (Some(sent), Some(received)) => Some(Call::Exchange(sent, received)),
                 (Some(sent), None) => Some(Call::Send(sent)),
                 (None, Some(received)) => Some(Call::Recv(received)),
                 (None, None) => None,
             },
-            What::Probe(mail) => self.pattern(mail).map(Call::Probe),
-            What::Wait { slots, .. } => {
+            CallClass::Probe(mail) => self.pattern(mail).map(Call::Probe),
+            CallClass::Wait { slots, .. } => {
                 let request = |slot: &u32| self.slots.get_mut(*slot as usize)?.take();
                 let requests: Requests = slots.iter().filter_map(request).collect();
                 (!requests.is_empty()).then_some(Call::Complete(requests))
             }
-            What::Release(slot) => {
+            CallClass::Release(slot) => {
                 if let Some(slot) = slot {
                     self.set(*slot, None);
                 }
                 None
             }
-            What::Collective(joined) => self.join(call, joined),
-            What::Near(near) => self.exchange_near(function, near),
-            What::Comm { parent, telling, made } => self.make_comm(function, *parent, *telling, made.as_deref()),
+            CallClass::Collective(joined) => self.join(call, joined),
+            CallClass::Near(near) => self.exchange_near(function, near),
+            CallClass::Comm { parent, telling, made } => self.make_comm(function, *parent, *telling, made.as_deref()),
         }
     }
 

@@ -1,12 +1,12 @@
 //! The log of a rank: its chunks, checked.
 
-use super::super::bytes::Reader;
+use super::super::bytes::TraceReader;
 use super::super::{TraceError, checksum};
 use super::{LOG, ORDER, VERSION};
 
 /// What a log says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Info {
+pub struct LogInfo {
     /// The run's number, the same in all its logs.
     pub run: u64,
     /// The rank.
@@ -34,7 +34,7 @@ pub struct Info {
 /// What a rank did.
 #[derive(Debug, Default)]
 pub struct RankLog {
-    pub info: Info,
+    pub info: LogInfo,
     /// The records of all chunks.
     pub records: Vec<u8>,
 }
@@ -98,9 +98,9 @@ impl RankLog {
     }
 
     fn begin(&mut self, content: &[u8]) -> Result<(), TraceError> {
-        let mut reader = Reader::new(content, 0);
+        let mut reader = TraceReader::new(content, 0);
         reader.part("the beginning");
-        let text = |reader: &mut Reader<'_>, what| reader.text(what).map(str::to_owned);
+        let text = |reader: &mut TraceReader<'_>, what| reader.text(what).map(str::to_owned);
         let run = u64::from_le_bytes(reader.array("a run's number")?);
         let (rank, ranks) = (reader.word("a rank")?, reader.at_most(1 << 24, "a number of ranks")? as u32);
         if rank >= ranks {
@@ -110,13 +110,14 @@ impl RankLog {
         let begin = (u64::from_le_bytes(reader.array("a time")?), i64::from_le_bytes(reader.array("a time")?));
         let host = text(&mut reader, "a host")?;
         let (library, program) = (text(&mut reader, "a library")?, text(&mut reader, "a program")?);
-        let info = Info { run, rank, ranks, by_cpu, host, library, program, begin, end: begin, ..Info::default() };
+        let info =
+            LogInfo { run, rank, ranks, by_cpu, host, library, program, begin, end: begin, ..LogInfo::default() };
         self.info = info;
         Ok(())
     }
 
     fn end(&mut self, content: &[u8]) -> Result<(), TraceError> {
-        let mut reader = Reader::new(content, 0);
+        let mut reader = TraceReader::new(content, 0);
         reader.part("the end");
         self.info.end = (u64::from_le_bytes(reader.array("a time")?), i64::from_le_bytes(reader.array("a time")?));
         reader.number()?;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::super::TraceError;
-use super::call::{ANY, Mail, What};
-use super::cursor::{Cursor, of_rank};
+use super::call::{ANY, CallClass, MessageEnd};
+use super::cursor::{LogCursor, of_rank};
 use super::function::Function;
 use super::rank_log::RankLog;
 
@@ -14,7 +14,7 @@ pub(super) const SELF: u32 = 1;
 
 /// What is known of a rank's log beforehand.
 #[derive(Debug, Default)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedLog {
     /// Of posted receives, by their place among them: what they got, or that nothing matches them.
     pub late: Vec<(u64, Option<(u32, u32)>)>,
     /// The run's numbers of communicators, by the rank's own.
@@ -30,7 +30,7 @@ fn wrong<T>(what: String) -> Result<T, TraceError> {
 }
 
 /// Reads all logs and checks what they name.
-pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<Resolved>>, TraceError> {
+pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceError> {
     let mut keys = BTreeSet::new();
     let mut found = Vec::new();
     for (rank, log) in (0..).zip(logs) {
@@ -43,14 +43,14 @@ pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<Resolved>>, TraceErro
         .into_iter()
         .map(|one| {
             let comms = one.keys.iter().map(|(number, key)| (*number, numbers[key])).collect();
-            Arc::new(Resolved { comms, ..one.resolved })
+            Arc::new(ResolvedLog { comms, ..one.resolved })
         })
         .collect())
 }
 
 /// What a pass through a log finds.
 struct Scan {
-    resolved: Resolved,
+    resolved: ResolvedLog,
     keys: BTreeMap<u32, (u32, u32)>,
 }
 
@@ -58,16 +58,16 @@ struct Scan {
 #[derive(Clone, Copy)]
 struct Posted {
     place: u64,
-    mail: Mail,
+    mail: MessageEnd,
 }
 
 impl Scan {
     fn of(log: &Arc<RankLog>, ranks: u32) -> Result<Scan, TraceError> {
-        let mut scan = Scan { resolved: Resolved::default(), keys: BTreeMap::new() };
+        let mut scan = Scan { resolved: ResolvedLog::default(), keys: BTreeMap::new() };
         let mut sizes: BTreeMap<u32, u32> = BTreeMap::from([(0, ranks), (SELF, 1)]);
         let mut posted: BTreeMap<u32, Posted> = BTreeMap::new();
         let (mut late, mut place) = (BTreeMap::new(), 0);
-        let mut cursor = Cursor::new(log.clone());
+        let mut cursor = LogCursor::new(log.clone());
         while let Some(step) = cursor.step()? {
             scan.resolved.calls += 1;
             let name = step.call.function.name();
@@ -75,7 +75,7 @@ impl Scan {
                 Some(&size) => Ok(size),
                 None => wrong(format!("{name} on communicator {comm}, which was not made")),
             };
-            let known = |mail: &Mail, open: bool| {
+            let known = |mail: &MessageEnd, open: bool| {
                 let size = size_of(mail.comm)?;
                 let any = open && mail.peer == Some(ANY);
                 match mail.peer {
@@ -87,13 +87,13 @@ impl Scan {
                 }
             };
             match &step.call.what {
-                What::Send(mail) | What::Recv(mail) | What::Isend(_, mail) => known(mail, false)?,
-                What::Exchange(both) => {
+                CallClass::Send(mail) | CallClass::Recv(mail) | CallClass::Isend(_, mail) => known(mail, false)?,
+                CallClass::Exchange(both) => {
                     known(&both.0, false)?;
                     known(&both.1, false)?;
                 }
-                What::Probe(mail) => known(mail, false)?,
-                What::Irecv(slot, mail) => {
+                CallClass::Probe(mail) => known(mail, false)?,
+                CallClass::Irecv(slot, mail) => {
                     known(mail, true)?;
                     if mail.peer == Some(ANY) || mail.tag.is_none() {
                         // Nothing, unless a wait says more.
@@ -102,7 +102,7 @@ impl Scan {
                     posted.insert(*slot, Posted { place, mail: *mail });
                     place += 1;
                 }
-                What::Wait { slots, got } => {
+                CallClass::Wait { slots, got } => {
                     for &(slot, source, tag) in got {
                         let Some(one) = posted.get(&slot) else { continue };
                         let got = match (u32::try_from(source), u32::try_from(tag)) {
@@ -114,7 +114,7 @@ impl Scan {
                     }
                     slots.iter().for_each(|slot| _ = posted.remove(slot));
                 }
-                What::Collective(joined) => {
+                CallClass::Collective(joined) => {
                     let size = size_of(joined.comm)?;
                     if joined.root >= size {
                         return wrong(format!("{name} with root {} of a communicator of {size}", joined.root));
@@ -125,14 +125,14 @@ impl Scan {
                         return wrong(format!("{name} with {} sizes in a communicator of {size}", sizes.len()));
                     }
                 }
-                What::Near(near) => {
+                CallClass::Near(near) => {
                     let size = size_of(near.comm)?;
                     let peers = near.sources.iter().chain(near.destinations.iter().map(|(peer, _)| peer));
                     if let Some(peer) = peers.flatten().find(|peer| **peer >= size) {
                         return wrong(format!("{name} with rank {peer} of a communicator of {size}"));
                     }
                 }
-                What::Comm { parent, made, .. } => {
+                CallClass::Comm { parent, made, .. } => {
                     size_of(*parent)?;
                     if let Some(made) = made {
                         let is_member = made.group.member(log.info.rank).is_some();
@@ -146,8 +146,8 @@ impl Scan {
                         scan.keys.insert(made.number, made.key);
                     }
                 }
-                What::Refused => _ = scan.resolved.refused.get_or_insert(step.call.function),
-                What::Nothing | What::Release(_) => {}
+                CallClass::Refused => _ = scan.resolved.refused.get_or_insert(step.call.function),
+                CallClass::Nothing | CallClass::Release(_) => {}
             }
         }
         scan.resolved.late = late.into_iter().collect();

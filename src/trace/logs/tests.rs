@@ -67,7 +67,7 @@ fn logs_in_any_order_become_a_run() {
     let run = Logs::read(&merge(&logs).unwrap()).unwrap();
     assert_eq!((run.ranks(), run.fault()), (2, None));
     assert_eq!((run.measured(0), run.code(1)), (3000, 1000));
-    let steps: Vec<Step> = run.steps(0).collect();
+    let steps: Vec<LoggedCall> = run.steps(0).collect();
     assert_eq!((steps[0].call.function.name(), steps[0].call.bytes()), ("MPI_Send", 800));
     assert_eq!(run.head(0, 9), "code         1000 ns  MPI_Send                         2000 ns  800 B\n");
 }
@@ -163,7 +163,7 @@ fn changed_bytes_are_an_error_or_a_run() {
 #[test]
 fn sizes_of_a_list_are_a_ranks_each() {
     let gather = LogCall::read(&call("MPI_Gatherv", &[0, 0, 1, 2, 2, 8, 16, 0, 0], &[])).unwrap();
-    let call::What::Collective(joined) = &gather.what else { panic!("{gather:?}") };
+    let call::CallClass::Collective(joined) = &gather.what else { panic!("{gather:?}") };
     assert_eq!(joined.sizes, SizesOf::Each([8, 16].map(Bytes::new).to_vec().into()));
     assert_eq!((gather.bytes(), joined.root, joined.slot), (24, 1, None));
 }

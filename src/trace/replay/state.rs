@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 use super::super::bytes::get;
 use super::super::code::Cursor;
 use super::super::late::{self, Late};
-use super::super::op::{End, Entered, LISTED_PEER, LISTED_SIZE, NOWHERE, Op, Origin, Sent};
+use super::super::op::{Entered, LISTED_PEER, LISTED_SIZE, NOWHERE, PeerEnd, Sent, TagOrigin, TraceOp};
 use super::super::read::Trace;
 use super::TaskReplay;
 use crate::platform::Method;
 use crate::rank::{
-    COMPLETE, Call, Completion, Context, Entry, FailureKind, Message, Pattern, ProgramError, Rank, RequestId, Requests,
-    SERVICE, Source, Tag, TagPattern, Which,
+    COMPLETE, Call, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, ProgramError, Rank, RequestId,
+    Requests, SERVICE, Source, Tag, TagPattern, Which,
 };
 use crate::units::{Bytes, SimSpan};
 
@@ -37,7 +37,7 @@ pub struct State {
     pub rank: Rank,
     pub number: u32,
     depth: u8,
-    pub asked: Asked,
+    pub asked: RecordedAnswer,
     /// Where the next request goes.
     starting: u32,
     cursor: Cursor,
@@ -49,7 +49,7 @@ pub struct State {
     /// The receives until the next that was withdrawn.
     until_withdrawn: u64,
     late_tag: Tag,
-    /// What tags are relative to, by [`Origin`].
+    /// What tags are relative to, by [`TagOrigin`].
     origins: [Tag; 3],
     slots: SmallVec<[RequestId; 12]>,
     /// Sends that were eager when recorded, in order; neighbours that are eager here too are counted together.
@@ -64,7 +64,7 @@ pub struct State {
 }
 
 /// What the last call asked that may have been answered otherwise when it was recorded.
-pub enum Asked {
+pub enum RecordedAnswer {
     Nothing,
     /// Whether sends are done; they are at the front of `sends`.
     Sends,
@@ -83,7 +83,7 @@ impl State {
             rank,
             number,
             depth,
-            asked: Asked::Nothing,
+            asked: RecordedAnswer::Nothing,
             starting: NOTHING,
             cursor: Cursor::new(trace.codes[task.code as usize].clone()),
             spans: task.spans,
@@ -122,61 +122,63 @@ impl State {
             let Some(number) = self.cursor.next(&trace.bytes) else { return self.end() };
             self.last = number;
             match &trace.ops[number as usize] {
-                Op::Compute(span) => return Call::Compute(self.scaled(*span)),
-                Op::ComputeListed => {
+                TraceOp::Compute(span) => return Call::Compute(self.scaled(*span)),
+                TraceOp::ComputeListed => {
                     let span = attempt!(self.listed_span(trace));
                     return Call::Compute(self.scaled(span));
                 }
-                Op::Send(sent) => return Call::Send(attempt!(self.message(trace, sent))),
-                Op::Recv(end) => return Call::Recv(attempt!(self.pattern(trace, end))),
-                Op::Exchange(both) => {
+                TraceOp::Send(sent) => return Call::Send(attempt!(self.message(trace, sent))),
+                TraceOp::Recv(end) => return Call::Recv(attempt!(self.pattern(trace, end))),
+                TraceOp::Exchange(both) => {
                     let message = attempt!(self.message(trace, &both.0));
                     return Call::Exchange(message, attempt!(self.pattern(trace, &both.1)));
                 }
-                Op::IsendEager(sent) => {
+                TraceOp::IsendEager(sent) => {
                     self.starting = EAGER;
                     return Call::Isend(attempt!(self.message(trace, sent)));
                 }
-                Op::Isend(sent, slot) => {
+                TraceOp::Isend(sent, slot) => {
                     attempt!(self.begin(*slot));
                     return Call::Isend(attempt!(self.message(trace, sent)));
                 }
-                Op::Irecv(end, slot) => {
+                TraceOp::Irecv(end, slot) => {
                     attempt!(self.begin(*slot));
                     let pattern = attempt!(self.pattern(trace, end));
                     return Call::Irecv(self.received(trace, pattern));
                 }
-                Op::IrecvLate { .. } | Op::Start(_) | Op::Cancel(_) => return attempt!(self.late(trace, number)),
-                Op::Wait(slots, eager) => return Call::Complete(attempt!(self.waited(slots, *eager))),
-                Op::WaitOne(slot) => return Call::WaitAny(Requests::from_slice(&[attempt!(self.free(*slot))])),
-                Op::Poll => return Call::Test { requests: Requests::new(), which: Which::Some, poll: true },
-                Op::Look => return Call::Test { requests: Requests::new(), which: Which::Some, poll: false },
-                Op::Test(slots) => return attempt!(self.test(slots)),
-                Op::Idle(span) => return Call::Idle(*span),
-                Op::Probe(end) => return Call::Probe(attempt!(self.pattern(trace, end))),
-                Op::Iprobe(end) => {
+                TraceOp::IrecvLate { .. } | TraceOp::Start(_) | TraceOp::Cancel(_) => {
+                    return attempt!(self.late(trace, number));
+                }
+                TraceOp::Wait(slots, eager) => return Call::Complete(attempt!(self.waited(slots, *eager))),
+                TraceOp::WaitOne(slot) => return Call::WaitAny(Requests::from_slice(&[attempt!(self.free(*slot))])),
+                TraceOp::Poll => return Call::Test { requests: Requests::new(), which: Which::Some, poll: true },
+                TraceOp::Look => return Call::Test { requests: Requests::new(), which: Which::Some, poll: false },
+                TraceOp::Test(slots) => return attempt!(self.test(slots)),
+                TraceOp::Idle(span) => return Call::Idle(*span),
+                TraceOp::Probe(end) => return Call::Probe(attempt!(self.pattern(trace, end))),
+                TraceOp::Iprobe(end) => {
                     let pattern = attempt!(self.pattern(trace, end));
-                    self.asked = Asked::Iprobe(pattern);
+                    self.asked = RecordedAnswer::Iprobe(pattern);
                     return Call::Iprobe(pattern);
                 }
-                Op::Enter(name) => {
+                TraceOp::Enter(name) => {
                     self.collective = Some(trace.known[*name as usize]);
-                    return Call::Enter(Entry::named(trace.known[*name as usize]));
+                    return Call::Enter(CollectiveEntry::named(trace.known[*name as usize]));
                 }
-                Op::EnterBy(entered) => return Call::Enter(attempt!(self.entry(trace, entered))),
-                Op::Leave => {
+                TraceOp::EnterBy(entered) => return Call::Enter(attempt!(self.entry(trace, entered))),
+                TraceOp::Leave => {
                     self.collective = None;
                     return Call::Leave;
                 }
-                Op::Yield => return Call::Yield,
-                Op::TagsPointToPoint(step) => self.move_on(Origin::PointToPoint, *step),
-                Op::TagsCollective(step) => self.move_on(Origin::Collective, *step),
+                TraceOp::Yield => return Call::Yield,
+                TraceOp::TagsPointToPoint(step) => self.move_on(TagOrigin::PointToPoint, *step),
+                TraceOp::TagsCollective(step) => self.move_on(TagOrigin::Collective, *step),
             }
         }
     }
 
     /// A collective and how it was done.
-    fn entry(&mut self, trace: &Trace, entered: &Entered) -> Step<Entry> {
+    fn entry(&mut self, trace: &Trace, entered: &Entered) -> Step<CollectiveEntry> {
         let [name, algorithm] = entered.names.map(|name| name as usize);
         let algorithm = trace.algorithms[algorithm].ok_or("an algorithm that is none")?;
         let mut bytes = entered.bytes;
@@ -185,7 +187,7 @@ impl State {
         }
         self.collective = Some(trace.known[name]);
         let method = Some(Method::from(algorithm).in_segments(entered.segment).by(entered.fan));
-        Ok(Entry { name: trace.known[name], method, bytes: Bytes::new(bytes) })
+        Ok(CollectiveEntry { name: trace.known[name], method, bytes: Bytes::new(bytes) })
     }
 
     /// The operations that take late values.
@@ -193,7 +195,7 @@ impl State {
     fn late(&mut self, trace: &Arc<Trace>, number: u32) -> Step {
         let late = late::next(&trace.bytes, &mut self.late).ok_or("its late values end too soon")?;
         match (&trace.ops[number as usize], late) {
-            (Op::IrecvLate { end, slot, any_source, any_tag }, Late::Nothing) => {
+            (TraceOp::IrecvLate { end, slot, any_source, any_tag }, Late::Nothing) => {
                 self.begin(*slot)?;
                 let mut pattern = self.pattern(trace, end)?;
                 if *any_source {
@@ -204,14 +206,14 @@ impl State {
                 }
                 Ok(Call::Irecv(self.received(trace, pattern)))
             }
-            (Op::IrecvLate { end, slot, .. }, Late::Got(peer, step)) => {
+            (TraceOp::IrecvLate { end, slot, .. }, Late::Got(peer, step)) => {
                 let (from, tag) = (trace.peer(self.rank, peer), self.late_tag(step));
                 self.begin(*slot)?;
                 let pattern = self.pattern(trace, end)?;
                 let pattern = Pattern { from: Source::Rank(from), tag: TagPattern::Tag(tag), ..pattern };
                 Ok(Call::Irecv(self.received(trace, pattern)))
             }
-            (Op::Start(slot), Late::Strand(task, step)) => {
+            (TraceOp::Start(slot), Late::Strand(task, step)) => {
                 if self.depth == DEEPEST {
                     return Err("strands start strands too deep");
                 }
@@ -220,8 +222,8 @@ impl State {
                 let state = State::new(trace, self.rank, task, base, self.depth + 1);
                 Ok(Call::Start(Box::new(TaskReplay { trace: trace.clone(), state })))
             }
-            (Op::Cancel(_), Late::Withdrawn(false)) => Ok(look()),
-            (Op::Cancel(slot), Late::Withdrawn(true)) => match self.slots.get(*slot as usize) {
+            (TraceOp::Cancel(_), Late::Withdrawn(false)) => Ok(look()),
+            (TraceOp::Cancel(slot), Late::Withdrawn(true)) => match self.slots.get(*slot as usize) {
                 Some(&id) if id < FREE => Ok(Call::Cancel(id)),
                 _ => Ok(look()),
             },
@@ -235,7 +237,7 @@ impl State {
         self.late_tag
     }
 
-    fn move_on(&mut self, origin: Origin, step: u32) {
+    fn move_on(&mut self, origin: TagOrigin, step: u32) {
         let register = &mut self.origins[origin as usize];
         *register = register.wrapping_add(step);
     }
@@ -256,7 +258,7 @@ impl State {
     }
 
     #[inline]
-    fn end_of(&mut self, trace: &Trace, end: &End) -> Step<(Rank, Context, Tag)> {
+    fn end_of(&mut self, trace: &Trace, end: &PeerEnd) -> Step<(Rank, Context, Tag)> {
         let mut relative = end.peer;
         if relative == LISTED_PEER {
             let peer = take(trace, &mut self.peers).filter(|&peer| peer < trace.header.ranks.into());
@@ -280,7 +282,7 @@ impl State {
     }
 
     #[inline]
-    fn pattern(&mut self, trace: &Trace, end: &End) -> Step<Pattern> {
+    fn pattern(&mut self, trace: &Trace, end: &PeerEnd) -> Step<Pattern> {
         let (from, context, tag) = self.end_of(trace, end)?;
         if context == SERVICE {
             return Err("a receive of messages that are served");
@@ -362,16 +364,16 @@ impl State {
             return Ok(look());
         }
         let requests = slots.iter().map(|&slot| self.free(slot)).collect::<Step<Requests>>()?;
-        self.asked = Asked::Test(Box::new(requests.clone()));
+        self.asked = RecordedAnswer::Test(Box::new(requests.clone()));
         Ok(Call::Test { requests, which: Which::All, poll: false })
     }
 
     /// What was asked has been answered. Gives the wait for what was there when it was recorded and is not there yet.
     pub fn answered(&mut self, done: &[Completion]) -> Option<Call> {
-        match std::mem::replace(&mut self.asked, Asked::Nothing) {
-            Asked::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
-            Asked::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
-            Asked::Sends => {
+        match std::mem::replace(&mut self.asked, RecordedAnswer::Nothing) {
+            RecordedAnswer::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
+            RecordedAnswer::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
+            RecordedAnswer::Sends => {
                 // From the back, so that those before keep their places.
                 done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));
                 None
@@ -383,7 +385,7 @@ impl State {
     /// Looks which sends are done that no wait has asked for: they may become many.
     #[cold]
     fn look_at_sends(&mut self) -> Call {
-        self.asked = Asked::Sends;
+        self.asked = RecordedAnswer::Sends;
         let requests = self.sends.iter().map(|(id, _)| *id).collect();
         Call::Test { requests, which: Which::Some, poll: false }
     }

@@ -6,9 +6,9 @@ use mpi::point_to_point::{Destination, Source};
 use mpi::request::{multiple_scope, scope};
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
-use crate::engine::{Processes, Window};
+use crate::engine::{HostWindow, Processes};
 use crate::measure::pairs::{PairPlan, PairPort, measure_length};
-use crate::measure::{Binding, Port, Seen, bind};
+use crate::measure::{Binding, HostFacts, RankPort, bind};
 
 use super::super::super::exit::Failure;
 use super::super::MeasureArgs;
@@ -26,8 +26,8 @@ pub(super) fn measure(args: &MeasureArgs, prefix: &Path, processes: &Processes) 
     let checked = parameters.check().map_err(|error| Failure::bad_input(format!("--pairs: {error}")));
     agree(processes, checked)?;
     let named = args.node.clone().or_else(|| std::env::var(seen::NODE).ok().filter(|name| !name.is_empty()));
-    let all: Vec<Seen> = processes.gather(seen::seen(named.as_deref()));
-    let (all, bindings): (Vec<Seen>, Vec<Binding>) = processes.broadcast(|| (all.clone(), bind(&all)));
+    let all: Vec<HostFacts> = processes.gather(seen::seen(named.as_deref()));
+    let (all, bindings): (Vec<HostFacts>, Vec<Binding>) = processes.broadcast(|| (all.clone(), bind(&all)));
     if let Binding::To(cpu) = bindings[processes.me() as usize] {
         seen::bind_to(cpu);
     }
@@ -60,7 +60,7 @@ pub(super) fn measure(args: &MeasureArgs, prefix: &Path, processes: &Processes) 
 /// A rank of a real MPI that can do what tests of pairs need.
 struct RealPairPort {
     port: RealPort,
-    window: Option<Window>,
+    window: Option<HostWindow>,
     /// What is received at once.
     room: Vec<u8>,
 }
@@ -153,7 +153,7 @@ impl PairPort for RealPairPort {
         if let Some(old) = self.window.take() {
             old.free();
         }
-        self.window = bytes.map(|bytes| Window::new(bytes as usize));
+        self.window = bytes.map(|bytes| HostWindow::new(bytes as usize));
         self.port.world.barrier();
     }
 
@@ -174,7 +174,7 @@ impl PairPort for RealPairPort {
     }
 }
 
-impl Port for RealPairPort {
+impl RankPort for RealPairPort {
     fn rank(&self) -> u32 {
         self.port.rank()
     }

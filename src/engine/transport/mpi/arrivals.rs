@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use mpi::ffi;
 
 use super::wire::Package;
-use super::world::{MOST, Request, receive};
+use super::world::{HostRequest, MOST, receive};
 
 /// Packages that come with two tags: one for themselves, and one for what is large.
 pub struct Arrivals {
@@ -21,7 +21,7 @@ struct Arrival {
     from: u32,
     package: Package,
     /// What is still to come.
-    requests: Vec<Request>,
+    requests: Vec<HostRequest>,
     /// Its sizes are known, and what is large is being received.
     is_open: bool,
 }
@@ -75,7 +75,7 @@ impl Arrivals {
 
 impl Arrival {
     fn is_here(&mut self) -> bool {
-        self.requests.iter_mut().all(Request::is_complete)
+        self.requests.iter_mut().all(HostRequest::is_complete)
     }
 }
 
@@ -87,7 +87,7 @@ impl Drop for Arrivals {
 }
 
 /// Starts receiving a package's `bytes`, or what is large, in messages of at most [`MOST`] bytes each.
-fn receive_all(bytes: &mut [u8], from: u32, tag: c_int) -> Vec<Request> {
+fn receive_all(bytes: &mut [u8], from: u32, tag: c_int) -> Vec<HostRequest> {
     // SAFETY: the bytes are a vector's, which stays as it is in its arrival until the requests are complete, or for ever.
     bytes.chunks_mut(MOST).map(|part| unsafe { receive(part, from, tag) }).collect()
 }

@@ -1,7 +1,7 @@
 //! Letters between processes: the data of ranks that run ahead. They go at once and are taken whenever a leader polls, in no
 //! round; how many there are is agreed on in each, so that none comes later than the message it belongs to.
 
-use crate::rank::Post;
+use crate::rank::Mailboxes;
 
 use super::arrivals::Arrivals;
 use super::link::Sending;
@@ -12,7 +12,7 @@ const TAGS: [i32; 2] = [5, 6];
 
 /// The leader's end.
 pub struct Courier<'w> {
-    post: Option<&'w Post>,
+    mailboxes: Option<&'w Mailboxes>,
     /// Packages sent to each process.
     pub sent: Vec<u64>,
     /// Packages received.
@@ -22,10 +22,10 @@ pub struct Courier<'w> {
 }
 
 impl<'w> Courier<'w> {
-    /// Between so many processes, if ranks run ahead and have a `post`.
-    pub fn new(processes: u32, post: Option<&'w Post>) -> Self {
+    /// Between so many processes, if ranks run ahead and have a `mailboxes`.
+    pub fn new(processes: u32, mailboxes: Option<&'w Mailboxes>) -> Self {
         Courier {
-            post,
+            mailboxes,
             sent: vec![0; processes as usize],
             received: 0,
             sending: Vec::new(),
@@ -40,17 +40,17 @@ impl<'w> Courier<'w> {
 
     /// Sends what lies there.
     pub fn send(&mut self) -> bool {
-        let Some(post) = self.post else { return false };
-        let mut letters = post.outgoing();
-        if letters.is_empty() {
+        let Some(mailboxes) = self.mailboxes else { return false };
+        let mut messages = mailboxes.outgoing();
+        if messages.is_empty() {
             return false;
         }
         // Letters for a process stay in their order.
-        letters.sort_by_key(|&(process, ..)| process);
-        let mut letters = letters.into_iter().peekable();
-        while let Some(&(to, ..)) = letters.peek() {
-            let own = std::iter::from_fn(|| letters.next_if(|&(process, ..)| process == to));
-            let package = Package::letters(own.map(|(_, rank, letter)| (rank, letter)));
+        messages.sort_by_key(|&(process, ..)| process);
+        let mut messages = messages.into_iter().peekable();
+        while let Some(&(to, ..)) = messages.peek() {
+            let own = std::iter::from_fn(|| messages.next_if(|&(process, ..)| process == to));
+            let package = Package::messages(own.map(|(_, rank, message)| (rank, message)));
             self.sending.push(Sending::begin(package, to, TAGS));
             self.sent[to as usize] += 1;
         }
@@ -59,20 +59,20 @@ impl<'w> Courier<'w> {
 
     /// Takes what has come.
     pub fn receive(&mut self) -> bool {
-        let Some(post) = self.post else { return false };
+        let Some(mailboxes) = self.mailboxes else { return false };
         self.sending.retain_mut(|sending| !sending.is_complete());
         let mut any = false;
         while let Some(package) = self.arrivals.take() {
             self.received += 1;
             any = true;
-            package.each_letter(|rank, letter| post.deliver(rank, letter));
+            package.each_message(|rank, message| mailboxes.deliver(rank, message));
         }
         any
     }
 
     /// Whether ranks run ahead.
     pub fn is_needed(&self) -> bool {
-        self.post.is_some()
+        self.mailboxes.is_some()
     }
 
     /// Gives up what is still being sent.

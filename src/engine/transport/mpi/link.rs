@@ -3,26 +3,26 @@
 //!
 //! The reduction also adds up how many packages each process gets, so that everybody knows when all have come. Packages
 //! of the next round can come before those of this one, but none of the round after it: tags alternate between two.
-//! Where ranks run ahead, it also adds up the letters that each process has been sent by then.
+//! Where ranks run ahead, it also adds up the early messages that each process has been sent by then.
 
 use std::ffi::{c_int, c_void};
 
 use mpi::ffi;
 
 use crate::engine::meter::timed;
-use crate::engine::transport::Bid;
-use crate::rank::Post;
+use crate::engine::transport::LocalBound;
+use crate::rank::Mailboxes;
 use crate::units::SimTime;
 
 use super::arrivals::Arrivals;
 use super::courier::Courier;
 use super::wire::Package;
-use super::world::{MOST, Request, World, poll, send};
+use super::world::{HostRequest, MOST, World, poll, send};
 
 /// Tags of packages and of what is large, in each of two rounds.
 const TAGS: [[c_int; 2]; 2] = [[1, 2], [3, 4]];
 
-/// Where things are in a reduced word; the number of packages for each process follows, and that of all letters so far.
+/// Where things are in a reduced word; the number of packages for each process follows, and that of all early messages so far.
 const LEAST: usize = 0;
 const OWNER: usize = 1;
 const SECOND: usize = 2;
@@ -51,7 +51,7 @@ pub struct Remote {
 }
 
 /// The leader's end of the exchange between processes.
-pub struct Link<'w> {
+pub struct LeaderLink<'w> {
     world: &'w World,
     /// A word as one value, so that no library takes it apart.
     datatype: ffi::MPI_Datatype,
@@ -69,7 +69,7 @@ pub struct Link<'w> {
 
 /// What must stay until it is sent.
 pub(super) struct Sending {
-    pub requests: Vec<Request>,
+    pub requests: Vec<HostRequest>,
     _package: Package,
 }
 
@@ -84,12 +84,12 @@ impl Sending {
     }
 
     pub fn is_complete(&mut self) -> bool {
-        self.requests.iter_mut().all(Request::is_complete)
+        self.requests.iter_mut().all(HostRequest::is_complete)
     }
 }
 
-impl<'w> Link<'w> {
-    pub fn new(world: &'w World, post: Option<&'w Post>, turns: u32, clock: Option<fn() -> u64>) -> Self {
+impl<'w> LeaderLink<'w> {
+    pub fn new(world: &'w World, mailboxes: Option<&'w Mailboxes>, turns: u32, clock: Option<fn() -> u64>) -> Self {
         // SAFETY: constants of the library, which both are replaced.
         let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
         let length = (COUNTS + 2 * world.size as usize) as c_int;
@@ -99,13 +99,13 @@ impl<'w> Link<'w> {
             ffi::MPI_Type_commit(&mut datatype);
             ffi::MPI_Op_create(Some(combine), 1, &mut op);
         }
-        Link {
+        LeaderLink {
             world,
             datatype,
             combine: op,
             sending: Vec::new(),
             arrivals: TAGS.map(Arrivals::new),
-            courier: Courier::new(world.size, post),
+            courier: Courier::new(world.size, mailboxes),
             round: 0,
             turns,
             clock,
@@ -117,7 +117,7 @@ impl<'w> Link<'w> {
     /// `delivered`. Every leader's call goes with one of each other's.
     pub fn exchange(
         &mut self,
-        bid: Bid,
+        bid: LocalBound,
         delivered: u64,
         outgoing: impl IntoIterator<Item = (u32, Package)>,
         mut receive: impl FnMut(Package),
@@ -142,7 +142,7 @@ impl<'w> Link<'w> {
         let mut all = vec![0; word.len()];
         // SAFETY: both vectors stay as they are until the request is complete, which is seen to below.
         let mut reduction = unsafe { self.reduce(&word, &mut all) };
-        let (me, letters) = (self.world.me as usize, COUNTS + self.world.size as usize);
+        let (me, messages) = (self.world.me as usize, COUNTS + self.world.size as usize);
         let (courier, arrivals) = (&mut self.courier, &mut self.arrivals[side]);
         let (mut agreed, mut received, mut waited, mut taking) = (false, 0, 0, 0);
         let began = self.clock.map(|clock| clock());
@@ -156,7 +156,7 @@ impl<'w> Link<'w> {
                 receive(package);
             }
             courier.run();
-            agreed && received == all[COUNTS + me] && courier.received >= all[letters + me]
+            agreed && received == all[COUNTS + me] && courier.received >= all[messages + me]
         });
         self.waited = waited;
         let others = if all[OWNER] == u64::from(self.world.me) { all[SECOND] } else { all[LEAST] };
@@ -170,7 +170,7 @@ impl<'w> Link<'w> {
         }
     }
 
-    /// A word that says how many letters have been sent, all that there were to send.
+    /// A word that says how many early messages have been sent, all that there were to send.
     fn word(&mut self) -> Vec<u64> {
         self.courier.send();
         let mut word = vec![0; COUNTS + self.world.size as usize];
@@ -182,15 +182,15 @@ impl<'w> Link<'w> {
     ///
     /// # Safety
     /// Both stay where they are, and nobody touches them, until the request is complete.
-    unsafe fn reduce(&self, word: &[u64], all: &mut [u64]) -> Request {
+    unsafe fn reduce(&self, word: &[u64], all: &mut [u64]) -> HostRequest {
         let (word, all) = (word.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
         // SAFETY: the caller's promise.
-        Request::of(|request| unsafe {
+        HostRequest::of(|request| unsafe {
             ffi::MPI_Iallreduce(word, all, 1, self.datatype, self.combine, ffi::RSMPI_COMM_WORLD, request);
         })
     }
 
-    /// Takes the letters that nobody needed: all leaders end in the same round.
+    /// Takes the early messages that nobody needed: all leaders end in the same round.
     fn finish_letters(&mut self) {
         let word = self.word();
         let mut all = vec![0; word.len()];
@@ -207,7 +207,7 @@ impl<'w> Link<'w> {
     }
 }
 
-impl Drop for Link<'_> {
+impl Drop for LeaderLink<'_> {
     /// What is sent is received in the same round by processes that go on; in a panic nobody waits.
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -9,27 +9,27 @@ use std::sync::Mutex;
 use crate::engine::meter::timed;
 use crate::engine::processes::Screen;
 use crate::engine::simulation::Progress;
-use crate::engine::transport::gate::Gate;
-use crate::engine::transport::{Agreement, Batch, Bid, Hub, ThreadsTransport};
+use crate::engine::transport::barrier::Barrier;
+use crate::engine::transport::{Batch, ExchangeBuffers, GlobalBound, LocalBound, ThreadsTransport};
 use crate::units::SimTime;
 
-use crate::rank::Post;
+use crate::rank::Mailboxes;
 
-use super::link::{Link, Remote};
+use super::link::{LeaderLink, Remote};
 use super::team::Team;
 use super::wire::{self, Addressee, Package};
 use super::world::World;
 
 /// What the threads of a process share.
-pub struct Relay<'w> {
+pub struct ProcessExchange<'w> {
     team: Team,
     world: &'w World,
     screen: &'w dyn Screen,
     progress: &'w Progress,
-    post: Option<&'w Post>,
+    mailboxes: Option<&'w Mailboxes>,
     clock: Option<fn() -> u64>,
-    hub: Hub,
-    gate: Gate,
+    hub: ExchangeBuffers,
+    gate: Barrier,
     /// By thread; no lock is ever contended.
     outbound: Vec<Mutex<Vec<(u32, Package)>>>,
     inbound: Vec<Mutex<Vec<Package>>>,
@@ -38,26 +38,26 @@ pub struct Relay<'w> {
 
 const LOCKED: &str = "no worker panics here";
 
-impl<'w> Relay<'w> {
+impl<'w> ProcessExchange<'w> {
     pub fn new(
         team: Team,
         world: &'w World,
         screen: &'w dyn Screen,
         progress: &'w Progress,
-        post: Option<&'w Post>,
+        mailboxes: Option<&'w Mailboxes>,
         clock: Option<fn() -> u64>,
     ) -> Self {
         let threads = team.threads as usize;
         let busy = world.busy(team.threads);
-        Relay {
+        ProcessExchange {
             team,
             world,
             screen,
             progress,
-            post,
+            mailboxes,
             clock,
-            hub: Hub::new(team.threads, busy, clock),
-            gate: Gate::new(threads, busy as usize),
+            hub: ExchangeBuffers::new(team.threads, busy, clock),
+            gate: Barrier::new(threads, busy as usize),
             outbound: (0..threads).map(|_| Mutex::default()).collect(),
             inbound: (0..threads).map(|_| Mutex::default()).collect(),
             remote: Mutex::new(None),
@@ -71,14 +71,14 @@ impl<'w> Relay<'w> {
             relay: self,
             thread: thread as usize,
             threads: self.hub.transport(thread),
-            link: (thread == 0).then(|| Link::new(self.world, self.post, turns, self.clock)),
+            link: (thread == 0).then(|| LeaderLink::new(self.world, self.mailboxes, turns, self.clock)),
             round: 0,
             waited: 0,
         }
     }
 
     /// Exchanges with the other processes for all threads.
-    fn lead(&self, link: &mut Link<'_>, bid: Bid, meanwhile: &mut dyn FnMut() -> bool) {
+    fn lead(&self, link: &mut LeaderLink<'_>, bid: LocalBound, meanwhile: &mut dyn FnMut() -> bool) {
         let printed = if self.team.me == 0 { Vec::new() } else { self.screen.collect() };
         let last = (!printed.is_empty()).then(|| (0, Package::printed(printed)));
         let packages = self.outbound.iter().flat_map(|outbound| std::mem::take(&mut *outbound.lock().expect(LOCKED)));
@@ -95,10 +95,10 @@ impl<'w> Relay<'w> {
 
 /// One worker's end of the transport over MPI.
 pub struct MpiTransport<'a> {
-    relay: &'a Relay<'a>,
+    relay: &'a ProcessExchange<'a>,
     thread: usize,
     threads: ThreadsTransport<'a>,
-    link: Option<Link<'a>>,
+    link: Option<LeaderLink<'a>>,
     round: usize,
     /// How long the last exchange has waited.
     pub(in crate::engine::transport) waited: u64,
@@ -107,11 +107,11 @@ pub struct MpiTransport<'a> {
 impl MpiTransport<'_> {
     pub(in crate::engine::transport) fn exchange(
         &mut self,
-        bid: Bid,
+        bid: LocalBound,
         outgoing: &mut [Batch],
         incoming: &mut Batch,
         meanwhile: &mut dyn FnMut() -> bool,
-    ) -> Agreement {
+    ) -> GlobalBound {
         let relay = self.relay;
         let team = relay.team;
         {
@@ -130,8 +130,8 @@ impl MpiTransport<'_> {
         self.waited = self.threads.waited;
         if let Some(link) = &mut self.link {
             // What this thread has is others' to the other processes.
-            let Agreement { others, handled, slot, until, stop } = here;
-            let bid = Bid { queued: others.min(bid.queued), sent: SimTime::NEVER, handled, slot, until, stop };
+            let GlobalBound { others, handled, slot, until, stop } = here;
+            let bid = LocalBound { queued: others.min(bid.queued), sent: SimTime::NEVER, handled, slot, until, stop };
             relay.lead(link, bid, meanwhile);
             self.waited += link.waited;
         }
@@ -140,12 +140,12 @@ impl MpiTransport<'_> {
         let remote = *relay.remote.lock().expect(LOCKED);
         let Some(remote) = remote.filter(|_| whole) else {
             let never = SimTime::NEVER;
-            return Agreement { others: never, handled: 0, slot: never, until: never, stop: true };
+            return GlobalBound { others: never, handled: 0, slot: never, until: never, stop: true };
         };
         for package in std::mem::take(&mut *relay.inbound[self.thread].lock().expect(LOCKED)) {
             package.unpack(incoming);
         }
-        Agreement {
+        GlobalBound {
             others: here.others.min(remote.others),
             handled: remote.handled,
             slot: remote.slot,

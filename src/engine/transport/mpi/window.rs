@@ -7,15 +7,15 @@ use mpi::raw::AsRaw;
 use mpi::topology::SimpleCommunicator;
 
 /// A window of all processes of the world, each with as much memory.
-pub struct Window {
+pub struct HostWindow {
     /// What others reach; it stays where it is until the window is gone.
     memory: Vec<u8>,
     handle: ffi::MPI_Win,
 }
 
-impl Window {
+impl HostWindow {
     /// Makes one of `bytes` a process. All processes call this.
-    pub fn new(bytes: usize) -> Window {
+    pub fn new(bytes: usize) -> HostWindow {
         let mut memory = vec![0u8; bytes.max(1)];
         let world = SimpleCommunicator::world();
         // SAFETY: the handle is an out parameter. The memory is on the heap, does not move, and outlives the window: both go with this value.
@@ -25,7 +25,7 @@ impl Window {
             ffi::MPI_Win_create(base, size, 1, ffi::RSMPI_INFO_NULL, world.as_raw(), &raw mut handle);
             handle
         };
-        Window { memory, handle }
+        HostWindow { memory, handle }
     }
 
     /// Locks the memory of `target` for this process alone.

@@ -10,13 +10,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::activity::ClockPoint;
 use crate::engine::event::Event;
 use crate::engine::flows::News;
 use crate::engine::paths::Path;
 use crate::engine::payloads::PayloadSlot;
-use crate::engine::trail::Point;
 use crate::engine::transport::Batch;
-use crate::rank::{Data, Letter, Rank};
+use crate::rank::{Data, EarlyMessage, Rank};
 
 /// Data of at least so many bytes travel by themselves.
 const LARGE: usize = 32 << 10;
@@ -38,7 +38,7 @@ pub struct Package {
     pub large: Vec<Data>,
 }
 
-/// Where the data of a letter are.
+/// Where the data of an early message are.
 #[derive(Serialize, Deserialize)]
 enum Near<'a> {
     /// There are none.
@@ -72,11 +72,11 @@ impl Package {
     }
 
     /// Letters and whom they are for.
-    pub fn letters(letters: impl Iterator<Item = (Rank, Letter)>) -> Package {
+    pub fn messages(messages: impl Iterator<Item = (Rank, EarlyMessage)>) -> Package {
         let mut package = Package::to(LETTERS);
         let mut bytes = std::mem::take(&mut package.bytes);
-        for (to, letter) in letters {
-            let Letter { source, context, tag, size, number, data } = letter;
+        for (to, message) in messages {
+            let EarlyMessage { source, context, tag, size, number, data } = message;
             let near = match &data {
                 None => Near::None,
                 Some(data) if data.len() < LARGE => Near::Here(data),
@@ -92,8 +92,8 @@ impl Package {
         package
     }
 
-    /// Gives `take` all letters.
-    pub fn each_letter(mut self, mut take: impl FnMut(Rank, Letter)) {
+    /// Gives `take` all early messages.
+    pub fn each_message(mut self, mut take: impl FnMut(Rank, EarlyMessage)) {
         let mut large = std::mem::take(&mut self.large).into_iter();
         let mut rest = &self.bytes[PRELUDE..self.end()];
         while !rest.is_empty() {
@@ -105,7 +105,7 @@ impl Package {
                 Near::Here(data) => Some(Box::new(data.to_vec())),
                 Near::Behind => Some(large.next().expect(EXPECT)),
             };
-            take(to, Letter { source, context, tag, size, number, data });
+            take(to, EarlyMessage { source, context, tag, size, number, data });
         }
     }
 
@@ -147,7 +147,7 @@ impl Package {
             let (mut event, behind) = postcard::take_from_bytes::<Event>(rest).expect(EXPECT);
             rest = behind;
             if event.body.path_mut().is_some() {
-                let (path, behind) = postcard::take_from_bytes::<(Path, Option<Point>)>(rest).expect(EXPECT);
+                let (path, behind) = postcard::take_from_bytes::<(Path, Option<ClockPoint>)>(rest).expect(EXPECT);
                 rest = behind;
                 incoming.paths.push(path.0);
                 incoming.origins.extend(path.1);
@@ -207,23 +207,23 @@ pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::event::{Body, EventKey, Parcel};
+    use crate::engine::activity::ClockPoint;
+    use crate::engine::event::{EventKey, EventKind, InFlightMessage};
     use crate::engine::paths::{Path, PathSlot, Paths};
     use crate::engine::payloads::Payloads;
-    use crate::engine::trail::Point;
     use crate::units::{Bytes, SimSpan, SimTime};
 
     fn event(number: u64, payload: PayloadSlot, path: PathSlot) -> Event {
         let time = SimTime::from_ps(u64::MAX - number);
         let key = EventKey { time, to: number as u32, from: u32::MAX - 1, sequence: u32::MAX };
         let size = Bytes::new(number);
-        let parcel = Parcel { context: u32::MAX, tag: 7, size, rendezvous: Some(9), payload, path };
+        let parcel = InFlightMessage { context: u32::MAX, tag: 7, size, rendezvous: Some(9), payload, path };
         let (send, recv, left, load) = (3, u32::MAX, SimTime::ZERO, 5);
         let body = match number % 4 {
-            0 => Body::Head { parcel, left, load },
-            1 => Body::Grant { send, recv, path },
-            2 => Body::Data { send, recv, size, left, load, path },
-            _ => Body::End { send, path },
+            0 => EventKind::Arrival { parcel, left, load },
+            1 => EventKind::ClearToSend { send, recv, path },
+            2 => EventKind::TransferArrival { send, recv, size, left, load, path },
+            _ => EventKind::TransferEnd { send, path },
         };
         Event { key, body }
     }
@@ -236,7 +236,7 @@ mod tests {
             let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number / 4 % 5) as usize];
             let data = (number % 8 == 0).then(|| Box::new(vec![number as u8; size]));
             let path = Path { compute: SimSpan::from_ps(number), ..Path::default() };
-            let origin = Point { rank: 1, serial: number as u32, time: SimTime::NEVER };
+            let origin = ClockPoint { rank: 1, serial: number as u32, time: SimTime::NEVER };
             let without = event(number, PayloadSlot::NONE, PathSlot::NONE);
             expected.push((format!("{without:?} {path:?} {origin:?}"), data.clone()));
             let slot = paths.put(path);
@@ -268,22 +268,22 @@ mod tests {
 
     #[test]
     fn letters_arrive_as_they_were_sent_large_ones_too() {
-        let letter = |number: u64| {
+        let message = |number: u64| {
             let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number % 5) as usize];
             let data = (!number.is_multiple_of(7)).then(|| Box::new(vec![number as u8; size]));
             let rank = number as u32;
-            Letter { source: rank, context: 1, tag: u32::MAX - 1, size: Bytes::new(size as u64), number, data }
+            EarlyMessage { source: rank, context: 1, tag: u32::MAX - 1, size: Bytes::new(size as u64), number, data }
         };
-        let package = Package::letters((0..100).map(|number| (number as u32 / 2, letter(number))));
+        let package = Package::messages((0..100).map(|number| (number as u32 / 2, message(number))));
         assert!(package.sizes().iter().copied().eq(package.large.iter().map(|data| data.len())));
         let mut found = Vec::new();
-        package.each_letter(|to, letter| found.push(format!("{to} {letter:?}")));
-        assert!(found.into_iter().eq((0..100).map(|number| format!("{} {:?}", number / 2, letter(number)))));
+        package.each_message(|to, message| found.push(format!("{to} {message:?}")));
+        assert!(found.into_iter().eq((0..100).map(|number| format!("{} {:?}", number / 2, message(number)))));
     }
 
     #[test]
     fn what_is_printed_travels_by_itself() {
-        let package = Package::printed(b"letters".to_vec());
+        let package = Package::printed(b"messages".to_vec());
         assert_eq!((package.addressee(), package.sizes()), (Addressee::Screen, vec![7]));
     }
 }

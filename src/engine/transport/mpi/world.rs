@@ -8,7 +8,7 @@ use mpi::ffi;
 use mpi::traits::Communicator;
 
 use crate::engine::processes::HostThreads;
-use crate::engine::transport::patience::Patience;
+use crate::engine::transport::backoff::Backoff;
 
 /// What one MPI call transfers at most: its counts are C's int.
 pub(super) const MOST: usize = 1 << 30;
@@ -17,7 +17,7 @@ pub(super) const MOST: usize = 1 << 30;
 const PATIENT: u32 = 500;
 const HASTY: u32 = 20;
 /// Open MPI's setting by which it gives the core away whenever it is asked whether something has come: for milliseconds, see
-/// [`Patience`]. It does so of its own accord where there are more processes than cores.
+/// [`Backoff`]. It does so of its own accord where there are more processes than cores.
 const YIELDS: &str = "OMPI_MCA_mpi_yield_when_idle";
 /// What the end of MPI gets when the processes end before their time.
 const LAST: Duration = Duration::from_secs(1);
@@ -147,9 +147,9 @@ fn receive_all(bytes: &mut [u8], from: u32) {
 }
 
 /// A started operation. MPI's default is to end the program on errors, so that codes need not be looked at.
-pub(super) struct Request(ffi::MPI_Request);
+pub(super) struct HostRequest(ffi::MPI_Request);
 
-impl Request {
+impl HostRequest {
     pub fn is_complete(&mut self) -> bool {
         let mut flag = 0;
         // SAFETY: a request that MPI gave, or the null request that it becomes once complete.
@@ -157,11 +157,11 @@ impl Request {
         flag != 0
     }
 
-    pub fn of(start: impl FnOnce(&mut ffi::MPI_Request)) -> Request {
+    pub fn of(start: impl FnOnce(&mut ffi::MPI_Request)) -> HostRequest {
         // SAFETY: a constant of the library.
         let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
         start(&mut request);
-        Request(request)
+        HostRequest(request)
     }
 }
 
@@ -169,10 +169,10 @@ impl Request {
 ///
 /// # Safety
 /// They stay where and as they are until the request is complete.
-pub(super) unsafe fn send(bytes: &[u8], to: u32, tag: c_int) -> Request {
+pub(super) unsafe fn send(bytes: &[u8], to: u32, tag: c_int) -> HostRequest {
     let (start, count) = (bytes.as_ptr().cast::<c_void>(), bytes.len() as c_int);
     // SAFETY: by the condition above.
-    Request::of(|request| unsafe {
+    HostRequest::of(|request| unsafe {
         ffi::MPI_Isend(start, count, ffi::RSMPI_UINT8_T, to as c_int, tag, ffi::RSMPI_COMM_WORLD, request);
     })
 }
@@ -181,10 +181,10 @@ pub(super) unsafe fn send(bytes: &[u8], to: u32, tag: c_int) -> Request {
 ///
 /// # Safety
 /// They stay where they are, and nobody else touches them, until the request is complete.
-pub(super) unsafe fn receive(bytes: &mut [u8], from: u32, tag: c_int) -> Request {
+pub(super) unsafe fn receive(bytes: &mut [u8], from: u32, tag: c_int) -> HostRequest {
     let (start, count) = (bytes.as_mut_ptr().cast::<c_void>(), bytes.len() as c_int);
     // SAFETY: by the condition above.
-    Request::of(|request| unsafe {
+    HostRequest::of(|request| unsafe {
         ffi::MPI_Irecv(start, count, ffi::RSMPI_UINT8_T, from as c_int, tag, ffi::RSMPI_COMM_WORLD, request);
     })
 }
@@ -192,7 +192,7 @@ pub(super) unsafe fn receive(bytes: &mut [u8], from: u32, tag: c_int) -> Request
 /// Asks until it is so, with something useful between if there is something. Unlike MPI's own ways of waiting, this lets
 /// another process have the core where there are more processes than cores.
 pub(super) fn poll(turns: u32, meanwhile: &mut dyn FnMut() -> bool, mut is_so: impl FnMut() -> bool) {
-    let mut patience = Patience::new(turns);
+    let mut patience = Backoff::new(turns);
     while !is_so() {
         if meanwhile() {
             patience.renew();

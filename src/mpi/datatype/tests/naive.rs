@@ -1,12 +1,12 @@
 //! Datatypes as the standard describes them: a list of basic elements and displacements, spelled out one by one.
 
 use crate::mpi::abi::Aint;
-use crate::mpi::datatype::{Datatype, Group, Kind, Order, Type};
+use crate::mpi::datatype::{BasicKind, Datatype, Group, Order, Type};
 
 /// A type map with the markers of bounds.
 #[derive(Clone, Debug, Default)]
 pub struct Map {
-    pub entries: Vec<(&'static Kind, i64)>,
+    pub entries: Vec<(&'static BasicKind, i64)>,
     pub lb_mark: Option<i64>,
     pub ub_mark: Option<i64>,
 }
@@ -17,7 +17,7 @@ impl Map {
     }
 
     pub fn true_bounds(&self) -> (i64, i64) {
-        let end = |kind: &Kind| match kind.group {
+        let end = |kind: &BasicKind| match kind.group {
             Group::Pair(index) => kind.index_at() + index.size(),
             _ => kind.size(),
         };

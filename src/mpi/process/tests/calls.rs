@@ -1,9 +1,9 @@
 //! What calls a process makes of a program's actions.
 
 use super::engine::{Ran, Script, collective, platform, run, same, world};
-use crate::mpi::{Action, CollectiveCall, Comm, Group, Process, Sizes, check_rules};
+use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, Sizes, check_rules};
 use crate::platform::{Algorithm, Collective};
-use crate::rank::{Call, Entry};
+use crate::rank::{Call, CollectiveEntry};
 use crate::units::{Bytes, SimSpan};
 
 fn each(sizes: &[u64]) -> Sizes {
@@ -11,7 +11,7 @@ fn each(sizes: &[u64]) -> Sizes {
 }
 
 fn blocking(size: u32, call: impl Fn(u32) -> CollectiveCall) -> Ran {
-    run(&platform(&[]), (0..size).map(|rank| vec![Action::Collective(call(rank))]).collect())
+    run(&platform(&[]), (0..size).map(|rank| vec![MpiCall::Collective(call(rank))]).collect())
 }
 
 /// Sizes of the messages between each pair in order.
@@ -68,7 +68,7 @@ fn every_collective_ends_for_any_size_blocking_or_not() {
                 let call =
                     |rank| CollectiveCall { algorithm: Some(algorithm), ..collective(which, rank, 6, same(bytes)) };
                 let scripts =
-                    (0..6).map(|rank| vec![Action::StartCollective(call(rank)), Action::Collective(call(rank))]);
+                    (0..6).map(|rank| vec![MpiCall::StartCollective(call(rank)), MpiCall::Collective(call(rank))]);
                 let ran = run(&platform(&[]), scripts.collect());
                 assert!(ran.stuck.is_empty() && ran.failed.is_empty(), "{which:?} {algorithm:?} {bytes}: {ran:?}");
                 assert!(ran.calls.iter().all(|calls| calls.last().unwrap() == "Finish"));
@@ -82,7 +82,7 @@ fn the_platform_chooses_before_the_defaults_and_the_call_before_both() {
     let rules = platform(&[(Collective::Bcast, Algorithm::Linear)]);
     let root_sends = |size, algorithm| {
         let call = |rank| CollectiveCall { algorithm, ..collective(Collective::Bcast, rank, 8, same(size)) };
-        let ran = run(&rules, (0..8).map(|rank| vec![Action::Collective(call(rank))]).collect());
+        let ran = run(&rules, (0..8).map(|rank| vec![MpiCall::Collective(call(rank))]).collect());
         ran.messages.iter().filter(|(from, ..)| *from == 0).count()
     };
     assert_eq!(root_sends(1000, None), 7, "linear by the platform's rule up to 1000 bytes");
@@ -95,8 +95,8 @@ fn a_communicator_s_members_are_addressed_by_their_world_ranks() {
     let scripts = (0..5).map(|rank| {
         let group = Group::of(vec![4, 1, 3]);
         let Some(member) = group.member(rank) else { return Vec::new() };
-        vec![Action::Collective(CollectiveCall {
-            comm: Comm::new(7, member, group),
+        vec![MpiCall::Collective(CollectiveCall {
+            comm: CommMember::new(7, member, group),
             root: 2,
             algorithm: Some(Algorithm::Linear),
             ..collective(Collective::Bcast, 0, 1, same(10))
@@ -132,7 +132,7 @@ fn varying_sizes_go_where_they_belong() {
 
 #[test]
 fn what_is_wrong_with_a_collective_is_said() {
-    let failure = |call: CollectiveCall| run(&platform(&[]), vec![vec![Action::Collective(call)], vec![]]).failed;
+    let failure = |call: CollectiveCall| run(&platform(&[]), vec![vec![MpiCall::Collective(call)], vec![]]).failed;
     let good = |which, sizes| collective(which, 0, 2, sizes);
     for (call, text) in [
         (
@@ -169,14 +169,18 @@ fn a_platform_s_rule_that_does_not_suit_is_found_before_the_run() {
 
 #[test]
 fn other_calls_pass_untouched() {
-    let calls =
-        || vec![Action::Call(Call::Compute(SimSpan::from_ns(7))), Action::Call(Call::Enter(Entry::named("main")))];
+    let calls = || {
+        vec![
+            MpiCall::Call(Call::Compute(SimSpan::from_ns(7))),
+            MpiCall::Call(Call::Enter(CollectiveEntry::named("main"))),
+        ]
+    };
     let ran = run(&platform(&[]), vec![calls()]);
     assert_eq!(ran.calls[0], ["Compute 7.000 ns", "Enter main", "Finish"]);
 }
 
 #[test]
 fn a_process_without_a_collective_under_way_is_small() {
-    assert!(size_of::<Process<Script>>() - size_of::<Script>() <= 64);
+    assert!(size_of::<MpiDriver<Script>>() - size_of::<Script>() <= 64);
     let _ = world(0, 1);
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::mpi::{Action, CollectiveCall, Comm, Group, MpiProgram, Process, Sizes};
+use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
 use crate::platform::{
     Algorithm, Collective, CollectiveRule, CollectiveRules, CoreRates, Link, LoadLaw, Platform, Row, Shape,
 };
@@ -12,21 +12,21 @@ use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
 /// A rank that does some actions and then waits for all it started, the last first.
 pub(super) struct Script {
-    actions: std::vec::IntoIter<Action>,
+    actions: std::vec::IntoIter<MpiCall>,
     started: Requests,
 }
 
 impl MpiProgram for Script {
-    fn next(&mut self, reply: Reply<'_>) -> Action {
+    fn next(&mut self, reply: Reply<'_>) -> MpiCall {
         if let ReplyKind::Started(request) = reply.kind {
             self.started.push(request);
         }
         self.actions.next().unwrap_or_else(|| {
             if self.started.is_empty() {
-                return Action::Call(Call::Finish);
+                return MpiCall::Call(Call::Finish);
             }
             self.started.reverse();
-            Action::Call(Call::WaitAll(std::mem::take(&mut self.started)))
+            MpiCall::Call(Call::WaitAll(std::mem::take(&mut self.started)))
         })
     }
 }
@@ -73,8 +73,8 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
 }
 
 /// The world of `size` ranks as `rank` sees it.
-pub(super) fn world(rank: u32, size: u32) -> Comm {
-    Comm::new(0, rank, Group::Strided { first: 0, stride: 1, size })
+pub(super) fn world(rank: u32, size: u32) -> CommMember {
+    CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size })
 }
 
 /// A collective of the world with rank 0 as its root.
@@ -116,12 +116,12 @@ struct Lane<'a> {
 }
 
 /// Runs a script a rank on `platform`.
-pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<Action>>) -> Ran {
+pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<MpiCall>>) -> Ran {
     let mut ran = Ran { calls: vec![Vec::new(); scripts.len()], ..Ran::default() };
     let mut lanes: Vec<Lane<'_>> = Vec::new();
     for (rank, script) in (0..).zip(scripts) {
         let script = Script { actions: script.into_iter(), started: Requests::new() };
-        let program = Box::new(Process::new(script, Arc::clone(platform), 1e9));
+        let program = Box::new(MpiDriver::new(script, Arc::clone(platform), 1e9));
         lanes.push(Lane { rank, program, state: State::Begin, request: None });
     }
     let mut done: Vec<bool> = Vec::new();

@@ -1,7 +1,7 @@
 //! Which collectives' messages match.
 
 use super::engine::{collective, platform, run, same};
-use crate::mpi::{Action, CollectiveCall};
+use crate::mpi::{CollectiveCall, MpiCall};
 use crate::platform::Collective;
 
 #[test]
@@ -10,10 +10,10 @@ fn outstanding_collectives_of_one_communicator_do_not_mix() {
     let scripts = (0..5).map(|rank| {
         let call = |which, size| collective(which, rank, 5, same(size));
         vec![
-            Action::StartCollective(call(Collective::Allreduce, 800)),
-            Action::StartCollective(call(Collective::Allreduce, 400)),
-            Action::Collective(call(Collective::Bcast, 200)),
-            Action::StartCollective(call(Collective::Barrier, 0)),
+            MpiCall::StartCollective(call(Collective::Allreduce, 800)),
+            MpiCall::StartCollective(call(Collective::Allreduce, 400)),
+            MpiCall::Collective(call(Collective::Bcast, 200)),
+            MpiCall::StartCollective(call(Collective::Barrier, 0)),
         ]
     });
     let ran = run(&platform(&[]), scripts.collect());
@@ -30,7 +30,7 @@ fn outstanding_collectives_of_one_communicator_do_not_mix() {
 fn mismatched_collectives_never_match() {
     let scripts = (0..2).map(|rank| {
         let which = if rank == 0 { Collective::Bcast } else { Collective::Reduce };
-        vec![Action::Collective(collective(which, rank, 2, same(8)))]
+        vec![MpiCall::Collective(collective(which, rank, 2, same(8)))]
     });
     let ran = run(&platform(&[]), scripts.collect());
     assert_eq!(ran.stuck.into_iter().collect::<Vec<_>>(), [(0, "MPI_Bcast"), (1, "MPI_Reduce")]);
@@ -41,7 +41,7 @@ fn collectives_in_another_order_never_match() {
     let scripts = (0..2).map(|rank| {
         let (first, second) =
             if rank == 0 { (Collective::Scan, Collective::Barrier) } else { (Collective::Barrier, Collective::Scan) };
-        let call = |which| Action::Collective(collective(which, rank, 2, same(8)));
+        let call = |which| MpiCall::Collective(collective(which, rank, 2, same(8)));
         vec![call(first), call(second)]
     });
     assert_eq!(run(&platform(&[]), scripts.collect()).stuck.len(), 2);
@@ -54,10 +54,10 @@ fn each_communicator_counts_its_own_collectives() {
         let mut script = Vec::new();
         if rank == 1 {
             let alone = crate::mpi::Group::Strided { first: 1, stride: 1, size: 1 };
-            let comm = crate::mpi::Comm::new(5, 0, alone);
-            script.push(Action::Collective(CollectiveCall { comm, ..collective(Collective::Scan, 0, 1, same(8)) }));
+            let comm = crate::mpi::CommMember::new(5, 0, alone);
+            script.push(MpiCall::Collective(CollectiveCall { comm, ..collective(Collective::Scan, 0, 1, same(8)) }));
         }
-        script.push(Action::Collective(collective(Collective::Scan, rank, 2, same(8))));
+        script.push(MpiCall::Collective(collective(Collective::Scan, rank, 2, same(8))));
         script
     });
     assert!(run(&platform(&[]), scripts.collect()).stuck.is_empty());

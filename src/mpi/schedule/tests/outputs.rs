@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::{Choice, Style, keeps_rank_order, suitable};
 use super::symbolic::{Case, Cell, Term, run};
-use crate::mpi::library::{self, Question};
+use crate::mpi::library::{self, ChoiceContext};
 use crate::mpi::rules::tests::COLLECTIVES;
 use crate::platform::{Algorithm, Collective, Library, Method};
 
@@ -66,7 +66,7 @@ fn asked(library: Library, collective: Collective, method: Method, case: Case) -
     let Case { size, bytes, element, root, .. } = case;
     let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
     let question =
-        Question { collective, ranks: size, size: bytes, total: bytes * blocks, element, ordered: false, root };
+        ChoiceContext { collective, ranks: size, size: bytes, total: bytes * blocks, element, ordered: false, root };
     let style = library::style(library);
     let choice = library::complete(library, question, library::settle(style, question, method));
     Case { choice, style, collective, ..case }
@@ -140,7 +140,8 @@ fn every_choice_of_every_library_ends_right() {
                         let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
                         let total = bytes * blocks;
                         let root = if has_root(collective) { size / 3 } else { 0 };
-                        let question = Question { collective, ranks: size, size: bytes, total, element, ordered, root };
+                        let question =
+                            ChoiceContext { collective, ranks: size, size: bytes, total, element, ordered, root };
                         let (choice, style) = (library::decide(library, question), library::style(library));
                         check(Case { collective, choice, style, size, root, bytes, element });
                     }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::{Choice, Extent, Fold, Layout, Parts, Piece, Schedule, Seat, Side, Space, Step, Style, Then};
+use super::super::{BlockLayout, Choice, Extent, Fold, Parts, Piece, Schedule, Seat, Side, Space, Step, Style, Then};
 use crate::platform::{Collective, Method};
 use crate::units::Bytes;
 
@@ -77,15 +77,15 @@ impl Wait {
 
 impl Machine {
     /// The cells of `piece`, in the order in which they are sent.
-    fn cells(&self, layout: &Layout, piece: Piece) -> Vec<usize> {
+    fn cells(&self, layout: &BlockLayout, piece: Piece) -> Vec<usize> {
         let inner = self.bounds.len() - 1;
         let mut cells = Vec::new();
         for block in piece.blocks.indices(layout.parts()) {
             match layout {
-                Layout::Uniform { .. } | Layout::Varying(_) => {
+                BlockLayout::Uniform { .. } | BlockLayout::Varying(_) => {
                     cells.extend((0..inner).map(|cell| block as usize * inner + cell));
                 }
-                Layout::Headed { block: size, .. } => {
+                BlockLayout::Headed { block: size, .. } => {
                     let start = u64::from(block / 2) * size.get();
                     let range = layout.offset(u64::from(block)) - start..layout.offset(u64::from(block) + 1) - start;
                     let inside = (0..inner).filter(|&cell| range.contains(&self.bounds[cell]));
@@ -100,7 +100,7 @@ impl Machine {
         cells
     }
 
-    fn read(&self, layout: &Layout, rank: u32, piece: Piece) -> Vec<Vec<Term>> {
+    fn read(&self, layout: &BlockLayout, rank: u32, piece: Piece) -> Vec<Vec<Term>> {
         let spaces = &self.spaces[rank as usize][piece.space as usize];
         let cells = self.cells(layout, piece).into_iter();
         cells
@@ -108,7 +108,7 @@ impl Machine {
             .collect()
     }
 
-    fn write(&mut self, layout: &Layout, rank: u32, piece: Piece, data: Vec<Vec<Term>>, then: Then) {
+    fn write(&mut self, layout: &BlockLayout, rank: u32, piece: Piece, data: Vec<Vec<Term>>, then: Then) {
         let places = self.cells(layout, piece);
         assert!(piece.space != Space::Input || places.is_empty(), "the input is never written");
         let cells = &mut self.spaces[rank as usize][piece.space as usize];
@@ -126,14 +126,14 @@ impl Machine {
 }
 
 /// The layout of `schedule`'s data: of `size` bytes in all, or of blocks that differ from rank to rank.
-pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -> Layout {
+pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -> BlockLayout {
     let total = Bytes::new(size);
     match schedule.parts() {
-        Parts::Split(parts) => Layout::Split { total, parts, element },
-        Parts::Nested { parts, inner, segment } => Layout::Nested { total, parts, inner, segment, element },
-        Parts::Halved(parts) => Layout::Halved { total, parts, element },
-        Parts::Headed(head) => Layout::Headed { block: total, head: Bytes::new(head.into()), ranks },
-        Parts::Ranks => Layout::Uniform { block: total, parts: ranks },
+        Parts::Split(parts) => BlockLayout::Split { total, parts, element },
+        Parts::Nested { parts, inner, segment } => BlockLayout::Nested { total, parts, inner, segment, element },
+        Parts::Halved(parts) => BlockLayout::Halved { total, parts, element },
+        Parts::Headed(head) => BlockLayout::Headed { block: total, head: Bytes::new(head.into()), ranks },
+        Parts::Ranks => BlockLayout::Uniform { block: total, parts: ranks },
     }
 }
 
@@ -159,18 +159,18 @@ impl Case {
 }
 
 /// Where cells start: at every bound of any layout.
-fn bounds(layouts: &[&Layout], bytes: u64) -> Vec<u64> {
+fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
     let mut bounds = vec![0, bytes];
     for layout in layouts {
         match layout {
-            Layout::Uniform { .. } | Layout::Varying(_) => {}
-            Layout::Headed { head, .. } => bounds.push(head.get().min(bytes)),
+            BlockLayout::Uniform { .. } | BlockLayout::Varying(_) => {}
+            BlockLayout::Headed { head, .. } => bounds.push(head.get().min(bytes)),
             _ => bounds.extend((0..layout.parts()).map(|block| layout.offset(block.into()))),
         }
     }
     bounds.sort_unstable();
     bounds.dedup();
-    if bounds.len() == 1 && layouts.iter().any(|layout| matches!(layout, Layout::Uniform { .. })) {
+    if bounds.len() == 1 && layouts.iter().any(|layout| matches!(layout, BlockLayout::Uniform { .. })) {
         // Even nothing is a cell where blocks are whole.
         bounds.push(0);
     }
@@ -190,10 +190,10 @@ pub(super) fn run(case: Case) -> Ran {
     let mut schedules: Vec<(Schedule, Option<Schedule>)> = (0..size).map(plan).collect();
     let layouts = [Some(schedules[0].0), schedules[0].1]
         .map(|schedule| schedule.map(|schedule| layout(&schedule, size, bytes, element)));
-    let known: Vec<&Layout> = layouts.iter().flatten().collect();
+    let known: Vec<&BlockLayout> = layouts.iter().flatten().collect();
     let bounds = bounds(&known, bytes);
     let inner = bounds.len() as u32 - 1;
-    let is_by_rank = matches!(known[0], Layout::Uniform { .. } | Layout::Headed { .. });
+    let is_by_rank = matches!(known[0], BlockLayout::Uniform { .. } | BlockLayout::Headed { .. });
     let parts = if is_by_rank { inner * size } else { inner };
     let spaces = (0..size).map(|rank| {
         let input = (0..parts).map(|block| Some(vec![(rank, block)])).collect();

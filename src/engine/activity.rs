@@ -7,20 +7,20 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{State, Timeline};
+use crate::profile::{Activity, Timeline};
 use crate::rank::{CallSite, Rank};
 use crate::units::SimTime;
 
 /// What is recorded.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Recording {
+pub(super) struct ActivityLimits {
     /// Intervals a rank of what it did over time; none if it is not asked for.
     pub intervals: usize,
     /// Marks a rank; none if the way back is not asked for.
     pub marks: usize,
 }
 
-impl Recording {
+impl ActivityLimits {
     pub fn is_on(self) -> bool {
         self.intervals > 0 || self.marks > 0
     }
@@ -28,7 +28,7 @@ impl Recording {
 
 /// A point of a task's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Point {
+pub(super) struct ClockPoint {
     pub rank: Rank,
     /// The task's number among all that the rank ever had; 0 is its program.
     pub serial: u32,
@@ -37,33 +37,33 @@ pub(super) struct Point {
 
 /// How a clock got to `until` from the mark before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(super) struct ClockMark {
     pub until: SimTime,
     /// The call's place, by its number at the worker.
     pub site: u32,
     /// From where, if not by the task's own doing.
-    pub came: Option<Point>,
+    pub came: Option<ClockPoint>,
 }
 
 /// What a rank did.
 #[derive(Debug)]
-pub(super) struct Trail {
+pub(super) struct ActivityRecord {
     pub timeline: Option<Timeline>,
-    pub log: Option<Log>,
+    pub log: Option<ClockLog>,
 }
 
-impl Trail {
+impl ActivityRecord {
     /// Of a rank that has not begun; `None` if nothing is recorded.
-    pub fn new(recording: Recording) -> Option<Box<Trail>> {
-        let Recording { intervals, marks } = recording;
+    pub fn new(recording: ActivityLimits) -> Option<Box<ActivityRecord>> {
+        let ActivityLimits { intervals, marks } = recording;
         let timeline = (intervals > 0).then(|| Timeline::new(intervals));
-        let log = (marks > 0).then(|| Log::new(marks));
-        recording.is_on().then(|| Box::new(Trail { timeline, log }))
+        let log = (marks > 0).then(|| ClockLog::new(marks));
+        recording.is_on().then(|| Box::new(ActivityRecord { timeline, log }))
     }
 
     /// The rank's own program was in `state` until `until`.
     #[inline]
-    pub fn was(&mut self, state: State, until: SimTime) {
+    pub fn was(&mut self, state: Activity, until: SimTime) {
         if let Some(timeline) = &mut self.timeline {
             timeline.add(state, until);
         }
@@ -79,7 +79,7 @@ impl Trail {
 
     /// How a task's clock got where it is.
     #[inline]
-    pub fn mark(&mut self, serial: u32, mark: Mark) {
+    pub fn mark(&mut self, serial: u32, mark: ClockMark) {
         if let Some(log) = &mut self.log {
             log.add(serial, mark);
         }
@@ -88,8 +88,8 @@ impl Trail {
 
 /// The marks of a rank's tasks by the tasks' numbers.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Log {
-    marks: BTreeMap<u32, VecDeque<Mark>>,
+pub(super) struct ClockLog {
+    marks: BTreeMap<u32, VecDeque<ClockMark>>,
     count: usize,
     most: usize,
     serials: u32,
@@ -97,19 +97,19 @@ pub(super) struct Log {
     since: SimTime,
 }
 
-impl Log {
+impl ClockLog {
     fn new(most: usize) -> Self {
-        Log { marks: BTreeMap::new(), count: 0, most, serials: 0, since: SimTime::ZERO }
+        ClockLog { marks: BTreeMap::new(), count: 0, most, serials: 0, since: SimTime::ZERO }
     }
 
-    fn add(&mut self, serial: u32, mark: Mark) {
+    fn add(&mut self, serial: u32, mark: ClockMark) {
         let marks = self.marks.entry(serial).or_default();
         // Polling that led to something is not what the clock got there by.
         while let Some(last) = marks.back().filter(|last| last.until > mark.until).copied() {
             marks.pop_back();
             self.count -= 1;
             if marks.back().is_none_or(|before| before.until < mark.until) && last.came.is_none() {
-                marks.push_back(Mark { until: mark.until, ..last });
+                marks.push_back(ClockMark { until: mark.until, ..last });
                 self.count += 1;
             }
         }
@@ -130,7 +130,7 @@ impl Log {
     /// Forgets the earliest mark of the rank's program, or all of the first strand if that is as early.
     #[cold]
     fn forget(&mut self) {
-        let first = |marks: &VecDeque<Mark>| marks.front().map(|mark| mark.until);
+        let first = |marks: &VecDeque<ClockMark>| marks.front().map(|mark| mark.until);
         let main = self.marks.get(&0).and_then(first).unwrap_or(SimTime::NEVER);
         let strand = self.marks.range(1..).next().map(|(&serial, marks)| (serial, first(marks)));
         if let Some((serial, _)) = strand.filter(|&(_, began)| began <= Some(main)) {
@@ -142,7 +142,7 @@ impl Log {
     }
 
     /// The marks of a task from the one in which its clock got to `time` back to the first, each with where it begins.
-    pub fn back_from(&self, serial: u32, time: SimTime) -> impl Iterator<Item = (SimTime, Mark)> + '_ {
+    pub fn back_from(&self, serial: u32, time: SimTime) -> impl Iterator<Item = (SimTime, ClockMark)> + '_ {
         let marks = self.marks.get(&serial);
         let count = marks.map_or(0, |marks| {
             let reached = marks.partition_point(|mark| mark.until <= time);
@@ -181,17 +181,17 @@ mod tests {
         SimTime::from_ps(ps)
     }
 
-    fn own(until: u64, site: u32) -> Mark {
-        Mark { until: at(until), site, came: None }
+    fn own(until: u64, site: u32) -> ClockMark {
+        ClockMark { until: at(until), site, came: None }
     }
 
-    fn back(log: &Log, serial: u32, time: u64) -> Vec<(u64, u64)> {
+    fn back(log: &ClockLog, serial: u32, time: u64) -> Vec<(u64, u64)> {
         log.back_from(serial, at(time)).map(|(start, mark)| (start.as_ps(), mark.until.as_ps())).collect()
     }
 
     #[test]
     fn own_marks_of_a_place_are_one_and_a_time_within_it_is_found() {
-        let mut log = Log::new(100);
+        let mut log = ClockLog::new(100);
         [own(10, 1), own(20, 1), own(50, 2)].into_iter().for_each(|mark| log.add(0, mark));
         assert_eq!(back(&log, 0, 50), [(20, 50), (0, 20)]);
         assert_eq!(back(&log, 0, 15), [(0, 20)]);
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn what_led_elsewhere_takes_the_place_of_the_polling_meanwhile() {
-        let mut log = Log::new(100);
-        let came = Mark { until: at(35), site: 3, came: Some(Point { rank: 1, serial: 0, time: at(5) }) };
+        let mut log = ClockLog::new(100);
+        let came = ClockMark { until: at(35), site: 3, came: Some(ClockPoint { rank: 1, serial: 0, time: at(5) }) };
         [own(10, 1), own(30, 2), own(40, 3), came, own(40, 3)].into_iter().for_each(|mark| log.add(0, mark));
         assert_eq!(back(&log, 0, 40), [(35, 40), (35, 35), (30, 35), (10, 30), (0, 10)]);
         assert_eq!(log.count, 5);
@@ -210,8 +210,12 @@ mod tests {
 
     #[test]
     fn the_earliest_marks_are_forgotten_and_it_is_known_from_where_on_there_are_some() {
-        let mut log = Log::new(4);
-        let begun = |time| Mark { until: at(time), site: 0, came: Some(Point { rank: 0, serial: 0, time: at(time) }) };
+        let mut log = ClockLog::new(4);
+        let begun = |time| ClockMark {
+            until: at(time),
+            site: 0,
+            came: Some(ClockPoint { rank: 0, serial: 0, time: at(time) }),
+        };
         log.add(0, own(10, 1));
         log.add(1, begun(10));
         log.add(1, own(25, 9));

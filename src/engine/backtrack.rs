@@ -5,28 +5,31 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{CriticalPath, RankShare, Share, SiteShare, Timeline};
+use crate::profile::{CriticalPath, PathShare, RankShare, SiteShare, Timeline};
 use crate::rank::{CallSite, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
-use super::desk::Desk;
+use super::activity::{ClockLog, ClockPoint};
+use super::lp::LogicalProcess;
 use super::state::RankState;
-use super::trail::{Log, Point};
 
 /// The logs of a worker's ranks, and the names of the places in them.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Logs {
+pub(super) struct ClockLogs {
     pub names: Vec<String>,
-    pub logs: Vec<(Rank, Log)>,
+    pub logs: Vec<(Rank, ClockLog)>,
 }
 
 /// What was recorded of a worker's ranks.
-pub(super) fn trails<P: Program>(ranks: &mut [RankState<P>], desk: &Desk<'_>) -> (Vec<(Rank, Timeline)>, Vec<Logs>) {
+pub(super) fn trails<P: Program>(
+    ranks: &mut [RankState<P>],
+    lp: &LogicalProcess<'_>,
+) -> (Vec<(Rank, Timeline)>, Vec<ClockLogs>) {
     let (mut timelines, mut logs) = (Vec::new(), Vec::new());
-    for RankState { shared, .. } in ranks.iter_mut() {
-        if let Some(trail) = shared.trail.take() {
-            timelines.extend(trail.timeline.map(|timeline| (shared.rank, timeline)));
-            logs.extend(trail.log.map(|log| (shared.rank, log)));
+    for RankState { target, .. } in ranks.iter_mut() {
+        if let Some(trail) = target.trail.take() {
+            timelines.extend(trail.timeline.map(|timeline| (target.rank, timeline)));
+            logs.extend(trail.log.map(|log| (target.rank, log)));
         }
     }
     let name = |site: &CallSite| match *site {
@@ -34,25 +37,25 @@ pub(super) fn trails<P: Program>(ranks: &mut [RankState<P>], desk: &Desk<'_>) ->
         CallSite::Step(step) => ranks.first().map_or_else(String::new, |state| state.program.step_name(step)),
         CallSite::Function(name) => name.to_owned(),
     };
-    let names = desk.sites.sites.iter().map(name).collect();
-    (timelines, if logs.is_empty() { Vec::new() } else { vec![Logs { names, logs }] })
+    let names = lp.sites.sites.iter().map(name).collect();
+    (timelines, if logs.is_empty() { Vec::new() } else { vec![ClockLogs { names, logs }] })
 }
 
 /// Walks back from the end of `last`, whose clock was the greatest.
-pub(super) fn walk_back(workers: &[Logs], last: Rank, predicted: SimTime) -> CriticalPath {
-    let of_rank: HashMap<Rank, (&Log, &[String])> = workers
+pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -> CriticalPath {
+    let of_rank: HashMap<Rank, (&ClockLog, &[String])> = workers
         .iter()
-        .flat_map(|Logs { names, logs }| logs.iter().map(|(rank, log)| (*rank, (log, &names[..]))))
+        .flat_map(|ClockLogs { names, logs }| logs.iter().map(|(rank, log)| (*rank, (log, &names[..]))))
         .collect();
-    let mut ranks: BTreeMap<Rank, Share> = BTreeMap::new();
-    let mut sites: BTreeMap<&str, Share> = BTreeMap::new();
-    let mut at = Point { rank: last, serial: 0, time: predicted };
+    let mut ranks: BTreeMap<Rank, PathShare> = BTreeMap::new();
+    let mut sites: BTreeMap<&str, PathShare> = BTreeMap::new();
+    let mut at = ClockPoint { rank: last, serial: 0, time: predicted };
     let mut hops = 0;
     'hops: while at.time > SimTime::ZERO {
         let Some(&(log, names)) = of_rank.get(&at.rank) else { break };
         for (start, mark) in log.back_from(at.serial, at.time) {
             let site = names.get(mark.site as usize).map_or("", String::as_str);
-            let mut share = |part: fn(&mut Share) -> &mut SimSpan, span: SimSpan| {
+            let mut share = |part: fn(&mut PathShare) -> &mut SimSpan, span: SimSpan| {
                 *part(ranks.entry(at.rank).or_default()) += span;
                 *part(sites.entry(site).or_default()) += span;
             };

@@ -5,38 +5,38 @@ use std::sync::Arc;
 
 use crate::platform::{Level, Partition, Platform, Row};
 use crate::profile::{CollectiveCounter, MessageProfile, Pairs, TransferParts};
-use crate::rank::{Bell, Completion, Message, Rank};
+use crate::rank::{Completion, Doorbell, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
+use super::activity::{ActivityLimits, Sites};
 use super::clock::Cause;
 use super::error::RunError;
-use super::event::{Body, Event, EventKey, Parcel};
+use super::event::{Event, EventKey, EventKind, InFlightMessage};
 use super::fair::{Fair, head_is_known, is_portless};
 use super::meter::Meter;
-use super::network::{Departure, Network, Seat};
+use super::network::{Departure, Network, RankLocation};
 use super::paths::{PathSlot, Paths};
 use super::payloads::Payloads;
 use super::queue::EventQueue;
 use super::simulation::RunOptions;
-use super::state::{Ahead, Header, Shared};
-use super::trail::{Recording, Sites};
+use super::state::{PendingHead, ProbedMessage, TargetRank};
 use super::transport::Batch;
 
 /// From this many on, heads that nothing can overtake any more are forgotten before more room is taken for others.
 const AHEAD: usize = 16;
 
-/// A worker's shared things. Everything a rank does to the simulation goes through here.
+/// A logical process: what a worker's ranks share. Everything a rank does to the simulation goes through here.
 #[derive(Debug)]
-pub(super) struct Desk<'a> {
+pub(super) struct LogicalProcess<'a> {
     pub me: u32,
-    pub seats: &'a [Seat],
+    pub seats: &'a [RankLocation],
     pub queue: EventQueue,
     /// The data of messages in the queue.
     pub payloads: Payloads,
     /// The paths of tasks, messages and requests.
     pub paths: Paths,
     /// What of ranks' doings is recorded.
-    pub recording: Recording,
+    pub recording: ActivityLimits,
     /// Where the calls were made that are recorded.
     pub sites: Sites,
     /// A batch for each worker; the own one stays empty.
@@ -90,13 +90,13 @@ pub(super) struct Desk<'a> {
     /// Its account of the host's time, if that is asked for.
     pub meter: Option<Meter>,
     /// Rings for ranks that can run ahead.
-    pub bell: Arc<Bell>,
+    pub doorbell: Arc<Doorbell>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> LogicalProcess<'a> {
     pub fn new(
         platform: &'a Platform,
-        seats: &'a [Seat],
+        seats: &'a [RankLocation],
         me: u32,
         partition: &Partition,
         options: &RunOptions,
@@ -105,7 +105,7 @@ impl<'a> Desk<'a> {
         let recording = options.recording(seats.len());
         let (nodes, workers) = (partition.nodes(me), partition.workers());
         let first_node: Vec<u32> = (0..workers).map(|worker| partition.nodes(worker).start).collect();
-        Desk {
+        LogicalProcess {
             me,
             seats,
             queue: EventQueue::default(),
@@ -140,26 +140,26 @@ impl<'a> Desk<'a> {
             poll: platform.core.poll,
             alone: false,
             meter: options.host_clock.map(|clock| Meter::new(clock, me)),
-            bell: Arc::default(),
+            doorbell: Arc::default(),
             all_later: Level::ALL.iter().all(|&level| per_level(level).least_latency() > SimSpan::ZERO),
         }
     }
 
     #[inline]
     pub fn level(&self, a: Rank, b: Rank) -> Level {
-        Seat::level(self.seats[a as usize], self.seats[b as usize])
+        RankLocation::level(self.seats[a as usize], self.seats[b as usize])
     }
 
-    /// An event caused by the rank of `shared`.
+    /// An event caused by the rank of `target`.
     #[inline(always)]
-    pub fn push(&mut self, shared: &mut Shared, time: SimTime, to: Rank, body: impl Fn() -> Body) {
-        let key = EventKey { time, to, from: shared.rank, sequence: shared.next_sequence() };
+    pub fn push(&mut self, target: &mut TargetRank, time: SimTime, to: Rank, body: impl Fn() -> EventKind) {
+        let key = EventKey { time, to, from: target.rank, sequence: target.next_sequence() };
         self.push_event(key, body);
     }
 
     /// An event for the rank it is addressed to, here or at another worker.
     #[inline(always)]
-    pub fn push_event(&mut self, key: EventKey, body: impl Fn() -> Body) {
+    pub fn push_event(&mut self, key: EventKey, body: impl Fn() -> EventKind) {
         let owner = self.seats[key.to as usize].worker;
         if owner == self.me {
             self.queue.push(key, body);
@@ -174,10 +174,10 @@ impl<'a> Desk<'a> {
     #[inline]
     pub fn set_out(
         &mut self,
-        shared: &mut Shared,
+        target: &mut TargetRank,
         key: EventKey,
         (level, row): (Level, &Row),
-        parcel: &Parcel,
+        parcel: &InFlightMessage,
         left: SimTime,
     ) -> Departure {
         if parcel.rendezvous.is_some() {
@@ -186,7 +186,7 @@ impl<'a> Desk<'a> {
         if self.fair.is_none() {
             return self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
         }
-        let turn = self.turn(shared, level);
+        let turn = self.turn(target, level);
         let left = self.past_adapter(key, (level, row), parcel.size, turn, left);
         let departure = self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
         if self.is_fair(level) { Departure { load: turn, ..departure } } else { departure }
@@ -200,8 +200,8 @@ impl<'a> Desk<'a> {
     }
 
     /// What makes the head of a message get to `to`.
-    pub fn head_cause(&mut self, to: Rank, header: Header) -> Cause {
-        let Header { from, left, time, size, rendezvous, path } = header;
+    pub fn head_cause(&mut self, to: Rank, header: ProbedMessage) -> Cause {
+        let ProbedMessage { from, left, time, size, rendezvous, path } = header;
         let level = self.level(from, to);
         let mut path = self.paths.share(path);
         let parts = match rendezvous {
@@ -221,20 +221,20 @@ impl<'a> Desk<'a> {
     /// A message's head or a rendezvous' request sets out for `to` and would get there at `head`: gives the time it does so
     /// without overtaking an earlier one of the same pair (MPI-3.1, section 3.5: messages are non-overtaking).
     #[inline]
-    pub fn in_order(&self, shared: &mut Shared, level: Level, to: Rank, left: SimTime, head: SimTime) -> SimTime {
+    pub fn in_order(&self, target: &mut TargetRank, level: Level, to: Rank, left: SimTime, head: SimTime) -> SimTime {
         let mut head = head;
-        if head >= shared.furthest_head {
-            shared.furthest_head = head;
+        if head >= target.furthest_head {
+            target.furthest_head = head;
         } else {
             // What another task of the rank has sent already but later in virtual time is no earlier message.
-            let earlier = shared.ahead.iter().filter(|ahead| ahead.to == to && ahead.left <= left);
+            let earlier = target.ahead.iter().filter(|ahead| ahead.to == to && ahead.left <= left);
             head = earlier.map(|ahead| ahead.head).fold(head, SimTime::max);
         }
         if head > left + self.least_latency[level as usize] {
-            if shared.ahead.len() >= AHEAD && shared.ahead.len() == shared.ahead.capacity() {
-                self.forget_arrived(&mut shared.ahead);
+            if target.ahead.len() >= AHEAD && target.ahead.len() == target.ahead.capacity() {
+                self.forget_arrived(&mut target.ahead);
             }
-            shared.ahead.push(Ahead { to, left, head });
+            target.ahead.push(PendingHead { to, left, head });
         }
         head
     }
@@ -242,7 +242,7 @@ impl<'a> Desk<'a> {
     /// Forgets the heads that nothing can overtake any more. A task far ahead of the others tells nothing of what these will
     /// send: only the present does.
     #[cold]
-    fn forget_arrived(&self, ahead: &mut Vec<Ahead>) {
+    fn forget_arrived(&self, ahead: &mut Vec<PendingHead>) {
         let least = self.least_latency.into_iter().min().expect("three levels");
         let now = self.now.time;
         ahead.retain(|other| other.head > now + least);

@@ -13,22 +13,22 @@ const LONGEST: Duration = Duration::from_micros(500);
 
 /// One wait.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct Backoff {
     /// Turns of busy waiting, and how many are left.
     turns: u32,
     left: u32,
     nap: Duration,
 }
 
-impl Patience {
+impl Backoff {
     /// Waits busily for so many turns.
     pub fn new(turns: u32) -> Self {
-        Patience { turns, left: turns, nap: SHORTEST }
+        Backoff { turns, left: turns, nap: SHORTEST }
     }
 
     /// Something has come, if not what is waited for.
     pub fn renew(&mut self) {
-        *self = Patience::new(self.turns);
+        *self = Backoff::new(self.turns);
     }
 
     /// Nothing has come: lets a turn pass, or calls `nap` with the time to be asleep.
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn after_its_busy_turns_a_wait_naps_longer_and_longer_until_something_comes() {
-        let mut patience = Patience::new(3);
+        let mut patience = Backoff::new(3);
         let mut naps = Vec::new();
         (0..100).for_each(|_| patience.wait(|nap| naps.push(nap)));
         assert_eq!((naps.len(), naps[0], naps[96]), (97, SHORTEST, LONGEST));

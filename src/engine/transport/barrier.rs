@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use super::patience::Patience;
+use super::backoff::Backoff;
 
 /// Turns of busy waiting before a thread falls asleep: fewer where it may have the very core that the others need.
 const PATIENT: u32 = 2_000;
@@ -14,7 +14,7 @@ const LOCKED: &str = "nobody panics at a gate";
 
 /// A barrier for the same threads round after round.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct Barrier {
     threads: usize,
     turns: u32,
     arrived: AtomicUsize,
@@ -26,11 +26,11 @@ pub(super) struct Gate {
     door: (Mutex<()>, Condvar),
 }
 
-impl Gate {
+impl Barrier {
     /// A barrier for so many threads, before round 0; `busy` threads in all of this host's processes wait for each other.
     pub fn new(threads: usize, busy: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Gate {
+        Barrier {
             threads,
             turns: if busy <= cores { PATIENT } else { HASTY },
             arrived: AtomicUsize::new(0),
@@ -50,7 +50,7 @@ impl Gate {
             self.wake();
             return true;
         }
-        let mut patience = Patience::new(self.turns);
+        let mut patience = Backoff::new(self.turns);
         while self.round.load(Ordering::Acquire) == round {
             if self.broken.load(Ordering::Relaxed) {
                 return false;
