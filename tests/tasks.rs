@@ -441,3 +441,44 @@ cost = 0
          main waits for x of f\n  f is created by main\n"
     );
 }
+
+/// The published case of two managers: 28.38 s and 21.48 s, fragments that come to wait until 12 s and 5 s.
+#[test]
+fn a_manager_that_unfolds_early_is_faster_and_holds_more_fragments() {
+    let desk = Desk::new();
+    let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/studies/poisson-managers.toml");
+    let swept = desk.run(&format!("sweep --quiet --out managers {}", study.display()));
+    assert_eq!(swept.code, Some(0), "{}", swept.stderr);
+    let study = std::fs::read_to_string(desk.path().join("managers/study.json")).unwrap();
+    let study: Value = serde_json::from_str(&study).unwrap();
+    let [late, early] = [0, 1].map(|point| &study["points"][point]["outcome"]);
+    let seconds = |value: &Value| value.as_f64().unwrap() / 1e12;
+    let time = |outcome: &Value| seconds(&outcome["predicted_ps"]);
+    let came = |outcome: &Value| seconds(&outcome["tasks"]["stages"][1]["came_last_ps"]);
+    let most = |outcome: &Value| outcome["tasks"]["series"]["held"]["most"].as_u64().unwrap();
+    for (outcome, last, measured) in [(late, 12.0, 28.38), (early, 5.0, 21.48)] {
+        assert!((came(outcome) / last - 1.0).abs() < 0.01, "{}", came(outcome));
+        assert!((time(outcome) / measured - 1.0).abs() < 0.02, "{}", time(outcome));
+        // Process 0 creates all fragments on its only thread, and is never idle: the sum of what it does is the time.
+        let process = &outcome["tasks"]["processes"][0];
+        let [useful, overhead] = ["useful_ps", "overhead_ps"].map(|key| seconds(&process[key]));
+        assert!((time(outcome) - useful - overhead).abs() < 0.02, "{useful} + {overhead}");
+        // Every fragment but main and those that fill the blocks is created, at its price.
+        let created = outcome["tasks"]["total"].as_f64().unwrap() - 1.0 - 216.0;
+        let each = if outcome == late { 191e-6 } else { 83e-6 };
+        assert!((overhead - created * each).abs() < 1e-9, "{overhead}");
+    }
+    assert!(most(early) > most(late), "{} {}", most(early), most(late));
+
+    let told = desk.run("tasks managers --figures figures");
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
+    assert!(told.stdout.contains("unfold in-turn, batch 50, unfolding 191 us"), "{}", told.stdout);
+    desk.write("other.toml", "name = \"other\"\napp = \"main.toml\"\n[vary]\nplatform.nct = [\"1,1,1\"]\n");
+    desk.write("main.toml", "main = []");
+    desk.run("sweep --quiet other.toml");
+    let expected = "error: other.study/study.json: nct 1,1,1: a run without fragments, expected those of an application of \
+                    [tasks]\n";
+    assert_eq!(desk.run("tasks other.study").stderr, expected);
+    desk.write("cut.json", "{\"points\": 3}");
+    assert_eq!(desk.run("tasks cut.json").stderr, "error: cut.json: not a study: expected a list of points\n");
+}

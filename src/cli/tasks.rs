@@ -22,6 +22,9 @@ Examples:
   Two managers beside each other
     mcpsim --json late.json --set app.tasks.unfold=late workloads/lu-tasks.toml
     mcpsim tasks run.json late.json --figures figures
+  Two managers in a study
+    mcpsim sweep --out managers configs/studies/poisson-managers.toml
+    mcpsim tasks managers --figures figures
   The same from logs, one a process, as a runtime system can write them too
     mcpsim --task-logs logs workloads/lu-tasks.toml
     mcpsim tasks logs";
@@ -30,8 +33,8 @@ Examples:
 #[derive(Clone, Debug, Parser)]
 #[command(name = "mcpsim tasks", override_usage = "mcpsim tasks RUN.json|LOGS... [OPTIONS]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct TasksArgs {
-    /// What --json of a run wrote, a directory of logs, or the logs of one run;
-    /// several runs are put beside each other
+    /// What --json of a run wrote, a study's directory, a directory of logs,
+    /// or the logs of one run; several runs are put beside each other
     #[arg(value_name = "RUN.json|LOGS", required = true)]
     sources: Vec<PathBuf>,
 
@@ -51,6 +54,8 @@ pub(super) struct TasksArgs {
 /// What a file is.
 enum Source {
     Outcome(Box<TaskAnalysis>),
+    /// The points of a study, named by what differs.
+    Study(Vec<(String, TaskAnalysis)>),
     Log(String),
 }
 
@@ -88,15 +93,22 @@ pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
 fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     let mut runs = Vec::new();
     let mut logs = Vec::new();
+    let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    // Tables and figures have room for short names.
+    let name = |path: &PathBuf| match stem(path) {
+        Some(short) if sources.iter().filter(|other| stem(other).as_ref() == Some(&short)).count() == 1 => short,
+        _ => path.display().to_string(),
+    };
     for path in sources {
-        let name = path.display().to_string();
-        if path.is_dir() {
-            runs.push((name, of_logs(&in_directory(path)?)?));
+        let study = path.join("study.json");
+        if path.is_dir() && !study.exists() {
+            runs.push((name(path), of_logs(&in_directory(path)?)?));
             continue;
         }
-        match source(path)? {
-            Source::Outcome(tasks) => runs.push((name, *tasks)),
-            Source::Log(text) => logs.push((name, text)),
+        match source(if path.is_dir() { &study } else { path })? {
+            Source::Outcome(tasks) => runs.push((name(path), *tasks)),
+            Source::Study(points) => runs.extend(points),
+            Source::Log(text) => logs.push((path.display().to_string(), text)),
         }
     }
     if !logs.is_empty() {
@@ -151,19 +163,54 @@ fn source(path: &Path) -> Result<Source, Failure> {
     }
     let mut value: Value =
         serde_json::from_str(&text).map_err(|error| Failure::bad_input(format!("{name}: not JSON: {error}")))?;
+    if let Some(points) = value.get_mut("points").map(Value::take) {
+        return of_study(&name.to_string(), &value["axes"], points).map(Source::Study);
+    }
     let is_outcome = value.get("predicted_ps").is_some();
-    let tasks = match value.get_mut("tasks") {
-        Some(tasks) => tasks.take(),
+    let tasks = match value.get_mut("tasks").map(Value::take) {
+        Some(tasks) => tasks,
         None if is_outcome => {
             let what = "the outcome of a run without fragments, expected one of an application of [tasks]";
             return Err(Failure::bad_input(format!("{name}: {what}")));
         }
         None => {
-            let what = "expected what --json of a run wrote, or a log with \"format\": ";
+            let what = "expected what --json of a run wrote, a study.json, or a log with \"format\": ";
             return Err(Failure::bad_input(format!("{name}: {what}\"{LOG_FORMAT}\"")));
         }
     };
-    let tasks: TaskAnalysis = serde_json::from_value(tasks)
-        .map_err(|error| Failure::bad_input(format!("{name}: not the outcome of a run: tasks: {error}")))?;
-    Ok(Source::Outcome(Box::new(tasks)))
+    analysis(&name.to_string(), tasks).map(|tasks| Source::Outcome(Box::new(tasks)))
+}
+
+fn analysis(name: &str, tasks: Value) -> Result<TaskAnalysis, Failure> {
+    serde_json::from_value(tasks)
+        .map_err(|error| Failure::bad_input(format!("{name}: not the outcome of a run: tasks: {error}")))
+}
+
+/// The analyses of a study's points, in their order.
+fn of_study(name: &str, axes: &Value, points: Value) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
+    let Value::Array(points) = points else {
+        return Err(Failure::bad_input(format!("{name}: not a study: expected a list of points")));
+    };
+    let keys = axes.as_array().into_iter().flatten().filter_map(|axis| axis["keys"].as_array()).flatten();
+    let keys: Vec<&str> = keys.filter_map(Value::as_str).collect();
+    let mut runs = Vec::new();
+    for mut point in points {
+        let value = |key: &str| point["values"][key].as_str().unwrap_or_default();
+        let words = keys.iter().map(|key| format!("{} {}", key.rsplit('.').next().unwrap_or(key), value(key)));
+        let label = words.collect::<Vec<_>>().join(", ");
+        if let Some(error) = point["error"].as_str() {
+            return Err(Failure::bad_input(format!("{name}: {label}: no prediction: {error}")));
+        }
+        match point.pointer_mut("/outcome/tasks").map(Value::take) {
+            Some(tasks) => runs.push((label, analysis(name, tasks)?)),
+            None => {
+                let what = "a run without fragments, expected those of an application of [tasks]";
+                return Err(Failure::bad_input(format!("{name}: {label}: {what}")));
+            }
+        }
+    }
+    if runs.is_empty() {
+        return Err(Failure::bad_input(format!("{name}: a study without points")));
+    }
+    Ok(runs)
 }
