@@ -32,7 +32,7 @@ use std::sync::Arc;
 use crate::cc::{self, Language, WrapperRequest};
 use crate::engine::{HostThreads, Outcome, Processes, Progress, end_process_soon};
 use crate::process;
-use crate::run::{Application, Conduct, Console, Prediction, Resolved, Shipped, Stopwatch, agree};
+use crate::run::{Application, Conduct, Console, PredictError, Prediction, Resolved, Shipped, Stopwatch, agree};
 
 use commands::Parsed;
 pub use exit::Exit;
@@ -200,6 +200,9 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let conduct = Conduct { progress: &progress, processes, recorded: *recorded, console: &console };
     let ran = run.run_in(conduct);
     drop(line);
+    if let (Err(error @ PredictError::Simulation(why)), Some(outputs)) = (&ran, outputs) {
+        outputs.write_end(why, Exit::of(error.kind()))?;
+    }
     let (Some(prediction), Some(outputs)) = (ran?, outputs) else { return Ok(Exit::Predicted.code()) };
     let Prediction { mut outcome, trace, exit_code, mut notes } = prediction;
     stopwatch.stop(&mut outcome);

@@ -34,7 +34,8 @@ pub use error::{Deadlock, RunError, Waiting};
 pub use event::EventKey;
 pub use horizon::Horizon;
 pub use outcome::{
-    HostTime, HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
+    HostTime, HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, ProgramEnd,
+    RankTime, Totals,
 };
 pub use processes::{HostThreads, Processes, Screen, end_process, end_process_soon, end_processes};
 pub use simulation::{Labels, Progress, RunOptions, Simulation};

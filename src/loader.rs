@@ -4,6 +4,7 @@
 //! code from the file, where all share the memory, and its data for each. [`Image::open`] does once what is the same for
 //! all; [`Image::instance`] maps, copies and relocates.
 
+mod backtrace;
 mod common;
 mod dl;
 mod elf;

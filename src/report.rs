@@ -34,7 +34,7 @@ pub(crate) use samples::{busy, empty, huge};
 
 pub use clusters::partition_table;
 pub use deadlock::failure;
-pub use export::{json, profile_csv};
+pub use export::{end_json, json, profile_csv};
 pub use figures::{
     Figure, clusters_figure, figures, group_figures, measured_figures, regression_figure, task_figures, tuning_figures,
     validation_figures, values_figure,

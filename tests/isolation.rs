@@ -91,6 +91,30 @@ fn each_rank_has_its_own_copy_of_libraries_that_it_opens() {
 }
 
 #[test]
+fn several_libraries_are_shared_by_names_with_commas_between() {
+    let directory = real::directory();
+    for name in ["libone.so", "libtwo.so"] {
+        let source = real::file("tests/real/libraries/state.c");
+        let made = real::compile_with(&source, "-O1", &directory.path().join(name), "-shared -fPIC");
+        made.unwrap_or_else(|why| panic!("{why}"));
+    }
+    let program = directory.path().join("program");
+    let made = real::compile(&real::file("tests/real/shared.c"), "-O1", &program);
+    made.unwrap_or_else(|why| panic!("{why}"));
+    let here = directory.path().display().to_string();
+    let said = |options: &str| {
+        let ran = real::run(&program, &format!("--nct 1,1,2 {options}"), &here);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{options}");
+        let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(said(""), ["1001 and 1001", "1001 and 1001"]);
+    assert_eq!(said("--share-library libone,libtwo"), ["1001 and 1001", "1002 and 1002"]);
+    assert_eq!(said("--share-library libtwo"), ["1001 and 1001", "1001 and 1002"]);
+}
+
+#[test]
 fn each_rank_has_its_own_directory_umask_environment_of_children_and_process_number() {
     let directory = real::directory();
     let here = directory.path().display().to_string();
@@ -119,7 +143,7 @@ fn outside(how: &str) -> support::Ran {
 
 #[test]
 fn a_rank_waits_for_what_another_does_to_files_while_that_one_goes_on() {
-    for how in ["access", "stat", "open", "fifo"] {
+    for how in ["access", "stat", "open", "fifo", "line", "socket"] {
         let ran = outside(how);
         assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "found\n", ""), "{how}");
     }
@@ -131,6 +155,8 @@ fn ranks_that_wait_for_each_other_outside_of_mpi_are_named() {
         ("never", "/none, which is not there"),
         ("nobody", "somebody to open the other end of "),
         ("locked", "a lock of "),
+        ("silent", "somebody to write into "),
+        ("alone", "somebody to connect to its socket "),
     ] {
         let ran = outside(how);
         assert_eq!(ran.code, Some(1), "{how}: {}{}", ran.stdout, ran.stderr);

@@ -216,6 +216,33 @@ fn a_rank_s_exit_code_is_the_run_s() {
 }
 
 #[test]
+fn the_json_tells_how_a_program_ended() {
+    let Some(program) = program("ends.c", "-g") else { return };
+    let json = |how: &str| {
+        let ran = run(&program, "--nct 1,1,2 --json -", how);
+        let text = ran.stdout.find("{\n").map_or("", |start| &ran.stdout[start..]);
+        let json: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{how}: {}", ran.stdout));
+        assert_eq!(json["program"]["exit_code"].as_i64(), ran.code.map(i64::from), "{how}");
+        json
+    };
+    let ended = |how: &str| {
+        let json = json(how);
+        let ended = &json["program"]["ended"];
+        assert!(ended["clock_ps"].is_u64() && ended["text"].as_str().unwrap().starts_with("rank 1 "), "{json}");
+        (ended["by"].as_str().unwrap().to_owned(), ended["number"].as_i64(), json["program"]["exit_code"].as_i64())
+    };
+    assert_eq!(ended("early"), ("exit".into(), Some(3), Some(3)));
+    assert_eq!(ended("abort"), ("MPI_Abort".into(), Some(9), Some(9)));
+    assert_eq!(ended("signal"), ("signal".into(), Some(6), Some(4)));
+    let forgotten = json("forgotten");
+    assert_eq!(forgotten["program"].to_string(), r#"{"codes":{},"exit_code":1,"unfinalised":[0,1]}"#);
+    assert!(forgotten["predicted_ps"].is_u64());
+    assert_eq!(json("return")["program"]["codes"].to_string(), r#"{"1":4}"#);
+    let fine = run(&program, "--nct 1,1,2 --json -", "without");
+    assert!(serde_json::from_str::<serde_json::Value>(&fine.stdout).unwrap()["program"].is_null());
+}
+
+#[test]
 fn ranks_may_end_without_mpi_finalize_and_communicate_at_their_end() {
     let Some(program) = program("ends.c", "-g") else { return };
     let mut command = command(workshop().unwrap());

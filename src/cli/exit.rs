@@ -46,7 +46,7 @@ impl Exit {
     }
 
     /// How the process ends for a failure of this kind.
-    fn of(kind: ErrorKind) -> Self {
+    pub fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Input => Exit::BadInput,
             ErrorKind::Program => Exit::ProgramFailed,

@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::engine::Outcome;
+use crate::engine::{Outcome, RunError};
 use crate::report;
 use crate::run::{directory_of, write_whole};
 
 use super::args::RunArgs;
-use super::exit::Failure;
+use super::exit::{Exit, Failure};
 
 /// The results a user asked for.
 #[derive(Debug)]
@@ -150,6 +150,14 @@ impl Outputs {
     /// Whether a result goes to stdout.
     pub fn take_stdout(&self) -> bool {
         [&self.json, &self.profile, &self.histogram].into_iter().any(|target| *target == Some(OutputTarget::Stdout))
+    }
+
+    /// Writes how a program ended that gave no outcome, where its JSON was asked for.
+    pub fn write_end(&self, error: &RunError, exit: Exit) -> Result<(), Failure> {
+        match (&self.json, report::end_json(error, exit.code())) {
+            (Some(target), Some(text)) => target.put(&text),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the files first, so that a closed stdout (`| head`) costs no result.

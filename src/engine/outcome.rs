@@ -73,10 +73,24 @@ pub struct Outcome {
     /// Messages between pairs, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Vec<PairMessages>>,
+    /// How a real program ended, if not as MPI wants it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Box<ProgramEnd>>,
     /// Everything the run was given.
     pub config: serde_json::Value,
     /// What the run took of the host; all that may differ between equal runs.
     pub host: HostUse,
+}
+
+/// How the ranks of a program ended of which some did not end as MPI wants it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramEnd {
+    /// What mcpsim exits with: the first code that is not 0, or 1 for ranks that never called MPI_Finalize.
+    pub exit_code: u8,
+    /// Exit codes other than 0, by rank.
+    pub codes: BTreeMap<u32, i32>,
+    /// Ranks that never called MPI_Finalize.
+    pub unfinalised: Vec<u32>,
 }
 
 /// Count and bytes of messages.
@@ -290,6 +304,7 @@ mod tests {
             }],
             tasks: None,
             task_logs: Vec::new(),
+            program: None,
             critical_path: None,
             functions: None,
             sizes: None,

@@ -310,6 +310,7 @@ impl<'a> Simulation<'a> {
             sizes: None,
             tasks: TaskAnalysis::of_run(&task_logs),
             task_logs,
+            program: None,
             timelines: timelines.into_iter().map(|(_, timeline)| timeline).collect(),
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),

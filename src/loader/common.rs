@@ -38,6 +38,7 @@ struct Key {
     scope: Vec<usize>,
     first: usize,
     lazy: bool,
+    apart: bool,
 }
 
 impl Common {
@@ -57,12 +58,19 @@ impl Common {
         let file = std::fs::metadata(path);
         let file = file.map_or([0; 4], |file| [file.dev() as i64, file.ino() as i64, file.mtime(), file.mtime_nsec()]);
         let numbers = scope.groups.iter().map(|parts| parts.first).collect();
-        let key = Key { path: path.to_owned(), file, scope: numbers, first: scope.first, lazy: scope.lazy };
+        let key = Key {
+            path: path.to_owned(),
+            file,
+            scope: numbers,
+            first: scope.first,
+            lazy: scope.lazy,
+            apart: scope.apart,
+        };
         if let Some(known) = self.opened().known.get(&key) {
             return Ok(known.clone());
         }
         let loaded = |path: &Path| {
-            let mut groups = scope.groups.iter().enumerate();
+            let mut groups = scope.groups.iter().enumerate().skip(usize::from(scope.apart));
             groups.find_map(|(group, parts)| {
                 let module = parts.modules.iter().position(|module| module.path == path)?;
                 Some(Known { group, module })

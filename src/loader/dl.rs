@@ -83,13 +83,25 @@ fn space(caller: usize) -> Option<Arc<InstanceMemory>> {
 
 unsafe extern "C" fn open(name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
     let Some(space) = space(caller) else { return ptr::null_mut() };
+    let namespace = space.namespace(caller);
+    // SAFETY: as the caller's.
+    unsafe { open_in(&space, namespace, name, flags, caller) }
+}
+
+unsafe fn open_in(
+    space: &Arc<InstanceMemory>,
+    namespace: usize,
+    name: *const c_char,
+    flags: c_int,
+    caller: usize,
+) -> *mut c_void {
     if name.is_null() {
         return space.handle(Opened::Program).cast();
     }
     // SAFETY: the caller's string.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
     // SAFETY: the program wants the library, whose code runs.
-    match unsafe { opened(&space, &name, flags, caller) } {
+    match unsafe { opened(space, namespace, &name, flags, caller) } {
         Ok(Some(what)) => space.handle(what).cast(),
         Ok(None) => ptr::null_mut(),
         Err(text) => {
@@ -102,6 +114,7 @@ unsafe extern "C" fn open(name: *const c_char, flags: c_int, caller: usize) -> *
 /// What is opened; none, without an error, of what is not there and only asked about.
 unsafe fn opened(
     space: &Arc<InstanceMemory>,
+    namespace: usize,
     name: &str,
     flags: c_int,
     caller: usize,
@@ -117,7 +130,7 @@ unsafe fn opened(
     }
     let global = flags & libc::RTLD_GLOBAL != 0;
     let known = |path: &Path| {
-        space.find(path).map(|(group, module)| {
+        space.find(path, namespace).map(|(group, module)| {
             group.opened.fetch_add(1, Ordering::Relaxed);
             if global {
                 group.is_global.store(true, Ordering::Relaxed);
@@ -138,7 +151,8 @@ unsafe fn opened(
     let source = match found {
         Found::Shared { name, .. } => {
             let asked = flags & libc::RTLD_NOLOAD != 0;
-            let shared = if asked { Shared::find(&name) } else { Shared::open(&name).ok() };
+            let own = libc::RTLD_NOW | (flags & libc::RTLD_GLOBAL);
+            let shared = if asked { Shared::find(&name) } else { Shared::open_as(&name, own).ok() };
             return match shared {
                 Some(shared) => Ok(Some(Opened::Shared(shared))),
                 None if asked => Ok(None),
@@ -154,7 +168,7 @@ unsafe fn opened(
         return Ok(None);
     }
     // SAFETY: the caller's promise.
-    match unsafe { space.load(&source.path, flags & libc::RTLD_NOW == 0, global) } {
+    match unsafe { space.load(&source.path, flags & libc::RTLD_NOW == 0, global, namespace) } {
         Ok(group) => {
             group.opened.fetch_add(1, Ordering::Relaxed);
             Ok(Some(Opened::Own(group, 0)))
@@ -168,10 +182,26 @@ unsafe fn opened(
     }
 }
 
-/// Namespaces of their own are not there: the copy is the rank's own in any case.
-unsafe extern "C" fn open_apart(_space: c_long, name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
+/// `dlmopen`: what is not in the namespace yet is loaded anew, with globals of its own.
+unsafe extern "C" fn open_apart(namespace: c_long, name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
+    let Some(space) = space(caller) else { return ptr::null_mut() };
+    let refuse = |why: &str| {
+        space.fail(why.to_owned());
+        ptr::null_mut()
+    };
+    if namespace != libc::LM_ID_BASE && name.is_null() {
+        return refuse("invalid namespace: Invalid argument");
+    }
+    if namespace != libc::LM_ID_BASE && flags & libc::RTLD_GLOBAL != 0 {
+        return refuse("invalid mode: Invalid argument");
+    }
+    let namespace = match usize::try_from(namespace) {
+        Ok(known) if space.is_namespace(known) => known,
+        Err(_) if namespace == libc::LM_ID_NEWLM => space.new_namespace(),
+        _ => return refuse("invalid target namespace in dlmopen(): Invalid argument"),
+    };
     // SAFETY: as the caller's.
-    unsafe { open(name, flags, caller) }
+    unsafe { open_in(&space, namespace, name, flags, caller) }
 }
 
 unsafe extern "C" fn symbol(handle: *mut c_void, name: *const c_char, caller: usize) -> *mut c_void {
@@ -256,7 +286,7 @@ unsafe extern "C" fn error(caller: usize) -> *const c_char {
 }
 
 /// `dladdr`.
-unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_info) -> c_int {
+pub(super) unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_info) -> c_int {
     let own = loaded::space(of as usize).and_then(|space| space.place(of as usize));
     let Some((group, module, at)) = own else {
         // SAFETY: as the caller's.
@@ -298,6 +328,16 @@ unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, cal
         // SAFETY: the caller's; the handle begins so.
         Some(Opened::Own(..) | Opened::Program) if what == libc::RTLD_DI_LINKMAP => unsafe {
             to.cast::<*mut c_void>().write(handle);
+            0
+        },
+        // SAFETY: the caller's.
+        Some(Opened::Own(group, _)) if what == libc::RTLD_DI_LMID => unsafe {
+            to.cast::<c_long>().write(group.namespace as c_long);
+            0
+        },
+        // SAFETY: the caller's.
+        Some(Opened::Program) if what == libc::RTLD_DI_LMID => unsafe {
+            to.cast::<c_long>().write(libc::LM_ID_BASE);
             0
         },
         // SAFETY: the caller's.

@@ -9,10 +9,11 @@ use super::error::{FileFault, ImageError};
 use super::exports::Export;
 use super::frames;
 use super::layout;
+use super::link::Storage;
 use super::loaded;
 use super::parts::ModuleParts;
 use super::space::InstanceMemory;
-use super::tls::{self, Descriptor};
+use super::tls::{self, Descriptor, Index};
 
 type Initialiser = unsafe extern "C" fn(c_int, *const *mut c_char, *const *mut c_char);
 type Finaliser = unsafe extern "C" fn();
@@ -32,12 +33,17 @@ pub(super) struct LinkGroup {
     pub parts: Arc<ModuleParts>,
     /// What slots of the files point to, one a module, then the variables of libraries that all share.
     descriptors: Box<[Descriptor]>,
+    /// What descriptors of thread-local storage point to.
+    #[expect(dead_code, reason = "the files point to it")]
+    distances: Box<[Index]>,
     /// The groups that it was linked with, which stay as long as it.
     pub scope: Vec<Arc<LinkGroup>>,
     /// How often libraries of it were opened and not closed.
     pub opened: AtomicUsize,
     /// Whether its symbols are found by all that are loaded later.
     pub is_global: AtomicBool,
+    /// The namespace (`dlmopen`) that it was loaded into; 0 is the program's.
+    pub namespace: usize,
     has_frames: AtomicBool,
 }
 
@@ -47,6 +53,7 @@ impl LinkGroup {
         parts: &Arc<ModuleParts>,
         space: &Arc<InstanceMemory>,
         scope: Vec<Arc<LinkGroup>>,
+        namespace: usize,
     ) -> Result<Arc<LinkGroup>, ImageError> {
         let fixups = &parts.fixups;
         let mut owned = Vec::new();
@@ -76,12 +83,31 @@ impl LinkGroup {
         for &(at, group, module) in &fixups.outer_descriptors {
             put(at, scope[group].descriptor(module) as usize);
         }
+        let distances = fixups.distances.iter().map(|&(_, storage, offset)| match storage {
+            Storage::Own(descriptor) => Index::new(&raw const descriptors[descriptor], offset),
+            Storage::Outer(group, module) => Index::new(scope[group].descriptor(module), offset),
+        });
+        let distances: Box<[Index]> = distances.collect();
+        for (&(at, ..), index) in fixups.distances.iter().zip(&distances) {
+            put(at, tls::mcpsim_tls_distance as *const () as usize);
+            put(at + 8, &raw const *index as usize);
+        }
         for &(at, outer, addend) in fixups.outer.iter().filter(|(_, outer, _)| !outer.resolver) {
             put(at, scope[outer.group].base.wrapping_add(outer.offset).wrapping_add(addend));
         }
         loaded::add(base, space, parts);
         let (opened, is_global, has_frames) = Default::default();
-        let group = LinkGroup { base, parts: parts.clone(), descriptors, scope, opened, is_global, has_frames };
+        let group = LinkGroup {
+            base,
+            parts: parts.clone(),
+            descriptors,
+            distances,
+            scope,
+            opened,
+            is_global,
+            namespace,
+            has_frames,
+        };
         for &(at, outer, addend) in fixups.outer.iter().filter(|(_, outer, _)| outer.resolver) {
             put(at, group.scope[outer.group].resolve(outer.offset).wrapping_add(addend));
         }

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Segments that are only read are mapped together, executable, where they lie in the file as they lie in memory. Little
-//! data is copied into anonymous memory, which it then shares with its bss; much data is mapped from the file and costs
-//! memory only where it is written.
+//! data is copied into anonymous memory, which it then shares with its bss, and so is data most of whose pages get addresses when an
+//! instance is made; other data is mapped from the file and costs memory only where it is written.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -20,6 +20,8 @@ use super::error::{FileFault, malformed};
 
 /// A module's data is copied up to so many bytes.
 const COPIED: u64 = 16 << 10;
+/// From so many bytes on, memory for what is copied is asked for at once: a call of the system costs as much as some faults of pages.
+const AT_ONCE: usize = 64 << 10;
 /// An instance is smaller: what a process can address.
 const LARGEST: u64 = 1 << 46;
 
@@ -100,7 +102,8 @@ impl InstanceLayout {
         }
         let place = Place { start: start as usize, end: (start + (last - first)) as usize, first };
         let data = module.segments.iter().filter(|segment| segment.writable);
-        let copied = data.map(|segment| segment.filled).sum::<u64>() <= COPIED;
+        let filled = data.map(|segment| segment.filled).sum::<u64>();
+        let copied = filled <= COPIED || 2 * PAGE * pages_with_addresses(module)? >= filled;
         for segment in &module.segments {
             self.add_segment(index, module, place, segment, copied)?;
         }
@@ -196,6 +199,12 @@ impl InstanceLayout {
             }
         }
         for copy in &self.copies {
+            if copy.bytes.len() >= AT_ONCE {
+                let start = (base + copy.at) / PAGE as usize * PAGE as usize;
+                let end = (base + copy.at + copy.bytes.len()).next_multiple_of(PAGE as usize);
+                // SAFETY: the pages are the instance's. Older systems cannot do it, and make the pages when they are written.
+                unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_POPULATE_WRITE) };
+            }
             // SAFETY: the layout has a writable mapping for all bytes of the copy.
             unsafe { ptr::copy_nonoverlapping(copy.bytes.as_ptr(), (base + copy.at) as *mut u8, copy.bytes.len()) };
         }
@@ -225,6 +234,15 @@ impl InstanceLayout {
         unmap(base + self.size, found + length - (base + self.size));
         Ok(base)
     }
+}
+
+/// The pages of the module's data in which there are addresses, as far as they come from the file.
+fn pages_with_addresses(module: &Elf) -> Result<u64, FileFault> {
+    let relocated = module.relocations()?.into_iter().map(|relocation| relocation.at);
+    let mut pages: Vec<u64> = relocated.chain(module.packed_relocations()?).map(|at| at / PAGE).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    Ok(pages.len() as u64)
 }
 
 fn continues(last: &Mapping, next: &Mapping) -> bool {

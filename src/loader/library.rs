@@ -11,7 +11,7 @@ use object::elf;
 
 use super::elf::Elf;
 use super::error::{FileFault, ImageError};
-use super::search::{Found, Search, Sharing, is_stub, other_mpi};
+use super::search::{Found, Search, Sharing, is_service, is_stub, other_mpi};
 
 /// A file that each rank has for its own.
 pub(super) struct ModuleSource {
@@ -100,7 +100,13 @@ impl Libraries {
             }
             let search = Search::new(&elf, &path).map_err(fault)?;
             for name in needed.iter().filter(|name| !is_stub(name)) {
-                match search.look(name, sharing)? {
+                let looked = match search.look(name, sharing)? {
+                    Found::Own(library) if found.is_behind(index, name, &library.path, loaded) => {
+                        Found::Shared { name: library.path.to_string_lossy().into_owned(), told: None }
+                    }
+                    other => other,
+                };
+                match looked {
                     Found::Own(library) => {
                         if let Some(known) = loaded(&library.path) {
                             found.sources[index].known.push(known);
@@ -130,6 +136,13 @@ impl Libraries {
         Ok(found)
     }
 
+    /// Whether the library of this name, in the file at `path`, is one that ranks share as only the libraries of the program need
+    /// it, of which the source at `index` is one.
+    fn is_behind(&self, index: usize, name: &str, path: &Path, loaded: &dyn Fn(&Path) -> Option<Known>) -> bool {
+        let own = || self.sources.iter().any(|source| source.path == path) || loaded(path).is_some();
+        index > 0 && is_service(name) && !is_service(&self.sources[index].path.to_string_lossy()) && !own()
+    }
+
     /// The indices of the sources such that each comes after those it needs, as far as they do not need each other.
     pub fn order(&self) -> Vec<usize> {
         let mut order = Vec::new();
@@ -151,13 +164,19 @@ impl Libraries {
 }
 
 impl Shared {
+    /// The library of this name, whose symbols all others of the system's may find.
     pub fn open(name: &str) -> Result<Shared, FileFault> {
+        Shared::open_as(name, libc::RTLD_NOW | libc::RTLD_GLOBAL)
+    }
+
+    /// The same with these flags of `dlopen`.
+    pub fn open_as(name: &str, flags: libc::c_int) -> Result<Shared, FileFault> {
         let missing = |why: String| FileFault::MissingLibrary { name: name.to_owned(), why };
         // Without a name, the system's loader gives this program itself.
         let text = CString::new(name).ok().filter(|text| !text.is_empty());
         let text = text.ok_or_else(|| missing("the name is damaged".into()))?;
         // SAFETY: initialisers of the system's libraries run, as in any process that uses them.
-        let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        let handle = unsafe { libc::dlopen(text.as_ptr(), flags) };
         if handle.is_null() {
             // SAFETY: dlerror gives a string of this thread, or null.
             let why = unsafe { libc::dlerror() };

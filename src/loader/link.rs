@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use object::elf;
 
-use super::dl;
 use super::elf::{Elf, Relocation, Symbol};
 use super::error::{FileFault, ImageError, malformed};
 use super::exits;
@@ -20,6 +19,7 @@ use super::parts::ModuleParts;
 use super::tls::{self, Template};
 use super::versions::Versions;
 use super::{Host, OWN_PREFIX};
+use super::{backtrace, dl};
 
 /// The greatest block of thread-local variables.
 const VARIABLES: u64 = 1 << 32;
@@ -32,6 +32,8 @@ pub(super) struct SearchScope<'a> {
     pub first: usize,
     /// Functions that are defined nowhere may be called later, which is an error then.
     pub lazy: bool,
+    /// The first, the program, is of another namespace: all it has for the files is what stands for the C library.
+    pub apart: bool,
 }
 
 /// Where something is that is in another group: the group's place in the scope, and the offset in it.
@@ -41,6 +43,14 @@ pub(super) struct Outer {
     pub offset: usize,
     /// Whether a resolver gives the address.
     pub resolver: bool,
+}
+
+/// Whose thread-local variables: a descriptor of the files themselves by its index, or of another group (its place in the scope, and
+/// the module's in it).
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Storage {
+    Own(usize),
+    Outer(usize, usize),
 }
 
 /// What each instance writes into its data. All places are offsets in an instance.
@@ -60,6 +70,8 @@ pub(super) struct Fixups {
     pub resolved: Vec<(usize, usize, usize)>,
     /// The address of a descriptor, by its index: those of modules, then `variables`.
     pub descriptors: Vec<(usize, usize)>,
+    /// Two words each: a function that gives the distance to a thread-local variable, and what it is told of the variable.
+    pub distances: Vec<(usize, Storage, usize)>,
     pub owned_names: Vec<String>,
     /// Thread-local variables of libraries that all share.
     pub variables: Vec<(Shared, CString)>,
@@ -96,7 +108,8 @@ pub(super) fn link(
 ) -> Result<Fixups, ImageError> {
     let (defined, fixups) = Default::default();
     let needs = |group| libraries.sources.iter().any(|source| source.known.iter().any(|known| known.group == group));
-    let searched = (0..scope.groups.len()).map(|group| group < scope.first || needs(group)).collect();
+    let searches = |group| (group < scope.first || needs(group)) && !(scope.apart && group == 0);
+    let searched = (0..scope.groups.len()).map(searches).collect();
     let mut linker = Linker { elfs, libraries, layout, host, scope, searched, defined, fixups };
     let fault = |module: usize, fault: FileFault| fault.of(&libraries.sources[module].path);
     let mut versions = Vec::new();
@@ -206,7 +219,7 @@ impl<'a> Linker<'a> {
                     let addend = if relocation.kind == elf::R_X86_64_64 { relocation.addend } else { 0 };
                     self.put(module, relocation.at, value, addend)?;
                 }
-                elf::R_X86_64_DTPMOD64 | elf::R_X86_64_DTPOFF64 => {
+                elf::R_X86_64_DTPMOD64 | elf::R_X86_64_DTPOFF64 | elf::R_X86_64_TLSDESC => {
                     if !self.variable(module, relocation, symbol)? {
                         undefined.extend(symbol.map(|symbol| symbol.name.to_owned()));
                     }
@@ -235,6 +248,15 @@ impl<'a> Linker<'a> {
     fn outer(&self, groups: std::ops::Range<usize>, name: &str) -> Option<Value> {
         let (group, (offset, resolver)) = self.find_outer(groups, |fixups| fixups.symbols.get(name).copied())?;
         Some(Value::Outer(Outer { group, offset, resolver }))
+    }
+
+    /// What of the rank's stands for a function of the C library, by its own name.
+    fn outer_own(&self, name: &str) -> Option<Value> {
+        let mut groups = self.scope.groups.iter().take(self.scope.first).enumerate();
+        groups.find_map(|(group, parts)| {
+            let &(offset, resolver) = parts.fixups.symbols.get(name)?;
+            Some(Value::Outer(Outer { group, offset, resolver }))
+        })
     }
 
     /// What `symbol` of this module is.
@@ -266,7 +288,7 @@ impl<'a> Linker<'a> {
             return self.inside(owner, found).map(Some);
         }
         let own = format!("{OWN_PREFIX}{}", symbol.name);
-        if let Some(found) = self.outer(first..groups.len(), symbol.name).or_else(|| self.outer(0..first, &own)) {
+        if let Some(found) = self.outer(first..groups.len(), symbol.name).or_else(|| self.outer_own(&own)) {
             return Ok(Some(found));
         }
         if let Some(&(owner, found)) = self.defined.get(own.as_str()) {
@@ -337,13 +359,21 @@ impl<'a> Linker<'a> {
             return Ok(true);
         }
         let at = self.slot(module, slot.at)?;
-        match (found, symbol) {
-            (Some(Place::Own(owner, _)), _) => self.fixups.descriptors.push((at, owner)),
-            (Some(Place::Outer(group, owner, _)), _) => self.fixups.outer_descriptors.push((at, group, owner)),
-            (None, symbol) => match symbol.and_then(|symbol| self.shared_variable(symbol.name)) {
-                Some(descriptor) => self.fixups.descriptors.push((at, descriptor)),
+        let storage = match found {
+            Some(Place::Own(owner, _)) => Storage::Own(owner),
+            Some(Place::Outer(group, owner, _)) => Storage::Outer(group, owner),
+            None => match symbol.and_then(|symbol| self.shared_variable(symbol.name)) {
+                Some(descriptor) => Storage::Own(descriptor),
                 None => return Ok(false),
             },
+        };
+        match storage {
+            _ if slot.kind == elf::R_X86_64_TLSDESC => {
+                self.slot(module, slot.at.wrapping_add(8))?;
+                self.fixups.distances.push((at, storage, offset.wrapping_add(slot.addend) as usize));
+            }
+            Storage::Own(descriptor) => self.fixups.descriptors.push((at, descriptor)),
+            Storage::Outer(group, owner) => self.fixups.outer_descriptors.push((at, group, owner)),
         }
         Ok(true)
     }
@@ -402,7 +432,7 @@ pub(super) fn own_function(name: &str) -> Option<usize> {
         "__cxa_finalize" => exits::finalize as *const () as usize,
         "__cxa_thread_atexit" | "__cxa_thread_atexit_impl" => exits::at_thread_exit as *const () as usize,
         "_dl_find_object" => frames::find_object as *const () as usize,
-        _ => return dl::function(name),
+        _ => return dl::function(name).or_else(|| backtrace::function(name)),
     })
 }
 
@@ -411,9 +441,6 @@ fn unsupported(relocation: Relocation, symbol: Option<Symbol>) -> FileFault {
     let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
     match relocation.kind {
         elf::R_X86_64_TPOFF64 | elf::R_X86_64_TPOFF32 => FileFault::StaticTls(name.to_owned()),
-        elf::R_X86_64_TLSDESC => FileFault::Unsupported(format!(
-            "uses thread-local storage descriptors{of}; compile without -mtls-dialect=gnu2"
-        )),
         elf::R_X86_64_COPY => {
             FileFault::Unsupported(format!("wants a copy{of}, as only executables do; link it with -shared"))
         }

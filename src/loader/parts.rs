@@ -12,7 +12,7 @@ use super::exports::Exports;
 use super::frames;
 use super::layout::{InstanceLayout, Place};
 use super::library::{Known, Libraries, ModuleSource, Shared};
-use super::link::{self, Fixups, SearchScope};
+use super::link::{self, Fixups, SearchScope, Storage};
 use super::note::{self, FileKind};
 use super::search::{Search, Sharing, other_mpi};
 
@@ -149,6 +149,10 @@ impl ModuleParts {
         let fixups = &self.fixups;
         fixups.outer.iter().any(|(_, outer, _)| outer.group == group)
             || fixups.outer_descriptors.iter().any(|&(_, outer, _)| outer == group)
+            || fixups
+                .distances
+                .iter()
+                .any(|(_, storage, _)| matches!(storage, Storage::Outer(outer, _) if *outer == group))
             || self.modules.iter().any(|module| module.known.iter().any(|known| known.group == group))
     }
 }

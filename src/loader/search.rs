@@ -48,6 +48,18 @@ const RUNTIME: [&str; 17] = [
 const ALGEBRA: [&str; 8] =
     ["libblas.", "libblas64.", "libblis", "libcblas.", "liblapack.", "liblapacke.", "libmkl_", "libopenblas"];
 
+/// Libraries of networks and encryption. Others need them for files in the cloud and the like, and with them some thirty more; a
+/// copy of all for each rank costs a second and a gigabyte of 512 ranks. They are shared where the program itself does not need
+/// them, so that it keeps no state there.
+const SERVICES: [&str; 8] =
+    ["libcrypto.", "libcurl", "libgnutls.", "libgssapi_krb5.", "libkrb5.", "libldap", "libssh", "libssl."];
+
+/// Whether ranks share the library of this name where only other libraries need it.
+pub(super) fn is_service(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name);
+    SERVICES.iter().any(|known| file.starts_with(known))
+}
+
 /// How the names of other MPI libraries begin.
 const OTHER_MPI: [&str; 9] = [
     "libmpi.so",

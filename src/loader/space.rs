@@ -34,6 +34,8 @@ struct State {
     groups: Vec<Arc<LinkGroup>>,
     #[expect(clippy::vec_box, reason = "programs keep the handles' addresses")]
     handles: Vec<Box<Handle>>,
+    /// The namespaces besides the program's that there ever were.
+    namespaces: usize,
     arguments: Option<Arguments>,
     /// What `dlerror` has to say, and what it has said last.
     error: Option<CString>,
@@ -68,7 +70,7 @@ impl InstanceMemory {
         let (id, exits, state, is_closed) =
             (InstanceId::next(), Exits::default(), Mutex::default(), AtomicBool::new(false));
         let space = Arc::new(InstanceMemory { id, exits, common: common.clone(), owned, state, is_closed });
-        let program = LinkGroup::new(&common.program, &space, Vec::new())?;
+        let program = LinkGroup::new(&common.program, &space, Vec::new(), 0)?;
         program.is_global.store(true, Ordering::Relaxed);
         space.state().groups.push(program);
         Ok(space)
@@ -190,10 +192,27 @@ impl InstanceMemory {
         Some(found.what.clone())
     }
 
-    /// The module in the file at `path`, or needed by the name of `path`, if it is in memory.
-    pub fn find(&self, path: &Path) -> Option<(Arc<LinkGroup>, usize)> {
+    /// The number of a new namespace.
+    pub fn new_namespace(&self) -> usize {
+        let mut state = self.state();
+        state.namespaces += 1;
+        state.namespaces
+    }
+
+    /// Whether there is something in a namespace.
+    pub fn is_namespace(&self, namespace: usize) -> bool {
+        self.state().groups.iter().any(|group| group.namespace == namespace)
+    }
+
+    /// The namespace of the code at `address`.
+    pub fn namespace(&self, address: usize) -> usize {
+        self.place(address).map_or(0, |(group, _, _)| group.namespace)
+    }
+
+    /// The module in the file at `path`, or needed by the name of `path`, if it is in the namespace's memory.
+    pub fn find(&self, path: &Path, namespace: usize) -> Option<(Arc<LinkGroup>, usize)> {
         let state = self.state();
-        state.groups.iter().find_map(|group| {
+        state.groups.iter().filter(|group| group.namespace == namespace).find_map(|group| {
             let same = |module: &super::parts::Module| {
                 module.path == path || module.name.as_deref().is_some_and(|name| Path::new(name) == path)
             };
@@ -201,7 +220,7 @@ impl InstanceMemory {
         })
     }
 
-    /// Loads the library in the file at `path` with what it needs that is not there yet.
+    /// Loads the library in the file at `path` into a namespace, with what it needs that is not there yet.
     ///
     /// # Safety
     /// Runs code of the library.
@@ -210,15 +229,19 @@ impl InstanceMemory {
         path: &Path,
         lazy: bool,
         global: bool,
+        namespace: usize,
     ) -> Result<Arc<LinkGroup>, ImageError> {
-        let groups = self.groups();
+        // The program is always there, for what it has of the C library.
+        let of_namespace = |(place, group): &(usize, Arc<LinkGroup>)| *place == 0 || group.namespace == namespace;
+        let groups: Vec<Arc<LinkGroup>> =
+            self.groups().into_iter().enumerate().filter(of_namespace).map(|(_, group)| group).collect();
         let is_global = |group: &&Arc<LinkGroup>| group.is_global.load(Ordering::Relaxed);
         let scope: Vec<Arc<LinkGroup>> =
             groups.iter().filter(is_global).chain(groups.iter().filter(|group| !is_global(group))).cloned().collect();
         let first = scope.iter().filter(is_global).count();
         let parts: Vec<_> = scope.iter().map(|group| group.parts.clone()).collect();
-        let parts = self.common.open(path, SearchScope { groups: &parts, first, lazy })?;
-        let group = LinkGroup::new(&parts, self, scope)?;
+        let parts = self.common.open(path, SearchScope { groups: &parts, first, lazy, apart: namespace != 0 })?;
+        let group = LinkGroup::new(&parts, self, scope, namespace)?;
         group.is_global.store(global, Ordering::Relaxed);
         let arguments = {
             let mut state = self.state();
@@ -267,7 +290,8 @@ impl InstanceMemory {
     /// What `name` stands for to everybody: in what is global, then in what stands for the C library and MPI.
     pub fn global(&self, name: &str) -> Option<usize> {
         let groups = self.groups();
-        let mut global = groups.iter().filter(|group| group.is_global.load(Ordering::Relaxed));
+        let is_global = |group: &&Arc<LinkGroup>| group.is_global.load(Ordering::Relaxed) && group.namespace == 0;
+        let mut global = groups.iter().filter(is_global);
         global.find_map(|group| group.symbol(name)).or_else(|| self.outside(name, None))
     }
 
@@ -308,6 +332,7 @@ impl InstanceMemory {
     pub fn behind(&self, group: &Arc<LinkGroup>, module: usize, name: &str, version: Option<&str>) -> Option<usize> {
         let groups = self.groups();
         let later = groups.iter().skip_while(|known| !Arc::ptr_eq(known, group));
+        let later = later.filter(|known| known.namespace == group.namespace);
         let mut modules = later.flat_map(|group| (0..group.parts.modules.len()).map(move |module| (group, module)));
         modules.by_ref().find(|(known, at)| Arc::ptr_eq(known, group) && *at == module);
         modules.find_map(|(group, module)| group.export(module, name)).or_else(|| self.outside(name, version))

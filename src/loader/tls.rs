@@ -140,6 +140,18 @@ pub(super) struct Index {
     offset: usize,
 }
 
+impl Index {
+    /// What a program passes for the variable at `offset` of a descriptor's, which outlives it.
+    pub fn new(descriptor: *const Descriptor, offset: usize) -> Index {
+        Index { descriptor, offset }
+    }
+}
+
+// SAFETY: the descriptor may be used from any thread, and lives as long as the instance that owns both.
+unsafe impl Send for Index {}
+// SAFETY: as above.
+unsafe impl Sync for Index {}
+
 /// `__tls_get_addr` of the programs.
 ///
 /// # Safety
@@ -159,6 +171,100 @@ pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
     };
     block.wrapping_add(offset)
 }
+
+/// The address of a variable of the rank that runs, where it is known already; else null. Works with general registers and, of the
+/// others, with the lower halves of the first sixteen at most.
+unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
+    // SAFETY: as of `address`.
+    let (descriptor, offset) = unsafe { (&*(*index).descriptor, (*index).offset) };
+    match descriptor {
+        Descriptor::Own(own) if own.instance == RUNNING.get() => {
+            let block = own.block.load(Ordering::Relaxed);
+            if block.is_null() { block } else { block.wrapping_add(offset) }
+        }
+        _ => ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" {
+    /// What descriptors of thread-local storage (`-mtls-dialect=gnu2`) have called: with the descriptor's address in `rax` it gives
+    /// the distance from the thread pointer to the variable there, and keeps all other registers.
+    pub(super) fn mcpsim_tls_distance();
+}
+
+// The descriptor's second word is the address of an `Index`. The registers that C functions may change are kept: the general ones
+// and sixteen vectors' lower halves first; all of them (`xsave`) where more than a look-up is to be done.
+std::arch::global_asm!(
+    ".pushsection .text.mcpsim_tls_distance, \"ax\", @progbits",
+    ".globl mcpsim_tls_distance",
+    ".hidden mcpsim_tls_distance",
+    ".type mcpsim_tls_distance, @function",
+    "mcpsim_tls_distance:",
+    "push rbp",
+    "mov rbp, rsp",
+    "push rcx",
+    "push rdx",
+    "push rsi",
+    "push rdi",
+    "push r8",
+    "push r9",
+    "push r10",
+    "push r11",
+    "push rbx",
+    "mov rbx, [rax + 8]",
+    "and rsp, -64",
+    "sub rsp, 256",
+    ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+    "movaps [rsp + 16 * \\n], xmm\\n",
+    ".endr",
+    "mov rdi, rbx",
+    "call {known}",
+    ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+    "movaps xmm\\n, [rsp + 16 * \\n]",
+    ".endr",
+    "test rax, rax",
+    "jnz 2f",
+    // The area of `xsave`: its header must be zero. Its size is told by cpuid.
+    "mov rdi, rbx",
+    "mov eax, 13",
+    "xor ecx, ecx",
+    "cpuid",
+    "sub rsp, rbx",
+    "and rsp, -64",
+    "mov rbx, rdi",
+    "xor eax, eax",
+    ".irp n, 0, 1, 2, 3, 4, 5, 6, 7",
+    "mov [rsp + 512 + 8 * \\n], rax",
+    ".endr",
+    "mov eax, -1",
+    "mov edx, -1",
+    "xsave64 [rsp]",
+    "mov rdi, rbx",
+    "call {address}",
+    "mov rcx, rax",
+    "mov eax, -1",
+    "mov edx, -1",
+    "xrstor64 [rsp]",
+    "mov rax, rcx",
+    "2:",
+    "sub rax, fs:[0]",
+    "lea rsp, [rbp - 72]",
+    "pop rbx",
+    "pop r11",
+    "pop r10",
+    "pop r9",
+    "pop r8",
+    "pop rdi",
+    "pop rsi",
+    "pop rdx",
+    "pop rcx",
+    "pop rbp",
+    "ret",
+    ".size mcpsim_tls_distance, . - mcpsim_tls_distance",
+    ".popsection",
+    known = sym known_address,
+    address = sym address,
+);
 
 /// The address of the variable at `offset` of a module's.
 pub(super) fn address_in(descriptor: &Descriptor, offset: usize) -> *mut u8 {

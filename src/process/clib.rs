@@ -12,6 +12,7 @@ mod environment;
 mod files;
 mod floats;
 mod identity;
+mod input;
 mod keys;
 mod locales;
 mod locks;
@@ -36,7 +37,7 @@ pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[NamedFunction]; 15] = [
+const FUNCTIONS: [&[NamedFunction]; 16] = [
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
     end::FUNCTIONS,
@@ -44,6 +45,7 @@ const FUNCTIONS: [&[NamedFunction]; 15] = [
     files::FUNCTIONS,
     floats::FUNCTIONS,
     identity::FUNCTIONS,
+    input::FUNCTIONS,
     keys::FUNCTIONS,
     locales::FUNCTIONS,
     locks::FUNCTIONS,

@@ -2,8 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::engine::Outcome;
+use serde_json::json;
+
+use crate::engine::{Outcome, RunError};
 use crate::platform::Level;
+use crate::rank::FailureKind;
 
 use super::sizes::{exact_percent, levels};
 
@@ -13,6 +16,23 @@ use super::sizes::{exact_percent, levels};
 /// None that an Outcome can cause; serde's signature has one.
 pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
     serde_json::to_string_pretty(outcome).map(|text| text + "\n")
+}
+
+/// How a program ended that ended the run, as indented JSON with the one key `program`; README states what is in it. None where
+/// the program is not the reason.
+pub fn end_json(error: &RunError, exit_code: u8) -> Option<String> {
+    let RunError::Program { rank, clock, error: why } = error else { return None };
+    let (by, number) = match why.kind {
+        FailureKind::Description => return None,
+        FailureKind::Error => ("error", json!(null)),
+        FailureKind::Aborted { code } => ("MPI_Abort", json!(code)),
+        FailureKind::Exited { code } => ("exit", json!(code)),
+        FailureKind::Crashed { signal } => ("signal", json!(signal)),
+    };
+    let ended =
+        json!({ "rank": rank, "by": by, "number": number, "clock_ps": clock.as_ps(), "text": error.to_string() });
+    let end = json!({ "mcpsim": env!("CARGO_PKG_VERSION"), "program": { "exit_code": exit_code, "ended": ended } });
+    serde_json::to_string_pretty(&end).ok().map(|text| text + "\n")
 }
 
 /// The message profile as tidy rows, one an interval and level, those without messages included.

@@ -140,6 +140,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         sizes: None,
         tasks: None,
         task_logs: Vec::new(),
+        program: None,
         timelines: Vec::new(),
         per_rank,
         pairs: None,

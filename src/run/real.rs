@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
-use crate::engine::{Labels, Processes, RunOptions, Screen, Simulation};
+use crate::engine::{Labels, Processes, ProgramEnd, RunOptions, Screen, Simulation};
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
 use crate::mpi_api::{self, RealProgram};
@@ -91,11 +91,15 @@ pub(super) fn simulate(
         record::run(&simulation, screen, program, (conduct, functions), &header)
     };
     let endings = processes.gather(job.endings());
-    let Some((outcome, trace)) = ran? else { return Ok(None) };
+    let Some((mut outcome, trace)) = ran? else { return Ok(None) };
     let endings = Endings::merge(endings);
     // A launcher takes ranks that never call MPI_Finalize for a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
     let exit_code = endings.codes.first().map_or(unfinalised, |(_, code)| (code & 0xff) as u8);
+    if exit_code != 0 {
+        let (codes, unfinalised) = (endings.codes.iter().copied().collect(), endings.unfinalised.clone());
+        outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised }));
+    }
     Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings) }))
 }
 

@@ -34,7 +34,11 @@ const RANKS: [u32; 2] = [5, 12];
 
 fn is_open_mpi_41() -> bool {
     let version = Command::new("mpirun.openmpi").arg("--version").output();
-    version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("Open MPI) 4.1"))
+    // Debian's launcher calls itself OpenRTE.
+    version.is_ok_and(|output| {
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        ["Open MPI", "OpenRTE"].iter().any(|name| said.contains(&format!("({name}) 4.1.")))
+    })
 }
 
 /// What Open MPI's ranks sent; an error if it cannot be had.

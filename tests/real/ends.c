@@ -29,6 +29,8 @@ int main(int argc, char **argv) {
     at_quick_exit(quick);
     if (!strcmp(how, "talk")) { atexit(talk); return 0; }
     if (!strcmp(how, "early") && rank == 1) exit(3);
+    if (!strcmp(how, "abort") && rank == 1) MPI_Abort(MPI_COMM_WORLD, 9);
+    if (!strcmp(how, "signal") && rank == 1) abort();
     if (!strcmp(how, "forgotten")) return 0;
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

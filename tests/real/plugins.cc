@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <link.h>
 #include <mpi.h>
 #include <stdexcept>
@@ -77,6 +78,12 @@ static void state() {
     Dl_info info;
     CHECK(dladdr(reinterpret_cast<void *>(count), &info) && !strcmp(info.dli_sname, "count"));
     CHECK(at("libstate.so") == info.dli_fname && info.dli_saddr == reinterpret_cast<void *>(count));
+    void *places[2] = {reinterpret_cast<char *>(count) + 1, reinterpret_cast<void *>(count)};
+    char **texts = backtrace_symbols(places, 2);
+    char expected[4096];
+    snprintf(expected, sizeof expected, "%s(count+0x1) [%p]", info.dli_fname, places[0]);
+    CHECK(texts && !strcmp(texts[0], expected) && strstr(texts[1], "(count+0) ["));
+    free(texts);
     struct link_map *map;
     CHECK(!dlinfo(handle, RTLD_DI_LINKMAP, &map) && at("libstate.so") == map->l_name);
 }
@@ -121,6 +128,22 @@ static void objects() {
     delete shape;
 }
 
+static void apart() {
+    void *here = dlopen(at("libstate.so").c_str(), RTLD_NOW);
+    void *there = dlmopen(LM_ID_NEWLM, at("libstate.so").c_str(), RTLD_NOW);
+    CHECK(here && there && here != there);
+    if (!here || !there) return;
+    auto count = find<int (*)()>(here, "count"), other = find<int (*)()>(there, "count");
+    int before = count();
+    CHECK(other() == 1001 && other() == 1002 && count() == before + 1);
+    Lmid_t space = 0, first = 7;
+    CHECK(!dlinfo(there, RTLD_DI_LMID, &space) && space > 0 && !dlinfo(here, RTLD_DI_LMID, &first) && first == 0);
+    CHECK(dlmopen(space, at("libstate.so").c_str(), RTLD_NOW) == there);
+    CHECK(dlmopen(LM_ID_BASE, at("libstate.so").c_str(), RTLD_NOW) == here);
+    CHECK(!dlmopen(LM_ID_NEWLM, at("libstate.so").c_str(), RTLD_NOW | RTLD_GLOBAL) && dlerror());
+    CHECK(dlclose(there) == 0 && dlclose(there) == 0 && count() == before + 2);
+}
+
 static int each(struct dl_phdr_info *info, size_t, void *data) {
     std::string *names = static_cast<std::string *>(data);
     const char *file = strrchr(info->dlpi_name, '/');
@@ -136,6 +159,7 @@ int main(int argc, char **argv) {
     state();
     speak();
     objects();
+    apart();
     std::string names;
     dl_iterate_phdr(each, &names);
     for (const char *name : {"/libstate.so", "/libspeak.so", "/libthrow.so", "/libc.so"})

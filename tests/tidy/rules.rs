@@ -31,6 +31,7 @@ const UNSAFE: &[&str] = &[
     "src/mpi/op/long_double.rs",
     // Machine code in memory.
     "src/cc/kit.rs",
+    "src/loader/backtrace.rs",
     "src/loader/dl.rs",
     "src/loader/exits.rs",
     "src/loader/frames.rs",

@@ -70,10 +70,48 @@ fn code_for_another_model_is_refused_with_advice() {
         workshop.failure(source, &["-ftls-model=initial-exec"]),
         "/program: uses the static thread-local storage model for counter; compile with -fPIC and without -ftls-model"
     );
-    let text = workshop.failure(source, &["-mtls-dialect=gnu2"]);
-    let expected = "/program: uses thread-local storage descriptors of counter; compile without -mtls-dialect=gnu2";
-    assert_eq!(text, expected);
     let source = "int value; __asm__(\".text\\n.quad value\"); int go(int n) { return value + n; }";
     let text = workshop.failure(source, &["-Wl,-z,notext"]);
     assert!(text.contains("needs its code or constants changed when loaded (at 0x"), "{text}");
+}
+
+#[test]
+fn libraries_that_ranks_cannot_have_for_their_own_are_named_with_the_way_out() {
+    let Some(workshop) = Workshop::new() else { return };
+    let library = "__thread int counter; int count(int n) { return counter += n; }";
+    workshop.library("libfixed.so", library, &["-ftls-model=initial-exec"]);
+    let source = "extern int count(int); int go(int n) { return count(n); }";
+    let arguments = ["-L.", "-lfixed", "-Wl,-rpath,$ORIGIN"];
+    assert_eq!(
+        workshop.failure(source, &arguments),
+        "/libfixed.so: each rank needs a copy of this library, which uses the static thread-local storage model for \
+         counter; compile with -fPIC and without -ftls-model; or have all ranks share one copy of it: \
+         --share-library libfixed"
+    );
+    // One of all ranks can be loaded.
+    let program = workshop.program(source, &arguments);
+    let image = Image::open(&program, &Nothing, &["libfixed".to_owned()]).unwrap();
+    let (one, two) = (fresh(&image), fresh(&image));
+    assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
+    assert_eq!(image.shared(), [workshop.path("libfixed.so").canonicalize().unwrap().display().to_string()]);
+}
+
+#[test]
+fn more_mappings_than_a_process_can_have_are_counted() {
+    let Some(workshop) = Workshop::new() else { return };
+    // Data of more than is copied is mapped.
+    let library = "int data[100000] = {1}, more[100000]; int count(int n) { return data[0] += n; }";
+    workshop.library("libwide.so.3", library, &["-Wl,-soname,libwide.so.3"]);
+    let arguments = ["-L.", "-l:libwide.so.3", "-Wl,-rpath,$ORIGIN"];
+    let image = workshop.image("extern int count(int); int go(int n) { return count(n); }", &arguments);
+    let limit: usize = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse().unwrap();
+    assert!(image.check_room(1000).is_ok());
+    let each = image.common.program.layout.mappings() + 2;
+    let text = image.check_room(limit).unwrap_err().to_string();
+    let expected = format!(
+        "/program: its ranks and their libraries need {} mappings of memory, and a process can have {limit} \
+         (vm.max_map_count); --share-library libwide has all ranks share one of them",
+        limit * each
+    );
+    assert_eq!(text.replace(workshop.directory.path().to_str().unwrap(), ""), expected);
 }

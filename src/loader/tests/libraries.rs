@@ -41,3 +41,20 @@ fn the_stub_is_never_loaded() {
     let text = workshop.failure("int MPI_Nothing(int); int go(int n) { return MPI_Nothing(n); }", &["-L.", &link]);
     assert_eq!(text, "/program: undefined: MPI_Nothing");
 }
+
+#[test]
+fn libraries_of_networks_are_shared_where_only_libraries_need_them() {
+    let Some(workshop) = Workshop::new() else { return };
+    workshop.library("libcurl.so.4", "int curl; int fetch(int n) { return curl += n; }", &["-Wl,-soname,libcurl.so.4"]);
+    let middle = "extern int fetch(int); int middle(int n) { return fetch(n); }";
+    workshop.library("libmiddle.so", middle, &["-L.", "-l:libcurl.so.4", "-Wl,-rpath,$ORIGIN"]);
+    let source = "extern int middle(int); int go(int n) { return middle(n); }";
+    let image = workshop.image(source, &["-L.", "-lmiddle", "-Wl,-rpath,$ORIGIN"]);
+    let (one, two) = (fresh(&image), fresh(&image));
+    assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
+    // The program has what it needs for its own, and so do its libraries.
+    let source = "extern int middle(int), fetch(int); int go(int n) { return middle(n) + fetch(n); }";
+    let image = workshop.image(source, &["-L.", "-lmiddle", "-l:libcurl.so.4", "-Wl,-rpath,$ORIGIN"]);
+    let (one, two) = (fresh(&image), fresh(&image));
+    assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (3, 3));
+}

@@ -50,6 +50,34 @@ fn other_threads_have_variables_of_their_own() {
 }
 
 #[test]
+fn descriptors_give_the_same_variables() {
+    let Some(workshop) = Workshop::new() else { return };
+    // The function that gives the distance keeps all registers: those of vectors hold values across the call.
+    workshop.library(
+        "libstore.so",
+        "__thread int stored = 4; int get(int n) { return stored + n; }",
+        &["-mtls-dialect=gnu2"],
+    );
+    let source = format!(
+        "{SOURCE}\nextern __thread int stored; extern int get(int);
+         int sum(int n) {{ double a = n, b = n * 2.0, c = n * 3.0; int i; for (i = 0; i < n; i++) {{ a += b * c; counter++; stored++; b += a; }}
+         return (int)(a + b + c) + get(0); }}"
+    );
+    let arguments = ["-L.", "-lstore", "-Wl,-rpath,$ORIGIN", "-mtls-dialect=gnu2"];
+    let image = workshop.image(&source, &arguments);
+    let (one, two) = (fresh(&image), fresh(&image));
+    set_main(Some(one.id()));
+    assert_eq!((call(&one, "add", 1), call(&one, "check", 0)), (8, 9));
+    assert_eq!(call(&one, "thread", 3), 10_011);
+    assert_eq!(call(&one, "sum", 1), 24);
+    set_main(Some(two.id()));
+    assert_eq!((call(&two, "add", 10), call(&two, "check", 0)), (17, 18));
+    assert_eq!(call(&two, "sum", 1), 24);
+    set_main(None);
+    assert_eq!(call(&one, "add", 5), 12);
+}
+
+#[test]
 fn variables_are_shared_between_the_modules_of_an_instance() {
     let Some(workshop) = Workshop::new() else { return };
     workshop.library("libstore.so", "__thread int stored = 4; int get(int n) { return stored + n; }", &[]);

@@ -10,6 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::input::has_writer;
+use super::streams::open_awaited;
 use super::{error, identity};
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction, Process, current};
@@ -226,6 +228,14 @@ pub fn raise_limits() {
     }
 }
 
+unsafe fn is_fifo(path: *const c_char) -> bool {
+    // SAFETY: the caller's string, and room for the answer.
+    unsafe {
+        let mut found: libc::stat = std::mem::zeroed();
+        libc::stat(path, &mut found) == 0 && found.st_mode & libc::S_IFMT == libc::S_IFIFO && current().is_some()
+    }
+}
+
 /// Opens a file; a FIFO without keeping other ranks from opening its other end.
 unsafe fn open_at(directory: c_int, path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
     // SAFETY: the caller's string.
@@ -260,7 +270,7 @@ unsafe fn open_pipe(p: &Process, directory: c_int, path: *const c_char, flags: c
                 return *libc::__errno_location() != libc::ENXIO;
             }
             let mut asked = libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 };
-            flags & libc::O_ACCMODE != libc::O_RDONLY || libc::poll(&mut asked, 1, 0) != 0
+            flags & libc::O_ACCMODE != libc::O_RDONLY || libc::poll(&mut asked, 1, 0) != 0 || has_writer(file)
         }
     };
     while !ready() {
@@ -306,6 +316,11 @@ unsafe extern "C" fn fopen(path: *const c_char, mode: *const c_char) -> *mut lib
     // SAFETY: the caller's strings.
     let file = unsafe {
         match meaning(path) {
+            Meaning::Same if is_fifo(path) => {
+                let write = CStr::from_ptr(mode).to_bytes().first() != Some(&b'r');
+                let file = open_at(libc::AT_FDCWD, path, if write { libc::O_WRONLY } else { libc::O_RDONLY }, 0);
+                if file < 0 { ptr::null_mut() } else { open_awaited(file, mode) }
+            }
             Meaning::Same => libc::fopen(path, mode),
             Meaning::Other(other) | Meaning::Link(other) => libc::fopen(other.as_ptr(), mode),
             Meaning::Text(text) => {

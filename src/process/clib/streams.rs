@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::error;
+use super::input::await_input;
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
@@ -125,6 +126,30 @@ pub fn open_streams(p: &Process) {
             unsafe { libc::setvbuf(file, ptr::null_mut(), buffering, 0) };
         }
     }
+}
+
+/// A stream of an open FIFO, whose reads let other ranks write meanwhile.
+///
+/// # Safety
+/// The descriptor is the caller's own; `mode` is a string.
+pub(super) unsafe fn open_awaited(descriptor: c_int, mode: *const c_char) -> *mut libc::FILE {
+    unsafe extern "C" fn read(cookie: *mut c_void, to: *mut c_char, room: usize) -> isize {
+        await_input(cookie as usize as c_int);
+        // SAFETY: the stream's buffer.
+        unsafe { libc::read(cookie as usize as c_int, to.cast(), room) }
+    }
+    unsafe extern "C" fn write(cookie: *mut c_void, from: *const c_char, length: usize) -> isize {
+        // SAFETY: the stream's buffer.
+        unsafe { libc::write(cookie as usize as c_int, from.cast(), length) }
+    }
+    unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
+        // SAFETY: the stream's own.
+        unsafe { libc::close(cookie as usize as c_int) }
+    }
+    let functions =
+        StreamFunctions { read: Some(read), write: Some(write), seek: 0, close: close as *const () as usize };
+    // SAFETY: the functions are of these signatures.
+    unsafe { fopencookie(descriptor as usize as *mut c_void, mode, functions) }
 }
 
 /// The rank behind a cookie.
@@ -274,7 +299,11 @@ unsafe extern "C" fn read(descriptor: c_int, to: *mut c_void, room: usize) -> is
     unsafe {
         match standard(descriptor) {
             Some((p, 0)) => take(p, to, room),
-            _ => libc::read(actual(descriptor), to, room),
+            _ => {
+                let descriptor = actual(descriptor);
+                await_input(descriptor);
+                libc::read(descriptor, to, room)
+            }
         }
     }
 }

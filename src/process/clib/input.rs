@@ -1,0 +1,175 @@
+//! Waiting for what another rank is to write into a FIFO or a socket, or for another rank to connect: a rank that would wait in the
+//! system would keep its host thread, and with it the ranks that it waits for.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use super::files::{pause, wait_is_endless};
+use super::streams::actual;
+use crate::process::{Function, NamedFunction, Process, current};
+
+pub const FUNCTIONS: &[NamedFunction] = &[
+    ("readv", Function(readv as *const ())),
+    ("recv", Function(recv as *const ())),
+    ("recvfrom", Function(recvfrom as *const ())),
+    ("recvmsg", Function(recvmsg as *const ())),
+    ("accept", Function(accept as *const ())),
+    ("accept4", Function(accept4 as *const ())),
+];
+
+/// Whether `descriptor` can be read, or reading it would fail.
+fn is_ready(descriptor: c_int) -> bool {
+    let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry.
+    unsafe { libc::poll(&mut asked, 1, 0) != 0 }
+}
+
+/// What a rank may wait for at `descriptor` that another rank does; none of files, of pipes to children, and where the rank has
+/// said that it does not want to wait.
+fn awaited(descriptor: c_int) -> Option<String> {
+    // SAFETY: flags are asked for.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
+    if flags < 0 || flags & libc::O_NONBLOCK != 0 {
+        return None;
+    }
+    let link = format!("/proc/self/fd/{descriptor}");
+    let kind = fs::metadata(&link).ok()?.file_type();
+    let name = fs::read_link(&link).ok()?;
+    match kind {
+        _ if kind.is_fifo() && name.is_absolute() => Some(format!("somebody to write into {}", name.display())),
+        _ if kind.is_socket() => {
+            let (mut listens, mut size): (c_int, libc::socklen_t) = (0, size_of::<c_int>() as libc::socklen_t);
+            let level = libc::SOL_SOCKET;
+            // SAFETY: room for a number.
+            unsafe {
+                libc::getsockopt(descriptor, level, libc::SO_ACCEPTCONN, (&raw mut listens).cast(), &mut size);
+            }
+            let what = if listens != 0 { "to connect to" } else { "to write into" };
+            (!has_timeout(descriptor)).then(|| format!("somebody {what} its socket {descriptor}"))
+        }
+        _ => None,
+    }
+}
+
+/// Whether who reads the socket waits no longer than it has said.
+fn has_timeout(socket: c_int) -> bool {
+    // SAFETY: room for a time, for which all zeros is valid.
+    unsafe {
+        let mut time: libc::timeval = std::mem::zeroed();
+        let mut size = size_of::<libc::timeval>() as libc::socklen_t;
+        let asked = libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, (&raw mut time).cast(), &mut size);
+        asked == 0 && (time.tv_sec, time.tv_usec) != (0, 0)
+    }
+}
+
+/// Whether a process other than this one has the file at `path` open.
+fn is_held_elsewhere(path: &Path) -> bool {
+    let own = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let others = processes.filter(|entry| {
+        let name = entry.file_name();
+        name.as_encoded_bytes().iter().all(u8::is_ascii_digit) && *name != *own
+    });
+    let mut open = others.flat_map(|entry| fs::read_dir(entry.path().join("fd")).into_iter().flatten().flatten());
+    open.any(|entry| fs::read_link(entry.path()).is_ok_and(|link| link == path))
+}
+
+/// Whether a rank has the FIFO that is open at `descriptor` open for writing.
+pub(super) fn has_writer(descriptor: c_int) -> bool {
+    let of = |number: c_int| fs::read_link(format!("/proc/self/fd/{number}"));
+    let Ok(name) = of(descriptor) else { return false };
+    let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let mut numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse::<c_int>().ok());
+    numbers.any(|number| {
+        // SAFETY: flags are asked for.
+        let flags = unsafe { libc::fcntl(number, libc::F_GETFL) };
+        flags >= 0 && flags & libc::O_ACCMODE != libc::O_RDONLY && of(number).is_ok_and(|other| other == name)
+    })
+}
+
+/// Lets others go on until `descriptor` can be read.
+fn wait(p: &Process, descriptor: c_int) {
+    let Some(what) = awaited(descriptor) else { return };
+    let since = p.now();
+    while !is_ready(descriptor) {
+        if !pause(p, since) {
+            let file = fs::read_link(format!("/proc/self/fd/{descriptor}")).unwrap_or_default();
+            if file.is_absolute() && is_held_elsewhere(&file) {
+                return;
+            }
+            wait_is_endless(p, &what);
+        }
+    }
+}
+
+/// To be called before what reads `descriptor`.
+pub(super) fn await_input(descriptor: c_int) {
+    if let Some(p) = current()
+        && !is_ready(descriptor)
+    {
+        wait(p, descriptor);
+    }
+}
+
+/// Whether what reads a socket with `flags` waits for input.
+fn waits(flags: c_int) -> bool {
+    flags & (libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE) == 0
+}
+
+unsafe extern "C" fn readv(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    let descriptor = actual(descriptor);
+    await_input(descriptor);
+    // SAFETY: the caller's.
+    unsafe { libc::readv(descriptor, parts, count) }
+}
+
+unsafe extern "C" fn recv(socket: c_int, to: *mut c_void, room: usize, flags: c_int) -> isize {
+    if waits(flags) {
+        await_input(socket);
+    }
+    // SAFETY: the caller's.
+    unsafe { libc::recv(socket, to, room, flags) }
+}
+
+unsafe extern "C" fn recvfrom(
+    socket: c_int,
+    to: *mut c_void,
+    room: usize,
+    flags: c_int,
+    from: *mut libc::sockaddr,
+    size: *mut libc::socklen_t,
+) -> isize {
+    if waits(flags) {
+        await_input(socket);
+    }
+    // SAFETY: the caller's.
+    unsafe { libc::recvfrom(socket, to, room, flags, from, size) }
+}
+
+unsafe extern "C" fn recvmsg(socket: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
+    if waits(flags) {
+        await_input(socket);
+    }
+    // SAFETY: the caller's.
+    unsafe { libc::recvmsg(socket, message, flags) }
+}
+
+unsafe extern "C" fn accept(socket: c_int, from: *mut libc::sockaddr, size: *mut libc::socklen_t) -> c_int {
+    await_input(socket);
+    // SAFETY: the caller's.
+    unsafe { libc::accept(socket, from, size) }
+}
+
+unsafe extern "C" fn accept4(
+    socket: c_int,
+    from: *mut libc::sockaddr,
+    size: *mut libc::socklen_t,
+    flags: c_int,
+) -> c_int {
+    await_input(socket);
+    // SAFETY: the caller's.
+    unsafe { libc::accept4(socket, from, size, flags) }
+}
