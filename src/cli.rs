@@ -14,6 +14,7 @@ mod launcher;
 mod manual;
 mod matrix_files;
 mod measure;
+mod models;
 mod output;
 mod printer;
 mod progress;

@@ -8,34 +8,44 @@
 
 mod campaign;
 pub mod cluster;
+mod collectives;
 mod fit;
+mod guess;
 mod import;
 mod kernels;
 mod link;
 pub mod matrices;
+mod models;
 mod occupancy;
 pub mod pairs;
 mod port;
 mod protocol;
 mod rings;
 mod samples;
+mod samples_csv;
 mod simulated;
 mod statistics;
+mod structure;
 #[cfg(test)]
 mod tests;
 mod text;
 mod topology;
 
 pub use campaign::{CampaignPlan, LevelPlan, measure};
+pub use collectives::{CollectiveFit, CollectiveTests, Growth, GrowthForm, TimedCollective, time_collectives};
 pub use fit::{FitPiece, Floor, pieces};
+pub use guess::Guess;
 pub use import::{Import, ImportPart};
 pub use kernels::{Figures, Kernel, Speed};
 pub use link::{Corrections, LinkFit, RowFit};
+pub use models::{COURSE_MESSAGES, Course, LevelModels, Residual, SmallMessage, pairs_of, sample_models};
 pub use occupancy::MeasuredOccupancy;
-pub use port::RankPort;
+pub use port::{NeighbourMethod, RankPort};
 pub use protocol::RankPair;
+pub use rings::{Effective, measure_effective};
 pub use samples::{SampleSeries, Samples, Test};
-pub use simulated::simulate;
+pub use simulated::{simulate, simulate_collectives, simulate_rings};
 pub use statistics::Summary;
+pub use structure::{PairKind, Structure, structure};
 pub use text::MeasuredMachine;
 pub use topology::{Binding, Cpu, HostFacts, HostPlace, bind, cpu_list, levels, places, shape, sites};

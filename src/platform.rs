@@ -12,6 +12,7 @@ mod placement;
 mod rates;
 mod rules;
 mod shape;
+mod textbook;
 
 pub use baseline::{Baseline, BaselineLink};
 pub use file::PlatformSource;
@@ -23,6 +24,7 @@ pub use placement::{Placement, PlacementError};
 pub use rates::{CoreRates, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
 pub use shape::{Shape, ShapeError};
+pub use textbook::{Hockney, LOGP_BYTES, LogGp, LogP, Textbook, message_sizes};
 
 use crate::units::SimSpan;
 

@@ -13,6 +13,7 @@ mod headline;
 mod histogram;
 mod measured;
 mod messages;
+mod models;
 mod notes;
 mod numbers;
 mod page;
@@ -26,28 +27,31 @@ mod table;
 mod tasks;
 mod time;
 mod timeline;
+mod together;
 mod tuning;
 mod validation;
 
 #[cfg(test)]
 pub(crate) use samples::{busy, empty, huge};
 
-pub use clusters::partition_table;
+pub use clusters::{guess_summary, partition_table};
 pub use deadlock::failure;
 pub use export::{end_json, json, profile_csv};
 pub use figures::{
-    Figure, clusters_figure, figures, group_figures, measured_figures, regression_figure, task_figures, tuning_figures,
-    validation_figures, values_figure,
+    Figure, clusters_figure, figures, group_figures, measured_figures, model_figures, regression_figure, task_figures,
+    tuning_figures, validation_figures, values_figure,
 };
 pub use functions::functions_csv;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table};
 pub use measured::measured_summary;
+pub use models::{models_csv, models_summary};
 pub use numbers::{count, rate};
 pub use page::page;
 pub use regression::{regression_csv, regression_summary};
 pub use study::{study_csv, study_json, study_summary, study_summary_csv};
 pub use tasks::{task_comparison, task_summary};
 pub use timeline::{paje, perfetto, perfetto_beside};
+pub use together::{collectives_measured, collectives_measured_csv, effective_summary};
 pub use tuning::{tuning_csv, tuning_summary};
 pub use validation::{validation_csv, validation_json, validation_summary, validations_table};
 

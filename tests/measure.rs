@@ -58,6 +58,12 @@ fn what_cannot_be_measured_is_told_with_code_2() {
             "--import inter_node=a --eager inter_cmp=x",
             "--eager inter_cmp=x: expected a size such as \"64 KiB\" or 65536",
         ),
+        ("--simulate default", "--simulate: expected --pairs, --collectives or --b-eff with it"),
+        ("--collectives --simulate default --nct 1,1,1", "--collectives: expected two ranks or more; found 1"),
+        ("--b-eff --simulate default --nct 1,1,2 --ranks 3", "--b-eff: 3 ranks on 2 cores"),
+        ("--b-eff --simulate none.toml", "none.toml: no such file"),
+        ("--b-eff --collectives", "the argument '--b-eff' cannot be used with '--collectives'"),
+        ("--collectives", "mcpsim measure needs "),
         ("more", "unexpected argument 'more' found"),
         ("-o here.toml", "mcpsim measure needs "),
     ] {
@@ -86,4 +92,89 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
     let network = |text: &str| text.split_once("\n\n# import/osu_latency").unwrap().1.to_owned();
     let shipped = fs::read_to_string(directory.join("platform.toml")).unwrap();
     assert_eq!(network(&ran.stdout), network(&shipped));
+}
+
+#[test]
+fn what_ranks_do_together_on_a_simulated_machine_is_told_and_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let simulated = "--simulate default --nct 2,1,2 --max-size 4KiB";
+    let ran = measure(directory.path(), &format!("--collectives {simulated} -o all.csv"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("Xu and Hwang") && ran.stdout.contains("alltoall"), "{}", ran.stdout);
+    let csv = fs::read_to_string(directory.path().join("all.csv")).unwrap();
+    assert!(csv.starts_with("collective,ranks,bytes,measured_s,simulated_s\nbarrier,2,0,,"), "{csv}");
+    let ran = measure(directory.path(), &format!("--b-eff {simulated} -o b_eff.csv"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("effective bandwidth of 4 ranks, L_max = 4 KiB\n"), "{}", ran.stdout);
+    let csv = fs::read_to_string(directory.path().join("b_eff.csv")).unwrap();
+    assert!(csv.starts_with("figure,measured,simulated,unit\nb_eff,,"), "{csv}");
+}
+
+#[test]
+fn models_of_a_platform_and_of_samples_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let ran = run(here, "models default --nct 2,2,2 --csv a.csv --figures drawn --format svg");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for text in ["P = 8 processors", "Hockney: ", "LogP: ", "LogGP: ", "A course's ways", "models-inter_node"] {
+        assert!(ran.stdout.contains(text), "{text} in {}", ran.stdout);
+    }
+    assert!(here.join("drawn/models-intra_cmp.svg").is_file());
+    let csv = fs::read_to_string(here.join("a.csv")).unwrap();
+    assert!(csv.starts_with("level,model,parameter,value,unit\nintra_cmp,hockney,t0,"), "{csv}");
+    let rows = "level,test,bytes,load,messages,sample,seconds\n\
+        inter_node,ping_pong,8,1,2,1,2e-6\ninter_node,ping_pong,1008,1,2,1,3e-6\n";
+    fs::write(here.join("s.csv"), rows).unwrap();
+    let ran = run(here, "models s.csv");
+    assert!(ran.stdout.contains("1.992 us") && ran.stdout.contains("no overheads were measured"), "{}", ran.stdout);
+    for (line, said) in [
+        ("a.csv", "a.csv:1: expected the columns level,test,bytes,load,messages,sample,seconds; found level,model,"),
+        ("none.toml", "none.toml: no such file"),
+        ("none.csv", "none.csv: no such file"),
+        ("s.csv --nct 2,1,1", "--nct and --set are for platforms; samples are what was measured"),
+        ("default --nct 1,1,1", "default: expected two cores; found none"),
+        ("default --set app.n=1", "--set app.n: expected a key that begins with platform."),
+    ] {
+        let ran = run(here, &format!("models {line}"));
+        assert_eq!(ran.code, Some(2), "{line}: {}", ran.stdout);
+        assert!(ran.stderr.starts_with(&format!("error: {said}")), "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_machine_comes_back_from_the_times_of_its_pairs() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    for (test, nct) in [("one_to_one", "4,2,2"), ("send_recv_and_recv_send", "3,1,4"), ("async_one_to_one", "2,2,2")] {
+        let options = format!("--pairs --simulate default --nct {nct} --test {test} --begin 0 --end 8001 --step 1000");
+        let ran = measure(here, &format!("{options} --repeats 3 --jitter 0.03 -o p"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = run(here, "cluster p_median.nc --platform g.toml");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let shape = nct.split(',').collect::<Vec<_>>();
+        let told = format!("nodes {}, CMPs a node {}, cores a CMP {}\n", shape[0], shape[1], shape[2]);
+        assert!(ran.stdout.starts_with(&told) && !ran.stdout.contains("NOT EXPLAINED"), "{test}: {}", ran.stdout);
+        if test == "async_one_to_one" {
+            // Both directions at once share what they cross: no message goes alone.
+            continue;
+        }
+        // Messages on the guessed machine take what they take on the true one.
+        let time = |platform: &str, b: u32| {
+            let ranks = shape.iter().map(|n| n.parse::<u32>().unwrap()).product::<u32>();
+            let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));
+            let set = format!("--set app.bytes=4000 --set app.b={b} --nct {nct} --ranks {ranks} --json - {app}");
+            let ran = run(here, &format!("--platform {platform} {set}"));
+            let value: serde_json::Value =
+                serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+            value["predicted_s"].as_f64().unwrap()
+        };
+        for b in [1, shape[1..].iter().map(|n| n.parse::<u32>().unwrap()).product::<u32>()] {
+            let ratio = time("g.toml", b) / time("default", b);
+            assert!((0.85..1.15).contains(&ratio), "{test} {nct} with rank {b}: {ratio}");
+        }
+    }
+    let ran = run(here, "cluster p_median.nc --platform g.toml --precision 300ns");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    let said = "error: --platform: expected a --precision that is a share, such as 20%\n";
+    assert_eq!(ran.stderr, said);
 }

@@ -343,7 +343,10 @@ mod tests {
                 "--workers x a.toml",
                 "invalid value 'x' for '--workers <W>': expected a whole number above zero; found \"x\"",
             ),
-            ("--model logp a.toml", "invalid value 'logp' for '--model <mcpsim|bigsim>': expected mcpsim or bigsim"),
+            (
+                "--model logq a.toml",
+                "invalid value 'logq' for '--model <MODEL>': expected mcpsim, bigsim, hockney, logp or loggp",
+            ),
             (
                 "--seed -1 a.toml",
                 "invalid value '-1' for '--seed <S>': expected a whole number that is not negative; found -1",

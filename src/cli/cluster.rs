@@ -1,6 +1,7 @@
 //! `mcpsim cluster`: which pairs of ranks are alike, from files of matrices.
 
 mod args;
+mod guess;
 
 use std::path::Path;
 
@@ -31,6 +32,9 @@ pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {
     }
     if let Some(text) = &args.text {
         return text_of(&mut of, text, &hosts(path));
+    }
+    if let Some(platform) = &args.platform {
+        return guess::write(args, &mut of, platform);
     }
     let mut found = Found::new(args, &of)?;
     match &args.output {

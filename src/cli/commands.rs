@@ -16,6 +16,7 @@ use super::collectives::{self, CollectivesArgs};
 use super::exit::{Exit, Failure};
 use super::manual::{CompletionArgs, ManualArgs};
 use super::measure::MeasureArgs;
+use super::models::{self, ModelsArgs};
 use super::report::{self, ReportArgs};
 use super::sweep::{self, SweepArgs};
 use super::tasks::{self, TasksArgs};
@@ -121,6 +122,15 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         read: |matches| {
             let args: ClusterArgs = args(matches)?;
             Ok(alone("cluster", move || cluster::cluster(&args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "models",
+        usage: "[OPTIONS] PLATFORM|SAMPLES.csv",
+        command: ModelsArgs::command,
+        read: |matches| {
+            let args: ModelsArgs = args(matches)?;
+            Ok(alone("models", move || models::models(&args).map(done)))
         },
     },
     Subcommand {

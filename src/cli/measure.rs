@@ -14,6 +14,7 @@ mod ranks;
 #[cfg(feature = "mpi")]
 mod seen;
 mod speed;
+mod together;
 
 use crate::engine::Processes;
 use crate::run::agree;
@@ -45,6 +46,9 @@ pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes
         }
         return import::import(args).map(|()| Exit::Predicted.code());
     }
+    if args.together.any() && (processes.count() > 1 || args.pairs.simulate.is_some()) {
+        return together::measure(args, processes).map(|()| Exit::Predicted.code());
+    }
     if args.pairs.pairs && (processes.count() > 1 || args.pairs.simulate.is_some()) {
         return pairs::measure(args, processes).map(|()| Exit::Predicted.code());
     }
@@ -63,6 +67,9 @@ fn check(args: &MeasureArgs) -> Result<(), Failure> {
     }
     if args.time.as_seconds() < 0.1 {
         return Err(Failure::bad_input(format!("--time: expected 100 ms or more; found {}", args.time)));
+    }
+    if args.pairs.simulate.is_some() && !args.pairs.pairs && !args.together.any() {
+        return Err(Failure::bad_input("--simulate: expected --pairs, --collectives or --b-eff with it"));
     }
     if args.name.is_empty() || args.node.as_deref() == Some("") {
         return Err(Failure::bad_input("--name, --node: expected a name; found an empty one"));

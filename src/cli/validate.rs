@@ -30,9 +30,6 @@ use super::output;
 use super::output::OutputTarget;
 use super::sweep::limits;
 
-/// The models that are compared, mcpsim's own first.
-const MODELS: [Model; 2] = [Model::Mcpsim, Model::Bigsim];
-
 /// The file that makes a folder a case.
 const CASE: &str = "case.toml";
 
@@ -185,6 +182,8 @@ struct Prepared {
     table: MeasuredTable,
     points: CasePoints,
     sources: Sources,
+    /// The models that are compared, mcpsim's own first.
+    models: Vec<Model>,
 }
 
 impl Prepared {
@@ -218,18 +217,19 @@ impl Prepared {
             points.only(column, cells);
         }
         let sources = request(folder, &case).read()?;
-        let prepared = Prepared { case, table, points, sources };
+        let prepared = Prepared { case, table, points, sources, models: args.compared() };
         for point in &prepared.points.all {
             let ask = Ask { set: point.set.clone(), label: point.label(&prepared.points.columns) };
-            prepared.configure(MODELS[0], &ask)?;
+            prepared.configure(prepared.models[0], &ask)?;
         }
         Ok(prepared)
     }
 
     fn assess(&self, host: &Host) -> Result<Validation, Failure> {
-        let names: Vec<&str> = MODELS.iter().map(|model| model.name()).collect();
+        let names: Vec<&str> = self.models.iter().map(|model| model.name()).collect();
         assess(&self.case, &self.table, &self.points, &names, |model, asks| {
-            let model = if model == MODELS[0].name() { MODELS[0] } else { MODELS[1] };
+            let place = names.iter().position(|name| *name == model).expect("one of those that are compared");
+            let model = self.models[place];
             // Points that differ in nothing that a run is given, such as the date, share one.
             let mut runs: Vec<&Ask> = Vec::new();
             let mut of = Vec::new();

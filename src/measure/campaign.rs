@@ -2,11 +2,11 @@
 //!
 //! All ranks go through the same program; what they decide by, they have been given by one of them.
 
-use crate::platform::Level;
+use crate::platform::{Level, message_sizes};
 
 use super::port::RankPort;
 use super::protocol::{self, RankPair};
-use super::rings::{self, RING_SIZES};
+use super::rings::{effective_bandwidth, measure_rings};
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
@@ -27,6 +27,9 @@ const LOADS: u32 = 16;
 /// What a window holds at most: messages, and bytes.
 const WINDOW: u32 = 64;
 const WINDOW_BYTES: u64 = 4 << 20;
+
+/// How often each ring is tried, as b_eff has it.
+const REPETITIONS: u32 = 3;
 
 /// The small messages whose rate tells an adapter's gap.
 pub const SMALL: [u64; 2] = [8, 128];
@@ -61,9 +64,7 @@ pub struct LevelPlan {
 impl CampaignPlan {
     /// Sizes from nothing to the greatest, two for each power of two above 32.
     pub fn sizes(&self) -> Vec<u64> {
-        let powers = (0..).map(|power| 1u64 << power).take_while(|size| *size <= self.most_bytes);
-        let both = powers.flat_map(|size| [Some(size), (size >= 32).then_some(size / 2 * 3)]);
-        [0].into_iter().chain(both.flatten()).filter(|size| *size <= self.most_bytes).collect()
+        message_sizes(self.most_bytes)
     }
 
     /// Fewer sizes: every second power of two.
@@ -76,7 +77,7 @@ impl CampaignPlan {
         let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
         let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
         let pairs: usize = self.levels.iter().map(|level| level.pairs.len().ilog2() as usize * 5 + 3).sum();
-        self.levels.len() * (sizes * 3 / 2 + 4 * few + 6) + loads * few + pairs + RING_SIZES
+        self.levels.len() * (sizes * 3 / 2 + 4 * few + 6) + loads * few + pairs
     }
 }
 
@@ -99,6 +100,14 @@ fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
 
 /// Makes all tests of `plan`. `tell` hears on each rank what comes next, and which part of the work is done.
 pub fn measure(port: &mut dyn RankPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
+    let mut samples = measure_levels(port, plan, tell);
+    samples.series.extend(measure_rings(port, plan.most_bytes, REPETITIONS, tell));
+    samples.effective_bandwidth = effective_bandwidth(&samples, port.size());
+    samples
+}
+
+/// Makes the tests of levels of `plan`, as [`measure`] does.
+pub fn measure_levels(port: &mut dyn RankPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
     let started = port.now();
     let mut campaign = Campaign {
         port,
@@ -112,7 +121,6 @@ pub fn measure(port: &mut dyn RankPort, plan: &CampaignPlan, tell: &mut dyn FnMu
     for level in &plan.levels {
         campaign.level(level);
     }
-    campaign.rings();
     campaign.samples
 }
 
@@ -287,21 +295,6 @@ impl Campaign<'_> {
                 });
             }
         }
-    }
-
-    /// Rings of all ranks, for the effective bandwidth.
-    fn rings(&mut self) {
-        let patterns = rings::patterns(self.port.size());
-        for (number, ring) in (0..).zip(&patterns) {
-            for bytes in rings::sizes(self.plan.most_bytes) {
-                let next = Next { level: None, test: Test::Ring, bytes, load: number, count: 2, leader: 0 };
-                self.series(next, |port| {
-                    port.barrier();
-                    protocol::ring(port, ring, bytes)
-                });
-            }
-        }
-        self.samples.effective_bandwidth = rings::effective_bandwidth(&self.samples, self.port.size());
     }
 
     /// How many turns make a sample long enough, by what one takes on the leader.

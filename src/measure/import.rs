@@ -18,7 +18,7 @@ use crate::config::{ConfigError, Document};
 use crate::platform::{Level, Platform, Shape};
 
 use super::occupancy::MeasuredOccupancy;
-use super::text::{comment, link};
+use super::text::{comment, link, taken};
 use level::{ImportSource, ImportedLevel, chosen};
 
 pub use part::ImportPart;
@@ -159,14 +159,4 @@ impl Import {
         fit.errors = Vec::new();
         link(text, &fit);
     }
-}
-
-/// A table of the base, with its comment; nothing if it has none.
-fn taken(text: &mut String, base: &Document, key: &str, what: &str) {
-    let Some(value) = base.table().get(key) else { return };
-    let table = toml::Table::from_iter([(key.to_owned(), value.clone())]);
-    let Ok(written) = toml::to_string(&table) else { return };
-    text.push('\n');
-    comment(text, what);
-    text.push_str(&written);
 }

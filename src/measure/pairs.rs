@@ -15,4 +15,5 @@ mod tests;
 pub use campaign::{Check, MeasuredPairs, PairPlan, measure_length};
 pub use port::PairPort;
 pub use rounds::{Round, rounds};
+pub(super) use simulated::answer;
 pub use simulated::simulate_length;

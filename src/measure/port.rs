@@ -2,6 +2,25 @@
 //!
 //! Two things implement it: a real MPI, whose times are measured, and a rank on a simulated machine, whose times are known.
 
+use crate::platform::Collective;
+
+/// How a rank exchanges messages with both of its neighbours in a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeighbourMethod {
+    /// MPI_Sendrecv to the right, then to the left.
+    Exchange,
+    /// MPI_Irecv from both, MPI_Isend to both, MPI_Waitall.
+    AtOnce,
+    /// MPI_Alltoallv of all ranks, with nothing for others.
+    Collective,
+}
+
+impl NeighbourMethod {
+    /// All of them.
+    pub const ALL: [NeighbourMethod; 3] =
+        [NeighbourMethod::Exchange, NeighbourMethod::AtOnce, NeighbourMethod::Collective];
+}
+
 /// A rank's way to the others, and its clock.
 ///
 /// Where a function says "all", every rank has to call it, in the same order.
@@ -28,6 +47,16 @@ pub trait RankPort {
     fn compute(&mut self, seconds: f64);
     /// Waits for all.
     fn barrier(&mut self);
+    /// A message of `bytes` to the neighbour before and to the one after, and one from each.
+    fn neighbours(&mut self, with: [u32; 2], bytes: u64, how: NeighbourMethod);
+    /// From now on collectives are of the first `members` ranks. All ranks call this.
+    fn among(&mut self, members: u32);
+    /// A collective of the members; others do nothing. `bytes` is the size of the buffer, or of a block.
+    fn collective(&mut self, collective: Collective, root: u32, bytes: u64);
+    /// Sends values to a rank that waits for them.
+    fn tell(&mut self, to: u32, values: &[f64]);
+    /// Takes values that a rank sends.
+    fn told(&mut self, from: u32) -> Vec<f64>;
     /// Gives all the values that `from` has.
     fn share(&mut self, from: u32, values: &mut Vec<f64>);
 }

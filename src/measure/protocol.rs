@@ -75,6 +75,23 @@ pub fn train(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, de
     port.now() - started
 }
 
+/// A send, `work` and a receive against a receive, a send and `work`, `count` times: the mean time of one.
+pub fn work_between(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, work: f64) -> f64 {
+    let started = port.now();
+    for _ in 0..count {
+        if port.rank() == pair.first {
+            port.send(pair.second, bytes);
+            port.compute(work);
+            port.recv(pair.second, bytes);
+        } else if port.rank() == pair.second {
+            port.recv(pair.first, bytes);
+            port.send(pair.first, bytes);
+            port.compute(work);
+        }
+    }
+    (port.now() - started) / f64::from(count)
+}
+
 /// What a receive takes when `count` messages have been there for long: the first rank computes for `delay`, longer than the
 /// round trip, between asking for them and receiving them (Culler and others: Assessing Fast Network Interfaces, IEEE Micro 16, 1996).
 pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
@@ -131,15 +148,4 @@ pub fn one_way(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, turns: u
         }
     }
     (port.now() - started) / f64::from(turns)
-}
-
-/// Every rank exchanges with the one before and the one after it in the order of `ring`: the time of both exchanges.
-pub fn ring(port: &mut dyn RankPort, ring: &[u32], bytes: u64) -> f64 {
-    let place = ring.iter().position(|rank| *rank == port.rank()).expect("every rank is in the ring");
-    let next = ring[(place + 1) % ring.len()];
-    let before = ring[(place + ring.len() - 1) % ring.len()];
-    let started = port.now();
-    port.exchange(next, before, bytes);
-    port.exchange(before, next, bytes);
-    port.now() - started
 }

@@ -1,59 +1,242 @@
 //! The effective bandwidth b_eff of Rabenseifner and Koniges (Effective Communication and File-I/O Bandwidth Benchmarks, EuroPVM/MPI
-//! 2001): what all ranks together send a second in rings, as a mean over sizes and patterns.
+//! 2001): what all ranks together send a second in rings, one number for a machine.
 //!
-//! Of their patterns these are rings of all ranks, in order and at random; of their methods MPI_Sendrecv.
+//! - Six patterns have rings of 2, 4, 8, max(16, P / 4), max(32, P / 2) and P ranks, once in the order of ranks and once at random.
+//!   A ring at the end is as long as what is left, or takes that in.
+//! - Each rank exchanges a message with both neighbours, by each method of [`NeighbourMethod`], of which the best counts.
+//! - There are 21 sizes: 1 B to 4 KiB doubling, then 8 at equal ratios up to L_max, a 128th of a rank's memory, 128 MB at most.
+//! - The bandwidth of a pattern is the mean over sizes of all bytes over the time of the slowest rank. b_eff is the mean of logarithms
+//!   over the patterns in order, over those at random, and over both.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use super::samples::{Samples, Test};
+use super::port::{NeighbourMethod, RankPort};
+use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Sizes of messages, from 1 B on at equal ratios.
-pub const RING_SIZES: usize = 21;
-/// Rings in random order.
-const RANDOM: u64 = 2;
+/// Patterns in order, and as many at random.
+const PATTERNS: u32 = 6;
+/// The size from which on ratios are equal, and how many follow it.
+const DOUBLED: u64 = 4096;
+const FURTHER: i32 = 8;
 
-/// The sizes of the messages.
+/// The sizes of the messages, up to L_max.
 pub fn sizes(most: u64) -> Vec<u64> {
-    let last = (RING_SIZES - 1) as f64;
     let mut sizes: Vec<u64> =
-        (0..RING_SIZES).map(|step| (most.max(1) as f64).powf(step as f64 / last).round() as u64).collect();
+        (0..).map(|power| 1 << power).take_while(|size| *size <= most.clamp(1, DOUBLED)).collect();
+    if most > DOUBLED {
+        let ratio = (most as f64 / DOUBLED as f64).powf(1.0 / f64::from(FURTHER));
+        sizes.extend((1..=FURTHER).map(|step| (DOUBLED as f64 * ratio.powi(step)).round() as u64));
+    }
     sizes.dedup();
     sizes
 }
 
-/// The orders of ranks, the same everywhere.
-pub fn patterns(ranks: u32) -> Vec<Vec<u32>> {
-    let natural: Vec<u32> = (0..ranks).collect();
-    let mut patterns = vec![natural.clone()];
-    // Three ranks are neighbours in any order.
-    if ranks > 3 {
-        patterns.extend((1..=RANDOM).map(|seed| {
-            let mut ring = natural.clone();
-            ring.shuffle(&mut Pcg64Mcg::seed_from_u64(seed));
-            ring
-        }));
+/// The rings of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingPattern {
+    /// Its number: below six in order, then at random.
+    pub number: u32,
+    /// The neighbours of each rank: who is before and who is after it.
+    pub neighbours: Vec<[u32; 2]>,
+}
+
+/// The patterns of so many ranks, two or more; the same everywhere. Of patterns that are alike, as those of few ranks are, the first stands for all.
+pub fn patterns(ranks: u32) -> Vec<RingPattern> {
+    let mut patterns: Vec<RingPattern> = Vec::new();
+    for number in 0..2 * PATTERNS {
+        let pattern = pattern(ranks, number);
+        if !patterns.iter().any(|other| other.neighbours == pattern.neighbours) {
+            patterns.push(pattern);
+        }
     }
     patterns
 }
 
-/// Bytes a second: for each pattern the mean over sizes, over patterns the geometric mean.
-pub fn effective_bandwidth(samples: &Samples, ranks: u32) -> Option<f64> {
-    let rings: Vec<_> = samples.series.iter().filter(|series| series.test == Test::Ring).collect();
-    let patterns = rings.iter().map(|series| series.load).max()? + 1;
-    let mut logarithms = 0.0;
-    for pattern in 0..patterns {
-        let mut bandwidths = Vec::new();
-        for series in rings.iter().filter(|series| series.load == pattern) {
-            let median = Summary::of(&series.seconds)?.median;
-            bandwidths.push(2.0 * f64::from(ranks) * series.bytes as f64 / median);
-        }
-        logarithms += (bandwidths.iter().sum::<f64>() / bandwidths.len() as f64).ln();
+fn pattern(ranks: u32, number: u32) -> RingPattern {
+    let mut order: Vec<u32> = (0..ranks).collect();
+    if number >= PATTERNS {
+        order.shuffle(&mut Pcg64Mcg::seed_from_u64(u64::from(number)));
     }
-    Some((logarithms / f64::from(patterns)).exp()).filter(|bandwidth| bandwidth.is_finite())
+    let length = match number % PATTERNS {
+        3 => (ranks / 4).max(16),
+        4 => (ranks / 2).max(32),
+        5 => ranks,
+        kind => 2 << kind,
+    };
+    let mut neighbours = vec![[0; 2]; ranks as usize];
+    let mut rest = &order[..];
+    for length in rings(ranks, length) {
+        let (ring, further) = rest.split_at(length as usize);
+        for (place, rank) in ring.iter().enumerate() {
+            let before = ring[(place + ring.len() - 1) % ring.len()];
+            neighbours[*rank as usize] = [before, ring[(place + 1) % ring.len()]];
+        }
+        rest = further;
+    }
+    RingPattern { number, neighbours }
 }
+
+/// The lengths of the rings of `ranks`, `length` each as far as that goes; none is of one rank.
+fn rings(ranks: u32, length: u32) -> Vec<u32> {
+    let (whole, left) = (ranks / length, ranks % length);
+    if whole == 0 {
+        return vec![ranks];
+    }
+    let mut rings = vec![length; whole as usize];
+    let last = length + left;
+    if left == 0 {
+        return rings;
+    }
+    if left * 4 >= length * 3 {
+        rings.push(left);
+    } else if left * 2 >= length && last / 2 > 1 {
+        rings.pop();
+        rings.extend([last.div_ceil(2), last / 2]);
+    } else {
+        rings.pop();
+        rings.push(last);
+    }
+    rings
+}
+
+/// Exchanges messages in all patterns, sizes and by all methods, `repetitions` times each; the samples, which all ranks have, are the seconds
+/// of the slowest rank. `tell` hears which part is done.
+pub fn measure_rings(
+    port: &mut dyn RankPort,
+    most: u64,
+    repetitions: u32,
+    tell: &mut dyn FnMut(&str, f64),
+) -> Vec<SampleSeries> {
+    let (patterns, sizes) = (patterns(port.size()), sizes(most));
+    let mut found = Vec::new();
+    for (place, pattern) in patterns.iter().enumerate() {
+        tell(&format!("rings: pattern {}", pattern.number), place as f64 / patterns.len() as f64);
+        let with = pattern.neighbours[port.rank() as usize];
+        for &bytes in &sizes {
+            for (number, how) in (0..).zip(NeighbourMethod::ALL) {
+                let mut turns = vec![turns(port, with, bytes, how)];
+                port.share(0, &mut turns);
+                let turns = turns[0] as u32;
+                let mut seconds: Vec<f64> = (0..repetitions).map(|_| round(port, with, bytes, how, turns)).collect();
+                slowest(port, &mut seconds);
+                let load = pattern.number * METHODS + number;
+                found.push(SampleSeries { level: None, test: Test::Ring, bytes, load, count: 2, seconds });
+            }
+        }
+    }
+    found
+}
+
+/// How many turns make a sample long enough for a clock's steps not to show; at most as many as b_eff begins with.
+fn turns(port: &mut dyn RankPort, with: [u32; 2], bytes: u64, how: NeighbourMethod) -> f64 {
+    const LONG: f64 = 40e-6;
+    // What comes first finds caches cold and connections unmade.
+    round(port, with, bytes, how, 1);
+    let one = round(port, with, bytes, how, 1);
+    (LONG / one.max(1e-9)).ceil().clamp(1.0, 300.0)
+}
+
+/// The mean seconds of an exchange with both neighbours.
+fn round(port: &mut dyn RankPort, with: [u32; 2], bytes: u64, how: NeighbourMethod, turns: u32) -> f64 {
+    port.barrier();
+    let started = port.now();
+    (0..turns).for_each(|_| port.neighbours(with, bytes, how));
+    (port.now() - started) / f64::from(turns)
+}
+
+/// Of each of the values that ranks have the greatest, on all ranks.
+pub fn slowest(port: &mut dyn RankPort, values: &mut Vec<f64>) {
+    if port.rank() > 0 {
+        port.tell(0, values);
+    } else {
+        for rank in 1..port.size() {
+            values.iter_mut().zip(port.told(rank)).for_each(|(most, value)| *most = most.max(value));
+        }
+    }
+    port.share(0, values);
+}
+
+/// Measures rings as b_eff does, three times each; every rank calls this and gets the result.
+pub fn measure_effective(port: &mut dyn RankPort, most: u64) -> Option<Effective> {
+    let series = measure_rings(port, most, 3, &mut |_, _| ());
+    Effective::of(&Samples { series, ..Samples::default() }, port.size())
+}
+
+/// What b_eff's program tells of a machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effective {
+    /// b_eff of all ranks, bytes a second.
+    pub bandwidth: f64,
+    /// With messages of L_max alone: patterns in order, and at random, bytes a second.
+    pub at_most: [f64; 2],
+    /// Half of an exchange with both neighbours in the ring of all ranks, of the least message, seconds.
+    pub latency: f64,
+    /// L_max.
+    pub most_bytes: u64,
+}
+
+impl Effective {
+    /// From the samples of rings; `None` without them.
+    pub fn of(samples: &Samples, ranks: u32) -> Option<Effective> {
+        let bandwidth = effective_bandwidth(samples, ranks)?;
+        let rings = || samples.series.iter().filter(|series| series.test == Test::Ring);
+        let (most_bytes, least) = (rings().map(|of| of.bytes).max()?, rings().map(|of| of.bytes).min()?);
+        let largest =
+            Samples { series: rings().filter(|of| of.bytes == most_bytes).cloned().collect(), ..Samples::default() };
+        let mut at_most = [0.0; 2];
+        for (number, pattern) in (0u32..).zip(stand_ins(ranks)) {
+            let rate = pattern_bandwidth(&largest, ranks, pattern)?;
+            at_most[(number / PATTERNS) as usize] += rate.ln() / f64::from(PATTERNS);
+        }
+        let whole = stand_ins(ranks)[PATTERNS as usize - 1];
+        let small = rings().filter(|of| of.bytes == least && of.load / METHODS == whole);
+        let latency = small.filter_map(|of| Some(Summary::of(&of.seconds)?.least / 2.0)).reduce(f64::min)?;
+        Some(Effective { bandwidth, at_most: at_most.map(f64::exp), latency, most_bytes })
+    }
+}
+
+/// The pattern that stands for each of the twelve.
+fn stand_ins(ranks: u32) -> Vec<u32> {
+    let measured = patterns(ranks);
+    let of = |number| {
+        let neighbours = pattern(ranks, number).neighbours;
+        measured.iter().find(|pattern| pattern.neighbours == neighbours).map_or(number, |pattern| pattern.number)
+    };
+    (0..2 * PATTERNS).map(of).collect()
+}
+
+/// b_eff, bytes a second; `None` without rings.
+pub fn effective_bandwidth(samples: &Samples, ranks: u32) -> Option<f64> {
+    let mut logarithms = [0.0; 2];
+    for (number, pattern) in (0u32..).zip(stand_ins(ranks)) {
+        logarithms[(number / PATTERNS) as usize] +=
+            pattern_bandwidth(samples, ranks, pattern)?.ln() / f64::from(PATTERNS);
+    }
+    Some(((logarithms[0] + logarithms[1]) / 2.0).exp()).filter(|bandwidth| bandwidth.is_finite())
+}
+
+/// The mean over sizes of what the best method reaches in a pattern, bytes a second.
+fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64> {
+    let rings: Vec<_> =
+        samples.series.iter().filter(|of| of.test == Test::Ring && of.load / METHODS == pattern).collect();
+    let mut sizes: Vec<u64> = rings.iter().map(|series| series.bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let best = |bytes: &u64| {
+        let of = rings.iter().filter(|series| series.bytes == *bytes);
+        // The repetition with the best bandwidth counts.
+        let least = of.filter_map(|series| Some(Summary::of(&series.seconds)?.least)).reduce(f64::min)?;
+        Some(2.0 * f64::from(ranks) * *bytes as f64 / least)
+    };
+    let all: Vec<f64> = sizes.iter().filter_map(best).collect();
+    if all.is_empty() { None } else { Some(all.iter().sum::<f64>() / all.len() as f64) }
+}
+
+/// How a series of a pattern and a method is numbered.
+pub const METHODS: u32 = NeighbourMethod::ALL.len() as u32;
 
 #[cfg(test)]
 mod tests {
@@ -61,37 +244,70 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_go_from_one_byte_to_the_greatest() {
-        let sizes = sizes(1 << 20);
-        assert_eq!((sizes.len(), sizes[0], sizes[1], sizes[20]), (RING_SIZES, 1, 2, 1 << 20));
-        assert_eq!(super::sizes(1), [1]);
+    fn sizes_double_to_4_kib_and_go_on_at_equal_ratios() {
+        let found = sizes(1 << 20);
+        assert_eq!((found.len(), found[0], found[12], found[13], found[20]), (21, 1, 4096, 8192, 1 << 20));
+        assert_eq!(sizes(1024).len(), 11);
+        assert_eq!(sizes(0), [1]);
     }
 
     #[test]
-    fn patterns_are_rings_of_all_ranks() {
-        assert_eq!(patterns(2), [[0, 1]]);
-        let patterns = patterns(8);
-        assert_eq!(patterns.len(), 3);
-        for mut pattern in patterns {
-            pattern.sort_unstable();
-            assert_eq!(pattern, (0..8).collect::<Vec<u32>>());
+    fn rings_at_the_end_are_not_cut_to_one_rank() {
+        for (ranks, length, expected) in [
+            (8, 2, vec![2; 4]),
+            (5, 2, vec![2, 3]),
+            (3, 2, vec![3]),
+            (5, 4, vec![5]),
+            (6, 4, vec![3, 3]),
+            (7, 4, vec![4, 3]),
+            (9, 4, vec![4, 5]),
+            (3, 16, vec![3]),
+        ] {
+            assert_eq!(rings(ranks, length), expected, "{ranks} in rings of {length}");
         }
     }
 
     #[test]
-    fn the_bandwidth_is_averaged_over_sizes_then_patterns() {
-        // Two ranks send four messages: of 100 B in 1 us 400 MB/s, of 300 B in 2 us 600 MB/s: 500 MB/s. The other pattern has 2 GB/s.
-        let ring = |load, bytes, seconds| SampleSeries {
+    fn neighbours_are_mutual_in_every_pattern() {
+        for ranks in [2, 3, 5, 8, 40, 130] {
+            for RingPattern { number, neighbours } in patterns(ranks) {
+                for (rank, [before, after]) in (0..).zip(&neighbours) {
+                    assert_eq!(neighbours[*after as usize][0], rank, "{ranks} ranks, pattern {number}");
+                    assert_eq!(neighbours[*before as usize][1], rank);
+                    assert_ne!(rank, *after);
+                }
+            }
+        }
+        // Two ranks have one ring; of eight the rings of 2, 4 and 8 differ.
+        assert_eq!(patterns(2).len(), 1);
+        assert_eq!(patterns(8).iter().filter(|pattern| pattern.number < PATTERNS).count(), 3);
+        assert_eq!(pattern(4, 0).neighbours, [[1, 1], [0, 0], [3, 3], [2, 2]]);
+        assert_eq!(pattern(4, 1).neighbours, [[3, 1], [0, 2], [1, 3], [2, 0]]);
+    }
+
+    #[test]
+    fn the_best_method_is_averaged_over_sizes_then_patterns() {
+        // Two ranks, whose patterns are all one: of 100 B in 1 us by the best method 400 MB/s, of 300 B in 2 us 600 MB/s: 500 MB/s.
+        let ring = |load, bytes, seconds: &[f64]| SampleSeries {
             level: None,
             test: Test::Ring,
             bytes,
             load,
             count: 2,
-            seconds: vec![seconds],
+            seconds: seconds.to_vec(),
         };
-        let samples =
-            Samples { series: vec![ring(0, 100, 1e-6), ring(0, 300, 2e-6), ring(1, 500, 1e-6)], ..Samples::default() };
-        assert!((effective_bandwidth(&samples, 2).unwrap() / 1e9 - 1.0).abs() < 1e-12);
+        let mut series = vec![
+            ring(0, 100, &[2e-6, 3e-6]),
+            ring(1, 100, &[1e-6, 4e-6]),
+            ring(2, 100, &[9e-6]),
+            ring(0, 300, &[2e-6]),
+        ];
+        let found = |series: &[SampleSeries]| {
+            effective_bandwidth(&Samples { series: series.to_vec(), ..Samples::default() }, 2)
+        };
+        assert!((found(&series).unwrap() / 500e6 - 1.0).abs() < 1e-12);
+        series.retain(|series| series.bytes == 300);
+        assert!((found(&series).unwrap() / 600e6 - 1.0).abs() < 1e-12);
         assert_eq!(effective_bandwidth(&Samples::default(), 2), None);
     }
 }

@@ -35,6 +35,21 @@ pub enum Test {
 }
 
 impl Test {
+    /// All of them.
+    pub const ALL: [Test; 11] = [
+        Test::PingPong,
+        Test::Window,
+        Test::Windows,
+        Test::BothWays,
+        Test::TrainOfOne,
+        Test::Train,
+        Test::DelayedTrain,
+        Test::LateReceive,
+        Test::Exchange,
+        Test::OneWay,
+        Test::Ring,
+    ];
+
     /// Its name in files.
     pub const fn name(self) -> &'static str {
         match self {

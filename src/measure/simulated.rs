@@ -5,15 +5,19 @@
 use std::sync::{Arc, Mutex};
 
 use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
-use crate::platform::{Platform, Site};
+use crate::mpi::{CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
+use crate::platform::{Collective, Platform, Site};
 use crate::rank::{
-    Call, Context, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Source,
-    TagPattern,
+    Call, Context, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Served,
+    Source, TagPattern,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 
-use super::campaign::{CampaignPlan, measure};
-use super::port::RankPort;
+use super::campaign::{CampaignPlan, measure_levels};
+use super::collectives::{CollectiveTests, TimedCollective, time_collectives};
+use super::pairs::answer;
+use super::port::{NeighbourMethod, RankPort};
+use super::rings::measure_rings;
 use super::samples::Samples;
 
 /// The tags of what is measured, and of what ranks tell each other meanwhile.
@@ -23,41 +27,93 @@ const TOLD: u32 = 1;
 /// The stack of a rank.
 pub(super) const STACK: usize = 256 << 10;
 
-/// Makes the tests of `plan` on the machine's cores at `sites`, a rank each; the samples.
+/// Makes the tests of the levels of `plan` on the machine's cores at `sites`, a rank each; the samples.
 ///
 /// # Errors
 /// If the run ends without a result, for which there is no reason in the tests.
 pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &CampaignPlan) -> Result<Samples, RunError> {
+    let plan = plan.clone();
+    on_simulated(platform, sites, move |port| measure_levels(port, &plan, &mut |_, _| ()))
+}
+
+/// The rings of b_eff on a simulated machine, up to messages of `most` bytes, once each: nothing there differs from one time to the next.
+///
+/// # Errors
+/// If the run ends without a result.
+pub fn simulate_rings(platform: &Platform, sites: Vec<Site>, most: u64) -> Result<Samples, RunError> {
+    on_simulated(platform, sites, move |port| {
+        let series = measure_rings(port, most, 1, &mut |_, _| ());
+        Samples { series, ..Samples::default() }
+    })
+}
+
+/// The collectives of `plan` on a simulated machine.
+///
+/// # Errors
+/// If the run ends without a result.
+pub fn simulate_collectives(
+    platform: &Platform,
+    sites: Vec<Site>,
+    plan: &CollectiveTests,
+) -> Result<Vec<TimedCollective>, RunError> {
+    let plan = *plan;
+    on_simulated(platform, sites, move |port| time_collectives(port, &plan, &mut |_, _| ()))
+}
+
+/// Does `work` on each of the machine's cores at `sites`, a rank each; what the first one's gives.
+///
+/// # Errors
+/// If the run ends without a result: if `work` does not do the same on all ranks.
+pub(super) fn on_simulated<T: Default + Send + 'static>(
+    platform: &Platform,
+    sites: Vec<Site>,
+    work: impl Fn(&mut Simulated<'_>) -> T + Send + Sync + 'static,
+) -> Result<T, RunError> {
     let ranks = sites.len() as u32;
-    let found: Arc<Mutex<Samples>> = Arc::default();
+    let found: Arc<Mutex<T>> = Arc::default();
+    let shared = Arc::new((work, platform.clone()));
+    let memories = memories(platform, &sites);
     let options = RunOptions { workers: Some(1), ..RunOptions::default() };
-    let make = |rank: Rank| Measuring::new(rank, ranks, plan.clone(), Arc::clone(&found));
+    let make = |rank: Rank| {
+        let (shared, found) = (Arc::clone(&shared), Arc::clone(&found));
+        let memory = memories[rank as usize];
+        let body = move |gate: &FiberHandle<'_>| {
+            let clock = gate.begin(|reply| reply.clock);
+            let (work, platform) = &*shared;
+            let mut port = Simulated { gate, clock, rank, ranks, platform, memory, members: ranks, collectives: 0 };
+            let of_rank = work(&mut port);
+            if rank == 0 {
+                *found.lock().expect("no rank has failed") = of_rank;
+            }
+            Call::Finish
+        };
+        Measuring(Fiber::new(STACK, body).expect("there is memory for a stack"))
+    };
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())?;
     let mut found = found.lock().expect("no rank has failed");
     Ok(std::mem::take(&mut *found))
 }
 
-/// A rank that makes the tests.
-struct Measuring(Fiber);
-
-impl Measuring {
-    fn new(rank: Rank, ranks: u32, plan: CampaignPlan, found: Arc<Mutex<Samples>>) -> Measuring {
-        let body = move |gate: &FiberHandle<'_>| {
-            let clock = gate.begin(|reply| reply.clock);
-            let mut port = Simulated { gate, clock, rank, ranks };
-            let samples = measure(&mut port, &plan, &mut |_, _| ());
-            if rank == 0 {
-                *found.lock().expect("no rank has failed") = samples;
-            }
-            Call::Finish
-        };
-        Measuring(Fiber::new(STACK, body).expect("there is memory for a stack"))
-    }
+/// What each rank has of its node's memory bandwidth.
+fn memories(platform: &Platform, sites: &[Site]) -> Vec<f64> {
+    let of = |own: &Site| {
+        let on_node = sites.iter().filter(|site| site.node == own.node);
+        let on_cmp = on_node.clone().filter(|site| site.cmp == own.cmp).count();
+        platform.core.memory_share(on_cmp as u32, on_node.count() as u32)
+    };
+    sites.iter().map(of).collect()
 }
+
+/// A rank that makes the tests, and answers what is one-sided.
+struct Measuring(Fiber);
 
 impl Program for Measuring {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         self.0.next(reply)
+    }
+
+    fn serve(&mut self, served: Served, answers: &mut Vec<Message>) {
+        answers.extend(answer(served));
     }
 }
 
@@ -67,6 +123,13 @@ pub(super) struct Simulated<'a> {
     pub clock: SimTime,
     pub rank: Rank,
     pub ranks: u32,
+    platform: &'a Platform,
+    /// The rank's part of the memory bandwidth.
+    memory: f64,
+    /// Which ranks collectives are of: the first so many.
+    members: u32,
+    /// How many collectives there were.
+    collectives: u32,
 }
 
 impl Simulated<'_> {
@@ -85,6 +148,23 @@ impl Simulated<'_> {
             ReplyKind::Started(request) => request,
             _ => unreachable!("a request was started"),
         })
+    }
+
+    /// A collective of the members.
+    fn collect(&mut self, collective: Collective, root: u32, sizes: Sizes) {
+        if self.rank >= self.members {
+            return;
+        }
+        let comm = CommMember::new(0, self.rank, Group::Strided { first: 0, stride: 1, size: self.members });
+        let call = CollectiveCall { collective, comm, root, sizes, algorithm: None };
+        let cost = DataCost::new(&self.platform.core, self.memory);
+        self.collectives += 1;
+        let runner = Runner::new(call, &self.platform.collectives, cost, self.collectives, NoData);
+        let mut runner = runner.expect("a platform's rules have been checked");
+        let mut next = self.call(Call::Yield, |reply| runner.next_call(reply));
+        while let Some(call) = next {
+            next = self.call(call, |reply| runner.next_call(reply));
+        }
     }
 
     /// Sends values and takes those of another.
@@ -177,6 +257,46 @@ impl RankPort for Simulated<'_> {
         }
         (1..self.ranks).for_each(|rank| _ = self.told(rank));
         (1..self.ranks).for_each(|rank| self.tell(rank, &[]));
+    }
+
+    fn neighbours(&mut self, with: [u32; 2], bytes: u64, how: NeighbourMethod) {
+        let [before, after] = with;
+        match how {
+            NeighbourMethod::Exchange => {
+                self.exchange(after, before, bytes);
+                self.exchange(before, after, bytes);
+            }
+            NeighbourMethod::AtOnce => {
+                let mut requests: Requests =
+                    with.iter().map(|from| self.started(Call::Irecv(pattern(*from, TEST)))).collect();
+                with.iter().for_each(|to| requests.push(self.started(Call::Isend(test(*to, bytes)))));
+                self.call(Call::Complete(requests), |_| ());
+            }
+            NeighbourMethod::Collective => {
+                // A ring of two has one neighbour, who gets both messages in one.
+                let mut sizes = vec![0; self.ranks as usize];
+                with.iter().for_each(|to| sizes[*to as usize] += bytes);
+                let sizes: Vec<Bytes> = sizes.into_iter().map(Bytes::new).collect();
+                self.collect(Collective::Alltoallv, 0, Sizes::Each(sizes.into()));
+            }
+        }
+    }
+
+    fn among(&mut self, members: u32) {
+        // Ranks that were not among the members before have done fewer.
+        (self.members, self.collectives) = (members, 0);
+    }
+
+    fn collective(&mut self, collective: Collective, root: u32, bytes: u64) {
+        self.collect(collective, root, Sizes::Same(Bytes::new(bytes)));
+    }
+
+    fn tell(&mut self, to: u32, values: &[f64]) {
+        Simulated::tell(self, to, values);
+    }
+
+    fn told(&mut self, from: u32) -> Vec<f64> {
+        Simulated::told(self, from)
     }
 
     fn share(&mut self, from: u32, values: &mut Vec<f64>) {

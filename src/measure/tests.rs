@@ -139,14 +139,41 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
 fn windows_and_rings_are_measured_too() {
     // One after another at 1 ns a byte: a window of s bytes takes s ns a message, whatever the latency.
     let link = Link::new(LoadLaw::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 500, 1000, [10, 10])]);
+    let shape = Shape { nodes: 2, cmps: 1, cores: 1 };
+    let sites = Placement::Block.sites(shape, 2, false).unwrap();
+    let rings = simulate_rings(&machine(shape, link.clone()), sites, 1 << 20).unwrap();
     let (samples, _) = found(Level::InterNode, link);
     let series = samples.of(Level::InterNode, Test::Window);
     let large = series.iter().find(|series| series.bytes == 1 << 20).unwrap();
     let each = large.seconds[0] / f64::from(large.count);
     assert!((each * 1e9 / f64::from(1 << 20) - 1.0).abs() < 0.01, "{each}");
     // Two ranks send two messages each, both ways at 1 GB/s: 2 GB/s for large ones, less for the small.
-    let effective = samples.effective_bandwidth.unwrap();
-    assert!((0.5e9..2e9).contains(&effective), "{effective}");
+    let effective = Effective::of(&rings, 2).unwrap();
+    assert!((0.5e9..2e9).contains(&effective.bandwidth), "{effective:?}");
+    // An exchange of two messages of 1 MiB each way.
+    assert!((effective.at_most[0] / 2e9 - 1.0).abs() < 0.01 && effective.at_most[0] == effective.at_most[1]);
+    assert!((0.2e-6..1.2e-6).contains(&effective.latency), "{effective:?}");
+}
+
+#[test]
+fn collectives_of_a_simulated_machine_grow_with_its_ranks() {
+    use crate::platform::Collective;
+
+    let link = Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 1000, [50, 50])]);
+    let shape = Shape { nodes: 8, cmps: 1, cores: 1 };
+    let sites = Placement::Block.sites(shape, 8, false).unwrap();
+    let plan = CollectiveTests { most_bytes: 4096, repeats: 1, budget: 1.0 };
+    let timed = simulate_collectives(&machine(shape, link), sites, &plan).unwrap();
+    let fits = CollectiveFit::all(&timed);
+    assert_eq!(fits.len(), 8);
+    for fit in &fits {
+        assert_eq!(fit.by_ranks.iter().map(|of| of.0).collect::<Vec<_>>(), [2, 4, 8], "{fit:?}");
+        assert!(fit.start.unwrap().slope > 0.0 || fit.collective == Collective::Gather, "{fit:?}");
+    }
+    // A broadcast between two ranks is one message of 1 us and 1 ns a byte; the slower of both leaves the barrier up to a message earlier.
+    let bcast = fits.iter().find(|fit| fit.collective == Collective::Bcast).unwrap();
+    let (_, two, _) = bcast.by_ranks[0];
+    assert!((1e-6..2.1e-6).contains(&two.start) && (two.per_byte / 1e-9 - 1.0).abs() < 0.01, "{two:?}");
 }
 
 #[test]

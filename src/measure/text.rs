@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::config::Document;
 use crate::platform::{Level, Shape};
 use crate::units::{Bandwidth, SimSpan};
 
@@ -168,6 +169,16 @@ fn keep_below(row: &mut RowFit, above: u64, least: f64) {
     }
 }
 
+/// A table of the base, with its comment; nothing if it has none.
+pub(super) fn taken(text: &mut String, base: &Document, key: &str, what: &str) {
+    let Some(value) = base.table().get(key) else { return };
+    let table = toml::Table::from_iter([(key.to_owned(), value.clone())]);
+    let Ok(written) = toml::to_string(&table) else { return };
+    text.push('\n');
+    comment(text, what);
+    text.push_str(&written);
+}
+
 /// A comment of one line.
 pub(super) fn comment(text: &mut String, line: &str) {
     // A comment is a line: nothing in it may end it.
@@ -208,7 +219,6 @@ fn interval(row: &RowFit, measured: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Document;
     use crate::platform::{LoadLaw, Platform};
     use crate::units::Bytes;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::measure::Guess;
 use crate::measure::cluster::LengthRange;
 use crate::measure::matrices::Parameters;
 use crate::units::{Bytes, SimSpan};
@@ -50,6 +51,21 @@ pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> Stri
         let all = parameters.elements() * partition.matrices;
         let _ = writeln!(text, "  {} of {all} elements are listed as exceptions", partition.exceptions.len());
     }
+    text
+}
+
+/// The kinds of pairs of a guessed machine, and what is not certain.
+pub fn guess_summary(guess: &Guess) -> String {
+    let shape = guess.shape;
+    let mut text = format!("nodes {}, CMPs a node {}, cores a CMP {}\n\n", shape.nodes, shape.cmps, shape.cores);
+    let right = |name| (name, Align::Right);
+    let mut table = Table::new(&[right("kind"), right("pairs"), right("groups"), right("mean time")]);
+    for (number, kind) in (1..).zip(&guess.structure.kinds) {
+        let cells = [kind.pairs.to_string(), kind.groups.len().to_string(), span(kind.median)];
+        table.row([number.to_string()].into_iter().chain(cells));
+    }
+    text.push_str(&table.render());
+    guess.notes.iter().for_each(|note| text.push_str(&format!("note: {note}\n")));
     text
 }
 

@@ -22,6 +22,9 @@ pub(super) fn headline(outcome: &Outcome) -> String {
         "bigsim" => {
             format!("  model            bigsim: two levels, ({nodes}, {})\n", u64::from(cmps) * u64::from(cores))
         }
+        "hockney" | "logp" | "loggp" => {
+            format!("  model            {}: {nodes} processors, all as far apart\n", outcome.model)
+        }
         other => format!("  model            {}\n", clip(other, 50)),
     };
     format!("{what}{between}{machine}\n\n{time}\n{model}{}", last_rank(outcome))

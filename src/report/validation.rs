@@ -138,11 +138,26 @@ fn signed(percent: f64) -> String {
 
 fn errors(validation: &Validation) -> String {
     let mut headings = vec![("mean error", Align::Left), ("points", Align::Right)];
-    for errors in &validation.models {
+    // Side by side as long as that fits a line, else below each other.
+    let beside = validation.models.len() < 3;
+    for errors in validation.models.iter().filter(|_| beside) {
         headings.extend([(errors.model.as_str(), Align::Right), ("max", Align::Right), ("bias", Align::Right)]);
+    }
+    if !beside {
+        let columns = [("model", Align::Left), ("mean", Align::Right), ("max", Align::Right), ("bias", Align::Right)];
+        headings.extend(columns);
     }
     let mut table = Table::new(&headings);
     let mut row = |name: &str, all: &[ErrorSummary]| {
+        if !beside {
+            for (place, (of, errors)) in all.iter().zip(&validation.models).enumerate() {
+                let name = if place == 0 { name.to_owned() } else { String::new() };
+                let points = if place == 0 { count(of.points as u64) } else { String::new() };
+                let figures = [percent(of.mean_percent), percent(of.max_percent), signed(of.bias_percent)];
+                table.row([name, points, errors.model.clone()].into_iter().chain(figures));
+            }
+            return;
+        }
         let mut cells = vec![name.to_owned(), count(all[0].points as u64)];
         for of in all {
             cells.extend([percent(of.mean_percent), percent(of.max_percent), signed(of.bias_percent)]);
@@ -183,18 +198,20 @@ fn percent(percent: f64) -> String {
 
 /// Several cases, a row each.
 pub fn validations_table(validations: &[Validation]) -> String {
-    let mut table = Table::new(&[
+    let others = validations.first().map_or(&[][..], |first| &first.models[1..]);
+    let others: Vec<String> = others.iter().map(|errors| format!("{} mean", errors.model)).collect();
+    let mut headings = vec![
         ("case", Align::Left),
         ("points", Align::Right),
         ("mean", Align::Right),
         ("max", Align::Right),
         ("limit", Align::Right),
-        ("bigsim mean", Align::Right),
-        ("max", Align::Right),
-        ("", Align::Left),
-    ]);
+    ];
+    others.iter().for_each(|name| headings.extend([(name.as_str(), Align::Right), ("max", Align::Right)]));
+    headings.push(("", Align::Left));
+    let mut table = Table::new(&headings);
     for validation in validations {
-        let (own, other) = (validation.models[0].all, validation.models[1].all);
+        let own = validation.models[0].all;
         let (limit, verdict) = match validation.limit {
             None => ("none".to_owned(), ""),
             Some(limit) => (
@@ -202,16 +219,18 @@ pub fn validations_table(validations: &[Validation]) -> String {
                 if validation.passes() { "within" } else { "OVER" },
             ),
         };
-        table.row([
+        let mut cells = vec![
             validation.case.clone(),
             count(own.points as u64),
             percent(own.mean_percent),
             percent(own.max_percent),
             limit,
-            percent(other.mean_percent),
-            percent(other.max_percent),
-            verdict.to_owned(),
-        ]);
+        ];
+        for other in &validation.models[1..] {
+            cells.extend([percent(other.all.mean_percent), percent(other.all.max_percent)]);
+        }
+        cells.push(verdict.to_owned());
+        table.row(cells);
     }
     table.render()
 }
@@ -296,6 +315,29 @@ pub(super) mod tests {
         let found: Vec<String> = text.lines().map(squeezed).collect();
         assert_eq!(found, expected.map(squeezed), "\n{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn more_models_than_two_stand_below_each_other() {
+        let mut validation = sample();
+        let logp = ModelErrors { model: "logp".to_owned(), ..validation.models[1].clone() };
+        validation.models.push(logp);
+        validation.points.iter_mut().for_each(|point| point.predicted_s.push(point.predicted_s[1]));
+        let text = validation_summary(&validation);
+        let squeezed: Vec<String> =
+            text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        for line in [
+            "ranks measured spread mcpsim error bigsim error logp error",
+            "mean error points model mean max bias",
+            "all 2 mcpsim 7.5% 10.0% -2.5%",
+            "bigsim 15.0% 20.0% -5.0%",
+            "logp 15.0% 20.0% -5.0%",
+        ] {
+            assert!(squeezed.iter().any(|found| found == line), "{line} in\n{text}");
+        }
+        let table = validations_table(&[validation]);
+        let heading: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(heading[5..], ["bigsim", "mean", "max", "logp", "mean", "max"]);
     }
 
     #[test]

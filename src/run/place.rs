@@ -30,6 +30,10 @@ pub(crate) fn placed(
         Model::Mcpsim => (platform, sites),
         // The baseline changes what is known of the machine, not where the ranks are.
         Model::Bigsim => (platform.two_level(), sites.into_iter().map(|site| site.two_level(shape)).collect()),
+        Model::Textbook(model) => {
+            let flat = platform.textbook(model, &sites);
+            (flat, sites.into_iter().map(|site| site.flat(shape)).collect())
+        }
     })
 }
 

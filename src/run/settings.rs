@@ -172,7 +172,7 @@ settings! {
     platform: PathBuf = "FILE|NAME", Machine, path,
         "The target machine: a file, or a name that mcpsim list shows (default: default)";
     #[serde(deserialize_with = "model_of")]
-    model: Model = "mcpsim|bigsim", Machine, parsed, "Three levels, or the two-level baseline (default: mcpsim)";
+    model: Model = "MODEL", Machine, parsed, "mcpsim, bigsim (two levels), or a textbook's: hockney, logp, loggp (default: mcpsim)";
     #[serde(deserialize_with = "positive")]
     ranks: u32 = "P", Ranks, whole_from_1, "Target ranks (default: one a core)";
     oversubscribe: bool = "", Ranks, switch, "Allow several ranks on a core";
@@ -455,8 +455,14 @@ mod tests {
                 format!("expected {positive} in run.workers of a.toml; found \"two or so\""),
             ),
             ("run.seed = -1", "expected a whole number from 0 on in run.seed of a.toml; found -1".to_owned()),
-            ("run.model = \"logp\"", "expected mcpsim or bigsim in run.model of a.toml; found \"logp\"".to_owned()),
-            ("run.model = {}", "expected mcpsim or bigsim in run.model of a.toml; found a table".to_owned()),
+            (
+                "run.model = \"logq\"",
+                "expected mcpsim, bigsim, hockney, logp or loggp in run.model of a.toml; found \"logq\"".to_owned(),
+            ),
+            (
+                "run.model = {}",
+                "expected mcpsim, bigsim, hockney, logp or loggp in run.model of a.toml; found a table".to_owned(),
+            ),
             ("run.max_time = 7", "expected a time such as \"1.2 us\" in run.max_time of a.toml; found 7".to_owned()),
             ("run.pairs = 1", "expected a boolean in run.pairs of a.toml; found 1".to_owned()),
             (

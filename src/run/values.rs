@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 
-use crate::platform::Site;
+use crate::platform::{Site, Textbook};
 use crate::process::{ComputeMode, HostClock};
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
-/// How many levels the target machine is seen in.
+/// What is known of the target machine's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Model {
     /// Intra-CMP, inter-CMP, inter-node.
@@ -17,14 +17,28 @@ pub enum Model {
     Mcpsim,
     /// Within a node and between nodes: the paper's baseline.
     Bigsim,
+    /// A textbook's, of processors that are all as far apart.
+    Textbook(Textbook),
 }
 
 impl Model {
+    /// All of them, mcpsim's own first.
+    pub const ALL: [Model; 5] = [
+        Model::Mcpsim,
+        Model::Bigsim,
+        Model::Textbook(Textbook::Hockney),
+        Model::Textbook(Textbook::LogP),
+        Model::Textbook(Textbook::LogGp),
+    ];
+
     /// As it is written in files and in the Outcome.
     pub fn name(self) -> &'static str {
         match self {
             Model::Mcpsim => "mcpsim",
             Model::Bigsim => "bigsim",
+            Model::Textbook(Textbook::Hockney) => "hockney",
+            Model::Textbook(Textbook::LogP) => "logp",
+            Model::Textbook(Textbook::LogGp) => "loggp",
         }
     }
 }
@@ -33,7 +47,7 @@ impl std::str::FromStr for Model {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let model = [Model::Mcpsim, Model::Bigsim].into_iter().find(|model| model.name() == text);
+        let model = Model::ALL.into_iter().find(|model| model.name() == text);
         model.ok_or_else(|| format!("expected {MODELS}"))
     }
 }
@@ -143,7 +157,7 @@ as_option!(clock_of, parse_clock, HostClock, "\"cpu\" or \"wall\"");
 as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \"8 MiB\"");
 
 const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";
-const MODELS: &str = "mcpsim or bigsim";
+const MODELS: &str = "mcpsim, bigsim, hockney, logp or loggp";
 
 /// Reads "256,4KiB,64KiB".
 pub(super) fn parse_intervals(text: &str) -> Result<Intervals, String> {

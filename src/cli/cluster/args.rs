@@ -19,6 +19,8 @@ Examples:
   Keep the result as a pair of small files, and get the matrices back
     mcpsim cluster pairs_median.nc -o small
     mcpsim cluster --expand small -o again.nc
+  A platform that has the pairs' levels and times
+    mcpsim cluster pairs_median.nc --platform guessed.toml
   One element: x's time with y, of messages of 1500 B
     mcpsim cluster pairs_median.nc --at 0,1,1500
     mcpsim cluster --expand small --at 0,1,1500
@@ -80,6 +82,11 @@ pub(crate) struct ClusterArgs {
     /// With --truth: nodes, CMPs a node, cores a CMP
     #[arg(long, value_name = "N,C,T", requires = "truth")]
     pub nct: Option<Shape>,
+
+    /// Guess levels, nodes and switches, and write a platform; ranks that are not in
+    /// blocks get FILE.placement.txt
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["expand", "output", "at", "text", "figures", "truth"])]
+    pub platform: Option<PathBuf>,
 
     /// Draw the matrix in colours of values and of clusters
     #[arg(long, value_name = "DIR")]

@@ -9,7 +9,7 @@ use crate::platform::Shape;
 use crate::units::{Bytes, SimSpan};
 
 use super::super::report::Format;
-use super::pairs::PairArgs;
+use super::pairs::{PairArgs, TogetherArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +24,10 @@ Examples:
         --import inter_node=osu_bw.txt --base default -o cluster.toml
   Every pair of ranks, a matrix a message length, for mcpsim cluster
     mpirun -n 8 mcpsim measure --pairs --begin 0 --end 10000 --step 500 -o all
+  Collectives over ranks and sizes, beside what a platform makes of them
+    mpirun -n 8 mcpsim measure --collectives --simulate here.toml -o all.csv
+  The effective bandwidth of a simulated machine
+    mcpsim measure --b-eff --simulate default --nct 4,2,2
   How much slower is another machine? There, then here:
     mcpsim measure --compute -o there.toml
     mcpsim measure --compute --against there.toml
@@ -43,7 +47,7 @@ pub(crate) enum Law {
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mcpsim measure",
-    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mpirun -n RANKS mcpsim measure --pairs [OPTIONS] -o PREFIX\n       mcpsim measure --pairs --simulate PLATFORM [OPTIONS] -o PREFIX\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
+    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mpirun -n RANKS mcpsim measure --pairs [OPTIONS] -o PREFIX\n       mcpsim measure --pairs --simulate PLATFORM [OPTIONS] -o PREFIX\n       [mpirun -n RANKS] mcpsim measure --collectives|--b-eff [OPTIONS]\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
     term_width = 80,
     after_help = "See --help for examples and exit codes.",
     after_long_help = EXAMPLES
@@ -111,6 +115,9 @@ pub(crate) struct MeasureArgs {
 
     #[command(flatten)]
     pub pairs: PairArgs,
+
+    #[command(flatten)]
+    pub together: TogetherArgs,
 
     /// Print nothing but errors
     #[arg(long, short)]

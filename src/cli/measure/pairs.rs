@@ -15,7 +15,7 @@ use crate::measure::pairs::{MeasuredPairs, PairPlan, simulate_length};
 use crate::platform::{Placement, Platform};
 use crate::units::SimSpan;
 
-pub(crate) use args::PairArgs;
+pub(crate) use args::{PairArgs, TogetherArgs};
 use journal::Journal;
 
 use super::super::cluster::platform;

@@ -1,11 +1,18 @@
 //! Ranks of a real MPI.
 
+use mpi::collective::SystemOperation;
+use mpi::datatype::{Partition, PartitionMut};
 use mpi::point_to_point::{Destination, Source, send_receive_into};
 use mpi::request::multiple_scope;
-use mpi::topology::SimpleCommunicator;
+use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
-use crate::measure::RankPort;
+use crate::engine::Window;
+use crate::measure::{NeighbourMethod, RankPort};
+use crate::platform::Collective;
+
+/// The tag of what ranks tell each other.
+const TOLD: i32 = 1;
 
 /// This rank, with what it sends and room for what it receives.
 pub(super) struct RealPort {
@@ -15,7 +22,13 @@ pub(super) struct RealPort {
     pub(super) sent: Vec<u8>,
     pub(super) received: Vec<u8>,
     /// Room for several messages at a time.
-    several: Vec<u8>,
+    pub(super) several: Vec<u8>,
+    /// Memory that others reach.
+    pub(super) window: Option<Window>,
+    /// The ranks that do collectives, if this is one of them.
+    members: Option<SimpleCommunicator>,
+    /// What is combined, and the result.
+    numbers: [Vec<f64>; 2],
     /// By how much computing for a stated time takes longer, seconds: the clock has steps.
     excess: f64,
 }
@@ -26,7 +39,17 @@ impl RealPort {
         const TIMES: u32 = 2000;
         let (sent, received) = (vec![1; most as usize], vec![2; most as usize]);
         let world = SimpleCommunicator::world();
-        let mut port = RealPort { world, started: mpi::time(), sent, received, several: Vec::new(), excess: 0.0 };
+        let mut port = RealPort {
+            world,
+            started: mpi::time(),
+            sent,
+            received,
+            several: Vec::new(),
+            window: None,
+            members: None,
+            numbers: Default::default(),
+            excess: 0.0,
+        };
         let begun = port.now();
         (0..TIMES).for_each(|_| port.compute(1e-6));
         port.excess = ((port.now() - begun) / f64::from(TIMES) - 1e-6).clamp(0.0, 1e-6);
@@ -34,12 +57,47 @@ impl RealPort {
     }
 
     /// Room for `count` messages.
-    fn make_room(&mut self, bytes: u64, count: u32) -> usize {
+    pub(super) fn make_room(&mut self, bytes: u64, count: u32) -> usize {
         let needed = (bytes * u64::from(count)) as usize;
         if self.several.len() < needed {
             self.several.resize(needed, 3);
         }
         needed
+    }
+
+    /// MPI_Irecv from and MPI_Isend to each of these, MPI_Waitall.
+    pub(super) fn with_each(&mut self, with: &[u32], bytes: u64) {
+        let needed = self.make_room(bytes, with.len() as u32);
+        let RealPort { world, sent, several, .. } = self;
+        let part = &sent[..bytes as usize];
+        let mut rest = &mut several[..needed];
+        multiple_scope(2 * with.len(), |scope, all| {
+            for rank in with {
+                let (here, further) = std::mem::take(&mut rest).split_at_mut(bytes as usize);
+                all.add(world.process_at_rank(*rank as i32).immediate_receive_into(scope, here));
+                rest = further;
+            }
+            with.iter().for_each(|rank| _ = all.add(world.process_at_rank(*rank as i32).immediate_send(scope, part)));
+            all.wait_all(&mut Vec::with_capacity(2 * with.len()));
+        });
+    }
+
+    /// MPI_Alltoallv with `bytes` for each of these, and as much from them.
+    fn all_to_all_two(&mut self, with: [u32; 2], bytes: u64) {
+        let mut counts = vec![0; self.size() as usize];
+        with.iter().for_each(|rank| counts[*rank as usize] += bytes as i32);
+        let starts: Vec<i32> = counts
+            .iter()
+            .scan(0, |next, count: &i32| {
+                *next += count;
+                Some(*next - count)
+            })
+            .collect();
+        let needed = self.make_room(bytes, 4);
+        let (out, into) = self.several[..needed].split_at_mut(needed / 2);
+        let out = Partition::new(&*out, &counts[..], &starts[..]);
+        let mut into = PartitionMut::new(into, &counts[..], &starts[..]);
+        self.world.all_to_all_varcount_into(&out, &mut into);
     }
 }
 
@@ -124,6 +182,71 @@ impl RankPort for RealPort {
 
     fn barrier(&mut self) {
         self.world.barrier();
+    }
+
+    fn neighbours(&mut self, with: [u32; 2], bytes: u64, how: NeighbourMethod) {
+        let [before, after] = with;
+        match how {
+            NeighbourMethod::Exchange => {
+                self.exchange(after, before, bytes);
+                self.exchange(before, after, bytes);
+            }
+            NeighbourMethod::AtOnce => self.with_each(&with, bytes),
+            NeighbourMethod::Collective => self.all_to_all_two(with, bytes),
+        }
+    }
+
+    fn among(&mut self, members: u32) {
+        let inside = self.rank() < members;
+        let color = if inside { Color::with_value(0) } else { Color::undefined() };
+        self.members = self.world.split_by_color(color);
+    }
+
+    fn collective(&mut self, collective: Collective, root: u32, bytes: u64) {
+        let RealPort { world, sent, received, several, numbers: [one, other], members, .. } = self;
+        let Some(members) = members else {
+            // Of all ranks, as long as nobody has said otherwise.
+            if collective == Collective::Bcast {
+                world.process_at_rank(root as i32).broadcast_into(&mut sent[..bytes as usize]);
+            }
+            return;
+        };
+        let ranks = members.size() as usize;
+        let is_root = members.rank() as u32 == root;
+        let at = members.process_at_rank(root as i32);
+        let (block, all) = (bytes as usize, bytes as usize * ranks);
+        if several.len() < 2 * all {
+            several.resize(2 * all, 3);
+        }
+        let (out, into) = several.split_at_mut(all);
+        let count = block / size_of::<f64>();
+        if one.len() < count {
+            one.resize(count, 1.0);
+            other.resize(count, 1.0);
+        }
+        let (one, other) = (&one[..count], &mut other[..count]);
+        match collective {
+            Collective::Barrier => members.barrier(),
+            Collective::Bcast => at.broadcast_into(&mut sent[..block]),
+            Collective::Scatter if is_root => at.scatter_into_root(&*out, &mut received[..block]),
+            Collective::Scatter => at.scatter_into(&mut received[..block]),
+            Collective::Gather if is_root => at.gather_into_root(&sent[..block], &mut into[..all]),
+            Collective::Gather => at.gather_into(&sent[..block]),
+            Collective::Alltoall => members.all_to_all_into(&*out, &mut into[..all]),
+            Collective::Reduce if is_root => at.reduce_into_root(one, other, SystemOperation::sum()),
+            Collective::Reduce => at.reduce_into(one, SystemOperation::sum()),
+            Collective::Allreduce => members.all_reduce_into(one, other, SystemOperation::sum()),
+            Collective::Scan => members.scan_into(one, other, SystemOperation::sum()),
+            _ => unreachable!("{collective:?} is not measured"),
+        }
+    }
+
+    fn tell(&mut self, to: u32, values: &[f64]) {
+        self.world.process_at_rank(to as i32).send_with_tag(values, TOLD);
+    }
+
+    fn told(&mut self, from: u32) -> Vec<f64> {
+        self.world.process_at_rank(from as i32).receive_vec_with_tag(TOLD).0
     }
 
     fn share(&mut self, from: u32, values: &mut Vec<f64>) {

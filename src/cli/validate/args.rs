@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::run::Model;
 use crate::study::validate::Cells;
 
 use super::super::report::Format;
@@ -20,6 +21,8 @@ Examples:
     mcpsim validate --json result.json mycase
   A commented case to fill in
     mcpsim validate --new mycase
+  What each model makes of it: three levels, two, none
+    mcpsim validate --models bigsim,hockney,logp,loggp validation/orfeo-jacobi
   Only some of the predicted points: a quick look
     mcpsim validate --only ranks=1..8 --only room_size=64 validation/lcc2-heat3d
 
@@ -52,6 +55,10 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "COLUMN=VALUES", value_parser = parse_only)]
     pub only: Vec<(String, Cells)>,
 
+    /// Models that are compared with mcpsim's own, or all
+    #[arg(long, value_name = "MODELS", value_delimiter = ',', value_parser = parse_models, default_value = "bigsim")]
+    pub models: Vec<Models>,
+
     /// Write what was found as JSON; - is stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<OsString>,
@@ -78,9 +85,31 @@ pub(crate) struct ValidateArgs {
 }
 
 impl ValidateArgs {
+    /// The models that are compared, each once, mcpsim's own first.
+    pub fn compared(&self) -> Vec<Model> {
+        let mut models = vec![Model::Mcpsim];
+        for model in self.models.iter().flat_map(|models| &models.0) {
+            if !models.contains(model) {
+                models.push(*model);
+            }
+        }
+        models
+    }
+
     /// Whether results take stdout, which then shows no text.
     pub fn to_stdout(&self) -> bool {
         [&self.json, &self.csv].into_iter().flatten().any(|name| name == "-")
+    }
+}
+
+/// What a word of `--models` stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct Models(Vec<Model>);
+
+fn parse_models(text: &str) -> Result<Models, String> {
+    match text.trim() {
+        "all" => Ok(Models(Model::ALL.to_vec())),
+        name => name.parse().map(|model| Models(vec![model])),
     }
 }
 

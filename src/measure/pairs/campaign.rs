@@ -4,6 +4,8 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64Mcg;
 
+use crate::platform::Collective;
+
 use super::super::matrices::{PairTest, Parameters};
 use super::port::PairPort;
 use super::protocol::{noise_makers, noisy_sample, samples};
@@ -66,7 +68,7 @@ pub fn measure_length(
                 let one = |_| {
                     port.barrier();
                     let started = port.now();
-                    port.broadcast(root, bytes);
+                    port.collective(Collective::Bcast, root, bytes);
                     port.now() - started
                 };
                 let found = (0..of.repeats).map(one).collect();

@@ -4,10 +4,6 @@ use super::super::port::RankPort;
 
 /// A rank's way to the others in tests of pairs.
 pub trait PairPort: RankPort {
-    /// Sends values to a rank that waits for them.
-    fn tell(&mut self, to: u32, values: &[f64]);
-    /// Takes values that a rank sends.
-    fn told(&mut self, from: u32) -> Vec<f64>;
     /// MPI_Isend, MPI_Recv, MPI_Wait with a rank that does the same; it may be this one.
     fn swap(&mut self, with: u32, bytes: u64);
     /// MPI_Isend to all ranks and MPI_Irecv from all, this one too; MPI_Waitany until all have come: when each did, in seconds
@@ -15,8 +11,6 @@ pub trait PairPort: RankPort {
     fn all_at_once(&mut self, bytes: u64) -> Vec<f64>;
     /// `count` times: MPI_Isend to and MPI_Irecv from each of these, MPI_Waitall.
     fn noise(&mut self, with: &[u32], bytes: u64, count: u32);
-    /// MPI_Bcast.
-    fn broadcast(&mut self, root: u32, bytes: u64);
     /// All ranks make memory of this size that others reach; or it is gone again, with nothing.
     fn expose(&mut self, bytes: Option<u64>);
     /// MPI_Put into a rank's memory, which is locked, and the unlock: the seconds of both.

@@ -9,8 +9,6 @@ use super::axis::Axis;
 use super::canvas::{BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED};
 use super::frame::{Frame, Head, begin, feet, frame, horizontal, vertical};
 
-/// mcpsim and the baseline.
-const MODEL_COLORS: [Color; 2] = [PALETTE[0], PALETTE[1]];
 /// More curves than this cannot be told apart.
 const MOST_CURVES: usize = 7;
 
@@ -36,7 +34,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
     } else {
         Axis::time("measured time", most)
     };
-    let legend = validation.models.iter().zip(MODEL_COLORS).map(|(of, color)| {
+    let legend = validation.models.iter().zip(PALETTE).map(|(of, color)| {
         (color, format!("{}: mean {:.1} %, max {:.1} %", of.model, of.all.mean_percent, of.all.max_percent))
     });
     let head = Head {
@@ -69,14 +67,14 @@ fn errors(validation: &Validation) -> Option<Figure> {
     for model in models.rev() {
         for point in &points {
             let at = (frame.x(x.at(point.measured_s)), frame.y(y.at(point.error_percent(model))));
-            figure.dot(at, 3.2, MODEL_COLORS[model.min(1)]);
+            figure.dot(at, 3.2, PALETTE[model % PALETTE.len()]);
         }
     }
     feet(&mut figure, frame);
     Some(figure)
 }
 
-/// Times over a column: dots for what was measured, rings of those given, lines for mcpsim, dashed for the baseline.
+/// Times over a column: dots for what was measured, rings of those given, lines for mcpsim, dashed for the first of the other models.
 fn times(validation: &Validation) -> Vec<Figure> {
     let Some(plot) = &validation.plot else { return Vec::new() };
     let values = |point: &ValidatedPoint, columns: &[String]| {
@@ -125,9 +123,10 @@ fn curves_of(
     let x = Axis::values(title, Measure::Number, &numbers);
     let legend = PALETTE.into_iter().zip(curves.keys()).map(|(color, cells)| (color, cells.join(" ")));
     let kind = if kind.is_empty() { String::new() } else { format!(", {kind}") };
+    let dashed = validation.models.get(1).map_or(String::new(), |errors| format!("; dashed: {}", errors.model));
     let head = Head {
         title: format!("{}{kind}", validation.case),
-        more: "dots: measured (small: given for calibration); lines: mcpsim; dashed: bigsim".to_owned(),
+        more: format!("dots: measured (small: given for calibration); lines: mcpsim{dashed}"),
         legend: legend.filter(|(_, name)| !name.is_empty()).collect(),
         ..Head::default()
     };

@@ -54,8 +54,9 @@ pub(crate) struct PairArgs {
     #[arg(long, help_heading = "All pairs")]
     pub text: bool,
 
-    /// Measure a simulated machine instead of this one (or default)
-    #[arg(long, value_name = "PLATFORM", requires = "pairs", help_heading = "All pairs")]
+    /// A simulated machine instead of this one (or default); with --collectives and
+    /// --b-eff under MPI beside it
+    #[arg(long, value_name = "PLATFORM", help_heading = "All pairs")]
     pub simulate: Option<PathBuf>,
 
     /// With --simulate: how many ranks, in blocks (default: one a core)
@@ -69,6 +70,25 @@ pub(crate) struct PairArgs {
     /// With --jitter: its seed
     #[arg(long, value_name = "S", default_value_t = 1, help_heading = "All pairs")]
     pub seed: u64,
+}
+
+/// What all ranks do together.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TogetherArgs {
+    /// Time collectives over ranks and sizes: t0(n) and r_inf(n) of Xu and Hwang
+    #[arg(long, help_heading = "All ranks together", conflicts_with_all = ["pairs", "samples", "figures", "compute", "import"])]
+    pub collectives: bool,
+
+    /// Measure the effective bandwidth b_eff, up to messages of --max-size
+    #[arg(long, help_heading = "All ranks together", conflicts_with_all = ["collectives", "pairs", "samples", "figures", "compute", "import"])]
+    pub b_eff: bool,
+}
+
+impl TogetherArgs {
+    /// Whether any is asked for.
+    pub fn any(&self) -> bool {
+        self.collectives || self.b_eff
+    }
 }
 
 impl PairArgs {

@@ -1,0 +1,134 @@
+//! `mcpsim models`: the models that textbooks name, fitted to a platform or to samples.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::config::{Document, Override, read_text};
+use crate::measure::{LevelModels, Samples, sample_models};
+use crate::platform::{Level, Platform, PlatformSource, Shape};
+use crate::report::{model_figures, models_csv, models_summary};
+use crate::run::Shipped;
+
+use super::exit::Failure;
+use super::output::{OutputTarget, print};
+use super::report::{Format, draw};
+
+const EXAMPLES: &str = "\
+Examples:
+  Hockney's, LogP's and LogGP's parameters of a machine, level by level
+    mcpsim models default
+  Of a machine that was measured
+    mpirun -n 4 mcpsim measure -o here.toml --samples here.csv
+    mcpsim models here.csv --figures figures
+  What each model makes of a program
+    mcpsim --model loggp app.toml
+    mcpsim validate --models all mycase
+
+Exit codes: 0 done, 2 bad input or usage.";
+
+/// Fits Hockney's model, LogP and LogGP to a machine, and says how far off they are
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "mcpsim models",
+    override_usage = "mcpsim models [OPTIONS] PLATFORM|SAMPLES.csv",
+    term_width = 80,
+    arg_required_else_help = true,
+    after_help = "See --help for examples and exit codes.",
+    after_long_help = EXAMPLES
+)]
+pub(super) struct ModelsArgs {
+    /// A platform file or name, which is simulated, or samples of mcpsim measure
+    #[arg(value_name = "PLATFORM|SAMPLES.csv")]
+    source: PathBuf,
+
+    /// Of a platform: nodes, CMPs a node, cores a CMP
+    #[arg(long, value_name = "N,C,T")]
+    nct: Option<Shape>,
+
+    /// Of a platform: override a key of it; may be repeated
+    #[arg(long, value_name = "platform.KEY=VALUE")]
+    set: Vec<String>,
+
+    /// Write a row a parameter as CSV; - is stdout
+    #[arg(long, value_name = "FILE.csv")]
+    csv: Option<OsString>,
+
+    /// Draw times and models over the size, a figure a level
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+
+    /// What is written of each figure
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
+    format: Vec<Format>,
+}
+
+/// Does what `args` ask for.
+pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
+    let csv = args.csv.as_ref().map(|name| OutputTarget::new("--csv", name)).transpose()?;
+    let shown = args.source.display().to_string();
+    let is_table = args.source.extension().is_some_and(|extension| extension == "csv");
+    let (name, processors, samples, courses) = if is_table {
+        if args.nct.is_some() || !args.set.is_empty() {
+            return Err(Failure::bad_input("--nct and --set are for platforms; samples are what was measured"));
+        }
+        let samples = Samples::parse(&shown, &read_text(&args.source, "CSV in UTF-8")?)?;
+        (shown.clone(), None, samples, Vec::new())
+    } else {
+        let platform = platform(args)?;
+        let shape = platform.shape;
+        let (samples, courses) = sample_models(&platform)?;
+        let name = format!("{} ({}, {}, {}), simulated", platform.name, shape.nodes, shape.cmps, shape.cores);
+        (name, Some(shape.total_cores()), samples, courses)
+    };
+    let models: Vec<LevelModels> =
+        Level::ALL.into_iter().filter_map(|level| LevelModels::of(&samples, level)).collect();
+    if models.is_empty() {
+        let what = if is_table { "ping-pongs of two sizes at a level" } else { "two cores" };
+        return Err(Failure::bad_input(format!("{shown}: expected {what}; found none")));
+    }
+    if let Some(target) = &csv {
+        target.put(&models_csv(&models, &courses))?;
+    }
+    if csv != Some(OutputTarget::Stdout) {
+        print(&models_summary(&name, processors, &models, &courses))?;
+    }
+    let Some(directory) = &args.figures else { return Ok(()) };
+    let title = name.split(" (").next().unwrap_or(&name);
+    let drawn = draw(&model_figures(title, &models), directory, &args.format)?;
+    if csv == Some(OutputTarget::Stdout) { Ok(()) } else { print(&drawn) }
+}
+
+/// The platform with its overrides and its shape.
+fn platform(args: &ModelsArgs) -> Result<Platform, Failure> {
+    let document = match args.source.to_str() {
+        Some("default") if !args.source.exists() => Platform::default_document(),
+        _ => Document::read(&Shipped::Platform.resolve(&args.source)?)?,
+    };
+    let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(other) = overrides.iter().find(|over| over.key[0] != "platform") {
+        let key = other.key.join(".");
+        return Err(Failure::bad_input(format!("--set {key}: expected a key that begins with platform.")));
+    }
+    let source = PlatformSource::load(document, &overrides)?;
+    Ok(match args.nct {
+        Some(shape) => source.with_shape(shape),
+        None => source,
+    }
+    .platform)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn definitions_are_sound_and_help_fits_80_columns() {
+        ModelsArgs::command().debug_assert();
+        let text = ModelsArgs::command().render_long_help().to_string();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}

@@ -1,0 +1,270 @@
+//! Collectives by the model of Xu and Hwang (Modeling communication overhead: MPI and MPL performance on the IBM SP2, IEEE Parallel &
+//! Distributed Technology 4, 1996): t(m, n) = t0(n) + m / r∞(n), with m bytes and n ranks.
+//!
+//! A time is that of the slowest rank between a barrier and the end of the call. t0(n) and 1 / r∞(n) grow with log n or with n,
+//! whichever fits better.
+
+use crate::platform::{Collective, Hockney};
+
+use super::port::RankPort;
+use super::rings::slowest;
+
+/// The collectives that are measured.
+const COLLECTIVES: [Collective; 8] = [
+    Collective::Barrier,
+    Collective::Bcast,
+    Collective::Scatter,
+    Collective::Gather,
+    Collective::Alltoall,
+    Collective::Reduce,
+    Collective::Allreduce,
+    Collective::Scan,
+];
+
+/// All blocks of a rank together are no more than this.
+const MOST_OF_RANK: u64 = 64 << 20;
+
+/// What is measured; equal on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CollectiveTests {
+    /// The greatest buffer, or block.
+    pub most_bytes: u64,
+    /// Calls that are timed at most.
+    pub repeats: u32,
+    /// About how long all of it may take, seconds.
+    pub budget: f64,
+}
+
+/// What a collective takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimedCollective {
+    /// Which.
+    pub collective: Collective,
+    /// How many ranks take part: the first ones.
+    pub ranks: u32,
+    /// The buffer, or a block.
+    pub bytes: u64,
+    /// The median of calls, each as long as its slowest rank.
+    pub seconds: f64,
+}
+
+/// How many ranks take part: powers of two and all.
+fn members(ranks: u32) -> Vec<u32> {
+    let powers = (1..).map(|power| 1u32 << power).take_while(|members| *members < ranks);
+    powers.chain((ranks > 1).then_some(ranks)).collect()
+}
+
+/// The sizes of a collective among `members`, in steps of eight.
+fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
+    let copies = match collective {
+        Collective::Barrier => return vec![0],
+        Collective::Scatter | Collective::Gather | Collective::Alltoall => u64::from(members),
+        _ => 1,
+    };
+    let all = (1..).map(|power| 1u64 << (3 * power)).take_while(|bytes| *bytes <= most);
+    all.filter(|bytes| bytes * copies <= MOST_OF_RANK).collect()
+}
+
+/// Times all collectives; every rank calls this and gets the result. `tell` hears what comes next, and which part is done.
+pub fn time_collectives(
+    port: &mut dyn RankPort,
+    plan: &CollectiveTests,
+    tell: &mut dyn FnMut(&str, f64),
+) -> Vec<TimedCollective> {
+    let mut found = Vec::new();
+    let groups = members(port.size());
+    let each = |members: u32| {
+        COLLECTIVES
+            .into_iter()
+            .flat_map(move |of| sizes(of, members, plan.most_bytes).into_iter().map(move |bytes| (of, bytes)))
+    };
+    let count: usize = groups.iter().map(|members| each(*members).count()).sum();
+    for ranks in groups {
+        port.among(ranks);
+        for (collective, bytes) in each(ranks) {
+            tell(&format!("{collective:?} of {bytes} B among {ranks} ranks"), found.len() as f64 / count as f64);
+            // What comes first finds caches cold and connections unmade.
+            one(port, ranks, collective, bytes);
+            let mut trial = vec![one(port, ranks, collective, bytes)];
+            slowest(port, &mut trial);
+            let fitting = plan.budget / count as f64 / trial[0].max(1e-9);
+            let repeats = fitting.max(3.0).min(f64::from(plan.repeats.max(1))) as u32;
+            let mut seconds: Vec<f64> = (0..repeats).map(|_| one(port, ranks, collective, bytes)).collect();
+            slowest(port, &mut seconds);
+            seconds.sort_by(f64::total_cmp);
+            found.push(TimedCollective { collective, ranks, bytes, seconds: seconds[seconds.len() / 2] });
+        }
+    }
+    port.among(port.size());
+    found
+}
+
+/// The seconds of a call on this rank, after a barrier.
+fn one(port: &mut dyn RankPort, ranks: u32, collective: Collective, bytes: u64) -> f64 {
+    if port.rank() >= ranks {
+        return 0.0;
+    }
+    port.collective(Collective::Barrier, 0, 0);
+    let started = port.now();
+    port.collective(collective, 0, bytes);
+    port.now() - started
+}
+
+/// How a parameter grows with the number of ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrowthForm {
+    /// With log2 n.
+    Logarithm,
+    /// With n.
+    Linear,
+}
+
+/// constant + slope · log2 n, or n.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// Which.
+    pub form: GrowthForm,
+    /// At log2 n, or n, of nothing.
+    pub constant: f64,
+    /// For each.
+    pub slope: f64,
+    /// The mean relative error, without signs.
+    pub error: f64,
+}
+
+impl Growth {
+    /// The better form for `points` (ranks, value above zero); `None` of fewer than two.
+    pub fn fit(points: &[(u32, f64)]) -> Option<Growth> {
+        let of = |form: GrowthForm| {
+            let x = |ranks: u32| Growth::x(form, ranks);
+            let mut sums = [0.0; 5];
+            for &(ranks, value) in points.iter().filter(|(_, value)| *value > 0.0) {
+                let weight = 1.0 / (value * value);
+                for (sum, term) in sums.iter_mut().zip([1.0, x(ranks), x(ranks).powi(2), value, x(ranks) * value]) {
+                    *sum += weight * term;
+                }
+            }
+            let [n, x1, x2, y, xy] = sums;
+            let determinant = n * x2 - x1 * x1;
+            if determinant <= 1e-12 * n * x2 {
+                return None;
+            }
+            let (constant, slope) = ((x2 * y - x1 * xy) / determinant, (n * xy - x1 * y) / determinant);
+            let growth = Growth { form, constant, slope, error: 0.0 };
+            let off = points.iter().map(|(ranks, value)| (growth.at(*ranks) / value - 1.0).abs()).sum::<f64>();
+            Some(Growth { error: off / points.len() as f64, ..growth })
+        };
+        let both = [GrowthForm::Logarithm, GrowthForm::Linear].into_iter().filter_map(of);
+        both.min_by(|a, b| a.error.total_cmp(&b.error))
+    }
+
+    fn x(form: GrowthForm, ranks: u32) -> f64 {
+        match form {
+            GrowthForm::Logarithm => f64::from(ranks).log2(),
+            GrowthForm::Linear => f64::from(ranks),
+        }
+    }
+
+    /// The value at so many ranks.
+    pub fn at(&self, ranks: u32) -> f64 {
+        self.constant + self.slope * Growth::x(self.form, ranks)
+    }
+}
+
+/// A collective by Xu and Hwang's model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollectiveFit {
+    /// Which.
+    pub collective: Collective,
+    /// Of each number of ranks t0(n) and 1 / r∞(n), and the mean relative error over sizes.
+    pub by_ranks: Vec<(u32, Hockney, f64)>,
+    /// t0(n), seconds.
+    pub start: Option<Growth>,
+    /// 1 / r∞(n), seconds a byte; none of a barrier.
+    pub per_byte: Option<Growth>,
+}
+
+impl CollectiveFit {
+    /// The fits of all that was timed.
+    pub fn all(timed: &[TimedCollective]) -> Vec<CollectiveFit> {
+        COLLECTIVES.into_iter().filter_map(|collective| CollectiveFit::of(timed, collective)).collect()
+    }
+
+    fn of(timed: &[TimedCollective], collective: Collective) -> Option<CollectiveFit> {
+        let mut by_ranks: Vec<(u32, Hockney, f64)> = Vec::new();
+        let of = || timed.iter().filter(|of| of.collective == collective && of.seconds > 0.0);
+        let mut groups: Vec<u32> = of().map(|of| of.ranks).collect();
+        groups.dedup();
+        for ranks in groups {
+            let points: Vec<(u64, f64)> =
+                of().filter(|of| of.ranks == ranks).map(|of| (of.bytes, of.seconds)).collect();
+            let hockney = match points[..] {
+                [(0, seconds)] => Hockney { start: seconds, per_byte: 0.0 },
+                _ => Hockney::fit(&points)?,
+            };
+            let off = points.iter().map(|(bytes, seconds)| (hockney.at(*bytes) / seconds - 1.0).abs()).sum::<f64>();
+            by_ranks.push((ranks, hockney, off / points.len() as f64));
+        }
+        let grown = |value: fn(&Hockney) -> f64| {
+            let points: Vec<(u32, f64)> = by_ranks.iter().map(|(ranks, of, _)| (*ranks, value(of))).collect();
+            if points.iter().any(|(_, value)| *value <= 0.0) { None } else { Growth::fit(&points) }
+        };
+        let (start, per_byte) = (grown(|of| of.start), grown(|of| of.per_byte));
+        (!by_ranks.is_empty()).then_some(CollectiveFit { collective, by_ranks, start, per_byte })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_and_their_growth_come_back() {
+        // A broadcast of log2 n (2 us + 1 ns m), an alltoall of n (3 us + 0.5 ns m), a barrier of 1 us + 4 us log2 n.
+        let mut timed = Vec::new();
+        for ranks in members(16) {
+            let (log, n) = (f64::from(ranks).log2(), f64::from(ranks));
+            timed.push(TimedCollective {
+                collective: Collective::Barrier,
+                ranks,
+                bytes: 0,
+                seconds: 1e-6 + 4e-6 * log,
+            });
+            for bytes in sizes(Collective::Bcast, ranks, 1 << 20) {
+                let at = |collective, seconds| TimedCollective { collective, ranks, bytes, seconds };
+                timed.push(at(Collective::Bcast, log * (2e-6 + 1e-9 * bytes as f64)));
+                timed.push(at(Collective::Alltoall, n * (3e-6 + 0.5e-9 * bytes as f64)));
+            }
+        }
+        let fits = CollectiveFit::all(&timed);
+        let near = |found: f64, expected: f64| {
+            assert!((found - expected).abs() < 1e-3 * expected.max(1e-9), "{found:e}, {expected:e}")
+        };
+        let [barrier, bcast, alltoall] = &fits[..] else { panic!("{fits:?}") };
+        let start = barrier.start.unwrap();
+        assert_eq!((start.form, barrier.per_byte), (GrowthForm::Logarithm, None));
+        near(start.constant, 1e-6);
+        near(start.slope, 4e-6);
+        for (fit, form, start, byte) in
+            [(bcast, GrowthForm::Logarithm, 2e-6, 1e-9), (alltoall, GrowthForm::Linear, 3e-6, 0.5e-9)]
+        {
+            assert_eq!(fit.by_ranks.iter().map(|of| of.0).collect::<Vec<_>>(), [2, 4, 8, 16]);
+            let (starts, bytes) = (fit.start.unwrap(), fit.per_byte.unwrap());
+            assert_eq!((starts.form, bytes.form), (form, form));
+            near(starts.slope, start);
+            near(bytes.slope, byte);
+            assert!(starts.error < 1e-9 && starts.constant.abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn ranks_and_sizes_stay_within_memory() {
+        assert_eq!(members(6), [2, 4, 6]);
+        assert_eq!(members(2), [2]);
+        assert!(members(1).is_empty());
+        assert_eq!(sizes(Collective::Bcast, 4, 4096), [8, 64, 512, 4096]);
+        assert_eq!(sizes(Collective::Barrier, 4, 4096), [0]);
+        assert!(sizes(Collective::Alltoall, 1 << 20, 4096).iter().all(|bytes| bytes << 20 <= MOST_OF_RANK));
+        assert_eq!(Growth::fit(&[(2, 1.0)]), None);
+    }
+}

@@ -1,0 +1,298 @@
+//! A platform guessed from matrices of all pairs: nodes, CMPs and levels from the structure, costs from the times of their pairs.
+
+use std::fmt::Write;
+
+use crate::config::Document;
+use crate::platform::{Level, Platform, Shape, Site};
+
+use super::fit::{Floor, pieces};
+use super::link::{LinkFit, RowFit};
+use super::matrices::{Matrices, MatrixError, PairTest};
+use super::occupancy::MeasuredOccupancy;
+use super::structure::{PairKind, Structure, structure};
+use super::text::{comment, link, taken};
+
+/// A machine as all pairs show it.
+#[derive(Clone, Debug)]
+pub struct Guess {
+    /// Which ranks are near each other.
+    pub structure: Structure,
+    /// Nodes, CMPs a node, cores a CMP.
+    pub shape: Shape,
+    /// Where each rank is.
+    pub sites: Vec<Site>,
+    /// Half round trips of the levels that pairs have: sizes, seconds.
+    pub times: Vec<(Level, Vec<(u64, f64)>)>,
+    /// What is not certain, a line each.
+    pub notes: Vec<String>,
+}
+
+/// How many switches, and slow pairs, are named.
+const NAMED: usize = 16;
+
+impl Guess {
+    /// From matrices, where each rank's host has a name or none is known. Kinds of pairs that differ by less than `precision` are one.
+    ///
+    /// # Errors
+    /// If a matrix cannot be read, there is one rank, times are not above zero, or the test tells no message's time.
+    pub fn of(matrices: &mut Matrices, hosts: &[String], precision: f64) -> Result<Guess, MatrixError> {
+        let of = matrices.parameters;
+        let ranks = of.ranks as usize;
+        if ranks < 2 {
+            return Err(MatrixError::new("a platform: expected two ranks or more; found 1"));
+        }
+        if !matches!(of.test, PairTest::OneToOne | PairTest::AsyncOneToOne | PairTest::SendRecvAndRecvSend) {
+            let what = "a platform: expected one_to_one, async_one_to_one or send_recv_and_recv_send";
+            return Err(MatrixError::new(format!("{what}; found {}", of.test.name())));
+        }
+        // The geometric mean over all lengths: each counts as much.
+        let mut logarithms = vec![0.0; ranks * ranks];
+        for number in 0..of.count() {
+            for (place, (sum, value)) in logarithms.iter_mut().zip(matrices.matrix(number)?).enumerate() {
+                let (x, y) = (place / ranks, place % ranks);
+                if x != y && value <= 0.0 {
+                    let length = of.length(number);
+                    return Err(MatrixError::new(format!(
+                        "({x}, {y}) of {length} B: expected a time above 0; found {value}"
+                    )));
+                }
+                *sum += if x == y { 0.0 } else { value.ln() };
+            }
+        }
+        let distances: Vec<f64> = logarithms.iter().map(|sum| (sum / of.count() as f64).exp()).collect();
+        let structure = structure(&distances, of.ranks, precision);
+        let mut guess = Guess {
+            structure,
+            shape: Shape { nodes: 1, cmps: 1, cores: 1 },
+            sites: Vec::new(),
+            times: Vec::new(),
+            notes: Vec::new(),
+        };
+        guess.place(of.ranks, hosts);
+        guess.read_times(matrices)?;
+        Ok(guess)
+    }
+
+    /// Decides which groups are nodes and CMPs, and where ranks are.
+    fn place(&mut self, ranks: u32, hosts: &[String]) {
+        let kinds = &self.structure.kinds;
+        let by_host = groups_of(hosts, ranks);
+        let within = match &by_host {
+            Some(nodes) => kinds.iter().position(|kind| kind.groups == *nodes).map(|kind| kind + 1),
+            None => None,
+        };
+        let alone = by_host.as_ref().is_some_and(|nodes| nodes.len() == ranks as usize);
+        let one = by_host.as_ref().is_some_and(|nodes| nodes.len() == 1);
+        // How many kinds of pairs are within a node.
+        let within = match (within, alone, one) {
+            (Some(within), ..) => within,
+            (_, true, _) => 0,
+            (_, _, true) => kinds.len(),
+            _ => {
+                if by_host.is_some() {
+                    self.notes.push(
+                        "the groups of ranks with one host's name are no groups by times: names are not used"
+                            .to_owned(),
+                    );
+                } else {
+                    self.notes.push("GUESSED: no hosts' names are known; the nearest ranks share a node, or with three kinds or more a CMP".to_owned());
+                }
+                match kinds.len() {
+                    1 => 0,
+                    2 => 1,
+                    _ => 2,
+                }
+            }
+        };
+        let single: Vec<Vec<u32>> = (0..ranks).map(|rank| vec![rank]).collect();
+        let groups = |kinds_within: usize| if kinds_within == 0 { &single } else { &kinds[kinds_within - 1].groups };
+        let nodes = groups(within);
+        // With one kind within a node all its ranks are on one CMP.
+        let cmps = groups(within.min(1));
+        if within > 2 {
+            self.notes.push(format!(
+                "{within} kinds of pairs within a node, a platform has two: the further ones are inter_cmp"
+            ));
+        }
+        if kinds.len() > within + 1 {
+            let far = kinds.len() - within;
+            self.notes.push(format!(
+                "{far} kinds of pairs between nodes, a platform has one: inter_node is the median of all; switches:"
+            ));
+            let switches: Vec<String> = kinds[within..].iter().flat_map(|kind| switches(kind, nodes)).collect();
+            self.notes.extend(switches.iter().take(NAMED).cloned());
+            if switches.len() > NAMED {
+                self.notes.push(format!("  and {} more", switches.len() - NAMED));
+            }
+        }
+        let mut sites = vec![Site { node: 0, cmp: 0, core: 0 }; ranks as usize];
+        let mut shape = Shape { nodes: nodes.len() as u32, cmps: 1, cores: 1 };
+        let mut sizes: Vec<(usize, usize)> = Vec::new();
+        for (number, node) in (0..).zip(nodes) {
+            let inside: Vec<&Vec<u32>> = cmps.iter().filter(|cmp| node.contains(&cmp[0])).collect();
+            for (cmp, members) in (0..).zip(&inside) {
+                for (core, rank) in (0..).zip(members.iter()) {
+                    sites[*rank as usize] = Site { node: number, cmp, core };
+                }
+                shape.cores = shape.cores.max(members.len() as u32);
+                sizes.push((inside.len(), members.len()));
+            }
+            shape.cmps = shape.cmps.max(inside.len() as u32);
+        }
+        if sizes.iter().any(|(cmps, cores)| (*cmps as u32, *cores as u32) != (shape.cmps, shape.cores)) {
+            self.notes.push("nodes or CMPs differ in their number of ranks: all have that of the greatest".to_owned());
+        }
+        if self.structure.unexplained > 0 {
+            let all = ranks as usize * (ranks as usize - 1);
+            let (x, y, ratio) = self.structure.furthest.unwrap_or((0, 0, 1.0));
+            self.notes.push(format!(
+                "NOT EXPLAINED: {} of {all} pairs are further from their kind's median than the precision; the furthest, {x} and {y}, takes {ratio:.2} times as long",
+                self.structure.unexplained
+            ));
+        }
+        (self.shape, self.sites) = (shape, sites);
+    }
+
+    /// The level of two ranks.
+    fn level(&self, x: usize, y: usize) -> Level {
+        let (one, other) = (self.sites[x], self.sites[y]);
+        match (one.node == other.node, one.cmp == other.cmp) {
+            (true, true) => Level::IntraCmp,
+            (true, false) => Level::InterCmp,
+            _ => Level::InterNode,
+        }
+    }
+
+    /// The medians of each level's pairs, as half round trips.
+    fn read_times(&mut self, matrices: &mut Matrices) -> Result<(), MatrixError> {
+        let of = matrices.parameters;
+        let ranks = of.ranks as usize;
+        let mut found: [Vec<(u64, f64)>; 3] = Default::default();
+        for number in 0..of.count() {
+            let matrix = matrices.matrix(number)?;
+            let mut by_level: [Vec<f64>; 3] = Default::default();
+            for (place, value) in matrix.into_iter().enumerate() {
+                let (x, y) = (place / ranks, place % ranks);
+                if x != y {
+                    by_level[self.level(x, y) as usize].push(value);
+                }
+            }
+            for (times, mut values) in found.iter_mut().zip(by_level).filter(|(_, values)| !values.is_empty()) {
+                let middle = values.len() / 2;
+                times.push((of.length(number), *values.select_nth_unstable_by(middle, f64::total_cmp).1));
+            }
+        }
+        for (level, mut times) in Level::ALL.into_iter().zip(found).filter(|(_, times)| !times.is_empty()) {
+            match of.test {
+                PairTest::SendRecvAndRecvSend => times.iter_mut().for_each(|(_, seconds)| *seconds /= 2.0),
+                // The confirmation of the message before takes what an empty message does.
+                PairTest::OneToOne => {
+                    let first = pieces(&times, &[], Floor::default()).first().map_or(0.0, |piece| piece.start);
+                    let empty = (first / 2.0).min(times[0].1 * 0.9);
+                    times.iter_mut().for_each(|(_, seconds)| *seconds -= empty);
+                }
+                _ => {}
+            }
+            self.times.push((level, times));
+        }
+        Ok(())
+    }
+
+    /// Whether rank r is on core r.
+    pub fn is_in_blocks(&self) -> bool {
+        (0u64..).zip(&self.sites).all(|(rank, site)| self.shape.site(rank) == *site)
+    }
+
+    /// The core of each rank, a line each, as a placement file has it.
+    pub fn placement(&self) -> String {
+        self.sites.iter().map(|site| format!("{} {} {}\n", site.node, site.cmp, site.core)).collect()
+    }
+
+    /// The platform file's text; `made` says from what.
+    pub fn text(&self, name: &str, made: &str) -> String {
+        let mut text = String::new();
+        comment(&mut text, made);
+        comment(
+            &mut text,
+            "latency, bandwidth: medians of all pairs of a level. Overheads, thresholds and loads are in them: pairs tell none.",
+        );
+        self.notes.iter().for_each(|note| comment(&mut text, note));
+        let name = toml::Value::String(name.to_owned());
+        let Shape { nodes, cmps, cores } = self.shape;
+        let _ = write!(text, "\nname = {name}\nnct = [{nodes}, {cmps}, {cores}]\n");
+        let base: Document = Platform::default_document();
+        for key in ["core", "cmp", "node"] {
+            taken(&mut text, &base, key, &format!("ASSUMED, pairs do not tell it: that of {}.", base.name()));
+        }
+        for level in Level::ALL {
+            let own = self.times.iter().find(|(of, _)| *of == level);
+            text.push('\n');
+            match own.or(self.times.first()) {
+                Some((_, times)) => {
+                    if own.is_none() {
+                        comment(
+                            &mut text,
+                            "No two ranks were this far apart. A copy of another level, for a file to be complete.",
+                        );
+                    }
+                    link(&mut text, &fitted(level, times));
+                }
+                None => unreachable!("two ranks have a level"),
+            }
+        }
+        text
+    }
+}
+
+/// The groups of ranks whose hosts have the same name; nothing unless each has one.
+fn groups_of(hosts: &[String], ranks: u32) -> Option<Vec<Vec<u32>>> {
+    if hosts.len() != ranks as usize {
+        return None;
+    }
+    let mut groups: Vec<(&str, Vec<u32>)> = Vec::new();
+    for (rank, host) in (0..).zip(hosts) {
+        match groups.iter_mut().find(|(name, _)| *name == host.as_str()) {
+            Some((_, ranks)) => ranks.push(rank),
+            None => groups.push((host, vec![rank])),
+        }
+    }
+    Some(groups.into_iter().map(|(_, ranks)| ranks).collect())
+}
+
+/// The groups of nodes that a kind of pairs joins, a line each.
+fn switches(kind: &PairKind, nodes: &[Vec<u32>]) -> Vec<String> {
+    let of = |group: &Vec<u32>| {
+        let inside = nodes.iter().enumerate().filter(|(_, node)| group.contains(&node[0]));
+        let inside: Vec<String> = inside.map(|(number, _)| number.to_string()).collect();
+        (inside.len() > 1).then(|| {
+            let some = if inside.len() > NAMED { "..." } else { "" };
+            let named = inside.iter().take(NAMED).cloned().collect::<Vec<_>>().join(" ");
+            format!("  nodes {named}{some}: {:.3} us in the mean over lengths", kind.median * 1e6)
+        })
+    };
+    kind.groups.iter().filter_map(of).collect()
+}
+
+/// The level's costs as pieces of straight lines.
+fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
+    let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte: 0.0 };
+    let found = pieces(times, &[], least);
+    let row = |piece: &super::fit::FitPiece| RowFit {
+        up_to: piece.up_to,
+        columns: vec![(piece.start, piece.per_byte)],
+        send_overhead: 0.0,
+        recv_overhead: 0.0,
+        gap: 0.0,
+    };
+    let at = |bytes: u64| found.iter().find(|piece| piece.up_to.is_none_or(|end| bytes <= end));
+    let off = |&(bytes, seconds): &(u64, f64)| Some((bytes, at(bytes)?.at(bytes) / seconds - 1.0));
+    LinkFit {
+        level,
+        eager: None,
+        handshake: 0.0,
+        loads: vec![1],
+        rows: found.iter().map(row).collect(),
+        errors: times.iter().filter_map(off).collect(),
+        occupancy: Some(MeasuredOccupancy::default()),
+    }
+}

@@ -1,0 +1,160 @@
+//! A machine's structure from the times of all pairs: which ranks are near each other, in groups within groups.
+//!
+//! Distances of a tree are ultrametric: all pairs of two groups that meet at a switch are as far apart. Ranks are joined by average linkage
+//! (Sokal and Michener 1958) of the logarithms of times; where the heights of joins leave a gap, one kind of pairs ends and the next begins.
+
+use kodama::{Method, linkage};
+
+/// One kind of pairs, from near to far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairKind {
+    /// The groups that this kind joins, each with its ranks in order; the groups in the order of their first ranks.
+    pub groups: Vec<Vec<u32>>,
+    /// The median of its pairs, in the unit of the distances.
+    pub median: f64,
+    /// How many ordered pairs it has.
+    pub pairs: usize,
+}
+
+/// What the distances of ranks say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Structure {
+    /// The kinds of pairs; the last joins all ranks.
+    pub kinds: Vec<PairKind>,
+    /// The kind of each ordered pair, row after row; of a rank and itself 0 without meaning.
+    pub kind_of: Vec<u32>,
+    /// Ordered pairs further from their kind's median than the precision.
+    pub unexplained: usize,
+    /// The furthest of them: x, y, and its time over the median's.
+    pub furthest: Option<(u32, u32, f64)>,
+}
+
+/// The structure of `ranks` (two or more) whose `distances`, above zero but for a rank and itself, stand row after row. Kinds that differ by less than
+/// `precision`, a share, are one.
+pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
+    let side = ranks as usize;
+    let gap = precision.ln_1p();
+    let mut condensed: Vec<f64> = Vec::with_capacity(side * (side - 1) / 2);
+    for x in 0..side {
+        condensed.extend((x + 1..side).map(|y| (distances[x * side + y].ln() + distances[y * side + x].ln()) / 2.0));
+    }
+    let joins = linkage(&mut condensed, side, Method::Average);
+    let mut members: Vec<Vec<u32>> = (0..ranks).map(|rank| vec![rank]).collect();
+    let mut kind_of = vec![0u32; side * side];
+    let mut kinds: Vec<Vec<Vec<u32>>> = Vec::new();
+    let mut before: Option<f64> = None;
+    for step in joins.steps() {
+        // Average linkage may join a little below the join before.
+        let height = before.map_or(step.dissimilarity, |before| step.dissimilarity.max(before));
+        if before.is_none_or(|before| height - before > gap) {
+            kinds.push(Vec::new());
+        }
+        before = Some(height);
+        let (one, other) = (std::mem::take(&mut members[step.cluster1]), std::mem::take(&mut members[step.cluster2]));
+        let kind = kinds.len() as u32 - 1;
+        for (x, y) in one.iter().flat_map(|x| other.iter().map(|y| (*x as usize, *y as usize))) {
+            kind_of[x * side + y] = kind;
+            kind_of[y * side + x] = kind;
+        }
+        members.push([one, other].concat());
+        let last = kinds.len() - 1;
+        kinds[last] = members.iter().filter(|group| !group.is_empty()).cloned().collect();
+    }
+    let mut found = Structure { kinds: Vec::new(), kind_of, unexplained: 0, furthest: None };
+    for (kind, mut groups) in kinds.into_iter().enumerate() {
+        groups.iter_mut().for_each(|group| group.sort_unstable());
+        groups.sort_unstable();
+        let mut times: Vec<f64> = found.times(distances, side, kind).map(|(.., time)| time).collect();
+        let middle = times.len() / 2;
+        let median = *times.select_nth_unstable_by(middle, f64::total_cmp).1;
+        for (x, y, time) in found.times(distances, side, kind).collect::<Vec<_>>() {
+            let ratio = time / median;
+            if ratio.ln().abs() > gap {
+                found.unexplained += 1;
+                if found.furthest.is_none_or(|(.., most)| ratio.ln().abs() > most.ln().abs()) {
+                    found.furthest = Some((x, y, ratio));
+                }
+            }
+        }
+        found.kinds.push(PairKind { groups, median, pairs: times.len() });
+    }
+    found
+}
+
+impl Structure {
+    /// The ordered pairs of a kind with their times.
+    fn times<'a>(
+        &'a self,
+        distances: &'a [f64],
+        side: usize,
+        kind: usize,
+    ) -> impl Iterator<Item = (u32, u32, f64)> + 'a {
+        let of = move |place: usize| {
+            let (x, y) = (place / side, place % side);
+            let is_of = x != y && self.kind_of[place] as usize == kind;
+            is_of.then(|| (x as u32, y as u32, distances[place]))
+        };
+        (0..side * side).filter_map(of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distances(ranks: u32, of: impl Fn(u32, u32) -> f64) -> Vec<f64> {
+        (0..ranks)
+            .flat_map(|x| (0..ranks).map(move |y| (x, y)))
+            .map(|(x, y)| if x == y { 0.0 } else { of(x, y) })
+            .collect()
+    }
+
+    #[test]
+    fn a_tree_of_two_levels_is_found_by_its_groups() {
+        // Nodes of two ranks, switches of two nodes: 1 within a node, 2 at a switch, 3 beyond.
+        let of = |x: u32, y: u32| {
+            if x / 2 == y / 2 {
+                1.0
+            } else if x / 4 == y / 4 {
+                2.0
+            } else {
+                3.0
+            }
+        };
+        let found = structure(&distances(8, of), 8, 0.2);
+        let groups: Vec<usize> = found.kinds.iter().map(|kind| kind.groups.len()).collect();
+        let medians: Vec<f64> = found.kinds.iter().map(|kind| kind.median).collect();
+        assert_eq!((groups, medians), (vec![4, 2, 1], vec![1.0, 2.0, 3.0]));
+        assert_eq!(found.kinds[1].groups, [[0, 1, 2, 3], [4, 5, 6, 7]]);
+        let pairs: Vec<usize> = found.kinds.iter().map(|kind| kind.pairs).collect();
+        assert_eq!((pairs, found.unexplained, found.kind_of[3]), (vec![8, 16, 32], 0, 1));
+    }
+
+    #[test]
+    fn ranks_that_are_not_in_order_and_a_pair_that_is_slow_are_told() {
+        let of = |x: u32, y: u32| match (x, y) {
+            (0, 1) => 9.0,
+            _ if x % 2 == y % 2 => 1.0,
+            _ => 4.0,
+        };
+        let found = structure(&distances(6, of), 6, 0.2);
+        assert_eq!(found.kinds[0].groups, [[0, 2, 4], [1, 3, 5]]);
+        assert_eq!((found.kinds.len(), found.unexplained, found.furthest), (2, 1, Some((0, 1, 2.25))));
+    }
+
+    #[test]
+    fn noise_below_the_precision_makes_no_kinds() {
+        let of =
+            |x: u32, y: u32| (if x / 4 == y / 4 { 1.0 } else { 2.0 }) * (1.0 + 0.04 * f64::from((x * 7 + y * 13) % 5));
+        let found = structure(&distances(16, of), 16, 0.2);
+        assert_eq!((found.kinds.len(), found.unexplained), (2, 0));
+        assert_eq!(structure(&distances(2, |_, _| 5.0), 2, 0.2).kinds[0].groups, [[0, 1]]);
+    }
+
+    #[test]
+    fn a_ring_is_no_tree_and_says_so() {
+        let of = |x: u32, y: u32| 1.0 + f64::from(x.abs_diff(y).min(16 - x.abs_diff(y)));
+        let found = structure(&distances(16, of), 16, 0.2);
+        assert!(found.unexplained > 60, "{found:?}");
+    }
+}

@@ -1,0 +1,384 @@
+//! The models that textbooks name, Hockney's, LogP and LogGP: their parameters, and a machine that has nothing else.
+//!
+//! Knows no measurements: [`crate::measure`] fits the same models to samples.
+
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+use super::{CoreRates, Level, Link, LoadLaw, Platform, Row, Shape, Site};
+
+/// A model of messages between processors of which all pairs are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Textbook {
+    /// [`Hockney`].
+    Hockney,
+    /// [`LogP`].
+    LogP,
+    /// [`LogGp`].
+    LogGp,
+}
+
+/// The size of the messages that LogP's parameters are for.
+pub const LOGP_BYTES: u64 = 8;
+
+/// The greatest message that parameters are fitted to, as that of `mcpsim measure` is.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// t(m) = t0 + m / r∞ (Hockney: The communication challenge for MPP, Parallel Computing 20, 1994).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hockney {
+    /// t0, seconds.
+    pub start: f64,
+    /// 1 / r∞, seconds a byte.
+    pub per_byte: f64,
+}
+
+/// t = L + 2 o for messages of one small size, at most one a gap (Culler and others: LogP: Towards a realistic model of parallel
+/// computation, PPoPP 1993).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogP {
+    /// L, seconds.
+    pub latency: f64,
+    /// o, seconds: the mean of a send's and a receive's.
+    pub overhead: f64,
+    /// g, seconds: the least time between two sends or receives of a processor.
+    pub gap: f64,
+}
+
+/// t(m) = L + 2 o + (m − 1) G (Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA 1995).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogGp {
+    /// L, o and g, of messages of one byte.
+    pub small: LogP,
+    /// G, seconds a byte.
+    pub per_byte: f64,
+}
+
+impl Hockney {
+    /// The least squares of relative errors over `points` (bytes, seconds above zero), neither parameter below zero; `None`
+    /// without two sizes.
+    pub fn fit(points: &[(u64, f64)]) -> Option<Hockney> {
+        let mut sums = [0.0; 5];
+        for &(bytes, seconds) in points {
+            let (x, weight) = (bytes as f64, 1.0 / (seconds * seconds));
+            for (sum, term) in sums.iter_mut().zip([1.0, x, x * x, seconds, x * seconds]) {
+                *sum += weight * term;
+            }
+        }
+        let [n, x, xx, y, xy] = sums;
+        let determinant = n * xx - x * x;
+        if points.len() < 2 || determinant <= 1e-12 * n * xx {
+            return None;
+        }
+        let (start, per_byte) = ((xx * y - x * xy) / determinant, (n * xy - x * y) / determinant);
+        Some(match (start < 0.0, per_byte < 0.0) {
+            (true, _) => Hockney { start: 0.0, per_byte: xy / xx },
+            (_, true) => Hockney { start: y / n, per_byte: 0.0 },
+            _ => Hockney { start, per_byte },
+        })
+    }
+
+    /// The seconds of a message of so many bytes.
+    pub fn at(&self, bytes: u64) -> f64 {
+        self.start + self.per_byte * bytes as f64
+    }
+
+    /// n½: the bytes of a message that reaches half of r∞, t0 · r∞.
+    pub fn half_size(&self) -> f64 {
+        self.start / self.per_byte
+    }
+}
+
+impl LogP {
+    /// From the time of a small message, and what each end and each further message of a train take; all in seconds.
+    pub fn new(message: f64, overheads: [f64; 2], gap: f64) -> LogP {
+        let overhead = ((overheads[0] + overheads[1]) / 2.0).min(message / 2.0);
+        LogP { latency: message - 2.0 * overhead, overhead, gap }
+    }
+
+    /// L + 2 o, seconds.
+    pub fn message(&self) -> f64 {
+        self.latency + 2.0 * self.overhead
+    }
+
+    /// L / g: how many messages may be under way from a processor, or to one; at least 1.
+    pub fn capacity(&self) -> f64 {
+        (self.latency / self.gap).ceil().max(1.0)
+    }
+}
+
+impl LogGp {
+    /// Keeps L, o and g of small messages, and takes the G with which the relative errors at `points` are least in squares.
+    pub fn fit(small: LogP, points: &[(u64, f64)]) -> LogGp {
+        let (mut above, mut below) = (0.0, 0.0);
+        for &(bytes, seconds) in points.iter().filter(|(bytes, _)| *bytes > 1) {
+            let further = (bytes - 1) as f64;
+            above += (seconds - small.message()) * further / (seconds * seconds);
+            below += further * further / (seconds * seconds);
+        }
+        LogGp { small, per_byte: if below > 0.0 { (above / below).max(0.0) } else { 0.0 } }
+    }
+
+    /// The seconds of a message of so many bytes.
+    pub fn at(&self, bytes: u64) -> f64 {
+        self.small.message() + (bytes as f64 - 1.0) * self.per_byte
+    }
+
+    /// The bytes a second that messages of so many bytes reach one after another, m / t(m): towards 1 / G for large ones.
+    pub fn bandwidth(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.at(bytes)
+    }
+}
+
+/// Sizes from nothing to `most`, two for each power of two above 32.
+pub fn message_sizes(most: u64) -> Vec<u64> {
+    let powers = (0..).map(|power| 1u64 << power).take_while(|size| *size <= most);
+    let both = powers.flat_map(|size| [Some(size), (size >= 32).then_some(size / 2 * 3)]);
+    [0].into_iter().chain(both.flatten()).filter(|size| *size <= most).collect()
+}
+
+impl Link {
+    /// The seconds of a message that meets no other, from the send to the end of the receive: half a round trip.
+    fn alone(&self, bytes: u64) -> f64 {
+        let size = Bytes::new(bytes);
+        let row = self.row(size);
+        let network = row.latency_under(self.law(), 1).as_seconds() + row.bytes_under(self.law(), 1, size).as_seconds();
+        let handshakes = if size > self.eager_threshold() { 2.0 * self.handshake().as_seconds() } else { 0.0 };
+        row.send_overhead.as_seconds() + network + row.recv_overhead.as_seconds() + handshakes
+    }
+
+    /// Half round trips by size, those that take time.
+    fn times(&self) -> Vec<(u64, f64)> {
+        let all = message_sizes(MOST_BYTES).into_iter().map(|bytes| (bytes, self.alone(bytes)));
+        all.filter(|(_, seconds)| *seconds > 0.0).collect()
+    }
+
+    /// Hockney's parameters of this link.
+    pub fn hockney(&self) -> Hockney {
+        Hockney::fit(&self.times()).unwrap_or(Hockney { start: 0.0, per_byte: 0.0 })
+    }
+
+    /// LogP's parameters for messages of `bytes`.
+    pub fn log_p(&self, bytes: u64) -> LogP {
+        let row = self.row(Bytes::new(bytes));
+        let overheads = [row.send_overhead.as_seconds(), row.recv_overhead.as_seconds()];
+        let adapter = match self.law() {
+            LoadLaw::Queue => row.gap.max(row.bandwidth.span(Bytes::new(bytes), 1)),
+            LoadLaw::Fair => row.gap,
+            LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Measured => SimSpan::ZERO,
+        };
+        // Whichever is slowest: a core of either end, or the adapter.
+        let gap = overheads.into_iter().fold(adapter.as_seconds(), f64::max);
+        LogP::new(self.alone(bytes), overheads, gap)
+    }
+
+    /// LogGP's parameters of this link.
+    pub fn log_gp(&self) -> LogGp {
+        LogGp::fit(self.log_p(1), &self.times())
+    }
+}
+
+impl Shape {
+    /// The level of the farthest pairs.
+    pub fn farthest(self) -> Level {
+        match (self.nodes, self.cmps) {
+            (1, 1) => Level::IntraCmp,
+            (1, _) => Level::InterCmp,
+            _ => Level::InterNode,
+        }
+    }
+
+    /// `(N × C × T, 1, 1)`: every core a processor of its own.
+    pub fn flat(self) -> Shape {
+        Shape { nodes: self.total_cores() as u32, cmps: 1, cores: 1 }
+    }
+}
+
+impl Site {
+    /// This core of a machine of `shape`, in its [`Shape::flat`].
+    pub fn flat(self, shape: Shape) -> Site {
+        let node = (self.node * shape.cmps + self.cmp) * shape.cores + self.core;
+        Site { node, cmp: 0, core: 0 }
+    }
+}
+
+impl Platform {
+    /// The machine of `--model hockney`, `logp` and `loggp` for ranks at `sites`: P processors that are all as far apart as the farthest
+    /// cores are, and exchange messages as the model says.
+    ///
+    /// - Hockney: a message takes t0 + m / r∞. It occupies nothing, neither cores nor the network.
+    /// - LogP: a message of any size takes L + 2 o, of which o is work of each core; a processor's sends are g apart, and so are its
+    ///   receives.
+    /// - LogGP: m bytes take (m − 1) G longer, and hold both processors' adapters for m G, or g if that is longer.
+    ///
+    /// There are no levels, size intervals, thresholds or rendezvous, nor contention of processors for a node's adapter. A core computes
+    /// what it computes in the full model where all CMPs are as full as the fullest.
+    pub fn textbook(&self, model: Textbook, sites: &[Site]) -> Platform {
+        let link = self.link(self.shape.farthest());
+        let (law, row) = match model {
+            Textbook::Hockney => (LoadLaw::Ideal, hockney_row(link.hockney())),
+            Textbook::LogP => (LoadLaw::Queue, log_gp_row(LogGp { small: link.log_p(LOGP_BYTES), per_byte: 0.0 })),
+            Textbook::LogGp => (LoadLaw::Queue, log_gp_row(link.log_gp())),
+        };
+        let between = Link::new(law, Bytes::MAX, row.latency, vec![row.clone()]);
+        // Ranks that share a core have no adapter between them.
+        let within = Link::new(LoadLaw::Ideal, Bytes::MAX, row.latency, vec![row]);
+        Platform {
+            shape: self.shape.flat(),
+            core: self.core.as_among(sites),
+            links: [within.clone(), within, between],
+            ..self.clone()
+        }
+    }
+}
+
+impl CoreRates {
+    /// The same rates of a core that has its node for itself, but what it has of memory and by how much it is slowed where these sites
+    /// are the fullest.
+    fn as_among(&self, sites: &[Site]) -> CoreRates {
+        let mut cores = sites.to_vec();
+        cores.sort_unstable();
+        let ranks = most_alike(cores.iter().map(|site| (site.node, site.cmp)));
+        cores.dedup();
+        let on_cmp = most_alike(cores.iter().map(|site| (site.node, site.cmp)));
+        let on_node = most_alike(cores.iter().map(|site| site.node));
+        let share = self.memory_share(on_cmp as u32, on_node as u32).round() as u64;
+        let memory = Bandwidth::new(share).unwrap_or(self.memory);
+        let slowdown = self.slowdown.get(ranks.max(1) - 1).or(self.slowdown.last()).copied().unwrap_or(1.0);
+        CoreRates { memory, cmp_memory: memory, node_memory: memory, slowdown: vec![slowdown], ..self.clone() }
+    }
+}
+
+/// The length of the longest run of equal keys.
+fn most_alike<K: PartialEq>(keys: impl Iterator<Item = K>) -> usize {
+    let keys: Vec<K> = keys.collect();
+    keys.chunk_by(|a, b| a == b).map(<[K]>::len).max().unwrap_or(0)
+}
+
+fn hockney_row(model: Hockney) -> Row {
+    row(model.start, 0.0, 0.0, model.per_byte)
+}
+
+fn log_gp_row(model: LogGp) -> Row {
+    // The formula counts m − 1 bytes, a row counts m.
+    row(model.small.latency - model.per_byte, model.small.overhead, model.small.gap, model.per_byte)
+}
+
+fn row(latency: f64, overhead: f64, gap: f64, per_byte: f64) -> Row {
+    let span = |seconds: f64| SimSpan::from_seconds(seconds.max(0.0)).unwrap_or(SimSpan::ZERO);
+    let rate = if per_byte > 0.0 { (1.0 / per_byte).round() as u64 } else { u64::MAX };
+    Row {
+        above: Bytes::ZERO,
+        up_to: Bytes::MAX,
+        latency: span(latency),
+        bandwidth: Bandwidth::new(rate.max(1)).expect("a rate above zero"),
+        send_overhead: span(overhead),
+        recv_overhead: span(overhead),
+        gap: span(gap),
+        copy_bandwidth: None,
+        columns: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Document, Override};
+
+    use super::*;
+
+    const MACHINE: &str = r#"
+name = "tiny"
+nct = [4, 2, 2]
+cmp = { memory_bandwidth = "6 GB/s" }
+node = { memory_bandwidth = "10 GB/s" }
+[core]
+flops = "10 Gflop/s"
+instructions = "3 Ginstr/s"
+memory_bandwidth = "5 GB/s"
+slowdown = [1.0, 1.5]
+[intra_cmp]
+latency = "400 ns"
+bandwidth = "4 GB/s"
+[inter_cmp]
+latency = "600 ns"
+bandwidth = "3 GB/s"
+[inter_node]
+law = "queue"
+latency = "2 us"
+bandwidth = "1 GB/s"
+send_overhead = "200 ns"
+recv_overhead = "300 ns"
+gap = "500 ns"
+"#;
+
+    fn machine(overrides: &[&str]) -> Platform {
+        let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
+        Platform::load(Document::parse("x.toml", MACHINE).unwrap(), &overrides).unwrap()
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-6, "{found}, expected {expected}");
+    }
+
+    #[test]
+    fn the_toy_example_of_a_course() {
+        // L + 2 o − G = 5 and G = 3: a byte takes 8, m bytes 5 + 3 m, and the bandwidth m / (5 + 3 m) goes towards 1 / 3.
+        let model = LogGp { small: LogP { latency: 6.0, overhead: 1.0, gap: 1.0 }, per_byte: 3.0 };
+        for (bytes, bandwidth) in [(1, 1.0 / 8.0), (5, 5.0 / 20.0), (10, 10.0 / 35.0), (100, 100.0 / 305.0)] {
+            near(model.bandwidth(bytes), bandwidth);
+        }
+        near(model.bandwidth(1_000_000_000), 1.0 / 3.0);
+        // Half of the bandwidth is reached at 5 / 3 bytes: m / (5 + 3 m) = 1 / 6.
+        near(Hockney { start: 5.0, per_byte: 3.0 }.half_size(), 5.0 / 3.0);
+    }
+
+    #[test]
+    fn parameters_of_a_link_of_one_row_are_those_it_states() {
+        let link = machine(&[]).link(Level::InterNode).clone();
+        let hockney = link.hockney();
+        near(hockney.start, 2.5e-6);
+        near(hockney.per_byte, 1e-9);
+        near(hockney.half_size(), 2500.0);
+        let log_p = link.log_p(8);
+        near(log_p.overhead, 250e-9);
+        near(log_p.latency, 2008e-9);
+        near(log_p.gap, 500e-9);
+        assert_eq!(log_p.capacity(), 5.0);
+        let log_gp = link.log_gp();
+        near(log_gp.small.latency, 2001e-9);
+        near(log_gp.per_byte, 1e-9);
+        near(log_gp.at(1001), 3501e-9);
+    }
+
+    #[test]
+    fn a_fit_never_goes_below_zero() {
+        assert_eq!(Hockney::fit(&[(8, 1e-6)]), None);
+        assert_eq!(Hockney::fit(&[(8, 1e-6), (8, 2e-6)]), None);
+        let falling = Hockney::fit(&[(1, 3e-6), (1000, 1e-6)]).unwrap();
+        assert_eq!(falling.per_byte, 0.0);
+        let steep = Hockney::fit(&[(100, 1e-7), (200, 1e-6)]).unwrap();
+        assert!(steep.start == 0.0 && steep.per_byte > 0.0, "{steep:?}");
+    }
+
+    #[test]
+    fn a_textbook_machine_has_processors_that_are_all_as_far_apart() {
+        let machine = machine(&[]);
+        let sites: Vec<Site> = (0..16).map(|core| machine.shape.site(core)).collect();
+        let flat: Vec<u32> = sites.iter().map(|site| site.flat(machine.shape).node).collect();
+        assert_eq!(flat, (0..16).collect::<Vec<_>>());
+        let ns = |platform: &Platform| {
+            let row = &platform.link(Level::InterNode).rows()[0];
+            [row.latency, row.send_overhead, row.recv_overhead, row.gap].map(|span| span.as_ps() / 1000)
+        };
+        let made = |model| machine.textbook(model, &sites);
+        assert_eq!(made(Textbook::Hockney).shape, Shape { nodes: 16, cmps: 1, cores: 1 });
+        assert_eq!(ns(&made(Textbook::Hockney)), [2500, 0, 0, 0]);
+        assert_eq!(ns(&made(Textbook::LogP)), [2008, 250, 250, 500]);
+        assert_eq!(ns(&made(Textbook::LogGp)), [2000, 250, 250, 500]);
+        // A core has what it had beside another: 3 GB/s of its CMP's 6, 2.5 of its node's 10 with four ranks.
+        let core = made(Textbook::LogGp).core;
+        assert_eq!((core.memory.get(), core.slowdown), (2_500_000_000, vec![1.5]));
+        assert_eq!(machine.textbook(Textbook::LogP, &sites[..1]).core.slowdown, [1.0]);
+        assert_eq!(Shape { nodes: 1, cmps: 2, cores: 1 }.farthest(), Level::InterCmp);
+        assert_eq!(Shape { nodes: 1, cmps: 1, cores: 9 }.farthest(), Level::IntraCmp);
+    }
+}

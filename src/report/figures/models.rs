@@ -1,0 +1,67 @@
+//! Figures of the models that textbooks name: half round trips over the size, and what each model makes of them, a figure a level.
+
+use crate::measure::LevelModels;
+use crate::platform::Textbook;
+use crate::study::Measure;
+
+use super::axis::Axis;
+use super::canvas::{BLACK, Dash, Figure, PALETTE, Place};
+use super::frame::{Head, begin, feet, frame, horizontal, vertical};
+
+const MODELS: [(Textbook, &str); 3] =
+    [(Textbook::Hockney, "Hockney"), (Textbook::LogP, "LogP"), (Textbook::LogGp, "LogGP")];
+
+/// A figure of each level.
+pub fn model_figures(name: &str, models: &[LevelModels]) -> Vec<Figure> {
+    models.iter().filter_map(|of| figure(name, of)).collect()
+}
+
+fn figure(name: &str, of: &LevelModels) -> Option<Figure> {
+    // There is no place for 0 on an axis of ratios.
+    let points: Vec<(u64, f64)> = of.points.iter().copied().filter(|(bytes, _)| *bytes > 0).collect();
+    let largest = points.last()?.0;
+    let times = || points.iter().flat_map(|&(bytes, seconds)| [Some(seconds), of.at(Textbook::LogGp, bytes)]).flatten();
+    let (least, most) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
+    let level = of.level.name().replace('_', "-").replace("cmp", "CMP");
+    let known = || MODELS.into_iter().zip(PALETTE).filter(|((model, _), _)| of.residual(*model).is_some());
+    let head = Head {
+        title: format!("{name}: {level}, half a round trip"),
+        more: "dots: as sampled; lines: the models".to_owned(),
+        legend: known().map(|((_, name), color)| (color, name.to_owned())).collect(),
+        ..Head::default()
+    };
+    let y = Axis::log_time("time", least * 0.8, most * 1.2);
+    let sizes: Vec<f64> =
+        (0..).map(|power| 4f64.powi(power)).take_while(|size| *size <= largest as f64 * 2.0).collect();
+    let x = Axis::values("message size", Measure::Size, &sizes);
+    let (mut figure, top) = begin(&format!("models-{}", of.level.name()), &head, 420.0);
+    let frame = frame(&figure, top, &y, 50.0);
+    vertical(&mut figure, frame, &y);
+    horizontal(&mut figure, frame, &x);
+    let place = |bytes: u64, seconds: f64| -> Place {
+        (frame.x(x.at(bytes as f64)), frame.y(y.at(seconds.clamp(least * 0.8, most * 1.2))))
+    };
+    for ((model, _), color) in known() {
+        let along = points.iter().filter_map(|&(bytes, _)| Some(place(bytes, of.at(model, bytes)?))).collect();
+        figure.line(along, color, 1.6, Dash::Solid);
+    }
+    points.iter().for_each(|&(bytes, seconds)| figure.dot(place(bytes, seconds), 2.2, BLACK));
+    feet(&mut figure, frame);
+    Some(figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::models::tests::sample;
+    use super::*;
+
+    #[test]
+    fn each_level_has_a_figure_with_its_models() {
+        let figures = model_figures("m", &[sample()]);
+        assert_eq!(figures[0].name, "models-inter_node");
+        let words: Vec<&str> = figures[0].words().collect();
+        for word in ["m: inter-node, half a round trip", "Hockney", "LogP", "LogGP", "64 KiB"] {
+            assert!(words.contains(&word), "{word} in {words:?}");
+        }
+    }
+}
