@@ -165,6 +165,13 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
             "note: the file {name} of this directory is taken, not the shipped application {name}"
         );
     }
+    if let (false, Some(option)) = (args.quiet || args.direct, &args.passed_on) {
+        let name = args.app.display();
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: {option} stands after {name} and goes to it: options of mcpsim stand before the program (-- hides this)"
+        );
+    }
     let run = args.request()?.resolve()?;
     if args.show_config {
         return output::print(&run.to_toml()?).map(done);

@@ -16,7 +16,10 @@ use tempfile::TempDir;
 fn workshop() -> Option<&'static Path> {
     static MADE: OnceLock<Option<TempDir>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
-        Command::new("c++").arg("--version").output().ok()?;
+        if !support::is_there("c++") {
+            support::skipped("there is no compiler (c++)");
+            return None;
+        }
         Some(TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
     });
     made.as_ref().map(|directory| directory.path())
@@ -473,4 +476,35 @@ fn a_deadlock_names_the_call_that_waits_however_far_code_has_run_ahead() {
         assert_eq!(rows.len(), 2, "{}", ran.stderr);
         assert!(rows.iter().all(|row| row.contains("MPI_Send")), "{workers} workers: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_program_that_closes_all_descriptors_closes_its_own_only() {
+    let Some(program) = program("closes.c", "-O1") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    for how in ["before", "loop", "closefrom", "close_range"] {
+        let ran = run_in(directory.path(), &program, "--nct 1,1,4 --workers 2 --record t.trace --json t.json", how);
+        assert_eq!(ran.code, Some(0), "{how}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.stdout, format!("{how}: sum 6, own closed 1\n"));
+        assert!(directory.path().join("t.trace").is_file() && directory.path().join("t.json").is_file());
+    }
+}
+
+#[test]
+fn options_after_a_program_go_to_it_and_it_is_said() {
+    let Some(program) = program("closes.c", "-O1") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let told = |words: &[&str]| {
+        let mut command = command(directory.path());
+        let ran = finish(command.args(["run", "--nct", "1,1,2"]).arg(&program).args(words).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stderr
+    };
+    let note = format!(
+        "note: --ranks stands after {} and goes to it: options of mcpsim stand before the program (-- hides this)\n",
+        program.display()
+    );
+    assert_eq!(told(&["loop", "--ranks", "2"]), note);
+    assert_eq!(told(&["--", "loop", "--ranks", "2"]), "");
+    assert_eq!(told(&["loop", "--own", "-x"]), "");
 }

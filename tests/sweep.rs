@@ -346,7 +346,11 @@ fn barriers(here: &Path, line: &str, code: i32) -> Ran {
 }
 
 fn compiler_is_missing() -> bool {
-    Command::new("cc").arg("--version").output().is_err()
+    let missing = !support::is_there("cc");
+    if missing {
+        support::skipped("there is no compiler (cc)");
+    }
+    missing
 }
 
 fn traces(here: &Path, study: &str) -> usize {

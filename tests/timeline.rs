@@ -211,13 +211,12 @@ fn a_timeline_needs_a_name_that_tells_its_format() {
 
 /// What a browser makes of a page, if there is a browser.
 fn shown(page: &Path, directory: &Path) -> Option<String> {
-    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
-    });
+    if !support::is_full("what pages show in a browser") {
+        return None;
+    }
+    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| support::is_there(name));
     let Some(browser) = browser else {
-        let say = "no browser is found (chromium): what pages show is not tested";
-        std::io::Write::write_all(&mut std::io::stderr(), format!("{say}\n").as_bytes()).unwrap();
+        support::skipped("no browser is found (chromium): what pages show");
         return None;
     };
     let ran = std::process::Command::new("timeout")

@@ -52,7 +52,14 @@ fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
     let directory = recorded();
     let here = directory.path();
     assert_eq!(refused(here, "--ranks 3 pair.trace"), "error: --ranks 3: expected 2, the ranks of pair.trace");
-    assert!(refused(here, "--nct 1,1,1 pair.trace").contains("2 ranks"));
+    assert_eq!(
+        refused(here, "--nct 1,1,1 pair.trace"),
+        "error: 2 ranks on 1 cores: give a larger --nct, or --oversubscribe"
+    );
+    assert_eq!(
+        refused(here, "report pair.trace --figures out"),
+        "error: pair.trace: not text: expected the JSON of a run or a study; of a trace tell mcpsim trace info and mcpsim run"
+    );
     assert_eq!(
         refused(here, "--set app.n=3 pair.trace"),
         "error: --set app.n=3: a trace has no keys to set, what its ranks did is recorded"

@@ -125,6 +125,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Real programs")]
     pub tag_output: bool,
 
+    /// The first of the program's arguments that is spelled as an option of mcpsim.
+    #[arg(skip)]
+    pub passed_on: Option<String>,
+
     /// A program that was started by its own name: one rank, its output and its exit code only
     #[arg(long, hide = true)]
     pub direct: bool,
@@ -178,7 +182,7 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         }
         _ => {}
     }
-    separate_programs_arguments(&mut arguments);
+    let passed_on = separate_programs_arguments(&mut arguments);
     let matches = match command().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) if error.exit_code() == 0 => return Ok(Parsed::Help(error.to_string())),
@@ -191,14 +195,22 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         }
         None => read_run(&matches),
     }
+    .map(|parsed| match parsed {
+        Parsed::Run(mut args) => {
+            args.passed_on = passed_on;
+            Parsed::Run(args)
+        }
+        other => other,
+    })
 }
 
 /// What follows a real program is its own, options included: says so to clap. `-np` before it is `-n`, as launchers have it.
-fn separate_programs_arguments(arguments: &mut Vec<OsString>) {
+/// Gives the first option after the program that is spelled as one of mcpsim's; none if `--` was typed.
+fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> {
     let (mut at, command) = match arguments.get(1).and_then(|word| word.to_str()) {
         Some("run") => (2, RunArgs::command()),
         Some("sweep") => (2, sweep::command()),
-        Some(word) if SUBCOMMANDS.iter().any(|row| row.name == word) => return,
+        Some(word) if SUBCOMMANDS.iter().any(|row| row.name == word) => return None,
         _ => (1, RunArgs::command()),
     };
     let takes_value = |argument: &str| {
@@ -212,7 +224,7 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) {
     };
     while let Some(argument) = arguments.get(at) {
         match argument.to_str() {
-            Some("--") => return,
+            Some("--") => return None,
             Some("-np") => {
                 arguments[at] = "-n".into();
                 at += 2;
@@ -221,12 +233,19 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) {
             Some(option) if option.starts_with('-') => at += 1,
             _ => {
                 if is_elf(Path::new(argument)) && arguments.get(at + 1).is_some_and(|next| next != "--") {
+                    let own = arguments[at + 1..].iter().filter_map(|word| word.to_str());
+                    // Short options and switches such as --quiet are common: programs have them too.
+                    let known =
+                        |word: &&str| word.starts_with("--") && takes_value(word.split('=').next().unwrap_or(word));
+                    let passed_on = own.clone().find(known).map(str::to_owned);
                     arguments.insert(at + 1, "--".into());
+                    return passed_on;
                 }
-                return;
+                return None;
             }
         }
     }
+    None
 }
 
 /// clap's message without its own "error: "; without arguments it is the help, which has none.

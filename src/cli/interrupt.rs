@@ -63,7 +63,7 @@ pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result
         let end = end.clone();
         std::thread::spawn(move || {
             std::thread::sleep(PATIENCE);
-            end("interrupted, and the program did not call MPI any more");
+            end("interrupted, and the run did not end within 3 s: ended at once");
         });
     })
     .map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))?;

@@ -133,6 +133,10 @@ fn read(source: &Path) -> Result<(String, String), Failure> {
         let hint = if missing { ": the sweep has not ended, the same command goes on with it" } else { "" };
         let what = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            std::io::ErrorKind::InvalidData => {
+                "not text: expected the JSON of a run or a study; of a trace tell mcpsim trace info and mcpsim run"
+                    .to_owned()
+            }
             _ => error.to_string(),
         };
         Failure::bad_input(format!("{name}: {what}{hint}"))

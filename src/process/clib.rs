@@ -7,6 +7,7 @@
 
 mod children;
 mod deadlines;
+mod descriptors;
 mod end;
 mod environment;
 mod files;
@@ -29,6 +30,7 @@ use crate::process::sample;
 use crate::process::{Process, current};
 use crate::rank::FailureKind;
 
+pub use descriptors::protect_open;
 pub use environment::{environment, set_default_threads, set_environment, set_variables};
 pub use files::raise_limits;
 pub use identity::ProcessNumbers;
@@ -37,9 +39,10 @@ pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[NamedFunction]; 16] = [
+const FUNCTIONS: [&[NamedFunction]; 17] = [
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
+    descriptors::FUNCTIONS,
     end::FUNCTIONS,
     environment::FUNCTIONS,
     files::FUNCTIONS,

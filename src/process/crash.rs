@@ -122,6 +122,7 @@ fn install() {
             BELL.store(ends[1], Ordering::Release);
         }
     }
+    super::clib::protect_open();
     let before = SIGNALS.map(|signal| {
         // SAFETY: the handler is a function of this signature; all zeros is a valid action.
         unsafe {

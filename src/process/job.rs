@@ -169,6 +169,7 @@ impl Job {
         let factors = platform.core.code_factors(&sites);
         let costs = (0..sites.len() as Rank).map(|rank| DataCost::new(&platform.core, memory(rank))).collect();
         clib::raise_limits();
+        clib::protect_open();
         let timer_overhead = timer::overhead();
         let endings = Mutex::default();
         Job {

@@ -43,10 +43,20 @@ fn enter(host: &mut HostUse, messages: u64, elapsed: Duration) {
     host.messages_per_s = if seconds > 0.0 { messages as f64 / seconds } else { 0.0 };
 }
 
-/// The memory that new work can take without pushing out what others use; `None` where the system does not tell.
+/// The memory that new work can take without pushing out what others use, within what this process may have; `None` where
+/// the system does not tell.
 pub fn available_memory() -> Option<Bytes> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    kibibytes(&text, "MemAvailable:").map(Bytes::new)
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let free = kibibytes(&read("/proc/meminfo"), "MemAvailable:");
+    let used = kibibytes(&read("/proc/self/status"), "VmSize:").unwrap_or(0);
+    let limit = address_space(&read("/proc/self/limits")).map(|limit| limit.saturating_sub(used));
+    free.into_iter().chain(limit).min().map(Bytes::new)
+}
+
+/// The bytes of address space that `/proc/self/limits` allows, if it limits them.
+fn address_space(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// The line "VmHWM:  1234 kB" of Linux' `/proc/self/status`, whose kB are KiB.
@@ -70,6 +80,14 @@ mod tests {
         assert_eq!(high_water_mark("Name:\tmcpsim\nVmHWM:\t    9216 kB\nVmRSS:\t 1 kB\n"), Some(9216 << 10));
         assert_eq!(high_water_mark("Name:\tmcpsim\n"), None);
         assert_eq!(high_water_mark("VmHWM:\tmuch\n"), None);
+    }
+
+    #[test]
+    fn a_limit_of_the_address_space_is_read_where_there_is_one() {
+        let line =
+            |soft: &str| format!("Max open files 1024 4096 files\nMax address space  {soft}  unlimited  bytes\n");
+        assert_eq!(address_space(&line("3072000000")), Some(3_072_000_000));
+        assert_eq!(address_space(&line("unlimited")), None);
     }
 
     #[test]

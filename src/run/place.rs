@@ -1,8 +1,10 @@
 //! Where ranks are on a machine, and what each has of its node's memory.
 
-use crate::platform::{Placement, Platform, Shape, Site};
+use crate::platform::{Placement, PlacementError, Platform, Shape, Site};
+use crate::units::Bytes;
 
 use super::error::PredictError;
+use super::host::available_memory;
 use super::settings::Settings;
 use super::values::{Model, PlacementChoice};
 
@@ -23,9 +25,14 @@ pub(crate) fn placed(
         PlacementChoice::File(path) => Placement::read(path)?,
         PlacementChoice::Given(sites) => Placement::Explicit(sites.clone()),
     };
-    let sites = placement
-        .sites(shape, ranks, settings.oversubscribe)
-        .map_err(|error| PredictError::input(error.to_string()))?;
+    let sites = placement.sites(shape, ranks, settings.oversubscribe).map_err(|error| match error {
+        // What fixes the number of ranks is not asked for another.
+        PlacementError::TooManyRanks { ranks, cores } if settings.ranks.is_none() && own_ranks.is_some() => {
+            PredictError::input(format!("{ranks} ranks on {cores} cores: give a larger --nct, or --oversubscribe"))
+        }
+        error => PredictError::input(error.to_string()),
+    })?;
+    check_memory(ranks, available_memory())?;
     Ok(match settings.model {
         Model::Mcpsim => (platform, sites),
         // The baseline changes what is known of the machine, not where the ranks are.
@@ -35,6 +42,20 @@ pub(crate) fn placed(
             (flat, sites.into_iter().map(|site| site.flat(shape)).collect())
         }
     })
+}
+
+/// What each rank takes at least before it does anything, bytes.
+const LEAST_RANK: u64 = 512;
+
+/// An error if so many ranks cannot be in `available` memory, whatever they do.
+fn check_memory(ranks: u32, available: Option<Bytes>) -> Result<(), PredictError> {
+    let needed = Bytes::new(u64::from(ranks) * LEAST_RANK);
+    match available {
+        Some(available) if needed > available => Err(PredictError::input(format!(
+            "{ranks} ranks take at least {needed} of memory, and {available} is available: give fewer ranks (--ranks, --nct)"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The memory bandwidth of the ranks by their CMP.
@@ -70,4 +91,20 @@ pub(super) fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares
         node.iter().map(move |&on_cmp| platform.core.memory_share(on_cmp, on_node))
     });
     MemoryShares { cmps, of_cmp: of_node.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_cannot_be_in_memory_are_refused_with_what_they_need() {
+        assert!(check_memory(1 << 20, Some(Bytes::new(1 << 30))).is_ok());
+        assert!(check_memory(1 << 20, None).is_ok());
+        let error = check_memory(1 << 22, Some(Bytes::new(1 << 30))).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "4194304 ranks take at least 2 GiB of memory, and 1 GiB is available: give fewer ranks (--ranks, --nct)"
+        );
+    }
 }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::real::{limited, told};
-use super::support::Ran;
+use super::support::{Ran, skipped};
 
 /// A build of mcpsim for an MPI library.
 pub struct HostMpi {
@@ -107,7 +107,7 @@ pub fn host_mpis() -> &'static [HostMpi] {
             }
         }
         if found.is_empty() {
-            say("runs in several processes are not tested: no MPI that mcpsim can be built for");
+            skipped("runs in several processes: there is no MPI that mcpsim can be built for");
         }
         found
     })

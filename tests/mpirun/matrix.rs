@@ -1,12 +1,17 @@
-//! Every described workload in 1 to 4 processes of 1 or 2 threads: the same Outcome, but for the host.
+//! Every described workload in 1 to 4 processes of 1 or 2 threads: the same Outcome, but for the host. `./check` takes three
+//! processes, `./check full` all.
 
 use super::cases::CASES;
 use super::hosts::{host_mpi, host_mpis};
+use super::support::is_full;
 
 const MACHINE: &str = "--nct 8,2,1";
 
 /// The Outcomes of all workloads are what one worker gives.
 fn same_in(library: &str, processes: u32) {
+    if processes != 3 && !is_full(&format!("all workloads in {processes} processes of {library}")) {
+        return;
+    }
     let Some(mpi) = host_mpi(library) else { return };
     for case in CASES {
         let sets: String = [case.form, case.small]

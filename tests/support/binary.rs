@@ -1,7 +1,13 @@
 //! What integration tests share: running the binary and reading what it said.
 
+#[path = "tools.rs"]
+mod tools;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+#[allow(unused_imports)]
+pub use tools::{is_full, is_there, skipped};
 
 /// What a run of the binary gave.
 #[derive(Debug)]

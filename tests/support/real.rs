@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use super::support::{Ran, finish, mcpsim};
+use super::support::{Ran, finish, mcpsim, skipped};
 
 /// Files of `workloads` with real programs (their names end in "-c"), and the words of arguments that make them short.
 pub const WORKLOADS: [(&str, &str); 13] = [
@@ -285,7 +285,7 @@ pub fn real_mpis() -> &'static [RealMpi] {
             }
         }
         if found.is_empty() {
-            say("no real MPI is found (mpicc and mpirun): programs run under mcpsim alone");
+            skipped("no real MPI is found (mpicc and mpirun): programs run under mcpsim alone");
         }
         found
     })

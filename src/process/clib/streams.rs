@@ -10,6 +10,7 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::descriptors::close_own;
 use super::error;
 use super::input::await_input;
 use crate::process::job::Stream;
@@ -340,8 +341,7 @@ unsafe extern "C" fn close(descriptor: c_int) -> c_int {
             replace(p, number, CLOSED);
             0
         }
-        // SAFETY: the caller's.
-        None => unsafe { libc::close(descriptor) },
+        None => close_own(descriptor),
     }
 }
 
