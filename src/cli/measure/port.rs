@@ -7,7 +7,7 @@ use mpi::request::multiple_scope;
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
-use crate::engine::Window;
+use crate::engine::HostWindow;
 use crate::measure::{NeighbourMethod, RankPort};
 use crate::platform::Collective;
 
@@ -24,7 +24,7 @@ pub(super) struct RealPort {
     /// Room for several messages at a time.
     pub(super) several: Vec<u8>,
     /// Memory that others reach.
-    pub(super) window: Option<Window>,
+    pub(super) window: Option<HostWindow>,
     /// The ranks that do collectives, if this is one of them.
     members: Option<SimpleCommunicator>,
     /// What is combined, and the result.
