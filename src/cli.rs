@@ -94,8 +94,9 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
         if let Some(brief) = brief {
             // Whatever goes wrong is said by the first process.
             let (recorded, tagged) = (brief.recorded, brief.tagged);
-            let _ =
-                brief.open().and_then(|run| predict(&RequestedRun { run, recorded, tagged, outputs: None }, processes));
+            let _ = brief.open().and_then(|run| {
+                predict(&RequestedRun { run, recorded, tagged, repeats: None, outputs: None }, processes)
+            });
         }
         return Ok(Exit::Predicted.code());
     }
@@ -130,6 +131,8 @@ struct RequestedRun {
     recorded: bool,
     /// Whether ranks' lines have their numbers.
     tagged: bool,
+    /// How many runs with other seeds, if there are to be some.
+    repeats: Option<u32>,
     /// Where results go; on the first process only.
     outputs: Option<Outputs>,
 }
@@ -185,15 +188,18 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     if args.task_logs.is_some() {
         alone("--task-logs")?;
     }
+    if args.repeats.is_some() {
+        alone("--repeats")?;
+    }
     outputs.check_apart(&args)?;
     let recorded = args.record.is_some();
     let brief = several.then(|| RunMessage::of(&run, recorded, args.tag_output)).transpose()?;
-    let asked = RequestedRun { run, recorded, tagged: args.tag_output, outputs: Some(outputs) };
+    let asked = RequestedRun { run, recorded, tagged: args.tag_output, repeats: args.repeats, outputs: Some(outputs) };
     Ok(NextAction::Run(Box::new(asked), brief))
 }
 
 fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
-    let RequestedRun { run, recorded, tagged, outputs } = asked;
+    let RequestedRun { run, recorded, tagged, repeats, outputs } = asked;
     let quiet = outputs.as_ref().is_none_or(Outputs::are_quiet);
     let progress = Arc::new(Progress::default());
     let cancelled = Arc::clone(&progress);
@@ -206,7 +212,10 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);
     let console: Arc<dyn Console> = Arc::new(Printer::new(*tagged, stdout_taken, processes.is_first()));
     let conduct = Conduct { progress: &progress, processes, recorded: *recorded, console: &console };
-    let ran = run.run_in(conduct);
+    let ran = match repeats {
+        None => run.run_in(conduct),
+        Some(count) => run.repeat_in(conduct, *count),
+    };
     drop(line);
     if let (Err(error @ PredictError::Simulation(why)), Some(outputs)) = (&ran, outputs) {
         outputs.write_end(why, Exit::of(error.kind()))?;

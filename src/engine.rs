@@ -4,7 +4,9 @@ mod activity;
 mod adapters;
 mod backtrack;
 mod calls;
+mod calls_kept;
 mod clock;
+mod conditions;
 mod error;
 mod event;
 mod fair;
@@ -22,6 +24,7 @@ mod payloads;
 mod port;
 mod processes;
 mod queue;
+mod repeats;
 mod requests;
 mod service;
 mod simulation;
@@ -38,6 +41,7 @@ pub use outcome::{
     RankTime, Totals,
 };
 pub use processes::{HostThreads, Processes, Screen, end_process, end_process_soon, end_processes};
+pub use repeats::Repeats;
 pub use simulation::{Labels, Progress, RunOptions, Simulation};
 #[cfg(feature = "mpi")]
 pub use transport::mpi::HostWindow;

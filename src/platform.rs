@@ -3,24 +3,32 @@
 //! Nothing here knows of clocks, events or ranks' programs.
 
 mod baseline;
+mod conditions;
 mod file;
 mod level;
 mod link;
+mod nodes;
+mod noise;
 mod occupancy;
 mod partition;
 mod placement;
+mod protocol;
 mod rates;
 mod rules;
 mod shape;
 mod textbook;
 
 pub use baseline::{Baseline, BaselineLink};
+pub use conditions::{Conditions, ProgressEngine};
 pub use file::PlatformSource;
 pub use level::{Level, Site};
 pub use link::{Link, LoadColumn, LoadLaw, Row};
+pub use nodes::NodeFactors;
+pub use noise::{NetworkNoise, Noise, NoiseLaw, Spread, SystemNoise};
 pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
 pub use partition::Partition;
 pub use placement::{Placement, PlacementError};
+pub use protocol::Protocol;
 pub use rates::{CoreRates, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
 pub use shape::{Shape, ShapeError};
@@ -44,6 +52,8 @@ pub struct Platform {
     pub links: [Link; 3],
     /// Which algorithm a collective uses.
     pub collectives: CollectiveRules,
+    /// What its ranks meet besides: progress, noise, nodes unlike others.
+    pub conditions: Conditions,
     /// What the file states of the two-level baseline.
     pub baseline: Baseline,
 }
@@ -59,6 +69,28 @@ impl Platform {
     /// What a core, a CMP and a node have (rates, memory bandwidth, links) stays as it is.
     pub fn with_shape(&self, shape: Shape) -> Platform {
         Platform { shape, ..self.clone() }
+    }
+
+    /// What the host time of each rank's own code is multiplied by; see [`CoreRates::code_factors`].
+    pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
+        let nodes = &self.conditions.nodes;
+        let usual = self.core.code_factors(sites);
+        if nodes.slowdown.is_empty() {
+            return usual;
+        }
+        let own = |node: u32| {
+            let own = nodes.slowdown(node)?.to_vec();
+            let core = CoreRates { slowdown: own, ..self.core.clone() };
+            let here: Vec<Site> = sites.iter().filter(|site| site.node == node).copied().collect();
+            Some(core.code_factors(&here))
+        };
+        let mut factors = usual;
+        for node in 0..self.shape.nodes {
+            let Some(own) = own(node) else { continue };
+            let places = (0..sites.len()).filter(|&rank| sites[rank].node == node);
+            places.zip(own).for_each(|(rank, factor)| factors[rank] = factor);
+        }
+        factors
     }
 
     /// The least time between a message's leaving a node and any effect of it at another: the least inter-node latency,

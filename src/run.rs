@@ -21,6 +21,7 @@ mod mistake;
 mod place;
 mod real;
 mod record;
+mod repeat;
 mod replay;
 mod request;
 mod resolved;

@@ -572,7 +572,7 @@ fn files_that_cannot_be_read() {
         ("a.toml --platform dir", "dir: is a directory, expected a file"),
         ("a.toml --platform binary", "binary: not a text file, expected TOML in UTF-8"),
         ("a.toml --platform empty", "missing field \"name\" in empty"),
-        ("a.toml --placement none", "expected block, cyclic or a file in --placement; no such file: none"),
+        ("a.toml --placement none", "expected block, cyclic, socket or a file in --placement; no such file: none"),
         ("a.toml --placement dir", "dir: is a directory, expected a file"),
         ("a.toml --placement binary", "binary: not a text file, expected plain text"),
         ("a.toml --placement empty", "empty: expected a line \"node cmp core\" for each rank; found none"),
@@ -671,7 +671,7 @@ fn arguments_that_are_not_utf_8() {
         (vec![raw(b"a.toml"), raw(b"--platform"), raw(b"\xff")], "\u{fffd}: no such file"),
         (
             vec![raw(b"a.toml"), raw(b"--placement"), raw(b"\xff")],
-            "expected block, cyclic or a file in --placement; no such file: \u{fffd}",
+            "expected block, cyclic, socket or a file in --placement; no such file: \u{fffd}",
         ),
         (vec![raw(b"a.toml"), raw(b"--json"), raw(b"\xff/x")], "--json \u{fffd}/x: no such directory as \u{fffd}"),
         (vec![raw(b"a.toml"), raw(b"--nct"), raw(b"\xff")], "invalid UTF-8 was detected in one or more arguments"),

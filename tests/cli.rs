@@ -43,6 +43,37 @@ fn refused(directory: &Path, line: &str) -> (String, Option<i32>) {
 }
 
 #[test]
+fn repeated_runs_have_a_mean_a_deviation_and_an_interval() {
+    let directory = directory();
+    let here = directory.path();
+    let work = APP.replace("main = [", "main = [ { compute = { time = \"1 ms\" } },");
+    std::fs::write(here.join("work.toml"), work).unwrap();
+    let noise = "--set platform.noise.nodes={deviation=0.1}";
+    let json = |line: &str| -> serde_json::Value {
+        let ran = run(here, line);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{line}");
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let repeated = json(&format!("--repeats 5 {noise} work.toml --json -"));
+    let repeats = &repeated["repeats"];
+    let times: Vec<u64> = repeats["predicted_ps"].as_array().unwrap().iter().map(|ps| ps.as_u64().unwrap()).collect();
+    // The seeds are 3 to 7, those of single runs, and a recording has the noise of what was recorded.
+    let single =
+        |seed: u64| json(&format!("--seed {seed} {noise} work.toml --json -"))["predicted_ps"].as_u64().unwrap();
+    assert_eq!(times, [3, 4, 5, 6, 7].map(single));
+    assert_eq!(repeated["predicted_ps"], times[0]);
+    assert_eq!(run(here, &format!("{noise} work.toml --record a.trace")).code, Some(0));
+    let replayed = json(&format!("--seed 3 --repeats 5 --nct 2,2,2 {noise} a.trace --json -"));
+    assert_eq!(replayed["repeats"], *repeats);
+    let text = run(here, &format!("--repeats 5 {noise} work.toml")).stdout;
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("runs")).collect();
+    assert!(lines[0].starts_with("  of 5        runs mean ") && lines[1].starts_with("  95 % of runs     "), "{text}");
+    assert_eq!(json("work.toml --json -")["repeats"], serde_json::Value::Null);
+    let refused = refused(here, "--repeats 1 work.toml");
+    assert_eq!(refused, ("error: invalid value '1' for '--repeats <N>': 1 is not in 2..=100000".to_owned(), Some(2)));
+}
+
+#[test]
 fn each_error_is_one_line_with_exit_code_2() {
     let directory = directory();
     let here = directory.path();
@@ -55,7 +86,7 @@ fn each_error_is_one_line_with_exit_code_2() {
         ("broken.toml", "broken.toml:1:5: not TOML: string values must be quoted, expected literal string"),
         ("run.toml", "expected a whole number above zero that is not too large in run.ranks of run.toml; found 0"),
         ("--platform no.toml app.toml", "no.toml: no such file"),
-        ("--placement blok app.toml", "expected block, cyclic or a file in --placement; no such file: blok"),
+        ("--placement blok app.toml", "expected block, cyclic, socket or a file in --placement; no such file: blok"),
         (
             "--set seed=1 app.toml",
             "--set seed=1: not a dotted key, expected KEY=VALUE with a key such as platform.inter_node.latency, app.n or run.seed",

@@ -66,7 +66,7 @@ fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
     );
     assert_eq!(
         refused(here, "--seed 3 pair.trace"),
-        "error: a seed: the trace pair.trace has no random draws, expected none"
+        "error: a seed: the trace pair.trace has no random draws and the machine no noise, expected none"
     );
     assert_eq!(refused(here, "pair.trace -- x"), "error: unexpected argument \"x\": the trace pair.trace takes none");
     let ran = run(here, "--nct 2,1,1 --set platform.core.flops=1Gflop/s pair.trace");

@@ -161,8 +161,7 @@ fn a_placement_file_stands_beside_its_case() {
     let case = case.replace("[provenance]\n", "[provenance]\n\"run.placement\" = \"the batch script\"\n");
     std::fs::write(here.join("mine/case.toml"), case).unwrap();
     let ran = run(here, "validate mine");
-    let expected =
-        "expected block, cyclic or a file in --set run.placement=mine/places.txt; no such file: mine/places.txt\n";
+    let expected = "expected block, cyclic, socket or a file in --set run.placement=mine/places.txt; no such file: mine/places.txt\n";
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.ends_with(expected), "{}", ran.stderr);
 }

@@ -57,8 +57,8 @@ pub(super) struct CollectivesArgs {
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
 
-    /// Rank to core: block, cyclic, or a file of one core a line
-    #[arg(long, value_name = "block|cyclic|FILE", default_value = "block")]
+    /// Rank to core: block, cyclic, socket, or a file of one core a line
+    #[arg(long, value_name = "block|cyclic|socket|FILE", default_value = "block")]
     placement: PathBuf,
 
     /// Whose choice, and whose details (default: the platform's)
@@ -147,6 +147,7 @@ pub(super) fn collectives(args: &CollectivesArgs) -> Result<(), Failure> {
     let placement = match args.placement.to_str() {
         Some("block") => Placement::Block,
         Some("cyclic") => Placement::Cyclic,
+        Some("socket") => Placement::Socket,
         _ => Placement::read(&args.placement)?,
     };
     let sites = placement.sites(shape, ranks, false).map_err(|error| Failure::bad_input(error.to_string()))?;

@@ -60,7 +60,7 @@ impl RunMessage {
         let sites = match &run.settings.placement {
             PlacementChoice::File(path) => match Placement::read(path)? {
                 Placement::Explicit(sites) => Some(sites),
-                Placement::Block | Placement::Cyclic => None,
+                Placement::Block | Placement::Cyclic | Placement::Socket => None,
             },
             _ => None,
         };

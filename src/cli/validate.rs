@@ -278,8 +278,10 @@ fn template(folder: &Path, quiet: bool) -> Result<u8, Failure> {
 
 /// A placement file that a case sets is looked for in the case's `folder`.
 fn place_beside(folder: &Path, set: &mut Override) {
-    let named =
-        set.value.as_str().filter(|name| set.key == ["run", "placement"] && !["block", "cyclic"].contains(name));
+    let named = set
+        .value
+        .as_str()
+        .filter(|name| set.key == ["run", "placement"] && !["block", "cyclic", "socket"].contains(name));
     if let Some(name) = named {
         let path = folder.join(name).display().to_string();
         *set = Override { key: set.key.clone(), text: format!("run.placement={path}"), value: path.into() };

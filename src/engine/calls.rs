@@ -7,10 +7,12 @@
 use std::mem::take;
 
 use crate::rank::{COMPLETE, Call, Completion, Immediate, Program, Reply, ReplyKind, RequestId, Requests, Simulator};
-use crate::units::SimTime;
+use crate::units::{Bytes, SimTime};
 
 use super::activity::{ClockMark, ClockPoint};
-use super::clock::Spent;
+use super::calls_kept::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
+use super::clock::{Cause, Spent};
+use super::conditions::{Effects, sent};
 use super::error::RunError;
 use super::idle::begin_idle;
 use super::lp::LogicalProcess;
@@ -32,6 +34,8 @@ struct Turn<'t, 'd> {
     stretch: u32,
     /// Its clock has passed the limit.
     over: bool,
+    /// The time of its clock has come: a message for which there is no credit now gets none.
+    may_lack: bool,
 }
 
 /// Runs `task` from the reply `answer` until it waits, ends or fails.
@@ -42,24 +46,45 @@ pub(super) fn run<P: Program + ?Sized>(
     task: u32,
     answer: Answer,
 ) {
-    let mut answer = answer;
-    let mut turn = Turn { target, lp, task, stretch: 0, over: false };
-    while turn.is_in_time() {
-        let Some(mut call) = turn.next(program, answer) else { break };
-        if turn.lp.recording.marks > 0 && task == MAIN {
-            turn.target.main.site = turn.lp.sites.number(program.site());
-        }
-        match turn.make(&mut call) {
-            Some(next) => answer = next,
-            None => break,
-        }
-    }
-    if turn.over {
-        lp.fail_by_time(target.rank, program.position());
+    let turn = Turn { target, lp, task, stretch: 0, over: false, may_lack: false };
+    turn.run(program, answer);
+}
+
+/// Makes `call` of `task` at the time of its clock, and runs it on from there.
+#[cold]
+fn run_from<P: Program + ?Sized>(
+    program: &mut P,
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    mut call: Box<Call>,
+) {
+    let mut turn = Turn { target, lp, task, stretch: 0, over: false, may_lack: true };
+    if let Some(answer) = turn.make(&mut call) {
+        turn.run(program, answer);
     }
 }
 
 impl Turn<'_, '_> {
+    /// Runs the task from its reply on.
+    #[inline(always)]
+    fn run<P: Program + ?Sized>(self, program: &mut P, answer: Answer) {
+        let (mut turn, mut answer) = (self, answer);
+        while turn.is_in_time() {
+            let Some(mut call) = turn.next(program, answer) else { break };
+            if turn.lp.recording.marks > 0 && turn.task == MAIN {
+                turn.target.main.site = turn.lp.sites.number(program.site());
+            }
+            match turn.make(&mut call) {
+                Some(next) => answer = next,
+                None => break,
+            }
+        }
+        if turn.over {
+            turn.lp.fail_by_time(turn.target.rank, program.position());
+        }
+    }
+
     #[inline(always)]
     fn is_in_time(&mut self) -> bool {
         self.over = self.target.control(self.task).clock > self.lp.limit;
@@ -94,13 +119,50 @@ impl Turn<'_, '_> {
     /// Makes a call: the answer, if there is one now.
     #[inline(always)]
     fn make(&mut self, call: &mut Call) -> Option<Answer> {
+        match self.lp.effects {
+            Effects { credits: false, by_call: false, .. } => self.make_now(call),
+            _ => self.make_under_conditions(call),
+        }
+    }
+
+    /// Makes a call where messages need credits, or advance in calls only.
+    #[cold]
+    #[inline(never)]
+    fn make_under_conditions(&mut self, call: &mut Call) -> Option<Answer> {
+        let Turn { target, lp, task, may_lack, .. } = self;
+        if lp.effects.credits
+            && !std::mem::replace(may_lack, false)
+            && let Some(message) = sent(call)
+            && lp.lacks_credit(target, message)
+        {
+            let call = Box::new(std::mem::replace(call, Call::Yield));
+            wait_for_own_time(target, lp, *task, Wait::Credit(call));
+            return None;
+        }
+        if !lp.effects.by_call || *task != MAIN || !is_inside(target, call) {
+            return self.make_now(call);
+        }
+        begin_call(target, lp);
+        let answer = self.make_now(call);
+        end_call(self.target, answer.is_some());
+        answer
+    }
+
+    /// Makes a call.
+    #[inline(always)]
+    fn make_now(&mut self, call: &mut Call) -> Option<Answer> {
         let Turn { target, lp, task, stretch, .. } = self;
         let task = *task;
         lp.handled += 1;
         *stretch += 1;
         let proceeds = match call {
             Call::Compute(span) => {
-                target.spend(lp, task, Spent::Compute, *span * u64::from(target.sharing));
+                let mut span = *span * u64::from(target.sharing);
+                if lp.effects.slows {
+                    let start = target.control(task).clock;
+                    span = lp.slowed(target, start, span);
+                }
+                target.spend(lp, task, Spent::Compute, span);
                 Some(Answer::Done)
             }
             Call::Isend(message) => {
@@ -238,7 +300,21 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 
 /// Resumes a task whose wait is over.
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
+    let mut later = None;
+    if lp.effects.by_call && is_driven(target, task) {
+        let time = is_over_at(target, task);
+        match strand_goes_on(target, lp, task, time) {
+            Some(call) => later = call,
+            None => return,
+        }
+    }
     let answer = match std::mem::replace(&mut target.control(task).wait, Wait::Nothing) {
+        Wait::Credit(call) => {
+            if task == MAIN {
+                return run_from(program, target, lp, task, call);
+            }
+            return of_strand(target, lp, task, |program, target, lp| run_from(program, target, lp, task, call));
+        }
         Wait::All { kind, requests, left } => {
             debug_assert_eq!(left, 0);
             complete_all(target, lp, task, kind, &requests)
@@ -249,18 +325,47 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
         Wait::Recv { .. } | Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
         wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),
     };
+    if let Some((left, path)) = later {
+        // It goes on by the path of the call that drives it.
+        let cause = Cause { path, left, from: target.rank, size: Bytes::ZERO };
+        target.wait_until(lp, task, left, cause);
+    }
     if task == MAIN {
+        if lp.effects.by_call {
+            end_wait(target);
+        }
         run(program, target, lp, task, answer);
     } else {
         run_strand(target, lp, task, answer);
     }
 }
 
+/// When the wait of the task is over, which has been woken.
+fn is_over_at(target: &mut TargetRank, task: u32) -> SimTime {
+    let TaskState { clock, wait, .. } = target.control(task);
+    let (clock, ids) = match wait {
+        Wait::All { requests, .. } => (*clock, requests.clone()),
+        _ => return *clock,
+    };
+    let ready = ids.iter().filter(|&&id| id != COMPLETE).map(|&id| target.requests.get(id).ready);
+    ready.fold(clock, SimTime::max)
+}
+
 fn run_strand(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, answer: Answer) {
+    of_strand(target, lp, task, |program, target, lp| run(program, target, lp, task, answer));
+}
+
+/// Does `run` with the program of a strand.
+fn of_strand(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    run: impl FnOnce(&mut Box<dyn Program>, &mut TargetRank, &mut LogicalProcess<'_>),
+) {
     let index = task as usize - 1;
     let strand = target.strands[index].as_mut().expect("the strand is alive");
     let mut program = strand.program.take().expect("a strand does not run twice at a time");
-    run(&mut program, target, lp, task, answer);
+    run(&mut program, target, lp);
     let strand = target.strands[index].as_mut().expect("the strand is still there");
     if matches!(strand.control.wait, Wait::Finished) {
         let &mut StrandState { request, control: TaskState { clock, path, .. }, .. } = &mut **strand;

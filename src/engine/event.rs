@@ -121,6 +121,8 @@ pub(super) enum EventKind {
         /// The end.
         end: SimTime,
     },
+    /// An eager message of the rank has left its receiver's buffer.
+    Credit,
     /// A granted transfer has ended: its sender may go on.
     TransferEnd {
         /// The sender's request.
@@ -170,6 +172,7 @@ impl EventKind {
             | EventKind::ClearToSend { .. }
             | EventKind::TransferArrival { .. }
             | EventKind::Copy { .. }
+            | EventKind::Credit
             | EventKind::TransferEnd { .. } => None,
         }
     }
@@ -183,7 +186,7 @@ impl EventKind {
             EventKind::ClearToSend { path, .. }
             | EventKind::TransferArrival { path, .. }
             | EventKind::TransferEnd { path, .. } => Some(path),
-            EventKind::Wake { .. } | EventKind::Idle | EventKind::Copy { .. } => None,
+            EventKind::Wake { .. } | EventKind::Idle | EventKind::Copy { .. } | EventKind::Credit => None,
         }
     }
 }

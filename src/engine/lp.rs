@@ -10,6 +10,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ActivityLimits, Sites};
 use super::clock::Cause;
+use super::conditions::{Conditions, Effects};
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, InFlightMessage};
 use super::fair::{Fair, head_is_known, is_portless};
@@ -50,6 +51,9 @@ pub(super) struct LogicalProcess<'a> {
     pub network: Network<'a>,
     /// What fair shares need, where a level has them.
     pub fair: Option<Box<Fair>>,
+    /// What ranks and messages meet besides, if there is anything, and what of it there is.
+    pub conditions: Option<Box<Conditions>>,
+    pub effects: Effects,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
     /// The collectives that its ranks made.
@@ -100,11 +104,14 @@ impl<'a> LogicalProcess<'a> {
         me: u32,
         partition: &Partition,
         options: &RunOptions,
+        seed: u64,
     ) -> Self {
         let per_level = |level: Level| platform.link(level);
         let recording = options.recording(seats.len());
         let (nodes, workers) = (partition.nodes(me), partition.workers());
         let first_node: Vec<u32> = (0..workers).map(|worker| partition.nodes(worker).start).collect();
+        let (conditions, effects) = Conditions::new(platform, seed).unzip();
+        let effects: Effects = effects.unwrap_or_default();
         LogicalProcess {
             me,
             seats,
@@ -117,8 +124,10 @@ impl<'a> LogicalProcess<'a> {
             outgoing_next: SimTime::NEVER,
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
             window_end: SimTime::ZERO,
-            network: Network::new(platform, nodes.clone()),
+            network: Network::new(platform, nodes.clone(), effects.delays),
             fair: Fair::new(platform, nodes, me, &first_node, seats),
+            conditions,
+            effects,
             messages: MessageProfile::new(options.intervals.clone()),
             pairs: options.pairs.then(Pairs::default),
             collectives: CollectiveCounter::default(),
@@ -132,8 +141,8 @@ impl<'a> LogicalProcess<'a> {
             completions: Vec::new(),
             spare: Vec::new(),
             least_latency: Level::ALL.map(|level| per_level(level).least_latency()),
-            portless: Level::ALL.map(|level| is_portless(per_level(level), level)),
-            head_known: Level::ALL.map(|level| head_is_known(per_level(level), level)),
+            portless: Level::ALL.map(|level| !effects.connects && is_portless(per_level(level), level)),
+            head_known: Level::ALL.map(|level| !effects.delays && head_is_known(per_level(level), level)),
             to_serve: HashMap::new(),
             answers: Vec::new(),
             unfinished: 0,
@@ -180,15 +189,21 @@ impl<'a> LogicalProcess<'a> {
         parcel: &InFlightMessage,
         left: SimTime,
     ) -> Departure {
+        let delay = match self.effects.delays {
+            true => self.delay(target, key.to, level, parcel.rendezvous.is_none().then_some(row), parcel.size),
+            false => SimSpan::ZERO,
+        };
         if parcel.rendezvous.is_some() {
-            return Departure { head: left + self.network.link(level).handshake(), load: 1 };
+            return Departure { head: left + self.network.link(level).handshake() + delay, load: 1 };
         }
         if self.fair.is_none() {
-            return self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
+            let departure = self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
+            return Departure { head: departure.head + delay, ..departure };
         }
         let turn = self.turn(target, level);
         let left = self.past_adapter(key, (level, row), parcel.size, turn, left);
         let departure = self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
+        let departure = Departure { head: departure.head + delay, ..departure };
         if self.is_fair(level) { Departure { load: turn, ..departure } } else { departure }
     }
 

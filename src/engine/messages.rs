@@ -3,8 +3,9 @@
 use crate::platform::{Level, Row};
 use crate::profile::TransferParts;
 use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
-use crate::units::SimTime;
+use crate::units::{SimSpan, SimTime};
 
+use super::calls_kept::{CallMoment, grant, hold_grant, instant, put_off};
 use super::clock::{Cause, Spent};
 use super::error::RunError;
 use super::event::{EventKey, EventKind, Going, InFlightMessage};
@@ -35,6 +36,8 @@ pub(super) fn start_send(
         SendMode::Buffered => true,
     };
     let eager = eager || context == SERVICE;
+    // Only a message that is matched takes a buffer.
+    let eager = eager && (!lp.effects.credits || context == SERVICE || lp.take_credit(target, to, level, mode));
     let rendezvous = (!eager).then(|| target.requests.add(RequestRecord::send(to, tag, size, left)));
     let copied = (eager && context != SERVICE && lp.sender_copies(level, size))
         .then(|| target.requests.add(RequestRecord::send(to, tag, size, left)));
@@ -58,7 +61,7 @@ pub(super) fn dispatch(
 ) {
     // Where load does not change it, the time of the head is known now, while the rank is at hand.
     let latency = if parcel.rendezvous.is_none() { row.latency } else { lp.network.link(level).handshake() };
-    let free = copied.is_none() && lp.meets_nothing(to, (level, row), &parcel, target.rank);
+    let free = copied.is_none() && !lp.effects.delays && lp.meets_nothing(to, (level, row), &parcel, target.rank);
     let head = (free || lp.head_known[level as usize]).then(|| lp.in_order(target, level, to, left, left + latency));
     let sequence = target.next_sequence();
     if free || lp.portless[level as usize] || (copied.is_none() && lp.is_next(left)) {
@@ -132,8 +135,15 @@ fn recv_matched(
     }
     let row = lp.network.link(lp.level(source, target.rank)).row(arrived.size);
     let cause = Cause { path: arrived.path, left: arrived.left, from: source, size: arrived.size };
+    let copy = match posted > arrived.head {
+        true => lp.network.link(lp.level(source, target.rank)).protocol().unexpected(arrived.size),
+        false => SimSpan::ZERO,
+    };
     target.wait_until(lp, MAIN, arrived.end, cause);
-    target.spend(lp, MAIN, Spent::Recv, row.recv_overhead);
+    target.spend(lp, MAIN, Spent::Recv, row.recv_overhead + copy);
+    if lp.effects.credits && pattern.context != SERVICE {
+        lp.give_credit(target, source, arrived.end.max(posted));
+    }
     lp.completions.clear();
     lp.completions.push(Completion {
         index: 0,
@@ -228,6 +238,9 @@ fn matched(
     }
     let mine = std::mem::replace(&mut request.path, PathSlot::NONE);
     let Some(send) = rendezvous else {
+        if posted > head {
+            request.overhead += link.protocol().unexpected(size);
+        }
         if posted > head && lp.fair.is_some() && lp.receiver_copies(level, size) {
             // The receiver was there last: from there its core copies.
             request.came_at(posted, mine);
@@ -244,6 +257,21 @@ fn matched(
     };
     // The path to the grant is that of the side that was there last; of both, the receiver's.
     let mut path = path;
+    if lp.effects.by_call && head > posted {
+        match instant(target, lp, head) {
+            CallMoment::Now => {}
+            CallMoment::At(time, call) => {
+                lp.paths.release(mine);
+                lp.paths.release(path);
+                return grant(target, lp, (send, id, source), time, call);
+            }
+            CallMoment::Unknown => {
+                lp.paths.release(mine);
+                lp.paths.release(path);
+                return hold_grant(target, send, id, source);
+            }
+        }
+    }
     if head > posted {
         lp.paths.release(mine);
         lp.paths.cross(&mut path, level, left, TransferParts::of_control(head.since(left), link.handshake()));
@@ -259,11 +287,11 @@ fn matched(
 pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
     let &RequestRecord { ready: posted, peer, size, .. } = target.requests.get(id);
     if lp.fair.is_none() {
-        return set_ready(target, lp, id, end.max(posted));
+        return received(target, lp, id, end.max(posted));
     }
     let level = lp.level(peer, target.rank);
     if !lp.receiver_copies(level, size) {
-        return set_ready(target, lp, id, end.max(posted));
+        return received(target, lp, id, end.max(posted));
     }
     if posted > lp.now.time {
         // What the core copies until then is still to come.
@@ -271,9 +299,26 @@ pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Req
         lp.push(target, posted, rank, || EventKind::Copy { recv: id, head, end });
         return;
     }
+    let mut start = head.max(posted);
+    if lp.effects.by_call {
+        if put_off(target, lp, EventKind::Copy { recv: id, head, end }) {
+            return;
+        }
+        start = lp.now.time;
+    }
     let row = lp.network.link(level).row(size);
-    let (_, copied) = target.copy(row, size, head.max(posted));
-    set_ready(target, lp, id, end.max(copied));
+    let (_, copied) = target.copy(row, size, start);
+    received(target, lp, id, end.max(copied));
+}
+
+/// An eager message has been received at `time`.
+#[inline]
+fn received(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, time: SimTime) {
+    if lp.effects.credits {
+        let from = target.requests.get(id).peer;
+        lp.give_credit(target, from, time);
+    }
+    set_ready(target, lp, id, time);
 }
 
 /// The request is ready at `time`: wakes the task that waits for it, if that was the last thing it waited for.

@@ -4,7 +4,7 @@
 //! the sender's NIC outwards from leaving, and the receiver's NIC inwards from the arrival of the head. Each port belongs to
 //! the worker that owns its node. The load is judged once, when the transfer meets the port; later ones do not slow it.
 
-use crate::platform::{Level, Link, LoadLaw, Platform, Row};
+use crate::platform::{Level, Link, LoadLaw, NodeFactors, Platform, Row};
 use crate::profile::TransferParts;
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -49,6 +49,10 @@ pub(super) struct Network<'a> {
     interconnects: Vec<Port>,
     out: Vec<Port>,
     into: Vec<Port>,
+    /// Heads may come later than the link says.
+    delayed: bool,
+    /// What the bytes of a transfer take longer through each node's adapter; empty where it is the same everywhere.
+    adapters: Vec<f64>,
 }
 
 /// What a transfer takes that shares nothing with others.
@@ -105,7 +109,7 @@ pub(super) struct Departure {
 
 impl<'a> Network<'a> {
     /// Idle ports for `nodes` of `platform`.
-    pub fn new(platform: &'a Platform, nodes: std::ops::Range<u32>) -> Self {
+    pub fn new(platform: &'a Platform, nodes: std::ops::Range<u32>, delayed: bool) -> Self {
         let count = nodes.len();
         let cmps = platform.shape.cmps;
         // Ports that no law asks for take no room: a machine may have a million cores.
@@ -122,7 +126,29 @@ impl<'a> Network<'a> {
             interconnects: ports(Level::InterCmp, count),
             out: ports(Level::InterNode, count),
             into: ports(Level::InterNode, count),
+            delayed,
+            adapters: Vec::new(),
         }
+    }
+
+    /// How nodes differ.
+    pub fn nodes(&self) -> &'a NodeFactors {
+        &self.platform.conditions.nodes
+    }
+
+    /// Nodes' adapters have these factors of the link's bandwidth.
+    pub fn with_adapters(&mut self, factors: &[f64]) {
+        self.adapters = factors.iter().map(|factor| factor.recip()).collect();
+    }
+
+    /// What the bytes of a transfer of a level take longer through the adapters of both nodes.
+    #[inline]
+    fn slower(&self, level: Level, nodes: [u32; 2]) -> Option<f64> {
+        if self.adapters.is_empty() || level != Level::InterNode {
+            return None;
+        }
+        let [a, b] = nodes.map(|node| self.adapters[node as usize]);
+        Some(a.max(b))
     }
 
     /// The link between two seats.
@@ -147,6 +173,7 @@ impl<'a> Network<'a> {
     pub fn depart(&mut self, from: RankLocation, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
         let link = self.platform.link(level);
         let law = link.law();
+        let slower = self.slower(level, [from.node; 2]);
         let port = match (law, level) {
             (LoadLaw::Ideal | LoadLaw::Fair, _) => return Departure { head: time + row.latency, load: 1 },
             (_, Level::IntraCmp) => &mut self.cmps[(from.cmp - self.first_cmp) as usize],
@@ -154,20 +181,20 @@ impl<'a> Network<'a> {
             (_, Level::InterNode) => &mut self.out[(from.node - self.first_node) as usize],
         };
         if law == LoadLaw::Queue {
-            let start = port.queue(time, occupation(row, size));
+            let start = port.queue(time, longer(occupation(row, size), slower));
             return Departure { head: start + row.latency, load: 1 };
         }
         let load = port.load_at(time);
         let (latency, bytes) = self.alone[level as usize].under(link, row, size, load);
         let head = time + latency;
-        port.hold_until(head + bytes);
+        port.hold_until(head + longer(bytes, slower));
         Departure { head, load }
     }
 
-    /// The head of a message that set out by `flight` gets to `to` at `head`: gives the time of its end.
+    /// The head of a message from the node `from` that set out by `flight` gets to `to` at `head`: gives the time of its end.
     pub fn arrive(
         &mut self,
-        to: RankLocation,
+        (from, to): (u32, RankLocation),
         level: Level,
         row: &Row,
         size: Bytes,
@@ -175,12 +202,16 @@ impl<'a> Network<'a> {
         head: SimTime,
     ) -> SimTime {
         let Flight { left, load } = flight;
+        let slower = self.slower(level, [from, to.node]);
         let link = self.platform.link(level);
         let law = link.law();
         let alone = &mut self.alone[level as usize];
+        let delayed = self.delayed;
         let mut under = |load| {
             let (latency, bytes) = alone.under(link, row, size, load);
-            (left + latency + bytes).max(head)
+            let bytes = longer(bytes, slower);
+            // What delays a head delays all that follows.
+            if delayed { head + bytes } else { (left + latency + bytes).max(head) }
         };
         match (law, level) {
             (LoadLaw::Ideal | LoadLaw::Fair, _)
@@ -194,10 +225,16 @@ impl<'a> Network<'a> {
             (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + alone.of(link, size).bytes,
             (LoadLaw::Queue, Level::InterNode) => {
                 let port = &mut self.into[(to.node - self.first_node) as usize];
-                port.queue(head, occupation(row, size)) + alone.of(link, size).bytes
+                port.queue(head, longer(occupation(row, size), slower)) + longer(alone.of(link, size).bytes, slower)
             }
         }
     }
+}
+
+/// A time so many times as long.
+#[inline]
+fn longer(span: SimSpan, slower: Option<f64>) -> SimSpan {
+    slower.map_or(span, |factor| SimSpan::from_ps((span.as_ps() as f64 * factor).round() as u64))
 }
 
 /// How long a message occupies a port one after another: LogGP's g or (s · G), whichever is longer.

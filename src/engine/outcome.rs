@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::repeats::Repeats;
 use crate::profile::{
     CollectiveUse, CriticalPath, FunctionProfile, MessageCell, MessageProfile, PathParts, TaskAnalysis, TaskLog,
     TimeParts, Timeline, WhatIf,
@@ -76,6 +77,9 @@ pub struct Outcome {
     /// How a real program ended, if not as MPI wants it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramEnd>>,
+    /// Other runs that differ in their seeds only, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
     /// Everything the run was given.
     pub config: serde_json::Value,
     /// What the run took of the host; all that may differ between equal runs.
@@ -311,6 +315,7 @@ mod tests {
             timelines: Vec::new(),
             per_rank: Vec::new(),
             pairs: None,
+            repeats: None,
             config: serde_json::json!({ "run": { "seed": 1 } }),
             host: HostUse { wall_s: 1.0 / 3.0, ..HostUse::default() },
         };

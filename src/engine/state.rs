@@ -1,10 +1,11 @@
 //! What the engine keeps of a rank: its tasks, its requests, what it has posted and what has come unasked.
 
 use crate::profile::TimeParts;
-use crate::rank::{Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Which};
+use crate::rank::{Call, Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Which};
 use crate::units::{Bytes, SimTime};
 
 use super::activity::{ActivityLimits, ActivityRecord};
+use super::conditions::Meets;
 use super::idle::Idle;
 use super::paths::PathSlot;
 use super::requests::RequestTable;
@@ -46,6 +47,8 @@ pub(super) struct TargetRank {
     pub idle: Option<Box<Idle>>,
     /// What it did, where that is recorded.
     pub trail: Option<Box<ActivityRecord>>,
+    /// What it meets, where the platform has conditions.
+    pub meets: Option<Box<Meets>>,
 }
 
 /// A head on its way.
@@ -113,6 +116,8 @@ pub(super) enum Wait {
     Idle { start: SimTime, until: SimTime, changed: bool },
     /// Its turn: it has run far ahead of the others. Then it gets this answer.
     Parked(Answer),
+    /// The time of its clock, to make this call then: it sends a message for which there may be a credit by then.
+    Credit(Box<Call>),
     /// Nothing ever: it has ended.
     Finished,
 }
@@ -207,6 +212,7 @@ impl TargetRank {
             strands: Vec::new(),
             idle: None,
             trail: ActivityRecord::new(recording),
+            meets: None,
         }
     }
 

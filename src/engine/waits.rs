@@ -195,6 +195,10 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             target.control(task).wait = Wait::Parked(answer);
             true
         }
+        Wait::Credit(call) => {
+            target.control(task).wait = Wait::Credit(call);
+            true
+        }
         Wait::Any(requests) => {
             decide_any(target, lp, task, &requests);
             target.control(task).wait = Wait::Any(requests);

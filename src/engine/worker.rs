@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::Level;
+use crate::platform::{Level, Site};
 use crate::profile::TransferParts;
 use crate::rank::{COMPLETE, Program, Rank, RequestId, SERVICE};
 use crate::units::{Bytes, SimTime};
 
 use super::calls::{resume, run};
+use super::calls_kept::put_off;
 use super::error::{RunError, Waiting};
 use super::event::{Event, EventKey, EventKind, Going, InFlightMessage};
 use super::fair::{Landing, NO_FLOW, PendingService, Taker};
@@ -76,6 +77,23 @@ impl<'a, P: Program> Worker<'a, P> {
         lp.unfinished = ranks.len() as u64;
         ranks.iter_mut().for_each(|state| state.program.attach(&lp.doorbell));
         Worker { ranks, lp, max_events, reported: 0, handled_by_all: 0, handled_before: 0 }
+    }
+
+    /// Gives each rank what it keeps of the platform's conditions, where there are any.
+    pub fn meet(&mut self, sites: &[Site]) {
+        let factors = &self.lp.network.nodes().adapter;
+        if !factors.is_empty() {
+            let nodes = self.lp.seats.iter().map(|seat| seat.node + 1).max().unwrap_or(0);
+            let mut adapters = vec![1.0; nodes as usize];
+            for (seat, site) in self.lp.seats.iter().zip(sites) {
+                adapters[seat.node as usize] = factors.get(site.node as usize).copied().unwrap_or(1.0);
+            }
+            self.lp.network.with_adapters(&adapters);
+        }
+        let Some(conditions) = &self.lp.conditions else { return };
+        for RankState { target, .. } in &mut self.ranks {
+            target.meets = Some(conditions.meets(target.rank, sites[target.rank as usize].node));
+        }
     }
 
     /// Handles events window by window until none are left anywhere. In a trial it gives up early where windows are so
@@ -271,6 +289,9 @@ impl<'a, P: Program> Worker<'a, P> {
             EventKind::Departure { .. } => unreachable!("handled above"),
             EventKind::Arrival { parcel, left, load } => {
                 let from = event.key.from;
+                if lp.effects.connects {
+                    lp.connected(target, from);
+                }
                 let end = if parcel.rendezvous.is_some() {
                     event.key.time
                 } else if lp.fair.is_some() && lp.is_fair(lp.level(from, target.rank)) {
@@ -286,7 +307,9 @@ impl<'a, P: Program> Worker<'a, P> {
                 } else {
                     let level = lp.level(from, target.rank);
                     let row = lp.network.link(level).row(parcel.size);
-                    let end = lp.network.arrive(seat, level, row, parcel.size, Flight { left, load }, event.key.time);
+                    let ends = (lp.seats[from as usize].node, seat);
+                    let flight = Flight { left, load };
+                    let end = lp.network.arrive(ends, level, row, parcel.size, flight, event.key.time);
                     lp.record(level, from, target.rank, parcel.size, end.since(left));
                     end
                 };
@@ -297,6 +320,9 @@ impl<'a, P: Program> Worker<'a, P> {
             }
             EventKind::Serve { parcel, left } => serve(program, target, lp, event.key.from, parcel, left),
             EventKind::ClearToSend { send, recv, path } => {
+                if lp.effects.by_call && put_off(target, lp, event.body) {
+                    return;
+                }
                 let RequestRecord { peer: to, size, .. } = *target.requests.get(send);
                 let left = event.key.time;
                 let level = lp.level(target.rank, to);
@@ -309,7 +335,11 @@ impl<'a, P: Program> Worker<'a, P> {
                 let turn = lp.turn(target, level);
                 let start = lp.past_adapter(key, (level, row), size, turn, start);
                 let departure = lp.network.depart(seat, level, row, size, start);
-                let key = EventKey { time: departure.head, ..key };
+                let head = match lp.effects.delays {
+                    true => departure.head + lp.delay(target, to, level, Some(row), size),
+                    false => departure.head,
+                };
+                let key = EventKey { time: head, ..key };
                 if lp.fair.is_some() && level == Level::InterNode {
                     lp.announce_transfer(key, row, size, turn, left);
                 }
@@ -321,8 +351,19 @@ impl<'a, P: Program> Worker<'a, P> {
                 let from = event.key.from;
                 let level = lp.level(from, target.rank);
                 let row = lp.network.link(level).row(size);
+                let copies = lp.effects.by_call && level != Level::InterNode && lp.receiver_copies(level, size);
+                if copies && put_off(target, lp, event.body) {
+                    return;
+                }
                 let end = if !lp.is_fair(level) {
-                    lp.network.arrive(seat, level, row, size, Flight { left, load }, event.key.time)
+                    lp.network.arrive(
+                        (lp.seats[from as usize].node, seat),
+                        level,
+                        row,
+                        size,
+                        Flight { left, load },
+                        event.key.time,
+                    )
                 } else if level != Level::InterNode {
                     event.key.time + row.bandwidth.span(size, 1)
                 } else {
@@ -334,6 +375,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 end_transfer(target, lp, event.key, (send, recv, path), size, left, end);
             }
             EventKind::Copy { recv, head, end } => came(target, lp, recv, head, end),
+            EventKind::Credit => lp.credit_back(target, event.key.from),
             EventKind::TransferEnd { send, path } => {
                 target.requests.get_mut(send).came_at(event.key.time, path);
                 set_ready(target, lp, send, event.key.time);
@@ -580,6 +622,7 @@ fn waiting(target: &TargetRank, name: Option<&'static str>, position: Option<Str
         Wait::Test { .. } => "test",
         Wait::Iprobe(_) => "iprobe",
         Wait::Cancel(_) => "cancel",
+        Wait::Credit(_) => "send",
         Wait::Idle { .. } => {
             add(("a message or the end of a request".to_owned(), None));
             since = target.idle.as_ref().map_or(since, |idle| idle.since);

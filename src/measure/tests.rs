@@ -43,6 +43,7 @@ fn machine(shape: Shape, link: Link) -> Platform {
         core,
         links,
         collectives: CollectiveRules::default(),
+        conditions: Default::default(),
         baseline: Default::default(),
     }
 }

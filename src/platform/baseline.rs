@@ -59,6 +59,7 @@ impl Platform {
             },
             links: [intra_node.clone(), intra_node, inter_node],
             collectives: self.collectives.clone(),
+            conditions: self.conditions.clone(),
             baseline: self.baseline,
         }
     }

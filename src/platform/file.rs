@@ -3,6 +3,7 @@
 //! Reads no file itself: that is `config`'s.
 
 mod collectives;
+mod conditions;
 mod link;
 #[cfg(test)]
 mod measured;
@@ -19,6 +20,7 @@ use crate::config::{ConfigError, Document, Override};
 use crate::units::{Bandwidth, Rate, SimSpan};
 
 use super::{Baseline, CoreRates, Level, Platform, Shape};
+use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use values::Factor;
 
@@ -47,6 +49,10 @@ struct PlatformFile {
     inter_cmp: LinkFile,
     inter_node: LinkFile,
     bigsim: Option<Baseline>,
+    progress: Option<ProgressName>,
+    progress_share: Option<f64>,
+    noise: Option<NoiseFile>,
+    nodes: Option<Vec<NodesFile>>,
     /// See [`collectives`]; read there, so that errors name the key.
     collectives: Option<BTreeMap<String, toml::Value>>,
 }
@@ -147,12 +153,21 @@ impl PlatformFile {
             self.inter_cmp.link(document, Level::InterCmp, self.nct.cmps)?,
             self.inter_node.link(document, Level::InterNode, self.nct.cmps)?,
         ];
+        let stated = conditions::Stated {
+            progress: self.progress,
+            share: self.progress_share,
+            noise: self.noise.as_ref(),
+            nodes: self.nodes.as_deref().unwrap_or_default(),
+            law: links[Level::InterNode as usize].law(),
+            count: self.nct.nodes,
+        };
         Ok(Platform {
             name: self.name.clone(),
             shape: self.nct,
             core: self.core_rates(document)?,
             links,
             collectives: collectives::read(document, self.collectives.as_ref())?,
+            conditions: stated.conditions(document)?,
             baseline: self.bigsim.unwrap_or_default(),
         })
     }

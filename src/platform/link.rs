@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::Occupancy;
+use super::{Occupancy, Protocol};
 
 /// How the number of transfers that share a resource changes what one costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -71,6 +71,7 @@ pub struct Link {
     handshake: SimSpan,
     rows: Vec<Row>,
     occupancy: Occupancy,
+    protocol: Protocol,
     /// For each bit length of a size, the first row that can hold one: finding a row takes a step or two.
     first_row: [u16; 65],
 }
@@ -95,12 +96,22 @@ impl Link {
         // An adapter carries what the fastest of its messages does.
         let capacity = rows.iter().map(|row| row.bandwidth).max();
         let occupancy = Occupancy { capacity, ..Occupancy::default() };
-        Link { law, eager_threshold, handshake, rows, occupancy, first_row }
+        Link { law, eager_threshold, handshake, rows, occupancy, protocol: Protocol::default(), first_row }
     }
 
     /// The same link, whose messages occupy this.
     pub fn occupying(self, occupancy: Occupancy) -> Self {
         Link { occupancy, ..self }
+    }
+
+    /// The same link with these costs of its protocol.
+    pub fn with_protocol(self, protocol: Protocol) -> Self {
+        Link { protocol, ..self }
+    }
+
+    /// What a message costs beside its transfer.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// What messages occupy, under [`LoadLaw::Fair`].

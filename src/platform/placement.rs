@@ -15,6 +15,8 @@ pub enum Placement {
     Block,
     /// Rank r on node r mod N, filling each node's cores in order.
     Cyclic,
+    /// Node after node, and within a node rank i on CMP i mod C: as Open MPI maps more than two ranks.
+    Socket,
     /// The core of each rank.
     Explicit(Vec<Site>),
 }
@@ -80,7 +82,7 @@ impl fmt::Display for PlacementError {
 impl std::error::Error for PlacementError {}
 
 impl Placement {
-    /// The placement an option names: `block`, `cyclic`, or a file (see [`Placement::read`]).
+    /// The placement an option names: `block`, `cyclic`, `socket`, or a file (see [`Placement::read`]).
     ///
     /// # Errors
     /// If it is a file and cannot be read as a placement.
@@ -88,6 +90,7 @@ impl Placement {
         match option {
             "block" => Ok(Placement::Block),
             "cyclic" => Ok(Placement::Cyclic),
+            "socket" => Ok(Placement::Socket),
             path => Placement::read(Path::new(path)),
         }
     }
@@ -139,6 +142,15 @@ impl Placement {
                 Ok((0..u64::from(ranks))
                     .map(|rank| shape.site((rank % nodes) * a_node + (rank / nodes) % a_node))
                     .collect())
+            }
+            Placement::Socket => {
+                let a_node = u64::from(shape.cmps) * u64::from(shape.cores);
+                let (cmps, spread) = (u64::from(shape.cmps), u64::from(ranks).max(cores));
+                let core = |slot: u64| {
+                    let (node, place) = (slot / a_node, slot % a_node);
+                    node * a_node + (place % cmps) * u64::from(shape.cores) + place / cmps
+                };
+                Ok((0..u64::from(ranks)).map(|rank| shape.site(core(rank * cores / spread))).collect())
             }
             Placement::Explicit(sites) => {
                 check_list(sites, shape, ranks, oversubscribe)?;
@@ -207,6 +219,7 @@ mod tests {
     fn a_placement_option_is_a_name_or_a_file() {
         assert_eq!(Placement::load("block"), Ok(Placement::Block));
         assert_eq!(Placement::load("cyclic"), Ok(Placement::Cyclic));
+        assert_eq!(Placement::load("socket"), Ok(Placement::Socket));
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("places.txt");
         let path = path.to_str().unwrap();
@@ -222,6 +235,15 @@ mod tests {
         assert_eq!(block, [at(0, 0, 0), at(0, 0, 1), at(0, 1, 0), at(0, 1, 1), at(1, 0, 0)]);
         let cyclic = Placement::Cyclic.sites(shape, 5, false).unwrap();
         assert_eq!(cyclic, [at(0, 0, 0), at(1, 0, 0), at(0, 0, 1), at(1, 0, 1), at(0, 1, 0)]);
+    }
+
+    #[test]
+    fn by_socket_ranks_alternate_within_each_node() {
+        let shape = Shape { nodes: 2, cmps: 2, cores: 2 };
+        let sites = Placement::Socket.sites(shape, 6, false).unwrap();
+        assert_eq!(sites, [at(0, 0, 0), at(0, 1, 0), at(0, 0, 1), at(0, 1, 1), at(1, 0, 0), at(1, 1, 0)]);
+        let shared = Placement::Socket.sites(Shape { nodes: 1, cmps: 2, cores: 1 }, 4, true).unwrap();
+        assert_eq!(shared, [at(0, 0, 0), at(0, 0, 0), at(0, 1, 0), at(0, 1, 0)], "neighbours share a core");
     }
 
     #[test]

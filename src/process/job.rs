@@ -166,7 +166,7 @@ impl Job {
         options: JobOptions,
         output: Box<dyn Output>,
     ) -> Self {
-        let factors = platform.core.code_factors(&sites);
+        let factors = platform.code_factors(&sites);
         let costs = (0..sites.len() as Rank).map(|rank| DataCost::new(&platform.core, memory(rank))).collect();
         clib::raise_limits();
         clib::protect_open();

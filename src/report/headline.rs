@@ -1,7 +1,8 @@
 //! What is read first: what was run, and the predicted time.
 
-use crate::engine::Outcome;
+use crate::engine::{Outcome, Repeats};
 use crate::platform::Shape;
+use crate::units::SimSpan;
 
 use super::numbers;
 
@@ -27,7 +28,22 @@ pub(super) fn headline(outcome: &Outcome) -> String {
         }
         other => format!("  model            {}\n", clip(other, 50)),
     };
-    format!("{what}{between}{machine}\n\n{time}\n{model}{}", last_rank(outcome))
+    format!("{what}{between}{machine}\n\n{time}\n{}{model}{}", repeats(outcome), last_rank(outcome))
+}
+
+/// What runs with other seeds say, if there were some.
+fn repeats(outcome: &Outcome) -> String {
+    let Some(Repeats { runs, mean_s, deviation_s, interval_s: [low, high], .. }) = &outcome.repeats else {
+        return String::new();
+    };
+    let time = |seconds: f64| SimSpan::from_seconds(seconds).unwrap_or(SimSpan::MAX);
+    let percent = if *mean_s > 0.0 { 100.0 * deviation_s / mean_s } else { 0.0 };
+    let (mean, deviation) = (time(*mean_s), time(*deviation_s));
+    format!(
+        "  of {runs:<8} runs mean {mean}, deviation {deviation} ({percent:.2} %)\n  95 % of runs     {} to {}\n",
+        time(*low),
+        time(*high)
+    )
 }
 
 /// Which rank determined the time, where that is known.

@@ -1,6 +1,6 @@
 //! A validation as tables for people and programs.
 
-use crate::study::validate::{ErrorSummary, ValidatedPoint, Validation};
+use crate::study::validate::{ErrorSummary, ModelErrors, OrderFound, ValidatedPoint, Validation};
 use crate::units::SimSpan;
 
 use super::headline::clip;
@@ -178,6 +178,7 @@ fn errors(validation: &Validation) -> String {
     }
     row("all", &validation.models.iter().map(|errors| errors.all).collect::<Vec<_>>());
     let mut text = table.render();
+    text.push_str(&order(validation));
     let Some(limit) = validation.limit else {
         text.push_str("  no limit is stated: [limit] of case.toml has none\n");
         return text;
@@ -190,6 +191,19 @@ fn errors(validation: &Validation) -> String {
         percent(limit.max_percent)
     ));
     text
+}
+
+/// How the models order the points of each group.
+fn order(validation: &Validation) -> String {
+    let line = |errors: &ModelErrors| {
+        let OrderFound { groups, best_found, lost_percent, rank_correlation } = errors.order?;
+        Some(format!(
+            "  order, {}: fastest found in {best_found} of {groups}, {} lost, rank correlation {rank_correlation:.3}\n",
+            clip(&errors.model, 8),
+            percent(lost_percent)
+        ))
+    };
+    validation.models.iter().filter_map(line).collect()
 }
 
 fn percent(percent: f64) -> String {
@@ -240,7 +254,7 @@ pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::study::validate::{Calibrated, Limit, ModelErrors, Plot};
+    use crate::study::validate::{Calibrated, Limit, Plot};
 
     /// A case of three points, the first of them given; the baseline is twice as far off.
     pub(in crate::report) fn sample() -> Validation {
@@ -272,6 +286,12 @@ pub(super) mod tests {
             }],
             all: ErrorSummary::over(points[1..].iter().map(|point| point.error_percent(index))),
             groups: BTreeMap::new(),
+            order: (index == 0).then_some(OrderFound {
+                groups: 2,
+                best_found: 1,
+                lost_percent: 3.04,
+                rank_correlation: 0.9,
+            }),
         };
         Validation {
             mcpsim: "0".to_owned(),
@@ -308,6 +328,7 @@ pub(super) mod tests {
             "  mean error       points  mcpsim    max   bias  bigsim    max   bias",
             "  spread up to 5%       1    5.0%   5.0%  +5.0%   10.0%  10.0%  +10.0%",
             "  all                   2    7.5%  10.0%  -2.5%   15.0%  20.0%  -5.0%",
+            "  order, mcpsim: fastest found in 1 of 2, 3.0% lost, rank correlation 0.900",
             "  OVER the limit of 8.0% mean, 9.0% at most",
         ];
         let text = validation_summary(&sample());

@@ -22,6 +22,7 @@ pub(crate) fn placed(
     let placement = match &settings.placement {
         PlacementChoice::Block => Placement::Block,
         PlacementChoice::Cyclic => Placement::Cyclic,
+        PlacementChoice::Socket => Placement::Socket,
         PlacementChoice::File(path) => Placement::read(path)?,
         PlacementChoice::Given(sites) => Placement::Explicit(sites.clone()),
     };
@@ -86,9 +87,10 @@ pub(super) fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares
     let nodes = cores.last().map_or(0, |site| site.node + 1);
     let mut on_cmp = vec![0u32; (nodes * cmps) as usize];
     cores.iter().for_each(|site| on_cmp[(site.node * cmps + site.cmp) as usize] += 1);
-    let of_node = on_cmp.chunks(cmps as usize).flat_map(|node| {
+    let of_node = (0..).zip(on_cmp.chunks(cmps as usize)).flat_map(|(number, node)| {
         let on_node = node.iter().sum();
-        node.iter().map(move |&on_cmp| platform.core.memory_share(on_cmp, on_node))
+        let factor = platform.conditions.nodes.memory(number);
+        node.iter().map(move |&on_cmp| platform.core.memory_share(on_cmp, on_node) * factor)
     });
     MemoryShares { cmps, of_cmp: of_node.collect() }
 }

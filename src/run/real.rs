@@ -80,7 +80,7 @@ pub(super) fn simulate(
     let program = |rank| RealProgram::new(job.clone(), rank);
     let is_measured = settings.job.compute == ComputeMode::Measure;
     let header = Header {
-        factors: if is_measured { platform.core.code_factors(&sites) } else { Vec::new() },
+        factors: if is_measured { platform.code_factors(&sites) } else { Vec::new() },
         ..record::header(&platform, sites.len(), &file.name, settings.model.name(), settings.seed)
     };
     let screen: &dyn Screen = &**console;

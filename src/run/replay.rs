@@ -28,7 +28,7 @@ pub(super) fn simulate(
     let recorded = match content {
         Content::Trace(trace) => {
             notes.extend(other_rates(trace.header(), &platform));
-            let factors = platform.core.code_factors(&sites);
+            let factors = platform.code_factors(&sites);
             let factor = |rank: Rank| trace.header().rescaled(rank, factors[rank as usize]);
             record::run(
                 &simulation,
@@ -40,7 +40,7 @@ pub(super) fn simulate(
         }
         Content::Logs(logs) => {
             let memory = memory_shares(&platform, &sites);
-            let (shared, factors) = (Arc::new(platform.clone()), platform.core.code_factors(&sites));
+            let (shared, factors) = (Arc::new(platform.clone()), platform.code_factors(&sites));
             let make = |rank: Rank| {
                 let cost = DataCost::new(&platform.core, memory.of(sites[rank as usize]));
                 logs.program(rank, &Machine { platform: shared.clone(), cost }, factors[rank as usize])
@@ -86,7 +86,7 @@ fn load(run: &Resolved, file: &TraceFile) -> Result<Loaded, PredictError> {
     let (ranks, app, seed, recorded) = match &content {
         Content::Trace(trace) => {
             let header = trace.header();
-            (header.ranks, header.app.clone(), header.seed, Some(header))
+            (header.ranks, header.app.clone(), settings.asked_seed.unwrap_or(header.seed), Some(header))
         }
         Content::Logs(logs) => {
             if let Some(fault) = logs.fault() {
@@ -109,10 +109,10 @@ fn load(run: &Resolved, file: &TraceFile) -> Result<Loaded, PredictError> {
     if let Some(recorded) = recorded {
         header.rates = recorded.rates;
         if !recorded.factors.is_empty() {
-            header.factors = platform.core.code_factors(&sites);
+            header.factors = platform.code_factors(&sites);
         }
     } else if let Content::Logs(_) = content {
-        header.factors = platform.core.code_factors(&sites);
+        header.factors = platform.code_factors(&sites);
     }
     Ok(Loaded { content, platform, sites, header, labels })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cc::ProgramFile;
 use crate::config::{Document, Override};
-use crate::platform::{Platform, PlatformSource};
+use crate::platform::{Noise, Platform, PlatformSource};
 
 use super::application::{Application, is_elf};
 use super::collective_rules::with_rules;
@@ -203,7 +203,7 @@ impl Sources {
         };
         let directory = request.app.parent().unwrap_or(Path::new(""));
         let mut app = app.expect("a whole configuration has an app");
-        request.check(&app, &overrides)?;
+        request.check(&app)?;
         if !request.arguments.is_empty() {
             set_arguments(&mut app, &request.arguments)?;
         }
@@ -219,6 +219,14 @@ impl Sources {
             Some(shape) => platform.with_shape(shape),
             None => platform,
         };
+        let is_seeded = request.given.seed.is_some() || overrides.iter().any(|over| over.key[..] == ["run", "seed"]);
+        let draws = platform.platform.conditions.noise != Noise::default();
+        if TraceFile::is_in(&app) && is_seeded && !draws {
+            let (name, machine) = (request.app.display(), "the machine no noise");
+            return Err(PredictError::input(format!(
+                "a seed: the trace {name} has no random draws and {machine}, expected none"
+            )));
+        }
         let name = app.name().to_owned();
         let application = Application::load(app, directory, &of("app"))?;
         Ok(Resolved { settings, platform, application, typed: request.app.to_string_lossy().into_owned(), name })
@@ -227,12 +235,8 @@ impl Sources {
 
 impl RunRequest {
     /// What an application of this kind does not take.
-    fn check(&self, app: &Document, overrides: &[Override]) -> Result<(), PredictError> {
+    fn check(&self, app: &Document) -> Result<(), PredictError> {
         let name = self.app.display();
-        let seeded = || self.given.seed.is_some() || overrides.iter().any(|over| over.key[..] == ["run", "seed"]);
-        if TraceFile::is_in(app) && seeded() {
-            return Err(PredictError::input(format!("a seed: the trace {name} has no random draws, expected none")));
-        }
         match self.arguments.first() {
             Some(first) if !ProgramFile::is_in(app) => {
                 let first = first.display();

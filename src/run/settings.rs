@@ -48,6 +48,8 @@ pub struct Settings {
     pub model: Model,
     /// The seed of all random draws.
     pub seed: u64,
+    /// The same where it was asked for: it then holds for a trace in place of the recorded one.
+    pub asked_seed: Option<u64>,
     /// The limit of any rank's clock.
     pub max_time: Option<SimSpan>,
     /// The limit of events.
@@ -176,8 +178,8 @@ settings! {
     #[serde(deserialize_with = "positive")]
     ranks: u32 = "P", Ranks, whole_from_1, "Target ranks (default: one a core)";
     oversubscribe: bool = "", Ranks, switch, "Allow several ranks on a core";
-    placement: PathBuf = "block|cyclic|FILE", Ranks, path,
-        "Rank to core: block, cyclic, or a file of one core a line (default: block)";
+    placement: PathBuf = "block|cyclic|socket|FILE", Ranks, path,
+        "Rank to core: block, cyclic, socket, or a file of one core a line (default: block)";
     #[serde(deserialize_with = "natural")]
     seed: u64 = "S", Run, whole_from_0, "Seed of every random draw (default: 1)";
     #[serde(deserialize_with = "positive")]
@@ -279,6 +281,7 @@ impl Settings {
             workers: given.workers,
             model: given.model.unwrap_or_default(),
             seed: given.seed.unwrap_or(1),
+            asked_seed: given.seed,
             max_time: given.max_time,
             max_events: given.max_events,
             max_turns: given.max_turns,
@@ -306,7 +309,9 @@ impl Settings {
                     false => document.place("run.placement"),
                 };
                 let path = path.display();
-                Err(PredictError::input(format!("expected block, cyclic or a file in {place}; no such file: {path}")))
+                Err(PredictError::input(format!(
+                    "expected block, cyclic, socket or a file in {place}; no such file: {path}"
+                )))
             }
             _ => Ok(()),
         }
@@ -337,6 +342,7 @@ impl Settings {
             // What is given stands in no file, and in no table.
             PlacementChoice::Block | PlacementChoice::Given(_) => "block".to_owned(),
             PlacementChoice::Cyclic => "cyclic".to_owned(),
+            PlacementChoice::Socket => "socket".to_owned(),
             // The table may be read from another directory.
             PlacementChoice::File(path) => std::path::absolute(path).unwrap_or(path.clone()).display().to_string(),
         };
@@ -473,7 +479,8 @@ mod tests {
             ),
             (
                 "run.placement = \"blok\"",
-                "expected block, cyclic or a file in run.placement of a.toml; no such file: dir/blok".to_owned(),
+                "expected block, cyclic, socket or a file in run.placement of a.toml; no such file: dir/blok"
+                    .to_owned(),
             ),
         ] {
             assert_eq!(merge(file, ""), Err(error));
@@ -492,7 +499,7 @@ mod tests {
                 "expected a whole number above zero that is not too large in --set run.ranks=x; found \"x\"",
             ),
             ("--seed 1 --set run.seed=2", "both --seed and --set run.seed=2 are given: leave out one"),
-            ("--placement blok", "expected block, cyclic or a file in --placement; no such file: blok"),
+            ("--placement blok", "expected block, cyclic, socket or a file in --placement; no such file: blok"),
             (
                 "--set run.seed.x=2 --set run.seed=1 --set run.seed.x=2",
                 "--set run.seed.x=2: \"run.seed\" of a.toml is no table of keys",

@@ -60,6 +60,8 @@ pub enum PlacementChoice {
     Block,
     /// Node by node.
     Cyclic,
+    /// Socket by socket within each node.
+    Socket,
     /// As a file lists it.
     File(PathBuf),
     /// As another process has read it.
@@ -67,18 +69,19 @@ pub enum PlacementChoice {
 }
 
 impl PlacementChoice {
-    /// `block`, `cyclic` or a file, which if relative is looked for in `directory`.
+    /// `block`, `cyclic`, `socket` or a file, which if relative is looked for in `directory`.
     pub fn new(text: &Path, directory: &Path) -> Self {
         match text.to_str() {
             Some("block") => PlacementChoice::Block,
             Some("cyclic") => PlacementChoice::Cyclic,
+            Some("socket") => PlacementChoice::Socket,
             _ => PlacementChoice::File(directory.join(text)),
         }
     }
 
     /// Whether the text is no file's name.
     pub(super) fn is_word(text: &Path) -> bool {
-        [Path::new("block"), Path::new("cyclic")].contains(&text)
+        ["block", "cyclic", "socket"].iter().any(|word| text == Path::new(word))
     }
 }
 
@@ -227,6 +230,7 @@ mod tests {
     fn a_placement_is_a_word_or_a_file_beside_the_one_that_names_it() {
         let place = |text: &str| PlacementChoice::new(Path::new(text), Path::new("dir"));
         assert_eq!(place("cyclic"), PlacementChoice::Cyclic);
+        assert_eq!(place("socket"), PlacementChoice::Socket);
         assert_eq!(place("./block"), PlacementChoice::File(PathBuf::from("dir/./block")));
         assert_eq!(place("/x/ranks"), PlacementChoice::File(PathBuf::from("/x/ranks")));
     }

@@ -238,7 +238,7 @@ impl Study {
         let rates = format!("{:?}", ["core", "cmp", "node"].map(|table| source.table.get(table)));
         // Where ranks have no places, each point says so when it runs.
         let factors = placed(&configuration.settings, source.platform.clone(), program.ranks)
-            .map_or(Vec::new(), |(platform, sites)| platform.core.code_factors(&sites));
+            .map_or(Vec::new(), |(platform, sites)| platform.code_factors(&sites));
         let job = format!("{:?} {:?}", configuration.settings.job, configuration.settings.seed);
         let call = format!("{:?} {:?} {factors:?} {job}", program.arguments, program.environment);
         Ok(InputHash::of(&[

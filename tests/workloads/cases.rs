@@ -21,7 +21,7 @@ const fn case(workload: &'static str, form: &'static str, small: &'static str) -
 }
 
 /// Every described workload.
-pub const CASES: [Case; 29] = [
+pub const CASES: [Case; 30] = [
     case("allreduce", "", "app.iterations=1 app.most=65536"),
     case("alltoall", "", "app.iterations=2"),
     case("b_eff", "", "app.loops=1 app.lmax=8192 app.first_pattern=4 app.last_pattern=8"),
@@ -30,8 +30,13 @@ pub const CASES: [Case; 29] = [
     case("halo3d", "", "app.iterations=3"),
     case("heat3d", "", "app.room_size=13 app.steps=5"),
     case("heat3d", "app.split=poles app.exchange=blocking", "app.room_size=13 app.steps=5"),
-    case("heat3d", "app.split=slabs", "app.room_size=19 app.steps=5"),
+    case("heat3d", "app.split=slabs", "app.room_size=24 app.steps=5"),
     case("hpl", "", "app.n=200 app.nb=16 app.swap_threshold=20"),
+    case(
+        "hpl",
+        "app.depth=1 app.broadcasting=two_ring_m app.swapping=binary_exchange app.pmap=column_major",
+        "app.n=200 app.nb=16",
+    ),
     case("hpl", "app.q=5 app.p=3 run.ranks=15", "app.n=130 app.nb=16 app.swap_threshold=20"),
     case("jacobi3d", "", "app.n=30 app.iterations=3"),
     case("ljj", "", "app.steps=20"),

@@ -36,6 +36,54 @@ fn every_pivot_is_a_binary_exchange_of_two_rows_and_four_numbers() {
 }
 
 #[test]
+fn only_the_cluster_of_the_root_sends_all_pivot_rows() {
+    // Four rows of ranks, one column; the panels leave 49, 33, 17 and 1 columns, in all 100 of 16 numbers. Binary exchange:
+    // first the root all and three ranks a quarter, then two all and two half: 4.75. Spread: 1; roll: 3.
+    let bytes = |way: &str| {
+        let outcome = outcome("hpl", &format!("app.n=64 app.nb=16 app.p=4 app.swapping={way}"), "--nct 1,1,4");
+        number(&outcome["messages"]["bytes"])
+    };
+    assert_eq!(bytes("binary_exchange") - bytes("long_swap"), 3 * 100 * 16 * 8 / 4);
+    assert_eq!(bytes("mix"), bytes("binary_exchange"), "at most 64 columns");
+}
+
+#[test]
+fn every_ring_brings_the_panel_to_every_column_once() {
+    let messages = |sets: &str| {
+        let outcome = outcome("hpl", &format!("app.n=200 app.nb=16 app.p=1 {sets}"), "--nct 2,1,4");
+        assert_eq!(number(&outcome["unreceived"]), 0);
+        outcome["messages"].clone()
+    };
+    let ring = messages("");
+    // 13 panels, 12 sums handed on in the end.
+    assert_eq!(number(&ring["count"]), 13 * 7 + 12);
+    for depth in 0..2 {
+        for way in ["one_ring", "one_ring_m", "two_ring", "two_ring_m"] {
+            assert_eq!(messages(&format!("app.broadcasting={way} app.depth={depth}")), ring, "{way}, depth {depth}");
+        }
+    }
+}
+
+#[test]
+fn by_rows_messages_go_between_nodes_and_by_columns_they_stay() {
+    let between = |pmap: &str| {
+        let outcome = outcome("hpl", &format!("app.n=512 app.pmap={pmap}"), "--nct 4,2,2");
+        number(&outcome["levels"]["inter_node"]["count"]) as f64 / number(&outcome["messages"]["count"]) as f64
+    };
+    let (rows, columns) = (between("row_major"), between("column_major"));
+    assert!(rows > 0.96 && columns < 0.04, "{rows}, {columns}");
+}
+
+#[test]
+fn factoring_ahead_hides_a_panel_behind_the_update() {
+    let time = |depth: u32| {
+        let sets = format!("app.n=2048 app.p=2 app.broadcasting=two_ring app.depth={depth}");
+        number(&outcome("hpl", &sets, "--nct 4,2,2")["predicted_ps"])
+    };
+    assert!(time(1) < time(0));
+}
+
+#[test]
 fn panels_are_the_rows_that_a_rank_owns() {
     // With three columns, what goes to the right is panels, and what goes to the left is back substitution.
     let (n, nb, p, q) = (101u64, 8, 2, 3);

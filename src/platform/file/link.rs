@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::super::{Copies, Level, Link, LoadColumn, LoadLaw, Row};
+use super::super::{Copies, Level, Link, LoadColumn, LoadLaw, Protocol, Row};
 use super::occupancy::{RailsFile, Stated};
 use super::values::{Factor, PerLoad};
 
@@ -37,6 +37,9 @@ pub(super) struct LinkFile {
     rails: Option<RailsFile>,
     slot: Option<SimSpan>,
     tolerance: Option<f64>,
+    connect: Option<SimSpan>,
+    credits: Option<u32>,
+    unexpected_copy: Option<Bandwidth>,
     latency_factor: Option<Factor>,
     bandwidth_factor: Option<Factor>,
     interval: Option<Vec<IntervalFile>>,
@@ -84,13 +87,26 @@ impl LinkFile {
             bandwidth_factor: self.bandwidth_factor,
         };
         let occupancy = stated.occupancy(document, level, law, &rows, cmps)?;
-        let link = Link::new(law, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows).occupying(occupancy);
+        let link = Link::new(law, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows)
+            .occupying(occupancy)
+            .with_protocol(self.protocol(document, level)?);
         let most = SimSpan::from_ps(link.least_latency().as_ps() / 2);
         if let Some(slot) = self.slot.filter(|slot| *slot > most) {
             let expected = format!("at most {most}, half the least latency between nodes,");
             return Err(document.expected(&format!("{}.slot", level.name()), expected, slot));
         }
         Ok(link)
+    }
+}
+
+impl LinkFile {
+    fn protocol(&self, document: &Document, level: Level) -> Result<Protocol, ConfigError> {
+        if self.credits == Some(0) {
+            let expected = "at least 1 message (no limit where the key is left out)";
+            return Err(document.expected(&format!("{}.credits", level.name()), expected, 0));
+        }
+        let connect = self.connect.unwrap_or(SimSpan::ZERO);
+        Ok(Protocol { connect, credits: self.credits, unexpected_copy: self.unexpected_copy })
     }
 }
 

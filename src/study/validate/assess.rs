@@ -6,7 +6,7 @@ use crate::config::{ConfigError, Override};
 
 use super::fit::GoldenSection;
 use super::{
-    Calibrate, Calibrated, Case, CasePoints, ErrorSummary, MeasuredPoint, MeasuredTable, ModelErrors, Role,
+    Calibrate, Calibrated, Case, CasePoints, ErrorSummary, MeasuredPoint, MeasuredTable, ModelErrors, OrderFound, Role,
     ValidatedPoint, Validation,
 };
 
@@ -88,6 +88,11 @@ fn unpredicted(point: &MeasuredPoint) -> ValidatedPoint {
 fn errors(case: &Case, model: &str, index: usize, calibrated: Vec<Calibrated>, all: &[ValidatedPoint]) -> ModelErrors {
     let predicted = || all.iter().filter(|point| !point.given);
     let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    let mut orders: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for point in predicted() {
+        let group = case.group.as_ref().map_or("", |column| point.values[column].as_str());
+        orders.entry(group).or_default().push((point.measured_s, point.predicted_s[index]));
+    }
     if let Some(column) = &case.group {
         for point in predicted() {
             groups.entry(point.values[column].clone()).or_default().push(point.error_percent(index));
@@ -98,6 +103,7 @@ fn errors(case: &Case, model: &str, index: usize, calibrated: Vec<Calibrated>, a
         calibrated,
         all: ErrorSummary::over(predicted().map(|point| point.error_percent(index))),
         groups: groups.into_iter().map(|(group, errors)| (group, ErrorSummary::over(errors))).collect(),
+        order: OrderFound::of(orders.into_values()),
     }
 }
 

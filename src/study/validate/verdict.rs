@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Limit, Plot};
+use super::{Limit, OrderFound, Plot};
 
 /// A case, judged. README states the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,6 +45,9 @@ pub struct ModelErrors {
     pub all: ErrorSummary,
     /// Over those of each group.
     pub groups: BTreeMap<String, ErrorSummary>,
+    /// Whether it orders the predicted points of a group as they were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<OrderFound>,
 }
 
 /// A parameter worked out from measured runs.
@@ -183,6 +186,7 @@ mod tests {
             calibrated: vec![],
             all: ErrorSummary::over(errors),
             groups: BTreeMap::new(),
+            order: None,
         }];
         let mut validation = Validation {
             mcpsim: String::new(),

@@ -68,6 +68,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
         },
         links: [link.clone(), link.clone(), link],
         collectives,
+        conditions: Default::default(),
         baseline: Default::default(),
     })
 }

@@ -1,0 +1,204 @@
+//! Noise: what the operating system takes from cores, what a network adds to messages, and how runs and nodes differ.
+//!
+//! A draw depends on the seed, on what it is for and on a number, never on the order of draws. So runs are alike for any number of
+//! workers, and a replay has the noise of its recording.
+
+use std::hash::Hasher;
+
+use rand::SeedableRng;
+use rand_distr::{Distribution, LogNormal, StandardNormal};
+use rand_pcg::Pcg64Mcg;
+use serde::Deserialize;
+use siphasher::sip::SipHasher13;
+
+use crate::units::{SimSpan, SimTime};
+
+/// All kinds of noise; none by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Noise {
+    /// Detours of cores.
+    pub system: Option<SystemNoise>,
+    /// Delays of messages.
+    pub network: Option<NetworkNoise>,
+    /// How much longer or shorter a node takes to compute in this run.
+    pub nodes: Option<Spread>,
+}
+
+/// The law of a draw about its mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoiseLaw {
+    /// Gaussian; a draw below zero is zero.
+    Normal,
+    /// The logarithm is Gaussian.
+    Lognormal,
+}
+
+/// How far draws lie from their mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The law.
+    pub law: NoiseLaw,
+    /// The standard deviation as a part of the mean.
+    pub deviation: f64,
+}
+
+/// The operating system takes a core once in each period.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SystemNoise {
+    /// From the beginning of a detour to that of the next; each core has its own phase.
+    pub period: SimSpan,
+    /// The mean length of a detour, below the period.
+    pub length: SimSpan,
+    /// Of a detour's length.
+    pub spread: Spread,
+}
+
+/// The network delays a message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NetworkNoise {
+    /// The mean delay of every message,
+    pub delay: SimSpan,
+    /// and as a part of the time that the message takes alone.
+    pub part: f64,
+    /// Of a delay.
+    pub spread: Spread,
+}
+
+/// What a draw is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Phase,
+    Detour,
+    Delay,
+    Node,
+}
+
+/// Blocks that meet more detours than this get the sum of them by one draw.
+const SINGLY: u64 = 64;
+
+fn source(seed: u64, purpose: Purpose, of: u32, number: u64) -> Pcg64Mcg {
+    let mut hash = SipHasher13::new_with_keys(seed, purpose as u64);
+    hash.write_u32(of);
+    hash.write_u64(number);
+    Pcg64Mcg::seed_from_u64(hash.finish())
+}
+
+impl Spread {
+    /// A draw of the mean `mean`, at least zero.
+    fn draw(self, mean: f64, random: &mut Pcg64Mcg) -> f64 {
+        let draw = match self.law {
+            _ if self.deviation == 0.0 || mean == 0.0 => mean,
+            NoiseLaw::Normal => {
+                let z: f64 = StandardNormal.sample(random);
+                mean * (1.0 + self.deviation * z)
+            }
+            NoiseLaw::Lognormal => LogNormal::from_mean_cv(mean, self.deviation).map_or(mean, |law| law.sample(random)),
+        };
+        draw.max(0.0)
+    }
+}
+
+fn span(ps: f64) -> SimSpan {
+    SimSpan::from_ps(ps.round() as u64)
+}
+
+impl Noise {
+    /// What the time of computing on `node` is multiplied by in the run of `seed`.
+    pub fn of_node(&self, seed: u64, node: u32) -> f64 {
+        self.nodes.map_or(1.0, |spread| spread.draw(1.0, &mut source(seed, Purpose::Node, node, 0)))
+    }
+}
+
+impl NetworkNoise {
+    /// What is added to message `number` of `rank`, which takes `alone` if nothing disturbs it.
+    pub fn delay(&self, seed: u64, rank: u32, number: u64, alone: SimSpan) -> SimSpan {
+        let mean = self.delay.as_ps() as f64 + self.part * alone.as_ps() as f64;
+        span(self.spread.draw(mean, &mut source(seed, Purpose::Delay, rank, number)))
+    }
+}
+
+impl SystemNoise {
+    /// When the first detour of the core of `rank` begins.
+    pub fn phase(&self, seed: u64, rank: u32) -> SimTime {
+        use rand::Rng;
+        let bits = u128::from(source(seed, Purpose::Phase, rank, 0).next_u64());
+        SimTime::from_ps(((bits * u128::from(self.period.as_ps())) >> 64) as u64)
+    }
+
+    fn length(&self, seed: u64, rank: u32, number: u64) -> SimSpan {
+        span(self.spread.draw(self.length.as_ps() as f64, &mut source(seed, Purpose::Detour, rank, number)))
+    }
+
+    /// How long the core of `rank`, whose first detour begins at `phase`, takes from `start` on for work of `alone`.
+    pub fn stretched(&self, seed: u64, rank: u32, phase: SimTime, start: SimTime, alone: SimSpan) -> SimSpan {
+        if alone == SimSpan::ZERO {
+            return alone;
+        }
+        let period = self.period.as_ps();
+        let begins = |number: u64| phase + self.period * number;
+        let mut end = start;
+        // The detour under way, if there is one.
+        let mut next = 0;
+        if start >= phase {
+            let last = start.since(phase).as_ps() / period;
+            end = end.max(begins(last) + self.length(seed, rank, last));
+            next = last + 1;
+        }
+        end += alone;
+        let met = alone.as_ps() / (period - self.length.as_ps());
+        if met > SINGLY {
+            // Many detours: their sum is near normal, whatever the law of one.
+            let mean = met as f64 * self.length.as_ps() as f64;
+            let spread = Spread { law: NoiseLaw::Normal, deviation: self.spread.deviation / (met as f64).sqrt() };
+            return end.since(start) + span(spread.draw(mean, &mut source(seed, Purpose::Detour, rank, next)));
+        }
+        while begins(next) < end {
+            end += self.length(seed, rank, next);
+            next += 1;
+        }
+        end.since(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean_and_deviation(draws: impl Iterator<Item = f64>) -> (f64, f64) {
+        let draws: Vec<f64> = draws.collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        let squares: f64 = draws.iter().map(|draw| (draw - mean).powi(2)).sum();
+        (mean, (squares / (draws.len() - 1) as f64).sqrt())
+    }
+
+    #[test]
+    fn draws_have_the_mean_and_the_deviation_that_are_stated() {
+        for law in [NoiseLaw::Normal, NoiseLaw::Lognormal] {
+            let spread = Spread { law, deviation: 0.2 };
+            let draw = |number| spread.draw(50.0, &mut source(1, Purpose::Delay, 0, number));
+            let (mean, deviation) = mean_and_deviation((0..20_000).map(draw));
+            assert!((mean - 50.0).abs() < 0.3 && (deviation - 10.0).abs() < 0.3, "{law:?}: {mean}, {deviation}");
+        }
+    }
+
+    #[test]
+    fn a_detour_of_a_core_delays_what_runs_then() {
+        let spread = Spread { law: NoiseLaw::Normal, deviation: 0.0 };
+        let us = SimSpan::from_us;
+        let noise = SystemNoise { period: us(100), length: us(10), spread };
+        let at = |micros| SimTime::ZERO + us(micros);
+        let takes = |start, alone| noise.stretched(1, 0, at(50), at(start), us(alone));
+        assert_eq!(takes(0, 49), us(49), "it ends before the first detour");
+        assert_eq!(takes(0, 50), us(50), "and here when that begins");
+        assert_eq!(takes(0, 51), us(61));
+        assert_eq!(takes(55, 10), us(15), "the rest of a detour under way comes first");
+        assert_eq!(takes(60, 90), us(90), "the next begins at 150");
+        assert_eq!(takes(60, 91), us(101));
+        assert_eq!(takes(60, 180), us(190), "90 between two detours");
+        assert_eq!(takes(60, 181), us(201));
+        assert_eq!(takes(55, 0), us(0), "looking at the clock takes no time");
+        // 90 us of work a period: 9 s are 100,000 periods.
+        assert_eq!(takes(60, 9_000_000), us(10_000_000));
+    }
+}
