@@ -259,6 +259,11 @@ fn messages_that_take_longer_than_the_clock_can_hold() {
             "--nct 2,1,1",
             &past(0, "main[1]"),
         ),
+        (
+            "main = [{ isend = { to = \"1 - rank\", bytes = \"2 ** 62\" } }, { recv = { from = \"1 - rank\" } }, \"waitall\"]",
+            "--nct 2,1,1 --set platform.inter_node.law=fair",
+            &past(0, "main[1]"),
+        ),
         ("main = [{ compute = \"200 * 24 h\" }, { compute = \"200 * 24 h\" }]", "--nct 2,1,1", &past(0, "main[1]")),
     ]);
     let directory = directory();

@@ -82,6 +82,12 @@ pub(super) enum Landing {
     Open(u32),
 }
 
+impl Transfer {
+    fn has_ended(&self) -> bool {
+        matches!(self.taker, Taker::Ended(_))
+    }
+}
+
 impl Fair {
     /// For `nodes`, those of worker `me`; `first_node` of each worker. None if no level shares fairly.
     pub fn new(
@@ -132,6 +138,17 @@ impl Fair {
                 self.open.len() as u32 - 1
             }
         }
+    }
+
+    /// The first of the transfers that have not ended.
+    pub fn endless(&self) -> Option<EventKey> {
+        if self.free.len() == self.open.len() {
+            return None;
+        }
+        let mut is_open = vec![true; self.open.len()];
+        self.free.iter().for_each(|&ticket| is_open[ticket as usize] = false);
+        let open = self.open.iter().zip(is_open).filter(|(transfer, open)| *open && !transfer.has_ended());
+        open.map(|(transfer, _)| transfer.key).min()
     }
 
     /// The transfer with this ticket.

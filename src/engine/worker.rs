@@ -11,7 +11,7 @@ use super::calls::{resume, run};
 use super::calls_kept::put_off;
 use super::error::{RunError, Waiting};
 use super::event::{Event, EventKey, EventKind, Going, InFlightMessage};
-use super::fair::{Landing, NO_FLOW, PendingService, Taker};
+use super::fair::{Fair, Landing, NO_FLOW, PendingService, Taker};
 use super::flows::SUPERSTEPS;
 use super::horizon::Horizon;
 use super::idle::end_idle;
@@ -233,10 +233,12 @@ impl<'a, P: Program> Worker<'a, P> {
         progress.cancelled()
     }
 
-    /// An event past the greatest instant never happens: a run that ends with one in the queue has no result.
+    /// An event past the greatest instant never happens: a run that ends with one in the queue, or with a transfer under
+    /// way, has no result.
     fn look_for_overflow(&mut self) {
         let lp = &mut self.lp;
-        if let Some(key) = lp.queue.first_key() {
+        let endless = lp.fair.as_deref().and_then(Fair::endless);
+        if let Some(key) = lp.queue.first_key().into_iter().chain(endless).min() {
             lp.now = key;
             let rank = &self.ranks[lp.seats[key.to as usize].local as usize];
             lp.fail_by_time(key.to, rank.program.position());
