@@ -19,6 +19,7 @@ mod output;
 mod printer;
 mod progress;
 mod report;
+mod revisions;
 mod setting_args;
 mod sweep;
 mod tasks;

@@ -19,6 +19,7 @@ mod numbers;
 mod page;
 mod path;
 mod regression;
+mod revisions;
 #[cfg(test)]
 mod samples;
 mod sizes;
@@ -38,8 +39,8 @@ pub use clusters::{guess_summary, partition_table};
 pub use deadlock::failure;
 pub use export::{end_json, json, profile_csv};
 pub use figures::{
-    Figure, clusters_figure, figures, group_figures, measured_figures, model_figures, regression_figure, task_figures,
-    tuning_figures, validation_figures, values_figure,
+    Figure, clusters_figure, figures, group_figures, measured_figures, model_figures, regression_figure,
+    revision_figures, task_figures, tuning_figures, validation_figures, values_figure,
 };
 pub use functions::functions_csv;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table};
@@ -48,6 +49,7 @@ pub use models::{models_csv, models_summary};
 pub use numbers::{count, rate};
 pub use page::page;
 pub use regression::{regression_csv, regression_summary};
+pub use revisions::{revisions_csv, revisions_summary};
 pub use study::{study_csv, study_json, study_summary, study_summary_csv};
 pub use tasks::{task_comparison, task_summary};
 pub use timeline::{paje, perfetto, perfetto_beside};

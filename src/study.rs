@@ -24,6 +24,7 @@ mod quantity;
 mod recordings;
 mod regression;
 mod results;
+mod revisions;
 mod running;
 mod schedule;
 pub mod validate;
@@ -45,5 +46,9 @@ pub use quantity::Measure;
 pub use recordings::{RecordingNote, record};
 pub use regression::{FittedCurve, FittedPoint, Regression, Unknown};
 pub use results::{Asked, AxisSteps, PointResult, Results};
+pub use revisions::{
+    Change, Commit, RevisionFile, RevisionNote, RevisionRequest, RevisionRow, RevisionTable, RevisionTest, Verdict,
+    welch,
+};
 pub use running::Running;
 pub use schedule::{Limits, run};

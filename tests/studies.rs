@@ -248,6 +248,85 @@ fn the_measured_times_of_the_cloud_study_give_its_unknowns() {
     }
 }
 
+/// The shapes of the MCPSim paper's figure 11 under one set of assumptions, the fastest first.
+fn order<'a>(points: &'a [Value], name: &str) -> Vec<&'a str> {
+    let mut own: Vec<&Value> = points.iter().filter(|point| point["values"]["platform.name"] == name).collect();
+    own.sort_by_key(|point| predicted(point));
+    own.iter().map(|point| point["values"]["platform.nct"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_papers_order_of_shapes_takes_three_assumptions_and_none_of_them_alone_gives_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("study");
+    mcpsim(&format!(
+        "sweep --quiet --out {} --set app.iterations=1 configs/studies/paper/fig11-is.toml",
+        out.display()
+    ));
+    let json: Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+    let points = json["points"].as_array().unwrap();
+    // Of shapes with several cores a CMP and several nodes, which the paper has, the first two are its own.
+    let first_two = |name: &str| -> Vec<String> {
+        let shapes = order(points, name).into_iter().filter(|shape| !shape.starts_with("1,") && !shape.ends_with(",1"));
+        shapes.take(2).map(str::to_owned).collect()
+    };
+    assert_eq!(first_two("all"), ["2,4,2", "4,2,2"]);
+    assert_eq!(order(points, "all")[0], "2,4,2");
+    // The machine of reasons: a node a rank first, one node for all next, two nodes last.
+    let reasons = order(points, "reasons");
+    assert_eq!((reasons[0], &reasons[11..]), ("16,1,1", &["2,2,4", "2,4,2", "2,8,1", "2,1,8"][..]));
+    // With the adapter alone two nodes go from the end to the middle, but a node a pair of ranks is first.
+    assert_eq!(order(points, "adapter")[0], "8,2,1");
+    assert_eq!(order(points, "sharing")[0], "16,1,1");
+    for name in ["reasons", "adapter", "sharing", "memory", "no-adapter", "no-sharing", "no-memory"] {
+        let (first, two) = (order(points, name)[0].to_owned(), first_two(name));
+        assert!(
+            first != "2,4,2" && (first.starts_with("1,") || two != ["2,4,2", "4,2,2"] || first == "16,1,1"),
+            "{name}: {first}, {two:?}"
+        );
+    }
+    // Without sharing one node is first; without the adapter two nodes are last but for full CMPs.
+    assert!(order(points, "no-sharing")[0].starts_with("1,") && order(points, "no-adapter")[0].starts_with("1,"));
+}
+
+#[test]
+fn hpls_messages_are_as_the_paper_says_under_both_mappings_of_the_grid() {
+    for (mapping, between_nodes) in [("row_major", 0.97), ("column_major", 0.03)] {
+        let directory = tempfile::tempdir().unwrap();
+        let json = directory.path().join("run.json");
+        let sets = format!("--set app.n=4096 --set app.nb=64 --set app.p=4 --set app.q=4 --set app.pmap={mapping}");
+        let platform = "--platform configs/studies/paper/testbed.toml --nct 4,2,2 --intervals 256,4KiB,16KiB,256KiB";
+        mcpsim(&format!("{platform} {sets} --quiet --json {} workloads/hpl.toml", json.display()));
+        let run: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        let share = |interval: usize, what: &str| {
+            let levels = ["intra_cmp", "inter_cmp", "inter_node"];
+            let number = |level: &&str| run["profile"][interval][*level][what].as_f64().unwrap();
+            levels.iter().map(number).sum::<f64>() / run["messages"][what].as_f64().unwrap()
+        };
+        // Most messages have 256 B to 4 KB, most of the volume is in those of 16 to 256 KB.
+        assert!((0.80..0.92).contains(&share(1, "count")), "{}", share(1, "count"));
+        assert!((0.50..0.65).contains(&share(3, "bytes")), "{}", share(3, "bytes"));
+        let found = run["levels"]["inter_node"]["count"].as_f64().unwrap() / run["messages"]["count"].as_f64().unwrap();
+        assert!((found - between_nodes).abs() < 0.02, "{mapping}: {found}");
+    }
+}
+
+#[test]
+fn prime_hardly_tells_two_levels_from_three_and_jacobi3d_does() {
+    let apart = |name: &str| -> Vec<f64> {
+        let directory = tempfile::tempdir().unwrap();
+        let out = directory.path().join("study");
+        mcpsim(&format!("sweep --quiet --out {} configs/studies/paper/{name}.toml", out.display()));
+        let json: Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+        let points = json["points"].as_array().unwrap();
+        points.chunks(2).map(|pair| predicted(&pair[1]) as f64 / predicted(&pair[0]) as f64 - 1.0).collect()
+    };
+    let (prime, jacobi) = (apart("fig09-prime"), apart("fig10-jacobi3d"));
+    assert!(prime.len() == 8 && prime.iter().all(|apart| apart.abs() < 0.002), "{prime:?}");
+    assert!(jacobi[..4].iter().all(|apart| apart.abs() < 0.002), "{jacobi:?}");
+    assert!(jacobi[4..].iter().all(|apart| *apart < -0.1), "{jacobi:?}");
+}
+
 #[test]
 fn hpl_scales_until_messages_take_over() {
     let small = "--set app.n=512 --vary run.ranks=1..64:x4";

@@ -18,6 +18,7 @@ use super::manual::{CompletionArgs, ManualArgs};
 use super::measure::MeasureArgs;
 use super::models::{self, ModelsArgs};
 use super::report::{self, ReportArgs};
+use super::revisions::{self, RevisionsArgs};
 use super::sweep::{self, SweepArgs};
 use super::tasks::{self, TasksArgs};
 use super::traces::{self, TraceArgs};
@@ -89,6 +90,15 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         read: |matches| {
             let args: ReportArgs = args(matches)?;
             Ok(alone("report", move || report::report(&args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "revisions",
+        usage: "--run CMD REV|A..B",
+        command: RevisionsArgs::command,
+        read: |matches| {
+            let args: RevisionsArgs = args(matches)?;
+            Ok(alone("revisions", move || revisions::revisions(&args)))
         },
     },
     Subcommand {

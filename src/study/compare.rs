@@ -88,10 +88,11 @@ impl Results {
         all
     }
 
-    /// Whether steps of this axis are other work: it has a key of the application that is not said to be a choice.
+    /// Whether steps of this axis are not to be compared: other work (it has a key of the application that is not said to be a
+    /// choice), or another model of the same machine.
     fn is_problem(&self, axis: usize) -> bool {
         let choices = &self.asked.choices;
-        self.axes[axis].keys.iter().any(|key| key.starts_with("app.") && !choices.contains(key))
+        self.axes[axis].keys.iter().any(|key| key == "run.model" || key.starts_with("app.") && !choices.contains(key))
     }
 
     /// The least mean time of each problem; the first of equals.
@@ -221,6 +222,8 @@ mod tests {
         assert!(bests(&results(&["run.ranks=1,2"], &[None, None])).is_empty());
         let mut sizes = results(&["app.n=1,2", "run.ranks=1,2"], &[Some(5), Some(4), Some(20), Some(30)]);
         assert_eq!(bests(&sizes), [(1, 4), (2, 20)]);
+        let models = results(&["run.ranks=1,2", "run.model=mcpsim,bigsim"], &[Some(5), Some(4), Some(3), Some(2)]);
+        assert_eq!(bests(&models), [(2, 3), (3, 2)]);
         assert!(bests(&results(&["app.n=1,2"], &[Some(5), Some(4)])).is_empty());
         sizes.asked.choices = vec!["app.n".to_owned()];
         assert_eq!(bests(&sizes), [(1, 4)]);

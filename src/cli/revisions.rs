@@ -1,0 +1,77 @@
+//! `mcpsim revisions`: one test over many revisions of a program.
+
+mod args;
+
+use std::io::Write;
+
+use crate::report::{count, revision_figures, revisions_csv, revisions_summary};
+use crate::study::{Directory, RevisionNote, RevisionTest, Running};
+
+pub(super) use args::RevisionsArgs;
+
+use super::exit::{Exit, Failure};
+use super::interrupt;
+use super::output;
+use super::report::{Format, draw};
+use crate::run::PredictError;
+
+/// Runs the test that `args` ask for; returns the exit code.
+pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
+    let request = args.request()?;
+    let running = Running::default();
+    let test = RevisionTest::load(&request, &running)?;
+    if args.list {
+        let line = |commit: &crate::study::Commit| format!("{}  {}  {}\n", commit.short(), commit.date, commit.subject);
+        let text: String = test.commits().iter().map(line).collect();
+        return output::print(&text).map(|()| Exit::Predicted.code());
+    }
+    if request.bisect && test.commits().len() < 2 {
+        return Err(Failure::bad_input("--bisect: expected at least two revisions, such as v1.0..main"));
+    }
+    let directory = Directory::open(&args.out)?;
+    let cancelled = running.clone();
+    let _listening = interrupt::listen(true, move || cancelled.cancel())?;
+    let say = |what: &RevisionNote| {
+        if !args.quiet {
+            let _ = writeln!(std::io::stderr(), "note: {}", note(what));
+        }
+    };
+    let table = match test.run(&directory, &say) {
+        Err(PredictError::Interrupted) => {
+            let shown = directory.shown();
+            let text = format!("interrupted; what has ended is in {shown}: the same command goes on from there");
+            return Err(Failure { exit: Exit::Interrupted, text });
+        }
+        result => result?,
+    };
+    let json = serde_json::to_string_pretty(&table);
+    let json = json.map_err(|error| Failure::bad_input(format!("revisions.json: {error}")))?;
+    directory.write("revisions.json", &(json + "\n"))?;
+    directory.write("revisions.csv", &revisions_csv(&table))?;
+    if !args.quiet {
+        let shown = directory.shown();
+        output::print(&format!("{}\n  in {shown}: revisions.csv, revisions.json\n", revisions_summary(&table)))?;
+    }
+    if let Some(figures) = &args.figures {
+        let drawn = revision_figures(&table);
+        if drawn.is_empty() {
+            return Err(Failure::bad_input("--figures: nothing to draw: no revision has a result"));
+        }
+        output::print(&draw(&drawn, figures, &[Format::Svg, Format::Png])?)?;
+    }
+    Ok(if table.failed() > 0 { Exit::ProgramFailed } else { Exit::Predicted }.code())
+}
+
+fn note(what: &RevisionNote) -> String {
+    match what {
+        RevisionNote::Dirty(files) => {
+            let s = if *files == 1 { " has" } else { "s have" };
+            format!("{} file{s} changes that are in no revision: they are not tested", count(*files as u64))
+        }
+        RevisionNote::Builds(commit) => format!("{} is built: {}", commit.short(), commit.subject),
+        RevisionNote::Runs(commit, runs) => {
+            let s = if *runs == 1 { "" } else { "s" };
+            format!("{}: {} run{s}", commit.short(), count(*runs as u64))
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The arguments of `mcpsim revisions`, and the file that may state them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::cc;
+use crate::config::Document;
+use crate::study::{RevisionFile, RevisionRequest};
+
+use super::super::exit::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  What did each revision since v1.0 do to the time on 4 nodes?
+    mcpsim revisions --repo ~/solver --build 'make CC=\"mcpsim cc\"' \\
+        --run './solver 100' --nct 4,2,2 v1.0..main
+  Which was the first to be slower? Only what is needed is built and run
+    mcpsim revisions --bisect --repo . --run app.toml v1.0..main
+  Real runs, the time that the program tells
+    mcpsim revisions --real --run 'mpirun -n 4 ./solver 100' \\
+        --time-after 'time:' --build make --repeats 10 v1.0 main
+
+Exit codes: 0 all revisions ran, 1 some did not (their rows say why), 2 bad
+input or usage, 70 a bug in mcpsim, 130 interrupted.";
+
+/// Runs one test over many revisions of a program and tells what changed
+#[derive(Clone, Debug, Parser)]
+#[command(name = "mcpsim revisions", override_usage = "mcpsim revisions --repo DIR [--build CMD] --run CMD [OPTIONS] REV...|A..B", term_width = 80, after_help = EXAMPLES)]
+pub(crate) struct RevisionsArgs {
+    /// Revisions and ranges, the oldest first; a range has its first too
+    #[arg(value_name = "REV|A..B")]
+    revisions: Vec<String>,
+
+    /// The git repository, which is only read (default: .)
+    #[arg(long, value_name = "DIR")]
+    repo: Option<PathBuf>,
+
+    /// A file in TOML that states these options
+    #[arg(long, value_name = "TEST.toml")]
+    file: Option<PathBuf>,
+
+    /// The command that builds a revision, run by a shell in its tree
+    #[arg(long, value_name = "CMD")]
+    build: Option<String>,
+
+    /// The program and its arguments, as mcpsim run takes them; with --real any
+    /// command
+    #[arg(long, value_name = "CMD")]
+    run: Option<String>,
+
+    /// Further arguments: each revision runs with each; may be repeated
+    #[arg(long = "args", value_name = "ARGS", allow_hyphen_values = true)]
+    arguments: Vec<String>,
+
+    /// Runs of each (default: 5); simulated ones with a seed each
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repeats: Option<u32>,
+
+    /// Run the command for real and take its time
+    #[arg(long)]
+    real: bool,
+
+    /// Of real runs take the seconds that are printed after this text
+    #[arg(long, value_name = "TEXT", requires = "real")]
+    time_after: Option<String>,
+
+    /// Nodes, CMPs a node, cores a CMP of the simulated machine
+    #[arg(long, value_name = "N,C,T", help_heading = "Simulated runs")]
+    nct: Option<String>,
+
+    /// The simulated machine
+    #[arg(long, value_name = "FILE", help_heading = "Simulated runs")]
+    platform: Option<PathBuf>,
+
+    /// How many ranks
+    #[arg(long, value_name = "N", help_heading = "Simulated runs")]
+    ranks: Option<u32>,
+
+    /// Another key of the machine, the application or the run
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Simulated runs")]
+    set: Vec<String>,
+
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Simulated runs")]
+    seed: u64,
+
+    /// Seconds that a build may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
+    build_timeout: f64,
+
+    /// Seconds that a run may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
+    run_timeout: f64,
+
+    /// How often chance may make a change of nothing, over all comparisons
+    #[arg(long, value_name = "P", default_value_t = 0.01)]
+    alpha: f64,
+
+    /// Smaller changes are none
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
+    least: f64,
+
+    /// Run only what is needed to find the first revision that differs
+    #[arg(long)]
+    bisect: bool,
+
+    /// The test's directory
+    #[arg(long, value_name = "DIR", default_value = "revisions")]
+    pub out: PathBuf,
+
+    /// Draw time, messages and volume by revision
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+
+    /// List the revisions and stop
+    #[arg(long)]
+    pub list: bool,
+
+    /// Print errors only
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl RevisionsArgs {
+    /// The test that is asked for.
+    pub fn request(&self) -> Result<RevisionRequest, Failure> {
+        let (file, directory) = match &self.file {
+            Some(path) => {
+                (RevisionFile::load(&Document::read(path)?)?, path.parent().unwrap_or(Path::new("")).to_owned())
+            }
+            None => (RevisionFile::default(), PathBuf::new()),
+        };
+        let relative = |path: PathBuf| directory.join(path);
+        let repo = self.repo.clone().or(file.repo.map(relative)).unwrap_or_else(|| PathBuf::from("."));
+        let run = self.run.clone().or(file.run);
+        let run = run.ok_or_else(|| Failure::bad_input("expected --run CMD, such as --run './app 100'"))?;
+        let real = self.real || file.real;
+        let pick = |typed: &[String], stated: Vec<String>| if typed.is_empty() { stated } else { typed.to_vec() };
+        let platform = self.platform.clone().or(file.platform.map(relative));
+        let (mut options, mut given) = (Vec::new(), Vec::new());
+        let mut option =
+            |name: &str, value: Option<String>| options.extend(value.map(|value| format!("{name}={value}")));
+        option("--nct", self.nct.clone().or(file.nct));
+        option("--ranks", self.ranks.or(file.ranks).map(|ranks| ranks.to_string()));
+        if let Some(path) = platform {
+            let shown = path.display().to_string();
+            given = std::fs::read(&path).map_err(|error| Failure::bad_input(format!("--platform {shown}: {error}")))?;
+            let whole =
+                path.canonicalize().map_err(|error| Failure::bad_input(format!("--platform {shown}: {error}")))?;
+            option("--platform", Some(whole.display().to_string()));
+        }
+        for set in pick(&self.set, file.set) {
+            option("--set", Some(set));
+        }
+        if real && !options.is_empty() {
+            let option = options[0].split('=').next().unwrap_or_default();
+            return Err(Failure::bad_input(format!("{option} is of simulated runs, which --real makes none of")));
+        }
+        let timeout = |name: &str, seconds: f64| {
+            Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|time| !time.is_zero())
+                .ok_or_else(|| Failure::bad_input(format!("--{name} {seconds}: expected seconds above zero")))
+        };
+        Ok(RevisionRequest {
+            repo,
+            build: self.build.clone().or(file.build),
+            run,
+            revisions: pick(&self.revisions, file.revisions),
+            arguments: pick(&self.arguments, file.arguments),
+            repeats: self.repeats.or(file.repeats).unwrap_or(5),
+            real,
+            time_after: self.time_after.clone().or(file.time_after),
+            options,
+            given,
+            seed: self.seed,
+            build_timeout: timeout("build-timeout", self.build_timeout)?,
+            run_timeout: timeout("run-timeout", self.run_timeout)?,
+            alpha: self.alpha,
+            least_percent: self.least,
+            bisect: self.bisect,
+            cache: cc::cache()?.0,
+            mcpsim: std::env::current_exe()
+                .map_err(|error| Failure::bad_input(format!("mcpsim cannot find itself: {error}")))?,
+        })
+    }
+}

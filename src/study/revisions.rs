@@ -1,0 +1,312 @@
+//! One test over many revisions of a program: each is checked out, built and run, and what changed beyond noise is told by a test.
+//!
+//! ```text
+//! A..B ─(git)─▶ Commit … ─▶ tree, build (kept by commit) ─▶ runs (kept in runs.jsonl) ─▶ RevisionTable: judged
+//! ```
+//!
+//! The user's repository is only read: every revision gets a clone of its own that shares the repository's objects.
+
+mod checkout;
+mod file;
+mod git;
+mod judge;
+mod shell;
+mod table;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::run::{Key, PredictError};
+
+use super::{Directory, Ended, Log, Running};
+use checkout::Checkouts;
+pub use file::RevisionFile;
+pub use git::Commit;
+pub use judge::{Change, Verdict, welch};
+pub use table::{RevisionRow, RevisionTable};
+
+/// What is asked of `mcpsim revisions`.
+#[derive(Clone, Debug, Default)]
+pub struct RevisionRequest {
+    /// The repository.
+    pub repo: PathBuf,
+    /// The command that builds a revision, in its tree; none where there is nothing to build.
+    pub build: Option<String>,
+    /// The program with its arguments, in the tree; of real runs the whole command.
+    pub run: String,
+    /// Revisions and ranges, in this order.
+    pub revisions: Vec<String>,
+    /// Further arguments of the program; each revision runs with each.
+    pub arguments: Vec<String>,
+    /// How often each runs.
+    pub repeats: u32,
+    /// Whether the command is run for real and its time taken.
+    pub real: bool,
+    /// Of real runs: the time is the number of seconds after this text in what is printed.
+    pub time_after: Option<String>,
+    /// Options of `mcpsim run` for simulated runs.
+    pub options: Vec<String>,
+    /// What files that options name have in them: with it results are kept.
+    pub given: Vec<u8>,
+    /// The first seed.
+    pub seed: u64,
+    /// How long a build may take.
+    pub build_timeout: Duration,
+    /// How long a run may take.
+    pub run_timeout: Duration,
+    /// A change is one if chance alone would make it less often than this.
+    pub alpha: f64,
+    /// Smaller changes are none, in percent.
+    pub least_percent: f64,
+    /// Whether only what is needed to find the first change is run.
+    pub bisect: bool,
+    /// Where trees and builds are kept.
+    pub cache: PathBuf,
+    /// The program that simulates.
+    pub mcpsim: PathBuf,
+}
+
+/// What is told while it goes on.
+#[derive(Clone, Debug)]
+pub enum RevisionNote {
+    /// The repository has changes that are no revision.
+    Dirty(usize),
+    /// A revision is built.
+    Builds(Commit),
+    /// A revision runs so many times.
+    Runs(Commit, usize),
+}
+
+/// A test over revisions that is ready to be run.
+#[derive(Debug)]
+pub struct RevisionTest<'a> {
+    request: &'a RevisionRequest,
+    checkouts: Checkouts<'a>,
+    commits: Vec<Commit>,
+    running: &'a Running,
+}
+
+impl<'a> RevisionTest<'a> {
+    /// Finds the revisions.
+    ///
+    /// # Errors
+    /// What is wrong with the request or the repository, a revision that it does not have.
+    pub fn load(request: &'a RevisionRequest, running: &'a Running) -> Result<Self, PredictError> {
+        let wrong = |what: String| Err(PredictError::input(what));
+        if request.run.trim().is_empty() {
+            return wrong("--run: expected a program, such as './app 100'".to_owned());
+        }
+        if request.revisions.is_empty() {
+            return wrong("expected revisions, such as v1.0 v1.1 or v1.0..main".to_owned());
+        }
+        if !(request.alpha > 0.0 && request.alpha < 1.0) {
+            return wrong(format!("--alpha {}: expected a probability between 0 and 1 such as 0.01", request.alpha));
+        }
+        if !(request.least_percent >= 0.0 && request.least_percent.is_finite()) {
+            return wrong(format!("--least {}: expected percent, such as 0.5", request.least_percent));
+        }
+        let repository = git::Repository::open(&request.repo)?;
+        let commits = repository.commits(&request.revisions)?;
+        let checkouts = Checkouts::new(request, repository);
+        Ok(RevisionTest { request, checkouts, commits, running })
+    }
+
+    /// The revisions, in the order in which they are compared.
+    pub fn commits(&self) -> &[Commit] {
+        &self.commits
+    }
+
+    /// Runs what has not been run, all or what a bisection needs.
+    ///
+    /// # Errors
+    /// The directory cannot be written, or the test was interrupted: then what has ended is kept.
+    pub fn run(&self, directory: &Directory, say: &dyn Fn(&RevisionNote)) -> Result<RevisionTable, PredictError> {
+        let changed = self.checkouts.repository.uncommitted()?;
+        if changed > 0 {
+            say(&RevisionNote::Dirty(changed));
+        }
+        let mut log = Log::open(&directory.path("runs.jsonl"))?;
+        let mut rows: Vec<Option<Vec<RevisionRow>>> = vec![None; self.commits.len()];
+        let mut table = RevisionTable::new(self.request);
+        if self.request.bisect {
+            table.first_change = self.bisect(&mut rows, &mut log, say)?;
+        } else {
+            for (index, row) in rows.iter_mut().enumerate() {
+                *row = Some(self.rows_of(index, &mut log, say)?);
+            }
+        }
+        table.revisions = rows.into_iter().flatten().flatten().collect();
+        table.judge();
+        Ok(table)
+    }
+
+    /// The first revision that differs from the first of all as the last does.
+    fn bisect(
+        &self,
+        rows: &mut [Option<Vec<RevisionRow>>],
+        log: &mut Log,
+        say: &dyn Fn(&RevisionNote),
+    ) -> Result<Option<String>, PredictError> {
+        let last = self.commits.len() - 1;
+        for end in [0, last] {
+            rows[end] = Some(self.rows_of(end, log, say)?);
+        }
+        let differs = |rows: &[Option<Vec<RevisionRow>>], index: usize| {
+            let (Some(first), Some(other)) = (&rows[0], &rows[index]) else { return false };
+            first.iter().zip(other).any(|(first, other)| RevisionTable::differ(self.request, first, other))
+        };
+        let failed = |rows: &[Option<Vec<RevisionRow>>], index: usize| {
+            rows[index].as_ref().is_some_and(|rows| rows.iter().any(|row| row.times_s.is_empty()))
+        };
+        if failed(rows, 0) || failed(rows, last) || !differs(rows, last) {
+            return Ok(None);
+        }
+        let (mut good, mut bad) = (0, last);
+        while bad - good > 1 {
+            // What does not build tells nothing: its neighbours are asked.
+            let middle = good + (bad - good) / 2;
+            let mut between: Vec<usize> = (good + 1..bad).filter(|&index| !failed(rows, index)).collect();
+            between.sort_by_key(|index| index.abs_diff(middle));
+            let Some(&next) = between.first() else { break };
+            if rows[next].is_none() {
+                rows[next] = Some(self.rows_of(next, log, say)?);
+            }
+            if failed(rows, next) {
+                continue;
+            }
+            if differs(rows, next) {
+                bad = next;
+            } else {
+                good = next;
+            }
+        }
+        Ok(Some(self.commits[bad].short()))
+    }
+
+    /// A revision with each of the arguments.
+    fn rows_of(
+        &self,
+        index: usize,
+        log: &mut Log,
+        say: &dyn Fn(&RevisionNote),
+    ) -> Result<Vec<RevisionRow>, PredictError> {
+        let commit = &self.commits[index];
+        let keys = |arguments: &str| -> Vec<Key> {
+            (0..self.request.repeats).map(|repeat| self.key(commit, arguments, repeat)).collect()
+        };
+        let one = vec![String::new()];
+        let all = if self.request.arguments.is_empty() { &one } else { &self.request.arguments };
+        let missing =
+            all.iter().flat_map(|arguments| keys(arguments)).filter(|key| log.outcome(*key).is_none()).count();
+        let tree = match missing {
+            0 => None,
+            _ => match self.checkouts.built(commit, self.running, say) {
+                Ok(tree) => Some(tree),
+                Err(PredictError::Interrupted) => return Err(PredictError::Interrupted),
+                Err(error) => {
+                    let text = error.told(ToString::to_string);
+                    return Ok(all.iter().map(|arguments| RevisionRow::failed(commit, arguments, &text)).collect());
+                }
+            },
+        };
+        if missing > 0 {
+            say(&RevisionNote::Runs(commit.clone(), missing));
+        }
+        let mut rows = Vec::new();
+        for arguments in all {
+            let mut row = RevisionRow::new(commit, arguments);
+            for (repeat, key) in (0..).zip(keys(arguments)) {
+                if let Some(outcome) = log.outcome(key) {
+                    row.add(outcome);
+                    continue;
+                }
+                let Some(tree) = &tree else { continue };
+                match self.once(tree, arguments, repeat) {
+                    Ok(outcome) => {
+                        row.add(&outcome);
+                        log.append(vec![Ended::new(key, Ok(outcome))])?;
+                    }
+                    Err(PredictError::Interrupted) => return Err(PredictError::Interrupted),
+                    Err(error) => {
+                        row.fail(&error.told(ToString::to_string));
+                        break;
+                    }
+                }
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// A hash of all that a run is given.
+    fn key(&self, commit: &Commit, arguments: &str, repeat: u32) -> Key {
+        let request = self.request;
+        Key::of(&[
+            ("mcpsim", env!("CARGO_PKG_VERSION").as_bytes()),
+            ("commit", commit.hash.as_bytes()),
+            ("build", request.build.as_deref().unwrap_or_default().as_bytes()),
+            ("run", request.run.as_bytes()),
+            ("arguments", arguments.as_bytes()),
+            ("options", request.options.join("\0").as_bytes()),
+            ("given", &request.given),
+            ("real", &[u8::from(request.real)]),
+            ("after", request.time_after.as_deref().unwrap_or_default().as_bytes()),
+            ("repeat", &repeat.to_le_bytes()),
+            ("seed", &request.seed.to_le_bytes()),
+        ])
+    }
+
+    /// One run: what a study keeps of it.
+    fn once(&self, tree: &std::path::Path, arguments: &str, repeat: u32) -> Result<Value, PredictError> {
+        let request = self.request;
+        let line = format!("{} {arguments}", request.run);
+        let shell = shell::Shell { tree, mcpsim: &request.mcpsim, timeout: request.run_timeout, running: self.running };
+        if request.real {
+            let began = Instant::now();
+            let said = shell.run("the run", "--run-timeout", &line, &[])?;
+            let seconds = match &request.time_after {
+                None => began.elapsed().as_secs_f64(),
+                Some(text) => after(&said.stdout, text).ok_or_else(|| {
+                    PredictError::input(format!("the run printed no number of seconds after \"{text}\""))
+                })?,
+            };
+            return Ok(json!({ "predicted_ps": (seconds * 1e12).round() as u64 }));
+        }
+        let place =
+            tempfile::tempdir().map_err(|error| PredictError::input(format!("no temporary directory: {error}")))?;
+        let json = place.path().join("outcome.json");
+        let mut words = vec!["run".to_owned(), "--quiet".to_owned(), "--json".to_owned(), json.display().to_string()];
+        words.extend(["--seed".to_owned(), (request.seed + u64::from(repeat)).to_string()]);
+        words.extend(request.options.iter().cloned());
+        shell.run("the run", "--run-timeout", &format!("exec \"$MCPSIM\" \"$@\" {line}"), &words)?;
+        let failed = |error: &dyn std::fmt::Display| PredictError::input(format!("the outcome: {error}"));
+        let text = std::fs::read_to_string(&json).map_err(|error| failed(&error))?;
+        let outcome: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+        Ok(
+            json!({ "predicted_ps": outcome["predicted_ps"], "messages": outcome["messages"], "ranks": outcome["ranks"] }),
+        )
+    }
+}
+
+/// The number after the last `text` of what was printed.
+fn after(printed: &str, text: &str) -> Option<f64> {
+    let (_, rest) = printed.rsplit_once(text)?;
+    let rest = rest.trim_start();
+    let end = rest.find(|c: char| !(c.is_ascii_digit() || ".eE+-".contains(c))).unwrap_or(rest.len());
+    rest[..end].parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_after_the_text_is_the_time() {
+        assert_eq!(after("time: 1 s\ntime: 2.5e-1 s\n", "time:"), Some(0.25));
+        assert_eq!(after("time: soon", "time:"), None);
+        assert_eq!(after("no", "time:"), None);
+        assert_eq!(after("time: -1", "time:"), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! Trees of revisions and their builds, kept by commit.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::run::{Key, PredictError};
+use crate::study::Running;
+
+use super::git::Repository;
+use super::shell::Shell;
+use super::{Commit, RevisionNote, RevisionRequest};
+
+/// The trees of a repository under one build command.
+#[derive(Debug)]
+pub(super) struct Checkouts<'a> {
+    request: &'a RevisionRequest,
+    pub repository: Repository,
+    directory: PathBuf,
+}
+
+impl<'a> Checkouts<'a> {
+    pub fn new(request: &'a RevisionRequest, repository: Repository) -> Self {
+        let path = repository.source.display().to_string();
+        let build = request.build.as_deref().unwrap_or_default();
+        let key = Key::of(&[("repository", path.as_bytes()), ("build", build.as_bytes())]).to_string();
+        let directory = request.cache.join("revisions").join(&key[..16]);
+        Checkouts { request, repository, directory }
+    }
+
+    /// The tree of a revision, built. Where this ends early nothing half built is taken for a whole one.
+    pub fn built(
+        &self,
+        commit: &Commit,
+        running: &Running,
+        say: &dyn Fn(&RevisionNote),
+    ) -> Result<PathBuf, PredictError> {
+        let place = self.directory.join(&commit.hash);
+        let (tree, mark) = (place.join("tree"), place.join("built"));
+        if mark.is_file() && tree.is_dir() {
+            return Ok(tree);
+        }
+        let failed = |error: std::io::Error| PredictError::input(format!("{}: {error}", place.display()));
+        if place.exists() {
+            fs::remove_dir_all(&place).map_err(failed)?;
+        }
+        fs::create_dir_all(&place).map_err(failed)?;
+        let (request, quoted) =
+            (self.request, |path: &Path| format!("'{}'", path.display().to_string().replace('\'', "'\\''")));
+        let shell = |tree| Shell { tree, mcpsim: &request.mcpsim, timeout: request.build_timeout, running };
+        let git = format!(
+            "git -c core.hooksPath=/dev/null clone --quiet --shared --no-checkout -- {} tree && \
+             git -c core.hooksPath=/dev/null -C tree checkout --quiet --detach {}",
+            quoted(&self.repository.source),
+            commit.hash
+        );
+        shell(&place).run("the checkout", "--build-timeout", &git, &[])?;
+        if let Some(build) = &request.build {
+            say(&RevisionNote::Builds(commit.clone()));
+            shell(&tree).run("the build", "--build-timeout", build, &[])?;
+        }
+        fs::write(&mark, "").map_err(failed)?;
+        Ok(tree)
+    }
+}

@@ -1,0 +1,140 @@
+//! A repository through the program `git`, which only reads here.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::PredictError;
+
+/// A revision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// Its name.
+    pub hash: String,
+    /// When it was committed: YYYY-MM-DD.
+    pub date: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Commit {
+    /// As people quote it.
+    pub fn short(&self) -> String {
+        self.hash.chars().take(10).collect()
+    }
+}
+
+/// The user's repository.
+#[derive(Clone, Debug)]
+pub(super) struct Repository {
+    /// As it was given.
+    shown: String,
+    /// The directory in it that was given.
+    path: PathBuf,
+    /// Its objects and references: what is cloned.
+    pub source: PathBuf,
+}
+
+impl Repository {
+    pub fn open(path: &Path) -> Result<Repository, PredictError> {
+        let shown = path.display().to_string();
+        if !path.is_dir() {
+            return Err(PredictError::input(format!("--repo {shown}: no such directory")));
+        }
+        let mut repository = Repository { shown: shown.clone(), path: path.to_owned(), source: PathBuf::new() };
+        // Of a linked work tree the repository that it belongs to.
+        match repository.git(&["rev-parse", "--path-format=absolute", "--git-common-dir"]) {
+            Ok(source) => {
+                repository.source = PathBuf::from(source.trim_end_matches('\n'));
+                Ok(repository)
+            }
+            Err(Said::NoGit(error)) => Err(PredictError::input(format!("git cannot be started: {error}"))),
+            Err(Said::Error(text)) if text.contains("not a git repository") => {
+                Err(PredictError::input(format!("--repo {shown}: this is no git repository")))
+            }
+            Err(Said::Error(text)) => Err(PredictError::input(format!("--repo {shown}: git says: {text}"))),
+        }
+    }
+
+    /// What git prints, or its last line where it fails.
+    fn git(&self, arguments: &[&str]) -> Result<String, Said> {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(&self.path)
+            .args(arguments)
+            // Not even the index is refreshed.
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("LC_ALL", "C")
+            // Those of a hook that started this.
+            .env_remove("GIT_DIR")
+            .env_remove("GIT_WORK_TREE")
+            .env_remove("GIT_INDEX_FILE")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Said::NoGit(error.to_string()))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(Said::Error(text.lines().last().unwrap_or("nothing").trim().to_owned()))
+    }
+
+    /// The revisions that these name, each once: a range `A..B` has A and all that lead from it to B, the oldest first.
+    pub fn commits(&self, revisions: &[String]) -> Result<Vec<Commit>, PredictError> {
+        let mut found: Vec<Commit> = Vec::new();
+        for revision in revisions {
+            let hashes = match revision.split_once("..") {
+                Some((from, to)) => self.range(revision, from, to)?,
+                None => vec![self.hash(revision)?],
+            };
+            for hash in hashes {
+                if !found.iter().any(|commit| commit.hash == hash) {
+                    found.push(self.commit(&hash)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn hash(&self, revision: &str) -> Result<String, PredictError> {
+        let wanted = format!("{revision}^{{commit}}");
+        match self.git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted]) {
+            Ok(hash) if !revision.is_empty() => Ok(hash.trim().to_owned()),
+            _ => Err(PredictError::input(format!("--repo {}: no revision \"{revision}\" in it", self.shown))),
+        }
+    }
+
+    fn range(&self, range: &str, from: &str, to: &str) -> Result<Vec<String>, PredictError> {
+        let (from, to) = (self.hash(from)?, self.hash(if to.is_empty() { "HEAD" } else { to })?);
+        let wrong = |what: &str| PredictError::input(format!("--repo {}: {range}: {what}", self.shown));
+        let list = self
+            .git(&["rev-list", "--reverse", "--first-parent", &format!("{from}..{to}")])
+            .map_err(|_| wrong("git cannot list this range"))?;
+        let rest: Vec<String> = list.lines().map(str::to_owned).collect();
+        if rest.is_empty() {
+            return Err(wrong("expected an older revision first; nothing leads from the first to the second"));
+        }
+        Ok(std::iter::once(from).chain(rest).collect())
+    }
+
+    fn commit(&self, hash: &str) -> Result<Commit, PredictError> {
+        let told = self.git(&["log", "-1", "--format=%cs%x09%s", hash]);
+        let told = told.map_err(|_| PredictError::input(format!("--repo {}: git cannot tell {hash}", self.shown)))?;
+        let (date, subject) = told.trim_end().split_once('\t').unwrap_or(("", ""));
+        Ok(Commit { hash: hash.to_owned(), date: date.to_owned(), subject: subject.to_owned() })
+    }
+
+    /// How many files have changes that no revision has.
+    pub fn uncommitted(&self) -> Result<usize, PredictError> {
+        let told = self.git(&["status", "--porcelain", "--untracked-files=no"]);
+        // A bare repository has no files.
+        Ok(told.map_or(0, |text| text.lines().count()))
+    }
+}
+
+/// Why git told nothing.
+enum Said {
+    NoGit(String),
+    Error(String),
+}
