@@ -47,8 +47,8 @@ pub use recordings::{RecordingNote, record};
 pub use regression::{FittedCurve, FittedPoint, Regression, Unknown};
 pub use results::{Asked, AxisSteps, PointResult, Results};
 pub use revisions::{
-    Change, Commit, RevisionFile, RevisionNote, RevisionRequest, RevisionRow, RevisionTable, RevisionTest, Verdict,
-    welch,
+    Commit, RevisionChange, RevisionFile, RevisionNote, RevisionRequest, RevisionRow, RevisionTable, RevisionTest,
+    Verdict, welch,
 };
 pub use running::Running;
 pub use schedule::{Limits, run};

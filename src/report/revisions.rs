@@ -1,6 +1,6 @@
 //! A test over revisions as a table for people, one for programs, and what changed.
 
-use crate::study::{Change, RevisionRow, RevisionTable, Verdict};
+use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 use crate::units::SimSpan;
 
 use super::headline::clip;
@@ -80,7 +80,7 @@ fn rows_text(table: &RevisionTable) -> String {
 
 /// The changes of a row beyond noise, a line each.
 fn changes(row: &RevisionRow) -> Vec<String> {
-    let line = |(what, change): (&str, Change)| {
+    let line = |(what, change): (&str, RevisionChange)| {
         let verb = match (change.verdict, what) {
             (Verdict::More, "time") => "slower",
             (Verdict::Less, "time") => "faster",
@@ -106,7 +106,7 @@ fn seconds(value: f64) -> String {
 }
 
 /// The change with a sign of what the test says of it.
-fn change(change: Option<Change>) -> String {
+fn change(change: Option<RevisionChange>) -> String {
     change.map_or("-".to_owned(), |change| {
         let mark = match change.verdict {
             Verdict::More | Verdict::Less => "*",
@@ -117,10 +117,10 @@ fn change(change: Option<Change>) -> String {
     })
 }
 
-fn probability(change: Option<Change>) -> String {
+fn probability(change: Option<RevisionChange>) -> String {
     match change {
-        Some(Change { p: Some(p), .. }) => p_text(p),
-        Some(Change { verdict: Verdict::Untested, .. }) | None => "-".to_owned(),
+        Some(RevisionChange { p: Some(p), .. }) => p_text(p),
+        Some(RevisionChange { verdict: Verdict::Untested, .. }) | None => "-".to_owned(),
         Some(_) => "exact".to_owned(),
     }
 }
@@ -138,8 +138,9 @@ pub fn revisions_csv(table: &RevisionTable) -> String {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
         let least = row.times_s.iter().copied().reduce(f64::min);
         let greatest = row.times_s.iter().copied().reduce(f64::max);
-        let percent = |change: Option<Change>| number(change.map(|change| change.percent));
-        let verdict = |change: Option<Change>| change.map_or("", |change| verdict_text(change.verdict)).to_owned();
+        let percent = |change: Option<RevisionChange>| number(change.map(|change| change.percent));
+        let verdict =
+            |change: Option<RevisionChange>| change.map_or("", |change| verdict_text(change.verdict)).to_owned();
         let cells = [
             row.commit.hash.clone(),
             row.commit.date.clone(),

@@ -29,7 +29,7 @@ struct Named {
 
 /// A column that a formula uses.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Variable {
+pub struct NumberColumn {
     /// A number for each point.
     pub numbers: Vec<f64>,
     /// Whether the numbers have no unit.
@@ -168,14 +168,14 @@ impl Observations {
     ///
     /// # Errors
     /// Several columns have this name, or it does not have numbers only.
-    pub fn variable(&self, name: &str) -> Result<Option<Variable>, ConfigError> {
+    pub fn variable(&self, name: &str) -> Result<Option<NumberColumn>, ConfigError> {
         let Some(columns) = self.names.get(name) else { return Ok(None) };
         if let [first, second, ..] = &columns[..] {
             let (first, second) = (&first.full, &second.full);
             return Err(ConfigError::new(format!("\"{name}\" is {first} or {second}: write which of the two")));
         }
         match &columns[0].numbers {
-            Ok(numbers) => Ok(Some(Variable { numbers: numbers.clone(), plain: columns[0].plain })),
+            Ok(numbers) => Ok(Some(NumberColumn { numbers: numbers.clone(), plain: columns[0].plain })),
             Err(cell) => Err(ConfigError::new(format!("expected numbers of one kind in {name}; found \"{cell}\""))),
         }
     }
@@ -219,9 +219,9 @@ mod tests {
         let rows = table(None, &[("kind", "measured")]).unwrap();
         assert_eq!((rows.what.as_str(), &rows.times[..]), ("time_s", &[8.0, 5.0][..]));
         let numbers = |name: &str| rows.variable(name).unwrap().unwrap();
-        assert_eq!(numbers("n"), Variable { numbers: vec![1.0, 2.0], plain: true });
+        assert_eq!(numbers("n"), NumberColumn { numbers: vec![1.0, 2.0], plain: true });
         assert_eq!(numbers("n"), numbers("processes"));
-        assert_eq!(numbers("app_size"), Variable { numbers: vec![1024.0, 2048.0], plain: false });
+        assert_eq!(numbers("app_size"), NumberColumn { numbers: vec![1024.0, 2048.0], plain: false });
         assert_eq!(numbers("app_size"), numbers("size"));
         assert_eq!(rows.variable("t"), Ok(None));
         assert_eq!(table(None, &[]).unwrap().times.len(), 3);

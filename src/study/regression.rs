@@ -7,7 +7,7 @@ use crate::app::Equation;
 use crate::config::ConfigError;
 
 use super::Observations;
-use super::observations::Variable;
+use super::observations::NumberColumn;
 
 /// A formula beside the times that it was fitted to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,7 +141,7 @@ impl Regression {
 struct Problem<'a> {
     equation: &'a Equation,
     /// The names of the equation; those without a column are unknown.
-    sides: Vec<(&'a str, Option<Variable>)>,
+    sides: Vec<(&'a str, Option<NumberColumn>)>,
     times: &'a [f64],
     /// Why the formula had no value where it was asked last.
     fault: Option<String>,
@@ -155,7 +155,7 @@ impl<'a> Problem<'a> {
     /// What the formula gives at `point`.
     fn at(&self, point: usize, unknowns: &[f64]) -> Result<f64, String> {
         let mut left = unknowns.iter();
-        let value = |(_, variable): &(&str, Option<Variable>)| match variable {
+        let value = |(_, variable): &(&str, Option<NumberColumn>)| match variable {
             Some(variable) => variable.numbers[point],
             None => *left.next().expect("a value for each unknown"),
         };
@@ -171,7 +171,7 @@ impl<'a> Problem<'a> {
     }
 
     fn label_of(&self, point: usize, wanted: impl Fn(&str) -> bool) -> String {
-        let pair = |(name, variable): &(&str, Option<Variable>)| {
+        let pair = |(name, variable): &(&str, Option<NumberColumn>)| {
             variable.as_ref().filter(|_| wanted(name)).map(|variable| format!("{name}={}", variable.numbers[point]))
         };
         self.sides.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
@@ -326,7 +326,7 @@ impl<'a> Problem<'a> {
             sorted
         };
         let known = || self.sides.iter().filter_map(|(name, variable)| Some((*name, variable.as_ref()?)));
-        let mut across: Option<(&str, &Variable)> = None;
+        let mut across: Option<(&str, &NumberColumn)> = None;
         for (name, variable) in known() {
             if across.is_none_or(|(_, most)| distinct(&variable.numbers).len() > distinct(&most.numbers).len()) {
                 across = Some((name, variable));
@@ -334,8 +334,9 @@ impl<'a> Problem<'a> {
         }
         // Names that say the same are on the axis too.
         let on_axis = |name: &str| {
-            let same =
-                |(_, most): (&str, &Variable)| known().any(|(other, own)| other == name && own.numbers == most.numbers);
+            let same = |(_, most): (&str, &NumberColumn)| {
+                known().any(|(other, own)| other == name && own.numbers == most.numbers)
+            };
             across.is_some_and(same)
         };
         let point = |index: usize| {
@@ -373,7 +374,7 @@ impl<'a> Problem<'a> {
             along.dedup_by(|a, b| (*a - *b).abs() <= 1e-12 * b.abs());
             let at = |x: f64| {
                 let mut left = values.iter();
-                let value = |(name, variable): &(&str, Option<Variable>)| match variable {
+                let value = |(name, variable): &(&str, Option<NumberColumn>)| match variable {
                     Some(_) if on_axis(name) => x,
                     Some(variable) => variable.numbers[index],
                     None => *left.next().expect("a value for each unknown"),

@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::run::{Key, PredictError};
+use crate::run::{InputHash, PredictError};
 
-use super::{Directory, Ended, Log, Running};
+use super::{Directory, Ended, PointLog, Running};
 use checkout::Checkouts;
 pub use file::RevisionFile;
 pub use git::Commit;
-pub use judge::{Change, Verdict, welch};
+pub use judge::{RevisionChange, Verdict, welch};
 pub use table::{RevisionRow, RevisionTable};
 
 /// What is asked of `mcpsim revisions`.
@@ -127,7 +127,7 @@ impl<'a> RevisionTest<'a> {
         if changed > 0 {
             say(&RevisionNote::Dirty(changed));
         }
-        let mut log = Log::open(&directory.path("runs.jsonl"))?;
+        let mut log = PointLog::open(&directory.path("runs.jsonl"))?;
         let mut rows: Vec<Option<Vec<RevisionRow>>> = vec![None; self.commits.len()];
         let mut table = RevisionTable::new(self.request);
         if self.request.bisect {
@@ -146,7 +146,7 @@ impl<'a> RevisionTest<'a> {
     fn bisect(
         &self,
         rows: &mut [Option<Vec<RevisionRow>>],
-        log: &mut Log,
+        log: &mut PointLog,
         say: &dyn Fn(&RevisionNote),
     ) -> Result<Option<String>, PredictError> {
         let last = self.commits.len() - 1;
@@ -189,11 +189,11 @@ impl<'a> RevisionTest<'a> {
     fn rows_of(
         &self,
         index: usize,
-        log: &mut Log,
+        log: &mut PointLog,
         say: &dyn Fn(&RevisionNote),
     ) -> Result<Vec<RevisionRow>, PredictError> {
         let commit = &self.commits[index];
-        let keys = |arguments: &str| -> Vec<Key> {
+        let keys = |arguments: &str| -> Vec<InputHash> {
             (0..self.request.repeats).map(|repeat| self.key(commit, arguments, repeat)).collect()
         };
         let one = vec![String::new()];
@@ -241,9 +241,9 @@ impl<'a> RevisionTest<'a> {
     }
 
     /// A hash of all that a run is given.
-    fn key(&self, commit: &Commit, arguments: &str, repeat: u32) -> Key {
+    fn key(&self, commit: &Commit, arguments: &str, repeat: u32) -> InputHash {
         let request = self.request;
-        Key::of(&[
+        InputHash::of(&[
             ("mcpsim", env!("CARGO_PKG_VERSION").as_bytes()),
             ("commit", commit.hash.as_bytes()),
             ("build", request.build.as_deref().unwrap_or_default().as_bytes()),

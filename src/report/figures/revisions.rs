@@ -1,6 +1,6 @@
 //! A test over revisions: time, messages and volume by revision, changes beyond noise marked.
 
-use crate::study::{Change, RevisionRow, RevisionTable, Verdict};
+use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 
 use super::axis::Axis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED, Style};
@@ -40,7 +40,7 @@ struct Quantity {
     name: &'static str,
     what: &'static str,
     sample: fn(&RevisionRow) -> &Vec<f64>,
-    change: fn(&RevisionRow) -> Option<Change>,
+    change: fn(&RevisionRow) -> Option<RevisionChange>,
     axis: fn(&str, f64) -> Axis,
 }
 

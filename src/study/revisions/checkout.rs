@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::run::{Key, PredictError};
+use crate::run::{InputHash, PredictError};
 use crate::study::Running;
 
 use super::git::Repository;
@@ -22,7 +22,7 @@ impl<'a> Checkouts<'a> {
     pub fn new(request: &'a RevisionRequest, repository: Repository) -> Self {
         let path = repository.source.display().to_string();
         let build = request.build.as_deref().unwrap_or_default();
-        let key = Key::of(&[("repository", path.as_bytes()), ("build", build.as_bytes())]).to_string();
+        let key = InputHash::of(&[("repository", path.as_bytes()), ("build", build.as_bytes())]).to_string();
         let directory = request.cache.join("revisions").join(&key[..16]);
         Checkouts { request, repository, directory }
     }

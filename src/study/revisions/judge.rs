@@ -19,7 +19,7 @@ pub enum Verdict {
 
 /// A change from one revision to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct RevisionChange {
     /// In percent of the mean before.
     pub percent: f64,
     /// How often chance alone would make such a change or a greater one, times the number of comparisons; none where nothing
@@ -30,9 +30,15 @@ pub struct Change {
     pub verdict: Verdict,
 }
 
-impl Change {
+impl RevisionChange {
     /// Judges a change of the means by samples; of so many comparisons each may be wrong.
-    pub fn of(before: &[f64], after: &[f64], alpha: f64, least_percent: f64, comparisons: usize) -> Option<Change> {
+    pub fn of(
+        before: &[f64],
+        after: &[f64],
+        alpha: f64,
+        least_percent: f64,
+        comparisons: usize,
+    ) -> Option<RevisionChange> {
         let (old, new) = (mean(before)?, mean(after)?);
         let percent = if old == new { 0.0 } else { (new / old - 1.0) * 100.0 };
         let direction = if new > old { Verdict::More } else { Verdict::Less };
@@ -42,20 +48,20 @@ impl Change {
         if percent.abs() < least_percent || old == new {
             let p =
                 if exact || single { None } else { welch(before, after).map(|p| (p * comparisons as f64).min(1.0)) };
-            return Some(Change {
+            return Some(RevisionChange {
                 percent,
                 p,
                 verdict: if single && old != new { Verdict::Untested } else { Verdict::Same },
             });
         }
         if single {
-            return Some(Change { percent, p: None, verdict: Verdict::Untested });
+            return Some(RevisionChange { percent, p: None, verdict: Verdict::Untested });
         }
         if exact {
-            return Some(Change { percent, p: None, verdict: direction });
+            return Some(RevisionChange { percent, p: None, verdict: direction });
         }
         let p = (welch(before, after)? * comparisons as f64).min(1.0);
-        Some(Change { percent, p: Some(p), verdict: if p < alpha { direction } else { Verdict::Same } })
+        Some(RevisionChange { percent, p: Some(p), verdict: if p < alpha { direction } else { Verdict::Same } })
     }
 }
 
@@ -106,21 +112,21 @@ mod tests {
     fn a_tenth_more_is_found_in_noise_of_a_hundredth_and_noise_is_not() {
         let noise = [0.99, 1.003, 1.01, 0.997, 1.0];
         let slower: Vec<f64> = noise.iter().map(|value| value * 1.1).collect();
-        let change = Change::of(&noise, &slower, 0.01, 0.5, 5).unwrap();
+        let change = RevisionChange::of(&noise, &slower, 0.01, 0.5, 5).unwrap();
         assert!(change.verdict == Verdict::More && (change.percent - 10.0).abs() < 1e-9 && change.p.unwrap() < 1e-4);
         let other = [1.005, 0.992, 1.001, 1.012, 0.999];
-        assert_eq!(Change::of(&noise, &other, 0.01, 0.0, 5).unwrap().verdict, Verdict::Same);
-        assert_eq!(Change::of(&slower, &noise, 0.01, 0.5, 5).unwrap().verdict, Verdict::Less);
+        assert_eq!(RevisionChange::of(&noise, &other, 0.01, 0.0, 5).unwrap().verdict, Verdict::Same);
+        assert_eq!(RevisionChange::of(&slower, &noise, 0.01, 0.5, 5).unwrap().verdict, Verdict::Less);
     }
 
     #[test]
     fn without_scatter_a_difference_is_one_and_one_run_is_not_tested() {
-        let change = |a: &[f64], b: &[f64]| Change::of(a, b, 0.01, 0.5, 1).unwrap().verdict;
+        let change = |a: &[f64], b: &[f64]| RevisionChange::of(a, b, 0.01, 0.5, 1).unwrap().verdict;
         assert_eq!(change(&[2.0, 2.0], &[2.02, 2.02]), Verdict::More);
         assert_eq!(change(&[2.0, 2.0], &[2.0, 2.0]), Verdict::Same);
         assert_eq!(change(&[2.0, 2.0], &[2.001, 2.001]), Verdict::Same);
         assert_eq!(change(&[2.0], &[3.0]), Verdict::Untested);
         assert_eq!(change(&[2.0], &[2.0]), Verdict::Same);
-        assert_eq!(Change::of(&[], &[1.0], 0.01, 0.5, 1), None);
+        assert_eq!(RevisionChange::of(&[], &[1.0], 0.01, 0.5, 1), None);
     }
 }

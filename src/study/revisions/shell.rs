@@ -24,13 +24,13 @@ pub(super) struct Shell<'a> {
 }
 
 /// What a command printed.
-pub(super) struct Printed {
+pub(super) struct CommandOutput {
     pub stdout: String,
 }
 
 impl Shell<'_> {
     /// Runs `line` with these positional parameters; `what` it is and the `option` that gives it more time are told in errors.
-    pub fn run(&self, what: &str, option: &str, line: &str, words: &[String]) -> Result<Printed, PredictError> {
+    pub fn run(&self, what: &str, option: &str, line: &str, words: &[String]) -> Result<CommandOutput, PredictError> {
         let directory = self.mcpsim.parent().unwrap_or(Path::new("/"));
         let paths = std::env::var_os("PATH").unwrap_or_default();
         let paths = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&paths));
@@ -69,7 +69,7 @@ impl Shell<'_> {
             }
         };
         if status.success() {
-            return Ok(Printed { stdout });
+            return Ok(CommandOutput { stdout });
         }
         let code = status.code().map_or("by a signal".to_owned(), |code| format!("with code {code}"));
         let last = stderr.lines().chain(stdout.lines()).map(str::trim).filter(|line| !line.is_empty());

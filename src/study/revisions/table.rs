@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Change, Commit, RevisionRequest, Verdict};
+use super::{Commit, RevisionChange, RevisionRequest, Verdict};
 
 /// All rows, and how they were judged. This is what is exported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,13 +42,13 @@ pub struct RevisionRow {
     pub bytes: Vec<f64>,
     /// Against the last revision before it that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_change: Option<Change>,
+    pub time_change: Option<RevisionChange>,
     /// As for times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub messages_change: Option<Change>,
+    pub messages_change: Option<RevisionChange>,
     /// As for times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes_change: Option<Change>,
+    pub bytes_change: Option<RevisionChange>,
     /// Why it has not run as often as asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -108,7 +108,7 @@ impl RevisionRow {
     }
 
     /// Its changes with what they are of.
-    pub fn changes(&self) -> impl Iterator<Item = (&'static str, Change)> {
+    pub fn changes(&self) -> impl Iterator<Item = (&'static str, RevisionChange)> {
         let all = [("time", self.time_change), ("messages", self.messages_change), ("bytes", self.bytes_change)];
         all.into_iter().filter_map(|(what, change)| Some((what, change?)))
     }
@@ -136,7 +136,7 @@ impl RevisionTable {
     pub(super) fn differ(request: &RevisionRequest, a: &RevisionRow, b: &RevisionRow) -> bool {
         let samples = [(&a.times_s, &b.times_s), (&a.messages, &b.messages), (&a.bytes, &b.bytes)];
         samples.into_iter().any(|(a, b)| {
-            let change = Change::of(a, b, request.alpha, request.least_percent, 1);
+            let change = RevisionChange::of(a, b, request.alpha, request.least_percent, 1);
             change.is_some_and(|change| matches!(change.verdict, Verdict::More | Verdict::Less))
         })
     }
@@ -156,7 +156,7 @@ impl RevisionTable {
         for (before, after) in pairs {
             let change = |sample: fn(&RevisionRow) -> &Vec<f64>| {
                 let (before, after) = (sample(&self.revisions[before]), sample(&self.revisions[after]));
-                Change::of(before, after, self.alpha, self.least_percent, comparisons)
+                RevisionChange::of(before, after, self.alpha, self.least_percent, comparisons)
             };
             let changes = (change(|row| &row.times_s), change(|row| &row.messages), change(|row| &row.bytes));
             let row = &mut self.revisions[after];
