@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use support::{Ran, finish, mcpsim};
+use support::{Ran, finish, mcpsim, run};
 use tempfile::TempDir;
 
 /// A program of two ranks that compute, with noise, and send messages.
@@ -166,7 +166,7 @@ fn a_bisection_builds_what_it_needs_and_passes_over_what_does_not_build() {
     let line = format!("  the first revision that differs from the first of all is {}", &hash[..10]);
     assert!(ran.stdout.lines().any(|found| found == line), "{line}\n{}", ran.stdout);
     assert!(table(here, "revisions")["revisions"].as_array().unwrap().len() < 7);
-    let same = revisions(here, &[&TEST[..], &["--bisect", "--out", "same", &first.trim(), "main~5"]].concat());
+    let same = revisions(here, &[&TEST[..], &["--bisect", "--out", "same", first.trim(), "main~5"]].concat());
     let line = "  no first change: the first and the last revision do not differ, or one has no runs";
     assert!(same.code == Some(0) && same.stdout.lines().any(|found| found == line), "{}", same.stdout);
 }
@@ -252,7 +252,7 @@ fn what_is_wrong_is_told() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     let error = table(here, "revisions")["revisions"][0]["error"].as_str().unwrap().to_owned();
     assert!(error.starts_with("the run ended with code 2: error: other.toml: no such file"), "{error}");
-    let ran = revisions(here, &["--repo", "repo", "--run", "app.toml", "--list", "main~1..main"]);
+    let ran = run(here, "revisions --repo repo --run app.toml --list main~1..main");
     let lines: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit("  ").next().unwrap()).collect();
     assert_eq!(lines, ["First", "Second"]);
 }

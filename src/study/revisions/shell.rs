@@ -72,9 +72,9 @@ impl Shell<'_> {
             return Ok(CommandOutput { stdout });
         }
         let code = status.code().map_or("by a signal".to_owned(), |code| format!("with code {code}"));
-        let last = stderr.lines().chain(stdout.lines()).map(str::trim).filter(|line| !line.is_empty());
+        let mut lines = stderr.lines().chain(stdout.lines()).map(str::trim).filter(|line| !line.is_empty());
         // Compilers end with a count of errors, so the first error is what is told.
-        let error = last.clone().find(|line| line.contains("error")).or(last.last());
+        let error = lines.clone().find(|line| line.contains("error")).or(lines.next_back());
         Err(PredictError::Program(format!(
             "{what} ended {code}{}",
             error.map_or(String::new(), |line| format!(": {line}"))
