@@ -16,7 +16,7 @@ pub fn models_summary(
     let of = processors.map_or(String::new(), |count| format!(", P = {count} processors"));
     let mut text = format!("{name}{of}\n");
     text.push_str("\nHockney: t(m) = t0 + m / r_inf; half of r_inf at n_1/2 = t0 r_inf (1994)\n");
-    let mut table = Table::new(&headings(&["t0", "r_inf", "n_1/2", "error", "at most", "of"]));
+    let mut table = Table::new(&headings(&["t0", "r_inf", "n_1/2", "error", "most", "of"]));
     for of in models {
         let half = of.hockney.half_size();
         let figures = [span(of.hockney.start), rate(of.hockney.per_byte), size(half)];
@@ -28,7 +28,7 @@ pub fn models_summary(
         return text;
     }
     text.push_str("\nLogP: t = L + 2 o; sends g apart; L/g under way (Culler and others 1993)\n");
-    let mut table = Table::new(&headings(&["bytes", "L", "o", "o_s", "o_r", "g", "L/g", "error"]));
+    let mut table = Table::new(&headings(&["m", "L", "o", "o_s", "o_r", "g", "L/g", "error"]));
     for of in models {
         let Some(small) = of.log_p else { continue };
         let log_p = small.log_p;
@@ -40,7 +40,7 @@ pub fn models_summary(
     }
     text.push_str(&table.render());
     text.push_str("\nLogGP: t(m) = L + 2 o + (m - 1) G (Alexandrov and others 1995)\n");
-    let mut table = Table::new(&headings(&["L", "o", "G", "1/G", "error", "at most", "of"]));
+    let mut table = Table::new(&headings(&["L", "o", "G", "1/G", "error", "most", "of"]));
     for of in models {
         let Some(log_gp) = of.log_gp else { continue };
         let small = log_gp.small;
