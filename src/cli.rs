@@ -195,7 +195,13 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     outputs.check_apart(&args)?;
     let recorded = args.record.is_some();
     let brief = several.then(|| RunMessage::of(&run, recorded, args.tag_output)).transpose()?;
-    let asked = RequestedRun { run, recorded, tagged: args.tag_output, repeats: args.repeats, outputs: Some(outputs) };
+    let asked = RequestedRun {
+        run,
+        recorded,
+        tagged: args.tag_output,
+        repeats: args.repeats.filter(|runs| *runs > 1),
+        outputs: Some(outputs),
+    };
     Ok(NextAction::Run(Box::new(asked), brief))
 }
 

@@ -69,8 +69,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Run")]
     pub set: Vec<String>,
 
-    /// Run N times with seeds from --seed on: mean, deviation, interval
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000), help_heading = "Run")]
+    /// Run N times (a sweep: each point) with seeds from --seed on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Run")]
     pub repeats: Option<u32>,
 
     /// Write the whole outcome as JSON (- is stdout)

@@ -62,10 +62,6 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "KEY=VALUES[&KEY=VALUES]", help_heading = "Study")]
     pub vary: Vec<String>,
 
-    /// Run each point with so many seeds
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Study")]
-    pub repeats: Option<u32>,
-
     /// Points at a time (default: one a host core)
     #[arg(long, short, value_name = "N", help_heading = "Study")]
     pub jobs: Option<NonZeroUsize>,
@@ -129,7 +125,7 @@ impl SweepArgs {
         let run = self.run.request()?;
         let (choices, base, fit) = (self.choice.clone(), self.base.clone(), self.fit.clone());
         let questions = Questions { choices, base, gain: self.gain, fit };
-        Ok(StudyRequest { run, vary: self.vary.clone(), repeats: self.repeats, rerun: self.rerun, questions })
+        Ok(StudyRequest { run, vary: self.vary.clone(), repeats: self.run.repeats, rerun: self.rerun, questions })
     }
 
     /// What clap read, but for options that a study does not have.
