@@ -4,7 +4,7 @@
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{CoreRates, Level, Link, LoadLaw, Platform, Row, Shape, Site};
+use super::{Conditions, CoreRates, Level, Link, LoadLaw, Platform, Row, Shape, Site};
 
 /// A model of messages between processors of which all pairs are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,6 +226,8 @@ impl Platform {
             shape: self.shape.flat(),
             core: self.core.as_among(sites),
             links: [within.clone(), within, between],
+            // These models know neither progress nor noise nor unequal nodes.
+            conditions: Conditions::default(),
             ..self.clone()
         }
     }
