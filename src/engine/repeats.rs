@@ -43,8 +43,10 @@ fn student(freedom: usize) -> f64 {
         Some(known) => *known,
         None => {
             let v = freedom as f64;
-            let (z3, z5) = (Z.powi(3), Z.powi(5));
-            Z + (z3 + Z) / (4.0 * v) + (5.0 * z5 + 16.0 * z3 + 3.0 * Z) / (96.0 * v * v)
+            let (z3, z5, z7) = (Z.powi(3), Z.powi(5), Z.powi(7));
+            Z + (z3 + Z) / (4.0 * v)
+                + (5.0 * z5 + 16.0 * z3 + 3.0 * Z) / (96.0 * v * v)
+                + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * Z) / (384.0 * v.powi(3))
         }
     }
 }

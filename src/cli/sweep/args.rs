@@ -12,7 +12,7 @@ use super::super::args::RunArgs;
 use super::super::exit::Failure;
 
 /// The options of a run that a study takes too. The others choose what one run shows or writes.
-const OF_RUN: [&str; 18] = [
+const OF_RUN: [&str; 19] = [
     "app",
     "arguments",
     "nct",
@@ -31,6 +31,7 @@ const OF_RUN: [&str; 18] = [
     "compute",
     "clock",
     "stack_size",
+    "repeats",
 ];
 
 const APP: &str = "The study's file, or an application of which --vary says what varies";
@@ -109,6 +110,8 @@ pub(crate) fn command() -> Command {
         .after_long_help(EXAMPLES);
     let command = command.mut_arg("app", |app| app.value_name("STUDY.toml|APP").help(APP).index(1));
     let command = command.mut_arg("arguments", |arguments| arguments.index(2));
+    let command =
+        command.mut_arg("repeats", |repeats| repeats.help("Run each point with so many seeds").help_heading("Study"));
     strangers().fold(command, |command, id| command.mut_arg(id, |argument| argument.hide(true)))
 }
 
@@ -166,8 +169,9 @@ mod tests {
 
     #[test]
     fn options_of_a_single_run_are_refused_and_those_of_many_are_not() {
-        let args = read("-j 3 --vary app.n=1,2 --vary cores=4 --nct 4,2,2 --set app.k=1 app.toml").unwrap();
+        let args = read("-j 3 --repeats 3 --vary app.n=1,2 --vary cores=4 --nct 4,2,2 --set app.k=1 app.toml").unwrap();
         assert_eq!((args.vary.len(), args.jobs, args.run.set.len()), (2, NonZeroUsize::new(3), 1));
+        assert_eq!(args.run.repeats, Some(3));
         for option in ["--json x", "--profile x", "--pairs", "--per-rank", "--show-config", "--workers 2"] {
             let name = option.split_whitespace().next().unwrap();
             let error = read(&format!("{option} app.toml")).unwrap_err();
