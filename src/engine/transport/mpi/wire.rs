@@ -284,6 +284,6 @@ mod tests {
     #[test]
     fn what_is_printed_travels_by_itself() {
         let package = Package::printed(b"messages".to_vec());
-        assert_eq!((package.addressee(), package.sizes()), (Addressee::Screen, vec![7]));
+        assert_eq!((package.addressee(), package.sizes()), (Addressee::Screen, vec![8]));
     }
 }
