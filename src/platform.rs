@@ -114,3 +114,11 @@ impl Platform {
         between.occupancy().slot.unwrap_or(half).max(LEAST_SLOT)
     }
 }
+
+/// The machine that a text states, for tests.
+#[cfg(test)]
+pub(crate) fn stated(text: &str, overrides: &[&str]) -> Platform {
+    use crate::config::{Document, Override};
+    let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
+    Platform::load(Document::parse("x.toml", text).unwrap(), &overrides).unwrap()
+}

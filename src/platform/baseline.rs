@@ -100,8 +100,6 @@ fn one_row(link: &Link, stated: Option<BaselineLink>) -> Link {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Document, Override};
-
     use super::*;
 
     const MACHINE: &str = r#"
@@ -129,8 +127,7 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
 "#;
 
     fn machine(overrides: &[&str]) -> Platform {
-        let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
-        Platform::load(Document::parse("x.toml", MACHINE).unwrap(), &overrides).unwrap()
+        crate::platform::stated(MACHINE, overrides)
     }
 
     /// Latency in ns, bandwidth in MB/s, send and receive overhead in ns of a link of one row.

@@ -283,8 +283,6 @@ fn row(latency: f64, overhead: f64, gap: f64, per_byte: f64) -> Row {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Document, Override};
-
     use super::*;
 
     const MACHINE: &str = r#"
@@ -313,8 +311,7 @@ gap = "500 ns"
 "#;
 
     fn machine(overrides: &[&str]) -> Platform {
-        let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
-        Platform::load(Document::parse("x.toml", MACHINE).unwrap(), &overrides).unwrap()
+        crate::platform::stated(MACHINE, overrides)
     }
 
     fn near(found: f64, expected: f64) {

@@ -1,7 +1,5 @@
 //! Parameters that a simulated machine was told come back.
 
-use crate::config::{Document, Override};
-
 use super::*;
 
 const MACHINE: &str = r#"
@@ -37,8 +35,7 @@ gap = "900 ns"
 "#;
 
 fn machine(overrides: &[&str]) -> Platform {
-    let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
-    Platform::load(Document::parse("x.toml", MACHINE).unwrap(), &overrides).unwrap()
+    crate::platform::stated(MACHINE, overrides)
 }
 
 fn near(found: f64, expected: f64) {
