@@ -41,6 +41,7 @@ fn platform(nct: [u32; 3]) -> Platform {
         links: [link(300, 8, 100), link(600, 5, 100), link(1500, 12, 200)],
         collectives: CollectiveRules::default(),
         conditions: Default::default(),
+        memory: None,
         baseline: Default::default(),
     }
 }

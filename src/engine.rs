@@ -15,6 +15,7 @@ mod flows;
 mod horizon;
 mod idle;
 mod lp;
+mod memory;
 mod messages;
 mod meter;
 mod network;

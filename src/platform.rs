@@ -7,6 +7,7 @@ mod conditions;
 mod file;
 mod level;
 mod link;
+mod memory;
 mod nodes;
 mod noise;
 mod occupancy;
@@ -23,6 +24,7 @@ pub use conditions::{Conditions, ProgressEngine};
 pub use file::PlatformSource;
 pub use level::{Level, Site};
 pub use link::{Link, LoadColumn, LoadLaw, Row};
+pub use memory::{CopyMemory, CopyTraffic};
 pub use nodes::NodeFactors;
 pub use noise::{NetworkNoise, Noise, NoiseLaw, Spread, SystemNoise};
 pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
@@ -50,6 +52,8 @@ pub struct Platform {
     pub core: CoreRates,
     /// The link of each level, in the order of [`Level::ALL`].
     pub links: [Link; 3],
+    /// Caches and memory that copies within a node pass, if they count.
+    pub memory: Option<CopyMemory>,
     /// Which algorithm a collective uses.
     pub collectives: CollectiveRules,
     /// What its ranks meet besides: progress, noise, nodes unlike others.

@@ -223,6 +223,7 @@ impl Turn<'_, '_> {
                 let kind = lp.collectives.enter(entry.name, entry.method, entry.bytes);
                 let control = target.control(task);
                 (control.collective, control.entered) = (Some(entry.name), (control.clock, kind));
+                control.receives = 0;
                 Some(Answer::Done)
             }
             Call::Leave => {

@@ -121,6 +121,13 @@ pub(super) enum EventKind {
         /// The end.
         end: SimTime,
     },
+    /// The rank's core gets to the copies that wait for it.
+    CopyTurn,
+    /// The first of the copies of the rank's node that go through memory has ended, unless others have come since.
+    CopiesEnd {
+        /// Which of the node's events is meant.
+        version: u32,
+    },
     /// An eager message of the rank has left its receiver's buffer.
     Credit,
     /// A granted transfer has ended: its sender may go on.
@@ -172,6 +179,8 @@ impl EventKind {
             | EventKind::ClearToSend { .. }
             | EventKind::TransferArrival { .. }
             | EventKind::Copy { .. }
+            | EventKind::CopyTurn
+            | EventKind::CopiesEnd { .. }
             | EventKind::Credit
             | EventKind::TransferEnd { .. } => None,
         }
@@ -186,7 +195,12 @@ impl EventKind {
             EventKind::ClearToSend { path, .. }
             | EventKind::TransferArrival { path, .. }
             | EventKind::TransferEnd { path, .. } => Some(path),
-            EventKind::Wake { .. } | EventKind::Idle | EventKind::Copy { .. } | EventKind::Credit => None,
+            EventKind::Wake { .. }
+            | EventKind::Idle
+            | EventKind::Copy { .. }
+            | EventKind::CopyTurn
+            | EventKind::CopiesEnd { .. }
+            | EventKind::Credit => None,
         }
     }
 }

@@ -15,6 +15,7 @@ use super::adapters::Adapters;
 use super::event::{EventKey, InFlightMessage};
 use super::flows::{BundleKey, Flows, SlotGrid, Wires};
 use super::lp::LogicalProcess;
+use super::memory::Memory;
 use super::network::{Flight, RankLocation};
 use super::paths::PathSlot;
 use super::state::TargetRank;
@@ -31,6 +32,8 @@ pub(super) struct Fair {
     /// Transfers between nodes.
     pub flows: Option<Flows>,
     adapters: Adapters,
+    /// What copies within nodes find, where the platform says it.
+    pub memory: Option<Memory>,
     /// Transfers whose ends are not known, by ticket.
     open: Vec<Transfer>,
     free: Vec<u32>,
@@ -109,11 +112,13 @@ impl Fair {
             let grid = SlotGrid::new(platform.slot(), platform.lookahead());
             Flows::new(Wires { first_node: first_node.to_vec(), me, occupancy, grid, tolerance })
         });
+        let memory = Memory::new(platform, nodes.clone(), me, seats);
         let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
         Some(Box::new(Fair {
             copies: Level::ALL.map(copies),
             flows,
             adapters,
+            memory,
             open: Vec::new(),
             free: Vec::new(),
             services: FxHashMap::default(),

@@ -3,7 +3,7 @@
 use crate::platform::{Level, Row};
 use crate::profile::TransferParts;
 use crate::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
-use crate::units::{SimSpan, SimTime};
+use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::calls_kept::{CallMoment, grant, hold_grant, instant, put_off};
 use super::clock::{Cause, Spent};
@@ -12,6 +12,7 @@ use super::event::{EventKey, EventKind, Going, InFlightMessage};
 use super::fair::NO_FLOW;
 use super::idle::{decided, noticed};
 use super::lp::LogicalProcess;
+use super::memory::{CopyFor, CopyJob};
 use super::paths::PathSlot;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, Arrived, MAIN, TargetRank, TaskState, Wait, WaitKind};
@@ -127,7 +128,8 @@ fn recv_matched(
     if asks || copies || arrived.size > pattern.capacity {
         // An exchange has spent a send overhead since, which is no part of what is kept of a path.
         let path = lp.paths.share(target.main.path);
-        let id = target.requests.add(RequestRecord::receive(pattern, posted, path));
+        let buffers = lp.buffers(target, MAIN, pattern.context);
+        let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, posted, path) });
         target.requests.get_mut(id).waiter = MAIN;
         target.begin_wait(MAIN, Wait::All { kind, requests: Requests::from_slice(&[id]), left: 1 });
         matched(target, lp, id, source, tag, arrived);
@@ -165,7 +167,8 @@ pub(super) fn post(
     clock: SimTime,
 ) -> RequestId {
     let path = lp.paths.share(target.control(task).path);
-    let id = target.requests.add(RequestRecord::receive(pattern, clock, path));
+    let buffers = lp.buffers(target, task, pattern.context);
+    let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, clock, path) });
     if let Some((envelope, arrived, id)) = target.matcher.post(*pattern, id) {
         matched(target, lp, id, envelope.source, envelope.tag, arrived);
     }
@@ -285,7 +288,7 @@ fn matched(
 /// The bytes of a receive's message, whose head came at `head`, are there at `end`: it is ready once the core has copied them, if that
 /// is its part.
 pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
-    let &RequestRecord { ready: posted, peer, size, .. } = target.requests.get(id);
+    let &RequestRecord { ready: posted, peer, tag, size, buffers, .. } = target.requests.get(id);
     if lp.fair.is_none() {
         return received(target, lp, id, end.max(posted));
     }
@@ -307,8 +310,70 @@ pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Req
         start = lp.now.time;
     }
     let row = lp.network.link(level).row(size);
-    let (_, copied) = target.copy(row, size, start);
-    received(target, lp, id, end.max(copied));
+    let takes = CopyFor::Receive { recv: id, end };
+    let job = CopyJob { from: peer, tag, buffers, size, start, takes };
+    if let Some(end) = lp.copy(target, row, &job) {
+        finish_copy(target, lp, &job, end);
+    }
+}
+
+/// The core's copy of a message has ended or ends at `copied`.
+pub(super) fn finish_copy(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, job: &CopyJob, copied: SimTime) {
+    match job.takes {
+        CopyFor::Receive { recv, end } => received(target, lp, recv, end.max(copied)),
+        CopyFor::Transfer { head, send, recv, path, left, end } => {
+            finish_transfer(target, lp, head, (send, recv, path), job.size, left, end.max(copied));
+        }
+    }
+}
+
+/// A granted transfer whose head came by the event `head` has its bytes there at `end`.
+pub(super) fn end_transfer(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    head: EventKey,
+    (send, recv, path): (RequestId, RequestId, PathSlot),
+    size: Bytes,
+    left: SimTime,
+    end: SimTime,
+) {
+    let level = lp.level(head.from, target.rank);
+    if !lp.receiver_copies(level, size) {
+        return finish_transfer(target, lp, head, (send, recv, path), size, left, end);
+    }
+    let &RequestRecord { tag, buffers, .. } = target.requests.get(recv);
+    let takes = CopyFor::Transfer { head, send, recv, path, left, end };
+    let job = CopyJob { from: head.from, tag, buffers, size, start: head.time, takes };
+    if let Some(end) = lp.copy(target, lp.network.link(level).row(size), &job) {
+        finish_copy(target, lp, &job, end);
+    }
+}
+
+/// A granted transfer whose head came by the event `head` ends at `end`.
+fn finish_transfer(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    head: EventKey,
+    (send, recv, mut path): (RequestId, RequestId, PathSlot),
+    size: Bytes,
+    left: SimTime,
+    end: SimTime,
+) {
+    let from = head.from;
+    let level = lp.level(from, target.rank);
+    let link = lp.network.link(level);
+    lp.record(level, from, target.rank, size, end.since(left));
+    // The sender hears of the end no sooner than a control message after the head: this is what lets its
+    // worker go ahead meanwhile.
+    let heard = end.max(head.time + link.handshake());
+    lp.cross(&mut path, (from, target.rank), size, left, end);
+    target.requests.get_mut(recv).came_at(end, lp.paths.share(path));
+    if heard > end {
+        let news = TransferParts::of_control(heard.since(end), link.handshake());
+        lp.paths.cross(&mut path, level, left, news);
+    }
+    lp.push(target, heard, from, || EventKind::TransferEnd { send, path });
+    set_ready(target, lp, recv, end);
 }
 
 /// An eager message has been received at `time`.

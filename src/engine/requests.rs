@@ -3,6 +3,7 @@
 use crate::rank::{Pattern, Payload, Rank, RequestId, Source, Tag, TagPattern};
 use crate::units::{Bytes, SimSpan, SimTime};
 
+use super::memory::BufferPair;
 use super::paths::PathSlot;
 
 /// No task: nobody waits for the request.
@@ -26,6 +27,8 @@ pub(super) struct RequestRecord {
     pub tag: u32,
     /// The task that waits for it, or [`NOBODY`]; the next free entry if free.
     pub waiter: u32,
+    /// The buffers of a receive's message.
+    pub buffers: BufferPair,
     /// The path that got to `left`; for an unmatched receive, to where it was posted.
     pub path: PathSlot,
     pub state: RequestState,
@@ -68,6 +71,7 @@ impl RequestRecord {
             peer,
             tag,
             waiter: NOBODY,
+            buffers: BufferPair::of_context(0),
             path,
             state: RequestState::Pending,
             kind,
@@ -85,7 +89,8 @@ impl RequestRecord {
             TagPattern::Tag(tag) => tag,
             TagPattern::Any => ANYBODY,
         };
-        RequestRecord::new(RequestKind::Unmatched, peer, tag, pattern.capacity, posted, path)
+        let record = RequestRecord::new(RequestKind::Unmatched, peer, tag, pattern.capacity, posted, path);
+        RequestRecord { buffers: BufferPair::of_context(pattern.context), ..record }
     }
 
     /// A send that left at `left`.

@@ -83,6 +83,8 @@ pub(super) struct TaskState {
     pub collective: Option<&'static str>,
     /// When it entered that, and of which kind it is.
     pub entered: (SimTime, u32),
+    /// The receives that it has posted in the collective it is in, where that is asked for.
+    pub receives: u32,
     /// Since when it has done nothing but poll; NEVER if it does not poll.
     pub polling: SimTime,
     /// Its time is no part of a collective: the rank's own program, or a thread of it.
@@ -255,6 +257,19 @@ impl TaskState {
     pub fn new(clock: SimTime, path: PathSlot) -> Self {
         let (since, polling) = (clock, SimTime::NEVER);
         let (wait, collective, entered, computes) = (Wait::Nothing, None, (clock, 0), true);
-        TaskState { clock, path, wait, turn: 0, since, collective, entered, polling, computes, serial: 0, site: 0 }
+        TaskState {
+            clock,
+            path,
+            wait,
+            turn: 0,
+            since,
+            collective,
+            entered,
+            receives: 0,
+            polling,
+            computes,
+            serial: 0,
+            site: 0,
+        }
     }
 }

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::platform::{Level, Site};
-use crate::profile::TransferParts;
 use crate::rank::{COMPLETE, Program, Rank, RequestId, SERVICE};
-use crate::units::{Bytes, SimTime};
+use crate::units::SimTime;
 
 use super::calls::{resume, run};
 use super::calls_kept::put_off;
@@ -16,9 +15,9 @@ use super::flows::SUPERSTEPS;
 use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::lp::LogicalProcess;
-use super::messages::{arrive, came, set_ready};
+use super::messages::{arrive, came, end_transfer, finish_copy, set_ready};
 use super::network::Flight;
-use super::paths::{Path, PathSlot};
+use super::paths::Path;
 use super::requests::{RequestKind, RequestRecord, RequestState};
 use super::service::{serve, serve_at_end};
 use super::simulation::Progress;
@@ -377,6 +376,8 @@ impl<'a, P: Program> Worker<'a, P> {
                 end_transfer(target, lp, event.key, (send, recv, path), size, left, end);
             }
             EventKind::Copy { recv, head, end } => came(target, lp, recv, head, end),
+            EventKind::CopyTurn => next_copies(target, lp),
+            EventKind::CopiesEnd { version } => return self.end_copies(event.key.to, version),
             EventKind::Credit => lp.credit_back(target, event.key.from),
             EventKind::TransferEnd { send, path } => {
                 target.requests.get_mut(send).came_at(event.key.time, path);
@@ -474,6 +475,20 @@ impl<'a, P: Program> Worker<'a, P> {
         go_on(program, target, lp);
     }
 
+    /// Copies of the rank's node that went through memory have ended, if the event `version` is still meant.
+    fn end_copies(&mut self, rank: Rank, version: u32) {
+        let lp = &mut self.lp;
+        for ended in lp.ended_copies(rank, version) {
+            let RankState { program, target } = &mut self.ranks[lp.seats[ended as usize].local as usize];
+            let job = lp.ended_copy(target);
+            finish_copy(target, lp, &job, lp.now.time);
+            next_copies(target, lp);
+            run_woken(program, target, lp);
+        }
+        let RankState { target, .. } = &mut self.ranks[lp.seats[rank as usize].local as usize];
+        lp.settle_copies(target);
+    }
+
     /// The ranks that have not ended, and for whom they wait.
     pub fn waiting(&self) -> Vec<Waiting> {
         let unfinished = self.ranks.iter().filter(|state| !matches!(state.target.main.wait, Wait::Finished));
@@ -549,39 +564,21 @@ fn copied(
     start
 }
 
-/// A granted transfer whose head came by the event `head` ends at `end`.
-fn end_transfer(
-    target: &mut TargetRank,
-    lp: &mut LogicalProcess<'_>,
-    head: EventKey,
-    (send, recv, mut path): (RequestId, RequestId, PathSlot),
-    size: Bytes,
-    left: SimTime,
-    end: SimTime,
-) {
-    let from = head.from;
-    let level = lp.level(from, target.rank);
-    let link = lp.network.link(level);
-    let end = match lp.receiver_copies(level, size) {
-        true => end.max(target.copy(link.row(size), size, head.time).1),
-        false => end,
-    };
-    lp.record(level, from, target.rank, size, end.since(left));
-    // The sender hears of the end no sooner than a control message after the head: this is what lets its
-    // worker go ahead meanwhile.
-    let heard = end.max(head.time + link.handshake());
-    lp.cross(&mut path, (from, target.rank), size, left, end);
-    target.requests.get_mut(recv).came_at(end, lp.paths.share(path));
-    if heard > end {
-        let news = TransferParts::of_control(heard.since(end), link.handshake());
-        lp.paths.cross(&mut path, level, left, news);
+/// The rank's core begins the copies that wait for it.
+fn next_copies(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    for (job, end) in lp.next_copies(target) {
+        finish_copy(target, lp, &job, end);
     }
-    lp.push(target, heard, from, || EventKind::TransferEnd { send, path });
-    set_ready(target, lp, recv, end);
+}
+
+/// Runs the tasks whose waits are over. Copies that have begun are under way then.
+fn go_on<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    run_woken(program, target, lp);
+    lp.settle_copies(target);
 }
 
 /// Runs the tasks whose waits are over.
-fn go_on<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+fn run_woken<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     while lp.failure.is_none()
         && let Some(task) = lp.woken.pop()
     {

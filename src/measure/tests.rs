@@ -44,6 +44,7 @@ fn machine(shape: Shape, link: Link) -> Platform {
         links,
         collectives: CollectiveRules::default(),
         conditions: Default::default(),
+        memory: None,
         baseline: Default::default(),
     }
 }

@@ -58,6 +58,7 @@ impl Platform {
                 ..self.core.clone()
             },
             links: [intra_node.clone(), intra_node, inter_node],
+            memory: None,
             collectives: self.collectives.clone(),
             conditions: self.conditions.clone(),
             baseline: self.baseline,

@@ -7,6 +7,7 @@ mod conditions;
 mod link;
 #[cfg(test)]
 mod measured;
+mod memory;
 mod occupancy;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use crate::units::{Bandwidth, Rate, SimSpan};
 use super::{Baseline, CoreRates, Level, Platform, Shape};
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
+use memory::{CmpFile, NodeFile};
 use values::Factor;
 
 /// A platform and the text it was made from.
@@ -43,8 +45,8 @@ struct PlatformFile {
     _about: Option<String>,
     nct: Shape,
     core: CoreFile,
-    cmp: Option<MemoryFile>,
-    node: Option<MemoryFile>,
+    cmp: Option<CmpFile>,
+    node: Option<NodeFile>,
     intra_cmp: LinkFile,
     inter_cmp: LinkFile,
     inter_node: LinkFile,
@@ -66,12 +68,6 @@ struct CoreFile {
     poll: Option<SimSpan>,
     scale_factor: Option<Factor>,
     slowdown: Option<Vec<Factor>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MemoryFile {
-    memory_bandwidth: Bandwidth,
 }
 
 impl Platform {
@@ -161,11 +157,13 @@ impl PlatformFile {
             law: links[Level::InterNode as usize].law(),
             count: self.nct.nodes,
         };
+        let memory = memory::copy_memory(document, self.cmp.as_ref(), self.node.as_ref(), &links)?;
         Ok(Platform {
             name: self.name.clone(),
             shape: self.nct,
             core: self.core_rates(document)?,
             links,
+            memory,
             collectives: collectives::read(document, self.collectives.as_ref())?,
             conditions: stated.conditions(document)?,
             baseline: self.bigsim.unwrap_or_default(),
@@ -186,16 +184,12 @@ impl PlatformFile {
             return Err(document.expected("core.poll", "a time above zero such as \"100 ns\"", "0"));
         }
         // A CMP or node that states no bandwidth does not limit its cores.
-        let limit = |file: &Option<MemoryFile>| match file {
-            Some(memory) => memory.memory_bandwidth,
-            None => Bandwidth::MAX,
-        };
         Ok(CoreRates {
             flops: self.core.flops,
             instructions: self.core.instructions,
             memory: self.core.memory_bandwidth,
-            cmp_memory: limit(&self.cmp),
-            node_memory: limit(&self.node),
+            cmp_memory: self.cmp.as_ref().map_or(Bandwidth::MAX, |cmp| cmp.memory_bandwidth),
+            node_memory: self.node.as_ref().map_or(Bandwidth::MAX, |node| node.memory_bandwidth),
             poll,
             scale_factor: self.core.scale_factor.map_or(1.0, |factor| factor.0),
             slowdown,

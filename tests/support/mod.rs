@@ -54,6 +54,7 @@ pub fn machine(nct: [u32; 3], law: LoadLaw) -> Platform {
         links: [link(law, 10), link(law, 100), link(law, 1000)],
         collectives: CollectiveRules::default(),
         conditions: Default::default(),
+        memory: None,
         baseline: Default::default(),
     }
 }

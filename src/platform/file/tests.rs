@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::platform::{Algorithm, Collective, Library, LoadLaw, Method};
+use crate::platform::{Algorithm, Collective, CopyTraffic, Library, LoadLaw, Method};
 use crate::units::{Bytes, SimSpan};
 
 use super::*;
@@ -407,6 +407,49 @@ fn unknown_and_missing_keys_are_named() {
     );
     let error = Platform::load(document(MACHINE), &[]).unwrap_err().to_string();
     assert_eq!(error, "missing field \"inter_node\" in x.toml");
+}
+
+#[test]
+fn caches_and_memory_of_copies() {
+    let cmp = "[cmp]\nmemory_bandwidth = \"60 GB/s\"\n";
+    let memory = |extra: &str| Platform::load(document(&format!("{MACHINE}{NETWORK}{extra}")), &[]).unwrap().memory;
+    assert_eq!(memory(cmp), None);
+    let stated = memory(&format!("{cmp}cache = \"40 MB\"\n")).unwrap();
+    assert_eq!((stated.cache, stated.traffic), (Bytes::new(40_000_000), CopyTraffic::Two));
+    assert_eq!((stated.cmp.map(Bandwidth::get), stated.node), (Some(60_000_000_000), None), "its memory's bandwidth");
+    let node = "[node]\nmemory_bandwidth = \"90 GB/s\"\ncopy_bandwidth = \"80 GB/s\"";
+    let keys = "cache = \"40 MB\"\ncopy_bandwidth = \"50 GB/s\"\ncopy_traffic = 3\n";
+    let stated = memory(&format!("{cmp}{keys}{node}")).unwrap();
+    assert_eq!([stated.cmp, stated.node].map(|rate| rate.unwrap().get()), [50_000_000_000, 80_000_000_000]);
+    assert_eq!(stated.traffic, CopyTraffic::Three);
+
+    let error = |extra: &str| error_with(&format!("{cmp}{extra}"));
+    assert_eq!(
+        error("copy_bandwidth = \"50 GB/s\""),
+        "expected \"cache\" in [cmp] too, beyond which copies use memory, in cmp.copy_bandwidth of x.toml; \
+         found 50.00 GB/s and no \"cache\""
+    );
+    assert_eq!(
+        error_with(node),
+        "expected \"cache\" in [cmp] too, beyond which copies use memory, in node.copy_bandwidth of x.toml; \
+         found 80.00 GB/s and no \"cache\""
+    );
+    assert_eq!(
+        error("cache = \"40 MB\"\ncopy_bandwidth = \"61 GB/s\""),
+        "expected at most 60.00 GB/s, the memory_bandwidth there, in cmp.copy_bandwidth of x.toml; found 61.00 GB/s"
+    );
+    assert_eq!(
+        error("cache = \"40 MB\"\ncopy_traffic = 1"),
+        "expected 2 bytes moved for each one copied, or 3 with write-allocate, in cmp.copy_traffic of x.toml; found 1"
+    );
+    assert_eq!(error("cache = \"65 GiB\""), "expected at most 64 GiB of caches in cmp.cache of x.toml; found 65 GiB");
+    let text = format!("{MACHINE}{NETWORK}{cmp}cache = \"40 MB\"");
+    let text = text.replacen("latency = \"400 ns\"", "law = \"fair\", copies = \"both\", latency = \"400 ns\"", 1);
+    assert_eq!(
+        Platform::load(document(&text), &[]).unwrap_err().to_string(),
+        "expected \"receiver\" or \"none\" beside \"cache\" in [cmp] in intra_cmp.copies of x.toml; \
+         found copies by the sender"
+    );
 }
 
 #[test]

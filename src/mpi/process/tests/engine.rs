@@ -69,6 +69,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
         links: [link.clone(), link.clone(), link],
         collectives,
         conditions: Default::default(),
+        memory: None,
         baseline: Default::default(),
     })
 }

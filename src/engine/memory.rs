@@ -1,0 +1,349 @@
+//! What copies within a node find: caches that hold their buffers, or memory, which the copies beyond caches share.
+//!
+//! A copy reads a buffer of the sender's and writes one of the receiver's. A buffer that its CMP's caches do not hold is read from,
+//! or written to, that CMP's memory. If there is one such, the copy goes at most at the core's pace and at its max-min fair share
+//! of the memories it uses; its end is known when it comes. All that a node's copies share belongs to the worker of the node.
+//!
+//! Which buffers are used again is known from what messages say. Between two ranks, each context and tag has a buffer at either
+//! end. The receives of a collective, as they are posted, have one each at either end, the same in every call.
+
+mod caches;
+mod shares;
+
+use std::collections::VecDeque;
+
+use smallvec::SmallVec;
+
+use crate::platform::{CopyMemory, Level, LoadLaw, Platform, Row};
+use crate::rank::{Rank, RequestId};
+use crate::units::{Bandwidth, Bytes, SimTime};
+
+use super::event::{EventKey, EventKind};
+use super::lp::LogicalProcess;
+use super::network::RankLocation;
+use super::paths::PathSlot;
+use super::state::TargetRank;
+use caches::{BufferKey, Cache};
+use shares::{Moves, Shares};
+
+/// Of a cache's size, what the least buffer has that is asked for: smaller ones count as held.
+const FELT: u64 = 1 << 16;
+/// More than any memory moves.
+const NO_LIMIT: u64 = 1 << 50;
+
+/// The buffers of a message: of its context and tag, or by its number among those of a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BufferPair(u32);
+
+impl BufferPair {
+    const OF_COLLECTIVE: u32 = 1 << 31;
+
+    /// Those of a context, by the tags of its messages.
+    pub fn of_context(context: u32) -> Self {
+        BufferPair(context & !Self::OF_COLLECTIVE)
+    }
+
+    /// Those of the `number`th receive of a collective in `context`.
+    pub fn of_collective(context: u32, number: u32) -> Self {
+        BufferPair(mixed(context, number) | Self::OF_COLLECTIVE)
+    }
+
+    /// The number of the buffer at `me` for messages of this tag, with `other` as the other end.
+    fn at(self, me: Rank, other: Rank, tag: u32, receives: bool) -> BufferKey {
+        let which = if self.0 & Self::OF_COLLECTIVE == 0 { mixed(self.0, tag) } else { self.0 };
+        let of_me = mixed(mixed(which, other), u32::from(receives));
+        u64::from(me) << 32 | u64::from(of_me)
+    }
+}
+
+/// Both in one number, as good as at random. (Two buffers of a rank that get the same would count as one.)
+fn mixed(a: u32, b: u32) -> u32 {
+    let product = (u64::from(a) << 32 | u64::from(b)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let product = (product ^ product >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let product = (product ^ product >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (product ^ product >> 31) as u32
+}
+
+/// A copy by the core of a rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CopyJob {
+    /// Whose message it is.
+    pub from: Rank,
+    pub tag: u32,
+    pub buffers: BufferPair,
+    pub size: Bytes,
+    /// It begins no earlier.
+    pub start: SimTime,
+    pub takes: CopyFor,
+}
+
+/// What a copy is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CopyFor {
+    /// An eager message, whose bytes are there at `end`.
+    Receive { recv: RequestId, end: SimTime },
+    /// A granted transfer that left at `left`, whose head came by the event `head` and whose bytes are there at `end`.
+    Transfer { head: EventKey, send: RequestId, recv: RequestId, path: PathSlot, left: SimTime, end: SimTime },
+}
+
+/// What is done with a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    /// It ends then.
+    Ends(SimTime),
+    /// It goes through memory.
+    UnderWay,
+}
+
+/// Caches, memory and waiting copies of a worker's nodes.
+#[derive(Debug)]
+pub(super) struct Memory {
+    stated: CopyMemory,
+    first_node: u32,
+    cmps: u32,
+    /// Of each CMP.
+    caches: Vec<Cache>,
+    nodes: Vec<NodeShares>,
+    /// Of each rank: the copies of its core that wait; of one that is under way, it is the first.
+    cores: Vec<CoreCopies>,
+}
+
+#[derive(Debug)]
+struct NodeShares {
+    shares: Shares,
+    /// The event that comes next, and its number.
+    next: SimTime,
+    version: u32,
+    changed: bool,
+}
+
+#[derive(Debug, Default)]
+struct CoreCopies {
+    waiting: VecDeque<CopyJob>,
+    /// One is under way, or the first is to begin later.
+    busy: bool,
+}
+
+impl Memory {
+    /// For `nodes`, which are of worker `me`; none if the platform states no caches, or no level within a node shares fairly.
+    pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Option<Memory> {
+        let stated = platform.memory?;
+        let is_fair = |level| platform.link(level).law() == LoadLaw::Fair;
+        if !is_fair(Level::IntraCmp) && !is_fair(Level::InterCmp) {
+            return None;
+        }
+        let cmps = platform.shape.cmps;
+        let rate = |limit: Option<Bandwidth>| limit.map_or(NO_LIMIT, |limit| limit.get().min(NO_LIMIT));
+        let mut capacity = vec![rate(stated.cmp); cmps as usize];
+        capacity.push(rate(stated.node));
+        let node =
+            || NodeShares { shares: Shares::new(capacity.clone()), next: SimTime::NEVER, version: 0, changed: false };
+        let own = seats.iter().filter(|seat| seat.worker == me).count();
+        Some(Memory {
+            stated,
+            first_node: nodes.start,
+            cmps,
+            caches: (0..nodes.len() as u32 * cmps).map(|_| Cache::new(stated.cache.get())).collect(),
+            nodes: nodes.map(|_| node()).collect(),
+            cores: (0..own).map(|_| CoreCopies::default()).collect(),
+        })
+    }
+
+    fn cache(&mut self, seat: RankLocation) -> &mut Cache {
+        &mut self.caches[(seat.cmp - self.first_node * self.cmps) as usize]
+    }
+
+    fn node(&mut self, seat: RankLocation) -> &mut NodeShares {
+        &mut self.nodes[(seat.node - self.first_node) as usize]
+    }
+
+    /// Whether caches feel a message between these seats.
+    fn feels(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
+        from.node == to.node && size.get() > self.stated.cache.get() / FELT
+    }
+
+    /// Whether it depends on what is copied until then whether caches hold its buffers.
+    fn is_open(&mut self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
+        let both = size.get().saturating_mul(2);
+        self.feels(from, to, size) && !(self.cache(from).has_room(both) && self.cache(to).has_room(both))
+    }
+
+    /// Uses both buffers: what is moved from and to memory for each byte, nothing if both are in caches.
+    fn moves(&mut self, me: Rank, job: &CopyJob, from: RankLocation, to: RankLocation) -> Moves {
+        let &CopyJob { from: sender, tag, buffers, size, .. } = job;
+        let mut moves = Moves::new();
+        if !self.feels(from, to, size) {
+            return moves;
+        }
+        let read = buffers.at(sender, me, tag, false);
+        let written = buffers.at(me, sender, tag, true);
+        let [reads, writes] = self.stated.traffic.parts();
+        let mut add = |seat: RankLocation, weight: u64| {
+            let cmp = seat.cmp % self.cmps;
+            for memory in [cmp, self.cmps] {
+                match moves.iter_mut().find(|(known, _)| *known == memory) {
+                    Some((_, known)) => *known += weight,
+                    None => moves.push((memory, weight)),
+                }
+            }
+        };
+        if !self.caches[(from.cmp - self.first_node * self.cmps) as usize].touch(read, size.get()) {
+            add(from, reads);
+        }
+        if !self.caches[(to.cmp - self.first_node * self.cmps) as usize].touch(written, size.get()) {
+            add(to, writes);
+        }
+        moves.sort_unstable();
+        moves
+    }
+}
+
+impl LogicalProcess<'_> {
+    /// What copies within nodes find, where the platform says it.
+    #[inline]
+    pub fn memory(&mut self) -> Option<&mut Memory> {
+        self.fair.as_deref_mut().and_then(|fair| fair.memory.as_mut())
+    }
+
+    /// The buffers of a receive that `task` posts in `context`.
+    #[inline]
+    pub fn buffers(&mut self, target: &mut TargetRank, task: u32, context: u32) -> BufferPair {
+        if self.memory().is_none() {
+            return BufferPair::of_context(context);
+        }
+        let control = target.control(task);
+        if control.collective.is_none() && control.computes {
+            return BufferPair::of_context(context);
+        }
+        control.receives = control.receives.wrapping_add(1);
+        BufferPair::of_collective(context, control.receives)
+    }
+
+    /// The rank's core copies a message when it gets to it: its end, if that is known.
+    #[inline]
+    pub fn copy(&mut self, target: &mut TargetRank, row: &Row, job: &CopyJob) -> Option<SimTime> {
+        match self.memory() {
+            None => Some(target.copy(row, job.size, job.start).1),
+            Some(_) => self.copy_by_caches(target, row, job),
+        }
+    }
+
+    fn copy_by_caches(&mut self, target: &mut TargetRank, row: &Row, job: &CopyJob) -> Option<SimTime> {
+        let (from, to) = (self.seats[job.from as usize], self.seats[target.rank as usize]);
+        let memory = self.memory().expect("there are caches");
+        let core = &mut memory.cores[to.local as usize];
+        if core.busy {
+            core.waiting.push_back(*job);
+            return None;
+        }
+        let begins = job.start.max(target.copied);
+        let later = memory.is_open(from, to, job.size) && begins > self.now.time;
+        if !later {
+            return match self.begin_copy(target, row, job) {
+                Begun::Ends(end) => Some(end),
+                Begun::UnderWay => {
+                    let core = &mut self.memory().expect("there are caches").cores[to.local as usize];
+                    core.busy = true;
+                    core.waiting.push_front(*job);
+                    None
+                }
+            };
+        }
+        let core = &mut self.memory().expect("there are caches").cores[to.local as usize];
+        core.busy = true;
+        core.waiting.push_back(*job);
+        let rank = target.rank;
+        self.push(target, begins, rank, || EventKind::CopyTurn);
+        None
+    }
+
+    /// The core gets to a copy, at the end of the one before.
+    fn begin_copy(&mut self, target: &mut TargetRank, row: &Row, job: &CopyJob) -> Begun {
+        let now = self.now.time;
+        let (from, to) = (self.seats[job.from as usize], self.seats[target.rank as usize]);
+        let memory = self.memory().expect("there are caches");
+        let moves = memory.moves(target.rank, job, from, to);
+        if moves.is_empty() {
+            return Begun::Ends(target.copy(row, job.size, job.start).1);
+        }
+        let pace = row.copy_bandwidth.unwrap_or(row.bandwidth).get().min(NO_LIMIT);
+        let node = memory.node(to);
+        node.shares.begin(now.as_ps(), pace, moves, job.size.get(), target.rank);
+        node.changed = true;
+        Begun::UnderWay
+    }
+
+    /// Begins the copies that wait at the rank's core until one takes time that is not known: those whose ends are, with these.
+    pub fn next_copies(&mut self, target: &mut TargetRank) -> SmallVec<[(CopyJob, SimTime); 4]> {
+        let to = self.seats[target.rank as usize];
+        let mut known = SmallVec::new();
+        loop {
+            let now = self.now.time;
+            let seats = self.seats;
+            let memory = self.memory().expect("there are caches");
+            let core = &mut memory.cores[to.local as usize];
+            core.busy = false;
+            let Some(&job) = core.waiting.front() else { return known };
+            let from = seats[job.from as usize];
+            let begins = job.start.max(target.copied);
+            if begins > now && memory.is_open(from, to, job.size) {
+                memory.cores[to.local as usize].busy = true;
+                let rank = target.rank;
+                self.push(target, begins, rank, || EventKind::CopyTurn);
+                return known;
+            }
+            let row = self.network.link(RankLocation::level(from, to)).row(job.size);
+            let begun = self.begin_copy(target, row, &job);
+            let core = &mut self.memory().expect("there are caches").cores[to.local as usize];
+            match begun {
+                Begun::Ends(end) => {
+                    core.waiting.pop_front();
+                    known.push((job, end));
+                }
+                Begun::UnderWay => {
+                    core.busy = true;
+                    return known;
+                }
+            }
+        }
+    }
+
+    /// The ranks of a node whose copies have ended now, if the event `version` is still meant.
+    pub fn ended_copies(&mut self, rank: Rank, version: u32) -> Vec<Rank> {
+        let (now, seat) = (self.now.time, self.seats[rank as usize]);
+        let node = self.memory().expect("there are caches").node(seat);
+        if node.version != version {
+            return Vec::new();
+        }
+        (node.next, node.changed) = (SimTime::NEVER, true);
+        node.shares.ended(now.as_ps())
+    }
+
+    /// The copy of the rank that went through memory.
+    pub fn ended_copy(&mut self, target: &mut TargetRank) -> CopyJob {
+        let (now, seat) = (self.now.time, self.seats[target.rank as usize]);
+        target.copied = now;
+        let core = &mut self.memory().expect("there are caches").cores[seat.local as usize];
+        core.waiting.pop_front().expect("it was under way")
+    }
+
+    /// Copies of the rank's node have begun or ended: says when the next ends.
+    #[inline]
+    pub fn settle_copies(&mut self, target: &mut TargetRank) {
+        let seat = self.seats[target.rank as usize];
+        let Some(memory) = self.memory() else { return };
+        let node = memory.node(seat);
+        if !std::mem::take(&mut node.changed) {
+            return;
+        }
+        // An event that comes too early finds nothing, and says when the next ends.
+        if let Some((end, rank)) = node.shares.next()
+            && SimTime::from_ps(end) < node.next
+        {
+            node.version = node.version.wrapping_add(1);
+            node.next = SimTime::from_ps(end);
+            let (time, version) = (node.next, node.version);
+            self.push(target, time, rank, || EventKind::CopiesEnd { version });
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Which buffers a CMP's caches hold: whole buffers, the one used longest ago leaves first (least recently used).
+
+use rustc_hash::FxHashMap;
+
+/// A buffer's name: its rank, and which of this rank's it is.
+pub(super) type BufferKey = u64;
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// The caches of a CMP taken as one.
+#[derive(Debug)]
+pub(super) struct Cache {
+    size: u64,
+    held: u64,
+    /// Something has left it.
+    full: bool,
+    places: FxHashMap<BufferKey, u32>,
+    buffers: Vec<Buffer>,
+    free: Vec<u32>,
+    newest: u32,
+    oldest: u32,
+}
+
+/// A buffer in the cache, in the list by last use.
+#[derive(Clone, Copy, Debug)]
+struct Buffer {
+    key: BufferKey,
+    bytes: u64,
+    newer: u32,
+    older: u32,
+}
+
+impl Cache {
+    /// An empty cache of so many bytes.
+    pub fn new(size: u64) -> Self {
+        Cache {
+            size,
+            held: 0,
+            full: false,
+            places: FxHashMap::default(),
+            buffers: Vec::new(),
+            free: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+        }
+    }
+
+    /// Whether so many bytes more would leave all in it that has ever been there.
+    pub fn has_room(&self, bytes: u64) -> bool {
+        !self.full && self.held.saturating_add(bytes) <= self.size
+    }
+
+    /// The first `bytes` of a buffer are used: whether they were there. What is used for the first time was, as long as all buffers
+    /// have fitted.
+    pub fn touch(&mut self, key: BufferKey, bytes: u64) -> bool {
+        let found = self.places.get(&key).copied();
+        match found {
+            Some(place) => {
+                self.unlink(place);
+                let buffer = &mut self.buffers[place as usize];
+                let more = bytes.saturating_sub(buffer.bytes);
+                buffer.bytes += more;
+                self.held += more;
+                self.link(place);
+            }
+            None => {
+                let buffer = Buffer { key, bytes, newer: NONE, older: NONE };
+                let place = match self.free.pop() {
+                    Some(place) => {
+                        self.buffers[place as usize] = buffer;
+                        place
+                    }
+                    None => {
+                        self.buffers.push(buffer);
+                        self.buffers.len() as u32 - 1
+                    }
+                };
+                self.places.insert(key, place);
+                self.held += bytes;
+                self.link(place);
+            }
+        }
+        while self.held > self.size {
+            self.full = true;
+            self.drop_oldest();
+        }
+        bytes <= self.size && (found.is_some() || !self.full)
+    }
+
+    fn drop_oldest(&mut self) {
+        let place = self.oldest;
+        let Buffer { key, bytes, .. } = self.buffers[place as usize];
+        self.unlink(place);
+        self.places.remove(&key);
+        self.free.push(place);
+        self.held -= bytes;
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Buffer { newer, older, .. } = self.buffers[place as usize];
+        match newer {
+            NONE => self.newest = older,
+            newer => self.buffers[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.buffers[older as usize].newer = newer,
+        }
+    }
+
+    fn link(&mut self, place: u32) {
+        let older = std::mem::replace(&mut self.newest, place);
+        let buffer = &mut self.buffers[place as usize];
+        (buffer.newer, buffer.older) = (NONE, older);
+        match older {
+            NONE => self.oldest = place,
+            older => self.buffers[older as usize].newer = place,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_that_fit_together_stay() {
+        let mut cache = Cache::new(100);
+        assert!(cache.has_room(100) && !cache.has_room(101));
+        // 100 bytes in all, again and again.
+        for _ in 0..3 {
+            assert!([(1, 40), (2, 40), (3, 20)].into_iter().all(|(key, bytes)| cache.touch(key, bytes)));
+        }
+        assert!(!cache.has_room(1));
+    }
+
+    #[test]
+    fn of_buffers_used_in_turn_none_stays_if_they_do_not_fit_together() {
+        let mut cache = Cache::new(100);
+        assert!([1, 2].into_iter().all(|key| cache.touch(key, 40)));
+        for _ in 0..3 {
+            assert!([3, 1, 2].into_iter().all(|key| !cache.touch(key, 40)));
+        }
+        // The one used last is there, and as soon as others are used no more, all are.
+        assert!(cache.touch(2, 40) && cache.touch(1, 40));
+        assert!(!cache.touch(3, 40) && cache.touch(1, 40) && cache.touch(3, 40));
+    }
+
+    #[test]
+    fn a_buffer_has_its_greatest_extent_and_may_be_too_large() {
+        let mut cache = Cache::new(100);
+        assert!(cache.touch(1, 10) && cache.touch(1, 60) && cache.touch(1, 5));
+        assert!(!cache.has_room(41) && cache.has_room(40));
+        assert!(!cache.touch(2, 101) && !cache.touch(2, 101));
+        assert!(!cache.touch(1, 60) && cache.touch(1, 60), "all has left");
+    }
+}

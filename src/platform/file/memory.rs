@@ -1,0 +1,81 @@
+//! `[cmp]` and `[node]`: memory, and what copies within a node find there.
+
+use serde::Deserialize;
+
+use crate::config::{ConfigError, Document};
+use crate::units::{Bandwidth, Bytes};
+
+use super::super::{CopyMemory, CopyTraffic, Level, Link, LoadLaw};
+
+/// More than any CMP's caches have.
+const MOST_CACHE: Bytes = Bytes::new(64 << 30);
+
+/// `[cmp]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CmpFile {
+    pub memory_bandwidth: Bandwidth,
+    cache: Option<Bytes>,
+    copy_bandwidth: Option<Bandwidth>,
+    copy_traffic: Option<u32>,
+}
+
+/// `[node]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NodeFile {
+    pub memory_bandwidth: Bandwidth,
+    copy_bandwidth: Option<Bandwidth>,
+}
+
+/// What both tables say of copies; nothing counts where no cache is stated.
+pub(super) fn copy_memory(
+    document: &Document,
+    cmp: Option<&CmpFile>,
+    node: Option<&NodeFile>,
+    links: &[Link; 3],
+) -> Result<Option<CopyMemory>, ConfigError> {
+    let cache = cmp.and_then(|cmp| cmp.cache);
+    let of_node = node.and_then(|node| node.copy_bandwidth);
+    let Some((cmp, cache)) = cmp.zip(cache) else {
+        let stated = [
+            ("cmp.copy_bandwidth", cmp.and_then(|cmp| cmp.copy_bandwidth).map(|stated| stated.to_string())),
+            ("cmp.copy_traffic", cmp.and_then(|cmp| cmp.copy_traffic).map(|stated| stated.to_string())),
+            ("node.copy_bandwidth", of_node.map(|stated| stated.to_string())),
+        ];
+        return match stated.into_iter().find_map(|(key, found)| Some((key, found?))) {
+            Some((key, found)) => {
+                let expected = "\"cache\" in [cmp] too, beyond which copies use memory,";
+                Err(document.expected(key, expected, format!("{found} and no \"cache\"")))
+            }
+            None => Ok(None),
+        };
+    };
+    if cache > MOST_CACHE {
+        return Err(document.expected("cmp.cache", format!("at most {MOST_CACHE} of caches"), cache));
+    }
+    let within = |key: &str, stated: Option<Bandwidth>, memory: Bandwidth| match stated.filter(|rate| *rate > memory) {
+        Some(stated) => {
+            let expected = format!("at most {memory}, the memory_bandwidth there,");
+            Err(document.expected(key, expected, stated))
+        }
+        None => Ok(stated.unwrap_or(memory)),
+    };
+    let of_cmp = within("cmp.copy_bandwidth", cmp.copy_bandwidth, cmp.memory_bandwidth)?;
+    let of_node = node.map(|node| within("node.copy_bandwidth", of_node, node.memory_bandwidth)).transpose()?;
+    let traffic = match cmp.copy_traffic {
+        None => CopyTraffic::default(),
+        Some(bytes) => CopyTraffic::new(bytes).ok_or_else(|| {
+            let expected = "2 bytes moved for each one copied, or 3 with write-allocate,";
+            document.expected("cmp.copy_traffic", expected, bytes)
+        })?,
+    };
+    for (level, link) in Level::ALL.into_iter().zip(links) {
+        if link.law() == LoadLaw::Fair && link.occupancy().copies.by_sender() {
+            let expected = "\"receiver\" or \"none\" beside \"cache\" in [cmp]";
+            let found = "copies by the sender";
+            return Err(document.expected(&format!("{}.copies", level.name()), expected, found));
+        }
+    }
+    Ok(Some(CopyMemory { cache, cmp: Some(of_cmp), node: of_node, traffic }))
+}
