@@ -25,7 +25,7 @@ pub use library::{default_algorithm, methods, number_of, numbered};
 pub use names::{algorithm_word, collective_word, non_blocking_name};
 pub use process::{MpiDriver, Strand};
 pub use rules::{check_rules, choose, fits, rule_size, suits};
-pub use runner::{Elements, Mover, NoData, Runner};
+pub use runner::{CalledCollective, CalledData, Elements, Mover, NoData, Runner};
 pub use schedule::suitable;
 pub use tuning::{Rules, read_open_mpi_rules, write_open_mpi_rules};
 

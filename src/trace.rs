@@ -21,14 +21,19 @@
 //! | waitany | a wait for the one that was complete |
 //! | cancel | the withdrawing of a receive that nothing matches, or a test of nothing |
 //! | idle | the same |
+//! | a collective | the call: the machine of a replay decides how it is done |
 //! | answers to what was served | the n-th answers to each sender |
+//!
+//! Between the beginning and the end of a collective that is kept as a call, nothing is recorded. So are all that are done
+//! by a method (see [`crate::rank::CollectiveEntry`]); those that only exchange messages with neighbours, or make communicators, are
+//! recorded by their messages.
 //!
 //! So times are the same on the machine of the recording, and elsewhere each receive still gets the message it got: a
 //! replay waits for nothing that did not come before in the recording, but for sends that were eager then and are not now,
 //! for which it waits where the program did. Sends whose completion the program did not wait for with the engine are
 //! waited for at the end.
 //!
-//! # Format, version 3
+//! # Format, version 4
 //!
 //! `MCPSIM`, 0, `T`; the version (4 bytes); the body's length and its checksum (8 bytes each), little-endian; the body.
 //! The checksum is FNV-1a of 64 bits over words of 8 bytes, and over the rest byte by byte. In the body, *numbers* have
@@ -38,6 +43,7 @@
 //! |---|---|
 //! | header | texts and numbers: mcpsim's version, ranks, application, platform, model, N, C, T, seed; five rates of the machine (f64: flops, instructions, memory of core, CMP, node); if times of code were measured, what they were multiplied by: a list of runs of ranks (so many, f64) |
 //! | names | a list of texts |
+//! | groups | a list of the members of communicators: 0, first rank, distance, number; or a list of ranks |
 //! | operations | a list: a kind, and what belongs to it (`op`) |
 //! | sequences | a list of lists of bytes: operations by number, loops folded (`fold`) |
 //! | tasks | a list: name, sequence, and five lists of bytes: lengths of computing, peers, sizes, what became known late, withdrawn receives |
@@ -49,6 +55,7 @@
 //! program in a later version.
 
 mod bytes;
+mod called;
 mod code;
 mod count;
 mod describe;
@@ -67,6 +74,7 @@ mod write;
 
 use std::fmt;
 
+pub use called::Machine;
 pub use count::OperationCounts;
 pub use describe::{head, info, stats};
 pub use header::Header;
@@ -77,7 +85,9 @@ pub use replay::Replay;
 /// How a trace begins.
 const MAGIC: &[u8; 8] = b"MCPSIM\x00T";
 /// The version of the format.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+/// The first version that has collectives as calls; before, it was their messages.
+const WITH_CALLS: u32 = 4;
 /// The oldest version that is read: it names collectives without their algorithms.
 const OLDEST: u32 = 2;
 

@@ -6,7 +6,8 @@ mod support;
 use std::sync::Arc;
 
 use mcpsim::engine::{Labels, Progress, RunError, RunOptions, Simulation};
-use mcpsim::platform::{LoadLaw, Placement, Platform};
+use mcpsim::mpi::{CollectiveCall, CommMember, Group};
+use mcpsim::platform::{Algorithm, Collective, LoadLaw, Placement, Platform};
 use mcpsim::rank::{FailureKind, Rank, SendMode};
 use mcpsim::trace::{Header, Recording, Trace, head, info, stats};
 use mcpsim::units::SimTime;
@@ -14,6 +15,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use support::Do::{self, *};
+use support::collectives::{Line, each, part, part_by, record_lines, same};
+use support::replays::replaying;
 use support::{ANSWER, Log, Polling, Script, machine};
 
 /// Where the body begins: behind magic, version, length and checksum.
@@ -54,6 +57,30 @@ fn everything() -> Vec<u8> {
     recorded(&[first, second])
 }
 
+/// Collectives as calls: of all forms of sizes, in several communicators, blocking and not, by an algorithm that is insisted on.
+fn collectives() -> Vec<u8> {
+    let world = |of, rank, sizes| part(of, rank, 4, sizes);
+    let program = |rank: u32| {
+        let turned = CommMember::new(3, 3 - rank, Group::of(vec![3, 2, 1, 0]));
+        let pair = CommMember::new(1, rank / 2, Group::Strided { first: rank % 2, stride: 2, size: 2 });
+        let mut lines = Vec::new();
+        for size in 0..300 {
+            lines.push(Line::Collective(world(Collective::Allreduce, rank, same(size * 8 + 1))));
+        }
+        lines.push(Line::Begin(world(Collective::Alltoallv, rank, each(&[1, 2000, 3, 40_000]))));
+        lines.push(Line::Begin(CollectiveCall {
+            comm: turned,
+            ..world(Collective::Allgatherv, rank, each(&[9, 0, 3, 4]))
+        }));
+        lines.push(Line::WaitAll);
+        lines.push(Line::Collective(CollectiveCall { comm: pair, ..world(Collective::Bcast, rank, same(1 << 20)) }));
+        lines.push(Line::Collective(part_by(Algorithm::Chain, Collective::Bcast, rank, 4, same(70_000))));
+        lines
+    };
+    let programs: Vec<_> = (0..4).map(program).collect();
+    record_lines(&platform(), &programs)
+}
+
 /// FNV-1a of 64 bits over words of eight bytes, and over what is left byte by byte.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x100_0000_01b3);
@@ -66,7 +93,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// A file with this body, its length and checksum right.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let mut file = b"MCPSIM\0T".to_vec();
-    file.extend(3u32.to_le_bytes());
+    file.extend(4u32.to_le_bytes());
     file.extend((body.len() as u64).to_le_bytes());
     file.extend(checksum(body).to_le_bytes());
     file.extend(body);
@@ -89,14 +116,16 @@ fn replay(trace: Trace) -> Result<(), RunError> {
     let limit = Some(SimTime::from_ps(1 << 50));
     let options = RunOptions { max_events: Some(20_000), max_time: limit, workers: Some(2), ..RunOptions::default() };
     let simulation = Simulation::new(&platform, sites, options, Labels::default());
-    simulation.run(|rank| trace.program(rank), &Progress::default()).map(|_| ())
+    let machine = replaying(&platform);
+    simulation.run(|rank| trace.program(rank, &machine, 1.0), &Progress::default()).map(|_| ())
 }
 
 #[test]
 fn what_is_sealed_here_is_what_is_written() {
-    let file = everything();
-    assert_eq!(sealed(&file[FRONT..]), file);
-    replay(Trace::read(file).unwrap()).unwrap();
+    for file in [everything(), collectives()] {
+        assert_eq!(sealed(&file[FRONT..]), file);
+        replay(Trace::read(file).unwrap()).unwrap();
+    }
 }
 
 #[test]
@@ -119,7 +148,7 @@ fn a_file_that_ends_too_soon_or_too_late_says_so() {
 fn another_version_is_told() {
     let mut other = everything();
     other[8] = 9;
-    assert_eq!(error(&other), "version 9 of the format: this mcpsim reads versions 2 to 3");
+    assert_eq!(error(&other), "version 9 of the format: this mcpsim reads versions 2 to 4");
 }
 
 #[test]
@@ -137,9 +166,9 @@ fn a_flipped_bit_is_noticed() {
     }
 }
 
-/// The header of one rank without names: shape, seed, rates, no factors; and one empty name.
+/// The header of one rank without names: shape, seed, rates, no factors; one empty name; the group of the rank alone.
 fn front() -> Vec<u8> {
-    [&[0, 1, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0]].concat()
+    [&[0, 1, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0], &[1, 0, 0, 1, 1]].concat()
 }
 
 /// A body of one rank that executes these operations by this sequence.
@@ -229,7 +258,7 @@ fn long_loops_run_to_the_limits() {
     for op in [YIELD, &[0, 0], &[11], &[12], &[18]] {
         let code = [&LONG[..], &[1, 0]].concat();
         let trace = Trace::read(sealed(&body(&[op], &code))).unwrap();
-        assert_eq!(stats(&trace).lines().count(), 9);
+        assert_eq!(stats(&trace).lines().count(), 10);
         let error = replay(trace).unwrap_err();
         assert!(matches!(error, RunError::MaxEvents { .. } | RunError::MaxTime { .. }), "{error:?}");
     }
@@ -238,10 +267,10 @@ fn long_loops_run_to_the_limits() {
 #[test]
 fn a_loop_that_makes_no_call_is_refused() {
     let code = [&ENDLESS[..], &[1, 0]].concat();
-    assert_eq!(error(&sealed(&body(&[NO_CALL], &code))), "sequences, byte 85: expected a loop with a call in it");
-    assert_eq!(error(&sealed(&body(&[YIELD], &[1, 1, 0]))), "sequences, byte 84: expected a loop of at least one turn");
-    assert_eq!(error(&sealed(&body(&[YIELD], &[5, 9, 0]))), "sequences, byte 84: a loop of 9 bytes goes past the end");
-    assert_eq!(error(&sealed(&body(&[YIELD], &[2]))), "sequences, byte 84: there is no operation 1");
+    assert_eq!(error(&sealed(&body(&[NO_CALL], &code))), "sequences, byte 90: expected a loop with a call in it");
+    assert_eq!(error(&sealed(&body(&[YIELD], &[1, 1, 0]))), "sequences, byte 89: expected a loop of at least one turn");
+    assert_eq!(error(&sealed(&body(&[YIELD], &[5, 9, 0]))), "sequences, byte 89: a loop of 9 bytes goes past the end");
+    assert_eq!(error(&sealed(&body(&[YIELD], &[2]))), "sequences, byte 89: there is no operation 1");
 }
 
 #[test]
@@ -271,6 +300,67 @@ fn what_cannot_have_been_recorded_ends_the_run_with_an_error() {
         let error = replay(Trace::read(sealed(&body(ops, &code))).unwrap()).unwrap_err();
         let RunError::Program { error, .. } = error else { panic!("{what}: {error:?}") };
         assert_eq!((error.kind, error.what), (FailureKind::Description, format!("the trace is damaged: {what}")));
+    }
+}
+
+/// A collective: kind, which, flags, name, communicator, group, root, element, sizes.
+#[test]
+fn a_collective_that_cannot_have_been_called_is_refused() {
+    let read = |op: &[u8]| error(&sealed(&body(&[op], &[0])));
+    for (op, what) in [
+        (&[25, 15, 0, 0, 0, 0, 0, 8, 9][..], "expected a collective up to 14; found 15"),
+        (&[25, 3, 16, 0, 0, 0, 0, 8, 9], "expected flags up to 15; found 16"),
+        (&[25, 3, 3, 0, 0, 0, 0, 8, 9], "expected a form of sizes up to 2; found 3"),
+        (&[25, 3, 0, 1, 0, 0, 0, 8, 9], "expected a name up to 0; found 1"),
+        (&[25, 3, 0, 0, 0, 1, 0, 8, 9], "expected a group up to 0; found 1"),
+    ] {
+        assert!(read(op).ends_with(what), "{}", read(op));
+    }
+    for (ops, what) in [
+        // A bcast's tag is 1 more than a barrier's, which is the first.
+        (&[&[25, 1, 0, 0, 0, 0, 0, 1, 9][..]][..], "the trace is damaged: a collective's tag is another's"),
+        (&[&[25, 0, 8, 0, 0, 0, 0, 1, 0, 9]], "the trace is damaged: an algorithm that is none"),
+        (&[&[25, 0, 0, 0, 0, 0, 0, 1, 0]], "the trace is damaged: its sizes end too soon"),
+        (&[&[25, 0, 2, 0, 0, 0, 0, 1]], "the trace is damaged: its sizes end too soon"),
+        (&[&[25, 0, 1, 0, 0, 0, 0, 1, 1, 9]], "sizes of barrier: expected one size for all ranks; found a list of 1"),
+        (
+            &[&[21, 1], &[25, 1, 0, 0, 0, 0, 7, 1, 9]],
+            "root 7 of bcast: expected a rank of the communicator, which has 1",
+        ),
+    ] {
+        let code: Vec<u8> = (0..ops.len() as u8).map(|op| op * 2).collect();
+        let error = replay(Trace::read(sealed(&body(ops, &code))).unwrap()).unwrap_err();
+        let RunError::Program { error, .. } = error else { panic!("{what}: {error:?}") };
+        assert_eq!((error.kind, error.what.as_str()), (FailureKind::Description, what));
+    }
+}
+
+#[test]
+fn a_group_is_of_ranks_that_differ() {
+    // Two ranks; the group that follows the names takes the place of that of the rank alone.
+    let with = |group: &[u8]| {
+        let mut body = [&[0, 2, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0, 1], group].concat();
+        body.extend([0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        error(&sealed(&body))
+    };
+    assert!(with(&[2, 1, 1]).ends_with("expected members that differ"), "{}", with(&[2, 1, 1]));
+    assert!(with(&[3, 1, 0]).ends_with("expected a number of members up to 2; found 3"));
+    assert!(with(&[0, 2, 1, 1]).ends_with("expected a rank up to 1; found 2"));
+    assert!(with(&[0, 1, 1, 2]).ends_with("expected a number of members up to 1; found 2"));
+}
+
+/// A file of version 3 has no groups.
+#[test]
+fn a_trace_of_an_older_version_is_read() {
+    let mut body = body(&[YIELD], &[0]);
+    let groups = front().len() - 5;
+    body.drain(groups..groups + 5);
+    for version in [2, 3] {
+        let mut file = sealed(&body);
+        file[8] = version;
+        let trace = Trace::read(file).unwrap();
+        assert!(info(&trace).contains(&format!("format {version}\n")), "{}", info(&trace));
+        replay(trace).unwrap();
     }
 }
 
@@ -335,11 +425,14 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_body_of_any_content_is_an_error_or_a_run(changes in prop::collection::vec(change(), 1..4)) {
+    fn a_body_of_any_content_is_an_error_or_a_run(
+        changes in prop::collection::vec(change(), 1..4),
+        which in 0usize..2,
+    ) {
         thread_local! {
-            static BODY: Vec<u8> = everything()[FRONT..].to_vec();
+            static BODIES: [Vec<u8>; 2] = [everything(), collectives()].map(|file| file[FRONT..].to_vec());
         }
-        let mut body = BODY.with(Clone::clone);
+        let mut body = BODIES.with(|bodies| bodies[which].clone());
         changes.iter().for_each(|change| apply(&mut body, change));
         if let Ok(trace) = Trace::read(sealed(&body)) {
             let _ = replay(trace);

@@ -35,15 +35,18 @@ fn a_trace_is_shown() {
         ran.stdout
     };
     let info = shown("trace info pair.trace");
-    let start = "pair: 2 ranks\n\n  recorded by  mcpsim 0.1.0, format 3\n  on           default (2, 1, 1), model mcpsim\n  \
-                 seed         5\n  blocks       of stated length\n  calls        50\n  messages     22, 1296 B\n  \
-                 computing    20.01 us, all ranks together\n";
+    let start = "pair: 2 ranks\n\n  recorded by  mcpsim 0.1.0, format 4\n  on           default (2, 1, 1), model mcpsim\n  \
+                 seed         5\n  blocks       of stated length\n  calls        42\n  messages     20, 1280 B\n  \
+                 collectives  2, as calls: a replay's library decides their messages\n  \
+                 computing    20.00 us, all ranks together\n";
     assert!(info.starts_with(start), "{info}");
     let head = "      1  compute 1.000 us\n      2  sendrecv 64 B to 0, tag 0, context 0, from 0, tag 0, context 0\n";
     assert_eq!(shown("trace head -n 2 --rank 1 pair.trace"), head);
-    assert!(shown("trace head -n 99 pair.trace").ends_with("  leave\n     26  finish\n"));
+    assert!(
+        shown("trace head -n 99 pair.trace").ends_with("  enter MPI_Allreduce, 8 B\n     22  leave\n     23  finish\n")
+    );
     let stats = shown("trace stats pair.trace");
-    assert!(stats.contains("\n  compute                   24    48.0%\n"), "{stats}");
+    assert!(stats.contains("\n  compute                   20    47.6%\n"), "{stats}");
     assert!(shown("trace --help").contains("Usage: mcpsim trace <COMMAND>"));
 }
 
@@ -129,4 +132,37 @@ fn traces_of_other_tools_run_and_can_be_recorded() {
     assert!(refused(here, "trace info a.goal").ends_with("record a run of it, mcpsim --record FILE.trace a.goal"));
     std::fs::write(here.join("b.goal"), "num_ranks 1\nrank 0 {\nl1: jump 1000\n}\n").unwrap();
     assert_eq!(refused(here, "b.goal"), "error: b.goal: line 3: expected calc, send or recv; found \"jump\"");
+}
+
+#[test]
+fn a_trace_is_swept_over_libraries() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let app = "main = [\n  { alltoall = { bytes = \"4 KiB\" } },\n  { allreduce = { bytes = \"64 KiB\" } },\n  \
+               { ibcast = { bytes = 100, root = 1, request = \"b\" } },\n  { wait = \"b\" },\n]\n";
+    std::fs::write(here.join("all.toml"), app).unwrap();
+    let ran = run(here, "--nct 3,1,2 --record all.trace --quiet all.toml");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let sweep = |of: &str| {
+        let axis = "platform.collectives.library=mpich-3-flat,openmpi-4.0,openmpi-4.1,mpich-4";
+        let ran = run(here, &format!("sweep --quiet --nct 3,1,2 --vary {axis} --out {of}-study all.{of}"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let rows = std::fs::read_to_string(here.join(format!("{of}-study/study.csv"))).unwrap();
+        let mut columns = rows.lines().next().unwrap().split(',');
+        let predicted = columns.position(|column| column == "predicted_s").unwrap_or_else(|| panic!("{rows}"));
+        rows.lines().skip(1).map(|row| row.split(',').nth(predicted).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let [replayed, simulated] = ["trace", "toml"].map(sweep);
+    assert_eq!(replayed, simulated);
+    assert!(replayed.len() == 4 && replayed[0] != replayed[1] && replayed[1] != replayed[2], "{replayed:?}");
+    // What cannot be done is said of the call.
+    let rule = "platform.collectives.bcast.algorithm=pairwise";
+    assert!(refused(here, &format!("--nct 3,1,2 --set {rule} all.trace")).contains("does not suit bcast"));
+    let two = "platform.collectives.allreduce.algorithm=nonoverlapping";
+    assert_eq!(run(here, &format!("--nct 3,1,2 --set {two} all.trace")).code, Some(0));
+    let three = "platform.collectives.alltoall.algorithm=two_procs";
+    assert_eq!(
+        refused(here, &format!("--nct 3,1,2 --set {three} all.trace")),
+        "error: rank 0: MPI_Alltoall, call 1 of the trace: algorithm \"two_procs\" of alltoall: expected 2 ranks; found 6"
+    );
 }

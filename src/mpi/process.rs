@@ -11,7 +11,7 @@ use super::runner::{Mover, NoData, Runner};
 use super::{Aside, CollectiveCall, MpiCall, MpiProgram};
 use crate::platform::Platform;
 use crate::profile::TaskLog;
-use crate::rank::{Call, CallSite, CollectiveEntry, FailureKind, Program, ProgramError, Reply};
+use crate::rank::{Call, CallSite, Called, CollectiveEntry, FailureKind, Program, ProgramError, Reply};
 use crate::units::Bytes;
 
 /// Runs an [`MpiProgram`] on the engine: passes its calls on, and carries out its collectives.
@@ -148,6 +148,10 @@ impl<P: MpiProgram> Program for MpiDriver<P> {
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         self.program.task_log()
     }
+
+    fn called(&mut self) -> Option<Called> {
+        Some(Box::new(self.active.as_ref()?.runner.called()))
+    }
 }
 
 impl<M: Mover + Send> Program for Strand<M> {
@@ -167,6 +171,10 @@ impl<M: Mover + Send> Program for Strand<M> {
 
     fn position(&self) -> Option<String> {
         Some(self.name.to_owned())
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        Some(Box::new(self.runner.called()))
     }
 }
 

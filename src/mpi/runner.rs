@@ -8,7 +8,7 @@ use super::names::collective_word;
 use super::rules;
 use super::schedule::{BlockLayout, Extent, Fold, Parts, Piece, Schedule, Seat, Side, Space, Step, Style, Then};
 use super::{CollectiveCall, CommMember, Sizes};
-use crate::platform::{Collective, CollectiveRules, Library, Method};
+use crate::platform::{Algorithm, Collective, CollectiveRules, Library, Method};
 use crate::rank::{
     COMPLETE, Call, Completion, Message, Pattern, Payload, Reply, ReplyKind, Requests, SendMode, Source, Tag,
     TagPattern,
@@ -80,11 +80,49 @@ impl Mover for Elements {
     fn combine(&mut self, _: &BlockLayout, _: Piece, _: Piece, _: Side) {}
 }
 
+/// Moves nothing: a collective that is made again as it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CalledData {
+    /// Bytes of what is not divided, whatever the collective; at least 1.
+    pub element: u32,
+    /// Whether contributions must be combined in order of ranks.
+    pub in_order: bool,
+}
+
+impl Mover for CalledData {
+    const MOVES: bool = false;
+    fn element(&self, _: Collective) -> u32 {
+        self.element
+    }
+    fn is_ordered(&self) -> bool {
+        self.in_order
+    }
+    fn read(&mut self, _: &BlockLayout, _: Piece) -> Payload {
+        None
+    }
+    fn store(&mut self, _: &BlockLayout, _: Piece, _: Then, _: Payload) {}
+    fn copy(&mut self, _: &BlockLayout, _: Piece, _: Piece) {}
+    fn combine(&mut self, _: &BlockLayout, _: Piece, _: Piece, _: Side) {}
+}
+
+/// One rank's part in a collective as a recording keeps it: with it any library does on any machine what it does for the call.
+#[derive(Clone, Debug)]
+pub struct CalledCollective {
+    /// The call.
+    pub call: CollectiveCall,
+    /// What is known of its data.
+    pub data: CalledData,
+    /// How many collectives of the communicator were begun before, modulo 2^28.
+    pub sequence: u32,
+}
+
 /// One rank's part in one collective.
 #[derive(Debug)]
 pub struct Runner<M = NoData> {
     schedule: Schedule,
     method: Method,
+    /// The algorithm that the call insists on.
+    asked: Option<Algorithm>,
     mover: M,
     /// What the receive under way is for.
     expected: Option<(Piece, Then)>,
@@ -120,7 +158,7 @@ impl<M: Mover> Runner<M> {
         let choice = rules::choose(&call, rules, mover.is_ordered(), element)?;
         let seat = seat(&call, rules.library)?;
         check_sizes(&call)?;
-        let CollectiveCall { collective, comm, sizes, .. } = call;
+        let CollectiveCall { collective, comm, sizes, algorithm: asked, .. } = call;
         let whole = match &sizes {
             Sizes::Same(size) if collective != Collective::Barrier => *size,
             _ => Bytes::ZERO,
@@ -141,6 +179,7 @@ impl<M: Mover> Runner<M> {
         Ok(Runner {
             schedule,
             method: choice.method,
+            asked,
             second,
             mover,
             expected,
@@ -158,6 +197,25 @@ impl<M: Mover> Runner<M> {
     /// What it was decided to do.
     pub fn method(&self) -> Method {
         self.method
+    }
+
+    /// The call that it carries out, before its first step.
+    pub fn called(&self) -> CalledCollective {
+        let collective = Collective::ALL[(self.tag & 15) as usize];
+        let sizes = match &self.layout {
+            BlockLayout::Split { total, .. }
+            | BlockLayout::Nested { total, .. }
+            | BlockLayout::Halved { total, .. } => Sizes::Same(*total),
+            BlockLayout::Headed { block, .. } | BlockLayout::Uniform { block, .. } => Sizes::Same(*block),
+            BlockLayout::Varying(sizes) => Sizes::Each(sizes.clone()),
+        };
+        let (comm, root) = (self.comm.clone(), self.schedule.root());
+        let element = self.mover.element(collective).max(1);
+        CalledCollective {
+            call: CollectiveCall { collective, comm, root, sizes, algorithm: self.asked },
+            data: CalledData { element, in_order: self.mover.is_ordered() },
+            sequence: self.tag >> 4,
+        }
     }
 
     /// What has moved the data, at the end.

@@ -135,6 +135,11 @@ impl Schedule {
         }
     }
 
+    /// The root of the collective; 0 where there is none.
+    pub fn root(&self) -> u32 {
+        self.seat.root
+    }
+
     /// Into which blocks the data is divided.
     pub fn parts(&self) -> Parts {
         self.parts

@@ -16,7 +16,7 @@ use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use crate::mpi::abi::{self, Handle};
-use crate::mpi::{CollectiveCall, Mover, Runner, Sizes, choose, rule_size};
+use crate::mpi::{CalledCollective, CalledData, CollectiveCall, Mover, Runner, Sizes, choose, rule_size};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
@@ -44,6 +44,13 @@ impl CollectivePart {
         let choice = choose(&call, &p.job.platform.collectives, mover.is_ordered(), mover.element(call.collective));
         let method = choice.ok().map(|choice| choice.method);
         CollectiveEntry { name: p.function.get(), method, bytes: rule_size(&call) }
+    }
+
+    /// What a recording is told of it: the `sequence`th collective of its communicator.
+    fn called(&self, sequence: u32) -> CalledCollective {
+        let (call, mover) = (self.call(), &self.mover);
+        let data = CalledData { element: mover.element(call.collective).max(1), in_order: mover.is_ordered() };
+        CalledCollective { call, data, sequence }
     }
 
     /// Carries the part out in the task that runs: the `sequence`th collective of its communicator.
@@ -110,6 +117,9 @@ impl CollectivePlan {
             CollectivePlan::Part(part) => part.entry(p),
             CollectivePlan::Code(..) => CollectiveEntry::named(p.function.get()),
         };
+        if let (true, CollectivePlan::Part(part)) = (p.tells_collectives.get(), &self) {
+            p.called.replace(Some(Box::new(part.called(sequence))));
+        }
         p.call_done(Call::Enter(entry));
         let result = match self {
             CollectivePlan::Part(part) => part.carry_out(p, sequence),

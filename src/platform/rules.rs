@@ -26,6 +26,27 @@ pub enum Collective {
     ReduceScatter,
 }
 
+impl Collective {
+    /// All, in their order.
+    pub const ALL: [Collective; 15] = [
+        Collective::Barrier,
+        Collective::Bcast,
+        Collective::Reduce,
+        Collective::Allreduce,
+        Collective::Gather,
+        Collective::Gatherv,
+        Collective::Scatter,
+        Collective::Scatterv,
+        Collective::Allgather,
+        Collective::Allgatherv,
+        Collective::Alltoall,
+        Collective::Alltoallv,
+        Collective::Scan,
+        Collective::Exscan,
+        Collective::ReduceScatter,
+    ];
+}
+
 /// How a collective is made of point-to-point messages. `mpi::schedule` says which suits which collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -11,7 +11,7 @@ use super::job::{self, Job};
 use super::rank::{Interface, Process, RankStage, run_as, run_as_nobody};
 use crate::loader;
 use crate::rank::{
-    Call, FailureKind, Fiber, FiberHandle, Message, Program, ProgramError, Rank, Reply, Served, Simulator,
+    Call, Called, FailureKind, Fiber, FiberHandle, Message, Program, ProgramError, Rank, Reply, Served, Simulator,
 };
 use crate::units::SimSpan;
 
@@ -21,6 +21,8 @@ pub struct RealProgram<I: Interface> {
     fiber: Option<Fiber>,
     /// What follows the local execution block that has just been charged.
     held: Option<Call>,
+    /// The collective that is entered by what was or is held.
+    called: Option<Called>,
     begun: bool,
     // Last: the fiber's code uses it.
     process: Box<I>,
@@ -32,7 +34,13 @@ unsafe impl<I: Interface> Send for RealProgram<I> {}
 impl<I: Interface> RealProgram<I> {
     /// Rank `rank` of `job`, before its start.
     pub fn new(job: Arc<Job>, rank: Rank) -> Self {
-        RealProgram { fiber: None, held: None, begun: false, process: Box::new(I::new(Process::new(job, rank))) }
+        RealProgram {
+            fiber: None,
+            held: None,
+            called: None,
+            begun: false,
+            process: Box::new(I::new(Process::new(job, rank))),
+        }
     }
 
     fn begin(&mut self) -> Result<(), Call> {
@@ -102,6 +110,10 @@ impl<I: Interface> RealProgram<I> {
             self.fiber = None;
             self.process.ground.replace(None);
         }
+        if let Call::Enter(_) = call {
+            // Before strands can enter others.
+            self.called = self.process.called.take();
+        }
         let charge = self.process.take_charge();
         if charge > SimSpan::ZERO {
             self.held = Some(call);
@@ -150,6 +162,14 @@ impl<I: Interface> Program for RealProgram<I> {
 
     fn is_profiled(&self) -> bool {
         !self.process.counts.is_off.get()
+    }
+
+    fn tell_collectives(&mut self) {
+        self.process.tells_collectives.set(true);
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        self.called.take()
     }
 }
 

@@ -14,7 +14,7 @@ use super::job::{ComputeMode, Job};
 use super::polling::Polls;
 use super::timer::Timer;
 use crate::loader::{self, Instance, InstanceId, SavedRuntime};
-use crate::rank::{Call, FailureKind, FiberHandle, Message, ProgramError, Rank, Served};
+use crate::rank::{Call, Called, FailureKind, FiberHandle, Message, ProgramError, Rank, Served};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// Where a rank is between its start and its end.
@@ -77,6 +77,10 @@ pub struct Process {
     pub crashing: Cell<bool>,
     /// What is counted of its calls.
     pub counts: CallCounts,
+    /// The collectives that it enters are recorded as calls.
+    pub tells_collectives: Cell<bool>,
+    /// The one that the task that runs is about to enter, if they are.
+    pub called: RefCell<Option<Called>>,
 }
 
 /// What is counted of a rank's calls for profiles.
@@ -175,6 +179,8 @@ impl Process {
             in_vain: Cell::default(),
             crashing: Cell::new(false),
             counts: CallCounts::default(),
+            tells_collectives: Cell::new(false),
+            called: RefCell::default(),
             here: Cell::new([0; 3]),
             computed: Cell::new(SimSpan::ZERO),
             job,

@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use smallvec::SmallVec;
 
 use super::call::{
-    COMPLETE, Call, CallSite, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId,
-    Requests, Served,
+    COMPLETE, Call, CallSite, Called, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind,
+    RequestId, Requests, Served,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 use mailbox::{Mailbox, ReceiveId};
@@ -60,6 +60,8 @@ pub struct RunAhead {
     doorbell: Arc<Doorbell>,
     /// Where the call at the engine was made.
     site: CallSite,
+    /// What is told of the collective that the call at the engine enters, where that is wanted.
+    called: Option<Called>,
     // Last: what strands in the queue point to.
     program: Box<dyn Program>,
 }
@@ -72,6 +74,8 @@ struct Queued {
     starts: Option<RequestId>,
     /// Where the program made it.
     site: CallSite,
+    /// What [`Program::called`] tells of it.
+    called: Option<Called>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -145,6 +149,7 @@ impl RunAhead {
             mailboxes,
             doorbell: Arc::default(),
             site: CallSite::Unknown,
+            called: None,
             program,
         }
     }
@@ -308,7 +313,8 @@ impl RunAhead {
         if let (AheadState::Engine(AheadWait::Quietly(_)), Call::Complete(ids)) = (&self.state, &mut call) {
             call = Call::WaitAll(std::mem::take(ids));
         }
-        self.queue.push_back(Queued { call, starts, site: self.program.site() });
+        let called = if let Call::Enter(_) = call { self.program.called() } else { None };
+        self.queue.push_back(Queued { call, starts, site: self.program.site(), called });
     }
 
     /// Waits for a receive without a request.
@@ -388,8 +394,8 @@ impl RunAhead {
 
     /// The next call for the engine, by its names.
     fn give(&mut self) -> Call {
-        let Queued { mut call, starts, site } = self.queue.pop_front().expect("the program has made a call");
-        self.site = site;
+        let Queued { mut call, starts, site, called } = self.queue.pop_front().expect("the program has made a call");
+        (self.site, self.called) = (site, called);
         let names = &self.names;
         let rename = |id: &mut RequestId| *id = names.get(*id as usize).copied().unwrap_or(COMPLETE);
         match &mut call {
@@ -494,5 +500,13 @@ impl Program for RunAhead {
 
     fn step_name(&self, step: u32) -> String {
         self.program.step_name(step)
+    }
+
+    fn tell_collectives(&mut self) {
+        self.program.tell_collectives();
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        self.called.take()
     }
 }

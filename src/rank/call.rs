@@ -1,5 +1,6 @@
 //! Calls, replies and programs.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -327,7 +328,19 @@ pub trait Program: Send {
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         None
     }
+
+    /// The collectives that the program enters will be recorded: it is to keep what [`Program::called`] asks for.
+    fn tell_collectives(&mut self) {}
+
+    /// The collective that the program has just entered by a method ([`Call::Enter`]), so that it can be made again as a
+    /// call; none of what can only be made again by its messages. Asked for before the program's next call.
+    fn called(&mut self) -> Option<Called> {
+        None
+    }
 }
+
+/// A collective as the module that carries it out states it; whoever records it knows that type.
+pub type Called = Box<dyn Any + Send>;
 
 /// Where in a program a call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -405,6 +418,14 @@ impl Program for Box<dyn Program> {
 
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         (**self).task_log()
+    }
+
+    fn tell_collectives(&mut self) {
+        (**self).tell_collectives();
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        (**self).called()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::ahead::Doorbell;
-use super::{Call, CallSite, Message, Program, Rank, Reply, ReplyKind, Served};
+use super::{Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Served};
 use crate::profile::{FunctionCalls, RankProfile};
 use crate::units::{SimSpan, SimTime};
 
@@ -222,6 +222,14 @@ impl<P: Program> Program for Tallied<P> {
     fn task_log(&mut self) -> Option<Box<crate::profile::TaskLog>> {
         self.program.task_log()
     }
+
+    fn tell_collectives(&mut self) {
+        self.program.tell_collectives();
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        self.program.called()
+    }
 }
 
 impl<P> Drop for Tallied<P> {
@@ -267,5 +275,9 @@ impl Program for TalliedStrand {
 
     fn is_thread(&self) -> bool {
         self.program.is_thread()
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        self.program.called()
     }
 }

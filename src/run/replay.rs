@@ -6,8 +6,7 @@ use crate::engine::{Labels, Simulation};
 use crate::mpi::{DataCost, MpiDriver, check_rules};
 use crate::platform::{Platform, Site};
 use crate::rank::Rank;
-use crate::trace::Header;
-use crate::trace::logs::Machine;
+use crate::trace::{Header, Machine, Trace};
 
 use super::conduct::{Conduct, Prediction, agree};
 use super::error::PredictError;
@@ -27,24 +26,16 @@ pub(super) fn simulate(
     let mut notes = Vec::new();
     let recorded = match content {
         Content::Trace(trace) => {
-            notes.extend(other_rates(trace.header(), &platform));
+            notes.extend(other_rates(&trace, &platform));
             let factors = platform.code_factors(&sites);
             let factor = |rank: Rank| trace.header().rescaled(rank, factors[rank as usize]);
-            record::run(
-                &simulation,
-                &(),
-                |rank| trace.program_with(rank, factor(rank)),
-                (conduct, run.settings.details.functions),
-                &header,
-            )
+            let machine = machine_of(&platform, &sites);
+            let make = |rank: Rank| trace.program(rank, &machine(rank), factor(rank));
+            record::run(&simulation, &(), make, (conduct, run.settings.details.functions), &header)
         }
         Content::Logs(logs) => {
-            let memory = memory_shares(&platform, &sites);
-            let (shared, factors) = (Arc::new(platform.clone()), platform.code_factors(&sites));
-            let make = |rank: Rank| {
-                let cost = DataCost::new(&platform.core, memory.of(sites[rank as usize]));
-                logs.program(rank, &Machine { platform: shared.clone(), cost }, factors[rank as usize])
-            };
+            let (machine, factors) = (machine_of(&platform, &sites), platform.code_factors(&sites));
+            let make = |rank: Rank| logs.program(rank, &machine(rank), factors[rank as usize]);
             record::run(&simulation, &(), make, (conduct, run.settings.details.functions), &header)
         }
         Content::Import(import) => {
@@ -60,10 +51,23 @@ pub(super) fn simulate(
     Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes }))
 }
 
+/// The machine as each rank sees it.
+fn machine_of<'a>(platform: &'a Platform, sites: &'a [Site]) -> impl Fn(Rank) -> Machine + 'a {
+    let (memory, shared) = (memory_shares(platform, sites), Arc::new(platform.clone()));
+    move |rank| Machine {
+        platform: shared.clone(),
+        cost: DataCost::new(&platform.core, memory.of(sites[rank as usize])),
+    }
+}
+
 /// What does not follow the machine's rates, where these are others than the recorded ones.
-fn other_rates(header: &Header, platform: &Platform) -> Option<String> {
-    let keys = header.other_rates(&platform.core);
-    let what = if header.factors.is_empty() { "work" } else { "combining and copying in collectives" };
+fn other_rates(trace: &Trace, platform: &Platform) -> Option<String> {
+    let keys = trace.header().other_rates(&platform.core);
+    let what = match trace.header().factors.is_empty() {
+        true => "work",
+        false if trace.repeats_collectives() => "combining and copying in collectives",
+        false => return None,
+    };
     let other = keys.join(", another ");
     (!keys.is_empty())
         .then(|| format!("{what} takes the time that was recorded, although this machine has another {other}"))

@@ -228,13 +228,12 @@ impl Study {
 
     /// A hash of all that what a real program's ranks do depends on: points that share it replay one trace.
     ///
-    /// That is not the network. It is the program with its arguments, the number of ranks, and what the times of its own
-    /// code are multiplied by; and which algorithms collectives take, of which the trace holds the messages.
+    /// That is not the network, nor how collectives are done, which the machine of a replay decides. It is the program with
+    /// its arguments, the number of ranks, and what the times of its own code are multiplied by.
     fn group(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let program = program_of(configuration)?;
         let hash = self.programs.built(program)?.hash.to_string();
         let source = &configuration.platform;
-        let rules = format!("{:?}", source.table.get("collectives"));
         let rates = format!("{:?}", ["core", "cmp", "node"].map(|table| source.table.get(table)));
         // Where ranks have no places, each point says so when it runs.
         let factors = placed(&configuration.settings, source.platform.clone(), program.ranks)
@@ -245,7 +244,6 @@ impl Study {
             ("mcpsim", env!("CARGO_PKG_VERSION").as_bytes()),
             ("program", hash.as_bytes()),
             ("rates", rates.as_bytes()),
-            ("collectives", rules.as_bytes()),
             ("call", call.as_bytes()),
             ("ranks", configuration.ranks().to_string().as_bytes()),
         ]))

@@ -22,6 +22,8 @@ pub struct OperationCounts {
     pub compute: SimSpan,
     /// Strands.
     pub strands: u64,
+    /// Collectives that are kept as calls: their messages are not among the messages.
+    pub collectives: u64,
 }
 
 impl OperationCounts {
@@ -33,6 +35,7 @@ impl OperationCounts {
             bytes: self.bytes.saturating_add(other.bytes),
             compute: self.compute + other.compute,
             strands: self.strands.saturating_add(other.strands),
+            collectives: self.collectives.saturating_add(other.collectives),
         }
     }
 
@@ -44,6 +47,7 @@ impl OperationCounts {
             bytes: self.bytes.saturating_mul(times),
             compute: SimSpan::from_ps(self.compute.as_ps().saturating_mul(times)),
             strands: self.strands.saturating_mul(times),
+            collectives: self.collectives.saturating_mul(times),
         }
     }
 }
@@ -100,6 +104,7 @@ impl Trace {
                 TraceOp::Compute(span) => OperationCounts { compute: *span, ..OperationCounts::default() },
                 TraceOp::Send(sent) | TraceOp::IsendEager(sent) | TraceOp::Isend(sent, _) => of_messages(&[*sent]),
                 TraceOp::Exchange(both) => of_messages(&[both.0]),
+                TraceOp::Called(_) => OperationCounts { collectives: 1, ..OperationCounts::default() },
                 op if !op.is_call() => return,
                 _ => OperationCounts::default(),
             };

@@ -29,6 +29,12 @@ pub fn info(trace: &Trace) -> String {
     line("blocks", compute);
     line("calls", thousands(all.calls));
     line("messages", format!("{}, {}", thousands(all.messages), Bytes::new(all.bytes)));
+    if all.collectives > 0 {
+        line(
+            "collectives",
+            format!("{}, as calls: a replay's library decides their messages", thousands(all.collectives)),
+        );
+    }
     line("computing", format!("{}, all ranks together", all.compute));
     line("file", format!("{}{}", Bytes::new(size), each(size, all.messages)));
     let (ops, codes, tasks) = (trace.ops.len(), trace.codes.len(), trace.tasks.len());
@@ -52,7 +58,7 @@ pub fn stats(trace: &Trace) -> String {
     let counts = trace.counts();
     _ = writeln!(
         text,
-        "\n  {:<10} {:>17} {:>14} {:<6} {:>14} {:<6}",
+        "\n  {:<11} {:>16} {:>14} {:<6} {:>14} {:<6}",
         "a rank", "mean", "least", "@rank", "most", "@rank"
     );
     let mut row = |name: &str, value: fn(&OperationCounts) -> u64, shown: fn(u64) -> String| {
@@ -64,7 +70,7 @@ pub fn stats(trace: &Trace) -> String {
         let mean = shown((sum / counts.len().max(1) as u128) as u64);
         _ = writeln!(
             text,
-            "  {name:<10} {mean:>17} {:>14} {at_least:<6} {:>14} {at_most:<6}",
+            "  {name:<11} {mean:>16} {:>14} {at_least:<6} {:>14} {at_most:<6}",
             shown(least),
             shown(most)
         );
@@ -73,13 +79,14 @@ pub fn stats(trace: &Trace) -> String {
     row("messages", |counts| counts.messages, thousands);
     row("volume", |counts| counts.bytes, |bytes| Bytes::new(bytes).to_string());
     row("computing", |counts| counts.compute.as_ps(), |span| SimSpan::from_ps(span).to_string());
+    row("collectives", |counts| counts.collectives, thousands);
     row("strands", |counts| counts.strands, thousands);
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 /// The first `calls` calls of `rank`, one a line.
 pub fn head(trace: &Arc<Trace>, rank: Rank, calls: u64) -> String {
-    let mut program = trace.program(rank);
+    let mut program = trace.calls(rank);
     let mut text = String::new();
     let mut started = 0;
     let mut kind = ReplyKind::Begin;
@@ -122,6 +129,7 @@ fn described(call: &Call, next: u32) -> String {
         Call::Probe(pattern) => format!("probe {}", received(pattern)),
         Call::Iprobe(pattern) => format!("iprobe {}", received(pattern)),
         Call::Start(strand) => format!("start #{next} {}", strand.position().unwrap_or_default()),
+        Call::Enter(entry) if entry.bytes > Bytes::ZERO => format!("enter {}, {}", entry.name, entry.bytes),
         Call::Enter(entry) => format!("enter {}", entry.name),
         Call::Leave => "leave".to_owned(),
         Call::Yield => "yield".to_owned(),

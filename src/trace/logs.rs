@@ -37,12 +37,12 @@ pub use describe::{CallSpan, FunctionTimes};
 pub use function::Function;
 pub use library::SOURCES;
 pub use merge::merge;
-pub use program::{LogProgram, Machine};
+pub use program::LogProgram;
 pub use rank_log::LogInfo;
 
 use std::sync::Arc;
 
-use super::TraceError;
+use super::{Machine, TraceError};
 use cursor::LogCursor;
 use rank_log::RankLog;
 use resolve::ResolvedLog;

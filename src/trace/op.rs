@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::TraceError;
 use super::bytes::{TraceReader, put};
+use super::called::CalledOp;
 use super::code::Amount;
+use crate::mpi::Group;
 use crate::rank::{Context, SERVICE, SendMode, Tag};
 use crate::units::SimSpan;
 
@@ -135,6 +137,8 @@ pub(super) enum TraceOp {
     Enter(u32),
     /// Enters a collective that is done by an algorithm.
     EnterBy(Box<Entered>),
+    /// A collective from its beginning to its end, done as the machine does it.
+    Called(Box<CalledOp>),
     Leave,
     Yield,
     /// Moves the register of point-to-point tags on; no call.
@@ -180,6 +184,7 @@ impl TraceOp {
             TraceOp::Iprobe(_) => "iprobe",
             TraceOp::Start(_) => "start",
             TraceOp::Enter(_) | TraceOp::EnterBy(_) => "enter",
+            TraceOp::Called(_) => "collective",
             TraceOp::Leave => "leave",
             TraceOp::Yield => "yield",
             TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_) => "tags",
@@ -265,6 +270,10 @@ impl TraceOp {
                 put(out, entered.fan.into());
                 put(out, entered.bytes.wrapping_add(1));
             }
+            TraceOp::Called(called) => {
+                kind(25);
+                called.put(out);
+            }
             TraceOp::Leave => kind(18),
             TraceOp::Yield => kind(19),
             TraceOp::TagsPointToPoint(step) => {
@@ -286,8 +295,8 @@ impl TraceOp {
         }
     }
 
-    /// Reads one of a trace of `ranks` ranks and `names` names.
-    pub fn read(reader: &mut TraceReader<'_>, ranks: u32, names: u32) -> Result<TraceOp, TraceError> {
+    /// Reads one of a trace of `ranks` ranks, `names` names and these groups.
+    pub fn read(reader: &mut TraceReader<'_>, ranks: u32, names: u32, groups: &[Group]) -> Result<TraceOp, TraceError> {
         let slot = |reader: &mut TraceReader<'_>| reader.word("a slot");
         let span = |reader: &mut TraceReader<'_>| reader.number().map(SimSpan::from_ps);
         Ok(match reader.number()? {
@@ -329,7 +338,8 @@ impl TraceOp {
                 let bytes = reader.number()?.wrapping_sub(1);
                 TraceOp::EnterBy(Box::new(Entered { names, segment, fan, bytes }))
             }
-            kind => return Err(reader.error(format_args!("expected a kind of operation up to 24; found {kind}"))),
+            25 => TraceOp::Called(Box::new(CalledOp::read(reader, names, groups)?)),
+            kind => return Err(reader.error(format_args!("expected a kind of operation up to 25; found {kind}"))),
         })
     }
 }

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::bytes::TraceReader;
+use super::called::Members;
 use super::code::{Amount, check};
 use super::late::{self, Late};
 use super::names::{algorithm_of, name_of};
 use super::op::{Sent, TraceOp, read_sent};
-use super::{Header, MAGIC, OLDEST, TraceError, VERSION, checksum};
+use super::{Header, MAGIC, OLDEST, TraceError, VERSION, WITH_CALLS, checksum};
+use crate::mpi::Group;
 use crate::platform::Algorithm;
 use crate::rank::Rank;
 
@@ -28,6 +30,8 @@ pub struct Trace {
     pub(super) known: Vec<&'static str>,
     /// The algorithms that the names are, where they are any.
     pub(super) algorithms: Vec<Option<Algorithm>>,
+    /// The members of the communicators in which collectives were called.
+    pub(super) groups: Vec<Group>,
     pub(super) ops: Vec<TraceOp>,
     pub(super) codes: Vec<Range<usize>>,
     pub(super) tasks: Vec<Task>,
@@ -59,7 +63,7 @@ const FRONT: usize = 8 + 4 + 8 + 8;
 impl Trace {
     /// The version of its format.
     pub(super) fn version(&self) -> u32 {
-        self.bytes[8..12].try_into().map_or(VERSION, u32::from_le_bytes)
+        version(&self.bytes)
     }
 
     /// Reads the bytes of a file.
@@ -74,10 +78,12 @@ impl Trace {
         reader.part("names");
         let count = reader.count("a number of names")?;
         let names = (0..count).map(|_| reader.text("a name").map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+        let groups = read_groups(&mut reader, ranks, version(&bytes))?;
         reader.part("operations");
         let count = reader.count("a number of operations")?;
-        let ops =
-            (0..count).map(|_| TraceOp::read(&mut reader, ranks, names.len() as u32)).collect::<Result<Vec<_>, _>>()?;
+        let ops = (0..count)
+            .map(|_| TraceOp::read(&mut reader, ranks, names.len() as u32, &groups))
+            .collect::<Result<Vec<_>, _>>()?;
         reader.part("sequences");
         let count = reader.count("a number of sequences")?;
         let (mut codes, mut amounts) = (Vec::new(), Vec::new());
@@ -116,13 +122,33 @@ impl Trace {
         }
         let known = names.iter().map(|name| name_of(name)).collect();
         let algorithms = names.iter().map(|name| algorithm_of(name)).collect();
-        Ok(Trace { header, names, known, algorithms, ops, codes, tasks, answers, ranks: mains, served, bytes })
+        Ok(Trace { header, names, known, algorithms, groups, ops, codes, tasks, answers, ranks: mains, served, bytes })
+    }
+
+    /// Whether it holds what collectives did that could be done otherwise, and not only the calls: older versions do.
+    pub fn repeats_collectives(&self) -> bool {
+        self.version() < WITH_CALLS || self.ops.iter().any(|op| matches!(op, TraceOp::EnterBy(_)))
     }
 
     /// What it says of the run that was recorded.
     pub fn header(&self) -> &Header {
         &self.header
     }
+}
+
+/// The version that the front of a file states.
+fn version(bytes: &[u8]) -> u32 {
+    bytes[8..12].try_into().map_or(VERSION, u32::from_le_bytes)
+}
+
+/// Older versions have none.
+fn read_groups(reader: &mut TraceReader<'_>, ranks: u32, version: u32) -> Result<Vec<Group>, TraceError> {
+    if version < WITH_CALLS {
+        return Ok(Vec::new());
+    }
+    reader.part("groups");
+    let count = reader.count("a number of groups")?;
+    (0..count).map(|_| Members::read(reader, ranks)).collect()
 }
 
 fn check_front(bytes: &[u8]) -> Result<(), TraceError> {

@@ -10,6 +10,7 @@ use super::fold::LONGEST;
 use super::op::{Mode, TagOrigin, TagRef};
 use super::op::{PeerEnd, Sent};
 use super::task::{RecordedTask, TaskRecorder};
+use crate::mpi::CalledCollective;
 use crate::rank::{Call, CallSite, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 
 /// So many nodes of loops all ranks together may keep in view while they are recorded.
@@ -69,7 +70,8 @@ impl Recording {
     }
 
     /// `program` of `rank`, recorded.
-    pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, program: P) -> Recorder<P> {
+    pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Recorder<P> {
+        program.tell_collectives();
         let task = Some(TaskRecorder::new(rank, self.ranks, self.longest, false));
         let strands = Arc::default();
         Recorder { program, rank, task, strands, served: ServedLog::default(), recording: self.clone() }
@@ -119,19 +121,29 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Hands on a reply, lets the program make its next call, and notes both.
 #[inline]
-fn step(
+fn step<P: Program + ?Sized>(
     task: &mut TaskRecorder,
     reply: Reply<'_>,
-    next: impl FnOnce(Reply<'_>) -> Call,
+    program: &mut P,
     start: impl FnOnce(Box<dyn Program>) -> (u32, Box<dyn Program>),
 ) -> Call {
     let only_done = task.hears(&reply.kind);
     let reply = if only_done { Reply { kind: ReplyKind::Done, ..reply } } else { reply };
-    match next(reply) {
+    match program.next(reply) {
         Call::Start(strand) => {
             let (number, strand) = start(strand);
             task.starts(number);
             Call::Start(strand)
+        }
+        Call::Enter(entry) if entry.method.is_some() => {
+            let called = program.called().and_then(|called| called.downcast::<CalledCollective>().ok());
+            match called {
+                Some(called) => {
+                    task.calls(entry.name, &called);
+                    Call::Enter(entry)
+                }
+                None => task.asks(Call::Enter(entry)),
+            }
         }
         call => task.asks(call),
     }
@@ -157,7 +169,7 @@ impl<P: Program> Program for Recorder<P> {
         let Recorder { program, rank, task, strands, recording, .. } = self;
         let task = task.as_mut().expect("it is there until the end");
         let of = (*rank, recording.ranks, recording.longest);
-        step(task, reply, |reply| program.next(reply), |strand| wrap_strand(strand, strands, of))
+        step(task, reply, program, |strand| wrap_strand(strand, strands, of))
     }
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
@@ -209,7 +221,7 @@ impl Program for StrandRecorder {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         let StrandRecorder { program, task, strands, rank, ranks, longest, .. } = self;
         let task = task.as_mut().expect("it is there until the end");
-        step(task, reply, |reply| program.next(reply), |strand| wrap_strand(strand, strands, (*rank, *ranks, *longest)))
+        step(task, reply, &mut **program, |strand| wrap_strand(strand, strands, (*rank, *ranks, *longest)))
     }
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {

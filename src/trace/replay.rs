@@ -4,8 +4,9 @@ mod state;
 
 use std::sync::Arc;
 
+use super::Machine;
 use super::read::{Runs, Trace};
-use crate::rank::{Call, CallSite, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
+use crate::rank::{Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 use crate::units::Bytes;
 use state::{RecordedAnswer, State};
 
@@ -28,20 +29,21 @@ struct Serving {
 }
 
 impl Trace {
-    /// The program of `rank`, whose computing takes as long as recorded.
+    /// The program of `rank` on `machine`, the time of whose own code is multiplied by `factor`.
     ///
     /// # Panics
     /// If the trace has no such rank.
-    pub fn program(self: &Arc<Self>, rank: Rank) -> Replay {
-        self.program_with(rank, 1.0)
+    pub fn program(self: &Arc<Self>, rank: Rank, machine: &Machine, factor: f64) -> Replay {
+        self.replay(rank, Some(machine.clone()), factor)
     }
 
-    /// The program of `rank`, the time of whose own code is multiplied by `factor`.
-    ///
-    /// # Panics
-    /// If the trace has no such rank.
-    pub fn program_with(self: &Arc<Self>, rank: Rank, factor: f64) -> Replay {
-        let mut state = State::new(self, rank, self.ranks[rank as usize], 0, 0);
+    /// What `rank` called, whose collectives do nothing between their beginning and their end.
+    pub(super) fn calls(self: &Arc<Self>, rank: Rank) -> Replay {
+        self.replay(rank, None, 1.0)
+    }
+
+    fn replay(self: &Arc<Self>, rank: Rank, machine: Option<Machine>, factor: f64) -> Replay {
+        let mut state = State::new(self, machine, rank, self.ranks[rank as usize], (0, 0));
         state.factor = factor;
         let serving = |runs: &Arc<Runs>| Box::new(Serving { places: vec![(0, 0); runs.len()], runs: runs.clone() });
         Replay { served: self.served.get(&rank).map(serving), task: TaskReplay { trace: self.clone(), state } }
@@ -89,12 +91,19 @@ impl Program for Replay {
     fn site(&self) -> CallSite {
         self.task.site()
     }
+
+    fn called(&mut self) -> Option<Called> {
+        self.task.called()
+    }
 }
 
 impl Program for TaskReplay {
     #[inline]
-    fn next(&mut self, reply: Reply<'_>) -> Call {
+    fn next(&mut self, mut reply: Reply<'_>) -> Call {
         let TaskReplay { trace, state } = self;
+        if state.is_in_call() {
+            return state.go_on(&mut reply);
+        }
         match reply.kind {
             ReplyKind::Started(id) => state.started(id),
             ReplyKind::Completed(done) if !matches!(state.asked, RecordedAnswer::Nothing) => {
@@ -109,6 +118,10 @@ impl Program for TaskReplay {
 
     fn site(&self) -> CallSite {
         CallSite::Function(self.state.site(&self.trace))
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        self.state.called()
     }
 
     fn position(&self) -> Option<String> {

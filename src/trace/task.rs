@@ -7,9 +7,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::bytes::put;
+use super::called::{CalledOp, CalledSizes, Members, tag_of};
 use super::fold::Folder;
 use super::op::{Entered, LISTED_PEER, LISTED_SIZE, PeerEnd, Sent, TagOrigin, TagRef, TraceOp};
-use crate::mpi::algorithm_word;
+use crate::mpi::{CalledCollective, Group, Sizes, algorithm_word};
 use crate::platform::Method;
 use crate::rank::{
     COMPLETE, Call, Completion, Message, Pattern, Rank, ReplyKind, RequestId, Requests, Source, Tag, TagPattern,
@@ -44,6 +45,8 @@ pub(super) struct RecordedTask {
     pub withdrawn: Vec<u64>,
     /// The names of collectives.
     pub names: Vec<String>,
+    /// The members of their communicators.
+    pub groups: Vec<Members>,
     /// The last is that of the task itself, if it is a strand.
     pub name: String,
 }
@@ -106,6 +109,10 @@ pub(super) struct TaskRecorder {
     asked: ExpectedReply,
     /// Strands have one from the start; a program is in one between Enter and Leave.
     in_collective: bool,
+    /// That one is recorded as a call: what it does is not.
+    as_call: bool,
+    /// The groups as they came, by their numbers.
+    seen_groups: Vec<Group>,
     /// No message of the present collective has been seen yet.
     opening: bool,
     is_strand: bool,
@@ -136,6 +143,8 @@ impl TaskRecorder {
             receives: 0,
             asked: ExpectedReply::Nothing,
             in_collective: is_strand,
+            as_call: false,
+            seen_groups: Vec::new(),
             opening: is_strand,
             is_strand,
             base: None,
@@ -160,6 +169,12 @@ impl TaskRecorder {
     /// The task asks for `call`; it may be changed to one that does the same and tells more.
     pub fn asks(&mut self, call: Call) -> Call {
         self.asked = ExpectedReply::Nothing;
+        if self.as_call {
+            if let Call::Leave = call {
+                (self.as_call, self.in_collective) = (false, self.is_strand);
+            }
+            return call;
+        }
         match &call {
             Call::Compute(span) => self.compute(*span),
             Call::Send(message) => {
@@ -207,6 +222,37 @@ impl TaskRecorder {
             Call::Start(_) | Call::Finish | Call::Fail(_) => {}
         }
         call
+    }
+
+    /// The task enters a collective, `called`, by the function `name`: all that follows until it leaves that is done by the
+    /// machine.
+    pub fn calls(&mut self, name: &'static str, called: &CalledCollective) {
+        self.asked = ExpectedReply::Nothing;
+        (self.in_collective, self.opening, self.as_call) = (true, false, true);
+        self.open(tag_of(called));
+        let CalledCollective { call, data, .. } = called;
+        let sizes = match &call.sizes {
+            Sizes::Same(size) => CalledSizes::Same(self.size(size.get())),
+            Sizes::Each(sizes) if self.log.ops.len() < OPS => {
+                CalledSizes::Each(sizes.iter().map(|size| size.get()).collect())
+            }
+            Sizes::Each(sizes) => {
+                sizes.iter().for_each(|size| put(&mut self.log.sizes, size.get()));
+                CalledSizes::EachListed
+            }
+        };
+        let op = CalledOp {
+            name: self.name(name),
+            collective: call.collective,
+            comm: call.comm.id(),
+            group: self.group(call.comm.group()),
+            root: call.root,
+            element: data.element,
+            in_order: data.in_order,
+            algorithm: call.algorithm.map(|algorithm| self.name(algorithm_word(algorithm))),
+            sizes,
+        };
+        self.push(TraceOp::Called(Box::new(op)));
     }
 
     /// The reply to the last call has come; true if the program is to hear `Done` instead.
@@ -338,13 +384,7 @@ impl TaskRecorder {
     fn tag(&mut self, tag: Tag) -> TagRef {
         if self.in_collective {
             if std::mem::take(&mut self.opening) {
-                let step = tag.wrapping_sub(self.tags[1]);
-                self.tags[1] = tag;
-                match (self.is_strand, self.base) {
-                    (true, None) => self.base = Some(tag),
-                    _ if step != 0 => self.push(TraceOp::TagsCollective(step)),
-                    _ => {}
-                }
+                self.open(tag);
             }
             let offset = tag.wrapping_sub(self.tags[1]);
             if offset < Tag::MAX {
@@ -363,6 +403,27 @@ impl TaskRecorder {
             self.push(TraceOp::TagsPointToPoint(step));
         }
         TagRef { origin: TagOrigin::PointToPoint, offset: 0 }
+    }
+
+    /// A collective begins, all of whose messages have this tag.
+    fn open(&mut self, tag: Tag) {
+        let step = tag.wrapping_sub(self.tags[1]);
+        self.tags[1] = tag;
+        match (self.is_strand, self.base) {
+            (true, None) => self.base = Some(tag),
+            _ if step != 0 => self.push(TraceOp::TagsCollective(step)),
+            _ => {}
+        }
+    }
+
+    /// The number of `group`.
+    fn group(&mut self, group: &Group) -> u32 {
+        let known = self.seen_groups.iter().position(|known| known == group);
+        known.unwrap_or_else(|| {
+            self.seen_groups.push(group.clone());
+            self.log.groups.push(Members::of(group));
+            self.seen_groups.len() - 1
+        }) as u32
     }
 
     /// The place of `name` among the names.

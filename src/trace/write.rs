@@ -5,6 +5,7 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 
 use super::bytes::{put, put_text, zigzag};
+use super::called::{CalledOp, Members};
 use super::code::renumber;
 use super::late;
 use super::op::{Entered, Sent, TraceOp, put_sent};
@@ -51,6 +52,7 @@ struct Task {
 /// All that is shared by ranks.
 struct Tables {
     names: Table<String>,
+    groups: Table<Members>,
     ops: Table<TraceOp>,
     codes: Table<Vec<u8>>,
     tasks: Table<Task>,
@@ -65,6 +67,7 @@ impl Recording {
     pub fn finish(&self, header: &Header) -> Result<Vec<u8>, TraceError> {
         let mut tables = Tables {
             names: Table::new(),
+            groups: Table::new(),
             ops: Table::new(),
             codes: Table::new(),
             tasks: Table::new(),
@@ -109,12 +112,19 @@ impl Tables {
 
     fn add_task(&mut self, log: &RecordedTask, strands: &Strands, numbers: &[u32]) -> Result<u32, String> {
         let names: Vec<u32> = log.names.iter().map(|name| self.names.number(name.clone())).collect();
+        let groups: Vec<u32> = log.groups.iter().map(|group| self.groups.number(group.clone())).collect();
         let global = |op: &TraceOp| match op {
             TraceOp::Enter(name) => TraceOp::Enter(names[*name as usize]),
             TraceOp::EnterBy(entered) => {
                 let global = entered.names.map(|name| names[name as usize]);
                 TraceOp::EnterBy(Box::new(Entered { names: global, ..**entered }))
             }
+            TraceOp::Called(called) => TraceOp::Called(Box::new(CalledOp {
+                name: names[called.name as usize],
+                group: groups[called.group as usize],
+                algorithm: called.algorithm.map(|name| names[name as usize]),
+                ..(**called).clone()
+            })),
             op => op.clone(),
         };
         let map: Vec<u32> = log.ops.iter().map(|op| self.ops.number(global(op))).collect();
@@ -162,6 +172,8 @@ impl Tables {
         };
         put(&mut out, self.names.items.len() as u64);
         self.names.items.iter().for_each(|name| put_text(&mut out, name));
+        put(&mut out, self.groups.items.len() as u64);
+        self.groups.items.iter().for_each(|group| group.put(&mut out));
         put(&mut out, self.ops.items.len() as u64);
         self.ops.items.iter().for_each(|op| op.put(&mut out));
         put(&mut out, self.codes.items.len() as u64);

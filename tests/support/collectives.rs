@@ -5,7 +5,8 @@ use std::sync::Arc;
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
 use mcpsim::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
 use mcpsim::platform::{Algorithm, Collective, Placement, Platform};
-use mcpsim::rank::{Call, Rank, Reply, ReplyKind, RequestId};
+use mcpsim::rank::{Call, Program, Rank, Reply, ReplyKind, RequestId};
+use mcpsim::trace::{Header, Recording};
 use mcpsim::units::Bytes;
 
 use super::ns;
@@ -72,11 +73,28 @@ pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> R
     let sites = Placement::Block.sites(platform.shape, programs.len() as u32, false).unwrap();
     let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
     let shared = Arc::new(platform.clone());
-    let make = |rank: Rank| {
-        let lines = Lines { lines: programs[rank as usize].clone().into_iter(), requests: Vec::new() };
-        MpiDriver::new(lines, shared.clone(), 1e9)
-    };
+    let make = |rank: Rank| driver(&shared, &programs[rank as usize]);
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
+}
+
+/// A rank that does these lines on `platform`, its core with a gigabyte a second of memory.
+fn driver(platform: &Arc<Platform>, lines: &[Line]) -> impl Program {
+    let lines = Lines { lines: lines.to_vec().into_iter(), requests: Vec::new() };
+    MpiDriver::new(lines, platform.clone(), 1e9)
+}
+
+/// The trace of a run as [`run_lines`] makes them.
+///
+/// # Panics
+/// If the run fails.
+pub fn record_lines(platform: &Platform, programs: &[Vec<Line>]) -> Vec<u8> {
+    let sites = Placement::Block.sites(platform.shape, programs.len() as u32, false).unwrap();
+    let recording = Arc::new(Recording::new(programs.len() as u32));
+    let shared = Arc::new(platform.clone());
+    let make = |rank: Rank| recording.wrap(rank, driver(&shared, &programs[rank as usize]));
+    let simulation = Simulation::new(platform, sites, RunOptions::default(), Labels::default());
+    simulation.run(make, &Progress::default()).expect("the programs run to their end");
+    recording.finish(&Header { app: "lines".to_owned(), ..Header::default() }).expect("it can be recorded")
 }
 
 /// The ranks' clocks at the end, in nanoseconds; the same for one and for two workers.

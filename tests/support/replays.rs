@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
+use mcpsim::mpi::DataCost;
 use mcpsim::platform::{Link, Platform, Row, Site};
 use mcpsim::rank::Rank;
-use mcpsim::trace::{Header, Recording, Trace};
+use mcpsim::trace::{Header, Machine, Recording, Trace};
 
 use super::{Do, Log, Script, ns};
 
@@ -35,9 +36,24 @@ fn simulation<'a>(platform: &'a Platform, sites: &[Site], workers: u32) -> Simul
     Simulation::new(platform, sites.to_vec(), options, Labels::default())
 }
 
+/// A machine for replays, whose cores have a gigabyte a second of memory each.
+pub fn replaying(platform: &Platform) -> Machine {
+    Machine { platform: Arc::new(platform.clone()), cost: DataCost::new(&platform.core, 1e9) }
+}
+
 /// Replays a trace.
 pub fn replay(trace: &Arc<Trace>, platform: &Platform, sites: &[Site], workers: u32) -> Result<Outcome, RunError> {
-    simulation(platform, sites, workers).run(|rank| trace.program(rank), &Progress::default())
+    let machine = replaying(platform);
+    simulation(platform, sites, workers).run(|rank| trace.program(rank, &machine, 1.0), &Progress::default())
+}
+
+/// The trace of a replay.
+pub fn record(trace: &Arc<Trace>, platform: &Platform, sites: &[Site]) -> Vec<u8> {
+    let recording = Arc::new(Recording::new(sites.len() as u32));
+    let machine = replaying(platform);
+    let make = |rank: Rank| recording.wrap(rank, trace.program(rank, &machine, 1.0));
+    simulation(platform, sites, 2).run(make, &Progress::default()).expect("it replays");
+    recording.finish(trace.header()).expect("it can be recorded")
 }
 
 fn same(found: &Outcome, expected: &Outcome, what: &str) {

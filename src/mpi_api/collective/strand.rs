@@ -13,7 +13,7 @@ use crate::mpi_api::request::{Operation, Request};
 use crate::process::crash::CrashContext;
 use crate::process::unwind::here;
 use crate::process::{run_as, run_as_nobody};
-use crate::rank::{Call, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
+use crate::rank::{Call, Called, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
 
 /// A strand's stack: enough for functions of the program that combine data.
 const STACK: usize = 256 << 10;
@@ -88,5 +88,10 @@ impl Program for Strand {
 
     fn position(&self) -> Option<String> {
         Some(self.name.to_owned())
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        // SAFETY: as above.
+        unsafe { &*self.process }.called.take()
     }
 }

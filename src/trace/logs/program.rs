@@ -8,22 +8,14 @@ use super::cursor::{LogCursor, LoggedCall};
 use super::function::Function;
 use super::rank_log::RankLog;
 use super::resolve::{ResolvedLog, SELF};
-use crate::mpi::{CollectiveCall, CommMember, DataCost, Elements, Group, Runner, Sizes, Strand, rule_size};
-use crate::platform::{Collective, Platform};
+use crate::mpi::{CollectiveCall, CommMember, Elements, Group, Runner, Sizes, Strand, rule_size};
+use crate::platform::Collective;
 use crate::rank::{
-    Call, CallSite, CollectiveEntry, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind,
-    RequestId, Requests, SendMode, Source, Tag, TagPattern,
+    Call, CallSite, Called, CollectiveEntry, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply,
+    ReplyKind, RequestId, Requests, SendMode, Source, Tag, TagPattern,
 };
+use crate::trace::Machine;
 use crate::units::{Bytes, SimSpan};
-
-/// The machine that a run is replayed on.
-#[derive(Clone, Debug)]
-pub struct Machine {
-    /// All of it.
-    pub platform: Arc<Platform>,
-    /// What combining and copying costs the rank.
-    pub cost: DataCost,
-}
 
 /// A communicator, and the collectives begun on it.
 #[derive(Debug)]
@@ -354,6 +346,11 @@ impl Program for LogProgram {
 
     fn position(&self) -> Option<String> {
         Some(format!("call {} of the trace", self.made))
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        let State::Collective(runner) = &self.state else { return None };
+        Some(Box::new(runner.called()))
     }
 
     fn site(&self) -> CallSite {

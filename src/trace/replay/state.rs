@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::super::Machine;
 use super::super::bytes::get;
+use super::super::called::CalledOp;
 use super::super::code::Cursor;
 use super::super::late::{self, Late};
 use super::super::op::{Entered, LISTED_PEER, LISTED_SIZE, NOWHERE, PeerEnd, Sent, TagOrigin, TraceOp};
 use super::super::read::Trace;
 use super::TaskReplay;
+use crate::mpi::{CalledData, Runner, rule_size};
 use crate::platform::Method;
 use crate::rank::{
-    COMPLETE, Call, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, ProgramError, Rank, RequestId,
-    Requests, SERVICE, Source, Tag, TagPattern, Which,
+    COMPLETE, Call, Called, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, ProgramError, Rank,
+    Reply, RequestId, Requests, SERVICE, Source, Tag, TagPattern, Which,
 };
 use crate::units::{Bytes, SimSpan};
 
@@ -59,8 +62,22 @@ pub struct State {
     pub factor: f64,
     /// The collective it is in.
     collective: Option<&'static str>,
+    /// What it does there, if that is recorded as a call.
+    under_way: UnderWay,
+    /// Where; none if collectives are not to be carried out.
+    machine: Option<Machine>,
     /// The last operation that was a call.
     last: u32,
+}
+
+/// A collective that is recorded as a call.
+enum UnderWay {
+    /// There is none.
+    Nothing,
+    /// It is carried out.
+    Carried(Box<Runner<CalledData>>),
+    /// There is no machine to carry it out.
+    Listed,
 }
 
 /// What the last call asked that may have been answered otherwise when it was recorded.
@@ -75,7 +92,8 @@ pub enum RecordedAnswer {
 }
 
 impl State {
-    pub fn new(trace: &Trace, rank: Rank, number: u32, base: Tag, depth: u8) -> Self {
+    /// Of task `number` of `rank`, a strand so deep whose first tag is `base`.
+    pub fn new(trace: &Trace, machine: Option<Machine>, rank: Rank, number: u32, (base, depth): (Tag, u8)) -> Self {
         let task = trace.tasks[number as usize].clone();
         let mut withdrawn = task.withdrawn;
         let until_withdrawn = take(trace, &mut withdrawn).unwrap_or(u64::MAX);
@@ -99,6 +117,8 @@ impl State {
             calls: 0,
             factor: 1.0,
             collective: None,
+            under_way: UnderWay::Nothing,
+            machine,
             last: 0,
         }
     }
@@ -166,6 +186,7 @@ impl State {
                     return Call::Enter(CollectiveEntry::named(trace.known[*name as usize]));
                 }
                 TraceOp::EnterBy(entered) => return Call::Enter(attempt!(self.entry(trace, entered))),
+                TraceOp::Called(op) => return attempt!(self.begin_call(trace, op)),
                 TraceOp::Leave => {
                     self.collective = None;
                     return Call::Leave;
@@ -188,6 +209,59 @@ impl State {
         self.collective = Some(trace.known[name]);
         let method = Some(Method::from(algorithm).in_segments(entered.segment).by(entered.fan));
         Ok(CollectiveEntry { name: trace.known[name], method, bytes: Bytes::new(bytes) })
+    }
+
+    /// Enters a collective that the machine carries out.
+    #[inline(never)]
+    fn begin_call(&mut self, trace: &Trace, op: &CalledOp) -> Step {
+        let sizes = &mut self.sizes;
+        let call = op.call(self.rank, &trace.groups, &trace.algorithms, || take(trace, sizes))?;
+        let (name, bytes) = (trace.known[op.name as usize], rule_size(&call));
+        self.collective = Some(name);
+        let Some(machine) = &self.machine else {
+            self.under_way = UnderWay::Listed;
+            return Ok(Call::Enter(CollectiveEntry { name, method: None, bytes }));
+        };
+        let tag = self.origins[TagOrigin::Collective as usize];
+        if (tag & 15) as usize != op.collective as usize {
+            return Err("a collective's tag is another's");
+        }
+        let data = CalledData { element: op.element, in_order: op.in_order };
+        match Runner::new(call, &machine.platform.collectives, machine.cost, tag >> 4, data) {
+            Ok(runner) => {
+                let method = Some(runner.method());
+                self.under_way = UnderWay::Carried(Box::new(runner));
+                Ok(Call::Enter(CollectiveEntry { name, method, bytes }))
+            }
+            Err(what) => {
+                let place = format!("{name}, {}", self.place());
+                Ok(Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what })))
+            }
+        }
+    }
+
+    /// Whether it is in a collective that the machine carries out.
+    #[inline]
+    pub fn is_in_call(&self) -> bool {
+        !matches!(self.under_way, UnderWay::Nothing)
+    }
+
+    /// Goes on with that.
+    #[inline]
+    pub fn go_on(&mut self, reply: &mut Reply<'_>) -> Call {
+        if let UnderWay::Carried(runner) = &mut self.under_way
+            && let Some(call) = runner.next_call(reply)
+        {
+            return call;
+        }
+        (self.under_way, self.collective) = (UnderWay::Nothing, None);
+        Call::Leave
+    }
+
+    /// That as a call, at its beginning.
+    pub fn called(&self) -> Option<Called> {
+        let UnderWay::Carried(runner) = &self.under_way else { return None };
+        Some(Box::new(runner.called()))
     }
 
     /// The operations that take late values.
@@ -219,7 +293,7 @@ impl State {
                 }
                 self.begin(*slot)?;
                 let base = self.late_tag(step);
-                let state = State::new(trace, self.rank, task, base, self.depth + 1);
+                let state = State::new(trace, self.machine.clone(), self.rank, task, (base, self.depth + 1));
                 Ok(Call::Start(Box::new(TaskReplay { trace: trace.clone(), state })))
             }
             (TraceOp::Cancel(_), Late::Withdrawn(false)) => Ok(look()),
