@@ -163,6 +163,6 @@ fn a_trace_is_swept_over_libraries() {
     let three = "platform.collectives.alltoall.algorithm=two_procs";
     assert_eq!(
         refused(here, &format!("--nct 3,1,2 --set {three} all.trace")),
-        "error: rank 0: MPI_Alltoall, call 1 of the trace: algorithm \"two_procs\" of alltoall: expected 2 ranks; found 6"
+        "error: rank 0 at virtual time 0 s: MPI_Alltoall, call 1 of the trace: algorithm \"two_procs\" of alltoall: expected 2 ranks; found 6"
     );
 }
