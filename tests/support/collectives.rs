@@ -79,7 +79,7 @@ pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> R
 
 /// A rank that does these lines on `platform`, its core with a gigabyte a second of memory.
 fn driver(platform: &Arc<Platform>, lines: &[Line]) -> impl Program {
-    let lines = Lines { lines: lines.to_vec().into_iter(), requests: Vec::new() };
+    let lines = Lines { lines: Vec::from(lines).into_iter(), requests: Vec::new() };
     MpiDriver::new(lines, platform.clone(), 1e9)
 }
 
