@@ -1,6 +1,7 @@
 //! What is recorded of messages and of ranks' time. Values add up: the profile of a run is the sum of its workers'.
 
 mod collectives;
+mod copies;
 mod critical;
 mod functions;
 mod messages;
@@ -10,6 +11,7 @@ mod timeline;
 mod what_if;
 
 pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse};
+pub use copies::CopyUse;
 pub use critical::{CriticalPath, PathShare, RankShare, SiteShare};
 pub use functions::{
     FunctionCalls, FunctionProfile, RankCalls, RankFunction, RankProfile, function_profiles, message_sizes,

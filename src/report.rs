@@ -4,6 +4,7 @@
 
 mod clusters;
 mod collectives;
+mod copies;
 mod critical;
 mod deadlock;
 mod export;
@@ -74,6 +75,7 @@ pub fn summary(outcome: &Outcome) -> String {
         sizes::counts(outcome),
         sizes::volumes(outcome),
         messages::busiest_pairs(outcome),
+        copies::copies(outcome),
         notes::notes(outcome),
         notes::host(outcome),
         notes::host_profile(outcome),

@@ -107,11 +107,20 @@ fn each_cmp_has_its_own_memory_and_the_node_may_have_less() {
 }
 
 #[test]
-fn waiting_for_memory_is_contention() {
+fn waiting_for_memory_is_contention_and_is_counted() {
     let node = cached(copying([1, 1, 4], 5000), 0);
     let (outcome, _) = run_with(&node, &pairs(2, 1), 1).unwrap();
     let parts = outcome.path.levels.intra_cmp;
     assert_eq!([parts.latency, parts.bytes, parts.contention], [10, 1000, 1000].map(SimSpan::from_ns));
+    let copies = outcome.copies.unwrap();
+    assert_eq!((copies.count, copies.memory_count, copies.bytes, copies.memory_bytes), (2, 2, 2000, 2000));
+    assert_eq!((copies.moved_bytes, copies.busiest_bytes, copies.cmp_bytes_per_s), (4000, 4000, 2_000_000_000));
+    // Each took 1000 ns longer than its core alone, and waited for no copy before it.
+    assert_eq!((copies.slowed, copies.waited), (SimSpan::from_ns(2000), SimSpan::ZERO));
+    // Three messages, all buffers in the cache: the second waits for one copy, the third for two.
+    let (outcome, _) = run_with(&cached(copying([1, 1, 4], 5000), 4000), &pairs(1, 3), 1).unwrap();
+    let copies = outcome.copies.unwrap();
+    assert_eq!((copies.count, copies.memory_count, copies.waited), (3, 0, SimSpan::from_ns(3000)));
 }
 
 #[test]
@@ -145,6 +154,6 @@ fn any_number_of_workers_finds_the_same() {
     for workers in [2, 3, 6] {
         let (several, _) = run_with(&platform, &scripts, workers).unwrap();
         assert_eq!(one.per_rank, several.per_rank, "{workers} workers");
-        assert_eq!((&one.path, &one.levels), (&several.path, &several.levels));
+        assert_eq!((&one.path, &one.levels, one.copies), (&several.path, &several.levels, several.copies));
     }
 }

@@ -73,6 +73,7 @@ fn pairs_windows_and_exchanges_under_fair_shares_are_predicted_as_stored() {
     small("alaska-pairs-ib", "--only direction=one --only ranks=2,16 --only bytes=64,1024,65536", 6, 30.0);
     small("alaska-pairs-roce", "--only direction=both --only ranks=2,16 --only bytes=64,1024,65536", 6, 10.0);
     small("alaska-node", "--only direction=one --only ranks=2,8 --only bytes=65536,1048576", 4, 5.0);
+    small("archer2-collectives", "--only benchmark=alltoall --only ranks=128 --only bytes=131072,1048576", 2, 22.0);
     small("taurus-saturation", "--only nodes=6", 3, 4.0);
     small("orfeo-jacobi", "--only ranks=4,8", 4, 1.0);
 }

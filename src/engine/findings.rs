@@ -4,13 +4,14 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{CollectiveProfile, MessageProfile, Pairs, TaskLog, TimeParts, Timeline};
+use crate::profile::{CollectiveProfile, CopyUse, MessageProfile, Pairs, TaskLog, TimeParts, Timeline};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
 use super::backtrack::{ClockLogs, trails};
 use super::error::{RunError, Waiting};
 use super::event::EventKey;
+use super::memory::Memory;
 use super::outcome::HostTime;
 use super::paths::Path;
 use super::state::RankState;
@@ -34,6 +35,7 @@ pub(super) struct Findings {
     pub pairs: Option<Pairs>,
     pub collectives: CollectiveProfile,
     pub unreceived: u64,
+    pub copies: Option<CopyUse>,
     pub waiting: Vec<Waiting>,
     pub host_times: Vec<HostTime>,
     /// What programs of fragments have recorded.
@@ -50,6 +52,7 @@ impl Findings {
         let last = ranks.iter().max_by_key(|state| (state.target.main.clock, Reverse(state.target.rank)));
         let last =
             last.map(|RankState { target, .. }| (target.main.clock, target.rank, *lp.paths.get(target.main.path)));
+        let copies = lp.fair.as_deref().and_then(|fair| fair.memory.as_ref()).map(Memory::used);
         let host_times = lp.meter.map(|meter| meter.time).into_iter().collect();
         Findings {
             failure: lp.failure,
@@ -64,6 +67,7 @@ impl Findings {
             pairs: lp.pairs,
             collectives: lp.collectives.profile(),
             unreceived: ranks.iter().map(|state| state.target.matcher.unexpected() as u64).sum(),
+            copies,
             waiting,
             host_times,
             tasks,
@@ -92,6 +96,9 @@ impl Findings {
             }
             merged.collectives.merge(other.collectives);
             merged.unreceived += other.unreceived;
+            if let (Some(mine), Some(theirs)) = (&mut merged.copies, other.copies) {
+                mine.merge(theirs);
+            }
             merged.waiting.extend(other.waiting);
             merged.host_times.extend(other.host_times);
             merged.tasks.extend(other.tasks);

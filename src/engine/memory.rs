@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::platform::{CopyMemory, Level, LoadLaw, Platform, Row};
+use crate::profile::CopyUse;
 use crate::rank::{Rank, RequestId};
 use crate::units::{Bandwidth, Bytes, SimTime};
 
@@ -106,6 +107,9 @@ pub(super) struct Memory {
     nodes: Vec<NodeShares>,
     /// Of each rank: the copies of its core that wait; of one that is under way, it is the first.
     cores: Vec<CoreCopies>,
+    used: CopyUse,
+    /// What was moved at the memory of each CMP.
+    moved: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -122,6 +126,8 @@ struct CoreCopies {
     waiting: VecDeque<CopyJob>,
     /// One is under way, or the first is to begin later.
     busy: bool,
+    /// When the one under way began.
+    since: SimTime,
 }
 
 impl Memory {
@@ -132,7 +138,7 @@ impl Memory {
         if !is_fair(Level::IntraCmp) && !is_fair(Level::InterCmp) {
             return None;
         }
-        let cmps = platform.shape.cmps;
+        let (cmps, nodes_of_worker) = (platform.shape.cmps, nodes.len());
         let rate = |limit: Option<Bandwidth>| limit.map_or(NO_LIMIT, |limit| limit.get().min(NO_LIMIT));
         let mut capacity = vec![rate(stated.cmp); cmps as usize];
         capacity.push(rate(stated.node));
@@ -146,7 +152,14 @@ impl Memory {
             caches: (0..nodes.len() as u32 * cmps).map(|_| Cache::new(stated.cache.get())).collect(),
             nodes: nodes.map(|_| node()).collect(),
             cores: (0..own).map(|_| CoreCopies::default()).collect(),
+            used: CopyUse { cmp_bytes_per_s: stated.cmp.map_or(0, Bandwidth::get), ..CopyUse::default() },
+            moved: vec![0; nodes_of_worker * cmps as usize],
         })
+    }
+
+    /// What copies have found up to now.
+    pub fn used(&self) -> CopyUse {
+        CopyUse { busiest_bytes: self.moved.iter().copied().max().unwrap_or(0), ..self.used }
     }
 
     fn cache(&mut self, seat: RankLocation) -> &mut Cache {
@@ -194,6 +207,18 @@ impl Memory {
             add(to, writes);
         }
         moves.sort_unstable();
+        if !moves.is_empty() {
+            let first = (to.node - self.first_node) * self.cmps;
+            let at_cmps = moves.iter().filter(|(memory, _)| *memory < self.cmps);
+            let mut sum = 0u64;
+            for &(memory, weight) in at_cmps {
+                let moved = size.get().saturating_mul(weight);
+                let of_cmp = &mut self.moved[(first + memory) as usize];
+                *of_cmp = of_cmp.saturating_add(moved);
+                sum = sum.saturating_add(moved);
+            }
+            self.used.begin_through_memory(size, sum);
+        }
         moves
     }
 }
@@ -263,10 +288,15 @@ impl LogicalProcess<'_> {
         let (from, to) = (self.seats[job.from as usize], self.seats[target.rank as usize]);
         let memory = self.memory().expect("there are caches");
         let moves = memory.moves(target.rank, job, from, to);
+        if memory.feels(from, to, job.size) {
+            let begins = job.start.max(target.copied);
+            memory.used.begin(job.size, begins.since(job.start));
+        }
         if moves.is_empty() {
             return Begun::Ends(target.copy(row, job.size, job.start).1);
         }
         let pace = row.copy_bandwidth.unwrap_or(row.bandwidth).get().min(NO_LIMIT);
+        memory.cores[to.local as usize].since = now;
         let node = memory.node(to);
         node.shares.begin(now.as_ps(), pace, moves, job.size.get(), target.rank);
         node.changed = true;
@@ -323,8 +353,15 @@ impl LogicalProcess<'_> {
     pub fn ended_copy(&mut self, target: &mut TargetRank) -> CopyJob {
         let (now, seat) = (self.now.time, self.seats[target.rank as usize]);
         target.copied = now;
+        let seats = self.seats;
         let core = &mut self.memory().expect("there are caches").cores[seat.local as usize];
-        core.waiting.pop_front().expect("it was under way")
+        let job = core.waiting.pop_front().expect("it was under way");
+        let taken = now.since(core.since);
+        let level = RankLocation::level(seats[job.from as usize], seat);
+        let alone = self.network.link(level).row(job.size).copy(job.size);
+        let memory = self.memory().expect("there are caches");
+        memory.used.slowed += taken.saturating_sub(alone);
+        job
     }
 
     /// Copies of the rank's node have begun or ended: says when the next ends.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use crate::profile::{
-    CollectiveUse, CriticalPath, FunctionProfile, MessageCell, MessageProfile, PathParts, TaskAnalysis, TaskLog,
-    TimeParts, Timeline, WhatIf,
+    CollectiveUse, CopyUse, CriticalPath, FunctionProfile, MessageCell, MessageProfile, PathParts, TaskAnalysis,
+    TaskLog, TimeParts, Timeline, WhatIf,
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
@@ -74,6 +74,9 @@ pub struct Outcome {
     /// Messages between pairs, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Vec<PairMessages>>,
+    /// What copies within nodes found, where the platform states caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<CopyUse>,
     /// How a real program ended, if not as MPI wants it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramEnd>>,
@@ -315,6 +318,7 @@ mod tests {
             timelines: Vec::new(),
             per_rank: Vec::new(),
             pairs: None,
+            copies: None,
             repeats: None,
             config: serde_json::json!({ "run": { "seed": 1 } }),
             host: HostUse { wall_s: 1.0 / 3.0, ..HostUse::default() },
@@ -333,6 +337,7 @@ mod tests {
             Some(vec![FunctionProfile { function: "MPI_Send".to_owned(), total, per_rank: Vec::new() }]);
         outcome.per_rank = vec![RankTime { rank: 0, node: 1, cmp: 2, core: 3, clock: SimTime::from_ps(4), parts }];
         outcome.pairs = Some(vec![PairMessages { from: 0, to: 1, count: 2, bytes: 3 }]);
+        outcome.copies = Some(CopyUse { count: 3, waited: span(7), ..CopyUse::default() });
         outcome.host.profile = vec![HostTime { worker: 1, ..HostTime::default() }];
         assert_eq!(read(&outcome).unwrap(), outcome);
     }

@@ -266,6 +266,7 @@ impl<'a> Simulation<'a> {
             pairs,
             collectives,
             unreceived,
+            copies,
             mut host_times,
             tasks: mut task_logs,
             ..
@@ -314,6 +315,7 @@ impl<'a> Simulation<'a> {
             timelines: timelines.into_iter().map(|(_, timeline)| timeline).collect(),
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
+            copies,
             repeats: None,
             config: self.labels.config.clone(),
             host: HostUse { profile: host_times, ..host },

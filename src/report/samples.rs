@@ -144,6 +144,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         timelines: Vec::new(),
         per_rank,
         pairs: None,
+        copies: None,
         repeats: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),
         host: HostUse {

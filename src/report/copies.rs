@@ -1,0 +1,68 @@
+//! Copies within nodes: what went through memory, and what that cost.
+
+use crate::engine::Outcome;
+use crate::units::SimSpan;
+
+use super::numbers::{count, percent, share, volume};
+use super::table::{Align, Table};
+
+/// What copies within nodes found; empty where the platform states no caches, or there were none.
+pub(super) fn copies(outcome: &Outcome) -> String {
+    let Some(copies) = outcome.copies.filter(|copies| copies.count > 0) else { return String::new() };
+    let columns = [
+        ("copies within nodes", Align::Left),
+        ("count", Align::Right),
+        ("volume", Align::Right),
+        ("share", Align::Right),
+    ];
+    let mut table = Table::new(&columns);
+    let mut row = |name: &str, number: u64, bytes: u64| {
+        let part = share(bytes as f64, copies.bytes as f64);
+        table.row([name.to_owned(), count(number), volume(bytes), percent(part)]);
+    };
+    row("in caches", copies.count - copies.memory_count, copies.bytes - copies.memory_bytes);
+    row("through memory", copies.memory_count, copies.memory_bytes);
+    let mut text = table.render();
+    let mean = |sum: SimSpan, number: u64| SimSpan::from_ps(sum.as_ps() / number.max(1));
+    let mut facts = vec![format!("waiting for the core {} each", mean(copies.waited, copies.count))];
+    if copies.memory_count > 0 {
+        facts.push(format!("for memory {}", mean(copies.slowed, copies.memory_count)));
+    }
+    let could = copies.cmp_bytes_per_s as f64 * outcome.predicted_s;
+    if copies.memory_count > 0 && could > 0.0 {
+        facts.push(format!("busiest memory {}", percent(share(copies.busiest_bytes as f64, could).min(1.0))));
+    }
+    text.push_str(&format!("  {}\n", facts.join(", ")));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::CopyUse;
+    use crate::report::samples::{busy, empty};
+    use crate::units::Bytes;
+
+    #[test]
+    fn copies_have_a_table_where_there_were_some() {
+        assert_eq!(copies(&empty()), "");
+        let mut outcome = busy();
+        outcome.copies = Some(CopyUse::default());
+        assert_eq!(copies(&outcome), "");
+        let mut found = CopyUse::default();
+        found.begin(Bytes::new(3 << 20), SimSpan::from_ns(10));
+        found.begin(Bytes::new(1 << 20), SimSpan::from_ns(30));
+        outcome.copies = Some(found);
+        assert!(copies(&outcome).ends_with("  waiting for the core 20.00 ns each\n"), "{}", copies(&outcome));
+        found.begin_through_memory(Bytes::new(1 << 20), 3 << 20);
+        (found.slowed, found.busiest_bytes) = (SimSpan::from_ns(500), 3 << 20);
+        // Twice what was moved could have been.
+        found.cmp_bytes_per_s = (2.0 * (3 << 20) as f64 / outcome.predicted_s) as u64;
+        outcome.copies = Some(found);
+        let text = copies(&outcome);
+        assert!(text.contains("25.0%") && text.contains("75.0%"), "{text}");
+        let last = "  waiting for the core 20.00 ns each, for memory 500.0 ns, busiest memory 50.0%\n";
+        assert!(text.ends_with(last), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    }
+}
