@@ -43,6 +43,7 @@ fn platform(nct: [u32; 3]) -> Platform {
         conditions: Default::default(),
         memory: None,
         baseline: Default::default(),
+        pairs: None,
     }
 }
 

@@ -7,8 +7,11 @@
 //! ```
 
 mod campaign;
+mod classes;
 pub mod cluster;
 mod collectives;
+mod doubts;
+mod effects;
 mod fit;
 mod guess;
 mod import;
@@ -31,8 +34,11 @@ mod tests;
 mod text;
 mod topology;
 
-pub use campaign::{CampaignPlan, LevelPlan, measure};
+pub use campaign::{CampaignPlan, LevelPlan, WINDOW, measure, measure_levels};
+pub use classes::MeasuredClasses;
 pub use collectives::{CollectiveFit, CollectiveTests, Growth, GrowthForm, TimedCollective, time_collectives};
+pub use doubts::doubts;
+pub use effects::MeasuredEffects;
 pub use fit::{FitPiece, Floor, pieces};
 pub use guess::Guess;
 pub use import::{Import, ImportPart};
@@ -40,7 +46,7 @@ pub use kernels::{Figures, Kernel, Speed};
 pub use link::{Corrections, LinkFit, RowFit};
 pub use models::{COURSE_MESSAGES, Course, LevelModels, Residual, SmallMessage, pairs_of, sample_models};
 pub use occupancy::MeasuredOccupancy;
-pub use port::{NeighbourMethod, RankPort};
+pub use port::{GroupPort, NeighbourMethod, RankPort};
 pub use protocol::RankPair;
 pub use rings::{Effective, measure_effective};
 pub use samples::{SampleSeries, Samples, Test};

@@ -11,6 +11,7 @@ mod memory;
 mod nodes;
 mod noise;
 mod occupancy;
+mod pairs;
 mod partition;
 mod placement;
 mod protocol;
@@ -28,6 +29,7 @@ pub use memory::{CopyMemory, CopyTraffic};
 pub use nodes::NodeFactors;
 pub use noise::{NetworkNoise, Noise, NoiseLaw, Spread, SystemNoise};
 pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
+pub use pairs::{NO_CLASS, PairClasses};
 pub use partition::Partition;
 pub use placement::{Placement, PlacementError};
 pub use protocol::Protocol;
@@ -35,6 +37,8 @@ pub use rates::{CoreRates, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
 pub use shape::{Shape, ShapeError};
 pub use textbook::{Hockney, LOGP_BYTES, LogGp, LogP, Textbook, message_sizes};
+
+use std::sync::Arc;
 
 use crate::units::SimSpan;
 
@@ -60,6 +64,8 @@ pub struct Platform {
     pub conditions: Conditions,
     /// What the file states of the two-level baseline.
     pub baseline: Baseline,
+    /// Costs by class of pairs of cores instead of their levels', where the machine fits no shape.
+    pub pairs: Option<Arc<PairClasses>>,
 }
 
 impl Platform {
@@ -70,9 +76,16 @@ impl Platform {
 
     /// The same machine with other numbers of nodes, CMPs and cores.
     ///
-    /// What a core, a CMP and a node have (rates, memory bandwidth, links) stays as it is.
+    /// What a core, a CMP and a node have (rates, memory bandwidth, links) stays as it is. Classes of pairs are of other cores, and are lost.
     pub fn with_shape(&self, shape: Shape) -> Platform {
-        Platform { shape, ..self.clone() }
+        let pairs = self.pairs.clone().filter(|_| shape == self.shape);
+        Platform { shape, pairs, ..self.clone() }
+    }
+
+    /// The least latency of a message at `level`, control messages included.
+    pub fn least_latency(&self, level: Level) -> SimSpan {
+        let usual = self.link(level).least_latency();
+        self.pairs.as_ref().and_then(|pairs| pairs.least_latency(level)).map_or(usual, |of_pairs| of_pairs.min(usual))
     }
 
     /// What the host time of each rank's own code is multiplied by; see [`CoreRates::code_factors`].
@@ -101,7 +114,7 @@ impl Platform {
     /// handshakes included. Workers may be that far apart in virtual time.
     pub fn lookahead(&self) -> SimSpan {
         let between = self.link(Level::InterNode);
-        let least = between.least_latency();
+        let least = self.least_latency(Level::InterNode);
         match between.law() {
             LoadLaw::Ideal | LoadLaw::Share | LoadLaw::Queue | LoadLaw::Measured => least,
             // Of a transfer all workers hear before the slot in which it starts.
@@ -114,7 +127,7 @@ impl Platform {
     /// latency between nodes.
     pub fn slot(&self) -> SimSpan {
         let between = self.link(Level::InterNode);
-        let half = SimSpan::from_ps(between.least_latency().as_ps() / 2);
+        let half = SimSpan::from_ps(self.least_latency(Level::InterNode).as_ps() / 2);
         between.occupancy().slot.unwrap_or(half).max(LEAST_SLOT)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Pure functions: nothing here prints, touches files or looks at the host. Text is at most 80 columns wide.
 
+mod beside;
 mod clusters;
 mod collectives;
 mod copies;
@@ -36,12 +37,13 @@ mod validation;
 #[cfg(test)]
 pub(crate) use samples::{busy, empty, huge};
 
+pub use beside::{MOST_BESIDE, beside_summary};
 pub use clusters::{guess_summary, partition_table};
 pub use deadlock::failure;
 pub use export::{end_json, json, profile_csv};
 pub use figures::{
-    Figure, clusters_figure, figures, group_figures, measured_figures, model_figures, regression_figure,
-    revision_figures, task_figures, tuning_figures, validation_figures, values_figure,
+    Figure, beside_figures, clusters_figure, figures, group_figures, measured_figures, model_figures,
+    regression_figure, revision_figures, task_figures, tuning_figures, validation_figures, values_figure,
 };
 pub use functions::functions_csv;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table};

@@ -4,14 +4,15 @@
 
 mod args;
 mod compute;
+mod conclude;
 mod host;
 mod import;
+mod layers;
 mod pairs;
 #[cfg(feature = "mpi")]
 mod port;
 #[cfg(feature = "mpi")]
 mod ranks;
-#[cfg(feature = "mpi")]
 mod seen;
 mod speed;
 mod together;
@@ -19,7 +20,6 @@ mod together;
 use crate::engine::Processes;
 use crate::run::agree;
 
-#[cfg(feature = "mpi")]
 use args::Law;
 pub(super) use args::MeasureArgs;
 
@@ -45,6 +45,13 @@ pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes
             return agree(processes, Err(Failure::bad_input(why)));
         }
         return import::import(args).map(|()| Exit::Predicted.code());
+    }
+    if args.layer.layer.is_some() {
+        if processes.count() > 1 {
+            let why = "mcpsim measure --layer starts its two ranks itself: start it without an MPI launcher";
+            return agree(processes, Err(Failure::bad_input(why)));
+        }
+        return layers::measure(args).map(|()| Exit::Predicted.code());
     }
     if args.together.any() && (processes.count() > 1 || args.pairs.simulate.is_some()) {
         return together::measure(args, processes).map(|()| Exit::Predicted.code());

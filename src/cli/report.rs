@@ -1,5 +1,6 @@
 //! `mcpsim report`: figures of a run or of a study, from what was exported alone.
 
+mod beside;
 mod fit;
 mod histogram;
 mod page;
@@ -29,20 +30,23 @@ Examples:
     mcpsim report run.json --timeline line.json --html page.html
   A formula fitted to a study's or to measured times
     mcpsim report times.csv --fit 'a/n + b' --figures figures
+  Two machines, MPI libraries or layers that mcpsim measure has measured
+    mcpsim report mpich.csv openmpi.csv --figures figures
   Messages of a run by exact size, in groups
     mcpsim --histogram sizes.txt app.toml
     mcpsim report --histogram sizes.txt --groups 0-64,65-4096";
 
 /// Draws figures of what a run or a sweep has exported
 #[derive(Clone, Debug, Parser)]
-#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR|--html FILE.html\n       mcpsim report STUDY|FILE.csv --fit FORMULA [--figures DIR] [--csv FILE.csv]\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR|--html FILE.html\n       mcpsim report STUDY|FILE.csv --fit FORMULA [--figures DIR] [--csv FILE.csv]\n       mcpsim report A.csv B.csv … [--figures DIR]\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
-    /// What --json of a run wrote, or the directory of a study
-    #[arg(value_name = "RUN.json|STUDY", required_unless_present = "histogram", conflicts_with = "histogram")]
-    source: Option<PathBuf>,
+    /// What --json of a run wrote, the directory of a study, or tables that
+    /// mcpsim measure --samples wrote, side by side
+    #[arg(value_name = "RUN.json|STUDY|FILE.csv", required_unless_present = "histogram", conflicts_with = "histogram")]
+    sources: Vec<PathBuf>,
 
     /// Where figures go
-    #[arg(long, value_name = "DIR", required_unless_present_any = ["histogram", "html", "fit"])]
+    #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
     /// A report as one page for a browser; of a table of mcpsim validate too
@@ -99,9 +103,19 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         let (csv, figures, format) = (args.csv.as_ref(), args.figures.as_ref(), &args.format[..]);
         return histogram::report(&histogram::HistogramArgs { histogram, groups, rates, csv, figures, format });
     }
-    let Some(source) = &args.source else {
-        return Err(Failure::bad_input("expected RUN.json or a study"));
+    let tables = args.fit.is_none() && args.sources.iter().any(|source| beside::is_table(source));
+    if tables && args.html.is_none() && (args.sources.len() > 1 || args.figures.is_some()) {
+        return beside::report(&args.sources, args.figures.as_deref(), &args.format);
+    }
+    let [source] = &args.sources[..] else {
+        let found = args.sources.len();
+        return Err(Failure::bad_input(format!(
+            "expected one RUN.json or study, or several tables of samples; found {found}"
+        )));
     };
+    if args.figures.is_none() && args.html.is_none() && args.fit.is_none() {
+        return Err(Failure::bad_input("expected --figures DIR, --html FILE.html or --fit FORMULA"));
+    }
     if let Some(formula) = &args.fit {
         let (time, rows) = (args.time.as_deref(), &args.rows[..]);
         let (csv, figures, format) = (args.csv.as_deref(), args.figures.as_deref(), &args.format[..]);

@@ -140,7 +140,7 @@ impl<'a> LogicalProcess<'a> {
             woken: Vec::new(),
             completions: Vec::new(),
             spare: Vec::new(),
-            least_latency: Level::ALL.map(|level| per_level(level).least_latency()),
+            least_latency: Level::ALL.map(|level| platform.least_latency(level)),
             portless: Level::ALL.map(|level| !effects.connects && is_portless(per_level(level), level)),
             head_known: Level::ALL.map(|level| !effects.delays && head_is_known(per_level(level), level)),
             to_serve: HashMap::new(),
@@ -150,7 +150,7 @@ impl<'a> LogicalProcess<'a> {
             alone: false,
             meter: options.host_clock.map(|clock| Meter::new(clock, me)),
             doorbell: Arc::default(),
-            all_later: Level::ALL.iter().all(|&level| per_level(level).least_latency() > SimSpan::ZERO),
+            all_later: Level::ALL.iter().all(|&level| platform.least_latency(level) > SimSpan::ZERO),
         }
     }
 
@@ -211,7 +211,7 @@ impl<'a> LogicalProcess<'a> {
     #[inline]
     pub fn cross(&mut self, path: &mut PathSlot, (from, to): (Rank, Rank), size: Bytes, left: SimTime, end: SimTime) {
         let level = self.level(from, to);
-        self.paths.cross(path, level, left, self.network.parts(level, size, end.since(left)));
+        self.paths.cross(path, level, left, self.network.parts((from, to), level, size, end.since(left)));
     }
 
     /// What makes the head of a message get to `to`.
@@ -221,7 +221,7 @@ impl<'a> LogicalProcess<'a> {
         let mut path = self.paths.share(path);
         let parts = match rendezvous {
             true => TransferParts::of_control(time.since(left), self.network.link(level).handshake()),
-            false => self.network.head_parts(level, size, time.since(left)),
+            false => self.network.head_parts((from, to), level, size, time.since(left)),
         };
         self.paths.cross(&mut path, level, left, parts);
         Cause { path, left: time, from, size }

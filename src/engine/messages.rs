@@ -28,7 +28,7 @@ pub(super) fn start_send(
     let &mut Message { to, context, tag, size, mode, .. } = message;
     let level = lp.level(target.rank, to);
     let link = lp.network.link(level);
-    let row = link.row(size);
+    let row = lp.network.row(target.rank, to, level, size);
     target.spend(lp, task, Spent::Send, row.send_overhead);
     let left = target.control(task).clock;
     let eager = match mode {

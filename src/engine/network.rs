@@ -4,8 +4,9 @@
 //! the sender's NIC outwards from leaving, and the receiver's NIC inwards from the arrival of the head. Each port belongs to
 //! the worker that owns its node. The load is judged once, when the transfer meets the port; later ones do not slow it.
 
-use crate::platform::{Level, Link, LoadLaw, NodeFactors, Platform, Row};
+use crate::platform::{Level, Link, LoadLaw, NodeFactors, PairClasses, Platform, Row, Site};
 use crate::profile::TransferParts;
+use crate::rank::Rank;
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::port::Port;
@@ -41,6 +42,8 @@ impl RankLocation {
 #[derive(Debug)]
 pub(super) struct Network<'a> {
     platform: &'a Platform,
+    /// Costs by class of pairs, and the core of each rank; `None` where levels say it all.
+    pairs: Option<(&'a PairClasses, Vec<u32>)>,
     /// By level, for the size asked for last: most messages are as long as the one before.
     alone: [Alone; 3],
     first_node: u32,
@@ -65,7 +68,10 @@ struct Alone {
 
 impl Alone {
     fn new(link: &Link, size: Bytes) -> Self {
-        let (row, law) = (link.row(size), link.law());
+        Alone::of_row(link.row(size), link.law(), size)
+    }
+
+    fn of_row(row: &Row, law: LoadLaw, size: Bytes) -> Self {
         Alone { size, latency: row.latency_under(law, 1), bytes: row.bytes_under(law, 1, size) }
     }
 
@@ -80,12 +86,11 @@ impl Alone {
 
     /// Latency and time of the bytes under `load`.
     #[inline]
-    fn under(&mut self, link: &Link, row: &Row, size: Bytes, load: u32) -> (SimSpan, SimSpan) {
+    fn under(self, law: LoadLaw, row: &Row, load: u32) -> (SimSpan, SimSpan) {
         if load == 1 {
-            let Alone { latency, bytes, .. } = self.of(link, size);
-            return (latency, bytes);
+            return (self.latency, self.bytes);
         }
-        (row.latency_under(link.law(), load), row.bytes_under(link.law(), load, size))
+        (row.latency_under(law, load), row.bytes_under(law, load, self.size))
     }
 }
 
@@ -119,6 +124,7 @@ impl<'a> Network<'a> {
         };
         Network {
             platform,
+            pairs: None,
             alone: Level::ALL.map(|level| Alone::new(platform.link(level), Bytes::ZERO)),
             first_node: nodes.start,
             first_cmp: nodes.start * cmps,
@@ -151,6 +157,33 @@ impl<'a> Network<'a> {
         Some(a.max(b))
     }
 
+    /// Ranks are at these sites: what a message of two of them costs may be told by the class of their cores.
+    pub fn with_ranks_at(&mut self, sites: &[Site]) {
+        let platform = self.platform;
+        self.pairs = platform.pairs.as_deref().map(|of| (of, sites.iter().map(|site| of.core(*site)).collect()));
+    }
+
+    /// What a message of `size` between two ranks of a level costs.
+    #[inline]
+    pub fn row(&self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
+        if let Some((of, cores)) = &self.pairs
+            && let Some(row) = of.row(cores[from as usize], cores[to as usize], level, size)
+        {
+            return row;
+        }
+        self.platform.link(level).row(size)
+    }
+
+    /// What a message of `size` that costs what `row` says takes alone.
+    #[inline]
+    fn alone(&mut self, level: Level, row: &Row, size: Bytes) -> Alone {
+        let link = self.platform.link(level);
+        match self.pairs {
+            Some(_) => Alone::of_row(row, link.law(), size),
+            None => self.alone[level as usize].of(link, size),
+        }
+    }
+
     /// The link between two seats.
     #[inline]
     pub fn link(&self, level: Level) -> &'a Link {
@@ -158,34 +191,38 @@ impl<'a> Network<'a> {
     }
 
     /// What the time of a transfer is made of.
-    pub fn parts(&mut self, level: Level, size: Bytes, time: SimSpan) -> TransferParts {
-        let Alone { latency, bytes, .. } = self.alone[level as usize].of(self.platform.link(level), size);
+    pub fn parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
+        let row = self.row(from, to, level, size);
+        let Alone { latency, bytes, .. } = self.alone(level, row, size);
         TransferParts::of_transfer(time, latency, bytes)
     }
 
     /// What the time of a transfer's head is made of.
-    pub fn head_parts(&self, level: Level, size: Bytes, time: SimSpan) -> TransferParts {
-        let link = self.platform.link(level);
-        TransferParts::of_transfer(time, link.row(size).latency_under(link.law(), 1), SimSpan::ZERO)
+    pub fn head_parts(&self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
+        let law = self.platform.link(level).law();
+        TransferParts::of_transfer(time, self.row(from, to, level, size).latency_under(law, 1), SimSpan::ZERO)
     }
 
     /// A message of `size` leaves `from` at `time`.
     pub fn depart(&mut self, from: RankLocation, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
         let link = self.platform.link(level);
         let law = link.law();
+        if matches!(law, LoadLaw::Ideal | LoadLaw::Fair) {
+            return Departure { head: time + row.latency, load: 1 };
+        }
         let slower = self.slower(level, [from.node; 2]);
-        let port = match (law, level) {
-            (LoadLaw::Ideal | LoadLaw::Fair, _) => return Departure { head: time + row.latency, load: 1 },
-            (_, Level::IntraCmp) => &mut self.cmps[(from.cmp - self.first_cmp) as usize],
-            (_, Level::InterCmp) => &mut self.interconnects[(from.node - self.first_node) as usize],
-            (_, Level::InterNode) => &mut self.out[(from.node - self.first_node) as usize],
+        let alone = self.alone(level, row, size);
+        let port = match level {
+            Level::IntraCmp => &mut self.cmps[(from.cmp - self.first_cmp) as usize],
+            Level::InterCmp => &mut self.interconnects[(from.node - self.first_node) as usize],
+            Level::InterNode => &mut self.out[(from.node - self.first_node) as usize],
         };
         if law == LoadLaw::Queue {
             let start = port.queue(time, longer(occupation(row, size), slower));
             return Departure { head: start + row.latency, load: 1 };
         }
         let load = port.load_at(time);
-        let (latency, bytes) = self.alone[level as usize].under(link, row, size, load);
+        let (latency, bytes) = alone.under(law, row, load);
         let head = time + latency;
         port.hold_until(head + longer(bytes, slower));
         Departure { head, load }
@@ -205,10 +242,10 @@ impl<'a> Network<'a> {
         let slower = self.slower(level, [from, to.node]);
         let link = self.platform.link(level);
         let law = link.law();
-        let alone = &mut self.alone[level as usize];
+        let alone = self.alone(level, row, size);
         let delayed = self.delayed;
-        let mut under = |load| {
-            let (latency, bytes) = alone.under(link, row, size, load);
+        let under = |load| {
+            let (latency, bytes) = alone.under(law, row, load);
             let bytes = longer(bytes, slower);
             // What delays a head delays all that follows.
             if delayed { head + bytes } else { (left + latency + bytes).max(head) }
@@ -222,10 +259,10 @@ impl<'a> Network<'a> {
                 port.hold_until(end);
                 end
             }
-            (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + alone.of(link, size).bytes,
+            (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + alone.bytes,
             (LoadLaw::Queue, Level::InterNode) => {
                 let port = &mut self.into[(to.node - self.first_node) as usize];
-                port.queue(head, longer(occupation(row, size), slower)) + longer(alone.of(link, size).bytes, slower)
+                port.queue(head, longer(occupation(row, size), slower)) + longer(alone.bytes, slower)
             }
         }
     }

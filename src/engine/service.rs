@@ -69,7 +69,7 @@ pub(super) fn serve<P: Program>(
 fn send(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, message: Message, at: SimTime, path: PathSlot) {
     let Message { to, context, tag, size, payload, .. } = message;
     let level = lp.level(target.rank, to);
-    let row = lp.network.link(level).row(size);
+    let row = lp.network.row(target.rank, to, level, size);
     let path = lp.paths.share(path);
     let parcel = InFlightMessage { context, tag, size, rendezvous: None, payload: lp.payloads.put(payload), path };
     dispatch(target, lp, to, (level, row), parcel, at + row.send_overhead, None);

@@ -80,6 +80,7 @@ impl<'a, P: Program> Worker<'a, P> {
 
     /// Gives each rank what it keeps of the platform's conditions, where there are any.
     pub fn meet(&mut self, sites: &[Site]) {
+        self.lp.network.with_ranks_at(sites);
         let factors = &self.lp.network.nodes().adapter;
         if !factors.is_empty() {
             let nodes = self.lp.seats.iter().map(|seat| seat.node + 1).max().unwrap_or(0);
@@ -254,7 +255,7 @@ impl<'a, P: Program> Worker<'a, P> {
         if let EventKind::Departure { to, parcel, going } = event.body {
             let EventKey { time: left, from, sequence, .. } = event.key;
             let level = lp.level(from, to);
-            let row = lp.network.link(level).row(parcel.size);
+            let row = lp.network.row(from, to, level, parcel.size);
             let RankState { program, target } = &mut self.ranks[seat.local as usize];
             let start = match going {
                 Going::At(_) | Going::Asked => left,
@@ -307,7 +308,7 @@ impl<'a, P: Program> Worker<'a, P> {
                     }
                 } else {
                     let level = lp.level(from, target.rank);
-                    let row = lp.network.link(level).row(parcel.size);
+                    let row = lp.network.row(from, target.rank, level, parcel.size);
                     let ends = (lp.seats[from as usize].node, seat);
                     let flight = Flight { left, load };
                     let end = lp.network.arrive(ends, level, row, parcel.size, flight, event.key.time);
@@ -327,7 +328,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 let RequestRecord { peer: to, size, .. } = *target.requests.get(send);
                 let left = event.key.time;
                 let level = lp.level(target.rank, to);
-                let row = lp.network.link(level).row(size);
+                let row = lp.network.row(target.rank, to, level, size);
                 let key = EventKey { time: left, to, from: target.rank, sequence: target.next_sequence() };
                 let start = match lp.sender_copies(level, size) {
                     true => target.copy(row, size, left).0,
@@ -351,7 +352,7 @@ impl<'a, P: Program> Worker<'a, P> {
             EventKind::TransferArrival { send, recv, size, left, load, path } => {
                 let from = event.key.from;
                 let level = lp.level(from, target.rank);
-                let row = lp.network.link(level).row(size);
+                let row = lp.network.row(from, target.rank, level, size);
                 let copies = lp.effects.by_call && level != Level::InterNode && lp.receiver_copies(level, size);
                 if copies && put_off(target, lp, event.body) {
                     return;
@@ -503,7 +504,7 @@ impl<'a, P: Program> Worker<'a, P> {
 fn land(lp: &mut LogicalProcess<'_>, key: EventKey, parcel: InFlightMessage, flight: Flight) -> Option<Landing> {
     let left = flight.left;
     let level = lp.level(key.from, key.to);
-    let row = lp.network.link(level).row(parcel.size);
+    let row = lp.network.row(key.from, key.to, level, parcel.size);
     let serves = parcel.context == SERVICE;
     let landing = match level {
         Level::InterNode => lp.land(key, row, parcel.size, flight, if serves { Taker::Serve } else { Taker::Nobody }),

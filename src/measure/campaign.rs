@@ -2,9 +2,12 @@
 //!
 //! All ranks go through the same program; what they decide by, they have been given by one of them.
 
+mod effects;
+mod repeated;
+
 use crate::platform::{Level, message_sizes};
 
-use super::port::RankPort;
+use super::port::{GroupPort, RankPort};
 use super::protocol::{self, RankPair};
 use super::rings::{effective_bandwidth, measure_rings};
 use super::samples::{SampleSeries, Samples, Test};
@@ -24,8 +27,8 @@ pub const TRAIN: u32 = 16;
 const LATE: u32 = 8;
 /// The loads that pairs of a node go up to, by several messages each where there are too few of them.
 const LOADS: u32 = 16;
-/// What a window holds at most: messages, and bytes.
-const WINDOW: u32 = 64;
+/// What a window holds at most: messages, unless stated otherwise, and bytes.
+pub const WINDOW: u32 = 64;
 const WINDOW_BYTES: u64 = 4 << 20;
 
 /// How often each ring is tried, as b_eff has it.
@@ -50,6 +53,8 @@ pub struct CampaignPlan {
     pub most_bytes: u64,
     /// About how long it may take, seconds.
     pub budget: f64,
+    /// Messages of a window at most, where [`WINDOW_BYTES`] leave room for them.
+    pub window: u32,
 }
 
 /// The pairs of a level.
@@ -67,6 +72,11 @@ impl CampaignPlan {
         message_sizes(self.most_bytes)
     }
 
+    /// Messages of a window.
+    fn messages(&self, bytes: u64) -> u32 {
+        u32::try_from(WINDOW_BYTES / bytes.max(1)).unwrap_or(u32::MAX).max(4).min(self.window.max(1))
+    }
+
     /// Fewer sizes: every second power of two.
     fn few_sizes(&self) -> Vec<u64> {
         (0..).map(|power| 1u64 << (2 * power)).take_while(|size| *size <= self.most_bytes).collect()
@@ -76,8 +86,8 @@ impl CampaignPlan {
     fn series(&self) -> usize {
         let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
         let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
-        let pairs: usize = self.levels.iter().map(|level| level.pairs.len().ilog2() as usize * 5 + 3).sum();
-        self.levels.len() * (sizes * 3 / 2 + 4 * few + 6) + loads * few + pairs
+        let pairs: usize = self.levels.iter().map(|level| level.pairs.len().ilog2() as usize * 10 + 6).sum();
+        self.levels.len() * (sizes * 3 / 2 + 5 * few + 6) + loads * few + pairs
     }
 }
 
@@ -99,7 +109,7 @@ fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
 }
 
 /// Makes all tests of `plan`. `tell` hears on each rank what comes next, and which part of the work is done.
-pub fn measure(port: &mut dyn RankPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
+pub fn measure(port: &mut dyn GroupPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
     let mut samples = measure_levels(port, plan, tell);
     samples.series.extend(measure_rings(port, plan.most_bytes, REPETITIONS, tell));
     samples.effective_bandwidth = effective_bandwidth(&samples, port.size());
@@ -150,6 +160,7 @@ struct Next {
 impl Campaign<'_> {
     fn level(&mut self, plan: &LevelPlan) {
         let (level, pair) = (plan.level, plan.pair());
+        self.first_messages(plan);
         let eager = self.eager(level, pair);
         let mut sizes = self.plan.sizes();
         sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]));
@@ -162,13 +173,16 @@ impl Campaign<'_> {
             self.series(next, |port| protocol::ping_pong(port, pair, bytes, turns));
         }
         for bytes in sizes.iter().copied().filter(|size| size.is_power_of_two()) {
-            let count = u32::try_from(WINDOW_BYTES / bytes).unwrap_or(WINDOW).clamp(4, WINDOW);
-            let next = Next { count, ..next(Test::Window, bytes) };
+            let next = Next { count: self.plan.messages(bytes), ..next(Test::Window, bytes) };
+            let count = next.count;
             self.series(next, |port| protocol::window(port, pair, bytes, count));
         }
         self.occupancy(plan);
         self.overheads(level, pair, eager);
+        self.posted(level, pair, eager);
+        self.incast(plan);
         self.crowds(plan, eager);
+        self.again(level, pair);
         self.samples.eager.push((level, eager));
     }
 
@@ -177,8 +191,9 @@ impl Campaign<'_> {
     fn occupancy(&mut self, plan: &LevelPlan) {
         let (level, pair) = (plan.level, plan.pair());
         let large = large(self.plan.most_bytes);
+        let campaign_plan = self.plan;
         let next = |test, bytes: u64, load| {
-            let count = u32::try_from(WINDOW_BYTES / bytes).unwrap_or(WINDOW).clamp(4, WINDOW);
+            let count = campaign_plan.messages(bytes);
             Next { level: Some(level), test, bytes, load, count, leader: pair.first }
         };
         let most = plan.pairs.len() as u32;
@@ -193,9 +208,15 @@ impl Campaign<'_> {
                 });
             }
         }
-        for bytes in large {
-            let next = next(Test::BothWays, bytes, 1);
-            self.series(next, |port| protocol::exchanges(port, &plan.pairs[..1], bytes, next.count, 1));
+        // One pair may be limited by its cores: what an adapter carries both ways is told by all of them.
+        for load in [1].into_iter().chain((most > 1).then_some(most)) {
+            for bytes in large.iter().copied() {
+                let next = next(Test::BothWays, bytes, load);
+                self.series(next, |port| {
+                    port.barrier();
+                    protocol::exchanges(port, &plan.pairs[..load as usize], bytes, next.count, 1)
+                });
+            }
         }
     }
 

@@ -6,7 +6,7 @@
 
 use crate::platform::{Collective, Hockney};
 
-use super::port::RankPort;
+use super::port::GroupPort;
 use super::rings::slowest;
 
 /// The collectives that are measured.
@@ -67,7 +67,7 @@ fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
 
 /// Times all collectives; every rank calls this and gets the result. `tell` hears what comes next, and which part is done.
 pub fn time_collectives(
-    port: &mut dyn RankPort,
+    port: &mut dyn GroupPort,
     plan: &CollectiveTests,
     tell: &mut dyn FnMut(&str, f64),
 ) -> Vec<TimedCollective> {
@@ -100,7 +100,7 @@ pub fn time_collectives(
 }
 
 /// The seconds of a call on this rank, after a barrier.
-fn one(port: &mut dyn RankPort, ranks: u32, collective: Collective, bytes: u64) -> f64 {
+fn one(port: &mut dyn GroupPort, ranks: u32, collective: Collective, bytes: u64) -> f64 {
     if port.rank() >= ranks {
         return 0.0;
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::config::Document;
 use crate::platform::{Level, Platform, Shape, Site};
 
+use super::effects::MeasuredEffects;
 use super::fit::{Floor, pieces};
 use super::link::{LinkFit, RowFit};
 use super::matrices::{Matrices, MatrixError, PairTest};
@@ -183,16 +184,7 @@ impl Guess {
             }
         }
         for (level, mut times) in Level::ALL.into_iter().zip(found).filter(|(_, times)| !times.is_empty()) {
-            match of.test {
-                PairTest::SendRecvAndRecvSend => times.iter_mut().for_each(|(_, seconds)| *seconds /= 2.0),
-                // The confirmation of the message before takes what an empty message does.
-                PairTest::OneToOne => {
-                    let first = pieces(&times, &[], Floor::default()).first().map_or(0.0, |piece| piece.start);
-                    let empty = (first / 2.0).min(times[0].1 * 0.9);
-                    times.iter_mut().for_each(|(_, seconds)| *seconds -= empty);
-                }
-                _ => {}
-            }
+            one_way(of.test, &mut times);
             self.times.push((level, times));
         }
         Ok(())
@@ -210,6 +202,11 @@ impl Guess {
 
     /// The platform file's text; `made` says from what.
     pub fn text(&self, name: &str, made: &str) -> String {
+        self.text_with(name, made, None)
+    }
+
+    /// The same, with the name of a file of classes of pairs.
+    pub fn text_with(&self, name: &str, made: &str, pairs: Option<&str>) -> String {
         let mut text = String::new();
         comment(&mut text, made);
         comment(
@@ -220,6 +217,11 @@ impl Guess {
         let name = toml::Value::String(name.to_owned());
         let Shape { nodes, cmps, cores } = self.shape;
         let _ = write!(text, "\nname = {name}\nnct = [{nodes}, {cmps}, {cores}]\n");
+        if let Some(file) = pairs {
+            text.push('\n');
+            comment(&mut text, "What messages take by class of their pair; the levels below give the rest.");
+            let _ = writeln!(text, "[pairs]\nfile = {}", toml::Value::String(file.to_owned()));
+        }
         let base: Document = Platform::default_document();
         for key in ["core", "cmp", "node"] {
             taken(&mut text, &base, key, &format!("ASSUMED, pairs do not tell it: that of {}.", base.name()));
@@ -241,6 +243,20 @@ impl Guess {
             }
         }
         text
+    }
+}
+
+/// Makes half round trips, sizes and seconds, of what a test's clock shows.
+pub(super) fn one_way(test: PairTest, times: &mut [(u64, f64)]) {
+    match test {
+        PairTest::SendRecvAndRecvSend => times.iter_mut().for_each(|(_, seconds)| *seconds /= 2.0),
+        // The confirmation of the message before takes what an empty message does.
+        PairTest::OneToOne => {
+            let first = pieces(times, &[], Floor::default()).first().map_or(0.0, |piece| piece.start);
+            let empty = (first / 2.0).min(times[0].1 * 0.9);
+            times.iter_mut().for_each(|(_, seconds)| *seconds -= empty);
+        }
+        _ => {}
     }
 }
 
@@ -294,5 +310,6 @@ fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
         rows: found.iter().map(row).collect(),
         errors: times.iter().filter_map(off).collect(),
         occupancy: Some(MeasuredOccupancy::default()),
+        effects: MeasuredEffects::default(),
     }
 }

@@ -116,6 +116,8 @@ pub struct Speed {
     pub memory: f64,
     /// Bytes a second of all cores of a CMP that were measured.
     pub cmp_memory: Option<f64>,
+    /// Numbers of ranks of a CMP that were tried, and the bytes a second of them together.
+    pub memory_by_ranks: Vec<(u32, f64)>,
     /// By kernel: how many times longer it takes with 1, 2, … ranks on the CMP.
     pub slowdowns: Vec<(String, Vec<f64>)>,
 }
@@ -148,11 +150,18 @@ impl Speed {
         let memory = rate("triad_far");
         let all =
             crowded.last().and_then(|figures| Some(memory / factor("triad_far", figures)? * crowded.len() as f64));
+        let together = |(ranks, figures): (u32, &Figures)| {
+            Some((ranks, memory / factor("triad_far", figures)? * f64::from(ranks)))
+        };
+        // Numbers that were not tried have the figures of the one before.
+        let tried = (1..).zip(crowded).filter(|(ranks, of)| *ranks == 1 || crowded[*ranks as usize - 2] != **of);
+        let by_ranks = tried.filter_map(together);
         Speed {
             flops: rate("multiply_add"),
             instructions: 2.0 * rate("integers"),
             memory,
             cmp_memory: all.filter(|_| crowded.len() > 1),
+            memory_by_ranks: by_ranks.collect(),
             slowdowns: slowdowns.collect(),
         }
     }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use crate::platform::Level;
 
 use super::campaign::TRAIN;
+use super::effects::MeasuredEffects;
 use super::fit::{FitPiece, Floor, pieces};
 use super::occupancy::{FIRST_UP_TO, MeasuredOccupancy};
 use super::samples::{Samples, Test};
@@ -42,6 +43,8 @@ pub struct LinkFit {
     pub errors: Vec<(u64, f64)>,
     /// What messages occupy, as far as that was measured; `None` if other laws are to hold.
     pub occupancy: Option<MeasuredOccupancy>,
+    /// What messages meet besides.
+    pub effects: MeasuredEffects,
 }
 
 /// The parameters of an interval of sizes.
@@ -127,7 +130,8 @@ impl LinkFit {
         let mut found = pieces(&points, &breaks, least);
         let best = best_bandwidth(samples, level, &points);
         found.iter_mut().for_each(|piece| bounded(piece, best, &points));
-        let overheads = overheads(samples, level);
+        let effects = MeasuredEffects::of(samples, level, eager);
+        let overheads = overheads(samples, level, effects.unexpected_copy.is_some());
         let handshake = handshake(samples, level, eager, &points, &overheads);
         let ratios = ratios(samples, level, &points, &overheads, corrections);
         let mut loads = vec![1];
@@ -145,7 +149,7 @@ impl LinkFit {
         let errors = points.iter().filter_map(|&(size, seconds)| Some((size, fitted(size)?.at(size) / seconds - 1.0)));
         let errors = errors.collect();
         let handshake = if eager.is_some() { handshake } else { rows.first()?.columns[0].0 };
-        Some(LinkFit { level, eager, handshake, loads, rows, errors, occupancy: None })
+        Some(LinkFit { level, eager, handshake, loads, rows, errors, occupancy: None, effects })
     }
 
     /// These for fair shares over time: what messages occupy is told by windows, and costs under load follow from it.
@@ -214,10 +218,11 @@ fn row(piece: &FitPiece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit
     RowFit { up_to: piece.up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap }
 }
 
-fn overheads(samples: &Samples, level: Level) -> Vec<Overheads> {
+/// `copied`: what is there for long was copied once more than what is expected.
+fn overheads(samples: &Samples, level: Level, copied: bool) -> Vec<Overheads> {
     let of = |test: Test| samples.medians(level, test);
-    let (one, train, delayed, late) =
-        (of(Test::TrainOfOne), of(Test::Train), of(Test::DelayedTrain), of(Test::LateReceive));
+    let received = if copied { Test::PostedReceive } else { Test::LateReceive };
+    let (one, train, delayed, late) = (of(Test::TrainOfOne), of(Test::Train), of(Test::DelayedTrain), of(received));
     let at = |series: &[(u64, f64)], size: u64| series.iter().find(|(of, _)| *of == size).map(|(_, seconds)| *seconds);
     let further = f64::from(TRAIN - 1);
     let each = |&(bytes, one): &(u64, f64)| {

@@ -3,7 +3,7 @@
 //! | parameter | from |
 //! |---|---|
 //! | capacity; within a node a core's copy | windows one way of the greatest size: n s / (T − 2 T(0)) |
-//! | duplex | windows both ways of the greatest size: 2 n s / (T − T(0)), if the directions are not independent |
+//! | duplex | windows both ways of the greatest size by all pairs: 2 n s / (T − T(0)), if the directions are not independent; one pair does not tell it, whose cores may be the limit |
 //! | gap | windows of all pairs, 8 B and 128 B: (T − T(s) − T(0)) / (n − 1) − s / capacity, if pairs slow each other down |
 
 use crate::platform::Level;
@@ -43,7 +43,7 @@ impl MeasuredOccupancy {
             return MeasuredOccupancy { copy: one, ..MeasuredOccupancy::default() };
         }
         let capacity = one.into_iter().chain(many).max_by(f64::total_cmp);
-        let both = samples.of(level, Test::BothWays).last().and_then(|series| windows.both_ways(series));
+        let both = windows.both_ways_of_all_pairs();
         let duplex = both.zip(capacity).filter(|(both, one)| *both < INDEPENDENT * 2.0 * one);
         let gap = |bytes: u64| {
             let all = windows.of_all_pairs(Some(bytes))?;
@@ -76,6 +76,15 @@ impl Windows<'_> {
         sized.max_by_key(|series| (series.load, series.bytes))
     }
 
+    /// Bytes a second both ways together, at the greatest size: the most that one pair or all reach; nothing if only one was tried.
+    fn both_ways_of_all_pairs(&self) -> Option<f64> {
+        let all = self.samples.of(self.level, Test::BothWays);
+        let most = all.last()?.bytes;
+        let of_most: Vec<&SampleSeries> = all.into_iter().filter(|series| series.bytes == most).collect();
+        let several = of_most.iter().any(|series| series.load > 1);
+        of_most.into_iter().filter_map(|series| self.both_ways(series)).reduce(f64::max).filter(|_| several)
+    }
+
     /// Half a round trip.
     fn alone(&self, bytes: u64) -> Option<f64> {
         Some(self.samples.median(self.level, Test::PingPong, bytes)).filter(|seconds| *seconds > 0.0)
@@ -96,7 +105,7 @@ impl Windows<'_> {
 
     /// Bytes a second both ways together: no answer follows.
     fn both_ways(&self, series: &SampleSeries) -> Option<f64> {
-        self.carried(series, 2.0, 1.0)
+        self.carried(series, 2.0 * f64::from(series.load.max(1)), 1.0)
     }
 
     fn carried(&self, series: &SampleSeries, at_a_time: f64, starts: f64) -> Option<f64> {

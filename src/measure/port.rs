@@ -1,6 +1,7 @@
 //! What a measuring rank can do: the few functions of MPI that the tests are made of.
 //!
-//! Two things implement it: a real MPI, whose times are measured, and a rank on a simulated machine, whose times are known.
+//! A real MPI and other layers that carry messages implement it, whose times are measured, and a rank on a simulated machine, whose
+//! times are known.
 
 use crate::platform::Collective;
 
@@ -38,25 +39,35 @@ pub trait RankPort {
     /// `count` times MPI_Isend, then MPI_Waitall.
     fn send_window(&mut self, to: u32, bytes: u64, count: u32);
     /// `count` times MPI_Irecv, then MPI_Waitall.
-    fn recv_window(&mut self, from: u32, bytes: u64, count: u32);
+    fn recv_window(&mut self, from: u32, bytes: u64, count: u32) {
+        self.recv_windows(&[from], bytes, count);
+    }
+    /// `count` times MPI_Irecv from each of these, then MPI_Waitall.
+    fn recv_windows(&mut self, from: &[u32], bytes: u64, count: u32);
     /// MPI_Sendrecv.
     fn exchange(&mut self, to: u32, from: u32, bytes: u64);
     /// `count` times MPI_Irecv and MPI_Isend, then MPI_Waitall.
     fn exchange_window(&mut self, with: u32, bytes: u64, count: u32);
+    /// MPI_Irecv, an empty message to the same rank, so much computing without MPI, MPI_Wait: the seconds of the latter.
+    fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64;
     /// Keeps the core busy for so long, without MPI.
     fn compute(&mut self, seconds: f64);
     /// Waits for all.
     fn barrier(&mut self);
-    /// A message of `bytes` to the neighbour before and to the one after, and one from each.
-    fn neighbours(&mut self, with: [u32; 2], bytes: u64, how: NeighbourMethod);
-    /// From now on collectives are of the first `members` ranks. All ranks call this.
-    fn among(&mut self, members: u32);
-    /// A collective of the members; others do nothing. `bytes` is the size of the buffer, or of a block.
-    fn collective(&mut self, collective: Collective, root: u32, bytes: u64);
     /// Sends values to a rank that waits for them.
     fn tell(&mut self, to: u32, values: &[f64]);
     /// Takes values that a rank sends.
     fn told(&mut self, from: u32) -> Vec<f64>;
     /// Gives all the values that `from` has.
     fn share(&mut self, from: u32, values: &mut Vec<f64>);
+}
+
+/// A rank whose library has collectives too.
+pub trait GroupPort: RankPort {
+    /// A message of `bytes` to the neighbour before and to the one after, and one from each.
+    fn neighbours(&mut self, with: [u32; 2], bytes: u64, how: NeighbourMethod);
+    /// From now on collectives are of the first `members` ranks. All ranks call this.
+    fn among(&mut self, members: u32);
+    /// A collective of the members; others do nothing. `bytes` is the size of the buffer, or of a block.
+    fn collective(&mut self, collective: Collective, root: u32, bytes: u64);
 }

@@ -109,6 +109,34 @@ pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: 
     0.0
 }
 
+/// What is left of a receive that was posted before its message was sent, after `work` without MPI in which the message could come.
+pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work: f64) -> f64 {
+    if port.rank() == pair.first {
+        return port.recv_beside(pair.second, bytes, work);
+    }
+    if port.rank() == pair.second {
+        port.recv(pair.first, 0);
+        port.send(pair.first, bytes);
+    }
+    0.0
+}
+
+/// `count` messages from the first ranks of all `pairs` to the first pair's second rank, which asks for them with empty messages: the
+/// time until it has them all.
+pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
+    let target = pairs[0].second;
+    let started = port.now();
+    if port.rank() == target {
+        pairs.iter().for_each(|pair| port.send(pair.first, 0));
+        let senders: Vec<u32> = pairs.iter().map(|pair| pair.first).collect();
+        port.recv_windows(&senders, bytes, count);
+    } else if pairs.iter().any(|pair| pair.first == port.rank()) {
+        port.recv(target, 0);
+        port.send_window(target, bytes, count);
+    }
+    port.now() - started
+}
+
 /// The time of a send for which no receive is posted until `delay` later: an eager one ends before.
 pub fn early_send(port: &mut dyn RankPort, pair: RankPair, bytes: u64, delay: f64) -> f64 {
     if port.rank() == pair.first {

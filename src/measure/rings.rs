@@ -12,7 +12,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use super::port::{NeighbourMethod, RankPort};
+use super::port::{GroupPort, NeighbourMethod, RankPort};
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
@@ -105,7 +105,7 @@ fn rings(ranks: u32, length: u32) -> Vec<u32> {
 /// Exchanges messages in all patterns, sizes and by all methods, `repetitions` times each; the samples, which all ranks have, are the seconds
 /// of the slowest rank. `tell` hears which part is done.
 pub fn measure_rings(
-    port: &mut dyn RankPort,
+    port: &mut dyn GroupPort,
     most: u64,
     repetitions: u32,
     tell: &mut dyn FnMut(&str, f64),
@@ -131,7 +131,7 @@ pub fn measure_rings(
 }
 
 /// How many turns make a sample long enough for a clock's steps not to show; at most as many as b_eff begins with.
-fn turns(port: &mut dyn RankPort, with: [u32; 2], bytes: u64, how: NeighbourMethod) -> f64 {
+fn turns(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod) -> f64 {
     const LONG: f64 = 40e-6;
     // What comes first finds caches cold and connections unmade.
     round(port, with, bytes, how, 1);
@@ -140,7 +140,7 @@ fn turns(port: &mut dyn RankPort, with: [u32; 2], bytes: u64, how: NeighbourMeth
 }
 
 /// The mean seconds of an exchange with both neighbours.
-fn round(port: &mut dyn RankPort, with: [u32; 2], bytes: u64, how: NeighbourMethod, turns: u32) -> f64 {
+fn round(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod, turns: u32) -> f64 {
     port.barrier();
     let started = port.now();
     (0..turns).for_each(|_| port.neighbours(with, bytes, how));
@@ -160,7 +160,7 @@ pub fn slowest(port: &mut dyn RankPort, values: &mut Vec<f64>) {
 }
 
 /// Measures rings as b_eff does, three times each; every rank calls this and gets the result.
-pub fn measure_effective(port: &mut dyn RankPort, most: u64) -> Option<Effective> {
+pub fn measure_effective(port: &mut dyn GroupPort, most: u64) -> Option<Effective> {
     let series = measure_rings(port, most, 3, &mut |_, _| ());
     Effective::of(&Samples { series, ..Samples::default() }, port.size())
 }

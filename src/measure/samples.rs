@@ -16,7 +16,7 @@ pub enum Test {
     Window,
     /// The same of `load` pairs at a time.
     Windows,
-    /// `count` messages each way of a pair at a time.
+    /// `count` messages each way of `load` pairs at a time.
     BothWays,
     /// One send and an empty answer: PRTT(1, 0, s).
     TrainOfOne,
@@ -26,6 +26,12 @@ pub enum Test {
     DelayedTrain,
     /// A receive of a message that has been there for long.
     LateReceive,
+    /// What is left of a receive that was posted before its message came, when that has had time to come.
+    PostedReceive,
+    /// The first message of two ranks, and an empty answer.
+    FirstMessage,
+    /// `count` messages from each of `load` ranks to one, at a time.
+    Incast,
     /// `count` messages both ways between each of some pairs, `load` transfers at a time.
     Exchange,
     /// A message of `load` pairs at a time, and an empty answer.
@@ -36,7 +42,7 @@ pub enum Test {
 
 impl Test {
     /// All of them.
-    pub const ALL: [Test; 11] = [
+    pub const ALL: [Test; 14] = [
         Test::PingPong,
         Test::Window,
         Test::Windows,
@@ -45,6 +51,9 @@ impl Test {
         Test::Train,
         Test::DelayedTrain,
         Test::LateReceive,
+        Test::PostedReceive,
+        Test::FirstMessage,
+        Test::Incast,
         Test::Exchange,
         Test::OneWay,
         Test::Ring,
@@ -61,6 +70,9 @@ impl Test {
             Test::Train => "train",
             Test::DelayedTrain => "delayed_train",
             Test::LateReceive => "late_receive",
+            Test::PostedReceive => "posted_receive",
+            Test::FirstMessage => "first_message",
+            Test::Incast => "incast",
             Test::Exchange => "exchange",
             Test::OneWay => "one_way",
             Test::Ring => "ring",

@@ -16,7 +16,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 use super::campaign::{CampaignPlan, measure_levels};
 use super::collectives::{CollectiveTests, TimedCollective, time_collectives};
 use super::pairs::answer;
-use super::port::{NeighbourMethod, RankPort};
+use super::port::{GroupPort, NeighbourMethod, RankPort};
 use super::rings::measure_rings;
 use super::samples::Samples;
 
@@ -229,8 +229,9 @@ impl RankPort for Simulated<'_> {
         self.call(Call::Complete(requests), |_| ());
     }
 
-    fn recv_window(&mut self, from: u32, _bytes: u64, count: u32) {
-        let requests: Requests = (0..count).map(|_| self.started(Call::Irecv(pattern(from, TEST)))).collect();
+    fn recv_windows(&mut self, from: &[u32], _bytes: u64, count: u32) {
+        let each = (0..count).flat_map(|_| from.iter());
+        let requests: Requests = each.map(|from| self.started(Call::Irecv(pattern(*from, TEST)))).collect();
         self.call(Call::Complete(requests), |_| ());
     }
 
@@ -242,6 +243,15 @@ impl RankPort for Simulated<'_> {
         let mut requests: Requests = (0..count).map(|_| self.started(Call::Irecv(pattern(with, TEST)))).collect();
         (0..count).for_each(|_| requests.push(self.started(Call::Isend(test(with, bytes)))));
         self.call(Call::Complete(requests), |_| ());
+    }
+
+    fn recv_beside(&mut self, from: u32, _bytes: u64, work: f64) -> f64 {
+        let request = self.started(Call::Irecv(pattern(from, TEST)));
+        self.send(from, 0);
+        self.compute(work);
+        let started = self.now();
+        self.call(Call::Complete(Requests::from_slice(&[request])), |_| ());
+        self.now() - started
     }
 
     fn compute(&mut self, seconds: f64) {
@@ -259,6 +269,24 @@ impl RankPort for Simulated<'_> {
         (1..self.ranks).for_each(|rank| self.tell(rank, &[]));
     }
 
+    fn tell(&mut self, to: u32, values: &[f64]) {
+        Simulated::tell(self, to, values);
+    }
+
+    fn told(&mut self, from: u32) -> Vec<f64> {
+        Simulated::told(self, from)
+    }
+
+    fn share(&mut self, from: u32, values: &mut Vec<f64>) {
+        if self.rank != from {
+            *values = self.told(from);
+            return;
+        }
+        (0..self.ranks).filter(|rank| *rank != from).for_each(|rank| self.tell(rank, values));
+    }
+}
+
+impl GroupPort for Simulated<'_> {
     fn neighbours(&mut self, with: [u32; 2], bytes: u64, how: NeighbourMethod) {
         let [before, after] = with;
         match how {
@@ -289,21 +317,5 @@ impl RankPort for Simulated<'_> {
 
     fn collective(&mut self, collective: Collective, root: u32, bytes: u64) {
         self.collect(collective, root, Sizes::Same(Bytes::new(bytes)));
-    }
-
-    fn tell(&mut self, to: u32, values: &[f64]) {
-        Simulated::tell(self, to, values);
-    }
-
-    fn told(&mut self, from: u32) -> Vec<f64> {
-        Simulated::told(self, from)
-    }
-
-    fn share(&mut self, from: u32, values: &mut Vec<f64>) {
-        if self.rank != from {
-            *values = self.told(from);
-            return;
-        }
-        (0..self.ranks).filter(|rank| *rank != from).for_each(|rank| self.tell(rank, values));
     }
 }

@@ -46,6 +46,7 @@ fn machine(shape: Shape, link: Link) -> Platform {
         conditions: Default::default(),
         memory: None,
         baseline: Default::default(),
+        pairs: None,
     }
 }
 
@@ -57,7 +58,8 @@ fn found(level: Level, link: Link) -> (Samples, LinkFit) {
         Level::InterNode => Shape { nodes: 2, cmps: 1, cores: 1 },
     };
     let pairs = vec![RankPair { first: 0, second: 1 }];
-    let plan = CampaignPlan { levels: vec![LevelPlan { level, pairs }], most_bytes: 1 << 20, budget: 1.0 };
+    let plan =
+        CampaignPlan { levels: vec![LevelPlan { level, pairs }], most_bytes: 1 << 20, budget: 1.0, window: WINDOW };
     let samples = simulate(&machine(shape, link), Placement::Block.sites(shape, 2, false).unwrap(), &plan).unwrap();
     let fit = LinkFit::of(&samples, level, &Corrections::default()).unwrap();
     (samples, fit)
@@ -207,7 +209,8 @@ fn occupied(level: Level, pairs: u32, link: Link) -> MeasuredOccupancy {
     };
     let pairs: Vec<RankPair> = (0..pairs).map(|first| RankPair { first, second: first + pairs }).collect();
     let ranks = 2 * pairs.len() as u32;
-    let plan = CampaignPlan { levels: vec![LevelPlan { level, pairs }], most_bytes: 4 << 20, budget: 1.0 };
+    let plan =
+        CampaignPlan { levels: vec![LevelPlan { level, pairs }], most_bytes: 4 << 20, budget: 1.0, window: WINDOW };
     let sites = Placement::Block.sites(shape, ranks, false).unwrap();
     let samples = simulate(&machine(shape, link), sites, &plan).unwrap();
     LinkFit::of(&samples, level, &Corrections::default()).unwrap().fair(&samples).occupancy.unwrap()

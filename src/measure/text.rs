@@ -6,6 +6,8 @@ use crate::config::Document;
 use crate::platform::{Level, Shape};
 use crate::units::{Bandwidth, SimSpan};
 
+use super::effects::MeasuredEffects;
+use super::fit::FitPiece;
 use super::kernels::Speed;
 use super::link::{LinkFit, RowFit};
 use super::occupancy::MeasuredOccupancy;
@@ -52,12 +54,23 @@ impl MeasuredMachine {
         }
         let Shape { nodes, cmps, cores } = self.shape;
         let name = toml::Value::String(self.name.clone());
-        let _ = write!(text, "\nname = {name}\nnct = [{nodes}, {cmps}, {cores}]\n\n");
+        let _ = write!(text, "\nname = {name}\nnct = [{nodes}, {cmps}, {cores}]\n");
+        self.progress(&mut text);
+        text.push('\n');
         self.core(&mut text);
         for level in Level::ALL {
             self.level(&mut text, level);
         }
         text
+    }
+
+    /// Whether a rendezvous moves on while its receiver computes, as the furthest level that tells it says.
+    fn progress(&self, text: &mut String) {
+        let told = self.links.iter().rev().find_map(|fit| Some((fit.level, fit.effects.progresses?)));
+        let Some((level, progresses)) = told else { return };
+        let (engine, found) = if progresses { ("hardware", "came") } else { ("call", "did not come") };
+        comment(text, &format!("{}: what was posted {found} while its receiver computed.", level.name()));
+        let _ = writeln!(text, "progress = \"{engine}\"");
     }
 
     fn core(&self, text: &mut String) {
@@ -80,6 +93,11 @@ impl MeasuredMachine {
         }
         let slowdown: Vec<String> = speed.slowdown().iter().map(|factor| format!("{factor:.3}")).collect();
         let _ = writeln!(text, "slowdown = [{}]", slowdown.join(", "));
+        if speed.memory_by_ranks.len() > 1 {
+            let rate = |(ranks, rate): &(u32, f64)| format!("{ranks}: {:.2} GB/s", rate / 1e9);
+            let rates: Vec<String> = speed.memory_by_ranks.iter().map(rate).collect();
+            comment(text, &format!("Memory bandwidth of ranks on a CMP together: {}", rates.join(", ")));
+        }
         if let Some(memory) = speed.cmp_memory {
             let _ = writeln!(text, "\n[cmp]\nmemory_bandwidth = \"{:.2} GB/s\"", memory / 1e9);
         }
@@ -139,6 +157,9 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
         }
     }
+    let MeasuredEffects { connect, unexpected_copy, .. } = fit.effects;
+    connect.iter().for_each(|seconds| _ = writeln!(text, "connect = \"{}\"", span(*seconds)));
+    unexpected_copy.iter().for_each(|rate| _ = writeln!(text, "unexpected_copy = \"{}\"", bandwidth(1.0 / rate)));
     if let Some(eager) = fit.eager {
         let _ = writeln!(text, "eager_threshold = {eager}");
     }
@@ -216,6 +237,15 @@ fn interval(row: &RowFit, measured: bool) -> String {
     parts.join(", ")
 }
 
+/// An interval's costs where nothing is known but a message's whole time.
+pub(super) fn stated_cost(piece: &FitPiece) -> String {
+    let mut parts = Vec::new();
+    parts.extend(piece.up_to.map(|end| format!("up_to = {end}")));
+    parts.push(format!("latency = \"{}\"", span(piece.start)));
+    parts.push(format!("bandwidth = \"{}\"", bandwidth(piece.per_byte)));
+    parts.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,6 +266,7 @@ mod tests {
             rows: vec![row(Some(4096), &columns), row(None, &columns)],
             errors: vec![(0, 0.01), (8, -0.03)],
             occupancy: None,
+            effects: MeasuredEffects::default(),
         }
     }
 
@@ -245,6 +276,7 @@ mod tests {
             instructions: 3e9,
             memory: 1e10,
             cmp_memory: Some(1.5e10),
+            memory_by_ranks: vec![(1, 1e10), (2, 1.5e10)],
             slowdowns: vec![("stencil".into(), vec![1.0, 1.2])],
         };
         let provenance = vec!["Measured\nby a test".to_owned()];

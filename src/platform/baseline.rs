@@ -62,6 +62,7 @@ impl Platform {
             collectives: self.collectives.clone(),
             conditions: self.conditions.clone(),
             baseline: self.baseline,
+            pairs: None,
         }
     }
 }

@@ -9,11 +9,13 @@ mod link;
 mod measured;
 mod memory;
 mod occupancy;
+mod pairs;
 #[cfg(test)]
 mod tests;
 mod values;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -24,6 +26,7 @@ use super::{Baseline, CoreRates, Level, Platform, Shape};
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, NodeFile};
+use pairs::PairsKey;
 use values::Factor;
 
 /// A platform and the text it was made from.
@@ -50,6 +53,7 @@ struct PlatformFile {
     intra_cmp: LinkFile,
     inter_cmp: LinkFile,
     inter_node: LinkFile,
+    pairs: Option<PairsKey>,
     bigsim: Option<Baseline>,
     progress: Option<ProgressName>,
     progress_share: Option<f64>,
@@ -158,6 +162,7 @@ impl PlatformFile {
             count: self.nct.nodes,
         };
         let memory = memory::copy_memory(document, self.cmp.as_ref(), self.node.as_ref(), &links)?;
+        let pairs = self.pairs.as_ref().map(|key| key.classes(document, self.nct, &links)).transpose()?;
         Ok(Platform {
             name: self.name.clone(),
             shape: self.nct,
@@ -167,6 +172,7 @@ impl PlatformFile {
             collectives: collectives::read(document, self.collectives.as_ref())?,
             conditions: stated.conditions(document)?,
             baseline: self.bigsim.unwrap_or_default(),
+            pairs: pairs.map(Arc::new),
         })
     }
 

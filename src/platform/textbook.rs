@@ -228,6 +228,8 @@ impl Platform {
             links: [within.clone(), within, between],
             // These models know neither progress nor noise nor unequal nodes.
             conditions: Conditions::default(),
+            // Nor any pair that is unlike others.
+            pairs: None,
             ..self.clone()
         }
     }

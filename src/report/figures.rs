@@ -31,7 +31,7 @@ mod validation;
 
 pub use canvas::Figure;
 pub use groups::group_figures;
-pub use measured::measured_figures;
+pub use measured::{beside_figures, measured_figures};
 pub use models::model_figures;
 pub use pairs::{clusters_figure, values_figure};
 pub use regression::regression_figure;

@@ -67,6 +67,8 @@ fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
         Test::BothWays,
         Test::Train,
         Test::LateReceive,
+        Test::PostedReceive,
+        Test::Incast,
     ];
     let line = |test: Test| {
         let simulated = again.of(level, test);
@@ -82,7 +84,7 @@ fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
         let most = errors.iter().copied().reduce(f64::max)?;
         let mean = errors.iter().sum::<f64>() / errors.len() as f64;
         let (name, level) = (test.name().replace('_', " "), level.name().replace('_', "-").replace("cmp", "CMP"));
-        Some(format!("  {level:<10}  {name:<12}  mean {:5.1}%  greatest {:5.1}%\n", mean * 100.0, most * 100.0))
+        Some(format!("  {level:<10}  {name:<14}  mean {:5.1}%  greatest {:5.1}%\n", mean * 100.0, most * 100.0))
     };
     tests.into_iter().filter_map(line).collect()
 }
@@ -90,7 +92,7 @@ fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{CampaignPlan, Corrections, LevelPlan, RankPair, Speed, simulate};
+    use crate::measure::{CampaignPlan, Corrections, LevelPlan, RankPair, Speed, WINDOW, simulate};
     use crate::platform::{Placement, Platform};
 
     #[test]
@@ -98,7 +100,7 @@ mod tests {
         let platform = Platform::embedded();
         let pairs = vec![RankPair { first: 0, second: 1 }];
         let levels = vec![LevelPlan { level: Level::IntraCmp, pairs }];
-        let plan = CampaignPlan { levels, most_bytes: 4096, budget: 1.0 };
+        let plan = CampaignPlan { levels, most_bytes: 4096, budget: 1.0, window: WINDOW };
         let sites = Placement::Block.sites(platform.shape, 2, false).unwrap();
         let samples = simulate(&platform, sites, &plan).unwrap();
         let links = vec![LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap()];
@@ -109,7 +111,7 @@ mod tests {
         assert!(text.contains("slowdown of code by ranks on a CMP: 1.000, 1.250"), "{text}");
         // Half of 100 + 200 + 100 ns both ways.
         assert!(text.contains("  intra-CMP   400 ns"), "{text}");
-        assert!(text.contains("  intra-CMP   ping pong     mean   0.0%  greatest   0.0%"), "{text}");
+        assert!(text.contains("  intra-CMP   ping pong       mean   0.0%  greatest   0.0%"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(!measured_summary(&measured, &Samples::default()).contains("simulated"));
     }

@@ -56,6 +56,7 @@ pub fn machine(nct: [u32; 3], law: LoadLaw) -> Platform {
         conditions: Default::default(),
         memory: None,
         baseline: Default::default(),
+        pairs: None,
     }
 }
 

@@ -21,6 +21,8 @@ Examples:
     mcpsim cluster --expand small -o again.nc
   A platform that has the pairs' levels and times
     mcpsim cluster pairs_median.nc --platform guessed.toml
+  The same for a machine that fits no shape: costs by class of pairs
+    mcpsim cluster pairs_median.nc --platform guessed.toml --pairs
   One element: x's time with y, of messages of 1500 B
     mcpsim cluster pairs_median.nc --at 0,1,1500
     mcpsim cluster --expand small --at 0,1,1500
@@ -87,6 +89,11 @@ pub(crate) struct ClusterArgs {
     /// blocks get FILE.placement.txt
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["expand", "output", "at", "text", "figures", "truth"])]
     pub platform: Option<PathBuf>,
+
+    /// With --platform: costs by class of pairs too, for machines that fit no shape: writes
+    /// FILE.pairs.toml, which the platform names
+    #[arg(long, requires = "platform")]
+    pub pairs: bool,
 
     /// Draw the matrix in colours of values and of clusters
     #[arg(long, value_name = "DIR")]

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::measure::Guess;
 use crate::measure::cluster::Precision;
 use crate::measure::matrices::Matrices;
+use crate::measure::{Guess, MeasuredClasses};
 use crate::report::guess_summary;
 use crate::run::write_whole;
 
@@ -32,8 +32,17 @@ pub(super) fn write(args: &ClusterArgs, of: &mut Matrices, path: &Path) -> Resul
     let put = |path: &Path, text: String| {
         write_whole(path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))
     };
-    put(path, guess.text(name, &made))?;
     let mut text = guess_summary(&guess);
+    if args.pairs {
+        let classes = MeasuredClasses::of(of, &args.options()).map_err(in_file(&args.file))?;
+        let of_pairs = with_end(&path.with_extension(""), ".pairs.toml");
+        put(&of_pairs, classes.text(guess.shape, &guess.sites, &made))?;
+        let file = of_pairs.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        put(path, guess.text_with(name, &made, Some(&file)))?;
+        text.push_str(&format!("classes of pairs: {} in {}\n", classes.count(), of_pairs.display()));
+    } else {
+        put(path, guess.text(name, &made))?;
+    }
     if !guess.is_in_blocks() {
         let placement = with_end(&path.with_extension(""), ".placement.txt");
         put(&placement, guess.placement())?;

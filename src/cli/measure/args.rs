@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
+use crate::measure::WINDOW;
 use crate::platform::Shape;
 use crate::units::{Bytes, SimSpan};
 
 use super::super::report::Format;
+use super::layers::LayerArgs;
 use super::pairs::{PairArgs, TogetherArgs};
 
 const EXAMPLES: &str = "\
@@ -28,11 +30,16 @@ Examples:
     mpirun -n 8 mcpsim measure --collectives --simulate here.toml -o all.csv
   The effective bandwidth of a simulated machine
     mcpsim measure --b-eff --simulate default --nct 4,2,2
+  Sockets and shared memory instead of MPI, and all side by side
+    mcpsim measure --layer tcp --samples tcp.csv -o tcp.toml
+    mcpsim measure --layer memory --samples memory.csv -o memory.toml
+    mcpsim report here.csv tcp.csv memory.csv --figures figures
   How much slower is another machine? There, then here:
     mcpsim measure --compute -o there.toml
     mcpsim measure --compute --against there.toml
 
-Exit codes: 0 measured, 2 bad input or usage, 70 a bug in mcpsim.";
+Exit codes: 0 measured, 2 bad input or usage, 5 the measurement cannot be used,
+70 a bug in mcpsim.";
 
 /// The contention model of the file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -47,7 +54,7 @@ pub(crate) enum Law {
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mcpsim measure",
-    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mpirun -n RANKS mcpsim measure --pairs [OPTIONS] -o PREFIX\n       mcpsim measure --pairs --simulate PLATFORM [OPTIONS] -o PREFIX\n       [mpirun -n RANKS] mcpsim measure --collectives|--b-eff [OPTIONS]\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
+    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mpirun -n RANKS mcpsim measure --pairs [OPTIONS] -o PREFIX\n       mcpsim measure --pairs --simulate PLATFORM [OPTIONS] -o PREFIX\n       [mpirun -n RANKS] mcpsim measure --collectives|--b-eff [OPTIONS]\n       mcpsim measure --layer tcp|memory|./FILE.so [OPTIONS]\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
     term_width = 80,
     after_help = "See --help for examples and exit codes.",
     after_long_help = EXAMPLES
@@ -64,6 +71,14 @@ pub(crate) struct MeasureArgs {
     /// The greatest message
     #[arg(long, value_name = "SIZE", default_value = "4 MiB")]
     pub max_size: Bytes,
+
+    /// Messages of a window at most, for messages a second
+    #[arg(long, value_name = "K", default_value_t = WINDOW, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub window: u32,
+
+    /// Write what was measured even if it cannot be used: too noisy, or unlike any machine
+    #[arg(long)]
+    pub force: bool,
 
     /// What messages do to each other: fair (windows tell what they occupy) or measured (costs under load)
     #[arg(long, value_name = "LAW", default_value = "fair")]
@@ -112,6 +127,9 @@ pub(crate) struct MeasureArgs {
     /// With --import: the greatest eager message of a level
     #[arg(long, value_name = "LEVEL=SIZE", requires = "import")]
     pub eager: Vec<String>,
+
+    #[command(flatten)]
+    pub layer: LayerArgs,
 
     #[command(flatten)]
     pub pairs: PairArgs,

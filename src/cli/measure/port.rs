@@ -3,12 +3,12 @@
 use mpi::collective::SystemOperation;
 use mpi::datatype::{Partition, PartitionMut};
 use mpi::point_to_point::{Destination, Source, send_receive_into};
-use mpi::request::multiple_scope;
+use mpi::request::{multiple_scope, scope};
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
 use crate::engine::HostWindow;
-use crate::measure::{NeighbourMethod, RankPort};
+use crate::measure::{GroupPort, NeighbourMethod, RankPort};
 use crate::platform::Collective;
 
 /// The tag of what ranks tell each other.
@@ -133,17 +133,18 @@ impl RankPort for RealPort {
         });
     }
 
-    fn recv_window(&mut self, from: u32, bytes: u64, count: u32) {
-        let needed = self.make_room(bytes, count);
-        let process = self.world.process_at_rank(from as i32);
-        let mut rest = &mut self.several[..needed];
-        multiple_scope(count as usize, |scope, all| {
-            for _ in 0..count {
+    fn recv_windows(&mut self, from: &[u32], bytes: u64, count: u32) {
+        let messages = count as usize * from.len();
+        let needed = self.make_room(bytes, messages as u32);
+        let RealPort { world, several, .. } = self;
+        let mut rest = &mut several[..needed];
+        multiple_scope(messages, |scope, all| {
+            for rank in (0..count).flat_map(|_| from.iter()) {
                 let (part, further) = std::mem::take(&mut rest).split_at_mut(bytes as usize);
-                all.add(process.immediate_receive_into(scope, part));
+                all.add(world.process_at_rank(*rank as i32).immediate_receive_into(scope, part));
                 rest = further;
             }
-            all.wait_all(&mut Vec::with_capacity(count as usize));
+            all.wait_all(&mut Vec::with_capacity(messages));
         });
     }
 
@@ -173,6 +174,24 @@ impl RankPort for RealPort {
         self.sent[..bytes as usize].copy_from_slice(&self.several[..bytes as usize]);
     }
 
+    fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64 {
+        let RealPort { world, sent, received, started, excess, .. } = self;
+        let process = world.process_at_rank(from as i32);
+        let mut waited = 0.0;
+        scope(|scope| {
+            let request = process.immediate_receive_into(scope, &mut received[..bytes as usize]);
+            process.send(&sent[..0]);
+            let end = mpi::time() + work - *excess;
+            while mpi::time() < end {
+                std::hint::spin_loop();
+            }
+            let begun = mpi::time() - *started;
+            request.wait();
+            waited = mpi::time() - *started - begun;
+        });
+        waited
+    }
+
     fn compute(&mut self, seconds: f64) {
         let end = self.now() + seconds - self.excess;
         while self.now() < end {
@@ -184,6 +203,24 @@ impl RankPort for RealPort {
         self.world.barrier();
     }
 
+    fn tell(&mut self, to: u32, values: &[f64]) {
+        self.world.process_at_rank(to as i32).send_with_tag(values, TOLD);
+    }
+
+    fn told(&mut self, from: u32) -> Vec<f64> {
+        self.world.process_at_rank(from as i32).receive_vec_with_tag(TOLD).0
+    }
+
+    fn share(&mut self, from: u32, values: &mut Vec<f64>) {
+        let root = self.world.process_at_rank(from as i32);
+        let mut count = values.len() as u64;
+        root.broadcast_into(&mut count);
+        values.resize(count as usize, 0.0);
+        root.broadcast_into(&mut values[..]);
+    }
+}
+
+impl GroupPort for RealPort {
     fn neighbours(&mut self, with: [u32; 2], bytes: u64, how: NeighbourMethod) {
         let [before, after] = with;
         match how {
@@ -239,21 +276,5 @@ impl RankPort for RealPort {
             Collective::Scan => members.scan_into(one, other, SystemOperation::sum()),
             _ => unreachable!("{collective:?} is not measured"),
         }
-    }
-
-    fn tell(&mut self, to: u32, values: &[f64]) {
-        self.world.process_at_rank(to as i32).send_with_tag(values, TOLD);
-    }
-
-    fn told(&mut self, from: u32) -> Vec<f64> {
-        self.world.process_at_rank(from as i32).receive_vec_with_tag(TOLD).0
-    }
-
-    fn share(&mut self, from: u32, values: &mut Vec<f64>) {
-        let root = self.world.process_at_rank(from as i32);
-        let mut count = values.len() as u64;
-        root.broadcast_into(&mut count);
-        values.resize(count as usize, 0.0);
-        root.broadcast_into(&mut values[..]);
     }
 }

@@ -1,31 +1,21 @@
 //! The ranks of a measurement: finding out where they are, measuring, and what the first one makes of it.
 
-use std::io::{IsTerminal, Write};
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::io::Write;
 
-use crate::config::Document;
 use crate::engine::Processes;
 use crate::measure::{
-    self, Binding, CampaignPlan, Corrections, Figures, HostFacts, HostPlace, Kernel, LevelPlan, LinkFit,
-    MeasuredMachine, RankPort, Samples, Speed,
+    self, Binding, CampaignPlan, Figures, HostFacts, HostPlace, Kernel, MeasuredMachine, RankPort, Speed,
 };
-use crate::platform::Platform;
-use crate::report::{Figure, measured_figures, measured_summary};
 use crate::run::agree;
 
-use super::super::exit::{Exit, Failure};
-use super::super::output::{self, OutputTarget};
-use super::super::report::draw;
+use super::super::exit::Failure;
+use super::MeasureArgs;
+use super::conclude::{Line, Targets, conclude, fitted};
 use super::port::RealPort;
-use super::{Law, MeasureArgs};
 use super::{host, seen, speed};
 
 /// More of a CMP's ranks than these are not all tried together in turn.
 const ONE_BY_ONE: u32 = 8;
-
-/// How often costs under load are refined.
-const ROUNDS: usize = 4;
 
 /// Measures; the first process writes.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
@@ -47,7 +37,8 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }
     let levels = measure::levels(&places);
-    let plan = CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds() };
+    let plan =
+        CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds(), window: args.window };
     let mut port = RealPort::new(plan.most_bytes);
     let speed = speeds(&mut port, processes, &places);
     let mut line = Line::new(processes.is_first() && !args.quiet);
@@ -58,86 +49,6 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let measured = MeasuredMachine { name: args.name.clone(), provenance, shape, speed, links: Vec::new(), samples };
     let (measured, again) = fitted(measured, &plan, &places, args.law)?;
     conclude(args, &targets, &measured, &again)
-}
-
-/// Fits the levels: under fair shares once, else until tests of several transfers at a time take as long on the platform as they did; with the tests' times
-/// there. Of all rounds that one counts in which all tests together are nearest.
-fn fitted(
-    mut measured: MeasuredMachine,
-    plan: &CampaignPlan,
-    places: &[HostPlace],
-    law: Law,
-) -> Result<(MeasuredMachine, Samples), Failure> {
-    let mut corrections = Corrections::default();
-    let mut best: Option<(f64, Vec<LinkFit>, Samples)> = None;
-    let rounds = if law == Law::Fair { 0 } else { ROUNDS };
-    for _ in 0..=rounds {
-        let of = |level: &LevelPlan| {
-            let fit = LinkFit::of(&measured.samples, level.level, &corrections)?;
-            Some(if law == Law::Fair { fit.fair(&measured.samples) } else { fit })
-        };
-        measured.links = plan.levels.iter().filter_map(of).collect();
-        let platform = platform(&measured)?;
-        let Some(sites) = measure::sites(places, platform.shape) else { break };
-        let again = measure::simulate(&platform, sites, plan)?;
-        corrections = corrections.refined(&measured.samples, &again);
-        let distance = measured.samples.distance(&again);
-        if best.as_ref().is_none_or(|(least, ..)| distance < *least) {
-            best = Some((distance, measured.links.clone(), again));
-        }
-    }
-    let Some((_, links, again)) = best else { return Ok((measured, Samples::default())) };
-    measured.links = links;
-    Ok((measured, again))
-}
-
-/// The platform as others will read it.
-fn platform(measured: &MeasuredMachine) -> Result<Platform, Failure> {
-    let text = measured.text();
-    Document::parse("the platform measured", &text)
-        .and_then(|document| Platform::load(document, &[]))
-        .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })
-}
-
-/// Where results go.
-struct Targets {
-    output: OutputTarget,
-    samples: Option<OutputTarget>,
-}
-
-impl Targets {
-    fn new(args: &MeasureArgs) -> Result<Targets, Failure> {
-        let output = OutputTarget::new("--output", &args.output)?;
-        let samples = args.samples.as_ref().map(|name| OutputTarget::new("--samples", name)).transpose()?;
-        if samples.as_ref() == Some(&output) {
-            return Err(Failure::bad_input("--output and --samples go to the same place: give one another file"));
-        }
-        if let Some(directory) = &args.figures {
-            draw(&[], directory, &[])?;
-        }
-        Ok(Targets { output, samples })
-    }
-}
-
-/// Writes the results and says what they are.
-fn conclude(args: &MeasureArgs, targets: &Targets, measured: &MeasuredMachine, again: &Samples) -> Result<(), Failure> {
-    let text = measured.text();
-    if let Some(samples) = &targets.samples {
-        samples.put(&measured.samples.csv())?;
-    }
-    targets.output.put(&text)?;
-    let shows = !args.quiet && targets.output != OutputTarget::Stdout && targets.samples != Some(OutputTarget::Stdout);
-    if let Some(directory) = &args.figures {
-        let figures: Vec<Figure> = measured_figures(&measured.name, &measured.samples);
-        let drawn = draw(&figures, Path::new(directory), &args.format)?;
-        if shows {
-            output::print(&drawn)?;
-        }
-    }
-    if !shows {
-        return Ok(());
-    }
-    output::print(&measured_summary(measured, again))
 }
 
 /// Times the kernels on the ranks of the first one's CMP: on it alone, then on more and more of them at the same time.
@@ -210,29 +121,4 @@ fn provenance(seen: &[HostFacts], bindings: &[Binding], notes: &[String]) -> Vec
     ];
     lines.extend(notes.iter().map(|note| format!("Note: {note}.")));
     lines
-}
-
-/// A line on the terminal that says what is being measured.
-struct Line {
-    shown: bool,
-    last: Option<Instant>,
-}
-
-impl Line {
-    fn new(wanted: bool) -> Line {
-        Line { shown: wanted && std::io::stderr().is_terminal(), last: None }
-    }
-
-    fn tell(&mut self, what: &str, part: f64) {
-        if self.shown && self.last.is_none_or(|last| last.elapsed() > Duration::from_millis(200)) {
-            self.last = Some(Instant::now());
-            let _ = write!(std::io::stderr(), "\r{:3.0} % {what}\x1b[K", part * 100.0);
-        }
-    }
-
-    fn end(&mut self) {
-        if self.last.is_some() {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-    }
 }

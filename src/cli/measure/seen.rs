@@ -8,6 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::measure::{Cpu, HostFacts, cpu_list};
 
 /// The variable that names the node of a rank.
+#[cfg(feature = "mpi")]
 pub(super) const NODE: &str = "MCPSIM_NODE";
 
 fn first_line(path: &str) -> Option<String> {

@@ -12,6 +12,7 @@ use crate::config::ConfigError;
 use crate::platform::Level;
 
 use super::super::campaign::SMALL;
+use super::super::effects::MeasuredEffects;
 use super::super::fit::{FitPiece, Floor, pieces};
 use super::super::link::{LinkFit, RowFit, row_of};
 use super::super::occupancy::{FIRST_UP_TO, INDEPENDENT, MeasuredOccupancy, SHARED};
@@ -125,8 +126,16 @@ pub fn level(level: Level, sources: &[ImportSource], eager: Option<u64>) -> Resu
     let fitted = |size: u64| found.iter().find(|piece| piece.up_to.is_none_or(|end| size <= end));
     let errors = ping_pong.rows.iter().filter_map(|(size, time)| Some((*size, fitted(*size)?.at(*size) / time - 1.0)));
     let errors = errors.collect();
-    let fit =
-        LinkFit { level, eager: Some(eager), handshake, loads: vec![1], rows, errors, occupancy: Some(occupancy) };
+    let fit = LinkFit {
+        level,
+        eager: Some(eager),
+        handshake,
+        loads: vec![1],
+        rows,
+        errors,
+        occupancy: Some(occupancy),
+        effects: MeasuredEffects::default(),
+    };
     Ok(ImportedLevel { fit, told })
 }
 

@@ -1,9 +1,9 @@
 //! What a rank of the pair tests can do beside what all tests need.
 
-use super::super::port::RankPort;
+use super::super::port::GroupPort;
 
 /// A rank's way to the others in tests of pairs.
-pub trait PairPort: RankPort {
+pub trait PairPort: GroupPort {
     /// MPI_Isend, MPI_Recv, MPI_Wait with a rank that does the same; it may be this one.
     fn swap(&mut self, with: u32, bytes: u64);
     /// MPI_Isend to all ranks and MPI_Irecv from all, this one too; MPI_Waitany until all have come: when each did, in seconds

@@ -17,7 +17,7 @@ pub(super) const COSTS: [&str; 7] =
 const MOST_INTERVALS: usize = u16::MAX as usize;
 
 /// `[intra_cmp]`, `[inter_cmp]` or `[inter_node]`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LinkFile {
     law: Option<LoadLaw>,
@@ -48,7 +48,7 @@ pub(super) struct LinkFile {
 /// `[[inter_node.interval]]`; what it leaves out is what its level states.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct IntervalFile {
+pub(super) struct IntervalFile {
     above: Option<Bytes>,
     up_to: Option<Bytes>,
     latency: Option<PerLoad<SimSpan>>,
@@ -108,6 +108,12 @@ impl LinkFile {
         let connect = self.connect.unwrap_or(SimSpan::ZERO);
         Ok(Protocol { connect, credits: self.credits, unexpected_copy: self.unexpected_copy })
     }
+}
+
+/// The rows of intervals that stand by themselves at `place`.
+pub(super) fn rows(document: &Document, place: &str, intervals: &[IntervalFile]) -> Result<Vec<Row>, ConfigError> {
+    let file = &LinkFile::default();
+    Reader { document, level: place, file, law: LoadLaw::Ideal }.rows(intervals)
 }
 
 struct Reader<'a> {

@@ -1,4 +1,4 @@
-//! Figures of what was measured on a machine: latency, bandwidth and messages a second over the size, a colour a level.
+//! Figures of what was measured on machines: latency, bandwidth and messages a second over the size, a colour a level or a machine.
 
 use crate::measure::{Samples, Test};
 use crate::platform::Level;
@@ -11,33 +11,62 @@ use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 /// Values by size.
 type Points = Vec<(f64, f64)>;
 
-/// A line in a figure.
-struct Curve {
+/// What is drawn over the size: its name, and what the lines are.
+const DRAWN: [(&str, &str); 3] = [
+    ("latency", "half a round trip"),
+    ("bandwidth", "solid: windows of messages answered by one; dashed: ping-pong"),
+    ("messages", "messages a second in windows answered by one"),
+];
+
+/// Lines of one colour, with their entry in the legend.
+struct Entry {
+    name: String,
     color: Color,
-    dash: Dash,
-    points: Points,
+    lines: Vec<(Dash, Points)>,
 }
 
-/// The figures of `samples`; those of which there is nothing are left out.
+/// The figures of `samples`, a colour a level; those of which there is nothing are left out.
 pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
-    let windows = "solid: windows of messages answered by one; dashed: ping-pong";
-    [
-        figure("latency", machine, "half a round trip", samples, |samples, level| {
-            vec![(Dash::Solid, each(samples, level, Test::PingPong, |_, _, seconds| seconds))]
-        }),
-        figure("bandwidth", machine, windows, samples, |samples, level| {
+    let figure = |(what, more): (&str, &str)| {
+        let entry = |(level, color): (Level, Color)| {
+            let name = level.name().replace('_', "-").replace("cmp", "CMP");
+            Entry { name, color, lines: lines(what, samples, level) }
+        };
+        let entries: Vec<Entry> = Level::ALL.into_iter().zip(PALETTE).map(entry).collect();
+        figure(&format!("measured-{what}"), &format!("{machine}: {what}"), (what, more), entries)
+    };
+    DRAWN.into_iter().filter_map(figure).collect()
+}
+
+/// The figures of several measurements, each with its name and a colour, a figure a level that any of them has.
+pub fn beside_figures(measured: &[(String, Samples)]) -> Vec<Figure> {
+    let each = |level: Level| DRAWN.into_iter().map(move |drawn| (level, drawn));
+    let figure = |(level, (what, more)): (Level, (&str, &str))| {
+        let entry = |((name, samples), color): (&(String, Samples), Color)| Entry {
+            name: name.clone(),
+            color,
+            lines: lines(what, samples, level),
+        };
+        let entries: Vec<Entry> = measured.iter().zip(PALETTE.into_iter().cycle()).map(entry).collect();
+        let title = format!("{}: {what}", level.name().replace('_', "-").replace("cmp", "CMP"));
+        figure(&format!("beside-{}-{what}", level.name()), &title, (what, more), entries)
+    };
+    Level::ALL.into_iter().flat_map(each).filter_map(figure).collect()
+}
+
+/// The lines of a level.
+fn lines(what: &str, samples: &Samples, level: Level) -> Vec<(Dash, Points)> {
+    let found = match what {
+        "latency" => vec![(Dash::Solid, each(samples, level, Test::PingPong, |_, _, seconds| seconds))],
+        "bandwidth" => {
             let rate = |bytes: f64, count: f64, seconds: f64| bytes * count / seconds;
             let window = each(samples, level, Test::Window, rate);
             let ping = each(samples, level, Test::PingPong, |bytes, _, seconds| bytes / seconds);
             vec![(Dash::Solid, window), (Dash::Dashed, ping)]
-        }),
-        figure("messages", machine, "messages a second in windows answered by one", samples, |samples, level| {
-            vec![(Dash::Solid, each(samples, level, Test::Window, |_, count, seconds| count / seconds))]
-        }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+        }
+        _ => vec![(Dash::Solid, each(samples, level, Test::Window, |_, count, seconds| count / seconds))],
+    };
+    found.into_iter().filter(|(_, points)| !points.is_empty()).collect()
 }
 
 /// `value` of bytes, messages and median seconds by size; there is no place for 0 on an axis of ratios.
@@ -50,24 +79,12 @@ fn each(samples: &Samples, level: Level, test: Test, value: impl Fn(f64, f64, f6
     sized.map(|((bytes, seconds), count)| (*bytes as f64, value(*bytes as f64, count, *seconds))).collect()
 }
 
-fn figure(
-    what: &str,
-    machine: &str,
-    more: &str,
-    samples: &Samples,
-    curves: impl Fn(&Samples, Level) -> Vec<(Dash, Points)>,
-) -> Option<Figure> {
-    let mut drawn: Vec<Curve> = Vec::new();
-    let mut legend = Vec::new();
-    for (level, color) in Level::ALL.into_iter().zip(PALETTE) {
-        let found = curves(samples, level).into_iter().filter(|(_, points)| !points.is_empty());
-        let before = drawn.len();
-        drawn.extend(found.map(|(dash, points)| Curve { color, dash, points }));
-        if drawn.len() > before {
-            legend.push((color, level.name().replace('_', "-").replace("cmp", "CMP")));
-        }
-    }
-    let values = || drawn.iter().flat_map(|curve| curve.points.iter().copied());
+/// The figure called `name`; nothing where there is nothing to draw.
+fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<Entry>) -> Option<Figure> {
+    let entries: Vec<Entry> = entries.into_iter().filter(|entry| !entry.lines.is_empty()).collect();
+    let legend = entries.iter().map(|entry| (entry.color, entry.name.clone())).collect();
+    let drawn = || entries.iter().flat_map(|of| of.lines.iter().map(move |(dash, points)| (of.color, *dash, points)));
+    let values = || drawn().flat_map(|(.., points)| points.iter().copied());
     let least = values().map(|(_, y)| y).reduce(f64::min).filter(|least| *least > 0.0)?;
     let most = values().map(|(_, y)| y).reduce(f64::max)?;
     let largest = values().map(|(x, _)| x).reduce(f64::max)?;
@@ -78,12 +95,12 @@ fn figure(
     };
     let sizes: Vec<f64> = (0..).map(|power| 4f64.powi(power)).take_while(|size| *size <= largest * 2.0).collect();
     let x = Axis::values("message size", Measure::Size, &sizes);
-    let head = Head { title: format!("{machine}: {what}"), more: more.to_owned(), legend, ..Head::default() };
-    let (mut figure, top) = begin(&format!("measured-{what}"), &head, 420.0);
+    let head = Head { title: title.to_owned(), more: more.to_owned(), legend, ..Head::default() };
+    let (mut figure, top) = begin(name, &head, 420.0);
     let frame = frame(&figure, top, &y, 50.0);
     vertical(&mut figure, frame, &y);
     horizontal(&mut figure, frame, &x);
-    for Curve { color, dash, points } in drawn {
+    for (color, dash, points) in drawn() {
         let along: Vec<Place> =
             points.iter().map(|&(size, value)| (frame.x(x.at(size)), frame.y(y.at(value)))).collect();
         along.iter().for_each(|at| figure.dot(*at, 2.2, color));
@@ -133,5 +150,12 @@ mod tests {
             assert!(figure.svg().contains("<svg"));
         }
         assert!(measured_figures("here", &Samples::default()).is_empty());
+        let two = [("one".to_owned(), samples.clone()), ("other".to_owned(), samples)];
+        let figures = beside_figures(&two);
+        let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+        let expected = ["beside-intra_cmp-latency", "beside-intra_cmp-bandwidth", "beside-intra_cmp-messages"];
+        assert_eq!(names, expected);
+        let words: Vec<&str> = figures[0].words().collect();
+        assert!(["one", "other", "intra-CMP: latency"].iter().all(|word| words.contains(word)), "{words:?}");
     }
 }

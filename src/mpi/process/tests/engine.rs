@@ -71,6 +71,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
         conditions: Default::default(),
         memory: None,
         baseline: Default::default(),
+        pairs: None,
     })
 }
 

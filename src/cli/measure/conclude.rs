@@ -1,0 +1,148 @@
+//! What is made of samples: levels fitted, the platform file, figures and the summary; and what is refused.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::config::Document;
+use crate::measure::{
+    self, CampaignPlan, Corrections, HostPlace, LevelPlan, LinkFit, MeasuredMachine, Samples, doubts,
+};
+use crate::platform::Platform;
+use crate::report::{Figure, measured_figures, measured_summary};
+
+use super::super::exit::{Exit, Failure};
+use super::super::output::{self, OutputTarget};
+use super::super::report::draw;
+use super::{Law, MeasureArgs};
+
+/// How often costs under load are refined.
+const ROUNDS: usize = 4;
+
+/// A measurement that is not to be used, and why.
+fn unusable(doubts: &[String]) -> Failure {
+    let mut text =
+        "this measurement cannot be used, no platform is written (--force writes it all the same):".to_owned();
+    doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
+    text.push_str(
+        "\nmeasure again when the machine is quieter, or for longer (--time); --samples keeps what was measured",
+    );
+    Failure { exit: Exit::OverLimit, text }
+}
+
+/// Fits the levels: under fair shares once, else until tests of several transfers at a time take as long on the platform as they did; with the tests' times
+/// there. Of all rounds that one counts in which all tests together are nearest.
+pub(super) fn fitted(
+    mut measured: MeasuredMachine,
+    plan: &CampaignPlan,
+    places: &[HostPlace],
+    law: Law,
+) -> Result<(MeasuredMachine, Samples), Failure> {
+    let mut corrections = Corrections::default();
+    let mut best: Option<(f64, Vec<LinkFit>, Samples)> = None;
+    let rounds = if law == Law::Fair { 0 } else { ROUNDS };
+    for _ in 0..=rounds {
+        let of = |level: &LevelPlan| {
+            let fit = LinkFit::of(&measured.samples, level.level, &corrections)?;
+            Some(if law == Law::Fair { fit.fair(&measured.samples) } else { fit })
+        };
+        measured.links = plan.levels.iter().filter_map(of).collect();
+        let platform = platform(&measured)?;
+        let Some(sites) = measure::sites(places, platform.shape) else { break };
+        let again = measure::simulate(&platform, sites, plan)?;
+        corrections = corrections.refined(&measured.samples, &again);
+        let distance = measured.samples.distance(&again);
+        if best.as_ref().is_none_or(|(least, ..)| distance < *least) {
+            best = Some((distance, measured.links.clone(), again));
+        }
+    }
+    let Some((_, links, again)) = best else { return Ok((measured, Samples::default())) };
+    measured.links = links;
+    Ok((measured, again))
+}
+
+/// The platform as others will read it.
+fn platform(measured: &MeasuredMachine) -> Result<Platform, Failure> {
+    let text = measured.text();
+    Document::parse("the platform measured", &text)
+        .and_then(|document| Platform::load(document, &[]))
+        .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })
+}
+
+/// Where results go.
+pub(super) struct Targets {
+    output: OutputTarget,
+    samples: Option<OutputTarget>,
+}
+
+impl Targets {
+    pub fn new(args: &MeasureArgs) -> Result<Targets, Failure> {
+        let output = OutputTarget::new("--output", &args.output)?;
+        let samples = args.samples.as_ref().map(|name| OutputTarget::new("--samples", name)).transpose()?;
+        if samples.as_ref() == Some(&output) {
+            return Err(Failure::bad_input("--output and --samples go to the same place: give one another file"));
+        }
+        if let Some(directory) = &args.figures {
+            draw(&[], directory, &[])?;
+        }
+        Ok(Targets { output, samples })
+    }
+}
+
+/// Writes the results and says what they are.
+pub(super) fn conclude(
+    args: &MeasureArgs,
+    targets: &Targets,
+    measured: &MeasuredMachine,
+    again: &Samples,
+) -> Result<(), Failure> {
+    let text = measured.text();
+    if let Some(samples) = &targets.samples {
+        samples.put(&measured.samples.csv())?;
+    }
+    let doubts = doubts(&measured.samples, &measured.links);
+    if !doubts.is_empty() && !args.force {
+        return Err(unusable(&doubts));
+    }
+    for doubt in &doubts {
+        let _ = writeln!(std::io::stderr(), "note: {doubt}");
+    }
+    targets.output.put(&text)?;
+    let shows = !args.quiet && targets.output != OutputTarget::Stdout && targets.samples != Some(OutputTarget::Stdout);
+    if let Some(directory) = &args.figures {
+        let figures: Vec<Figure> = measured_figures(&measured.name, &measured.samples);
+        let drawn = draw(&figures, Path::new(directory), &args.format)?;
+        if shows {
+            output::print(&drawn)?;
+        }
+    }
+    if !shows {
+        return Ok(());
+    }
+    output::print(&measured_summary(measured, again))
+}
+
+/// A line on the terminal that says what is being measured.
+pub(super) struct Line {
+    shown: bool,
+    last: Option<Instant>,
+}
+
+impl Line {
+    pub fn new(wanted: bool) -> Line {
+        Line { shown: wanted && std::io::stderr().is_terminal(), last: None }
+    }
+
+    pub fn tell(&mut self, what: &str, part: f64) {
+        if self.shown && self.last.is_none_or(|last| last.elapsed() > Duration::from_millis(200)) {
+            self.last = Some(Instant::now());
+            let _ = write!(std::io::stderr(), "\r{:3.0} % {what}\x1b[K", part * 100.0);
+        }
+    }
+
+    pub fn end(&mut self) {
+        if self.last.is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A C library of five functions, loaded at run time; `mcpsim_layer.h` states what they do.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::port::PairLayer;
+
+type Start = unsafe extern "C" fn(c_int, *const c_char) -> c_int;
+type Send = unsafe extern "C" fn(*const c_void, usize) -> c_int;
+type Recv = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
+type Wait = unsafe extern "C" fn() -> c_int;
+type End = unsafe extern "C" fn();
+
+/// The functions; the library stays loaded as long as the process.
+pub(super) struct Library {
+    send: Send,
+    recv: Recv,
+    wait: Wait,
+    end: End,
+}
+
+impl Library {
+    /// Loads the library and starts it.
+    ///
+    /// # Errors
+    /// If it cannot be loaded, lacks a function, or says that it cannot start.
+    pub fn start(path: &Path, rank: i32, address: &str) -> Result<Library, String> {
+        let shown = path.display();
+        let refused = |what: &str| format!("--layer {shown}: {what}");
+        let file = CString::new(path.as_os_str().as_bytes()).map_err(|_| refused("no file has such a name"))?;
+        let address = CString::new(address).map_err(|_| refused("the address has a zero byte"))?;
+        // SAFETY: the name ends in a zero byte. Constructors of the library run; that is what loading it asks for.
+        let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            // SAFETY: after a failure the text is there until the next call, and is copied before that.
+            let why = unsafe { libc::dlerror() };
+            let why = if why.is_null() {
+                "cannot be loaded".into()
+            } else {
+                unsafe { CStr::from_ptr(why) }.to_string_lossy()
+            };
+            return Err(refused(&why));
+        }
+        let find = |name: &CStr| {
+            // SAFETY: the handle is that of a loaded library, the name ends in a zero byte.
+            let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+            let shown = name.to_string_lossy();
+            if found.is_null() {
+                Err(refused(&format!("has no function {shown}, see --layer header")))
+            } else {
+                Ok(found)
+            }
+        };
+        let (start, send, recv) =
+            (find(c"mcpsim_layer_start")?, find(c"mcpsim_layer_send")?, find(c"mcpsim_layer_recv")?);
+        let (wait, end) = (find(c"mcpsim_layer_wait")?, find(c"mcpsim_layer_end")?);
+        // SAFETY: the library promises these functions by the header's names; the library is never unloaded.
+        let (start, library) = unsafe {
+            let library = Library {
+                send: std::mem::transmute::<*mut c_void, Send>(send),
+                recv: std::mem::transmute::<*mut c_void, Recv>(recv),
+                wait: std::mem::transmute::<*mut c_void, Wait>(wait),
+                end: std::mem::transmute::<*mut c_void, End>(end),
+            };
+            (std::mem::transmute::<*mut c_void, Start>(start), library)
+        };
+        // SAFETY: as the header says; the address lives until the call returns.
+        match unsafe { start(rank, address.as_ptr()) } {
+            0 => Ok(library),
+            code => {
+                // What has not started has nothing to end.
+                std::mem::forget(library);
+                Err(refused(&format!("mcpsim_layer_start of rank {rank} gave {code}")))
+            }
+        }
+    }
+}
+
+impl PairLayer for Library {
+    fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String> {
+        let well = |what: &str, code: c_int| if code == 0 { Ok(()) } else { Err(format!("{what} gave {code}")) };
+        for data in into.iter_mut() {
+            // SAFETY: the memory is there until the wait below has returned, and nobody else uses it.
+            well("mcpsim_layer_recv", unsafe { (self.recv)(data.as_mut_ptr().cast(), data.len()) })?;
+        }
+        for data in out {
+            // SAFETY: the data are there and stay as they are until the wait below has returned.
+            well("mcpsim_layer_send", unsafe { (self.send)(data.as_ptr().cast(), data.len()) })?;
+        }
+        // SAFETY: as the header says.
+        well("mcpsim_layer_wait", unsafe { (self.wait)() })
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: nothing is under way between transfers.
+        unsafe { (self.end)() }
+    }
+}

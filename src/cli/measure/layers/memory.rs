@@ -1,0 +1,149 @@
+//! Messages through memory that two threads share: copied in by one core and out by the other, as MPI libraries do within a node.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::port::PairLayer;
+
+/// Bytes of a piece, and pieces under way at most.
+const PIECE: usize = 16 << 10;
+const PIECES: usize = 16;
+/// A rank that has found nothing so often lets others have the core.
+const SPINS: u32 = 2000;
+
+/// One direction. A piece is locked by the one side that may use it now: nobody waits for a lock.
+struct Ring {
+    pieces: Vec<Mutex<Box<[u8]>>>,
+    filled: Count,
+    taken: Count,
+}
+
+/// On a cache line of its own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Count(AtomicU64);
+
+impl Ring {
+    fn new() -> Arc<Ring> {
+        let pieces = (0..PIECES).map(|_| Mutex::new(vec![0; PIECE].into_boxed_slice())).collect();
+        Arc::new(Ring { pieces, filled: Count::default(), taken: Count::default() })
+    }
+
+    /// Copies a piece in, if there is room.
+    fn push(&self, data: &[u8]) -> bool {
+        let filled = self.filled.0.load(Ordering::Relaxed);
+        if filled - self.taken.0.load(Ordering::Acquire) >= PIECES as u64 {
+            return false;
+        }
+        let mut piece = self.pieces[filled as usize % PIECES].lock().expect("nobody panics with a piece");
+        piece[..data.len()].copy_from_slice(data);
+        drop(piece);
+        self.filled.0.store(filled + 1, Ordering::Release);
+        true
+    }
+
+    /// Copies a piece out, if there is one.
+    fn pop(&self, data: &mut [u8]) -> bool {
+        let taken = self.taken.0.load(Ordering::Relaxed);
+        if self.filled.0.load(Ordering::Acquire) == taken {
+            return false;
+        }
+        let piece = self.pieces[taken as usize % PIECES].lock().expect("nobody panics with a piece");
+        data.copy_from_slice(&piece[..data.len()]);
+        drop(piece);
+        self.taken.0.store(taken + 1, Ordering::Release);
+        true
+    }
+}
+
+/// A rank's two directions.
+pub(super) struct SharedMemory {
+    out: Arc<Ring>,
+    into: Arc<Ring>,
+}
+
+impl SharedMemory {
+    /// Both ranks.
+    pub fn both() -> (SharedMemory, SharedMemory) {
+        let (one, other) = (Ring::new(), Ring::new());
+        (SharedMemory { out: Arc::clone(&one), into: Arc::clone(&other) }, SharedMemory { out: other, into: one })
+    }
+}
+
+/// How far a list of messages is.
+#[derive(Default)]
+struct Progress {
+    message: usize,
+    bytes: usize,
+}
+
+impl Progress {
+    /// The next piece of a message of this length.
+    fn piece(&self, length: usize) -> std::ops::Range<usize> {
+        self.bytes..(self.bytes + PIECE).min(length)
+    }
+
+    /// A piece is done; of no bytes there is one too.
+    fn advance(&mut self, length: usize) {
+        self.bytes = (self.bytes + PIECE).min(length);
+        if self.bytes == length {
+            (self.message, self.bytes) = (self.message + 1, 0);
+        }
+    }
+}
+
+impl PairLayer for SharedMemory {
+    fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String> {
+        let (mut sent, mut received) = (Progress::default(), Progress::default());
+        let mut idle = 0;
+        while sent.message < out.len() || received.message < into.len() {
+            let mut moved = false;
+            if let Some(data) = out.get(sent.message)
+                && self.out.push(&data[sent.piece(data.len())])
+            {
+                sent.advance(data.len());
+                moved = true;
+            }
+            if let Some(data) = into.get_mut(received.message) {
+                let length = data.len();
+                if self.into.pop(&mut data[received.piece(length)]) {
+                    received.advance(length);
+                    moved = true;
+                }
+            }
+            idle = if moved { 0 } else { idle + 1 };
+            if idle > SPINS {
+                std::thread::yield_now();
+            } else if idle > 0 {
+                std::hint::spin_loop();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_all_lengths_come_in_order_both_ways() {
+        let (mut one, mut other) = SharedMemory::both();
+        let lengths = [0, 1, PIECE - 1, PIECE, PIECE + 1, 0, 40 * PIECE + 7];
+        let data = |seed: usize| -> Vec<Vec<u8>> {
+            lengths.iter().map(|length| (0..*length).map(|byte| (byte * 7 + seed) as u8).collect()).collect()
+        };
+        let both = move |layer: &mut SharedMemory, mine: usize, theirs: usize| {
+            let mut found: Vec<Vec<u8>> = lengths.iter().map(|length| vec![0; *length]).collect();
+            let out = data(mine);
+            let out: Vec<&[u8]> = out.iter().map(Vec::as_slice).collect();
+            let mut into: Vec<&mut [u8]> = found.iter_mut().map(Vec::as_mut_slice).collect();
+            layer.transfer(&out, &mut into).unwrap();
+            assert!(found == data(theirs));
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(move || both(&mut one, 1, 2));
+            both(&mut other, 2, 1);
+        });
+    }
+}

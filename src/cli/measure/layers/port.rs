@@ -1,0 +1,168 @@
+//! A measuring rank over any layer that carries messages between two.
+
+use std::io::Write;
+use std::time::Instant;
+
+use crate::engine::end_process;
+use crate::measure::RankPort;
+
+use super::super::super::exit::Exit;
+
+/// Carries messages between two ranks, in their order.
+pub(super) trait PairLayer: Send {
+    /// Sends and receives all of these, at the same time: none waits for another that the other rank has not begun.
+    ///
+    /// # Errors
+    /// If the other rank is gone, or the layer says that it failed.
+    fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String>;
+}
+
+/// This rank, with what it sends and room for what it receives.
+pub(super) struct LayerPort {
+    rank: u32,
+    layer: Box<dyn PairLayer>,
+    started: Instant,
+    sent: Vec<u8>,
+    received: Vec<u8>,
+    several: Vec<u8>,
+    /// By how much computing for a stated time takes longer, seconds.
+    excess: f64,
+}
+
+impl LayerPort {
+    pub fn new(rank: u32, layer: Box<dyn PairLayer>) -> LayerPort {
+        const TIMES: u32 = 2000;
+        let (sent, received, several) = (Vec::new(), Vec::new(), Vec::new());
+        let mut port = LayerPort { rank, layer, started: Instant::now(), sent, received, several, excess: 0.0 };
+        let begun = port.now();
+        (0..TIMES).for_each(|_| port.compute(1e-6));
+        port.excess = ((port.now() - begun) / f64::from(TIMES) - 1e-6).clamp(0.0, 1e-6);
+        port
+    }
+
+    /// For messages of at most so many bytes.
+    pub fn make_room(&mut self, most: u64) {
+        (self.sent, self.received) = (vec![1; most as usize], vec![2; most as usize]);
+    }
+
+    /// So many messages out and in.
+    fn messages(&mut self, bytes: u64, out: u32, into: u32) {
+        let bytes = bytes as usize;
+        let needed = bytes * into as usize;
+        if self.several.len() < needed {
+            self.several.resize(needed, 3);
+        }
+        let out: Vec<&[u8]> = (0..out).map(|_| &self.sent[..bytes]).collect();
+        let mut rest = &mut self.several[..needed];
+        let mut parts: Vec<&mut [u8]> = Vec::with_capacity(into as usize);
+        for _ in 0..into {
+            let (part, further) = std::mem::take(&mut rest).split_at_mut(bytes);
+            parts.push(part);
+            rest = further;
+        }
+        told(self.rank, self.layer.transfer(&out, &mut parts));
+    }
+
+    /// A message out, one in, or both; what came is sent next.
+    fn one(&mut self, bytes: u64, out: bool, into: bool) {
+        let bytes = bytes as usize;
+        let sent = [&self.sent[..bytes]];
+        let mut received = [&mut self.received[..bytes]];
+        let (out, parts) = (&sent[..usize::from(out)], &mut received[..usize::from(into)]);
+        told(self.rank, self.layer.transfer(out, parts));
+        if into {
+            std::mem::swap(&mut self.sent, &mut self.received);
+        }
+    }
+}
+
+/// A layer that fails leaves nothing to measure: this ends the process.
+fn told(rank: u32, result: Result<(), String>) {
+    let Err(what) = result else { return };
+    // Rank 1 ends when rank 0 does, and has nothing to say then.
+    if rank == 0 {
+        let _ = writeln!(std::io::stderr(), "error: --layer: {what}");
+    }
+    end_process(Exit::BadInput.code().into())
+}
+
+impl RankPort for LayerPort {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        2
+    }
+
+    fn now(&mut self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    fn send(&mut self, _to: u32, bytes: u64) {
+        self.one(bytes, true, false);
+    }
+
+    fn recv(&mut self, _from: u32, bytes: u64) {
+        self.one(bytes, false, true);
+    }
+
+    fn send_window(&mut self, _to: u32, bytes: u64, count: u32) {
+        self.messages(bytes, count, 0);
+    }
+
+    fn recv_windows(&mut self, from: &[u32], bytes: u64, count: u32) {
+        self.messages(bytes, 0, count * from.len() as u32);
+    }
+
+    fn exchange(&mut self, _to: u32, _from: u32, bytes: u64) {
+        self.one(bytes, true, true);
+    }
+
+    fn exchange_window(&mut self, _with: u32, bytes: u64, count: u32) {
+        self.messages(bytes, count, count);
+    }
+
+    /// No layer receives while the core computes unless its system does: the receive begins after the work.
+    fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64 {
+        self.send(from, 0);
+        self.compute(work);
+        let begun = self.now();
+        self.recv(from, bytes);
+        self.now() - begun
+    }
+
+    fn compute(&mut self, seconds: f64) {
+        let end = self.now() + seconds - self.excess;
+        while self.now() < end {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn barrier(&mut self) {
+        self.exchange(0, 0, 0);
+    }
+
+    fn tell(&mut self, _to: u32, values: &[f64]) {
+        let count = (values.len() as u64).to_le_bytes();
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        told(self.rank, self.layer.transfer(&[&count, &bytes], &mut []));
+    }
+
+    fn told(&mut self, _from: u32) -> Vec<f64> {
+        let mut count = [0; 8];
+        told(self.rank, self.layer.transfer(&[], &mut [&mut count]));
+        let mut bytes = vec![0; u64::from_le_bytes(count) as usize * 8];
+        told(self.rank, self.layer.transfer(&[], &mut [&mut bytes]));
+        bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
+    }
+
+    fn share(&mut self, from: u32, values: &mut Vec<f64>) {
+        if self.rank == from {
+            let other = 1 - from;
+            self.tell(other, values);
+        } else {
+            *values = self.told(from);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Classes of pairs from clusters, as a platform's file of pairs states them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::platform::{NO_CLASS, Shape, Site};
+
+use super::cluster::{ClusterOptions, LengthRange, cluster};
+use super::fit::{Floor, pieces};
+use super::guess::one_way;
+use super::matrices::{Matrices, MatrixError, PairTest};
+use super::text::{comment, stated_cost};
+
+/// Which pairs of ranks are alike over all lengths, and what their messages take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredClasses {
+    ranks: u32,
+    test: PairTest,
+    /// The class of each element, row after row; of a rank and itself without meaning.
+    of_element: Vec<u32>,
+    /// For each class the seconds of a message by its bytes.
+    times: Vec<Vec<(u64, f64)>>,
+}
+
+impl MeasuredClasses {
+    /// Clusters `matrices`. Pairs that are in the same cluster at all lengths are of one class.
+    ///
+    /// # Errors
+    /// As [`cluster`]; if the test tells no message's time, or there are more classes than a platform can have.
+    pub fn of(matrices: &mut Matrices, options: &ClusterOptions) -> Result<MeasuredClasses, MatrixError> {
+        let of = matrices.parameters;
+        let mut classes: Option<MeasuredClasses> = None;
+        cluster(matrices, options, &mut |range| {
+            match &mut classes {
+                None => {
+                    let times = vec![Vec::new(); range.values.len()];
+                    let mut first =
+                        MeasuredClasses { ranks: of.ranks, test: of.test, of_element: range.labels.clone(), times };
+                    first.add(&range, &(0..range.values.len()).collect::<Vec<_>>(), |matrix| of.length(matrix));
+                    classes = Some(first);
+                }
+                Some(before) => before.refine(&range, |matrix| of.length(matrix)),
+            }
+            Ok(())
+        })?;
+        let mut classes = classes.ok_or_else(|| MatrixError::new("classes of pairs: expected matrices; found none"))?;
+        classes.times.iter_mut().for_each(|times| one_way(of.test, times));
+        match classes.times.len() < usize::from(NO_CLASS) {
+            true => Ok(classes),
+            false => {
+                let found = classes.times.len();
+                let most = NO_CLASS - 1;
+                Err(MatrixError::new(format!(
+                    "classes of pairs: expected at most {most}; found {found}: a wider --precision"
+                )))
+            }
+        }
+    }
+
+    /// How many classes there are.
+    pub fn count(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Divides classes by the clusters of a further range of lengths.
+    fn refine(&mut self, range: &LengthRange, length: impl Fn(usize) -> u64) {
+        let mut numbers: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        for (class, label) in self.of_element.iter_mut().zip(&range.labels) {
+            let next = numbers.len() as u32;
+            *class = *numbers.entry((*class, *label)).or_insert(next);
+        }
+        let mut origin = vec![(0, 0); numbers.len()];
+        numbers.into_iter().for_each(|(key, number)| origin[number as usize] = key);
+        self.times = origin.iter().map(|(before, _)| self.times[*before as usize].clone()).collect();
+        let clusters: Vec<usize> = origin.iter().map(|(_, label)| *label as usize).collect();
+        self.add(range, &clusters, length);
+    }
+
+    /// The times of the range's lengths, of the cluster of each class.
+    fn add(&mut self, range: &LengthRange, clusters: &[usize], length: impl Fn(usize) -> u64) {
+        for (times, cluster) in self.times.iter_mut().zip(clusters) {
+            let values = &range.values[*cluster];
+            times.extend((range.first..).zip(values).map(|(matrix, seconds)| (length(matrix), *seconds)));
+        }
+    }
+
+    /// The file's text, for ranks on these cores of a machine of `shape`; `made` says from what.
+    pub fn text(&self, shape: Shape, sites: &[Site], made: &str) -> String {
+        let mut text = String::new();
+        comment(&mut text, made);
+        comment(
+            &mut text,
+            "class: from core, to core; 0 where the level's costs hold. cost: of class 1, 2, …: whole messages,",
+        );
+        comment(&mut text, "from the sender's start to the receiver's end.");
+        let ranks = self.ranks as usize;
+        let core = |rank: usize| {
+            let Site { node, cmp, core } = sites[rank];
+            ((node * shape.cmps + cmp) * shape.cores + core) as usize
+        };
+        let cores = shape.total_cores() as usize;
+        let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut order: Vec<u32> = Vec::new();
+        let mut class = vec![0; cores * cores];
+        for (from, to) in
+            (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))).filter(|(from, to)| from != to)
+        {
+            // In a one-way test the receiver's clock counts, which is that of the row.
+            let element = if self.test == PairTest::OneToOne { to * ranks + from } else { from * ranks + to };
+            let of_element = self.of_element[element];
+            let number = *numbers.entry(of_element).or_insert_with(|| {
+                order.push(of_element);
+                order.len()
+            });
+            class[core(from) * cores + core(to)] = number;
+        }
+        text.push_str("class = [\n");
+        for row in class.chunks(cores) {
+            let row: Vec<String> = row.iter().map(usize::to_string).collect();
+            let _ = writeln!(text, "    [{}],", row.join(", "));
+        }
+        text.push_str("]\n");
+        for of_element in order {
+            let times = &self.times[of_element as usize];
+            let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte: 0.0 };
+            text.push_str("\n[[cost]]\ninterval = [\n");
+            for piece in pieces(times, &[], least) {
+                let _ = writeln!(text, "    {{ {} }},", stated_cost(&piece));
+            }
+            text.push_str("]\n");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::matrices::{Parameters, Statistic};
+    use super::*;
+    use crate::config::Document;
+
+    #[test]
+    fn pairs_of_a_ring_become_classes_of_cores() {
+        // Ranks 0 to 3 in a ring: 2 us to a neighbour, 8 us across; above 1 B the pair 0, 1 is as slow as those.
+        let time = |x: i32, y: i32, length: i32| match (x - y).rem_euclid(4) {
+            0 => 0.0,
+            2 => 8e-6,
+            _ if length > 1 && x + y == 1 => 8e-6,
+            _ => 2e-6,
+        };
+        let values = (0..4).flat_map(|length| (0..16).map(move |element| time(element / 4, element % 4, length)));
+        let test = PairTest::SendRecvAndRecvSend;
+        let parameters = Parameters {
+            ranks: 4,
+            test,
+            begin: 0,
+            end: 4,
+            step: 1,
+            repeats: 1,
+            noise_bytes: 0,
+            noise_messages: 0,
+            noise_ranks: 0,
+        };
+        let mut of = Matrices::of(parameters, Statistic::Median, values.collect()).unwrap();
+        let options = ClusterOptions { first: 2, further: 2, ..ClusterOptions::default() };
+        let classes = MeasuredClasses::of(&mut of, &options).unwrap();
+        // A rank and itself, neighbours, across, and the pair that changes.
+        assert_eq!(classes.count(), 4);
+        let shape = Shape { nodes: 4, cmps: 1, cores: 1 };
+        let sites: Vec<Site> = (0..4).map(|node| Site { node, cmp: 0, core: 0 }).collect();
+        let text = classes.text(shape, &sites, "made by a test");
+        let table = Document::parse("x", &text).unwrap();
+        let class = table.table()["class"].as_array().unwrap();
+        let row =
+            |row: usize| class[row].as_array().unwrap().iter().map(|of| of.as_integer().unwrap()).collect::<Vec<_>>();
+        assert_eq!([row(0), row(2)], [vec![0, 1, 2, 3], vec![2, 3, 0, 3]]);
+        assert_eq!(table.table()["cost"].as_array().unwrap().len(), 3);
+        // Half of a round trip of 8 us.
+        assert!(text.contains("latency = \"4.0000 us\""), "{text}");
+    }
+}

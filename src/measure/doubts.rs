@@ -1,0 +1,102 @@
+//! Whether samples can be used: what no machine does, and medians that say nothing.
+
+use super::link::LinkFit;
+use super::samples::{SampleSeries, Samples, Test};
+use super::statistics::Summary;
+
+/// A table that is further from its half round trips than this, in the mean, is no model of them.
+const FAR_OFF: f64 = 0.25;
+/// Medians that are, in the middle, less sure than this say little.
+const UNSURE: f64 = 0.25;
+/// A message takes no less than this part of what one of a quarter of its bytes takes, on any machine known.
+const FASTER: f64 = 0.5;
+/// No machine moves more bytes a second between two ranks.
+const MOST: f64 = 10e12;
+
+/// Why `samples`, to which `links` were fitted, are better not used: a line each; nothing if all is well.
+pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
+    let mut found = Vec::new();
+    for fit in links {
+        let level = fit.level.name();
+        let (mean, most, size) = fit.error();
+        if mean > FAR_OFF {
+            found.push(format!(
+                "{level}: the fitted table is {:.0} % off half round trips in the mean, {:.0} % at {size} B",
+                mean * 100.0,
+                most.abs() * 100.0
+            ));
+        }
+        let series: Vec<(&SampleSeries, Summary)> = samples
+            .of(fit.level, Test::PingPong)
+            .into_iter()
+            .filter_map(|of| Some((of, Summary::of(&of.seconds)?)))
+            .collect();
+        let unsure: Vec<f64> = series.iter().map(|(_, summary)| summary.uncertainty).collect();
+        if let Some(middle) = Summary::of(&unsure).filter(|middle| middle.median > UNSURE) {
+            found.push(format!(
+                "{level}: half of the ping-pongs' medians are only sure to {:.0} % or less",
+                middle.median * 100.0
+            ));
+        }
+        let faster = series.iter().find_map(|(large, of_large)| {
+            let small = series.iter().rev().find(|(small, _)| small.bytes > 0 && small.bytes * 4 <= large.bytes)?;
+            (of_large.median < FASTER * small.1.median).then_some((small, large, of_large))
+        });
+        if let Some(((small, of_small), large, of_large)) = faster {
+            found.push(format!(
+                "{level}: {} B take {:.3} us and {} B only {:.3} us",
+                small.bytes,
+                of_small.median * 1e6,
+                large.bytes,
+                of_large.median * 1e6
+            ));
+        }
+        let rate = series.iter().map(|(of, summary)| of.bytes as f64 / summary.median).fold(0.0, f64::max);
+        if rate > MOST {
+            found.push(format!("{level}: {:.0} TB/s between two ranks", rate / 1e12));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::link::Corrections;
+    use super::*;
+    use crate::platform::Level;
+
+    fn of(times: impl Fn(u64, usize) -> f64) -> Vec<String> {
+        let level = Level::IntraCmp;
+        let series = |bytes: u64| SampleSeries {
+            level: Some(level),
+            test: Test::PingPong,
+            bytes,
+            load: 1,
+            count: 2,
+            seconds: (0..20).map(|sample| times(bytes, sample)).collect(),
+        };
+        let sizes = [0, 1, 8, 64, 512, 4096, 32_768, 262_144];
+        let series = sizes.map(series).into();
+        let samples = Samples { series, eager: vec![(level, None)], ..Samples::default() };
+        let fit = LinkFit::of(&samples, level, &Corrections::default()).unwrap();
+        doubts(&samples, &[fit])
+    }
+
+    #[test]
+    fn a_machine_with_a_little_noise_is_believed() {
+        let noise = |sample: usize| 1.0 + 0.02 * (sample % 7) as f64;
+        assert_eq!(of(|bytes, sample| (1e-6 + 1e-9 * bytes as f64) * noise(sample)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_no_machine_does_is_told() {
+        let fast = of(|bytes, _| if bytes > 4096 { 1e-8 } else { 1e-6 + 1e-9 * bytes as f64 });
+        assert!(
+            fast.iter().any(|doubt| doubt == "intra_cmp: 4096 B take 5.096 us and 32768 B only 0.010 us"),
+            "{fast:?}"
+        );
+        assert!(fast.iter().any(|doubt| doubt == "intra_cmp: 26 TB/s between two ranks"), "{fast:?}");
+        let noisy = of(|bytes, sample| (1e-6 + 1e-9 * bytes as f64) * if sample % 2 == 0 { 1.0 } else { 9.0 });
+        assert!(noisy.iter().any(|doubt| doubt.contains("medians are only sure to")), "{noisy:?}");
+    }
+}

@@ -1,0 +1,192 @@
+//! `[pairs]` of a platform file, and the file that it names: classes of pairs of cores, and what their messages cost.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::config::{ConfigError, Document};
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+use super::super::pairs::{NO_CLASS, PairClasses};
+use super::super::{Level, Link, LoadColumn, Row, Shape};
+use super::link::{IntervalFile, rows};
+
+/// A message's latency is at least this part of what it starts with, whatever its level's overheads are.
+const NETWORK: u64 = 20;
+
+/// `[pairs]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PairsKey {
+    file: String,
+}
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PairsFile {
+    /// For the reader of the file.
+    #[serde(rename = "about")]
+    _about: Option<String>,
+    /// Row after row, from and to: 0 where the level's costs hold, else the number of a cost, from 1.
+    class: Vec<Vec<u32>>,
+    cost: Vec<CostFile>,
+}
+
+/// What a message of a class takes from its sender's start to its receiver's end.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CostFile {
+    interval: Vec<IntervalFile>,
+}
+
+impl PairsKey {
+    /// Reads the file, which stands beside the platform's unless it says otherwise.
+    pub fn classes(&self, document: &Document, shape: Shape, links: &[Link; 3]) -> Result<PairClasses, ConfigError> {
+        let path = Path::new(document.name()).parent().unwrap_or(Path::new("")).join(&self.file);
+        let document = Document::read(&path)?;
+        let file: PairsFile = document.deserialize()?;
+        let cores = shape.total_cores() as usize;
+        if file.class.len() != cores {
+            let expected = format!("a row for each of {cores} cores of the platform's nct");
+            return Err(document.expected("class", expected, file.class.len()));
+        }
+        if file.cost.is_empty() || file.cost.len() >= usize::from(NO_CLASS) {
+            let expected = format!("1 to {} costs", NO_CLASS - 1);
+            return Err(document.expected("cost", expected, file.cost.len()));
+        }
+        let mut class = Vec::with_capacity(cores * cores);
+        for (place, row) in file.class.iter().enumerate() {
+            if row.len() != cores {
+                let expected = format!("a class for each of {cores} cores");
+                return Err(document.expected(&format!("class[{place}]"), expected, row.len()));
+            }
+            for (column, number) in row.iter().enumerate() {
+                if *number as usize > file.cost.len() {
+                    let expected = format!("0 to {}, as there are costs,", file.cost.len());
+                    return Err(document.expected(&format!("class[{place}][{column}]"), expected, number));
+                }
+                class.push(number.checked_sub(1).map_or(NO_CLASS, |number| number as u16));
+            }
+        }
+        let mut all = Vec::with_capacity(file.cost.len());
+        for (number, cost) in file.cost.iter().enumerate() {
+            let rows = rows(&document, &format!("cost[{number}]"), &cost.interval)?;
+            all.push(Level::ALL.map(|level| merged(&rows, &links[level as usize])));
+        }
+        Ok(PairClasses::new(shape, class, all))
+    }
+}
+
+/// The level's link with these costs of whole messages. Borders of both divide it.
+fn merged(costs: &[Row], level: &Link) -> Link {
+    let threshold = Some(level.eager_threshold()).filter(|size| *size < Bytes::MAX);
+    let mut ends: Vec<Bytes> = costs.iter().chain(level.rows()).map(|row| row.up_to).chain(threshold).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let mut above = Bytes::ZERO;
+    let mut merged = Vec::with_capacity(ends.len());
+    for up_to in ends {
+        let cost = costs.iter().find(|row| up_to <= row.up_to).expect("the last row has no end");
+        let usual = level.row(up_to);
+        let control = if up_to > level.eager_threshold() { level.handshake() * 2 } else { SimSpan::ZERO };
+        let rest = usual.send_overhead + usual.recv_overhead + control;
+        let least = SimSpan::from_ps(cost.latency.as_ps() / NETWORK).max(SimSpan::from_ps(1));
+        let latency = SimSpan::from_ps(cost.latency.as_ps().saturating_sub(rest.as_ps())).max(least);
+        let under = |column: &LoadColumn| {
+            let longer = column.latency.as_ps() as f64 / usual.latency.as_ps().max(1) as f64;
+            let narrower = column.bandwidth.get() as f64 / usual.bandwidth.get() as f64;
+            LoadColumn {
+                load: column.load,
+                latency: SimSpan::from_ps((latency.as_ps() as f64 * longer).round() as u64),
+                bandwidth: Bandwidth::new(((cost.bandwidth.get() as f64 * narrower) as u64).max(1))
+                    .unwrap_or(Bandwidth::MAX),
+            }
+        };
+        let columns = usual.columns.iter().map(under).collect();
+        merged.push(Row { above, up_to, latency, bandwidth: cost.bandwidth, columns, ..usual.clone() });
+        above = up_to;
+    }
+    Link::new(level.law(), level.eager_threshold(), level.handshake(), merged)
+        .occupying(level.occupancy().clone())
+        .with_protocol(level.protocol())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Platform, Site};
+    use super::*;
+
+    const PLATFORM: &str = r#"
+name = "ring"
+nct = [4, 1, 1]
+[core]
+flops = "1 Gflop/s"
+instructions = "1 Ginstr/s"
+memory_bandwidth = "10 GB/s"
+[intra_cmp]
+latency = "1 us"
+bandwidth = "1 GB/s"
+[inter_cmp]
+latency = "1 us"
+bandwidth = "1 GB/s"
+[inter_node]
+latency = "5 us"
+bandwidth = "1 GB/s"
+send_overhead = "100 ns"
+recv_overhead = "200 ns"
+eager_threshold = 4000
+handshake = "400 ns"
+[pairs]
+file = "pairs.toml"
+"#;
+
+    const PAIRS: &str = r#"
+class = [[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]]
+[[cost]]
+interval = [{ latency = "2 us", bandwidth = "2 GB/s" }]
+[[cost]]
+interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency = "8 us", bandwidth = "500 MB/s" }]
+"#;
+
+    fn load(pairs: &str) -> Result<Platform, ConfigError> {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("pairs.toml"), pairs).unwrap();
+        let name = directory.path().join("ring.toml").display().to_string();
+        Platform::load(Document::parse(&name, PLATFORM).unwrap(), &[])
+    }
+
+    #[test]
+    fn a_class_has_its_times_and_the_rest_of_its_level() {
+        let platform = load(PAIRS).unwrap();
+        let classes = platform.pairs.as_ref().unwrap();
+        assert_eq!((classes.count(), classes.core(Site { node: 3, cmp: 0, core: 0 })), (2, 3));
+        let row = |from, to, size| classes.row(from, to, Level::InterNode, Bytes::new(size)).unwrap();
+        // 2 us whole, of which 300 ns are the cores'.
+        assert_eq!(row(0, 1, 8).latency, SimSpan::from_ns(1700));
+        assert_eq!((row(0, 1, 8).send_overhead, row(0, 1, 8).bandwidth.get()), (SimSpan::from_ns(100), 2_000_000_000));
+        // Above the threshold two control messages are in the time as well.
+        assert_eq!(row(0, 1, 4001).latency, SimSpan::from_ns(900));
+        assert_eq!([1000, 1001].map(|size| row(0, 2, size).latency), [8700, 7700].map(SimSpan::from_ns));
+        assert!(classes.row(1, 1, Level::IntraCmp, Bytes::ZERO).is_none());
+        // What workers may be apart by: the least of all.
+        assert_eq!(platform.lookahead(), SimSpan::from_ns(400));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_of_pairs_is_told_with_its_place() {
+        for (from, to, said) in [
+            ("[0, 1, 2, 1], ", "", "expected a row for each of 4 cores of the platform's nct in class of "),
+            ("[0, 1, 2, 1]", "[0, 1, 2]", "expected a class for each of 4 cores in class[0] of "),
+            ("[0, 1, 2, 1]", "[0, 1, 3, 1]", "expected 0 to 2, as there are costs, in class[0][2] of "),
+            ("latency = \"2 us\", ", "", "missing \"latency\""),
+            ("up_to = 1000", "up_to = \"x\"", "expected a size"),
+            ("class", "classes", "unknown"),
+        ] {
+            let error = load(&PAIRS.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        let error = Platform::load(Document::parse("none/ring.toml", PLATFORM).unwrap(), &[]).unwrap_err();
+        assert_eq!(error.to_string(), "none/pairs.toml: no such file");
+    }
+}
