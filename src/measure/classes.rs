@@ -176,6 +176,6 @@ mod tests {
         assert_eq!([row(0), row(2)], [vec![0, 1, 2, 3], vec![2, 3, 0, 3]]);
         assert_eq!(table.table()["cost"].as_array().unwrap().len(), 3);
         // Half of a round trip of 8 us.
-        assert!(text.contains("latency = \"4.0000 us\""), "{text}");
+        assert!(text.contains("latency = \"4.000 us\""), "{text}");
     }
 }

@@ -18,7 +18,15 @@ pub(super) fn write(args: &ClusterArgs, of: &mut Matrices, path: &Path) -> Resul
     let Precision::Share(precision) = args.precision else {
         return Err(Failure::bad_input("--platform: expected a --precision that is a share, such as 20%"));
     };
-    let guess = Guess::of(of, &hosts(&args.file), precision).map_err(in_file(&args.file))?;
+    let hosts = hosts(&args.file);
+    if !hosts.is_empty() && hosts.len() != of.parameters.ranks as usize {
+        let (ranks, found) = (of.parameters.ranks, hosts.len());
+        return Err(Failure::bad_input(format!(
+            "{}: its hosts' file has {found} names: expected one for each of {ranks} ranks",
+            args.file.display()
+        )));
+    }
+    let guess = Guess::of(of, &hosts, precision).map_err(in_file(&args.file))?;
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("pairs");
     let made = format!(
         "Guessed by mcpsim cluster {} from {}: {} of {}, {} ranks, {} lengths.",

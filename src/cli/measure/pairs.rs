@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::engine::Processes;
-use crate::measure::matrices::{Matrices, MatrixError, Parameters, Statistic, write_matrices, write_text};
+use crate::measure::matrices::{Parameters, Statistic, write_matrices, write_text};
 use crate::measure::pairs::{MeasuredPairs, PairPlan, simulate_length};
 use crate::platform::{Placement, Platform};
 use crate::units::SimSpan;
@@ -20,7 +20,7 @@ use journal::Journal;
 
 use super::super::cluster::platform;
 use super::super::exit::Failure;
-use super::super::matrix_files::{in_file, put, with_end};
+use super::super::matrix_files::{matrices, put, with_end};
 use super::super::output;
 use super::MeasureArgs;
 use crate::run::{agree, write_whole};
@@ -122,9 +122,8 @@ impl<'a> Work<'a> {
             })?;
             text.push_str(&format!("{}\n", path.display()));
             if self.args.pairs.text {
-                let each = (0..self.parameters.count()).map(|matrix| self.journal.read(matrix, index));
-                let values: Vec<Vec<f64>> = each.collect::<Result<_, MatrixError>>().map_err(in_file(&path))?;
-                let mut all = Matrices::of(self.parameters, statistic, values.concat()).map_err(in_file(&path))?;
+                // One matrix at a time, however many there are.
+                let mut all = matrices(&path)?;
                 let path = with_end(self.prefix, &format!("_{}.txt", statistic.name()));
                 put([&path], |[mut output]| write_text(&mut output, &mut all, &self.hosts))?;
                 text.push_str(&format!("{}\n", path.display()));

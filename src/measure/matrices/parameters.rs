@@ -164,6 +164,9 @@ impl Parameters {
     /// The most ranks: elements of a matrix are numbered in 32 bits.
     pub const MOST_RANKS: u32 = 1 << 14;
 
+    /// The greatest file, bytes: more is a slip of the step.
+    const MOST_BYTES: u128 = 1 << 40;
+
     /// How many matrices there are.
     pub fn count(&self) -> usize {
         (self.end.saturating_sub(self.begin)).div_ceil(self.step.max(1)) as usize
@@ -209,6 +212,15 @@ impl Parameters {
         if self.repeats == 0 {
             return wrong("repeats", "1 or more", 0);
         }
+        let bytes = self.elements() as u128 * self.count() as u128 * 8;
+        if bytes > Self::MOST_BYTES {
+            return Err(MatrixError::new(format!(
+                "{} lengths of {} elements: expected files of 1 TiB at most, these would have {:.1} TiB; a greater step?",
+                self.count(),
+                self.elements(),
+                bytes as f64 / (1u64 << 40) as f64
+            )));
+        }
         Ok(())
     }
 }
@@ -246,6 +258,8 @@ pub(super) mod tests {
         assert_eq!(error(parameters(2, 0, 10, 0)), "step of lengths: expected a number of bytes above 0; found 0");
         assert_eq!(error(parameters(2, 10, 10, 1)), "end of lengths: expected more than the begin, 10; found 10");
         assert!(parameters(2, 0, 10, 100).check().is_ok());
+        let long = "2147483647 lengths of 10000 elements: expected files of 1 TiB at most, these would have 156.2 TiB; a greater step?";
+        assert_eq!(error(parameters(100, 0, i32::MAX as u32, 1)), long);
         let none = Parameters { repeats: 0, ..parameters(2, 0, 1, 1) };
         assert_eq!(error(none), "repeats: expected 1 or more; found 0");
     }

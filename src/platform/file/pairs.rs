@@ -179,7 +179,7 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
             ("[0, 1, 2, 1], ", "", "expected a row for each of 4 cores of the platform's nct in class of "),
             ("[0, 1, 2, 1]", "[0, 1, 2]", "expected a class for each of 4 cores in class[0] of "),
             ("[0, 1, 2, 1]", "[0, 1, 3, 1]", "expected 0 to 2, as there are costs, in class[0][2] of "),
-            ("latency = \"2 us\", ", "", "missing \"latency\""),
+            ("latency = \"2 us\", ", "", "expected \"latency\" in cost[0].interval[0] of "),
             ("up_to = 1000", "up_to = \"x\"", "expected a size"),
             ("class", "classes", "unknown"),
         ] {
