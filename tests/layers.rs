@@ -211,9 +211,12 @@ fn messages_cost_what_the_class_of_their_pair_says() {
             };
             let one = of(1);
             let predicted = one["predicted_s"].as_f64().unwrap();
-            assert!((predicted / (2000.0 * each) - 1.0).abs() < 1e-6, "{law}, {a} and {b}: {predicted}");
+            // Under fair shares rates are judged anew at slots only.
+            let near = if law == "fair" { 0.05 } else { 1e-6 };
+            assert!((predicted / (2000.0 * each) - 1.0).abs() < near, "{law}, {a} and {b}: {predicted}");
             // The parts of the path are those of the class too, and workers do not matter.
-            assert_eq!(one["path"]["levels"]["inter_node"]["contention_ps"], 0, "{one}");
+            let contention = &one["path"]["levels"]["inter_node"]["contention_ps"];
+            assert!(law == "fair" || *contention == 0, "{one}");
             let mut three = of(3);
             three["config"] = one["config"].clone();
             assert_eq!(three, one, "{law}");

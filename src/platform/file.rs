@@ -22,7 +22,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document, Override};
 use crate::units::{Bandwidth, Rate, SimSpan};
 
-use super::{Baseline, CoreRates, Level, Platform, Shape};
+use super::{Baseline, CoreRates, Level, Occupancy, Platform, Shape};
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, NodeFile};
@@ -148,7 +148,7 @@ fn forget_own_values(table: &mut toml::Table, key: &[String], overrides: &[Overr
 
 impl PlatformFile {
     fn platform(&self, document: &Document) -> Result<Platform, ConfigError> {
-        let links = [
+        let mut links = [
             self.intra_cmp.link(document, Level::IntraCmp, self.nct.cmps)?,
             self.inter_cmp.link(document, Level::InterCmp, self.nct.cmps)?,
             self.inter_node.link(document, Level::InterNode, self.nct.cmps)?,
@@ -163,6 +163,11 @@ impl PlatformFile {
         };
         let memory = memory::copy_memory(document, self.cmp.as_ref(), self.node.as_ref(), &links)?;
         let pairs = self.pairs.as_ref().map(|key| key.classes(document, self.nct, &links)).transpose()?;
+        if let Some(pairs) = pairs.as_ref().filter(|_| !self.inter_node.states_capacity()) {
+            let between = &mut links[Level::InterNode as usize];
+            let capacity = between.occupancy().capacity.max(pairs.greatest_bandwidth(Level::InterNode));
+            *between = between.clone().occupying(Occupancy { capacity, ..between.occupancy().clone() });
+        }
         Ok(Platform {
             name: self.name.clone(),
             shape: self.nct,

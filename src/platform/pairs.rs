@@ -2,7 +2,7 @@
 //!
 //! A class replaces latency and bandwidth of a message by size; all else (overheads, thresholds, contention) stays that of the pair's level.
 
-use crate::units::{Bytes, SimSpan};
+use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Level, Link, Row, Shape, Site};
 
@@ -51,6 +51,12 @@ impl PairClasses {
             NO_CLASS => None,
             class => Some(self.links[usize::from(class)][level as usize].row(size)),
         }
+    }
+
+    /// The bandwidth of the fastest class at `level`.
+    pub fn greatest_bandwidth(&self, level: Level) -> Option<Bandwidth> {
+        let rows = self.links.iter().flat_map(|links| links[level as usize].rows());
+        rows.map(|row| row.bandwidth).max()
     }
 
     /// The least latency of any class' messages at `level`, if there are classes.

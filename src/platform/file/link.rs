@@ -100,6 +100,11 @@ impl LinkFile {
 }
 
 impl LinkFile {
+    /// Whether the file says what an adapter carries; else it carries what its fastest message does.
+    pub fn states_capacity(&self) -> bool {
+        self.capacity.is_some()
+    }
+
     fn protocol(&self, document: &Document, level: Level) -> Result<Protocol, ConfigError> {
         if self.credits == Some(0) {
             let expected = "at least 1 message (no limit where the key is left out)";
