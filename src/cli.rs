@@ -96,7 +96,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
             // Whatever goes wrong is said by the first process.
             let (recorded, tagged) = (brief.recorded, brief.tagged);
             let _ = brief.open().and_then(|run| {
-                predict(&RequestedRun { run, recorded, tagged, repeats: None, outputs: None }, processes)
+                predict(&RequestedRun { run, recorded, tagged, further: FurtherRuns::None, outputs: None }, processes)
             });
         }
         return Ok(Exit::Predicted.code());
@@ -132,10 +132,20 @@ struct RequestedRun {
     recorded: bool,
     /// Whether ranks' lines have their numbers.
     tagged: bool,
-    /// How many runs with other seeds, if there are to be some.
-    repeats: Option<u32>,
+    /// Which runs there are to be beside it.
+    further: FurtherRuns,
     /// Where results go; on the first process only.
     outputs: Option<Outputs>,
+}
+
+/// Runs beside the one that is asked for.
+#[derive(Clone, Copy, Debug)]
+enum FurtherRuns {
+    None,
+    /// So many in all, with other seeds.
+    Seeds(u32),
+    /// On a machine with an ideal network.
+    IdealNetwork,
 }
 
 /// What is left to do of what was asked for.
@@ -192,6 +202,9 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     if args.repeats.is_some() {
         alone("--repeats")?;
     }
+    if args.efficiencies {
+        alone("--efficiencies")?;
+    }
     outputs.check_apart(&args)?;
     let recorded = args.record.is_some();
     let brief = several.then(|| RunMessage::of(&run, recorded, args.tag_output)).transpose()?;
@@ -199,14 +212,18 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
         run,
         recorded,
         tagged: args.tag_output,
-        repeats: args.repeats.filter(|runs| *runs > 1),
+        further: match args.repeats.filter(|runs| *runs > 1) {
+            Some(runs) => FurtherRuns::Seeds(runs),
+            None if args.efficiencies => FurtherRuns::IdealNetwork,
+            None => FurtherRuns::None,
+        },
         outputs: Some(outputs),
     };
     Ok(NextAction::Run(Box::new(asked), brief))
 }
 
 fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
-    let RequestedRun { run, recorded, tagged, repeats, outputs } = asked;
+    let RequestedRun { run, recorded, tagged, further, outputs } = asked;
     let quiet = outputs.as_ref().is_none_or(Outputs::are_quiet);
     let progress = Arc::new(Progress::default());
     let cancelled = Arc::clone(&progress);
@@ -219,9 +236,10 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);
     let console: Arc<dyn Console> = Arc::new(Printer::new(*tagged, stdout_taken, processes.is_first()));
     let conduct = Conduct { progress: &progress, processes, recorded: *recorded, console: &console };
-    let ran = match repeats {
-        None => run.run_in(conduct),
-        Some(count) => run.repeat_in(conduct, *count),
+    let ran = match further {
+        FurtherRuns::None => run.run_in(conduct),
+        FurtherRuns::Seeds(count) => run.repeat_in(conduct, *count),
+        FurtherRuns::IdealNetwork => run.efficiencies_in(conduct),
     };
     drop(line);
     if let (Err(error @ PredictError::Simulation(why)), Some(outputs)) = (&ran, outputs) {

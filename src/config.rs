@@ -8,9 +8,11 @@ mod error;
 mod lines;
 mod over;
 mod similar;
+mod source;
 
 pub use document::{Document, read_text};
 pub use error::ConfigError;
 pub use lines::Lines;
 pub use over::Override;
 pub use similar::did_you_mean;
+pub use source::SourceLines;

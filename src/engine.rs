@@ -38,8 +38,7 @@ pub use error::{Deadlock, RunError, Waiting};
 pub use event::EventKey;
 pub use horizon::Horizon;
 pub use outcome::{
-    HostTime, HostUse, IntervalMessages, LevelMessages, LevelTotals, Messages, Outcome, PairMessages, ProgramEnd,
-    RankTime, Totals,
+    HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, ProgramEnd, RankTime, Totals,
 };
 pub use processes::{HostThreads, Processes, Screen, end_process, end_process_soon, end_processes};
 pub use repeats::Repeats;

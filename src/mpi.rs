@@ -69,6 +69,11 @@ pub trait MpiProgram: Send {
         step.to_string()
     }
 
+    /// The same with the file's name and the line, see [`crate::rank::Program::site_name`].
+    fn site_name(&self, step: u32) -> String {
+        self.step_name(step)
+    }
+
     /// See [`crate::rank::Program::task_log`].
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         None

@@ -5,6 +5,7 @@
 mod baseline;
 mod conditions;
 mod file;
+mod ideal;
 mod level;
 mod link;
 mod memory;

@@ -3,7 +3,9 @@
 mod collectives;
 mod copies;
 mod critical;
+mod efficiency;
 mod functions;
+mod kinds;
 mod messages;
 mod path;
 mod tasks;
@@ -13,9 +15,11 @@ mod what_if;
 pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse};
 pub use copies::CopyUse;
 pub use critical::{CriticalPath, PathShare, RankShare, SiteShare};
+pub use efficiency::{Efficiencies, LatencyTolerance};
 pub use functions::{
-    FunctionCalls, FunctionProfile, RankCalls, RankFunction, RankProfile, function_profiles, message_sizes,
+    FunctionCalls, FunctionProfile, RankCalls, RankFunction, RankProfile, SiteProfile, function_profiles, site_profiles,
 };
+pub use kinds::{KindMessages, MessageSort, POINT_TO_POINT, message_kinds, message_sizes, message_sorts};
 pub use messages::{Intervals, MessageCell, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
 pub use tasks::{

@@ -8,6 +8,7 @@ mod collectives;
 mod copies;
 mod critical;
 mod deadlock;
+mod efficiency;
 mod export;
 mod figures;
 mod functions;
@@ -45,8 +46,8 @@ pub use figures::{
     Figure, beside_figures, clusters_figure, figures, group_figures, measured_figures, model_figures,
     regression_figure, revision_figures, task_figures, tuning_figures, validation_figures, values_figure,
 };
-pub use functions::functions_csv;
-pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table};
+pub use functions::calls_csv;
+pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table, sorts_csv};
 pub use measured::measured_summary;
 pub use models::{models_csv, models_summary};
 pub use numbers::{count, rate};
@@ -69,13 +70,18 @@ pub fn summary(outcome: &Outcome) -> String {
         time::time_parts(outcome),
         path::parts(outcome),
         path::what_if(outcome),
+        efficiency::table(outcome),
+        efficiency::tolerance(outcome),
         critical::shares(outcome),
         functions::table(outcome),
+        functions::by_site(outcome),
         collectives::by_algorithm(outcome),
         tasks::brief(outcome.tasks.as_deref()),
         messages::by_level(outcome),
+        messages::by_kind(outcome),
         sizes::counts(outcome),
         sizes::volumes(outcome),
+        sizes::times(outcome),
         messages::busiest_pairs(outcome),
         copies::copies(outcome),
         notes::notes(outcome),

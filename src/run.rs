@@ -13,6 +13,7 @@ mod application;
 mod collective_rules;
 mod conduct;
 mod described;
+mod efficiency;
 mod error;
 mod files;
 mod host;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::config::SourceLines;
 use crate::platform::{Algorithm, Collective};
 use crate::rank::SendMode;
 use crate::units::Bytes;
@@ -23,12 +24,59 @@ pub(super) struct Code {
     pub(super) ops: Box<[Op]>,
     /// Where each op stands in the file, without the procedures' prefix: `main[2].do[0]`, `exchange[1]`.
     pub(super) places: Box<[Arc<str>]>,
+    /// The file, if places are to be told with their lines.
+    pub(super) source: Option<CodeSource>,
     pub(super) procedures: Vec<Procedure>,
     pub(super) request_names: Vec<String>,
     /// By number; the world is 0.
     pub(super) comm_names: Vec<String>,
     /// Slots a rank.
     pub(super) slots: u32,
+}
+
+/// The file that code was compiled from.
+#[derive(Debug)]
+pub(super) struct CodeSource {
+    /// Its name, without directories.
+    pub(super) name: String,
+    /// What it says.
+    pub(super) text: Arc<str>,
+    /// The line of each op's place, found when the first is asked for.
+    lines: OnceLock<Box<[Option<u32>]>>,
+}
+
+impl CodeSource {
+    /// The file `name` with this text.
+    pub(super) fn new(name: &str, text: Arc<str>) -> Self {
+        let name = name.rsplit('/').next().unwrap_or(name).to_owned();
+        CodeSource { name, text, lines: OnceLock::new() }
+    }
+
+    /// The line of the place of op `pc` among `places`. A procedure stands below `procedures`, a whole configuration's
+    /// application below `app`.
+    fn line(&self, places: &[Arc<str>], pc: Pc) -> Option<u32> {
+        let lines = self.lines.get_or_init(|| {
+            let source = SourceLines::new(&self.text);
+            let line = |place: &Arc<str>| {
+                ["", "procedures.", "app.", "app.procedures."]
+                    .iter()
+                    .find_map(|at| source.line(&format!("{at}{place}")))
+            };
+            places.iter().map(line).collect()
+        });
+        lines.get(pc as usize).copied().flatten()
+    }
+}
+
+impl Code {
+    /// Where op `pc` stands, with file and line if they are known: `main[2].do[0] at app.toml:12`.
+    pub(super) fn place_with_line(&self, pc: Pc) -> String {
+        let place = &self.places[pc as usize];
+        match self.source.as_ref().and_then(|source| Some((source, source.line(&self.places, pc)?))) {
+            Some((source, line)) => format!("{place} at {}:{line}", source.name),
+            None => place.to_string(),
+        }
+    }
 }
 
 /// A procedure's ops and the slot that holds where its call continues. As no procedure calls itself, one is enough.

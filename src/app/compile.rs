@@ -49,6 +49,7 @@ pub(super) fn compile(parts: &Parts<'_>, scope: Scope, max_turns: u64) -> Result
         world: AppWorld::default(),
         ops: compiler.ops.into(),
         places: compiler.places.into(),
+        source: None,
         procedures: compiler.procedures,
         request_names: compiler.requests,
         comm_names: Vec::new(),

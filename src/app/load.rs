@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::config::{ConfigError, Document, Override, did_you_mean};
 
 use super::bind::{self, BoundApp, TargetMachine};
+use super::code::CodeSource;
 use super::compile::{Parts, compile};
 use super::expr::Env;
 use super::node::{Node, alternatives};
@@ -136,6 +137,7 @@ impl App {
         let mut code = compile(&self.parts()?, scope, target.max_turns)?;
         code.comm_names = bind::comm_names(&self.document);
         code.world = world;
+        code.source = Some(CodeSource::new(self.document.name(), self.document.text().clone()));
         Ok(BoundApp::new(code, target))
     }
 

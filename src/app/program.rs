@@ -120,6 +120,13 @@ impl MpiProgram for AppProgram {
         }
     }
 
+    fn site_name(&self, step: u32) -> String {
+        match self {
+            AppProgram::Statements(program) => program.shared.code.place_with_line(step),
+            AppProgram::Fragments(_) => step.to_string(),
+        }
+    }
+
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         match self {
             AppProgram::Statements(_) => None,

@@ -93,9 +93,22 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Results")]
     pub functions: bool,
 
-    /// Write how many messages of each exact size were sent, count:size a line (- is stdout)
+    /// Profile calls by their places in the program too, with lines where known
+    #[arg(long, help_heading = "Results")]
+    pub sites: bool,
+
+    /// Write how many messages of each exact size were sent, count:size a line (- is stdout);
+    /// .csv: by kind and level too
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub histogram: Option<OsString>,
+
+    /// Tell the POP efficiencies, by one more run on an ideal network
+    #[arg(long, conflicts_with = "repeats", hide_short_help = true, help_heading = "Results")]
+    pub efficiencies: bool,
+
+    /// Tell how much more latency makes the run 1, 2, 5 % longer
+    #[arg(long, hide_short_help = true, help_heading = "Results")]
+    pub latency_tolerance: bool,
 
     /// Tell the critical path's ranks and calls
     #[arg(long, help_heading = "Results")]
@@ -149,7 +162,9 @@ impl RunArgs {
             details: Details {
                 per_rank: self.per_rank,
                 functions: self.functions || self.histogram.is_some(),
+                sites: self.sites,
                 critical_path: self.critical_path,
+                latency_tolerance: self.latency_tolerance,
                 timeline: self.timeline.is_some(),
                 host_profile: self.host_profile,
                 task_logs: self.task_logs.is_some(),

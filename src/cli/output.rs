@@ -178,7 +178,13 @@ impl Outputs {
         }
         if let (Some(target), Some(sizes)) = (&self.histogram, &outcome.sizes) {
             let sizes = sizes.iter().map(|(size, count)| (*size, *count));
-            results.push((target, report::Histogram::of(sizes).text()));
+            let text = match target {
+                OutputTarget::File(path) if path.extension().is_some_and(|ending| ending == "csv") => {
+                    report::sorts_csv(&outcome.sent)
+                }
+                _ => report::Histogram::of(sizes).text(),
+            };
+            results.push((target, text));
         }
         if let Some((path, format)) = &self.timeline {
             let text = match format {

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
 
-use crate::report::{Figure, Groups, figures};
+use crate::engine::Outcome;
+use crate::report::{Figure, Groups, calls_csv, figures};
 
 use super::exit::Failure;
 use super::output::{self, cannot_write};
@@ -69,7 +70,7 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "FILE.csv", requires = "histogram")]
     rates: Option<PathBuf>,
 
-    /// Where the shares, or the points of a fit, go as CSV
+    /// Where the shares, the points of a fit, or a run's calls go as CSV
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
 
@@ -113,7 +114,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
             "expected one RUN.json or study, or several tables of samples; found {found}"
         )));
     };
-    if args.figures.is_none() && args.html.is_none() && args.fit.is_none() {
+    if args.figures.is_none() && args.html.is_none() && args.fit.is_none() && args.csv.is_none() {
         return Err(Failure::bad_input("expected --figures DIR, --html FILE.html or --fit FORMULA"));
     }
     if let Some(formula) = &args.fit {
@@ -121,10 +122,10 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         let (csv, figures, format) = (args.csv.as_deref(), args.figures.as_deref(), &args.format[..]);
         return fit::report(&fit::FitRequest { source, formula, time, rows, csv, figures, format });
     }
-    if args.csv.is_some() {
-        return Err(Failure::bad_input("--csv goes with --histogram or --fit"));
-    }
     let (name, json) = read(source)?;
+    if let Some(csv) = &args.csv {
+        write_calls(&name, &json, csv)?;
+    }
     if let Some(html) = &args.html {
         page::write(&name, &json, args.timeline.as_deref(), html)?;
     }
@@ -136,6 +137,18 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         )));
     }
     output::print(&draw(&figures, directory, &args.format)?)
+}
+
+/// Writes a run's calls, by place where these are known, as a table.
+fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
+    let expected = "expected what --json of a run with --functions or --sites wrote";
+    let outcome: Outcome =
+        serde_json::from_str(json).map_err(|error| Failure::bad_input(format!("{name}: {expected}: {error}")))?;
+    if outcome.functions.is_none() {
+        return Err(Failure::bad_input(format!("{name}: {expected}; found no calls by function")));
+    }
+    let text = calls_csv(&outcome);
+    write_whole(csv, text.as_bytes()).map_err(|error| cannot_write(&csv.display().to_string(), &error))
 }
 
 /// The name and the text of what `source` is: a file, or of a study's directory its results.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
@@ -12,6 +13,7 @@ use super::{ConfigError, Override, did_you_mean};
 #[derive(Clone, Debug)]
 pub struct Document {
     name: String,
+    text: Arc<str>,
     table: toml::Table,
     overrides: Vec<Override>,
 }
@@ -36,12 +38,17 @@ impl Document {
             let (line, column) = error.span().map_or((1, 1), |span| line_and_column(text, span.start));
             ConfigError::new(format!("{name}:{line}:{column}: not TOML: {}", error.message().replace('\n', ", ")))
         })?;
-        Ok(Document { name: name.to_owned(), table, overrides: Vec::new() })
+        Ok(Document { name: name.to_owned(), text: text.into(), table, overrides: Vec::new() })
     }
 
     /// The file's name in messages.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The file's text, which knows nothing of overrides.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
     }
 
     /// The merged content.

@@ -36,6 +36,10 @@ pub(super) fn trails<P: Program>(
         CallSite::Unknown => "unknown".to_owned(),
         CallSite::Step(step) => ranks.first().map_or_else(String::new, |state| state.program.step_name(step)),
         CallSite::Function(name) => name.to_owned(),
+        CallSite::Place(function, place) => {
+            let of = |state: &RankState<P>| format!("{function} in {}", state.program.site_name(place));
+            ranks.first().map_or_else(String::new, of)
+        }
     };
     let names = lp.sites.sites.iter().map(name).collect();
     (timelines, if logs.is_empty() { Vec::new() } else { vec![ClockLogs { names, logs }] })

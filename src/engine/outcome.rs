@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use crate::profile::{
-    CollectiveUse, CopyUse, CriticalPath, FunctionProfile, MessageCell, MessageProfile, PathParts, TaskAnalysis,
-    TaskLog, TimeParts, Timeline, WhatIf,
+    CollectiveUse, CopyUse, CriticalPath, Efficiencies, FunctionProfile, KindMessages, LatencyTolerance, MessageCell,
+    MessageProfile, MessageSort, PathParts, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, WhatIf,
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
@@ -53,9 +53,24 @@ pub struct Outcome {
     /// Whose the path was and in which calls, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<CriticalPath>,
+    /// The POP efficiencies, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub efficiencies: Option<Efficiencies>,
+    /// How much more latency the run bears, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_tolerance: Option<Vec<LatencyTolerance>>,
     /// Calls by function, if asked for; the function with the most time first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionProfile>>,
+    /// Calls by their places in the program, if asked for; the place with the most time first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites: Option<Vec<SiteProfile>>,
+    /// Messages by what sent them and by level, with the calls by function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinds: Option<Vec<KindMessages>>,
+    /// How many messages of each kind, level and size were sent, with the calls by function; not a part of the JSON form.
+    #[serde(skip)]
+    pub sent: BTreeMap<MessageSort, u64>,
     /// How many messages of each size were sent, with the calls by function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<BTreeMap<u64, u64>>,
@@ -117,7 +132,7 @@ pub struct Messages {
     /// Their sizes' sum.
     pub bytes: u64,
     /// The sum of their transfer times.
-    #[serde(rename = "time_ps", deserialize_with = "picoseconds")]
+    #[serde(rename = "time_ps", deserialize_with = "picoseconds", default)]
     pub time: SimSpan,
 }
 
@@ -130,15 +145,6 @@ pub struct LevelTotals {
     pub inter_node: Messages,
 }
 
-/// Count and bytes by level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub struct LevelMessages {
-    pub intra_cmp: Totals,
-    pub inter_cmp: Totals,
-    pub inter_node: Totals,
-}
-
 /// Messages of sizes in `(above, up_to]`, the first interval with size 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalMessages {
@@ -148,7 +154,7 @@ pub struct IntervalMessages {
     pub up_to: Option<u64>,
     /// The messages.
     #[serde(flatten)]
-    pub levels: LevelMessages,
+    pub levels: LevelTotals,
 }
 
 /// A rank's place, clock and parts.
@@ -254,7 +260,7 @@ impl IntervalMessages {
             IntervalMessages {
                 above: above.get(),
                 up_to: up_to.map(crate::units::Bytes::get),
-                levels: LevelMessages {
+                levels: LevelTotals {
                     intra_cmp: profile.cell(index, IntraCmp).into(),
                     inter_cmp: profile.cell(index, InterCmp).into(),
                     inter_node: profile.cell(index, InterNode).into(),
@@ -299,7 +305,7 @@ mod tests {
             profile: vec![IntervalMessages {
                 above: 0,
                 up_to: None,
-                levels: LevelMessages { inter_cmp: totals, ..LevelMessages::default() },
+                levels: LevelTotals { inter_cmp: messages, ..LevelTotals::default() },
             }],
             mean_parts: parts,
             collectives: Vec::new(),
@@ -313,7 +319,12 @@ mod tests {
             task_logs: Vec::new(),
             program: None,
             critical_path: None,
+            efficiencies: None,
+            latency_tolerance: None,
             functions: None,
+            sites: None,
+            kinds: None,
+            sent: BTreeMap::new(),
             sizes: None,
             timelines: Vec::new(),
             per_rank: Vec::new(),

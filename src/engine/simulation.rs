@@ -4,11 +4,12 @@ mod crew;
 #[cfg(feature = "mpi")]
 mod several;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Platform, Site};
-use crate::profile::{Intervals, TaskAnalysis, TaskLog, TimeParts, WhatIf};
+use crate::profile::{Intervals, LatencyTolerance, TaskAnalysis, TaskLog, TimeParts, WhatIf};
 use crate::rank::{Mailboxes, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -53,6 +54,8 @@ pub struct RunOptions {
     pub per_rank: bool,
     /// Record the way back along the path that determined the predicted time.
     pub critical_path: bool,
+    /// Tell how much more latency the run bears.
+    pub latency_tolerance: bool,
     /// Record what ranks did over virtual time.
     pub timeline: bool,
     /// Brings the data of programs that run ahead, where they do.
@@ -74,6 +77,7 @@ impl Default for RunOptions {
             pairs: false,
             per_rank: false,
             critical_path: false,
+            latency_tolerance: false,
             timeline: false,
             mailboxes: None,
             restartable: true,
@@ -176,6 +180,11 @@ impl<'a> Simulation<'a> {
     /// A run of as many ranks as there are `sites` on `platform`.
     pub fn new(platform: &'a Platform, sites: Vec<Site>, options: RunOptions, labels: Labels) -> Self {
         Simulation { platform, sites, options, labels }
+    }
+
+    /// Where the ranks are.
+    pub fn sites(&self) -> &[Site] {
+        &self.sites
     }
 
     /// How many workers the run will have, if they pay off: what was asked for, but never more than 1024 or than there are
@@ -283,6 +292,8 @@ impl<'a> Simulation<'a> {
         // Threads that execute fragments compute beside their rank.
         let computing = TimeParts { compute: mean.compute + TaskLog::mean_of_threads(&task_logs), ..mean };
         let path = path_parts(last, &computing);
+        let smallest = |level| self.platform.link(level).rows()[0].latency;
+        let tolerance = self.options.latency_tolerance.then(|| LatencyTolerance::all(&path, predicted, smallest));
         let critical_path = last.filter(|_| self.options.critical_path);
         let critical_path = critical_path.map(|(clock, rank, _)| walk_back(&logs, rank, clock));
         timelines.sort_unstable_by_key(|&(rank, _)| rank);
@@ -307,8 +318,13 @@ impl<'a> Simulation<'a> {
             path,
             what_if: WhatIf::all(&path, |level| self.platform.link(level).law()),
             critical_path,
+            efficiencies: None,
+            latency_tolerance: tolerance,
             functions: None,
+            sites: None,
+            kinds: None,
             sizes: None,
+            sent: BTreeMap::new(),
             tasks: TaskAnalysis::of_run(&task_logs),
             task_logs,
             program: None,

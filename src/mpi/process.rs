@@ -145,6 +145,10 @@ impl<P: MpiProgram> Program for MpiDriver<P> {
         self.program.step_name(step)
     }
 
+    fn site_name(&self, step: u32) -> String {
+        self.program.site_name(step)
+    }
+
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         self.program.task_log()
     }

@@ -27,6 +27,15 @@ impl Level {
             Level::InterNode => "inter_node",
         }
     }
+
+    /// How far apart two cores are.
+    pub fn between(a: Site, b: Site) -> Level {
+        match (a.node == b.node, a.cmp == b.cmp) {
+            (false, _) => Level::InterNode,
+            (true, false) => Level::InterCmp,
+            (true, true) => Level::IntraCmp,
+        }
+    }
 }
 
 /// A core: its node, its CMP within the node, its number within the CMP.

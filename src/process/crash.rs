@@ -25,7 +25,7 @@ use crate::process::{Process, current};
 use crate::rank::{Call, Fiber, GUARD, Rank};
 use crate::units::SimTime;
 
-pub use report::caller;
+pub use report::{caller, calling_code};
 
 /// The signals that a crash is known by.
 const SIGNALS: [c_int; 6] = [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];

@@ -117,6 +117,8 @@ pub struct Job {
     endings: Mutex<Endings>,
     /// Places in the source that reports have named.
     places: Mutex<HashMap<(usize, usize), String>>,
+    /// Numbers of the places from which MPI functions are called, where these are counted.
+    call_places: Mutex<HashMap<(usize, usize), u32>>,
     /// Blocks that all ranks sample together, by their places in the program.
     pub samples: Mutex<HashMap<(usize, usize), Sampled>>,
 }
@@ -186,6 +188,7 @@ impl Job {
             costs,
             endings,
             places: Mutex::default(),
+            call_places: Mutex::default(),
             samples: Mutex::default(),
         }
     }
@@ -230,6 +233,21 @@ impl Job {
         let mut places = self.places.lock().expect("nothing panics with this lock held");
         places.insert((module, offset), place.clone());
         place
+    }
+
+    /// A number for a place in the code from which ranks call MPI functions: the same for all ranks.
+    pub fn call_place(&self, module: usize, offset: usize) -> u32 {
+        let mut known = self.call_places.lock().expect("nothing panics with this lock held");
+        let next = known.len() as u32;
+        *known.entry((module, offset)).or_insert(next)
+    }
+
+    /// Which place has number `number`: "main at ring.c:42" where there is debug information, "main+0x1f" elsewhere.
+    pub fn call_place_name(&self, number: u32) -> String {
+        let known = self.call_places.lock().expect("nothing panics with this lock held");
+        let found = known.iter().find(|(_, of)| **of == number).map(|(code, _)| *code);
+        drop(known);
+        found.map_or_else(|| number.to_string(), |(module, offset)| self.describe(module, offset))
     }
 
     /// A rank has not freed `what`.

@@ -11,7 +11,8 @@ use super::job::{self, Job};
 use super::rank::{Interface, Process, RankStage, run_as, run_as_nobody};
 use crate::loader;
 use crate::rank::{
-    Call, Called, FailureKind, Fiber, FiberHandle, Message, Program, ProgramError, Rank, Reply, Served, Simulator,
+    Call, CallSite, Called, FailureKind, Fiber, FiberHandle, Message, Program, ProgramError, Rank, Reply, Served,
+    Simulator,
 };
 use crate::units::SimSpan;
 
@@ -145,8 +146,23 @@ impl<I: Interface> Program for RealProgram<I> {
         (!name.is_empty()).then_some(name)
     }
 
-    fn count_calls(&mut self) {
+    fn site(&self) -> CallSite {
+        match (self.call_name(), self.process.counts.by_place.get()) {
+            (None, _) => CallSite::Unknown,
+            (Some(name), false) => CallSite::Function(name),
+            (Some(name), true) => {
+                self.process.call_place().map_or(CallSite::Function(name), |place| CallSite::Place(name, place))
+            }
+        }
+    }
+
+    fn site_name(&self, step: u32) -> String {
+        self.process.job.call_place_name(step)
+    }
+
+    fn count_calls(&mut self, by_place: bool) {
         self.process.counts.is_wanted.set(true);
+        self.process.counts.by_place.set(by_place);
     }
 
     fn entry(&self) -> Option<u64> {

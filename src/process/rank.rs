@@ -88,6 +88,8 @@ pub struct Process {
 pub struct CallCounts {
     /// Calls are counted by their functions.
     pub is_wanted: Cell<bool>,
+    /// And by where in the program they are made.
+    pub by_place: Cell<bool>,
     /// MPI_Pcontrol has switched profiling off.
     pub is_off: Cell<bool>,
     /// All calls so far.
@@ -354,6 +356,12 @@ impl Process {
     /// Whether an MPI function of the rank is running.
     pub fn in_call(&self) -> bool {
         self.here.get() != [0; 3]
+    }
+
+    /// The number of the place in the program that called the MPI function which is running, see [`Job::call_place_name`].
+    pub fn call_place(&self) -> Option<u32> {
+        let code = self.in_call().then(|| crash::calling_code(self, self.here.get(), &self.stack())).flatten();
+        code.map(|(module, offset)| self.job.call_place(module, offset))
     }
 
     /// What the rank was last seen to do, for reports: "MPI_Recv at ring.c:42" where there is debug information.

@@ -107,6 +107,25 @@ impl StackTrace {
     }
 }
 
+/// As [`StackTrace::new`], only up to the first frame for which `found` gives something.
+pub fn first<R>(
+    mut registers: Registers,
+    stack: &Range<usize>,
+    mut found: impl FnMut(&Frame) -> Option<R>,
+) -> Option<R> {
+    let mut called = false;
+    for _ in 0..DEPTH {
+        let at = registers.pc().wrapping_sub(usize::from(called));
+        let function = step(&mut registers, at, stack, !called);
+        if let Some(given) = found(&Frame { at, function: function.unwrap_or(0) }) {
+            return Some(given);
+        }
+        function.filter(|_| registers.pc() != 0)?;
+        called = true;
+    }
+    None
+}
+
 /// Goes to the caller of the code at `at`: the first address of the function left, 0 if it is not known; none where there is
 /// no way on.
 fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: bool) -> Option<usize> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::kinds::MessageSort;
 use crate::units::{SimSpan, picoseconds};
 
 /// The calls of a function: of a rank, or of all.
@@ -58,17 +59,10 @@ pub type RankCalls = BTreeMap<String, FunctionCalls>;
 pub struct RankProfile {
     /// Its calls.
     pub calls: RankCalls,
-    /// How many messages of each size it sent.
-    pub sizes: BTreeMap<u64, u64>,
-}
-
-/// How many messages of each size the ranks of a run sent.
-pub fn message_sizes(ranks: &[(u32, RankProfile)]) -> BTreeMap<u64, u64> {
-    let mut all = BTreeMap::new();
-    for (size, count) in ranks.iter().flat_map(|(_, rank)| &rank.sizes) {
-        *all.entry(*size).or_default() += count;
-    }
-    all
+    /// Its calls by function and place in the program, if that is asked for; the place is empty where it is not known.
+    pub sites: BTreeMap<(String, String), FunctionCalls>,
+    /// How many messages of each sort it sent.
+    pub sent: BTreeMap<MessageSort, u64>,
 }
 
 /// A function of a run.
@@ -83,6 +77,21 @@ pub struct FunctionProfile {
     pub per_rank: Vec<RankFunction>,
 }
 
+/// The calls of a function from one place of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteProfile {
+    /// The function, or the statement of a described application.
+    pub function: String,
+    /// Where it is called: "main at ring.c:42", "main\[0\].do\[1\] at app.toml:12"; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
+    /// Of all ranks.
+    #[serde(flatten)]
+    pub total: FunctionCalls,
+    /// Of each rank that called it there.
+    pub per_rank: Vec<RankFunction>,
+}
+
 /// The calls that a rank made of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankFunction {
@@ -94,22 +103,40 @@ pub struct RankFunction {
 }
 
 /// The functions of a run, the one with the most time first, from the calls of its ranks.
-pub fn function_profiles(ranks: Vec<(u32, RankProfile)>) -> Vec<FunctionProfile> {
-    let mut found: BTreeMap<String, FunctionProfile> = BTreeMap::new();
-    for (rank, profile) in ranks {
-        for (function, calls) in profile.calls {
-            let one = found.entry(function).or_insert_with_key(|function| FunctionProfile {
-                function: function.clone(),
-                total: FunctionCalls::default(),
-                per_rank: Vec::new(),
-            });
-            one.total += calls;
-            one.per_rank.push(RankFunction { rank, calls });
+pub fn function_profiles(ranks: &[(u32, RankProfile)]) -> Vec<FunctionProfile> {
+    let of_rank = |(rank, profile): &'_ (u32, RankProfile)| (*rank, profile.calls.clone());
+    let all = summed(ranks.iter().map(of_rank));
+    all.into_iter().map(|(function, total, per_rank)| FunctionProfile { function, total, per_rank }).collect()
+}
+
+/// The places of calls of a run, the one with the most time first.
+pub fn site_profiles(ranks: &[(u32, RankProfile)]) -> Vec<SiteProfile> {
+    let of_rank = |(rank, profile): &'_ (u32, RankProfile)| (*rank, profile.sites.clone());
+    let site = |((function, site), total, per_rank): ((String, String), _, _)| SiteProfile {
+        function,
+        site: Some(site).filter(|site| !site.is_empty()),
+        total,
+        per_rank,
+    };
+    summed(ranks.iter().map(of_rank)).into_iter().map(site).collect()
+}
+
+/// What ranks did, summed by what it is: the one with the most time first, of each also what every rank did.
+fn summed<K: Ord>(
+    ranks: impl Iterator<Item = (u32, BTreeMap<K, FunctionCalls>)>,
+) -> Vec<(K, FunctionCalls, Vec<RankFunction>)> {
+    let mut found: BTreeMap<K, (FunctionCalls, Vec<RankFunction>)> = BTreeMap::new();
+    for (rank, calls) in ranks {
+        for (key, calls) in calls {
+            let (total, per_rank) = found.entry(key).or_default();
+            *total += calls;
+            per_rank.push(RankFunction { rank, calls });
         }
     }
-    let mut all: Vec<FunctionProfile> = found.into_values().collect();
-    all.iter_mut().for_each(|one| one.per_rank.sort_by_key(|of| of.rank));
-    all.sort_by(|a, b| b.total.time.cmp(&a.total.time).then_with(|| a.function.cmp(&b.function)));
+    let mut all: Vec<_> = found.into_iter().map(|(key, (total, per_rank))| (key, total, per_rank)).collect();
+    all.iter_mut().for_each(|(.., per_rank)| per_rank.sort_by_key(|of| of.rank));
+    // A stable sort: equal ones stay in the order of their names.
+    all.sort_by_key(|(_, total, _)| std::cmp::Reverse(total.time));
     all
 }
 
@@ -129,9 +156,9 @@ mod tests {
             (1, RankCalls::from([rank("MPI_Send", &[3, 5]), rank("MPI_Recv", &[100])])),
             (0, RankCalls::from([rank("MPI_Send", &[2])])),
         ];
-        let ranks =
+        let ranks: Vec<_> =
             ranks.into_iter().map(|(rank, calls)| (rank, RankProfile { calls, ..RankProfile::default() })).collect();
-        let found = function_profiles(ranks);
+        let found = function_profiles(&ranks);
         let names: Vec<&str> = found.iter().map(|one| &one.function[..]).collect();
         assert_eq!(names, ["MPI_Recv", "MPI_Send"]);
         let send = &found[1];

@@ -481,7 +481,7 @@ impl Program for RunAhead {
 
     fn call_name(&self) -> Option<&'static str> {
         match self.site {
-            CallSite::Function(name) => Some(name),
+            CallSite::Function(name) | CallSite::Place(name, _) => Some(name),
             CallSite::Unknown | CallSite::Step(_) => self.is_in_step().then(|| self.program.call_name()).flatten(),
         }
     }
@@ -490,7 +490,7 @@ impl Program for RunAhead {
         match self.site {
             _ if self.is_in_step() => self.program.position(),
             CallSite::Step(step) => Some(self.program.step_name(step)),
-            CallSite::Function(_) | CallSite::Unknown => None,
+            CallSite::Function(_) | CallSite::Place(..) | CallSite::Unknown => None,
         }
     }
 

@@ -300,8 +300,16 @@ pub trait Program: Send {
         step.to_string()
     }
 
-    /// The calls that the program makes will be counted.
-    fn count_calls(&mut self) {}
+    /// The same with the source's name and line where these are known: "main\[0\].do\[1\] at app.toml:12"; of a
+    /// [`CallSite::Place`] the place of that number, "main at ring.c:42".
+    fn site_name(&self, step: u32) -> String {
+        self.step_name(step)
+    }
+
+    /// The calls that the program makes will be counted; `by_place` asks for [`CallSite::Place`] where places are known.
+    fn count_calls(&mut self, by_place: bool) {
+        let _ = by_place;
+    }
 
     /// Which of its calls the program is in, if it counts them: one may need several of the engine's, or none.
     fn entry(&self) -> Option<u64> {
@@ -351,6 +359,8 @@ pub enum CallSite {
     Step(u32),
     /// In a function of this name.
     Function(&'static str),
+    /// In a function of this name, called at a place of the program's code; [`Program::site_name`] tells which.
+    Place(&'static str, u32),
 }
 
 impl fmt::Debug for dyn Program {
@@ -396,8 +406,12 @@ impl Program for Box<dyn Program> {
         (**self).step_name(step)
     }
 
-    fn count_calls(&mut self) {
-        (**self).count_calls();
+    fn site_name(&self, step: u32) -> String {
+        (**self).site_name(step)
+    }
+
+    fn count_calls(&mut self, by_place: bool) {
+        (**self).count_calls(by_place);
     }
 
     fn entry(&self) -> Option<u64> {

@@ -6,13 +6,18 @@ use rustc_hash::FxHashMap;
 
 use super::ahead::Doorbell;
 use super::{Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Served};
-use crate::profile::{FunctionCalls, RankProfile};
+use crate::platform::{Level, Site};
+use crate::profile::{FunctionCalls, MessageSort, POINT_TO_POINT, RankProfile};
 use crate::units::{SimSpan, SimTime};
 
 /// The calls of the ranks of a run.
 #[derive(Debug)]
 pub struct Tallies {
     ranks: Vec<Mutex<Option<RankProfile>>>,
+    /// Where the ranks are.
+    cores: Vec<Site>,
+    /// Calls are told apart by their places in the program as well.
+    by_place: bool,
 }
 
 /// Where a call is made, and what it is to the engine.
@@ -25,16 +30,18 @@ type Shared = Arc<Mutex<Counted>>;
 #[derive(Debug, Default)]
 struct Counted {
     calls: FxHashMap<Key, FunctionCalls>,
-    sizes: FxHashMap<u64, u64>,
+    /// By kind, level and size.
+    sent: FxHashMap<(&'static str, Level, u64), u64>,
 }
 
 impl Counted {
-    /// A call at `key` sends what `call` of the engine does.
-    fn sends(&mut self, key: Key, call: &Call) {
+    /// A call at `key` sends what `call` of the engine does, as a message of `kind` from rank `from`.
+    fn sends(&mut self, key: Key, call: &Call, kind: &'static str, (from, cores): (Rank, &[Site])) {
         if let Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) = call {
             let size = message.size.get();
             self.calls.entry(key).or_default().bytes += size;
-            *self.sizes.entry(size).or_default() += 1;
+            let level = Level::between(cores[from as usize], cores[message.to as usize]);
+            *self.sent.entry((kind, level, size)).or_default() += 1;
         }
     }
 }
@@ -44,19 +51,19 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Tallies {
-    /// Of a run of `ranks` ranks.
-    pub fn new(ranks: u32) -> Self {
-        Tallies { ranks: (0..ranks).map(|_| Mutex::default()).collect() }
+    /// Of a run of a rank on each of `cores`; `by_place` tells calls apart by their places in the program as well.
+    pub fn new(cores: &[Site], by_place: bool) -> Self {
+        Tallies { ranks: cores.iter().map(|_| Mutex::default()).collect(), cores: cores.to_owned(), by_place }
     }
 
     /// `program` of `rank`, counted.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Tallied<P> {
-        program.count_calls();
+        program.count_calls(self.by_place);
         Tallied {
             program,
             rank,
             open: None,
-            within: false,
+            within: None,
             calls: Shared::default(),
             named: RankProfile::default(),
             tallies: self.clone(),
@@ -84,8 +91,8 @@ pub struct Tallied<P> {
     program: P,
     rank: Rank,
     open: Option<Open>,
-    /// Inside of a collective.
-    within: bool,
+    /// The collective that it is in.
+    within: Option<&'static str>,
     calls: Shared,
     /// The same by name, once the program has ended.
     named: RankProfile,
@@ -124,13 +131,24 @@ impl<P: Program> Tallied<P> {
     /// The program has ended: its calls get names.
     fn end(&mut self) {
         let mut counted = locked(&self.calls);
-        self.named.sizes = counted.sizes.drain().collect();
+        let sort = |((kind, level, bytes), count): ((&str, Level, u64), u64)| {
+            (MessageSort { kind: kind.to_owned(), level, bytes }, count)
+        };
+        self.named.sent = counted.sent.drain().map(sort).collect();
         for ((site, own), calls) in counted.calls.drain() {
             let name = match site {
-                CallSite::Function(name) => name.to_owned(),
+                CallSite::Function(name) | CallSite::Place(name, _) => name.to_owned(),
                 CallSite::Step(step) => format!("{own} in {}", self.program.step_name(step)),
                 CallSite::Unknown => own.to_owned(),
             };
+            if self.tallies.by_place {
+                let place = match site {
+                    CallSite::Place(_, place) | CallSite::Step(place) => self.program.site_name(place),
+                    CallSite::Function(_) | CallSite::Unknown => String::new(),
+                };
+                let function = if let CallSite::Step(_) = site { own.to_owned() } else { name.clone() };
+                *self.named.sites.entry((function, place)).or_default() += calls;
+            }
             *self.named.calls.entry(name).or_default() += calls;
         }
         // Calls that need nothing of the simulator take no time, and are known to the program alone.
@@ -147,8 +165,9 @@ impl<P: Program> Tallied<P> {
         let own = own_name(call)?;
         Some(match (call, self.program.site()) {
             (_, step @ CallSite::Step(_)) => (step, own),
+            (Call::Enter(entry), CallSite::Place(_, place)) => (CallSite::Place(entry.name, place), ""),
             (Call::Enter(entry), _) => (CallSite::Function(entry.name), ""),
-            (_, CallSite::Function(name)) => (CallSite::Function(name), ""),
+            (_, known @ (CallSite::Function(_) | CallSite::Place(..))) => (known, ""),
             (_, CallSite::Unknown) => (CallSite::Unknown, own),
         })
     }
@@ -161,16 +180,16 @@ impl<P: Program> Program for Tallied<P> {
         let call = self.program.next(reply);
         let entry = self.program.entry();
         // A function of a real program may make several calls of the engine.
-        let goes_on = self.open.is_some_and(|open| self.within || (entry.is_some() && open.entry == entry));
+        let goes_on = self.open.is_some_and(|open| self.within.is_some() || (entry.is_some() && open.entry == entry));
         if !goes_on || is_begin {
             self.close(clock);
         }
         match &call {
-            Call::Enter(_) if !goes_on => self.within = true,
-            Call::Leave => self.within = false,
+            Call::Enter(entry) if !goes_on => self.within = Some(entry.name),
+            Call::Leave => self.within = None,
             _ => {}
         }
-        let computes = matches!(call, Call::Compute(_)) && !self.within;
+        let computes = matches!(call, Call::Compute(_)) && self.within.is_none();
         if self.open.is_none() && !computes {
             let counted = self.program.is_profiled();
             self.open = self.key(&call).map(|key| Open { key, since: clock, entry, counted });
@@ -178,15 +197,21 @@ impl<P: Program> Program for Tallied<P> {
             self.close(clock);
         }
         if let Some(open) = self.open.filter(|open| open.counted) {
-            locked(&self.calls).sends(open.key, &call);
+            let (kind, place) = (self.within.unwrap_or(POINT_TO_POINT), (self.rank, &self.tallies.cores[..]));
+            locked(&self.calls).sends(open.key, &call, kind, place);
         }
         if let Call::Finish | Call::Fail(_) = call {
             self.end();
         }
         match (call, self.open.filter(|open| open.counted)) {
-            (Call::Start(program), Some(open)) => {
-                Call::Start(Box::new(TalliedStrand { program, key: open.key, calls: self.calls.clone() }))
-            }
+            (Call::Start(program), Some(open)) => Call::Start(Box::new(TalliedStrand {
+                program,
+                key: open.key,
+                within: None,
+                rank: self.rank,
+                calls: self.calls.clone(),
+                tallies: self.tallies.clone(),
+            })),
             (call, _) => call,
         }
     }
@@ -219,6 +244,10 @@ impl<P: Program> Program for Tallied<P> {
         self.program.step_name(step)
     }
 
+    fn site_name(&self, step: u32) -> String {
+        self.program.site_name(step)
+    }
+
     fn task_log(&mut self) -> Option<Box<crate::profile::TaskLog>> {
         self.program.task_log()
     }
@@ -243,13 +272,22 @@ impl<P> Drop for Tallied<P> {
 struct TalliedStrand {
     program: Box<dyn Program>,
     key: Key,
+    within: Option<&'static str>,
+    rank: Rank,
     calls: Shared,
+    tallies: Arc<Tallies>,
 }
 
 impl Program for TalliedStrand {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         let call = self.program.next(reply);
-        locked(&self.calls).sends(self.key, &call);
+        match &call {
+            Call::Enter(entry) => self.within = Some(entry.name),
+            Call::Leave => self.within = None,
+            _ => {}
+        }
+        let (kind, place) = (self.within.unwrap_or(POINT_TO_POINT), (self.rank, &self.tallies.cores[..]));
+        locked(&self.calls).sends(self.key, &call, kind, place);
         call
     }
 
@@ -271,6 +309,10 @@ impl Program for TalliedStrand {
 
     fn step_name(&self, step: u32) -> String {
         self.program.step_name(step)
+    }
+
+    fn site_name(&self, step: u32) -> String {
+        self.program.site_name(step)
     }
 
     fn is_thread(&self) -> bool {

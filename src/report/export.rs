@@ -40,13 +40,15 @@ pub fn end_json(error: &RunError, exit_code: u8) -> Option<String> {
 /// `up_to` is empty in the last interval. The percentages are of the level's and of all messages or bytes.
 pub fn profile_csv(outcome: &Outcome) -> String {
     let mut text = String::from(
-        "above,up_to,level,count,bytes,count_percent_of_level,count_percent_of_all,bytes_percent_of_level,bytes_percent_of_all\n",
+        "above,up_to,level,count,bytes,count_percent_of_level,count_percent_of_all,bytes_percent_of_level,bytes_percent_of_all,\
+         time_ps,time_percent_of_all\n",
     );
     let of = |level: Level| match level {
         Level::IntraCmp => outcome.levels.intra_cmp,
         Level::InterCmp => outcome.levels.inter_cmp,
         Level::InterNode => outcome.levels.inter_node,
     };
+    let time: u64 = Level::ALL.into_iter().fold(0, |sum: u64, level| sum.saturating_add(of(level).time.as_ps()));
     for row in &outcome.profile {
         let up_to = row.up_to.map_or(String::new(), |bytes| bytes.to_string());
         for (level, cell) in levels(row) {
@@ -58,7 +60,9 @@ pub fn profile_csv(outcome: &Outcome) -> String {
                 exact_percent(cell.bytes, outcome.messages.bytes),
             ];
             let (above, name) = (row.above, level.name());
-            writeln!(text, "{above},{up_to},{name},{},{},{}", cell.count, cell.bytes, percents.join(","))
+            let (took, of_all) = (cell.time.as_ps(), exact_percent(cell.time.as_ps(), time));
+            let percents = percents.join(",");
+            writeln!(text, "{above},{up_to},{name},{},{},{percents},{took},{of_all}", cell.count, cell.bytes)
                 .expect("a String takes all that is written");
         }
     }
@@ -115,7 +119,9 @@ mod tests {
         assert_eq!(lines.len(), 1 + 3 * outcome.profile.len());
         let width = lines[0].split(',').count();
         assert!(lines.iter().all(|line| line.split(',').count() == width));
-        assert_eq!(lines[1], "0,64,intra_cmp,2560,20480,25.0000,11.1111,0.0509,0.0141");
+        assert!(lines[1].starts_with("0,64,intra_cmp,2560,20480,25.0000,11.1111,0.0509,0.0141,"), "{}", lines[1]);
+        let share = |line: &&str| line.rsplit(',').next().and_then(|cell| cell.parse::<f64>().ok()).unwrap();
+        assert!((lines[1..].iter().map(share).sum::<f64>() - 100.0).abs() < 0.01, "shares of all the time");
         assert!(lines[28].starts_with("4194304,,intra_cmp,0,0,0.0000,"), "{}", lines[28]);
     }
 }

@@ -6,6 +6,7 @@
 //! ```
 
 mod axis;
+mod calls;
 mod canvas;
 mod curves;
 mod font;
@@ -74,6 +75,9 @@ pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
         sizes::volume(&run),
         matrix::count(&run),
         matrix::volume(&run),
+        sizes::time(&run),
+        calls::by_function(&run),
+        calls::by_place(&run),
     ];
     let fragments = fragments.map(|tasks| task_figures(&[(run.title(), tasks)]));
     Ok(all.into_iter().flatten().chain(fragments.into_iter().flatten()).collect())

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use crate::config::ConfigError;
+use crate::profile::MessageSort;
 use crate::units::Bytes;
 
 use super::numbers::{count, volume};
@@ -59,6 +60,15 @@ impl Histogram {
         }
         text
     }
+}
+
+/// How many messages of each kind, level and exact size there are, as tidy rows.
+pub fn sorts_csv(sorts: &BTreeMap<MessageSort, u64>) -> String {
+    let mut text = String::from("kind,level,bytes,count\n");
+    for (MessageSort { kind, level, bytes }, count) in sorts {
+        writeln!(text, "{kind},{},{bytes},{count}", level.name()).expect("a String takes all that is written");
+    }
+    text
 }
 
 /// Groups of sizes, each with its bounds; there may be gaps between them.

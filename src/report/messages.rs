@@ -1,9 +1,11 @@
 //! Messages by level, and between pairs of ranks.
 
 use crate::engine::{Messages, Outcome};
+use crate::platform::Level;
+use crate::profile::KindMessages;
 use crate::units::SimSpan;
 
-use super::numbers::{count, percent, share, volume};
+use super::numbers::{count, percent, share, short_count, volume};
 use super::table::{Align, Table};
 
 /// The pairs shown; JSON has them all.
@@ -47,6 +49,28 @@ pub(super) fn by_level(outcome: &Outcome) -> String {
     }
     let time = levels.into_iter().map(|messages| messages.time).sum();
     row("all", Messages { count: outcome.messages.count, bytes: outcome.messages.bytes, time });
+    table.render()
+}
+
+/// Messages by what sent them: point-to-point calls or which collective, and how many crossed each level.
+pub(super) fn by_kind(outcome: &Outcome) -> String {
+    let Some(kinds) = outcome.kinds.as_ref().filter(|kinds| !kinds.is_empty()) else { return String::new() };
+    let mut headings = vec![("by kind", Align::Left), ("count", Align::Right), ("volume", Align::Right)];
+    headings.extend(level_names(outcome).map(|name| (name, Align::Right)));
+    let mut table = Table::new(&headings);
+    let mut names: Vec<&str> = kinds.iter().map(|of| of.kind.as_str()).collect();
+    names.dedup();
+    for name in names {
+        let of_kind = kinds.iter().filter(|of| of.kind == name);
+        let sum = |value: fn(&KindMessages) -> u64| of_kind.clone().map(value).fold(0, u64::saturating_add);
+        let at = |level: Level| of_kind.clone().filter(|of| of.level == level).map(|of| of.count).sum::<u64>();
+        let all = [name.to_owned(), short_count(sum(|of| of.count)), volume(sum(|of| of.bytes))];
+        let by_level = Level::ALL.map(|level| match at(level) {
+            0 => "-".to_owned(),
+            count => short_count(count),
+        });
+        table.row(all.into_iter().chain(by_level));
+    }
     table.render()
 }
 
@@ -103,6 +127,24 @@ mod tests {
         let messages = |time| Messages { count: 2, bytes: 2, time };
         assert_eq!(mean_time(messages(SimSpan::from_ps(7))), Some(SimSpan::from_ps(3)));
         assert_eq!(mean_time(messages(SimSpan::MAX)), None);
+    }
+
+    #[test]
+    fn kinds_are_rows_and_levels_are_columns() {
+        let mut outcome = busy();
+        let kind = |kind: &str, level, count, bytes| KindMessages { kind: kind.to_owned(), level, count, bytes };
+        outcome.kinds = Some(vec![
+            kind("MPI_Reduce_scatter_block", Level::InterNode, 4, 64),
+            kind("point-to-point", Level::IntraCmp, 1000, 4096),
+            kind("point-to-point", Level::InterNode, 24, 4096),
+        ]);
+        let text = by_kind(&outcome);
+        let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[0], ["MPI_Reduce_scatter_block", "4", "64", "B", "-", "-", "4"]);
+        assert_eq!(rows[1], ["point-to-point", "1,024", "8.000", "KiB", "1,000", "-", "24"]);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        outcome.kinds = None;
+        assert_eq!(by_kind(&outcome), "");
     }
 
     #[test]

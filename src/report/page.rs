@@ -62,8 +62,10 @@ fn run(mut run: Value, timeline: Option<(&str, &str)>) -> Result<Value, ConfigEr
     if let Some(of_ranks) = run.get_mut("per_rank").and_then(Value::as_array_mut) {
         of_ranks.truncate(MOST_RANKS);
     }
-    for function in run.get_mut("functions").and_then(Value::as_array_mut).into_iter().flatten() {
-        function.as_object_mut().map(|function| function.remove("per_rank"));
+    for key in ["functions", "sites"] {
+        for one in run.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+            one.as_object_mut().map(|one| one.remove("per_rank"));
+        }
     }
     if let Some((name, text)) = timeline {
         run["timeline"] = timeline::timeline(name, text)?;

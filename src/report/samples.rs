@@ -1,6 +1,6 @@
 //! Outcomes made up for tests: an ordinary run, one of a million ranks, one without messages.
 
-use crate::engine::{HostUse, IntervalMessages, LevelTotals, Outcome, RankTime, Totals};
+use crate::engine::{HostUse, IntervalMessages, LevelTotals, Messages, Outcome, RankTime};
 use crate::platform::{Level, LoadLaw, Shape};
 use crate::profile::{Intervals, LevelParts, MessageProfile, PathParts, TimeParts, TransferParts, WhatIf};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -66,7 +66,7 @@ pub(crate) fn huge() -> Outcome {
     let large = 700_000_000_000;
     for row in &mut outcome.profile {
         for cell in [&mut row.levels.intra_cmp, &mut row.levels.inter_cmp, &mut row.levels.inter_node] {
-            *cell = Totals { count: cell.count * large, bytes: cell.bytes * large };
+            *cell = Messages { count: cell.count * large, bytes: cell.bytes * large, time: cell.time * large };
         }
     }
     for messages in [&mut outcome.levels.intra_cmp, &mut outcome.levels.inter_cmp, &mut outcome.levels.inter_node] {
@@ -136,7 +136,12 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         path: PathParts::default(),
         what_if: Vec::new(),
         critical_path: None,
+        efficiencies: None,
+        latency_tolerance: None,
         functions: None,
+        sites: None,
+        kinds: None,
+        sent: std::collections::BTreeMap::new(),
         sizes: None,
         tasks: None,
         task_logs: Vec::new(),

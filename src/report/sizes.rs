@@ -1,9 +1,9 @@
-//! Messages over (size interval × level): counts and volumes, each with its share of the level and of all
+//! Messages over (size interval × level): counts, volumes and transfer times, each with its share of the level and of all
 //! (the MCPSim paper's figures 12 and 13).
 
-use crate::engine::{IntervalMessages, Outcome, Totals};
+use crate::engine::{IntervalMessages, Messages, Outcome};
 use crate::platform::Level;
-use crate::units::Bytes;
+use crate::units::{Bytes, SimSpan};
 
 use super::messages::level_names;
 use super::numbers::{share, short_count, volume};
@@ -19,13 +19,22 @@ pub(super) fn volumes(outcome: &Outcome) -> String {
     distribution(outcome, "volume by size", |cell| cell.bytes, volume)
 }
 
+/// How long messages of each size were under way at each level, all of them added up; nothing where a sum could not be held.
+pub(super) fn times(outcome: &Outcome) -> String {
+    let mut all = outcome.profile.iter().flat_map(levels).map(|(_, cell)| u128::from(cell.time.as_ps()));
+    if all.by_ref().sum::<u128>() >= u128::from(SimSpan::MAX.as_ps()) {
+        return String::new();
+    }
+    distribution(outcome, "time by size", |cell| cell.time.as_ps(), |ps| SimSpan::from_ps(ps).to_string())
+}
+
 /// The messages of an interval at the three levels, near to far.
-pub(super) fn levels(row: &IntervalMessages) -> [(Level, Totals); 3] {
+pub(super) fn levels(row: &IntervalMessages) -> [(Level, Messages); 3] {
     let levels = &row.levels;
     [(Level::IntraCmp, levels.intra_cmp), (Level::InterCmp, levels.inter_cmp), (Level::InterNode, levels.inter_node)]
 }
 
-fn distribution(outcome: &Outcome, title: &str, value: fn(Totals) -> u64, text: fn(u64) -> String) -> String {
+fn distribution(outcome: &Outcome, title: &str, value: fn(Messages) -> u64, text: fn(u64) -> String) -> String {
     // Intervals at both ends that hold nothing are left out; "<=" stays true of the first one shown.
     let used = |row: &IntervalMessages| levels(row).iter().any(|(_, cell)| cell.count > 0);
     let Some(first) = outcome.profile.iter().position(used) else { return String::new() };
@@ -85,6 +94,8 @@ mod tests {
         assert!(text.lines().count() < 11, "{text}");
         assert_eq!(counts(&empty()), "");
         assert_eq!(volumes(&empty()), "");
+        assert_eq!(times(&empty()), "");
+        assert_eq!(times(&huge()), "", "sums that cannot be held");
     }
 
     #[test]

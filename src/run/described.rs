@@ -34,7 +34,7 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     };
     let header = record::header(&platform, sites.len(), &labels.app, settings.model.name(), settings.seed);
     let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
-    let recorded = record::run(&simulation, &(), make, (conduct, settings.details.functions), &header)?;
+    let recorded = record::run(&simulation, &(), make, (conduct, settings.details), &header)?;
     Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes: Vec::new() }))
 }
 

@@ -61,8 +61,8 @@ pub(super) fn simulate(
     let options = RunOptions { restartable: false, mailboxes: Some(mailboxes.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
     // Who runs ahead is in another call than the one that the engine sees.
-    let functions = settings.details.functions;
-    let ahead = (processes.count() > 1 || simulation.workers() > 1) && !functions;
+    let details = settings.details;
+    let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
     let load = || -> Result<Job, PredictError> {
         // Errors call the program what the user does.
         let path = built.path.display().to_string();
@@ -86,9 +86,9 @@ pub(super) fn simulate(
     let screen: &dyn Screen = &**console;
     let ran = if ahead {
         let program = |rank| RunAhead::new(Box::new(program(rank)), rank, mailboxes.clone());
-        record::run(&simulation, screen, program, (conduct, functions), &header)
+        record::run(&simulation, screen, program, (conduct, details), &header)
     } else {
-        record::run(&simulation, screen, program, (conduct, functions), &header)
+        record::run(&simulation, screen, program, (conduct, details), &header)
     };
     let endings = processes.gather(job.endings());
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use crate::engine::{Outcome, Screen, Simulation};
 use crate::platform::Platform;
-use crate::profile::{function_profiles, message_sizes};
+use crate::profile::{function_profiles, message_kinds, message_sizes, message_sorts, site_profiles};
 use crate::rank::{Program, Rank, Tallies};
 use crate::trace::{Header, Recording};
 
 use super::conduct::Conduct;
 use super::described::concluded;
 use super::error::PredictError;
+use super::request::Details;
 
 /// What a run gave: the outcome, and the trace's bytes if one was wanted.
 pub(super) type Recorded = (Outcome, Option<Vec<u8>>);
@@ -21,18 +22,28 @@ pub(super) fn run<P: Program>(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
     make: impl Fn(Rank) -> P + Sync,
-    (conduct, functions): (Conduct<'_>, bool),
+    (conduct, details): (Conduct<'_>, Details),
     header: &Header,
 ) -> Result<Option<Recorded>, PredictError> {
-    if !functions {
+    if !details.functions && !details.sites {
         return traced(simulation, screen, make, conduct, header);
     }
-    let tallies = Arc::new(Tallies::new(header.ranks));
+    let tallies = Arc::new(Tallies::new(simulation.sites(), details.sites));
     let ran = traced(simulation, screen, |rank| tallies.wrap(rank, make(rank)), conduct, header);
     let ranks: Vec<_> = conduct.processes.gather(tallies.take()).into_iter().flatten().collect();
-    let sizes = message_sizes(&ranks);
-    let functions = function_profiles(ranks);
-    Ok(ran?.map(|(outcome, trace)| (Outcome { functions: Some(functions), sizes: Some(sizes), ..outcome }, trace)))
+    let told = |(outcome, trace): Recorded| {
+        let sent = message_sorts(&ranks);
+        let outcome = Outcome {
+            functions: Some(function_profiles(&ranks)),
+            sites: details.sites.then(|| site_profiles(&ranks)),
+            sizes: Some(message_sizes(&sent)),
+            kinds: Some(message_kinds(&sent)),
+            sent,
+            ..outcome
+        };
+        (outcome, trace)
+    };
+    Ok(ran?.map(told))
 }
 
 /// The same without a profile.

@@ -31,12 +31,12 @@ pub(super) fn simulate(
             let factor = |rank: Rank| trace.header().rescaled(rank, factors[rank as usize]);
             let machine = machine_of(&platform, &sites);
             let make = |rank: Rank| trace.program(rank, &machine(rank), factor(rank));
-            record::run(&simulation, &(), make, (conduct, run.settings.details.functions), &header)
+            record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
         }
         Content::Logs(logs) => {
             let (machine, factors) = (machine_of(&platform, &sites), platform.code_factors(&sites));
             let make = |rank: Rank| logs.program(rank, &machine(rank), factors[rank as usize]);
-            record::run(&simulation, &(), make, (conduct, run.settings.details.functions), &header)
+            record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
         }
         Content::Import(import) => {
             let memory = memory_shares(&platform, &sites);
@@ -45,7 +45,7 @@ pub(super) fn simulate(
                 let program = import.program(rank, &platform.core);
                 MpiDriver::new(program, shared.clone(), memory.of(sites[rank as usize]))
             };
-            record::run(&simulation, &(), make, (conduct, run.settings.details.functions), &header)
+            record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
         }
     }?;
     Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes }))

@@ -65,8 +65,12 @@ pub struct Details {
     pub per_rank: bool,
     /// Calls by function, and messages by exact size.
     pub functions: bool,
+    /// Calls by their places in the program.
+    pub sites: bool,
     /// The critical path's ranks and calls.
     pub critical_path: bool,
+    /// How much more latency the run bears.
+    pub latency_tolerance: bool,
     /// What ranks did over time.
     pub timeline: bool,
     /// What workers did with the host's time.

@@ -327,6 +327,7 @@ impl Settings {
             pairs: self.pairs,
             per_rank: self.details.per_rank,
             critical_path: self.details.critical_path,
+            latency_tolerance: self.details.latency_tolerance,
             timeline: self.details.timeline,
             mailboxes: None,
             restartable: true,

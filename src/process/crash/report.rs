@@ -7,7 +7,7 @@ use super::{CALLED, Crash, MEMORY};
 use crate::loader;
 use crate::process::Process;
 use crate::process::job;
-use crate::process::unwind::{Frame, Registers, StackTrace};
+use crate::process::unwind::{Frame, Registers, StackTrace, first};
 use crate::rank::{FailureKind, ProgramError};
 use crate::units::Bytes;
 
@@ -150,10 +150,16 @@ pub fn in_memory_management(trace: &StackTrace) -> bool {
 
 /// The place in the source where the code at `here` on `stack` was called by the program, without the function: "ring.c:42".
 pub fn caller(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<String> {
-    let trace = StackTrace::new(Registers::at(here), stack);
-    let instance = p.instance.try_borrow().ok()?;
-    let instance = instance.as_ref()?;
-    let (module, offset) = trace.frames().iter().find_map(|frame| instance.contains(frame.at))?;
+    let (module, offset) = calling_code(p, here, stack)?;
     let place = p.job.describe(module, offset);
     place.rsplit_once(" at ").map(|(_, line)| line.to_owned())
+}
+
+/// The program's code that called what is at `here` on `stack`: its file and the offset in it, see [`Job::describe`].
+///
+/// [`Job::describe`]: crate::process::Job::describe
+pub fn calling_code(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<(usize, usize)> {
+    let instance = p.instance.try_borrow().ok()?;
+    let instance = instance.as_ref()?;
+    first(Registers::at(here), stack, |frame| instance.contains(frame.at))
 }

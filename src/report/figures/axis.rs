@@ -32,6 +32,13 @@ impl Axis {
         Axis::from_zero(format!("{title} ({name})"), most, unit)
     }
 
+    /// The same of picoseconds.
+    pub fn picoseconds(title: &str, most: f64) -> Axis {
+        let units = [(1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"), (1.0, "ps")];
+        let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, "ps"));
+        Axis::from_zero(format!("{title} ({name})"), most, unit)
+    }
+
     /// Bytes from zero, in the unit that fits.
     pub fn volume(title: &str, most: f64) -> Axis {
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];

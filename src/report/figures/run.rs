@@ -78,7 +78,7 @@ fn share_text(seconds: f64, whole: f64) -> String {
 }
 
 /// Words about a bar: behind it, before it, or in it, wherever there is room.
-fn label(figure: &mut Figure, frame: Frame, (x1, x2): (f64, f64), middle: f64, text: &str) {
+pub(super) fn label(figure: &mut Figure, frame: Frame, (x1, x2): (f64, f64), middle: f64, text: &str) {
     let (width, y) = (Style::PLAIN.width(text) + 12.0, middle + 4.0);
     // Lines of the grid do not go through words.
     let mut on_white = |from: f64| figure.rect((from, middle - 7.5), (from + width - 8.0, middle + 7.5), WHITE);

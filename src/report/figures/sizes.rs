@@ -26,6 +26,14 @@ pub(super) fn volume(run: &Run) -> Option<Figure> {
     distribution(run, "messages-volume", &more, |cell| cell.bytes, axis)
 }
 
+/// How long messages of each size were under way at each level; `None` if the run does not tell.
+pub(super) fn time(run: &Run) -> Option<Figure> {
+    let all = run.profile.iter().flat_map(|row| [row.intra_cmp, row.inter_cmp, row.inter_node]);
+    all.map(|cell| cell.time_ps).try_fold(0, u64::checked_add)?;
+    let axis = |most: f64| Axis::picoseconds("time of all messages", most);
+    distribution(run, "messages-time", "messages under way by size and level, all added up", |cell| cell.time_ps, axis)
+}
+
 fn distribution(
     run: &Run,
     name: &str,

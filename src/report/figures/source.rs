@@ -21,12 +21,28 @@ pub(super) struct Run {
     pub per_rank: Vec<RankTime>,
     #[serde(default)]
     pub pairs: Option<Vec<Pair>>,
+    #[serde(default)]
+    pub functions: Option<Vec<Calls>>,
+    #[serde(default)]
+    pub sites: Option<Vec<Calls>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct Count {
     pub count: u64,
     pub bytes: u64,
+    /// How long messages were under way, where that is told.
+    #[serde(default)]
+    pub time_ps: u64,
+}
+
+/// The calls of a function, or of one place of the program.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Calls {
+    pub function: String,
+    #[serde(default)]
+    pub site: Option<String>,
+    pub time_ps: u64,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

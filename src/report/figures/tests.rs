@@ -63,10 +63,11 @@ fn study(axes: &[(&str, &[&str])], time: impl Fn(usize) -> Option<u64>) -> Strin
 fn a_run_has_a_figure_of_each_kind_that_its_outcome_tells() {
     let mut outcome = busy();
     let without_pairs = drawn(&json(&outcome).unwrap());
-    assert_eq!(names(&without_pairs), ["time-parts", "time-path", "time-ranks", "messages-count", "messages-volume"]);
+    let always = ["time-parts", "time-path", "time-ranks", "messages-count", "messages-volume", "messages-time"];
+    assert_eq!(names(&without_pairs), always);
     outcome.pairs = Some(vec![(0, 1, 3, 100).into(), (1, 0, 30, 100_000).into()]);
     let all = drawn(&json(&outcome).unwrap());
-    assert_eq!(names(&all)[5..], ["matrix-count", "matrix-volume"]);
+    assert_eq!(names(&all)[5..], ["matrix-count", "matrix-volume", "messages-time"]);
     let words: Vec<&str> = all[6].words().collect();
     for text in ["97.66 KiB", "3.088 KiB", "100 B", "sender (rank)"] {
         assert!(words.contains(&text), "{words:?}");
@@ -75,6 +76,17 @@ fn a_run_has_a_figure_of_each_kind_that_its_outcome_tells() {
         words.contains(&"volume between pairs of ranks, shades by their logarithm; lines between nodes"),
         "{words:?}"
     );
+}
+
+#[test]
+fn calls_are_bars_with_their_places() {
+    let mut run: serde_json::Value = serde_json::from_str(&json(&busy()).unwrap()).unwrap();
+    let call = |function: &str, site: &str, ps: u64| json!({ "function": function, "site": site, "time_ps": ps });
+    run["functions"] = json!([call("MPI_Recv", "", 8_000_000), call("MPI_Send", "", 1_000_000)]);
+    run["sites"] = json!([call("MPI_Recv", "pass at pass.c:5", 8_000_000)]);
+    let all = drawn(&run.to_string());
+    assert_eq!(names(&all)[6..], ["calls-by-function", "calls-by-place"]);
+    assert!(all[7].words().any(|words| words == "MPI_Recv in pass at pass.c:5"));
 }
 
 #[test]

@@ -1,0 +1,130 @@
+//! How efficient a run is, by the metrics of the POP centre of excellence, and how much latency it bears.
+
+use serde::{Deserialize, Serialize};
+
+use super::{PathParts, TimeParts};
+use crate::platform::Level;
+use crate::units::{SimSpan, SimTime, picoseconds};
+
+/// The POP efficiencies of a run, from 0 to 1. *Useful* is the time of ranks' own code, outside of collectives.
+///
+/// parallel = load balance × communication; communication = serialization × transfer
+/// (POP Standard Metrics for Parallel Performance Analysis; Rosas, Giménez, Labarta 2014).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Efficiencies {
+    /// The mean useful time over the predicted time.
+    pub parallel: f64,
+    /// The mean useful time over the greatest.
+    pub load_balance: f64,
+    /// The greatest useful time over the predicted time.
+    pub communication: f64,
+    /// The greatest useful time over the time on a machine with an ideal network: what is lost where ranks wait for each other.
+    pub serialization: f64,
+    /// The time with an ideal network over the predicted time: what is lost to the network.
+    pub transfer: f64,
+    /// The time with an ideal network.
+    #[serde(rename = "ideal_ps", deserialize_with = "picoseconds")]
+    pub ideal: SimSpan,
+}
+
+impl Efficiencies {
+    /// Of a run that takes `predicted`, and `ideal` with an ideal network, whose ranks' times are made of `ranks`; none where no
+    /// time passes or nothing is computed.
+    pub fn of<'a>(
+        predicted: SimTime,
+        ideal: SimTime,
+        ranks: impl IntoIterator<Item = &'a TimeParts>,
+    ) -> Option<Efficiencies> {
+        let useful: Vec<u64> = ranks.into_iter().map(|parts| parts.compute.as_ps()).collect();
+        let most = *useful.iter().max()? as f64;
+        let mean = useful.iter().map(|ps| u128::from(*ps)).sum::<u128>() as f64 / useful.len() as f64;
+        let (predicted, ideal_ps) = (predicted.as_ps() as f64, ideal.as_ps() as f64);
+        if most == 0.0 || predicted == 0.0 || ideal_ps == 0.0 {
+            return None;
+        }
+        Some(Efficiencies {
+            parallel: mean / predicted,
+            load_balance: mean / most,
+            communication: most / predicted,
+            serialization: most / ideal_ps,
+            transfer: ideal_ps / predicted,
+            ideal: SimSpan::from_ps(ideal.as_ps()),
+        })
+    }
+}
+
+/// How much more latency at a level makes a run so much longer, to first order: as long as the critical path stays what it is.
+/// A path only gets longer by another taking its place, so the run bears no more than this.
+///
+/// The latency tolerance of LLAMP (Shen et al. 2024), from the derivative of the predicted time along the path, with all
+/// latencies of the level, those of control messages included, growing by the same part.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyTolerance {
+    /// Where.
+    pub level: Level,
+    /// How much longer the run gets, in percent.
+    pub longer_percent: u32,
+    /// The part by which latencies grow: 0.5 is half as much again.
+    pub more: f64,
+    /// What that is for the level's smallest messages.
+    #[serde(rename = "added_ps", deserialize_with = "picoseconds")]
+    pub added: SimSpan,
+}
+
+impl LatencyTolerance {
+    /// By how many percent a run gets longer.
+    pub const PERCENT: [u32; 3] = [1, 2, 5];
+
+    /// The tolerances at all levels of which there is latency on the path, near to far. `latency` is that of a level's smallest
+    /// messages.
+    pub fn all(path: &PathParts, predicted: SimTime, latency: impl Fn(Level) -> SimSpan) -> Vec<LatencyTolerance> {
+        let of_level = |level: Level| {
+            let parts = path.level(level);
+            let on_path = (parts.latency + parts.protocol).as_ps() as f64;
+            let latency = latency(level).as_ps() as f64;
+            Self::PERCENT.into_iter().filter(move |_| on_path > 0.0).map(move |longer_percent| {
+                let more = f64::from(longer_percent) / 100.0 * predicted.as_ps() as f64 / on_path;
+                // A float that is too large becomes the greatest whole number.
+                let added = SimSpan::from_ps((more * latency).round() as u64);
+                LatencyTolerance { level, longer_percent, more, added }
+            })
+        };
+        Level::ALL.into_iter().flat_map(of_level).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{LevelParts, TransferParts};
+
+    #[test]
+    fn efficiencies_are_products_of_what_they_consist_of() {
+        let rank = |ps| TimeParts { compute: SimSpan::from_ps(ps), ..TimeParts::default() };
+        let of = |ranks: &[TimeParts]| Efficiencies::of(SimTime::from_ps(1000), SimTime::from_ps(900), ranks);
+        let found = of(&[rank(400), rank(800)]).unwrap();
+        assert_eq!((found.parallel, found.load_balance, found.communication), (0.6, 0.75, 0.8));
+        assert_eq!((found.serialization, found.transfer), (800.0 / 900.0, 0.9));
+        assert!((found.parallel - found.load_balance * found.communication).abs() < 1e-12);
+        assert!((found.communication - found.serialization * found.transfer).abs() < 1e-12);
+        assert_eq!(of(&[rank(0)]), None);
+        assert_eq!(of(&[]), None);
+    }
+
+    #[test]
+    fn tolerances_are_read_off_the_path() {
+        let ps = SimSpan::from_ps;
+        let inter_node =
+            TransferParts { latency: ps(90), protocol: ps(10), bytes: ps(400), ..TransferParts::default() };
+        let path = PathParts {
+            compute: ps(500),
+            levels: LevelParts { inter_node, ..LevelParts::default() },
+            ..PathParts::default()
+        };
+        let found = LatencyTolerance::all(&path, SimTime::from_ps(1000), |_| ps(30));
+        let row = |of: &LatencyTolerance| (of.level, of.longer_percent, of.more, of.added.as_ps());
+        let far = Level::InterNode;
+        assert_eq!(found.iter().map(row).collect::<Vec<_>>(), [(far, 1, 0.1, 3), (far, 2, 0.2, 6), (far, 5, 0.5, 15)]);
+        assert_eq!(LatencyTolerance::all(&PathParts::default(), SimTime::from_ps(1), |_| ps(1)), []);
+    }
+}

@@ -1,0 +1,89 @@
+//! Messages by what sent them: point-to-point calls, or which collective.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::RankProfile;
+use crate::platform::Level;
+
+/// The kind of messages that no collective sent.
+pub const POINT_TO_POINT: &str = "point-to-point";
+
+/// What messages of a histogram have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MessageSort {
+    /// [`POINT_TO_POINT`], or the collective that sent them.
+    pub kind: String,
+    /// How far they went.
+    pub level: Level,
+    /// Their size, bytes.
+    pub bytes: u64,
+}
+
+/// The messages of a kind at a level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindMessages {
+    /// [`POINT_TO_POINT`], or the collective that sent them.
+    pub kind: String,
+    /// How far they went.
+    pub level: Level,
+    /// How many.
+    pub count: u64,
+    /// Their sizes' sum.
+    pub bytes: u64,
+}
+
+/// How many messages of each sort the ranks of a run sent.
+pub fn message_sorts(ranks: &[(u32, RankProfile)]) -> BTreeMap<MessageSort, u64> {
+    let mut all: BTreeMap<MessageSort, u64> = BTreeMap::new();
+    for (sort, count) in ranks.iter().flat_map(|(_, rank)| &rank.sent) {
+        match all.get_mut(sort) {
+            Some(sum) => *sum += count,
+            None => _ = all.insert(sort.clone(), *count),
+        }
+    }
+    all
+}
+
+/// How many messages of each size there are.
+pub fn message_sizes(sorts: &BTreeMap<MessageSort, u64>) -> BTreeMap<u64, u64> {
+    let mut all = BTreeMap::new();
+    sorts.iter().for_each(|(sort, count)| *all.entry(sort.bytes).or_default() += count);
+    all
+}
+
+/// Messages by kind and level, in the order of their names.
+pub fn message_kinds(sorts: &BTreeMap<MessageSort, u64>) -> Vec<KindMessages> {
+    let mut all: Vec<KindMessages> = Vec::new();
+    for (MessageSort { kind, level, bytes }, count) in sorts {
+        let bytes = bytes.saturating_mul(*count);
+        match all.last_mut().filter(|last| (&last.kind, last.level) == (kind, *level)) {
+            Some(last) => (last.count, last.bytes) = (last.count + count, last.bytes.saturating_add(bytes)),
+            None => all.push(KindMessages { kind: kind.clone(), level: *level, count: *count, bytes }),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorts_of_ranks_add_up_to_sizes_and_to_kinds() {
+        let sort = |kind: &str, level, bytes| MessageSort { kind: kind.to_owned(), level, bytes };
+        let rank = |sent: &[(MessageSort, u64)]| RankProfile {
+            sent: sent.iter().cloned().collect(),
+            ..RankProfile::default()
+        };
+        let (near, far) = (Level::IntraCmp, Level::InterNode);
+        let first = rank(&[(sort(POINT_TO_POINT, near, 8), 2), (sort("MPI_Bcast", far, 8), 1)]);
+        let second = rank(&[(sort(POINT_TO_POINT, near, 8), 1), (sort(POINT_TO_POINT, near, 100), 4)]);
+        let sorts = message_sorts(&[(0, first), (1, second)]);
+        assert_eq!(message_sizes(&sorts), BTreeMap::from([(8, 4), (100, 4)]));
+        let kinds: Vec<_> =
+            message_kinds(&sorts).into_iter().map(|of| (of.kind, of.level, of.count, of.bytes)).collect();
+        assert_eq!(kinds, [("MPI_Bcast".to_owned(), far, 1, 8), (POINT_TO_POINT.to_owned(), near, 7, 424)]);
+    }
+}

@@ -1,0 +1,63 @@
+//! The functions, and the places in the program, that ranks spend most time in: a bar each.
+
+use super::super::numbers::{percent, share};
+use super::axis::Axis;
+use super::canvas::{Anchor, Dash, Figure, GRID, PALETTE, Style};
+use super::frame::{Frame, Head, WIDTH, begin, feet, fit, horizontal};
+use super::run::label;
+use super::source::{Calls, Run};
+use crate::units::SimSpan;
+
+/// Bars of a figure.
+const MOST: usize = 20;
+/// What the words before bars take at most.
+const WORDS: f64 = 300.0;
+
+/// Calls by function; `None` if they were not counted.
+pub(super) fn by_function(run: &Run) -> Option<Figure> {
+    bars(run, "calls-by-function", "time in calls by function", run.functions.as_deref()?)
+}
+
+/// Calls by place in the program; `None` if places are not known.
+pub(super) fn by_place(run: &Run) -> Option<Figure> {
+    let sites = run.sites.as_deref().filter(|sites| sites.iter().any(|one| one.site.is_some()))?;
+    bars(run, "calls-by-place", "time in calls by place in the program", sites)
+}
+
+fn bars(run: &Run, name: &str, what: &str, calls: &[Calls]) -> Option<Figure> {
+    let shown = &calls[..calls.len().min(MOST)];
+    let most = shown.iter().map(|one| one.time_ps).max().filter(|most| *most > 0)?;
+    let more = match calls.len() - shown.len() {
+        0 => format!("{what}, all ranks together, with its share of all time"),
+        rest => format!("{what}, all ranks together, with its share of all time; {rest} more are not shown"),
+    };
+    let height = 78.0 + 22.0 * shown.len() as f64 + 50.0;
+    let (mut figure, top) = begin(name, &Head { title: run.title(), more, ..Head::default() }, height);
+    let axis = Axis::picoseconds("time", most as f64);
+    let words: Vec<String> = shown
+        .iter()
+        .map(|one| match &one.site {
+            Some(site) => fit(&format!("{} in {site}", one.function), Style::PLAIN, WORDS),
+            None => fit(&one.function, Style::PLAIN, WORDS),
+        })
+        .collect();
+    let widest = words.iter().map(|text| Style::PLAIN.width(text)).fold(0.0, f64::max);
+    let frame = Frame { left: 24.0 + widest, top: top + 4.0, right: WIDTH - 30.0, bottom: height - 50.0 };
+    for (value, _) in &axis.marks {
+        let x = frame.x(axis.at(*value));
+        figure.line(vec![(x, frame.top), (x, frame.bottom)], GRID, 1.0, Dash::Solid);
+    }
+    let step = (frame.bottom - frame.top) / shown.len() as f64;
+    let whole = run.predicted_ps as f64 * run.ranks as f64;
+    for (index, (one, words)) in shown.iter().zip(&words).enumerate() {
+        let y = frame.top + step * index as f64;
+        let (x1, x2) = (frame.x(0.0), frame.x(axis.at(one.time_ps as f64)));
+        figure.rect((x1, y + 4.0), (x2.max(x1 + 0.5), y + step - 4.0), PALETTE[0]);
+        let text = format!("{}   {}", SimSpan::from_ps(one.time_ps), percent(share(one.time_ps as f64, whole)));
+        label(&mut figure, frame, (x1, x2), y + step / 2.0, &text);
+        figure.text((frame.left - 10.0, y + step / 2.0 + 4.0), words, Style::PLAIN, Anchor::End);
+    }
+    horizontal(&mut figure, frame, &axis);
+    feet(&mut figure, frame);
+    Some(figure)
+}

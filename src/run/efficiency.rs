@@ -1,0 +1,61 @@
+//! How efficient a run is: the same run once more on a machine with an ideal network. A real program runs once, and its recording is
+//! replayed.
+
+use crate::engine::Outcome;
+use crate::profile::Efficiencies;
+
+use super::application::Application;
+use super::conduct::{Conduct, Prediction};
+use super::error::PredictError;
+use super::request::Details;
+use super::resolved::Resolved;
+use super::values::Model;
+
+impl Resolved {
+    /// As [`Resolved::run_in`], and once more on the machine with an ideal network, of which the Outcome then tells. In one
+    /// process.
+    ///
+    /// # Errors
+    /// As of [`Resolved::run`]; a textbook's model, which has no such machine; a program of fragments, whose threads compute
+    /// beside their ranks.
+    pub fn efficiencies_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
+        if let Model::Textbook(_) = self.settings.model {
+            return Err(PredictError::input("--efficiencies: expected model mcpsim or bigsim".to_owned()));
+        }
+        if let Application::Described(app) = &self.application
+            && app.has_fragments()
+        {
+            return Err(PredictError::input(format!(
+                "--efficiencies: {} is a program of fragments, whose threads compute beside their ranks; expected another \
+                 application",
+                app.name()
+            )));
+        }
+        let is_real = matches!(self.application, Application::Real(_));
+        let mut first = self.clone();
+        // Of each rank is asked what it computed.
+        first.settings.details.per_rank = true;
+        let Some(first) = first.run_in(Conduct { recorded: conduct.recorded || is_real, ..conduct })? else {
+            return Ok(None);
+        };
+        let scratch = |error: std::io::Error| PredictError::input(format!("--efficiencies: no scratch file: {error}"));
+        // It lives as long as it is replayed.
+        let mut file = tempfile::Builder::new().suffix(".trace").tempfile().map_err(scratch)?;
+        let mut again = match &first.trace {
+            Some(trace) if is_real => {
+                std::io::Write::write_all(&mut file, trace).map_err(scratch)?;
+                self.clone().replaying(file.path())
+            }
+            _ => self.clone(),
+        };
+        again.platform.platform = again.platform.platform.with_ideal_network();
+        again.settings.details = Details::default();
+        (again.settings.workers, again.settings.pairs) = (Some(1), false);
+        let Some(ideal) = again.run_in(Conduct { recorded: false, ..conduct })? else { return Ok(None) };
+        let parts = first.outcome.per_rank.iter().map(|rank| &rank.parts);
+        let efficiencies = Efficiencies::of(first.outcome.predicted, ideal.outcome.predicted, parts);
+        let outcome = Outcome { efficiencies, ..first.outcome };
+        let trace = first.trace.filter(|_| conduct.recorded);
+        Ok(Some(Prediction { outcome, trace, ..first }))
+    }
+}
