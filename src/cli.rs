@@ -15,6 +15,7 @@ mod manual;
 mod matrix_files;
 mod measure;
 mod models;
+mod otf2;
 mod output;
 mod printer;
 mod progress;

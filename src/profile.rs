@@ -26,7 +26,7 @@ pub use tasks::{
     ArrivalBin, Bounds, LOG_FORMAT, Left, ProcessTasks, Sample, Series, Stage, StageSeries, StageTimes, TaskAnalysis,
     TaskLog, Visit, WaitingTimes, read_task_logs,
 };
-pub use timeline::{Activity, Interval, Timeline};
+pub use timeline::{Activity, Arrow, Interval, NO_PLACE, StrandSpan, Thinned, Timeline};
 pub use what_if::{Change, WhatIf};
 
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,7 @@
 mod beside;
 mod clusters;
 mod collectives;
+mod compared;
 mod copies;
 mod critical;
 mod deadlock;
@@ -19,6 +20,7 @@ mod messages;
 mod models;
 mod notes;
 mod numbers;
+mod otf2;
 mod page;
 mod path;
 mod regression;
@@ -40,6 +42,7 @@ pub(crate) use samples::{busy, empty, huge};
 
 pub use beside::{MOST_BESIDE, beside_summary};
 pub use clusters::{guess_summary, partition_table};
+pub use compared::{TimedCall, calls_of_timeline, differences, predicted_calls};
 pub use deadlock::failure;
 pub use export::{end_json, json, profile_csv};
 pub use figures::{
@@ -51,6 +54,7 @@ pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, s
 pub use measured::measured_summary;
 pub use models::{models_csv, models_summary};
 pub use numbers::{count, rate};
+pub use otf2::otf2_events;
 pub use page::page;
 pub use regression::{regression_csv, regression_summary};
 pub use revisions::{revisions_csv, revisions_summary};

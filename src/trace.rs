@@ -66,6 +66,7 @@ mod late;
 pub mod logs;
 mod names;
 mod op;
+pub mod otf2;
 mod read;
 mod record;
 mod replay;

@@ -29,6 +29,20 @@ fn digits(text: &str, behind: usize) -> u64 {
     format!("{whole}{rest}").parse().expect("digits")
 }
 
+/// A number of microseconds in the text of an event, in picoseconds.
+fn field(line: &str, key: &str) -> u64 {
+    let rest = line.split_once(&format!("\"{key}\":")).unwrap().1;
+    digits(rest.split([',', '}']).next().unwrap(), 6)
+}
+
+/// Adds a slice, which the last becomes longer by if it is in the same state.
+fn add(slices: &mut Vec<Slice>, slice: Slice) {
+    match slices.last_mut() {
+        Some(last) if last.1 == slice.0 && last.2 == slice.2 => last.1 = slice.1,
+        _ => slices.push(slice),
+    }
+}
+
 /// Reads the Trace Event Format: an object with `traceEvents`, each with what its phase demands. Numbers are read from the
 /// text, as a double cannot hold them.
 fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
@@ -36,6 +50,8 @@ fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     assert_eq!(value["displayTimeUnit"], "ns");
     let mut slices: BTreeMap<u64, Vec<Slice>> = BTreeMap::new();
     let mut named = HashSet::new();
+    let mut calls: BTreeMap<u64, Vec<Slice>> = BTreeMap::new();
+    let mut open: HashMap<(String, u64), u64> = HashMap::new();
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("{\"ph\"")).collect();
     let events = value["traceEvents"].as_array().expect("a list of events");
     assert_eq!(lines.len(), events.len());
@@ -52,17 +68,29 @@ fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
                 }
             }
             "X" => {
-                assert!(event["ts"].is_number() && event["dur"].is_number() && event["args"]["merged"].is_u64());
-                let field = |key: &str| {
-                    let rest = line.split_once(&format!("\"{key}\":")).unwrap().1;
-                    digits(rest.split(',').next().unwrap(), 6)
-                };
-                let (start, span) = (field("ts"), field("dur"));
-                slices.entry(number("tid")).or_default().push((start, start + span, name.to_owned()));
+                assert!(event["ts"].is_number() && event["dur"].is_number());
+                let (start, span) = (field(line, "ts"), field(line, "dur"));
+                if event["cat"] == "call" {
+                    calls.entry(number("tid")).or_default().push((start, start + span, name.to_owned()));
+                    continue;
+                }
+                assert!(event["cat"] == "state" && event["args"]["merged"].is_u64(), "{event}");
+                add(slices.entry(number("tid")).or_default(), (start, start + span, name.to_owned()));
+            }
+            // A flow and an asynchronous event begin and end once, in this order.
+            phase @ ("s" | "f" | "b" | "e") => {
+                let key = (event["cat"].as_str().expect("a category").to_owned(), number("id"));
+                let ts = field(line, "ts");
+                match phase {
+                    "s" | "b" => assert!(open.insert(key, ts).is_none(), "{event}"),
+                    _ => assert!(open.remove(&key).expect("it has begun") <= ts, "{event}"),
+                }
+                assert!(phase != "f" || event["bp"] == "e", "{event}");
             }
             phase => panic!("phase {phase}"),
         }
     }
+    assert!(open.is_empty(), "what begins ends: {open:?}");
     assert!(slices.keys().all(|rank| named.contains(rank)), "every rank has a name");
     slices
 }
@@ -88,6 +116,7 @@ fn read_paje(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     }
     let mut types: HashSet<String> = HashSet::from(["0".to_owned()]);
     let mut values: HashMap<String, String> = HashMap::new();
+    let mut links: HashMap<String, u64> = HashMap::new();
     let mut containers: HashMap<String, bool> = HashMap::from([("0".to_owned(), true)]);
     let mut states: BTreeMap<u64, Vec<Slice>> = BTreeMap::new();
     let mut now = 0;
@@ -104,6 +133,23 @@ fn read_paje(text: &str) -> BTreeMap<u64, Vec<Slice>> {
         let rank = |container: &str| container.strip_prefix('r').and_then(|rank| rank.parse::<u64>().ok());
         let fields: Vec<&str> = words[1..].iter().map(String::as_str).collect();
         match (name.as_str(), &fields[..]) {
+            ("PajeDefineLinkType", [alias, of, from, to, _]) => {
+                assert!([of, from, to].iter().all(|name| types.contains(**name)) && types.insert((*alias).to_owned()));
+            }
+            ("PajeStartLink", [at, of, within, from, _, key]) => {
+                let time = time(at);
+                assert!(types.contains(*of) && containers[*within] && containers[*from], "{line}");
+                assert!(links.insert((*key).to_owned(), time).is_none(), "{line}");
+            }
+            ("PajeEndLink", [at, of, within, to, _, key]) => {
+                let time = time(at);
+                assert!(types.contains(*of) && containers[*within] && containers[*to], "{line}");
+                assert!(links.remove(*key).expect("the link has begun") <= time, "{line}");
+            }
+            ("PajeSetState", [at, "CALL", container, value]) => {
+                time(at);
+                assert!(containers[*container] && values.contains_key(*value), "{line}");
+            }
             ("PajeDefineContainerType" | "PajeDefineStateType", [alias, of, _]) => {
                 assert!(types.contains(*of) && types.insert((*alias).to_owned()), "{line}");
             }
@@ -124,7 +170,10 @@ fn read_paje(text: &str) -> BTreeMap<u64, Vec<Slice>> {
                 if let Some(last) = states.last_mut() {
                     last.1 = time;
                 }
-                states.push((time, time, values[*value].clone()));
+                match states.last() {
+                    Some(last) if last.2 == values[*value] => {}
+                    _ => states.push((time, time, values[*value].clone())),
+                }
             }
             ("PajeDestroyContainer", [at, of, container]) => {
                 let time = time(at);
@@ -136,6 +185,7 @@ fn read_paje(text: &str) -> BTreeMap<u64, Vec<Slice>> {
             _ => panic!("{line}"),
         }
     }
+    assert!(links.is_empty(), "what begins ends: {links:?}");
     assert!(containers.iter().all(|(name, open)| *open == (name == "0")), "all containers end");
     states
 }
@@ -195,6 +245,85 @@ fn a_long_run_is_merged_to_a_bounded_number_of_slices() {
 }
 
 #[test]
+fn a_timeline_names_calls_and_draws_messages_and_strands() {
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let here = directory.path();
+    let app = |bytes: u64| {
+        format!(
+            "main = [\n  {{ compute = {{ time = \"1 us\" }} }},\n  {{ isend = {{ to = \"1 - rank\", bytes = {bytes} }} }},\n  \
+             {{ recv = {{ from = \"1 - rank\" }} }},\n  \"waitall\",\n  {{ iallreduce = {{ bytes = 8 }} }},\n  \
+             \"waitall\",\n]\n"
+        )
+    };
+    for (name, bytes) in [("small", 8), ("large", 8000)] {
+        std::fs::write(here.join(format!("{name}.toml")), app(bytes)).unwrap();
+        let ran = support::run(here, &format!("--quiet --nct 2,1,1 --timeline {name}.json {name}.toml"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    }
+    let text = std::fs::read_to_string(here.join("small.json")).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let events = value["traceEvents"].as_array().unwrap();
+    let count = |phase: &str, cat: &str, name: &str| {
+        events.iter().filter(|event| event["ph"] == phase && event["cat"] == cat && event["name"] == name).count()
+    };
+    assert_eq!(count("X", "call", "main[2]"), 2, "the receive of each rank: {text}");
+    assert_eq!(count("X", "call", "main[0]"), 2, "a statement that computes");
+    // A message and one of the allreduce each way.
+    assert_eq!((count("s", "message", "message"), count("f", "message", "message")), (4, 4));
+    assert_eq!((count("b", "strand", "main[4]"), count("e", "strand", "main[4]")), (2, 2));
+    let sent = events.iter().find(|event| event["ph"] == "s" && event["args"]["bytes"] == 8).unwrap();
+    let call =
+        events.iter().find(|event| event["cat"] == "call" && event["tid"] == sent["tid"] && event["name"] == "main[1]");
+    let (at, call) = (sent["ts"].as_f64().unwrap(), call.unwrap());
+    let start = call["ts"].as_f64().unwrap();
+    assert!(
+        start <= at && at < start + call["dur"].as_f64().unwrap(),
+        "it leaves from the call that sends: {sent} {call}"
+    );
+    // Both beside each other.
+    let compared = support::run(here, "trace compare small.json large.json --timeline both.json");
+    assert_eq!((compared.code, compared.stderr.as_str()), (Some(0), ""));
+    let slower = compared.stdout.lines().find(|line| line.contains("  main[2]")).unwrap();
+    assert!(slower.contains('+'), "{}", compared.stdout);
+    let both: Value = serde_json::from_str(&std::fs::read_to_string(here.join("both.json")).unwrap()).unwrap();
+    let processes = both["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == "process_name");
+    let names: Vec<&str> = processes.map(|event| event["args"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["small.json", "large.json"]);
+    let refused = support::run(here, "trace compare small.json small.toml");
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn an_archive_in_otf2_is_read_by_its_own_tool() {
+    if !support::is_there("otf2-print") {
+        return support::skipped("otf2-print is not found (otf2-tools): what archives hold");
+    }
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let here = directory.path();
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/ring.toml"), here.join("ring.toml")).unwrap();
+    let simulate = || support::run(here, "--quiet --nct 2,1,2 --json out.json --timeline ring.otf2 ring.toml");
+    let ran = simulate();
+    if ran.stderr.contains("expected the OTF2 library") {
+        return support::skipped("no OTF2 library is found (libopen-trace-format2-dev): archives");
+    }
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let mut command = std::process::Command::new("timeout");
+    command.args(["60", "otf2-print", "ring.otf2"]).current_dir(here).stdin(std::process::Stdio::null());
+    let printed = command.output().unwrap();
+    let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    let outcome: Value = serde_json::from_str(&std::fs::read_to_string(here.join("out.json")).unwrap()).unwrap();
+    let count = |event: &str| text.lines().filter(|line| line.split_whitespace().next() == Some(event)).count() as u64;
+    assert_eq!(Value::from(count("MPI_SEND")), outcome["messages"]["count"], "{text}");
+    assert_eq!((count("MPI_RECV"), count("ENTER")), (count("MPI_SEND"), count("LEAVE")), "{text}");
+    assert!(text.contains("Region: \"main["), "{text}");
+    // What is there is not written over.
+    let again = simulate();
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.contains("several files, of which ring.def is there: give another name"), "{}", again.stderr);
+}
+
+#[test]
 fn a_timeline_needs_a_name_that_tells_its_format() {
     let run = |name: &str| {
         let line = format!("workloads/ring.toml --timeline {name}");
@@ -203,7 +332,8 @@ fn a_timeline_needs_a_name_that_tells_its_format() {
     for name in ["t.txt", "timeline", "-"] {
         let ran = run(name);
         assert_eq!(ran.code, Some(2), "{name}");
-        let text = format!("error: --timeline {name}: expected a file ending in .json (Perfetto, Chrome) or .paje\n");
+        let text =
+            format!("error: --timeline {name}: expected a file ending in .json (Perfetto, Chrome), .paje or .otf2\n");
         assert_eq!(ran.stderr, text);
     }
     assert!(run("no-such-directory/t.json").stderr.starts_with("error: --timeline no-such-directory/t.json: no such"));

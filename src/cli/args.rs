@@ -114,7 +114,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Results")]
     pub critical_path: bool,
 
-    /// Write what ranks did over time (.json: Perfetto, .paje: Paje)
+    /// Write what ranks did over time (.json: Perfetto, .paje: Paje, .otf2: OTF2)
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub timeline: Option<OsString>,
 

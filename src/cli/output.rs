@@ -10,6 +10,7 @@ use crate::run::{directory_of, write_whole};
 
 use super::args::RunArgs;
 use super::exit::{Exit, Failure};
+use super::otf2::Otf2Writer;
 
 /// The results a user asked for.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub(super) struct Outputs {
     json: Option<OutputTarget>,
     profile: Option<OutputTarget>,
     timeline: Option<(PathBuf, TimelineFormat)>,
+    otf2: Option<Otf2Writer>,
     trace: Option<PathBuf>,
     histogram: Option<OutputTarget>,
     task_logs: Option<PathBuf>,
@@ -29,6 +31,7 @@ pub(super) struct Outputs {
 enum TimelineFormat {
     Perfetto,
     Paje,
+    Otf2,
 }
 
 /// Where one result goes.
@@ -51,8 +54,17 @@ impl Outputs {
             return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
         }
         let (summary, task_logs) = (!quiet, None);
-        let outputs =
-            Outputs { json, profile, timeline: None, trace: None, histogram: None, task_logs, summary, quiet };
+        let outputs = Outputs {
+            json,
+            profile,
+            timeline: None,
+            otf2: None,
+            trace: None,
+            histogram: None,
+            task_logs,
+            summary,
+            quiet,
+        };
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
     }
 
@@ -62,15 +74,17 @@ impl Outputs {
         let format = match Path::new(name).extension().and_then(OsStr::to_str) {
             Some("json") => TimelineFormat::Perfetto,
             Some("paje") => TimelineFormat::Paje,
+            Some("otf2") => TimelineFormat::Otf2,
             _ => {
                 let name = Path::new(name).display();
                 return Err(Failure::bad_input(format!(
-                    "--timeline {name}: expected a file ending in .json (Perfetto, Chrome) or .paje"
+                    "--timeline {name}: expected a file ending in .json (Perfetto, Chrome), .paje or .otf2"
                 )));
             }
         };
         OutputTarget::new("--timeline", name)?;
-        Ok(Outputs { timeline: Some((PathBuf::from(name), format)), ..self })
+        let otf2 = (format == TimelineFormat::Otf2).then(|| Otf2Writer::new(Path::new(name))).transpose()?;
+        Ok(Outputs { timeline: Some((PathBuf::from(name), format)), otf2, ..self })
     }
 
     /// The same with a trace to be written.
@@ -187,11 +201,17 @@ impl Outputs {
             results.push((target, text));
         }
         if let Some((path, format)) = &self.timeline {
-            let text = match format {
-                TimelineFormat::Perfetto => report::perfetto(outcome),
-                TimelineFormat::Paje => report::paje(outcome),
+            let write = |text: String| {
+                write_whole(path, text.as_bytes()).map_err(|error| cannot_write(&path.display().to_string(), &error))
             };
-            write_whole(path, text.as_bytes()).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+            match format {
+                TimelineFormat::Perfetto => write(report::perfetto(outcome))?,
+                TimelineFormat::Paje => write(report::paje(outcome))?,
+                TimelineFormat::Otf2 => {
+                    let writer = self.otf2.as_ref().expect("it was made with the name");
+                    writer.write(&report::otf2_events(outcome))?;
+                }
+            }
         }
         if let Some(directory) = &self.task_logs {
             write_task_logs(outcome, directory)?;

@@ -1,6 +1,7 @@
 //! `mcpsim trace`: what is in a trace, and making traces of real runs.
 
 mod check;
+mod compare;
 mod library;
 mod merge;
 
@@ -14,6 +15,7 @@ use crate::trace;
 use super::exit::Failure;
 use super::output::print;
 use check::CheckArgs;
+use compare::CompareArgs;
 use library::LibArgs;
 use merge::MergeArgs;
 
@@ -48,6 +50,8 @@ enum What {
     Merge(MergeArgs),
     /// Replay a run that was recorded under a real MPI, and compare with its times
     Check(CheckArgs),
+    /// Two runs side by side, measured or predicted, and where they differ
+    Compare(CompareArgs),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -65,6 +69,7 @@ pub(super) fn show(args: TraceArgs) -> Result<(), Failure> {
         What::Lib(args) => library::make(&args),
         What::Merge(args) => merge::merge(&args),
         What::Check(args) => check::check(&args),
+        What::Compare(args) => compare::compare(&args),
         What::Info(of) => match logs(&of)? {
             Some(logs) => print(&logs.tell()),
             None => print(&trace::info(&*read(of)?)),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Activity, Timeline};
+use crate::profile::{Activity, Arrow, StrandSpan, Timeline};
 use crate::rank::{CallSite, Rank};
 use crate::units::SimTime;
 
@@ -61,11 +61,25 @@ impl ActivityRecord {
         recording.is_on().then(|| Box::new(ActivityRecord { timeline, log }))
     }
 
-    /// The rank's own program was in `state` until `until`.
+    /// The rank's own program was in `state` until `until`, in the call of number `place`.
     #[inline]
-    pub fn was(&mut self, state: Activity, until: SimTime) {
+    pub fn was(&mut self, state: Activity, place: u32, until: SimTime) {
         if let Some(timeline) = &mut self.timeline {
-            timeline.add(state, until);
+            timeline.add(state, place, until);
+        }
+    }
+
+    /// A message has come.
+    pub fn arrow(&mut self, arrow: Arrow) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.arrows.add(arrow);
+        }
+    }
+
+    /// A strand that the call of number `place` started has ended.
+    pub fn strand(&mut self, strand: StrandSpan) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.strands.add(strand);
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{CriticalPath, PathShare, RankShare, SiteShare, Timeline};
+use crate::profile::{Activity, CriticalPath, NO_PLACE, PathShare, RankShare, SiteShare, Timeline};
 use crate::rank::{CallSite, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -20,11 +20,63 @@ pub(super) struct ClockLogs {
     pub logs: Vec<(Rank, ClockLog)>,
 }
 
+/// The timelines of a worker's ranks, and the names of the places in them.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct NamedTimelines {
+    names: Vec<PlaceName>,
+    timelines: Vec<(Rank, Timeline)>,
+}
+
+/// A place of calls.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PlaceName {
+    name: String,
+    kind: PlaceKind,
+}
+
+/// What a place is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum PlaceKind {
+    /// The program does not say.
+    Unknown,
+    /// A function; between two calls a program is in none.
+    Function,
+    /// A statement, which may compute as well.
+    Statement,
+}
+
+/// All timelines in the order of ranks, with the names of the places that they number, in alphabetical order.
+pub(super) fn all_timelines(workers: Vec<NamedTimelines>) -> (Vec<Timeline>, Vec<String>) {
+    let known = workers.iter().flat_map(|of| &of.names).filter(|place| place.kind != PlaceKind::Unknown);
+    let mut names: Vec<String> = known.map(|place| place.name.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut timelines: Vec<(Rank, Timeline)> = Vec::new();
+    for NamedTimelines { names: own, timelines: of_worker } in workers {
+        let number = |place: &PlaceName| names.binary_search(&place.name).map_or(NO_PLACE, |number| number as u32);
+        let numbers: Vec<u32> = own.iter().map(number).collect();
+        let renumbered = |place: u32, state: Option<Activity>| {
+            let computes = state == Some(Activity::Compute);
+            match own.get(place as usize).map(|place| place.kind) {
+                Some(PlaceKind::Function) if !computes => numbers[place as usize],
+                Some(PlaceKind::Statement) => numbers[place as usize],
+                _ => NO_PLACE,
+            }
+        };
+        timelines.extend(of_worker.into_iter().map(|(rank, mut timeline)| {
+            timeline.renumber(renumbered);
+            (rank, timeline)
+        }));
+    }
+    timelines.sort_unstable_by_key(|&(rank, _)| rank);
+    (timelines.into_iter().map(|(_, timeline)| timeline).collect(), names)
+}
+
 /// What was recorded of a worker's ranks.
 pub(super) fn trails<P: Program>(
     ranks: &mut [RankState<P>],
     lp: &LogicalProcess<'_>,
-) -> (Vec<(Rank, Timeline)>, Vec<ClockLogs>) {
+) -> (Vec<NamedTimelines>, Vec<ClockLogs>) {
     let (mut timelines, mut logs) = (Vec::new(), Vec::new());
     for RankState { target, .. } in ranks.iter_mut() {
         if let Some(trail) = target.trail.take() {
@@ -41,7 +93,18 @@ pub(super) fn trails<P: Program>(
             ranks.first().map_or_else(String::new, of)
         }
     };
-    let names = lp.sites.sites.iter().map(name).collect();
+    let names: Vec<String> = lp.sites.sites.iter().map(name).collect();
+    let place = |(site, name): (&CallSite, &String)| PlaceName {
+        name: name.clone(),
+        kind: match site {
+            CallSite::Unknown => PlaceKind::Unknown,
+            CallSite::Step(_) => PlaceKind::Statement,
+            CallSite::Function(_) | CallSite::Place(..) => PlaceKind::Function,
+        },
+    };
+    let places = lp.sites.sites.iter().zip(&names).map(place).collect();
+    let timelines = NamedTimelines { names: places, timelines };
+    let timelines = if timelines.timelines.is_empty() { Vec::new() } else { vec![timelines] };
     (timelines, if logs.is_empty() { Vec::new() } else { vec![ClockLogs { names, logs }] })
 }
 

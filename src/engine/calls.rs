@@ -6,6 +6,7 @@
 
 use std::mem::take;
 
+use crate::profile::StrandSpan;
 use crate::rank::{COMPLETE, Call, Completion, Immediate, Program, Reply, ReplyKind, RequestId, Requests, Simulator};
 use crate::units::{Bytes, SimTime};
 
@@ -72,7 +73,7 @@ impl Turn<'_, '_> {
         let (mut turn, mut answer) = (self, answer);
         while turn.is_in_time() {
             let Some(mut call) = turn.next(program, answer) else { break };
-            if turn.lp.recording.marks > 0 && turn.task == MAIN {
+            if turn.lp.recording.is_on() && turn.task == MAIN {
                 turn.target.main.site = turn.lp.sites.number(program.site());
             }
             match turn.make(&mut call) {
@@ -95,7 +96,7 @@ impl Turn<'_, '_> {
     #[inline(always)]
     fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
         // Where calls are looked at, or the time between them, programs give each.
-        if self.lp.recording.marks > 0 || self.lp.meter.is_some() {
+        if self.lp.recording.is_on() || self.lp.meter.is_some() {
             let Turn { target, lp, task, .. } = self;
             let clock = target.control(*task).clock;
             let reply = reply(clock, answer, &mut lp.completions);
@@ -369,7 +370,11 @@ fn of_strand(
     run(&mut program, target, lp);
     let strand = target.strands[index].as_mut().expect("the strand is still there");
     if matches!(strand.control.wait, Wait::Finished) {
-        let &mut StrandState { request, control: TaskState { clock, path, .. }, .. } = &mut **strand;
+        let &mut StrandState { request, control: TaskState { clock, path, site: place, began: start, .. }, .. } =
+            &mut **strand;
+        if let Some(trail) = &mut target.trail {
+            trail.strand(StrandSpan { start, end: clock, place });
+        }
         target.requests.get_mut(request).came_at(clock, path);
         target.strands[index] = None;
         set_ready(target, lp, request, clock);
@@ -388,10 +393,11 @@ fn start_strand(
     let TaskState { clock, path, serial, site, .. } = *target.control(parent);
     let mut control = TaskState::new(clock, lp.paths.share(path));
     control.computes = program.is_thread();
+    (control.site, control.began) = (site, clock);
     if let Some(trail) = &mut target.trail
         && lp.recording.marks > 0
     {
-        (control.serial, control.site) = (trail.next_serial(), site);
+        control.serial = trail.next_serial();
         lp.paths.claim(&mut control.path, target.rank, control.serial);
         let came = Some(ClockPoint { rank: target.rank, serial, time: clock });
         trail.mark(control.serial, ClockMark { until: clock, site, came });

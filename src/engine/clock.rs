@@ -153,7 +153,7 @@ impl TargetRank {
                 Spent::Recv => Activity::Recv,
                 Spent::Poll => Activity::Wait,
             };
-            trail.was(state, self.main.clock);
+            trail.was(state, self.main.site, self.main.clock);
         }
     }
 }

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{CollectiveProfile, CopyUse, MessageProfile, Pairs, TaskLog, TimeParts, Timeline};
+use crate::profile::{CollectiveProfile, CopyUse, MessageProfile, Pairs, TaskLog, TimeParts};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
-use super::backtrack::{ClockLogs, trails};
+use super::backtrack::{ClockLogs, NamedTimelines, trails};
 use super::error::{RunError, Waiting};
 use super::event::EventKey;
 use super::memory::Memory;
@@ -29,7 +29,7 @@ pub(super) struct Findings {
     /// The rank with the greatest clock, the lowest of equals, and its path.
     pub last: Option<(SimTime, Rank, Path)>,
     /// What ranks did over time, and the way back; where these were recorded.
-    pub timelines: Vec<(Rank, Timeline)>,
+    pub timelines: Vec<NamedTimelines>,
     pub logs: Vec<ClockLogs>,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::platform::{Level, Partition, Platform, Row};
-use crate::profile::{CollectiveCounter, MessageProfile, Pairs, TransferParts};
+use crate::profile::{Arrow, CollectiveCounter, MessageProfile, Pairs, TransferParts};
 use crate::rank::{Completion, Doorbell, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -263,6 +263,23 @@ impl<'a> LogicalProcess<'a> {
         ahead.retain(|other| other.head > now + least);
         // Where most stay, it is long until the next time.
         ahead.reserve(ahead.len().max(AHEAD));
+    }
+
+    /// As [`LogicalProcess::record`] of a message to `target` that left at `left` and has come at `came`, which is also drawn in
+    /// timelines.
+    #[inline]
+    pub fn record_to(
+        &mut self,
+        target: &mut TargetRank,
+        level: Level,
+        from: Rank,
+        size: Bytes,
+        (left, came): (SimTime, SimTime),
+    ) {
+        self.record(level, from, target.rank, size, came.since(left));
+        if let Some(trail) = &mut target.trail {
+            trail.arrow(Arrow { from, left, came, bytes: size.get() });
+        }
     }
 
     /// Records a message whose transfer has been decided.

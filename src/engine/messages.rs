@@ -362,7 +362,7 @@ fn finish_transfer(
     let from = head.from;
     let level = lp.level(from, target.rank);
     let link = lp.network.link(level);
-    lp.record(level, from, target.rank, size, end.since(left));
+    lp.record_to(target, level, from, size, (left, end));
     // The sender hears of the end no sooner than a control message after the head: this is what lets its
     // worker go ahead meanwhile.
     let heard = end.max(head.time + link.handshake());

@@ -83,6 +83,9 @@ pub struct Outcome {
     /// What each rank did over time, if asked for; not a part of the JSON form.
     #[serde(skip)]
     pub timelines: Vec<Timeline>,
+    /// The names of the calls and statements that timelines number; not a part of the JSON form.
+    #[serde(skip)]
+    pub places: Vec<String>,
     /// Each rank's place, clock and parts; left out above 65,536 ranks unless asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,
@@ -327,6 +330,7 @@ mod tests {
             sent: BTreeMap::new(),
             sizes: None,
             timelines: Vec::new(),
+            places: Vec::new(),
             per_rank: Vec::new(),
             pairs: None,
             copies: None,

@@ -14,7 +14,7 @@ use crate::rank::{Mailboxes, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
 use super::activity::ActivityLimits;
-use super::backtrack::walk_back;
+use super::backtrack::{all_timelines, walk_back};
 use super::error::{Deadlock, RunError};
 use super::findings::Findings;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
@@ -269,7 +269,7 @@ impl<'a> Simulation<'a> {
         let Findings {
             mut times,
             last,
-            mut timelines,
+            timelines,
             logs,
             messages,
             pairs,
@@ -296,7 +296,7 @@ impl<'a> Simulation<'a> {
         let tolerance = self.options.latency_tolerance.then(|| LatencyTolerance::all(&path, predicted, smallest));
         let critical_path = last.filter(|_| self.options.critical_path);
         let critical_path = critical_path.map(|(clock, rank, _)| walk_back(&logs, rank, clock));
-        timelines.sort_unstable_by_key(|&(rank, _)| rank);
+        let (timelines, places) = all_timelines(timelines);
         let listed = self.options.per_rank || times.len() <= LISTED_RANKS;
         let shape = self.platform.shape;
         Ok(Outcome {
@@ -328,7 +328,8 @@ impl<'a> Simulation<'a> {
             tasks: TaskAnalysis::of_run(&task_logs),
             task_logs,
             program: None,
-            timelines: timelines.into_iter().map(|(_, timeline)| timeline).collect(),
+            timelines,
+            places,
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             copies,

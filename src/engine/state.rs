@@ -92,6 +92,8 @@ pub(super) struct TaskState {
     /// Its number among all tasks of the rank, and the place of its present call; where these are recorded.
     pub serial: u32,
     pub site: u32,
+    /// When it began; where it is recorded.
+    pub began: SimTime,
 }
 
 /// What a task waits for.
@@ -270,6 +272,7 @@ impl TaskState {
             computes,
             serial: 0,
             site: 0,
+            began: clock,
         }
     }
 }

@@ -297,7 +297,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 let end = if parcel.rendezvous.is_some() {
                     event.key.time
                 } else if lp.fair.is_some() && lp.is_fair(lp.level(from, target.rank)) {
-                    match land(lp, event.key, parcel, Flight { left, load }) {
+                    match land(target, lp, event.key, parcel, Flight { left, load }) {
                         Some(Landing::Ends(end)) => end,
                         Some(Landing::Open(ticket)) => {
                             arrive(target, lp, from, parcel, left, (SimTime::NEVER, ticket));
@@ -312,7 +312,7 @@ impl<'a, P: Program> Worker<'a, P> {
                     let ends = (lp.seats[from as usize].node, seat);
                     let flight = Flight { left, load };
                     let end = lp.network.arrive(ends, level, row, parcel.size, flight, event.key.time);
-                    lp.record(level, from, target.rank, parcel.size, end.since(left));
+                    lp.record_to(target, level, from, parcel.size, (left, end));
                     end
                 };
                 match parcel.context {
@@ -465,7 +465,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 end_transfer(target, lp, key, (send, recv, path), size, left, end);
             }
             taker => {
-                lp.record(Level::InterNode, key.from, key.to, size, end.since(left));
+                lp.record_to(target, Level::InterNode, key.from, size, (left, end));
                 match taker {
                     Taker::Receive(recv) => came(target, lp, recv, key.time, end),
                     Taker::Serve => serve_in_order(program, target, lp, (key.to, key.from), ticket, end),
@@ -501,7 +501,13 @@ impl<'a, P: Program> Worker<'a, P> {
 
 /// The head of an eager message that left as `flight` says has come by the event `key`, on a level that shares fairly: what is known of its
 /// end; nothing, if it is to be served after others.
-fn land(lp: &mut LogicalProcess<'_>, key: EventKey, parcel: InFlightMessage, flight: Flight) -> Option<Landing> {
+fn land(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    key: EventKey,
+    parcel: InFlightMessage,
+    flight: Flight,
+) -> Option<Landing> {
     let left = flight.left;
     let level = lp.level(key.from, key.to);
     let row = lp.network.row(key.from, key.to, level, parcel.size);
@@ -511,7 +517,7 @@ fn land(lp: &mut LogicalProcess<'_>, key: EventKey, parcel: InFlightMessage, fli
         Level::IntraCmp | Level::InterCmp => Landing::Ends(key.time + row.bandwidth.span(parcel.size, 1)),
     };
     if let Landing::Ends(end) = landing {
-        lp.record(level, key.from, key.to, parcel.size, end.since(left));
+        lp.record_to(target, level, key.from, parcel.size, (left, end));
     }
     if serves && level == Level::InterNode {
         let fair = lp.fair.as_deref_mut().expect("the level shares fairly");

@@ -32,6 +32,9 @@ impl Activity {
     }
 }
 
+/// The number of the place of an interval that has none.
+pub const NO_PLACE: u32 = u32::MAX;
+
 /// From the end of the interval before, or the start of the run, until `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
@@ -39,8 +42,70 @@ pub struct Interval {
     pub until: SimTime,
     /// What the rank was in; of several states, in which for longest.
     pub state: Activity,
+    /// In which call or statement, by number; of several, the longest of that state. [`NO_PLACE`] if there is none.
+    pub place: u32,
     /// How many states were merged into it.
     pub merged: u32,
+}
+
+/// A message that has come, for arrows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrow {
+    /// The sender.
+    pub from: u32,
+    /// When it left there: its head, or where a rendezvous was granted its transfer's.
+    pub left: SimTime,
+    /// When all of it had come.
+    pub came: SimTime,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// What a strand of a rank did beside its program: a non-blocking collective, a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StrandSpan {
+    /// When it was started.
+    pub start: SimTime,
+    /// When it ended.
+    pub end: SimTime,
+    /// The call that started it, by number.
+    pub place: u32,
+}
+
+/// A list of things in the order in which they were; of too many, every second, fourth, … is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thinned<T> {
+    items: Vec<T>,
+    most: usize,
+    seen: u64,
+    every: u64,
+}
+
+impl<T> Thinned<T> {
+    fn new(most: usize) -> Self {
+        Thinned { items: Vec::new(), most: most.max(2), seen: 0, every: 1 }
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, item: T) {
+        if self.seen.is_multiple_of(self.every) {
+            self.items.push(item);
+        }
+        self.seen += 1;
+        if self.items.len() > self.most {
+            let mut number = 0;
+            self.items.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.every *= 2;
+        }
+    }
+
+    /// Those that are kept.
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
 }
 
 /// The intervals of a rank, without gaps from the start of the run to the rank's end.
@@ -53,26 +118,38 @@ pub struct Timeline {
     intervals: Vec<Interval>,
     most: usize,
     grain: SimSpan,
+    /// Messages that have come to the rank.
+    pub arrows: Thinned<Arrow>,
+    /// What went on beside its program.
+    pub strands: Thinned<StrandSpan>,
 }
 
 impl Timeline {
     /// An empty one that will have at most `most` intervals, and at least four.
     pub fn new(most: usize) -> Self {
-        Timeline { intervals: Vec::new(), most: most.max(4), grain: SimSpan::ZERO }
+        let most = most.max(4);
+        let (arrows, strands) = (Thinned::new(most), Thinned::new(most));
+        Timeline { intervals: Vec::new(), most, grain: SimSpan::ZERO, arrows, strands }
     }
 
-    /// The rank was in `state` until `until`.
+    /// The rank was in `state` until `until`, in the call or statement of number `place`.
     #[inline]
-    pub fn add(&mut self, state: Activity, until: SimTime) {
+    pub fn add(&mut self, state: Activity, place: u32, until: SimTime) {
         match self.intervals.last_mut() {
-            Some(last) if last.state == state => last.until = until,
+            Some(last) if (last.state, last.place) == (state, place) => last.until = until,
             _ => {
-                self.intervals.push(Interval { until, state, merged: 1 });
+                self.intervals.push(Interval { until, state, place, merged: 1 });
                 if self.intervals.len() > self.most {
                     self.coarsen();
                 }
             }
         }
+    }
+
+    /// The same with other numbers of places.
+    pub fn renumber(&mut self, place: impl Fn(u32, Option<Activity>) -> u32) {
+        self.intervals.iter_mut().for_each(|interval| interval.place = place(interval.place, Some(interval.state)));
+        self.strands.items.iter_mut().for_each(|strand| strand.place = place(strand.place, None));
     }
 
     /// The intervals, each with its start.
@@ -95,7 +172,7 @@ impl Timeline {
         let grain = self.grain.as_ps();
         let mut merged: Vec<Interval> = Vec::new();
         let mut put = |interval: Interval| match merged.last_mut() {
-            Some(last) if last.state == interval.state => {
+            Some(last) if (last.state, last.place) == (interval.state, interval.place) => {
                 last.until = interval.until;
                 last.merged = last.merged.saturating_add(interval.merged);
             }
@@ -110,7 +187,13 @@ impl Timeline {
                     Some(cell) if cell.number == number => cell.add(interval, span),
                     _ => {
                         cell.take().into_iter().for_each(|cell| put(cell.interval()));
-                        let mut next = Cell { number, until: interval.until, merged: 0, spans: [SimSpan::ZERO; 5] };
+                        let mut next = Cell {
+                            number,
+                            until: interval.until,
+                            merged: 0,
+                            spans: [SimSpan::ZERO; 5],
+                            longest: [(SimSpan::ZERO, NO_PLACE); 5],
+                        };
                         next.add(interval, span);
                         cell = Some(next);
                     }
@@ -131,6 +214,8 @@ struct Cell {
     until: SimTime,
     merged: u32,
     spans: [SimSpan; 5],
+    /// Of each state the longest interval, and its place.
+    longest: [(SimSpan, u32); 5],
 }
 
 impl Cell {
@@ -138,11 +223,16 @@ impl Cell {
         self.until = interval.until;
         self.merged = self.merged.saturating_add(interval.merged);
         self.spans[interval.state as usize] += span;
+        let longest = &mut self.longest[interval.state as usize];
+        if span > longest.0 {
+            *longest = (span, interval.place);
+        }
     }
 
     fn interval(&self) -> Interval {
         let longest = Activity::ALL.into_iter().rev().max_by_key(|&state| self.spans[state as usize]);
-        Interval { until: self.until, state: longest.expect("there are states"), merged: self.merged }
+        let state = longest.expect("there are states");
+        Interval { until: self.until, state, place: self.longest[state as usize].1, merged: self.merged }
     }
 }
 
@@ -159,16 +249,16 @@ mod tests {
     #[test]
     fn neighbours_of_a_state_are_one_interval_and_short_ones_become_the_longest_of_them() {
         let mut timeline = Timeline::new(10);
-        timeline.add(Activity::Compute, at(500));
-        timeline.add(Activity::Compute, at(1000));
-        timeline.add(Activity::Send, at(1010));
-        timeline.add(Activity::Wait, at(1050));
-        timeline.add(Activity::Recv, at(1060));
-        timeline.add(Activity::Compute, at(2000));
+        timeline.add(Activity::Compute, 0, at(500));
+        timeline.add(Activity::Compute, 0, at(1000));
+        timeline.add(Activity::Send, 0, at(1010));
+        timeline.add(Activity::Wait, 0, at(1050));
+        timeline.add(Activity::Recv, 0, at(1060));
+        timeline.add(Activity::Compute, 0, at(2000));
         assert_eq!(timeline.intervals().count(), 5);
         timeline.grain = SimSpan::from_ps(500);
         timeline.merge();
-        let interval = |until, state, merged| Interval { until: at(until), state, merged };
+        let interval = |until, state, merged| Interval { until: at(until), state, place: 0, merged };
         let compute = |until| interval(until, Activity::Compute, 1);
         let expected =
             [(at(0), compute(1000)), (at(1000), interval(1060, Activity::Wait, 3)), (at(1060), compute(2000))];
@@ -177,6 +267,26 @@ mod tests {
         timeline.grain = SimSpan::from_ps(1000);
         timeline.merge();
         assert_eq!(timeline.intervals().collect::<Vec<_>>(), [(at(0), interval(2000, Activity::Compute, 5))]);
+    }
+
+    #[test]
+    fn of_too_many_every_second_is_kept() {
+        let mut list = Thinned::new(4);
+        (0..21).for_each(|number| list.add(number));
+        assert_eq!(list.items(), [0, 8, 16]);
+        let mut few = Thinned::new(4);
+        (0..4).for_each(|number| few.add(number));
+        assert_eq!(few.items(), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_call_is_told_from_the_next_of_the_same_state() {
+        let mut timeline = Timeline::new(10);
+        timeline.add(Activity::Wait, 3, at(5));
+        timeline.add(Activity::Wait, 4, at(9));
+        timeline.renumber(|place, state| if state == Some(Activity::Wait) { place + 10 } else { NO_PLACE });
+        let places: Vec<u32> = timeline.intervals().map(|(_, interval)| interval.place).collect();
+        assert_eq!(places, [13, 14]);
     }
 
     proptest! {
@@ -188,14 +298,14 @@ mod tests {
             let mut end = 0;
             for (state, span, shift) in spans {
                 end += (span >> shift).max(1);
-                timeline.add(Activity::ALL[state], at(end));
+                timeline.add(Activity::ALL[state], (end % 3) as u32, at(end));
                 prop_assert!(timeline.intervals().count() <= most);
             }
             let mut before = None;
             for (start, interval) in timeline.intervals() {
                 prop_assert!(start < interval.until);
-                prop_assert!(before != Some(interval.state), "neighbours differ");
-                before = Some(interval.state);
+                prop_assert!(before != Some((interval.state, interval.place)), "neighbours differ");
+                before = Some((interval.state, interval.place));
             }
             prop_assert_eq!(timeline.intervals().last().unwrap().1.until, at(end));
         }

@@ -147,6 +147,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         task_logs: Vec::new(),
         program: None,
         timelines: Vec::new(),
+        places: Vec::new(),
         per_rank,
         pairs: None,
         copies: None,

@@ -4,73 +4,134 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::engine::Outcome;
-use crate::profile::Activity;
+use crate::profile::{Activity, Arrow, Timeline};
 use crate::units::SimTime;
+
+use super::compared::TimedCall;
 
 /// Picoseconds in a microsecond, and in a second.
 const PS_A_US: u64 = 1_000_000;
 const PS_A_S: u64 = 1_000_000_000_000;
 
 /// The Trace Event Format that Chrome (chrome://tracing) and Perfetto read: a complete event ("X") an interval, times in
-/// microseconds, a process a node, a thread a rank. `merged` says how many states became one.
+/// microseconds, a process a node, a thread a rank. `merged` says how many states became one. Around the states of a call or
+/// statement lies an event of its name, in the category `call`. Messages are flow events ("s", "f") from the sender's call to the
+/// receiver's, strands asynchronous events ("b", "e").
 pub fn perfetto(outcome: &Outcome) -> String {
-    let mut text = String::from("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-    let mut separator = "\n";
+    let mut events = Events::default();
+    let node = |rank: usize| outcome.per_rank.get(rank).map_or(0, |place| place.node);
     let mut named = HashSet::new();
     for (rank, timeline) in outcome.timelines.iter().enumerate() {
-        let place = outcome.per_rank.get(rank);
-        let node = place.map_or(0, |place| place.node);
-        let mut put = |event: &str| {
-            let _ = write!(text, "{separator}{event}");
-            separator = ",\n";
-        };
+        let (place, node) = (outcome.per_rank.get(rank), node(rank));
         if place.is_some() && named.insert(node) {
-            put(&meta("process_name", node, None, &format!("\"name\":\"node {node}\"")));
-            put(&meta("process_sort_index", node, None, &format!("\"sort_index\":{node}")));
+            events.put(&meta("process_name", node, None, &format!("\"name\":\"node {node}\"")));
+            events.put(&meta("process_sort_index", node, None, &format!("\"sort_index\":{node}")));
         }
         let name = place.map_or(String::new(), |place| format!(" (CMP {}, core {})", place.cmp, place.core));
-        put(&meta("thread_name", node, Some(rank), &format!("\"name\":\"rank {rank}{name}\"")));
-        put(&meta("thread_sort_index", node, Some(rank), &format!("\"sort_index\":{rank}")));
+        events.put(&meta("thread_name", node, Some(rank), &format!("\"name\":\"rank {rank}{name}\"")));
+        events.put(&meta("thread_sort_index", node, Some(rank), &format!("\"sort_index\":{rank}")));
+        for (start, end, name) in call_spans(outcome, timeline) {
+            events.span(("X", node, rank), start, end, name, ",\"cat\":\"call\"");
+        }
         for (start, interval) in timeline.intervals() {
-            let (ts, dur) = (start.as_ps(), interval.until.since(start).as_ps());
-            put(&format!(
-                "{{\"ph\":\"X\",\"pid\":{node},\"tid\":{rank},\"ts\":{},\"dur\":{},\"name\":\"{}\",\"args\":{{\"merged\":{}}}}}",
-                decimal(ts, PS_A_US, 6),
-                decimal(dur, PS_A_US, 6),
-                interval.state.name(),
-                interval.merged
-            ));
+            let merged = format!(",\"cat\":\"state\",\"args\":{{\"merged\":{}}}", interval.merged);
+            events.span(("X", node, rank), start, interval.until, interval.state.name(), &merged);
+        }
+        for strand in timeline.strands.items() {
+            let name = outcome.places.get(strand.place as usize).map_or("strand", String::as_str);
+            let id = events.next_id();
+            for (phase, at) in [("b", strand.start), ("e", strand.end)] {
+                events.point((phase, node, rank), at, name, &format!(",\"cat\":\"strand\",\"id\":{id}"));
+            }
         }
     }
-    text.push_str("\n]}\n");
-    text
+    for (to, arrow) in drawn_messages(outcome) {
+        let (from, id) = (arrow.from as usize, events.next_id());
+        // The call that sends ends when the message leaves: an instant before, it still goes on.
+        let left = SimTime::from_ps(arrow.left.as_ps().saturating_sub(1));
+        let more = format!(",\"cat\":\"message\",\"id\":{id},\"args\":{{\"bytes\":{}}}", arrow.bytes);
+        events.point(("s", node(from), from), left, "message", &more);
+        events.point(("f", node(to), to), arrow.came, "message", &format!(",\"bp\":\"e\"{more}"));
+    }
+    events.finish()
 }
 
-/// Measured calls beside a prediction, in the same format: a process for each of both, a thread a rank. Each rank's calls are
-/// its starts, lengths (both ns) and names.
-pub fn perfetto_beside(measured: &[Vec<(u64, u64, &str)>], outcome: &Outcome) -> String {
-    let mut events = Vec::new();
-    for (process, name) in [(0, "measured"), (1, "predicted")] {
-        events.push(meta("process_name", process, None, &format!("\"name\":\"{name}\"")));
-        events.push(meta("process_sort_index", process, None, &format!("\"sort_index\":{process}")));
-        for rank in 0..measured.len() {
-            events.push(meta("thread_name", process, Some(rank), &format!("\"name\":\"rank {rank}\"")));
+/// The messages that begin and end while their ranks are there, each with its receiver.
+pub(super) fn drawn_messages(outcome: &Outcome) -> impl Iterator<Item = (usize, Arrow)> + '_ {
+    let end = |timeline: &Timeline| timeline.intervals().last().map_or(SimTime::ZERO, |(_, last)| last.until);
+    let ends: Vec<SimTime> = outcome.timelines.iter().map(end).collect();
+    let all = outcome.timelines.iter().enumerate();
+    let all = all.flat_map(|(to, timeline)| timeline.arrows.items().iter().map(move |arrow| (to, *arrow)));
+    all.filter(move |(to, arrow)| {
+        arrow.came <= ends[*to] && ends.get(arrow.from as usize).is_some_and(|end| arrow.left <= *end)
+    })
+}
+
+/// What a timeline's file consists of, as it grows.
+#[derive(Default)]
+struct Events {
+    text: String,
+    ids: u64,
+}
+
+impl Events {
+    fn put(&mut self, event: &str) {
+        self.text.push_str(if self.text.is_empty() { "\n" } else { ",\n" });
+        self.text.push_str(event);
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.ids += 1;
+        self.ids
+    }
+
+    fn point(&mut self, (phase, process, thread): (&str, u32, usize), at: SimTime, name: &str, more: &str) {
+        let (ts, name) = (decimal(at.as_ps(), PS_A_US, 6), plain(name));
+        self.put(&format!(
+            "{{\"ph\":\"{phase}\",\"pid\":{process},\"tid\":{thread},\"ts\":{ts},\"name\":\"{name}\"{more}}}"
+        ));
+    }
+
+    fn span(&mut self, of: (&str, u32, usize), start: SimTime, end: SimTime, name: &str, more: &str) {
+        let dur = decimal(end.since(start).as_ps(), PS_A_US, 6);
+        self.point(of, start, name, &format!(",\"dur\":{dur}{more}"));
+    }
+
+    fn finish(self) -> String {
+        format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[{}\n]}}\n", self.text)
+    }
+}
+
+/// The calls and statements that a rank was in, each from and to when: states of the same one after another are one.
+pub(super) fn call_spans<'o>(outcome: &'o Outcome, timeline: &Timeline) -> Vec<(SimTime, SimTime, &'o str)> {
+    let mut spans: Vec<(SimTime, SimTime, &str)> = Vec::new();
+    for (start, interval) in timeline.intervals() {
+        let Some(name) = outcome.places.get(interval.place as usize).map(String::as_str) else { continue };
+        match spans.last_mut().filter(|last| last.1 == start && last.2 == name) {
+            Some(last) => last.1 = interval.until,
+            None => spans.push((start, interval.until, name)),
         }
     }
-    let slice = |process: u32, rank: usize, (start, length): (u64, u64), name: &str| {
-        let (ts, dur) = (decimal(start, PS_A_US, 6), decimal(length, PS_A_US, 6));
-        format!("{{\"ph\":\"X\",\"pid\":{process},\"tid\":{rank},\"ts\":{ts},\"dur\":{dur},\"name\":\"{name}\"}}")
-    };
-    for (rank, calls) in measured.iter().enumerate() {
-        let ps = |ns: u64| ns.saturating_mul(1000);
-        events.extend(calls.iter().map(|&(start, length, name)| slice(0, rank, (ps(start), ps(length)), name)));
+    spans
+}
+
+/// Two runs side by side in the same format: a process for each, a thread a rank. Each rank's calls are their starts, lengths (both
+/// ps) and names.
+pub fn perfetto_beside(runs: &[(&str, &[Vec<TimedCall>])]) -> String {
+    let mut events = Events::default();
+    for (process, (name, ranks)) in (0..).zip(runs) {
+        events.put(&meta("process_name", process, None, &format!("\"name\":\"{}\"", plain(name))));
+        events.put(&meta("process_sort_index", process, None, &format!("\"sort_index\":{process}")));
+        for (rank, calls) in ranks.iter().enumerate() {
+            events.put(&meta("thread_name", process, Some(rank), &format!("\"name\":\"rank {rank}\"")));
+            for call in calls {
+                let start = SimTime::from_ps(call.start);
+                let end = SimTime::from_ps(call.start.saturating_add(call.length));
+                events.span(("X", process, rank), start, end, &call.name, ",\"cat\":\"call\"");
+            }
+        }
     }
-    for (rank, timeline) in outcome.timelines.iter().enumerate() {
-        events.extend(timeline.intervals().map(|(start, interval)| {
-            slice(1, rank, (start.as_ps(), interval.until.since(start).as_ps()), interval.state.name())
-        }));
-    }
-    format!("{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", events.join(",\n"))
+    events.finish()
 }
 
 fn meta(name: &str, node: u32, rank: Option<usize>, args: &str) -> String {
@@ -79,13 +140,28 @@ fn meta(name: &str, node: u32, rank: Option<usize>, args: &str) -> String {
 }
 
 /// The definitions at the head of a Paje file: an event's name, number and fields.
-const PAJE_EVENTS: [(&str, u32, &[&str]); 6] = [
+const PAJE_EVENTS: [(&str, u32, &[&str]); 9] = [
     ("PajeDefineContainerType", 0, &["Alias string", "Type string", "Name string"]),
     ("PajeDefineStateType", 1, &["Alias string", "Type string", "Name string"]),
     ("PajeDefineEntityValue", 2, &["Alias string", "Type string", "Name string", "Color color"]),
     ("PajeCreateContainer", 3, &["Time date", "Alias string", "Type string", "Container string", "Name string"]),
     ("PajeDestroyContainer", 4, &["Time date", "Type string", "Name string"]),
     ("PajeSetState", 5, &["Time date", "Type string", "Container string", "Value string"]),
+    (
+        "PajeDefineLinkType",
+        6,
+        &["Alias string", "Type string", "StartContainerType string", "EndContainerType string", "Name string"],
+    ),
+    (
+        "PajeStartLink",
+        7,
+        &["Time date", "Type string", "Container string", "StartContainer string", "Value string", "Key string"],
+    ),
+    (
+        "PajeEndLink",
+        8,
+        &["Time date", "Type string", "Container string", "EndContainer string", "Value string", "Key string"],
+    ),
 ];
 
 fn colour(state: Activity) -> &'static str {
@@ -98,8 +174,8 @@ fn colour(state: Activity) -> &'static str {
     }
 }
 
-/// The Paje trace format: a container a rank within one of the run, and its state from time to time, in seconds, all in
-/// order of time.
+/// The Paje trace format: a container a rank within one of the run, its state and its call or statement from time to time, and a
+/// link a message, in seconds, all in order of time.
 pub fn paje(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (name, number, fields) in PAJE_EVENTS {
@@ -109,9 +185,16 @@ pub fn paje(outcome: &Outcome) -> String {
         });
         text.push_str("%EndEventDef\n");
     }
-    text.push_str("0 RUN 0 run\n0 RANK RUN rank\n1 STATE RANK state\n");
+    text.push_str(
+        "0 RUN 0 run\n0 RANK RUN rank\n1 STATE RANK state\n1 CALL RANK call\n6 MESSAGE RUN RANK RANK message\n",
+    );
     for state in Activity::ALL {
         let _ = writeln!(text, "2 {} STATE {} \"{}\"", state as u32, state.name(), colour(state));
+    }
+    let none = outcome.places.len();
+    for (number, name) in outcome.places.iter().map(String::as_str).chain(["none"]).enumerate() {
+        let grey = if number == none { "0.90 0.90 0.90" } else { "0.62 0.62 0.62" };
+        let _ = writeln!(text, "2 c{number} CALL \"{}\" \"{grey}\"", plain(name));
     }
     let zero = decimal(0, PS_A_S, 12);
     let _ = writeln!(text, "3 {zero} run RUN 0 \"{}\"", plain(&outcome.app));
@@ -122,22 +205,37 @@ pub fn paje(outcome: &Outcome) -> String {
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Change {
         To(u32),
+        Call(usize),
+        /// A message of a number and a size comes.
+        Came(usize, u64),
+        Left(usize, u64),
         End,
     }
     let mut changes: Vec<(SimTime, usize, Change)> = Vec::new();
     for (rank, timeline) in outcome.timelines.iter().enumerate() {
-        let mut end = SimTime::ZERO;
+        let (mut end, mut last_call) = (SimTime::ZERO, None);
         for (start, interval) in timeline.intervals() {
             changes.push((start, rank, Change::To(interval.state as u32)));
+            let call = Change::Call((interval.place as usize).min(none));
+            if last_call.replace(call) != Some(call) {
+                changes.push((start, rank, call));
+            }
             end = interval.until;
         }
         changes.push((end, rank, Change::End));
+    }
+    for (number, (to, arrow)) in drawn_messages(outcome).enumerate() {
+        changes.push((arrow.left, arrow.from as usize, Change::Left(number, arrow.bytes)));
+        changes.push((arrow.came, to, Change::Came(number, arrow.bytes)));
     }
     changes.sort_unstable();
     for (time, rank, change) in changes {
         let time = decimal(time.as_ps(), PS_A_S, 12);
         let _ = match change {
             Change::To(state) => writeln!(text, "5 {time} STATE r{rank} {state}"),
+            Change::Call(call) => writeln!(text, "5 {time} CALL r{rank} c{call}"),
+            Change::Left(key, bytes) => writeln!(text, "7 {time} MESSAGE run r{rank} \"{bytes} B\" m{key}"),
+            Change::Came(key, bytes) => writeln!(text, "8 {time} MESSAGE run r{rank} \"{bytes} B\" m{key}"),
             Change::End => writeln!(text, "4 {time} RANK r{rank}"),
         };
     }

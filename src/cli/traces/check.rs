@@ -12,7 +12,7 @@ use crate::cli::commands::Parsed;
 use crate::cli::exit::Failure;
 use crate::cli::output::{cannot_write, print};
 use crate::engine::Outcome;
-use crate::report::perfetto_beside;
+use crate::report::{TimedCall, perfetto_beside, predicted_calls};
 use crate::run::{TraceFile, write_whole};
 use crate::trace::logs::{CallSpan, Logs};
 
@@ -41,14 +41,20 @@ pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
     };
     let outcome = &run.request()?.resolve()?.run()?;
     if let Some(name) = &run.timeline {
-        let of_rank =
-            |spans: Vec<CallSpan>| spans.into_iter().map(|span| (span.start, span.length, span.name)).collect();
-        let measured: Vec<Vec<_>> = logs.spans().into_iter().map(of_rank).collect();
+        let (measured, predicted) = (measured_calls(&logs), predicted_calls(outcome));
+        let runs = [("measured", &measured[..]), ("predicted", &predicted[..])];
         let path = Path::new(name);
-        write_whole(path, perfetto_beside(&measured, outcome))
-            .map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+        write_whole(path, perfetto_beside(&runs)).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
     }
     print(&compared(&logs, outcome))
+}
+
+/// The measured calls of each rank.
+pub(super) fn measured_calls(logs: &Logs) -> Vec<Vec<TimedCall>> {
+    let ps = |ns: u64| ns.saturating_mul(1000);
+    let call =
+        |span: CallSpan| TimedCall { start: ps(span.start), length: ps(span.length), name: span.name.to_owned() };
+    logs.spans().into_iter().map(|spans| spans.into_iter().map(call).collect()).collect()
 }
 
 fn percent(replayed: f64, measured: f64) -> String {

@@ -18,7 +18,7 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     let events = events.ok_or_else(|| wrong(name, "expected what --timeline FILE.json wrote; found no traceEvents"))?;
     let mut ranks: BTreeMap<u64, Vec<(f64, f64, &str)>> = BTreeMap::new();
     let mut end = 0.0f64;
-    for event in events.iter().filter(|event| event["ph"] == "X") {
+    for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] != "call") {
         let (start, length) = (event["ts"].as_f64().unwrap_or(0.0), event["dur"].as_f64().unwrap_or(0.0));
         let rank = event["tid"].as_u64().unwrap_or(0);
         ranks.entry(rank).or_default().push((start, start + length, event["name"].as_str().unwrap_or("")));

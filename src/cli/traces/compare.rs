@@ -1,0 +1,56 @@
+//! `mcpsim trace compare`: two runs side by side, measured or predicted, and where they differ.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::check::measured_calls;
+use crate::cli::exit::Failure;
+use crate::cli::output::{cannot_write, print};
+use crate::config::read_text;
+use crate::report::{TimedCall, calls_of_timeline, differences, perfetto_beside};
+use crate::run::{TraceFile, write_whole};
+
+#[derive(Args, Clone, Debug)]
+pub(in crate::cli) struct CompareArgs {
+    /// What --timeline FILE.json of a run wrote, or the trace of a real run
+    #[arg(value_name = "A")]
+    first: PathBuf,
+    /// The same of another run
+    #[arg(value_name = "B")]
+    second: PathBuf,
+    /// Where both go side by side, for Perfetto
+    #[arg(long, value_name = "FILE.json")]
+    timeline: Option<PathBuf>,
+}
+
+/// Tells where the runs differ, and draws them side by side if `args` say so.
+pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let [first, second] = [&args.first, &args.second].map(|path| calls(path));
+    let (first, second) = (first?, second?);
+    let (a, b) = (args.first.display().to_string(), args.second.display().to_string());
+    if first.len() != second.len() {
+        let (here, there) = (first.len(), second.len());
+        return Err(Failure::bad_input(format!("{a} has {here} ranks and {b} {there}: expected as many in both")));
+    }
+    let runs = [(&a[..], &first[..]), (&b[..], &second[..])];
+    if let Some(path) = &args.timeline {
+        write_whole(path, perfetto_beside(&runs)).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+    }
+    print(&differences(runs))
+}
+
+/// The calls of each rank in the file at `path`.
+fn calls(path: &Path) -> Result<Vec<Vec<TimedCall>>, Failure> {
+    if path.extension().is_some_and(|ending| ending == "json") {
+        let text = read_text(path, "what --timeline FILE.json wrote")?;
+        return Ok(calls_of_timeline(&path.display().to_string(), &text)?);
+    }
+    let Some(logs) = (TraceFile { path: path.to_owned() }).read_logs()? else {
+        return Err(Failure::bad_input(format!(
+            "{}: is no run that was recorded under a real MPI; expected one, or what --timeline FILE.json of a run wrote",
+            path.display()
+        )));
+    };
+    Ok(measured_calls(&logs))
+}

@@ -1,0 +1,141 @@
+//! Two runs beside each other: what each rank called when, from timelines and measured runs, and where they differ.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::timeline::call_spans;
+use crate::config::ConfigError;
+use crate::engine::Outcome;
+
+/// A call of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimedCall {
+    /// When it began, picoseconds from the beginning of the run.
+    pub start: u64,
+    /// How long it took, picoseconds.
+    pub length: u64,
+    /// The function or statement.
+    pub name: String,
+}
+
+/// The calls and statements of a predicted run by rank, for which a timeline was recorded.
+pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
+    let call = |(start, end, name): (crate::units::SimTime, crate::units::SimTime, &str)| TimedCall {
+        start: start.as_ps(),
+        length: end.since(start).as_ps(),
+        name: name.to_owned(),
+    };
+    outcome.timelines.iter().map(|timeline| call_spans(outcome, timeline).into_iter().map(call).collect()).collect()
+}
+
+/// The calls by rank of a timeline in the Trace Event Format, as `--timeline FILE.json` writes it; `name` stands for the file in
+/// messages.
+///
+/// # Errors
+/// If it is something else, or has no calls.
+pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, ConfigError> {
+    let wrong = |what: &str| ConfigError::new(format!("{name}: {what}"));
+    let value: Value = serde_json::from_str(text).map_err(|error| wrong(&format!("not JSON: {error}")))?;
+    let expected = "expected what --timeline FILE.json wrote";
+    let events = value["traceEvents"].as_array();
+    let events = events.ok_or_else(|| wrong(&format!("{expected}; found no traceEvents")))?;
+    let mut ranks: BTreeMap<u64, Vec<TimedCall>> = BTreeMap::new();
+    for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "call") {
+        // A double holds picoseconds of the first hours.
+        let ps = |key: &str| (event[key].as_f64().unwrap_or(0.0) * 1e6).round() as u64;
+        let name = event["name"].as_str().unwrap_or_default().to_owned();
+        let rank = event["tid"].as_u64().unwrap_or(0);
+        ranks.entry(rank).or_default().push(TimedCall { start: ps("ts"), length: ps("dur"), name });
+    }
+    let most = *ranks.keys().last().ok_or_else(|| wrong(&format!("{expected}; found no calls of ranks")))?;
+    if most >= 1 << 24 {
+        return Err(wrong(&format!("{expected}; found rank {most}")));
+    }
+    Ok((0..=most).map(|rank| ranks.remove(&rank).unwrap_or_default()).collect())
+}
+
+/// The functions shown, and the ranks.
+const MOST: usize = 20;
+
+/// Where two runs differ: in total, by function and by rank, those with the greatest difference first.
+pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
+    let seconds = |ps: u64| ps as f64 * 1e-12;
+    let [(first, a), (second, b)] = runs;
+    let width = 16.max(first.chars().count().max(second.chars().count()).min(24));
+    let cut = |name: &str| name.chars().rev().take(24).collect::<Vec<_>>().into_iter().rev().collect::<String>();
+    let mut out = format!("{:<30} {:>width$} {:>width$} {:>14} {:>9}\n", "", cut(first), cut(second), "more", "");
+    let mut line = |name: &str, [a, b]: [f64; 2]| {
+        let part = if a > 0.0 { format!("{:+.1} %", 100.0 * (b / a - 1.0)) } else { "-".to_owned() };
+        let _ = writeln!(out, "{name:<30} {a:>width$.9} {b:>width$.9} {:>+14.9} {part:>9}", b - a);
+    };
+    let end = |calls: &[TimedCall]| calls.iter().map(|call| call.start + call.length).max().unwrap_or(0);
+    let ends = |ranks: &[Vec<TimedCall>]| ranks.iter().map(|calls| end(calls)).collect::<Vec<u64>>();
+    let (ends_a, ends_b) = (ends(a), ends(b));
+    let last = |ends: &[u64]| seconds(ends.iter().copied().max().unwrap_or(0));
+    line("end of the last call, s", [last(&ends_a), last(&ends_b)]);
+    let sum = |ranks: &[Vec<TimedCall>]| seconds(ranks.iter().flatten().map(|call| call.length).sum());
+    line("in calls, all ranks, s", [sum(a), sum(b)]);
+    let mut functions: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
+    for (which, ranks) in [a, b].into_iter().enumerate() {
+        ranks.iter().flatten().for_each(|call| functions.entry(&call.name).or_default()[which] += call.length);
+    }
+    let mut rows: Vec<(String, [u64; 2])> =
+        functions.into_iter().map(|(name, times)| (format!("  {name}"), times)).collect();
+    let by_difference = |rows: &mut Vec<(String, [u64; 2])>| {
+        rows.sort_by_key(|(_, [a, b])| std::cmp::Reverse(a.abs_diff(*b)));
+        rows.len().saturating_sub(MOST)
+    };
+    let mut rest = by_difference(&mut rows);
+    rows.iter().take(MOST).for_each(|(name, times)| line(name, times.map(seconds)));
+    let more = |rest: usize, what: &str| if rest > 0 { format!("  and {rest} more {what}\n") } else { String::new() };
+    let functions_left = more(rest, "functions");
+    let end_of = |ends: &[u64], rank: usize| ends.get(rank).copied().unwrap_or(0);
+    let mut rows: Vec<(String, [u64; 2])> = (0..ends_a.len().max(ends_b.len()))
+        .map(|rank| (format!("rank {rank}"), [end_of(&ends_a, rank), end_of(&ends_b, rank)]))
+        .collect();
+    rest = by_difference(&mut rows);
+    rows.iter().take(MOST).for_each(|(name, times)| line(name, times.map(seconds)));
+    out + &functions_left + &more(rest, "ranks")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(start: u64, length: u64, name: &str) -> TimedCall {
+        TimedCall { start, length, name: name.to_owned() }
+    }
+
+    #[test]
+    fn what_differs_most_comes_first() {
+        let us = 1_000_000;
+        let a =
+            vec![vec![call(0, 2 * us, "MPI_Send"), call(5 * us, us, "MPI_Recv")], vec![call(0, 4 * us, "MPI_Recv")]];
+        let b = vec![
+            vec![call(0, 2 * us, "MPI_Send"), call(5 * us, 3 * us, "MPI_Recv")],
+            vec![call(0, 4 * us, "MPI_Recv")],
+        ];
+        let text = differences([("a", &a), ("b", &b)]);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[1][6..], ["0.000006000", "0.000008000", "+0.000002000", "+33.3", "%"]);
+        assert_eq!(lines[3], ["MPI_Recv", "0.000005000", "0.000007000", "+0.000002000", "+40.0", "%"]);
+        assert_eq!(lines[4][..2], ["MPI_Send", "0.000002000"]);
+        assert_eq!(lines[5][..2], ["rank", "0"]);
+    }
+
+    #[test]
+    fn a_timeline_reads_back_and_what_is_none_is_refused() {
+        let event = |cat: &str, name: &str| {
+            format!(
+                "{{\"ph\":\"X\",\"cat\":\"{cat}\",\"pid\":0,\"tid\":1,\"ts\":1.5,\"dur\":0.25,\"name\":\"{name}\"}}"
+            )
+        };
+        let text = format!("{{\"traceEvents\":[{},{}]}}", event("call", "MPI_Send"), event("state", "send"));
+        let found = calls_of_timeline("t.json", &text).unwrap();
+        assert_eq!(found, [vec![], vec![call(1_500_000, 250_000, "MPI_Send")]]);
+        let error = calls_of_timeline("t.json", "{\"traceEvents\":[]}").unwrap_err().to_string();
+        assert_eq!(error, "t.json: expected what --timeline FILE.json wrote; found no calls of ranks");
+    }
+}

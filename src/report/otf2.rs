@@ -1,0 +1,96 @@
+//! What ranks did over virtual time as the lines that `trace/otf2/write.c` makes an OTF2 archive of.
+
+use std::fmt::Write;
+
+use super::timeline::{call_spans, drawn_messages};
+use crate::engine::Outcome;
+
+/// An event of a rank, in the order in which those of one instant stand: a message has come before its call ends, and a call
+/// ends before the next begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Receive { from: u32, bytes: u64 },
+    Leave(usize),
+    Enter(usize),
+    Send { to: u32, bytes: u64 },
+}
+
+/// The words of names of MPI functions that are collectives, and of those that are point-to-point.
+const COLLECTIVE: [&str; 9] = ["arrier", "cast", "ather", "catter", "toall", "educe", "scan", "Scan", "_Comm_"];
+const POINT_TO_POINT: [&str; 7] = ["end", "ecv", "Wait", "Test", "robe", "Cancel", "Start"];
+
+/// The lines: ranks, regions, and of each rank its events in order of time. Regions are calls and statements.
+pub fn otf2_events(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    let ranks = outcome.timelines.len();
+    let mut line = |words: std::fmt::Arguments<'_>| {
+        text.write_fmt(words).expect("a String takes all that is written");
+        text.push('\n');
+    };
+    let plain = |name: &str| name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    line(format_args!("ranks {ranks} {}", outcome.predicted.as_ps()));
+    line(format_args!("app {}", plain(&outcome.app)));
+    for name in &outcome.places {
+        let has = |words: &[&str]| name.starts_with("MPI_") && words.iter().any(|word| name.contains(word));
+        let role = if has(&COLLECTIVE) {
+            'c'
+        } else if has(&POINT_TO_POINT) {
+            'p'
+        } else {
+            'f'
+        };
+        line(format_args!("region {role} {}", plain(name)));
+    }
+    let mut events: Vec<Vec<(u64, Event)>> = vec![Vec::new(); ranks];
+    for (to, arrow) in drawn_messages(outcome) {
+        let (from, bytes) = (arrow.from, arrow.bytes);
+        // The call that sends ends when the message leaves: an instant before, it still goes on.
+        let left = arrow.left.as_ps().saturating_sub(1);
+        events[from as usize].push((left, Event::Send { to: to as u32, bytes }));
+        events[to].push((arrow.came.as_ps(), Event::Receive { from, bytes }));
+    }
+    for (rank, events) in events.iter_mut().enumerate() {
+        for (start, end, name) in call_spans(outcome, &outcome.timelines[rank]) {
+            let Ok(region) = outcome.places.binary_search_by(|place| place.as_str().cmp(name)) else { continue };
+            events.push((start.as_ps(), Event::Enter(region)));
+            events.push((end.as_ps(), Event::Leave(region)));
+        }
+        events.sort_unstable();
+        line(format_args!("rank {rank} {}", outcome.per_rank.get(rank).map_or(0, |place| place.node)));
+        for (time, event) in events {
+            match event {
+                Event::Receive { from, bytes } => line(format_args!("r {time} {from} {bytes}")),
+                Event::Leave(region) => line(format_args!("x {time} {region}")),
+                Event::Enter(region) => line(format_args!("e {time} {region}")),
+                Event::Send { to, bytes } => line(format_args!("s {time} {to} {bytes}")),
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Activity, Arrow, Timeline};
+    use crate::report::samples::busy;
+    use crate::units::SimTime;
+
+    #[test]
+    fn calls_nest_and_messages_lie_within_them() {
+        let at = SimTime::from_ps;
+        let mut outcome = busy();
+        outcome.places = vec!["MPI_Recv".to_owned(), "MPI_Send".to_owned(), "main[0] at a.toml:3".to_owned()];
+        let (mut sender, mut receiver) = (Timeline::new(10), Timeline::new(10));
+        sender.add(Activity::Compute, 2, at(10));
+        sender.add(Activity::Send, 1, at(20));
+        receiver.add(Activity::Wait, 0, at(30));
+        receiver.add(Activity::Recv, 0, at(35));
+        receiver.arrows.add(Arrow { from: 0, left: at(20), came: at(30), bytes: 64 });
+        outcome.timelines = vec![sender, receiver];
+        let text = otf2_events(&outcome);
+        let expected = "region p MPI_Recv\nregion p MPI_Send\nregion f main[0] at a.toml:3\nrank 0 0\ne 0 2\nx 10 2\ne 10 1\n\
+                        s 19 1 64\nx 20 1\nrank 1 0\ne 0 0\nr 30 0 64\nx 35 0\n";
+        assert!(text.starts_with("ranks 2 ") && text.ends_with(expected), "{text}");
+    }
+}
