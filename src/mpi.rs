@@ -15,6 +15,7 @@ mod process;
 mod rules;
 mod runner;
 pub mod schedule;
+mod selection;
 pub mod topology;
 mod tuning;
 
@@ -27,6 +28,7 @@ pub use process::{MpiDriver, Strand};
 pub use rules::{check_rules, choose, fits, rule_size, suits};
 pub use runner::{CalledCollective, CalledData, Elements, Mover, NoData, Runner};
 pub use schedule::suitable;
+pub use selection::read_mpich_selection;
 pub use tuning::{Rules, read_open_mpi_rules, write_open_mpi_rules};
 
 use crate::platform::{Algorithm, Collective};

@@ -18,6 +18,7 @@ mod placement;
 mod protocol;
 mod rates;
 mod rules;
+mod selection;
 mod shape;
 mod textbook;
 
@@ -36,6 +37,7 @@ pub use placement::{Placement, PlacementError};
 pub use protocol::Protocol;
 pub use rates::{CoreRates, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
+pub use selection::{Branch, Condition, Selection, SelectionContext};
 pub use shape::{Shape, ShapeError};
 pub use textbook::{Hockney, LOGP_BYTES, LogGp, LogP, Textbook, message_sizes};
 

@@ -32,6 +32,7 @@ mod trace_file;
 mod values;
 
 pub use application::Application;
+pub use collective_rules::with_rules;
 pub use conduct::{Agreed, Conduct, Console, Prediction, agree};
 pub use error::{ErrorKind, PredictError};
 pub use files::write_whole;

@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicBool;
 use clap::{Parser, ValueEnum};
 
 use crate::config::{Document, Override};
-use crate::mpi::{collective_word, write_open_mpi_rules};
+use crate::mpi::{check_rules, collective_word, write_open_mpi_rules};
 use crate::platform::{Collective, Library, Method, Placement, Platform, PlatformSource, Shape};
 use crate::report::{tuning_csv, tuning_figures, tuning_summary};
-use crate::run::{Shipped, memory_of, write_whole};
+use crate::run::{Shipped, memory_of, with_rules, write_whole};
 use crate::study::collectives::{Field, Sized, Timing, size, taken, time, to_time};
 use crate::study::{self, Limits, MemoryBudget, RankKind};
 use crate::units::{Bytes, SimSpan};
@@ -177,9 +177,12 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// The platform with its overrides and its shape.
 fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
-    let document = match &args.platform {
-        Some(name) => Document::read(&Shipped::Platform.resolve(name)?)?,
-        None => Platform::default_document(),
+    let (document, beside) = match &args.platform {
+        Some(name) => {
+            let path = Shipped::Platform.resolve(name)?;
+            (Document::read(&path)?, path.parent().map(Path::to_owned).unwrap_or_default())
+        }
+        None => (Platform::default_document(), PathBuf::new()),
     };
     let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(other) = overrides.iter().find(|over| over.key[0] != "platform") {
@@ -189,11 +192,13 @@ fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
         )));
     }
     let source = PlatformSource::load(document, &overrides)?;
-    Ok(match args.nct {
+    let source = match args.nct {
         Some(shape) => source.with_shape(shape),
         None => source,
-    }
-    .platform)
+    };
+    let platform = with_rules(source.platform, &beside)?;
+    check_rules(&platform)?;
+    Ok(platform)
 }
 
 /// Times every method of every size.
@@ -204,10 +209,12 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
     for &collective in &args.of {
         let sizes: &[Bytes] = if collective == Collective::Barrier { &[Bytes::ZERO] } else { &args.sizes };
         for &bytes in sizes {
-            let of = |library| taken(library, collective, bytes, ranks).map(|method| (library, method));
+            let what = (collective, bytes, ranks);
+            let of = |library| taken(field.platform, library, what).map(|method| (library, method));
+            let own = of(library).map_err(Failure::bad_input)?.1;
             let size = size(collective, bytes, ranks);
-            let taken = Library::ALL.into_iter().filter_map(of).collect();
-            points.extend(to_time(library, collective, bytes, ranks).into_iter().map(|method| (all.len(), method)));
+            let taken = Library::ALL.into_iter().filter_map(|library| of(library).ok()).collect();
+            points.extend(to_time(library, what, own).into_iter().map(|method| (all.len(), method)));
             all.push(Sized { collective, size, bytes, taken, times: Vec::new() });
         }
     }

@@ -5,7 +5,7 @@ use super::names::{algorithm_word, collective_word};
 use super::schedule::{Choice, keeps_rank_order, suitable, takes};
 use super::{CollectiveCall, Sizes};
 use crate::config::ConfigError;
-use crate::platform::{Algorithm, Collective, CollectiveRules, Method, Platform};
+use crate::platform::{Algorithm, Collective, CollectiveRules, Method, Platform, SelectionContext};
 use crate::units::Bytes;
 
 /// Whether `algorithm` suits `collective`.
@@ -118,13 +118,26 @@ pub fn choose(call: &CollectiveCall, rules: &CollectiveRules, ordered: bool, ele
     let (size, total) = volumes(call);
     let question = ChoiceContext { collective, ranks, size, total, element: element.max(1), ordered, root: call.root };
     let asked = call.algorithm.map(Method::from);
-    let Some(method) = asked.or_else(|| rules.method(collective, ranks, rule_size(call))) else {
+    let ruled = asked.or_else(|| rules.method(collective, ranks, rule_size(call)));
+    let Some(method) = ruled.map_or_else(|| selected(rules, question), |method| Ok(Some(method)))? else {
         return Ok(decide(rules.library, question));
     };
     fits(collective, method)?;
     let choice = complete(rules.library, question, settle(style(rules.library), question, method));
     able(question, choice)?;
     Ok(choice)
+}
+
+/// What the platform's selection file says, if it has one that says something.
+fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<Method>, String> {
+    let Some(selection) = &rules.selection else { return Ok(None) };
+    let ChoiceContext { collective, ranks, size, total, element, ordered, .. } = question;
+    let of = SelectionContext { ranks, mean: size, total, element, ordered };
+    selection.method(collective, of).map_err(|name| {
+        let words: Vec<_> = suitable(collective).iter().map(|&other| algorithm_word(other)).collect();
+        let (word, words) = (collective_word(collective), words.join(", "));
+        format!("the selection file takes {name}, which there is no schedule for: of {word} there are {words}")
+    })
 }
 
 /// Whether what was asked for can do this collective.

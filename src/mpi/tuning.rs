@@ -4,10 +4,15 @@
 //! communicator sizes; for each the size, how many message sizes; for each the least size, an algorithm by its number, a
 //! fan and a segment size. A communicator takes the entry of the greatest size up to its own, and so does a message.
 //! Algorithm 0 leaves the choice to the library.
+//!
+//! Since 5.0.7 it may begin with `rule-file-version-2`. An entry then may have one more number on its line: how many
+//! messages at a time. 6.0 reads JSON as well (`json`).
+
+mod json;
 
 use super::library::{number_of, numbered};
 use super::names::collective_word;
-use crate::platform::{Algorithm, Collective, CollectiveRule, Volume};
+use crate::platform::{Algorithm, Collective, CollectiveRule, Method, Volume};
 use crate::units::Bytes;
 
 /// What Open MPI 4 calls the collectives, by number; those without a choice here are none.
@@ -41,8 +46,9 @@ struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    fn of(text: &'a str) -> Self {
-        let lines = (1..).zip(text.lines());
+    /// Those of `text`, which begins in line `first`.
+    fn of(text: &'a str, first: usize) -> Self {
+        let lines = (first..).zip(text.lines());
         let words = |(line, text): (usize, &'a str)| {
             let text = text.split('#').next().unwrap_or_default();
             text.split_whitespace().map(move |word| (line, word))
@@ -57,10 +63,12 @@ impl<'a> Numbers<'a> {
             return Err(format!("the file ends too soon after line {last}: expected {what}"));
         };
         self.at += 1;
-        if self.at == 1 && word.starts_with("rule-file-version") {
-            return Err(format!("line {line}: expected a rules file of Open MPI 4; found \"{word}\", another version"));
-        }
         word.parse().map_err(|_| format!("line {line}: expected {what}; found \"{word}\""))
+    }
+
+    /// Whether the next number is on the line of the last.
+    fn goes_on(&self) -> bool {
+        self.numbers.get(self.at).is_some_and(|(line, _)| *line == self.line())
     }
 
     fn line(&self) -> usize {
@@ -87,12 +95,46 @@ fn volume(collective: Collective) -> Volume {
     }
 }
 
-/// Reads the text of a rules file.
+/// `method` with the parameters of an entry that mean something to it: a fan, a segment size, messages at a time.
+fn parameters(collective: Collective, mut method: Method, (fan, segment, requests): (u64, u64, u64)) -> Method {
+    let (segments, fans) = super::schedule::takes(collective, method.algorithm);
+    let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    if segments {
+        method.segment = narrow(segment);
+    }
+    let fan = match method.algorithm {
+        Algorithm::Linear => 0,
+        Algorithm::LinearSync => requests,
+        _ => fan,
+    };
+    if fans && fan > 0 {
+        method.fan = narrow(fan);
+    }
+    method
+}
+
+/// The version that a file states in its first line, and what follows that line.
+fn version(text: &str) -> Result<(u32, &str), String> {
+    const WORD: &str = "rule-file-version-";
+    let Some(rest) = text.strip_prefix(WORD) else { return Ok((1, text)) };
+    let (line, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+    match line.split('#').next().unwrap_or_default().trim() {
+        "1" => Ok((1, rest)),
+        "2" => Ok((2, rest)),
+        other => Err(format!("line 1: expected {WORD}1 or -2, or none; found \"{WORD}{other}\"")),
+    }
+}
+
+/// Reads the text of a rules file, in numbers or in JSON.
 ///
 /// # Errors
-/// What is wrong, and in which line.
+/// What is wrong, and in which line or place.
 pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
-    let mut numbers = Numbers::of(text);
+    if text.trim_start().starts_with('{') {
+        return json::read(text);
+    }
+    let (version, rest) = version(text)?;
+    let mut numbers = Numbers::of(rest, if rest.len() < text.len() { 2 } else { 1 });
     let mut rules = Rules::new();
     for _ in 0..numbers.count("the number of collectives")? {
         let id = numbers.next("the number that stands for a collective")?;
@@ -108,6 +150,8 @@ pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
                 let algorithm = numbers.next("an algorithm")?;
                 let fan = numbers.next("a fan")?;
                 let segment = numbers.next("a segment size")?;
+                let requests =
+                    if version > 1 && numbers.goes_on() { numbers.next("a number of requests")? } else { 0 };
                 let Some(collective) = collective.filter(|_| algorithm > 0) else {
                     sizes.push((least, None));
                     continue;
@@ -119,14 +163,7 @@ pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
                         "line {line}: expected an algorithm of {word} from 0 to {most}; found {algorithm}"
                     ));
                 };
-                let (segments, fans) = super::schedule::takes(collective, method.algorithm);
-                let mut method = method;
-                if segments {
-                    method.segment = u32::try_from(segment).unwrap_or(u32::MAX);
-                }
-                if fans && fan > 0 && method.algorithm != Algorithm::Linear {
-                    method.fan = u32::try_from(fan).unwrap_or(u32::MAX);
-                }
+                let method = parameters(collective, method, (fan, segment, requests));
                 let rule = CollectiveRule { volume: volume(collective), ..CollectiveRule::always(method) };
                 sizes.push((least, Some(rule)));
             }
@@ -156,7 +193,7 @@ pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
 
 /// The text of a rules file for communicators of `ranks`: for each collective sizes as [`super::rule_size`] gives them,
 /// ascending, and from there on which method is taken. Methods that Open MPI does not have are left to it.
-pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, crate::platform::Method)>)]) -> String {
+pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, Method)>)]) -> String {
     let mut text = format!("{} # collectives\n", best.len());
     for (collective, sizes) in best {
         let id = NUMBERS.iter().position(|known| *known == Some(*collective)).unwrap_or_default();
@@ -187,7 +224,6 @@ pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, crate::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::Method;
 
     #[test]
     fn rules_are_read_as_open_mpi_looks_them_up() {
@@ -204,7 +240,23 @@ mod tests {
         // An alltoall goes by what a rank sends in all.
         let alltoall = |ranks, size| all.method(Collective::Alltoall, ranks, Bytes::new(size));
         assert_eq!(alltoall(8, 1023), None);
-        assert_eq!(alltoall(8, 1024), Some(Method::from(Algorithm::LinearSync).by(16)));
+        // The fan is none of a tree, and how many messages are under way is no number of version 1.
+        assert_eq!(alltoall(8, 1024), Some(Algorithm::LinearSync.into()));
+    }
+
+    #[test]
+    fn version_2_may_say_how_many_messages_are_under_way() {
+        let text = "rule-file-version-2\n1\n3\n1\n8\n3\n0 4 0 0 16 # with\n800 4 0 0\n8000 2 0 0 7\n";
+        let mut all = crate::platform::CollectiveRules::default();
+        read_open_mpi_rules(text).unwrap().into_iter().for_each(|(collective, rules)| all.set(collective, rules));
+        let alltoall = |size| all.method(Collective::Alltoall, 8, Bytes::new(size));
+        assert_eq!(alltoall(1), Some(Method::from(Algorithm::LinearSync).by(16)));
+        assert_eq!(alltoall(100), Some(Algorithm::LinearSync.into()));
+        assert_eq!(alltoall(1000), Some(Algorithm::Pairwise.into()));
+        // The same without its first line has a number too many.
+        let (_, first) = text.split_once('\n').unwrap();
+        assert!(read_open_mpi_rules(first).is_err());
+        assert!(read_open_mpi_rules(&text.replace("-2", "-1")).is_err());
     }
 
     #[test]
@@ -217,9 +269,10 @@ mod tests {
         assert_eq!(error("1\n2\n1\nfour"), "line 4: expected a communicator size; found \"four\"");
         assert_eq!(error("0\n7"), "line 2: expected the end of the file; found \"7\"");
         assert_eq!(
-            error("rule-file-version-2\n1"),
-            "line 1: expected a rules file of Open MPI 4; found \"rule-file-version-2\", another version"
+            error("rule-file-version-3\n1"),
+            "line 1: expected rule-file-version-1 or -2, or none; found \"rule-file-version-3\""
         );
+        assert_eq!(error("rule-file-version-2\nx"), "line 2: expected the number of collectives; found \"x\"");
         assert_eq!(error("99999"), "line 1: the number of collectives 99999 is more than the file has entries for");
     }
 

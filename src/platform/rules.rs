@@ -1,7 +1,10 @@
 //! Which algorithm a collective uses, by communicator size and message size: data only, the schedules and the libraries' choices are in `mpi`.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::selection::Selection;
 use crate::units::Bytes;
 
 /// A collective operation; the blocking and the non-blocking form are one.
@@ -236,13 +239,15 @@ pub struct CollectiveRules {
     pub library: Library,
     /// A file of rules that are to be added.
     pub file: Option<String>,
+    /// What a selection file says where no rule applies.
+    pub selection: Option<Arc<Selection>>,
     rules: Vec<(Collective, Vec<CollectiveRule>)>,
 }
 
 impl CollectiveRules {
     /// Only the choice of `library`.
     pub fn of(library: Library) -> Self {
-        CollectiveRules { library, file: None, rules: Vec::new() }
+        CollectiveRules { library, ..CollectiveRules::default() }
     }
 
     /// Replaces the rules of `collective`; the first that applies is used.

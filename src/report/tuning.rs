@@ -37,10 +37,15 @@ pub fn tuning_summary(found: &[Sized], library: Library, ranks: u32, all: bool) 
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&format!("{word} of {ranks} ranks, {}\n\n", library.name()));
+        text.push_str(&format!("{word} of {}, {}\n\n", of_ranks(ranks), library.name()));
         text.push_str(&if all { every(these, library) } else { best(these, library) });
     }
     text
+}
+
+/// A number of ranks in words.
+pub(super) fn of_ranks(ranks: u32) -> String {
+    if ranks == 1 { "1 rank".to_owned() } else { format!("{ranks} ranks") }
 }
 
 fn best(found: &[Sized], library: Library) -> String {

@@ -27,7 +27,7 @@ const TIMED: u32 = 3;
 /// The ranks on their machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'a> {
-    /// The machine; its rules do not count.
+    /// The machine. Its rules hold for its own library.
     pub platform: &'a Platform,
     /// Where the ranks are.
     pub sites: &'a [Site],
@@ -130,7 +130,7 @@ pub fn time(
     let Field { platform, sites, memory, timing } = field;
     let ranks = sites.len() as u32;
     let mut platform = platform.clone();
-    platform.collectives = CollectiveRules::of(library);
+    platform.collectives = rules_of(&platform, library);
     if let Some(method) = method {
         platform.collectives.set(collective, vec![CollectiveRule::always(method)]);
     }
@@ -153,22 +153,38 @@ pub fn time(
     Ok(SimSpan::from_ps(sum.load(Ordering::Relaxed) / u64::from(ranks * TIMED)))
 }
 
-/// What `library` takes for the whole world; of described programs, so operators commute.
-pub fn taken(library: Library, collective: Collective, bytes: Bytes, ranks: u32) -> Option<Method> {
+/// The rules by which `library` chooses on `platform`: those that are stated are for the platform's own library.
+fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
+    match library == platform.collectives.library {
+        true => platform.collectives.clone(),
+        false => CollectiveRules::of(library),
+    }
+}
+
+/// What `library` takes for the whole world on `platform`; of described programs, so operators commute.
+///
+/// # Errors
+/// A rule asks for what cannot be done.
+pub fn taken(
+    platform: &Platform,
+    library: Library,
+    (collective, bytes, ranks): (Collective, Bytes, u32),
+) -> Result<Method, String> {
     let element = match collective {
         Collective::Reduce | Collective::Allreduce | Collective::Scan | Collective::Exscan => 8,
         Collective::ReduceScatter => 8,
         _ => 1,
     };
     let call = call(collective, bytes, ranks, 0);
-    choose(&call, &CollectiveRules::of(library), false, element).ok().map(|choice| choice.method)
+    choose(&call, &rules_of(platform, library), false, element).map(|choice| choice.method)
 }
 
-/// Which methods of `library` there are to time for `collective` of `bytes`, each once however it is asked for.
-pub fn to_time(library: Library, collective: Collective, bytes: Bytes, ranks: u32) -> Vec<Method> {
+/// Which methods of `library` there are to time for a collective of so many bytes and ranks, and the one that is taken:
+/// each once, however it is asked for.
+pub fn to_time(library: Library, (collective, bytes, ranks): (Collective, Bytes, u32), taken: Method) -> Vec<Method> {
     let mut all = methods(library, collective, ranks);
-    all.extend(taken(library, collective, bytes, ranks));
     all.retain(|method| u64::from(method.segment) < bytes.get().max(1) || method.algorithm == Algorithm::LinearSync);
+    all.push(taken);
     all.sort_unstable();
     all.dedup();
     all

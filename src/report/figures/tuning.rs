@@ -5,6 +5,7 @@ use crate::platform::{Collective, Library, Method};
 use crate::study::Measure;
 use crate::study::collectives::Sized;
 
+use super::super::tuning::of_ranks;
 use super::axis::Axis;
 use super::canvas::{Dash, Figure, PALETTE, Place};
 use super::frame::{Head, begin, feet, frame, horizontal, vertical};
@@ -42,7 +43,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     let x = Axis::values("size", Measure::Size, &sizes);
     let colors = || PALETTE.iter().copied().cycle();
     let head = Head {
-        title: format!("{} of {ranks} ranks, {}", collective_word(collective), library.name()),
+        title: format!("{} of {}, {}", collective_word(collective), of_ranks(ranks), library.name()),
         more: "large dots: what the library takes".to_owned(),
         legend: colors().zip(algorithms.iter().map(|algorithm| algorithm_word(*algorithm).to_owned())).collect(),
         ..Head::default()
