@@ -6,7 +6,8 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::{Ran, finish, mcpsim, run};
@@ -195,6 +196,95 @@ fn arguments_are_an_axis_and_a_file_may_state_the_test() {
     assert_eq!(bytes(1), 100.0 * bytes(0));
 }
 
+/// Whether `done` comes true within two minutes.
+fn soon(mut done: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(120) {
+        if done() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    done()
+}
+
+/// Waits until the file is there or the process has ended, or until it has ended; kills it if that takes too long.
+fn follow(child: &mut Child, file: Option<&Path>) {
+    let there = |file: &Path| file.exists();
+    if !soon(|| file.is_some_and(there) || child.try_wait().unwrap().is_some()) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        panic!("neither {file:?} nor an end within two minutes");
+    }
+}
+
+/// Whether the process is there, and more than a code that nobody has asked for yet.
+fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+#[test]
+fn a_signal_ends_the_build_or_run_too_and_the_same_command_goes_on() {
+    // The second revision holds wherever the variable says so: its build, or its run.
+    let hold = |what: &str| {
+        format!(
+            "if [ \"$HOLD\" = {what} ]; then echo $$ > \"$PLACE/new\" && mv \"$PLACE/new\" \"$PLACE/pid\"; exec sleep 300; fi\n"
+        )
+    };
+    let program = |seconds: &str| format!("{}echo time: {seconds}\n", hold("run"));
+    let directory = repository(&[
+        ("First", program("0.5").replace("$HOLD", "no"), "exit 0\n"),
+        ("Second", program("0.6"), hold("build").leak()),
+    ]);
+    let here = directory.path();
+    let line = [
+        "revisions",
+        "--repo",
+        "repo",
+        "--real",
+        "--build",
+        "sh build.sh",
+        "--run",
+        "sh app.toml",
+        "--time-after",
+        "time:",
+        "--repeats",
+        "2",
+        "main~1..main",
+    ];
+    let command = |held: &str| {
+        let mut command = mcpsim(here);
+        command.args(line).env("MCPSIM_CACHE", here.join("cache")).env("HOLD", held).env("PLACE", here);
+        command
+    };
+    for (held, signal) in [("build", "-TERM"), ("run", "-INT")] {
+        let mut child = command(held).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        follow(&mut child, Some(&here.join("pid")));
+        let pid = fs::read_to_string(here.join("pid")).unwrap().trim().to_owned();
+        assert!(is_alive(&pid), "{held}");
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        follow(&mut child, None);
+        let ran = finish(child.wait_with_output().unwrap());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{}", ran.stderr);
+        let last = "error: interrupted; what has ended is in revisions: the same command goes on from there\n";
+        assert!(ran.stderr.ends_with(last), "{}", ran.stderr);
+        assert!(soon(|| !is_alive(&pid)), "the {held} goes on");
+        fs::remove_file(here.join("pid")).unwrap();
+        let log = fs::read_to_string(here.join("revisions/runs.jsonl")).unwrap();
+        assert_eq!(log.lines().count(), 2, "{log}");
+        assert!(!here.join("revisions/revisions.json").exists());
+    }
+    // What was built and run is not built and run again.
+    let ran = finish(command("no").output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let notes: Vec<&str> = ran.stderr.lines().map(|line| line.split_once(": ").unwrap().1).collect();
+    assert!(notes.len() == 1 && notes[0].ends_with(": 2 runs"), "{notes:?}");
+    let table = table(here, "revisions");
+    assert_eq!(table["revisions"][0]["times_s"], serde_json::json!([0.5, 0.5]));
+    assert_eq!(table["revisions"][1]["times_s"], serde_json::json!([0.6, 0.6]));
+}
+
 #[test]
 fn real_runs_are_timed_or_tell_their_time() {
     let script = |seconds: &str| format!("echo warming up\necho time: {seconds} s\n");
@@ -228,6 +318,10 @@ fn what_is_wrong_is_told() {
         ("--repo empty --run app.toml main", "--repo empty: this is no git repository"),
         ("--repo repo --run app.toml v9", "--repo repo: no revision \"v9\" in it"),
         ("--repo repo --run app.toml main~7..main", "--repo repo: no revision \"main~7\" in it"),
+        (
+            "--repo repo --run app.toml main~1...main",
+            "--repo repo: main~1...main: expected a range with two dots, main~1..main",
+        ),
         ("--repo repo --run app.toml --all", "unexpected argument '--all' found"),
         (
             "--repo repo --run app.toml main..main~1",
@@ -247,6 +341,14 @@ fn what_is_wrong_is_told() {
         assert!(ran.code == Some(2) && ran.stderr.starts_with(&format!("error: {error}")), "{line}\n{}", ran.stderr);
         assert!(!here.join("revisions").exists(), "{line}");
     }
+    // So is a time that no clock shows.
+    let ran =
+        revisions(here, &["--repo", "repo", "--real", "--run", "echo time: 1e300 #", "--time-after", "time:", "main"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stdout.contains("  no revision has a result\n"), "{}", ran.stdout);
+    let error = table(here, "revisions")["revisions"][0]["error"].as_str().unwrap().to_owned();
+    assert_eq!(error, "the run printed 1e300 after \"time:\", expected seconds from 0 to 213 days");
+    fs::remove_dir_all(here.join("revisions")).unwrap();
     // A program that is not there, or does not run, is a row.
     let ran = revisions(here, &["--repo", "repo", "--run", "other.toml", "main"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);

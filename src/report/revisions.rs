@@ -57,7 +57,12 @@ pub fn revisions_summary(table: &RevisionTable) -> String {
     text.push('\n');
     let changed: Vec<String> = rows.iter().flat_map(changes).collect();
     if changed.is_empty() {
-        text.push_str("  nothing changed beyond noise\n");
+        let ran = rows.iter().filter(|row| row.error.is_none()).count();
+        text.push_str(match ran {
+            0 => "  no revision has a result\n",
+            _ if rows.iter().all(|row| row.time_change.is_none()) => "  no two revisions can be compared\n",
+            _ => "  nothing changed beyond noise\n",
+        });
     }
     for line in changed {
         text.push_str(&format!("  {line}\n"));

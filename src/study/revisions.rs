@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::run::{InputHash, PredictError};
+use crate::units::SimSpan;
 
 use super::{Directory, Ended, PointLog, Running};
 use checkout::Checkouts;
@@ -272,7 +273,12 @@ impl<'a> RevisionTest<'a> {
                     PredictError::input(format!("the run printed no number of seconds after \"{text}\""))
                 })?,
             };
-            return Ok(json!({ "predicted_ps": (seconds * 1e12).round() as u64 }));
+            let span = SimSpan::from_seconds(seconds).ok_or_else(|| {
+                let text = request.time_after.as_deref().unwrap_or_default();
+                let what = format!("printed {seconds:e} after \"{text}\", expected seconds from 0 to 213 days");
+                PredictError::input(format!("the run {what}"))
+            })?;
+            return Ok(json!({ "predicted_ps": span.as_ps() }));
         }
         let place =
             tempfile::tempdir().map_err(|error| PredictError::input(format!("no temporary directory: {error}")))?;

@@ -84,6 +84,11 @@ impl Repository {
     pub fn commits(&self, revisions: &[String]) -> Result<Vec<Commit>, PredictError> {
         let mut found: Vec<Commit> = Vec::new();
         for revision in revisions {
+            if let Some((from, to)) = revision.split_once("...") {
+                let shown = &self.shown;
+                let what = format!("--repo {shown}: {revision}: expected a range with two dots, {from}..{to}");
+                return Err(PredictError::input(what));
+            }
             let hashes = match revision.split_once("..") {
                 Some((from, to)) => self.range(revision, from, to)?,
                 None => vec![self.hash(revision)?],

@@ -4,6 +4,8 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -13,6 +15,12 @@ use crate::study::Running;
 
 /// How often a command is looked at.
 const PERIOD: Duration = Duration::from_millis(5);
+
+/// How long output may stay open after a command's end.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Of what a command prints so many bytes are kept of the beginning, and at least as many of the end.
+const KEPT: usize = 1 << 20;
 
 /// Where and how commands run.
 pub(super) struct Shell<'a> {
@@ -51,13 +59,11 @@ impl Shell<'_> {
             .process_group(0)
             .spawn()
             .map_err(|error| PredictError::input(format!("{what}: cannot start a shell: {error}")))?;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let stdout = std::thread::spawn(move || read(stdout));
-        let stderr = std::thread::spawn(move || read(stderr));
+        let (stdout, stderr) = (Output::of(child.stdout.take()), Output::of(child.stderr.take()));
         let ended = self.wait(&mut child);
         // What the command left running would keep its output open.
         kill(&child);
-        let (stdout, stderr) = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
+        let (stdout, stderr) = (stdout.text(), stderr.text());
         let status = match ended {
             Some(status) => status,
             None if self.running.cancelled() => return Err(PredictError::Interrupted),
@@ -104,10 +110,79 @@ fn kill(child: &Child) {
     }
 }
 
-fn read(pipe: Option<impl Read>) -> String {
-    let mut text = Vec::new();
-    if let Some(mut pipe) = pipe {
-        let _ = pipe.read_to_end(&mut text);
+/// What a command prints, read beside it.
+struct Output {
+    kept: Arc<Mutex<Vec<u8>>>,
+    closed: Receiver<()>,
+}
+
+impl Output {
+    fn of(pipe: Option<impl Read + Send + 'static>) -> Output {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let (close, closed) = channel();
+        let into = Arc::clone(&kept);
+        std::thread::spawn(move || {
+            let mut piece = [0; 1 << 14];
+            if let Some(mut pipe) = pipe {
+                while let Ok(length @ 1..) = pipe.read(&mut piece) {
+                    keep(&mut into.lock().unwrap_or_else(PoisonError::into_inner), &piece[..length]);
+                }
+            }
+            let _ = close.send(());
+        });
+        Output { kept, closed }
     }
-    String::from_utf8_lossy(&text).into_owned()
+
+    /// All of it; of a command that left something running outside of its group, what came until now.
+    fn text(self) -> String {
+        let _ = self.closed.recv_timeout(DRAIN);
+        String::from_utf8_lossy(&self.kept.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+/// Adds `piece`; where there is too much, lines in the middle are lost.
+fn keep(kept: &mut Vec<u8>, piece: &[u8]) {
+    kept.extend_from_slice(piece);
+    if kept.len() > 4 * KEPT {
+        kept.drain(KEPT..kept.len() - KEPT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(line: &str, timeout: f64) -> Result<CommandOutput, PredictError> {
+        let running = Running::default();
+        let timeout = Duration::from_secs_f64(timeout);
+        let shell = Shell { tree: Path::new("/"), mcpsim: Path::new("/mcpsim"), timeout, running: &running };
+        shell.run("the build", "--build-timeout", line, &[])
+    }
+
+    #[test]
+    fn who_leaves_the_group_does_not_keep_the_command_from_ending() {
+        let setsid = Command::new("setsid").arg("true").status();
+        if !setsid.is_ok_and(|status| status.success()) {
+            println!("skipped: no setsid");
+            return;
+        }
+        let place = tempfile::tempdir().unwrap();
+        let there = place.path().join("there").display().to_string();
+        let line = format!(
+            "setsid sh -c 'touch {there}; sleep 30; echo late' &\n\
+             while [ ! -e {there} ]; do sleep 0.1; done; echo done"
+        );
+        let output = shell(&line, 60.0).map_err(|error| format!("{error:?}")).unwrap();
+        assert_eq!(output.stdout, "done\n");
+    }
+
+    #[test]
+    fn of_much_output_beginning_and_end_are_kept() {
+        let mut kept = b"first\n".to_vec();
+        for _ in 0..1000 {
+            keep(&mut kept, &[b'x'; 1 << 14]);
+        }
+        keep(&mut kept, b"last");
+        assert!(kept.starts_with(b"first\n") && kept.ends_with(b"last") && kept.len() <= 4 * KEPT, "{}", kept.len());
+    }
 }
