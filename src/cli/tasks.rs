@@ -116,7 +116,8 @@ fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
             let what = "logs beside other runs: give the directory of the logs, or the logs alone";
             return Err(Failure::bad_input(format!("{}: {what}", logs[0].0)));
         }
-        runs.push((format!("{} logs", logs.len()), of_logs(&logs)?));
+        let s = if logs.len() == 1 { "" } else { "s" };
+        runs.push((format!("{} log{s}", logs.len()), of_logs(&logs)?));
     }
     Ok(runs)
 }

@@ -197,6 +197,9 @@ fn read(file: &str, log: &LogFile, names: &mut Names, remaining: &mut Vec<Remain
     if !(log.ticks_per_second > 0.0 && log.ticks_per_second.is_finite()) {
         return Err(format!("{file}: expected ticks_per_second above 0; found {}", log.ticks_per_second));
     }
+    if log.threads == 0 {
+        return Err(format!("{file}: expected threads above 0; found 0"));
+    }
     let ps = |ticks: &Number| -> Option<u64> {
         match ticks.as_u64().filter(|_| log.ticks_per_second == 1e12) {
             Some(ticks) => Some(ticks),
@@ -277,7 +280,7 @@ fn read(file: &str, log: &LogFile, names: &mut Names, remaining: &mut Vec<Remain
         ended,
         useful: match &log.useful {
             Some(_) => span("useful", &log.useful)?,
-            None => SimSpan::from_ps(visits.iter().map(executing).sum()),
+            None => SimSpan::from_ps(visits.iter().map(executing).fold(0, u64::saturating_add)),
         },
         overhead: span("overhead", &log.overhead)?,
         manager: span("manager", &log.manager)?,

@@ -21,10 +21,12 @@ pub fn regression_figure(fit: &Regression) -> Option<Figure> {
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
     let x = Axis::values(title, Measure::Number, &numbers);
+    // There is room for two errors; the table has them all.
+    let errors = fit.unknowns.len() <= 2;
     let unknowns: Vec<String> = fit
         .unknowns
         .iter()
-        .map(|unknown| match unknown.standard_error {
+        .map(|unknown| match unknown.standard_error.filter(|_| errors) {
             Some(error) => format!("{} = {:.4e} ± {error:.1e}", unknown.name, unknown.value),
             None => format!("{} = {:.4e}", unknown.name, unknown.value),
         })

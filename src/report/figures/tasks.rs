@@ -47,7 +47,9 @@ fn panels(
             _ => vertical(&mut figure, part, &y.without_words()),
         }
         horizontal(&mut figure, part, &x);
-        let title = fit(&format!("{run}: {}", tasks.end), Style::PLAIN.bold(), width);
+        // A long name is cut, the time is not.
+        let (bold, time) = (Style::PLAIN.bold(), format!(": {}", tasks.end));
+        let title = fit(run, bold, width - bold.width(&time)) + &time;
         figure.text((part.x(0.5), part.top - 6.0), &title, Style::PLAIN.bold(), Anchor::Middle);
         draw(&mut figure, &|at, value| (part.x(x.at(at)), part.y(y.at(value))), tasks);
         feet(&mut figure, part);

@@ -60,6 +60,18 @@ fn the_numbers_of_the_published_log_come_out() {
 }
 
 #[test]
+fn times_that_sum_to_more_than_a_clock_shows_are_the_most_it_shows() {
+    let events: Vec<String> = ["distrib", "ready", "start", "end"]
+        .iter()
+        .flat_map(|what| (0..20).map(move |f| format!("[{}, {f}, \"{what}\"]", if *what == "end" { 100 } else { 0 })))
+        .collect();
+    let (name, text) = log(0, &events.join(","));
+    let text = text.replace("1e6", "5.6e-6").replace("\"processes\": 2", "\"processes\": 1");
+    let analysis = TaskAnalysis::of(&read_task_logs(&[(name, text)]).unwrap());
+    assert_eq!((analysis.total, analysis.processes[0].useful.as_ps()), (20, u64::MAX));
+}
+
+#[test]
 fn what_is_wrong_with_logs_is_said() {
     let error = |files: &[(String, String)]| read_task_logs(files).unwrap_err();
     let one = |events: &str| error(&[log(0, events), log(1, "")]);
@@ -76,6 +88,10 @@ fn what_is_wrong_with_logs_is_said() {
     assert_eq!(
         error(&[(name.clone(), text.replace("tasks 1", "tasks 2"))]),
         "prof_00000.json: expected \"format\": \"mcpsim-tasks 1\"; found \"mcpsim-tasks 2\""
+    );
+    assert_eq!(
+        error(&[(name.clone(), text.replace("\"run\"", "\"threads\": 0, \"run\""))]),
+        "prof_00000.json: expected threads above 0; found 0"
     );
     assert_eq!(error(&[log(0, WHOLE)]), "expected the logs of 2 processes; found 1, none of process 1");
     assert_eq!(error(&[log(0, ""), log(0, "")]), "prof_00000.json: a second log of process 0, as prof_00000.json");
