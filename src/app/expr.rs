@@ -87,6 +87,7 @@ impl Expr {
         match self {
             Expr::Binary(op, sides) => op.ints(sides.0.int(env)?, sides.1.int(env)?),
             Expr::If(parts) => if parts.0.test(env)? { &parts.1 } else { &parts.2 }.int(env),
+            Expr::Size => Some(i64::from(env.world.size)),
             Expr::Peer => Some(env.peer),
             Expr::Grid(function, grid, arguments) if arguments.iter().all(|a| matches!(a, Expr::Const(_))) => {
                 evaluate_grid(*function, *grid, arguments, env).ok()

@@ -10,9 +10,11 @@
 //! A computation fragment needs data fragments, makes others, and may create further computation fragments. Once the number
 //! of processes is known, all indices and references are evaluated into arrays; the run meets no expression and no fault of one.
 
+mod agenda;
 mod balance;
 mod build;
 mod check;
+mod copies;
 mod description;
 mod farm;
 mod graph;

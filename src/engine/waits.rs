@@ -290,7 +290,7 @@ fn test(
             request.state == RequestState::Ready && request.ready <= clock
         }
     };
-    let ready: Vec<(u32, RequestId)> =
+    let ready: SmallVec<[(u32, RequestId); 4]> =
         (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(target, id)).collect();
     lp.completions.clear();
     if ready.is_empty() || (which == Which::All && ready.len() < requests.len()) {

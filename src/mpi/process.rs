@@ -22,14 +22,17 @@ use crate::units::Bytes;
 ///
 /// Collectives of a communicator are matched in the order in which each rank calls them, as MPI demands (MPI-3.1, section
 /// 5.12); where ranks call different ones, their messages never match.
+///
+/// What each call looks at stands beside the program's beginning.
+#[repr(C)]
 pub struct MpiDriver<P> {
+    active: Option<Box<Active>>,
+    aside: Aside,
     program: P,
     platform: Arc<Platform>,
     cost: DataCost,
     /// The collectives begun so far, by communicator.
     begun: SmallVec<[(u32, u32); 2]>,
-    active: Option<Box<Active>>,
-    aside: Aside,
 }
 
 /// A blocking collective under way.

@@ -13,7 +13,7 @@ use super::super::work::Amount;
 use super::super::world::AppWorld;
 use super::check;
 use super::description::{DataForm, Description, Family, FragmentForm, Locator, Reference};
-use super::graph::{DYNAMIC, Graph, HERE, Lists, MOST, Members, NOBODY};
+use super::graph::{DYNAMIC, Graph, HERE, Keeping, Lists, MOST, Members, NOBODY};
 use super::options;
 use super::space::{Indices, Space};
 
@@ -66,9 +66,7 @@ pub(super) fn build(description: &Description<'_>, scope: &Scope, target: Target
         inputs: Lists::new(),
         outputs: Lists::new(),
         children: Lists::new(),
-        home: Vec::new(),
-        kept: Vec::new(),
-        bytes: Vec::new(),
+        keeping: Vec::new(),
         maker: Vec::new(),
         readers: None,
         roots: Lists::new(),
@@ -104,7 +102,8 @@ fn members<'a>(
             let bounds = index.first.whole(&mut env).and_then(|first| Ok((first, index.last.whole(&mut env)?)));
             bounds.map_err(|fault| index.node.error(fault))
         };
-        let space = Space::enumerate(family.index.len(), MOST - first, range, too_many)?;
+        let same = |level: usize| family.index[level].is_constant();
+        let space = Space::enumerate(family.index.len(), MOST - first, same, range, too_many)?;
         let count = space.count();
         all.push(Members { name: family.name.clone(), first, space });
         first += count;
@@ -162,8 +161,7 @@ fn lay_out_data(
             Some(locator) => locate(locator, number, space.count(), processes, context),
         };
         let home = home.map_err(|stray| stray.error(&form.family, &name(), processes))?;
-        graph.bytes.push(bytes.get());
-        graph.home.push(home);
+        graph.keeping.push(Keeping { home, kept: 0, bytes: bytes.get() });
         graph.maker.push(NOBODY);
         Ok(())
     })

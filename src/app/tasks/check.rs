@@ -4,7 +4,7 @@
 use crate::config::ConfigError;
 
 use super::description::Description;
-use super::graph::{DYNAMIC, Data, Fragment, Graph, HERE, Lists, NOBODY, family};
+use super::graph::{DYNAMIC, Data, Fragment, Graph, HERE, Keeping, Lists, NOBODY, family};
 use super::options::Manager;
 
 /// Lines of the table of fragments that wait.
@@ -165,7 +165,8 @@ fn place(graph: &mut Graph, creator: &[Fragment], order: &[Fragment]) {
             settled[fragment as usize] = if parent == NOBODY { 0 } else { settled[parent as usize] };
         }
     }
-    for (data, home) in graph.home.iter_mut().enumerate() {
+    let mut homed = vec![0u32; processes as usize];
+    for (data, Keeping { home, kept, .. }) in graph.keeping.iter_mut().enumerate() {
         if *home == HERE {
             let maker = graph.maker[data] as usize;
             // Nobody may make it, if nobody needs it.
@@ -176,12 +177,10 @@ fn place(graph: &mut Graph, creator: &[Fragment], order: &[Fragment]) {
             };
             *home = if place < processes { place } else { data as u32 % processes };
         }
-    }
-    let mut homed = vec![0u32; processes as usize];
-    graph.kept = vec![0; graph.home.len()];
-    for (data, &home) in graph.home.iter().enumerate().filter(|&(data, _)| graph.maker[data] != NOBODY) {
-        graph.kept[data] = homed[home as usize];
-        homed[home as usize] += 1;
+        if graph.maker[data] != NOBODY {
+            *kept = homed[*home as usize];
+            homed[*home as usize] += 1;
+        }
     }
     graph.homed = homed;
     if stays && settled.iter().all(|&place| place < processes) {

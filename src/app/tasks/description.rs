@@ -4,6 +4,7 @@ use crate::config::ConfigError;
 
 use super::super::code::Block;
 use super::super::compile;
+use super::super::expr::Expr;
 use super::super::formula::Formula;
 use super::super::node::{Fields, Node};
 use super::super::parser;
@@ -29,6 +30,18 @@ pub(super) struct Index<'a> {
     pub node: Node<'a>,
     pub first: Formula,
     pub last: Formula,
+}
+
+impl Index<'_> {
+    /// Whether its range depends on no other index and on no random number.
+    pub fn is_constant(&self) -> bool {
+        let mut varies = |expr: &Expr| match expr {
+            Expr::Name(..) => true,
+            Expr::Call(function, _) => function.is_random(),
+            _ => false,
+        };
+        !self.first.expr.any(&mut varies) && !self.last.expr.any(&mut varies)
+    }
 }
 
 /// What both kinds of family have.

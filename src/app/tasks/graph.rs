@@ -39,6 +39,17 @@ pub(super) struct Lists {
     items: Vec<u32>,
 }
 
+/// Where a data fragment is kept; read together, so kept together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keeping {
+    /// Where it is kept and asked for.
+    pub home: Rank,
+    /// Its number among those kept at the same place.
+    pub kept: u32,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
 /// The fragments of a run.
 #[derive(Debug)]
 pub(super) struct Graph {
@@ -56,12 +67,8 @@ pub(super) struct Graph {
     pub inputs: Lists,
     pub outputs: Lists,
     pub children: Lists,
-    /// By data fragment: where it is kept and asked for.
-    pub home: Vec<Rank>,
-    /// By data fragment: its number among those kept at the same place.
-    pub kept: Vec<u32>,
-    /// By data fragment: its size in bytes.
-    pub bytes: Vec<u64>,
+    /// What a run needs to know of each data fragment.
+    pub keeping: Vec<Keeping>,
     /// By data fragment: who makes it.
     pub maker: Vec<Fragment>,
     /// By data fragment: who needs it; for the work queue only.
@@ -149,10 +156,8 @@ impl Graph {
     /// Where `process` keeps what it knows of `data`.
     #[inline]
     pub fn place(&self, data: Data, process: Rank) -> Place {
-        match self.home[data as usize] == process {
-            true => Place::Kept(self.kept[data as usize]),
-            false => Place::Copy(data),
-        }
+        let Keeping { home, kept, .. } = self.keeping[data as usize];
+        if home == process { Place::Kept(kept) } else { Place::Copy(data) }
     }
 
     /// What the fragment costs.

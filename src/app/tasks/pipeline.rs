@@ -14,8 +14,6 @@ use super::store::Wanted;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     pub fragment: Fragment,
-    /// Data that it waits for.
-    pub missing: u32,
     /// Children created, and how many will be when those under way are.
     pub created: u32,
     pub creating: u32,
@@ -49,7 +47,6 @@ impl State {
         let never = SimTime::NEVER;
         let record = Record {
             fragment,
-            missing: 0,
             created: 0,
             creating: 0,
             settled_here,
@@ -66,6 +63,7 @@ impl State {
             }
             None => {
                 self.records.push(record);
+                self.missing.push(0);
                 self.records.len() as u32 - 1
             }
         }
@@ -102,7 +100,7 @@ impl State {
                 }
             }
             Note::Data(data) => {
-                if graph.home[data as usize] == self.rank {
+                if graph.keeping[data as usize].home == self.rank {
                     self.end.kept += 1;
                 } else {
                     self.end.unanswered -= 1;
@@ -159,14 +157,15 @@ impl State {
         for &data in graph.inputs.of(fragment) {
             let wanted = self.store.want(graph.place(data, self.rank), record);
             missing += u32::from(wanted != Wanted::Here);
-            let home = graph.home[data as usize];
+            let home = graph.keeping[data as usize].home;
             if wanted == Wanted::New && home != self.rank {
                 self.end.unanswered += 1;
                 self.outbox.push_back((home, Note::Request(data)));
             }
         }
+        self.missing[record as usize] = missing;
         let state = &mut self.records[record as usize];
-        (state.settled, state.missing, state.waited) = (self.now, missing, missing > 0);
+        (state.settled, state.waited) = (self.now, missing > 0);
         if missing == 0 {
             self.get_ready(graph, record);
         } else if state.settled_here == Settled::Answer {
@@ -237,7 +236,7 @@ impl State {
     fn complete(&mut self, graph: &Graph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         for &data in graph.outputs.of(fragment) {
-            let home = graph.home[data as usize];
+            let home = graph.keeping[data as usize].home;
             if home == self.rank {
                 self.end.kept += 1;
             } else {
@@ -257,12 +256,11 @@ impl State {
 
     /// Data is here.
     fn put(&mut self, graph: &Graph, data: Data) {
-        let (mut records, mut processes) = (Vec::new(), Vec::new());
-        self.store.put(graph.place(data, self.rank), &mut records, &mut processes);
+        let (records, processes) = self.store.put(graph.place(data, self.rank));
         for record in records {
-            let state = &mut self.records[record as usize];
-            state.missing -= 1;
-            if state.missing == 0 {
+            let missing = &mut self.missing[record as usize];
+            *missing -= 1;
+            if *missing == 0 {
                 self.get_ready(graph, record);
             }
         }

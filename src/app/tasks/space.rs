@@ -1,10 +1,11 @@
 //! The index space of a family of fragments: nested ranges whose bounds may depend on the indices before them, and the
-//! numbers of their points in the order of nested loops. A lookup costs a few array reads and no hash.
+//! numbers of their points in the order of nested loops. A lookup costs a few array reads and no hash; where bounds depend on no
+//! index, arithmetic alone.
 
 use smallvec::SmallVec;
 
-/// An index tuple.
-pub(super) type Indices = SmallVec<[i64; 4]>;
+/// An index tuple. No family has more indices than fit without an allocation.
+pub(super) type Indices = SmallVec<[i64; 8]>;
 
 /// The points of a family. The number of a point is its place in the order of nested loops.
 #[derive(Clone, Debug, Default)]
@@ -13,55 +14,105 @@ pub(super) struct Space {
     count: u32,
 }
 
-/// The ranges of one index: one for each point of the levels above.
-#[derive(Clone, Debug, Default)]
-struct Level {
-    /// The least index of each range.
-    low: Vec<i64>,
-    /// The number of each range's first point; one more entry ends the last.
-    start: Vec<u32>,
+/// The ranges of one index.
+#[derive(Clone, Debug)]
+enum Level {
+    /// The same range below each point of the levels above.
+    Same { low: i64, size: u32 },
+    /// One for each point of the levels above.
+    Each {
+        /// The least index of each range.
+        low: Vec<i64>,
+        /// The number of each range's first point; one more entry ends the last.
+        start: Vec<u32>,
+    },
+}
+
+impl Level {
+    /// The least index of the range below point `node`, and the numbers of its points.
+    #[inline]
+    fn range(&self, node: u32) -> (i64, std::ops::Range<u32>) {
+        match self {
+            Level::Same { low, size } => (*low, node * size..(node + 1) * size),
+            Level::Each { low, start } => (low[node as usize], start[node as usize]..start[node as usize + 1]),
+        }
+    }
+
+    /// The point above point `node`.
+    fn parent(&self, node: u32) -> u32 {
+        match self {
+            Level::Same { size, .. } => node / size,
+            // Of ranges that begin at the same number all but the last are empty.
+            Level::Each { start, .. } => start.partition_point(|&start| start <= node) as u32 - 1,
+        }
+    }
+}
+
+/// How many indices a range has; more than fit count as the most.
+fn size((low, high): (i64, i64)) -> u32 {
+    if high < low { 0 } else { u32::try_from(high.abs_diff(low).saturating_add(1)).unwrap_or(u32::MAX) }
 }
 
 impl Space {
     /// Enumerates the points: `range` gives the first and the last index of level `l` below the indices before it; a last below
-    /// the first leaves the range empty.
+    /// the first leaves the range empty. `same` says of a level that its range depends on no index: it is asked for once.
     ///
     /// # Errors
     /// Whatever `range` says is wrong, and `too_many` above `most` points.
     pub(super) fn enumerate<E>(
         depth: usize,
         most: u32,
+        same: impl Fn(usize) -> bool,
         mut range: impl FnMut(usize, &[i64]) -> Result<(i64, i64), E>,
         too_many: impl Fn() -> E,
     ) -> Result<Space, E> {
         let mut levels = Vec::with_capacity(depth);
-        // The points of the levels so far.
+        // The points of the levels so far, up to the last level that depends on them.
+        let last = (0..depth).rev().find(|&level| !same(level)).unwrap_or(0);
         let mut points: Vec<i64> = Vec::new();
         let mut count = 1u32;
         for level in 0..depth {
-            let mut next = Level::default();
+            let fixed = if same(level) && count > 0 { Some(range(level, &[])?) } else { None };
             let mut below: Vec<i64> = Vec::new();
+            let (mut lows, mut start) = (Vec::new(), Vec::new());
             let mut total = 0u32;
-            for point in 0..count as usize {
-                let prefix = &points[point * level..(point + 1) * level];
-                let (low, high) = range(level, prefix)?;
-                next.low.push(low);
-                next.start.push(total);
-                let size = if high < low { 0 } else { high.abs_diff(low).saturating_add(1) };
-                total = u32::try_from(size).ok().and_then(|size| total.checked_add(size)).unwrap_or(u32::MAX);
-                if total > most {
-                    return Err(too_many());
-                }
-                // The last level's points are never looked at.
-                if level + 1 < depth {
-                    for index in 0..size as i64 {
-                        below.extend_from_slice(prefix);
-                        below.push(low + index);
+            if level < last || fixed.is_none() {
+                for point in 0..count as usize {
+                    let prefix = &points[point * level..(point + 1) * level];
+                    let bounds = match fixed {
+                        Some(bounds) => bounds,
+                        None => range(level, prefix)?,
+                    };
+                    let size = size(bounds);
+                    if fixed.is_none() {
+                        lows.push(bounds.0);
+                        start.push(total);
+                    }
+                    total = total.saturating_add(size);
+                    if total > most {
+                        return Err(too_many());
+                    }
+                    if level < last {
+                        for index in 0..i64::from(size) {
+                            below.extend_from_slice(prefix);
+                            below.push(bounds.0 + index);
+                        }
                     }
                 }
             }
-            next.start.push(total);
-            levels.push(next);
+            if let Some(bounds) = fixed {
+                total = count.saturating_mul(size(bounds));
+                if total > most {
+                    return Err(too_many());
+                }
+            }
+            levels.push(match fixed {
+                Some(bounds) => Level::Same { low: bounds.0, size: size(bounds) },
+                None => {
+                    start.push(total);
+                    Level::Each { low: lows, start }
+                }
+            });
             points = below;
             count = total;
         }
@@ -78,13 +129,12 @@ impl Space {
     pub(super) fn number(&self, indices: &[i64]) -> Option<u32> {
         let mut node = 0u32;
         for (level, &index) in self.levels.iter().zip(indices) {
-            let at = node as usize;
-            let start = level.start[at];
-            let offset = u32::try_from(index.checked_sub(level.low[at])?).ok()?;
-            if offset >= level.start[at + 1] - start {
+            let (low, numbers) = level.range(node);
+            let offset = u32::try_from(index.checked_sub(low)?).ok()?;
+            if offset >= numbers.end - numbers.start {
                 return None;
             }
-            node = start + offset;
+            node = numbers.start + offset;
         }
         Some(node)
     }
@@ -94,10 +144,10 @@ impl Space {
         let mut node = number;
         let mut indices = Indices::from_elem(0, self.levels.len());
         for (slot, level) in indices.iter_mut().zip(&self.levels).rev() {
-            // Of ranges that begin at the same number all but the last are empty.
-            let parent = level.start.partition_point(|&start| start <= node) - 1;
-            *slot = level.low[parent] + i64::from(node - level.start[parent]);
-            node = parent as u32;
+            let parent = level.parent(node);
+            let (low, numbers) = level.range(parent);
+            *slot = low + i64::from(node - numbers.start);
+            node = parent;
         }
         indices
     }
@@ -115,15 +165,16 @@ impl Space {
     fn below<E>(
         &self,
         level: usize,
-        node: usize,
+        node: u32,
         indices: &mut Indices,
         visit: &mut dyn FnMut(&[i64]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Some(Level { low, start }) = self.levels.get(level) else { return visit(indices) };
-        indices.push(0);
-        for child in start[node]..start[node + 1] {
-            indices[level] = low[node] + i64::from(child - start[node]);
-            self.below(level + 1, child as usize, indices, visit)?;
+        let Some(ranges) = self.levels.get(level) else { return visit(indices) };
+        let (low, numbers) = ranges.range(node);
+        indices.push(low);
+        for child in numbers {
+            self.below(level + 1, child, indices, visit)?;
+            indices[level] = indices[level].wrapping_add(1);
         }
         indices.pop();
         Ok(())
@@ -135,7 +186,7 @@ mod tests {
     use super::*;
 
     fn space(depth: usize, range: impl FnMut(usize, &[i64]) -> Result<(i64, i64), ()>) -> Space {
-        Space::enumerate(depth, 1000, range, || ()).unwrap()
+        Space::enumerate(depth, 1000, |_| false, range, || ()).unwrap()
     }
 
     #[test]
@@ -173,10 +224,32 @@ mod tests {
 
     #[test]
     fn ranges_beyond_the_limit_end_the_enumeration() {
-        for high in [1000, i64::MAX] {
-            assert!(Space::enumerate(1, 1000, |_, _| Ok((0, high)), || "many").is_err());
+        for (high, same) in [(1000, false), (i64::MAX, false), (1000, true), (i64::MAX, true)] {
+            assert!(Space::enumerate(1, 1000, |_| same, |_, _| Ok((0, high)), || "many").is_err());
         }
+        assert!(Space::enumerate(3, 1000, |_| true, |_, _| Ok((1, 11)), || "many").is_err());
         assert_eq!(space(1, |_, _| Ok((1, 1000))).count(), 1000);
         assert_eq!(space(2, |level, _| Ok(if level == 0 { (5, 4) } else { (0, 9) })).count(), 0);
+    }
+
+    #[test]
+    fn a_range_that_depends_on_no_index_is_the_same_by_arithmetic() {
+        let range = |level: usize, at: &[i64]| match level {
+            0 => Ok((3, 5)),
+            1 => Ok((-1, 0)),
+            2 => Ok((at[0], at[0] + at[1])),
+            _ => Ok::<_, ()>((i64::MAX - 1, i64::MAX)),
+        };
+        let each = Space::enumerate(4, 1000, |_| false, range, || ()).unwrap();
+        let same = Space::enumerate(4, 1000, |level| level != 2, range, || ()).unwrap();
+        assert_eq!((each.count(), same.count()), (3 * 2, 3 * 2));
+        each.each(|number, indices| {
+            assert_eq!((same.number(indices), &same.indices(number)[..]), (Some(number), indices));
+            Ok::<(), ()>(())
+        })
+        .unwrap();
+        assert_eq!(same.number(&[3, -1, 3, i64::MAX]), None);
+        let plain = Space::enumerate(2, 1000, |_| true, |level, _| Ok((0, [2, -1][level])), || ()).unwrap();
+        assert_eq!((plain.count(), plain.number(&[0, 0])), (0, None));
     }
 }
