@@ -308,6 +308,21 @@ fn real_runs_are_timed_or_tell_their_time() {
 }
 
 #[test]
+fn who_leaves_the_group_does_not_keep_a_run_from_ending() {
+    if !support::is_there("setsid") {
+        return support::skipped("no setsid");
+    }
+    // The process that stays holds the output open, and would tell another time.
+    let program = "setsid sh -c 'touch there; sleep 30; echo time: 7' &\nwhile [ ! -e there ]; do sleep 0.1; done\necho time: 2\n";
+    let directory = repository(&[("First", program.to_owned(), "exit 0\n")]);
+    let line = "--repo repo --real --run-timeout 100 --repeats 1 --time-after time: main --run";
+    let ran = revisions(directory.path(), &[&line.split(' ').collect::<Vec<_>>()[..], &["sh app.toml"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let table = table(directory.path(), "revisions");
+    assert_eq!(table["revisions"][0]["times_s"], serde_json::json!([2.0]));
+}
+
+#[test]
 fn what_is_wrong_is_told() {
     let directory = repository(&[("First", app("1 ms", 2), "exit 0\n"), ("Second", app("1 ms", 2), "exit 1\n")]);
     let here = directory.path();

@@ -152,30 +152,6 @@ fn keep(kept: &mut Vec<u8>, piece: &[u8]) {
 mod tests {
     use super::*;
 
-    fn shell(line: &str, timeout: f64) -> Result<CommandOutput, PredictError> {
-        let running = Running::default();
-        let timeout = Duration::from_secs_f64(timeout);
-        let shell = Shell { tree: Path::new("/"), mcpsim: Path::new("/mcpsim"), timeout, running: &running };
-        shell.run("the build", "--build-timeout", line, &[])
-    }
-
-    #[test]
-    fn who_leaves_the_group_does_not_keep_the_command_from_ending() {
-        let setsid = Command::new("setsid").arg("true").status();
-        if !setsid.is_ok_and(|status| status.success()) {
-            println!("skipped: no setsid");
-            return;
-        }
-        let place = tempfile::tempdir().unwrap();
-        let there = place.path().join("there").display().to_string();
-        let line = format!(
-            "setsid sh -c 'touch {there}; sleep 30; echo late' &\n\
-             while [ ! -e {there} ]; do sleep 0.1; done; echo done"
-        );
-        let output = shell(&line, 60.0).map_err(|error| format!("{error:?}")).unwrap();
-        assert_eq!(output.stdout, "done\n");
-    }
-
     #[test]
     fn of_much_output_beginning_and_end_are_kept() {
         let mut kept = b"first\n".to_vec();
