@@ -207,7 +207,7 @@ fn quiet_prints_nothing_and_files_are_written() {
     assert_eq!(value["pairs"].as_array().unwrap().len(), 8);
     let csv = std::fs::read_to_string(here.join("out.csv")).unwrap();
     assert_eq!(csv.lines().count(), 1 + 3 * 3);
-    assert_eq!(csv.lines().nth(4), Some("4,8,intra_cmp,4,32,100.0000,50.0000,100.0000,50.0000"));
+    assert_eq!(csv.lines().nth(4), Some("4,8,intra_cmp,4,32,100.0000,50.0000,100.0000,50.0000,806400,21.1339"));
     let ran = run(here, "app.toml --json /dev/full");
     assert_eq!(ran.stderr, "error: cannot write /dev/full: No space left on device (os error 28)\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
