@@ -8,6 +8,7 @@ use crate::platform::{NO_CLASS, Shape, Site};
 use super::cluster::{ClusterOptions, LengthRange, cluster};
 use super::fit::{Floor, pieces};
 use super::guess::one_way;
+use super::link::MORE_THAN_SEEN;
 use super::matrices::{Matrices, MatrixError, PairTest};
 use super::text::{comment, stated_cost};
 
@@ -122,7 +123,10 @@ impl MeasuredClasses {
         text.push_str("]\n");
         for of_element in order {
             let times = &self.times[of_element as usize];
-            let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte: 0.0 };
+            // Noise may make a line flat; no message goes much faster than any was seen to.
+            let best = times.iter().map(|(bytes, seconds)| *bytes as f64 / seconds).fold(1.0, f64::max);
+            let per_byte = 1.0 / (best * MORE_THAN_SEEN);
+            let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte };
             text.push_str("\n[[cost]]\ninterval = [\n");
             for piece in pieces(times, &[], least) {
                 let _ = writeln!(text, "    {{ {} }},", stated_cost(&piece));

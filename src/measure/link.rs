@@ -24,7 +24,7 @@ use super::statistics::Summary;
 const NETWORK: f64 = 0.05;
 
 /// How much more bandwidth than the best seen the last piece may promise: latency is a part of what was seen.
-const MORE_THAN_SEEN: f64 = 1.5;
+pub(super) const MORE_THAN_SEEN: f64 = 1.5;
 
 /// The parameters of a level, seconds.
 #[derive(Clone, Debug, PartialEq)]
