@@ -76,6 +76,7 @@ fn pairs_windows_and_exchanges_under_fair_shares_are_predicted_as_stored() {
     small("archer2-collectives", "--only benchmark=alltoall --only ranks=128 --only bytes=131072,1048576", 2, 22.0);
     small("taurus-saturation", "--only nodes=6", 3, 4.0);
     small("orfeo-jacobi", "--only ranks=4,8", 4, 1.0);
+    small("ring-of-four", "--only program=visit", 12, 26.0);
 }
 
 #[test]
