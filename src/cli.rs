@@ -91,6 +91,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
         };
         return measure::measure(args, processes);
     }
+    agree(processes, interrupt::end_by_signals(processes.is_first()))?;
     if !processes.is_first() {
         let brief: Option<RunMessage> = processes.broadcast(|| None);
         if let Some(brief) = brief {

@@ -3,7 +3,6 @@
 #[path = "cc/natively.rs"]
 mod natively;
 // The wrapper takes arguments with spaces in them, so not all of the support is of use here.
-#[allow(dead_code)]
 #[path = "support/binary.rs"]
 mod support;
 

@@ -5,9 +5,9 @@ mod support;
 
 use std::fs::File;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use support::{finish, mcpsim, run};
+use support::{ended, finish, holds_within_limit, interrupt, mcpsim, run, without_launcher};
 use tempfile::TempDir;
 
 /// A token goes n times around all ranks.
@@ -255,23 +255,35 @@ fn an_interrupt_ends_a_run_with_130_and_says_how_far_it_came() {
     let directory = directory();
     let mut command = mcpsim(directory.path());
     let line = "app.toml --set app.n=1000000000 --workers 2";
-    let child = command.args(line.split_whitespace()).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let pid = child.id();
-    // Only once the process listens does a signal ask instead of kill: the handler's thread is there to be seen.
-    while !listens(pid) {
-        std::thread::yield_now();
-    }
-    assert!(std::process::Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap().success());
-    let ran = finish(child.wait_with_output().unwrap());
+    let mut child =
+        command.args(line.split_whitespace()).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // Once there are workers there is a run to end.
+    let tasks = format!("/proc/{}/task", child.id());
+    let has_workers = || std::fs::read_dir(&tasks).is_ok_and(|tasks| tasks.count() > 2);
+    let runs = holds_within_limit(|| has_workers() || child.try_wait().is_ok_and(|end| end.is_some()));
+    assert!(runs, "no workers were started");
+    interrupt(&mut child);
+    let ran = ended(child);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("error: interrupted at virtual time "), "{}", ran.stderr);
 }
 
-/// Whether the process catches SIGINT, signal 2, by Linux' account.
-fn listens(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+#[test]
+fn an_interrupt_while_input_is_read_ends_it_also_where_the_shell_ignores_it() {
+    let directory = directory();
+    let here = directory.path();
+    // Nobody ever writes to this file, so reading it does not end.
+    assert!(Command::new("mkfifo").arg(here.join("endless.toml")).status().unwrap().success());
+    for trap in ["", "trap '' INT;"] {
+        let mut command = without_launcher(Command::new("sh"), here);
+        command.args(["-c", &format!("{trap} exec \"$0\" endless.toml"), env!("CARGO_BIN_EXE_mcpsim")]);
+        command.stderr(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        interrupt(&mut child);
+        let ran = ended(child);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{trap} {}", ran.stderr);
+        assert_eq!(ran.stderr, "\nerror: interrupted\n", "{trap}");
+    }
 }
 
 #[test]

@@ -7,7 +7,6 @@ mod openmpi;
 #[allow(dead_code)]
 #[path = "support/real.rs"]
 mod real;
-#[allow(dead_code)]
 #[path = "support/binary.rs"]
 mod support;
 

@@ -21,6 +21,5 @@ mod programs;
 mod real;
 #[path = "mpirun/recordings.rs"]
 mod recordings;
-#[allow(dead_code)]
 #[path = "support/binary.rs"]
 mod support;

@@ -4,7 +4,6 @@
 #[allow(dead_code)]
 mod real;
 #[path = "support/binary.rs"]
-#[allow(dead_code)]
 mod support;
 
 use std::fs;

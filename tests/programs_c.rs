@@ -5,7 +5,6 @@
 #[allow(dead_code)]
 #[path = "support/real.rs"]
 mod real;
-#[allow(dead_code)]
 #[path = "support/binary.rs"]
 mod support;
 

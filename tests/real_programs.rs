@@ -1,6 +1,5 @@
 //! Real programs from outside: how their crashes and ends are reported, what each rank has for its own, and what time they see.
 
-#[allow(dead_code)]
 #[path = "support/binary.rs"]
 mod support;
 
@@ -318,7 +317,7 @@ fn rank_0_reads_the_input_and_the_others_find_it_at_its_end() {
     command.args(["--quiet", "--nct", "1,1,2"]).arg(&program).arg("input");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"Ada\n").unwrap();
-    let ran = finish(child.wait_with_output().unwrap());
+    let ran = support::ended(child);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(ran.stdout, "your name? rank 0: Ada\nrank 1: nothing\n");
 }

@@ -4,7 +4,6 @@
 #[allow(dead_code)]
 #[path = "support/real.rs"]
 mod real;
-#[allow(dead_code)]
 #[path = "support/binary.rs"]
 mod support;
 

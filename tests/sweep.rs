@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::{Ran, finish, mcpsim, run};
+use support::{Ran, finish, holds_within_limit, mcpsim, run};
 use tempfile::TempDir;
 
 /// Ranks compute, then all meet; the time of a rank's work is drawn.
@@ -272,9 +272,8 @@ fn long(here: &Path, out: &str) -> Command {
 
 /// Waits until so many points are on disk, or the sweep has ended.
 fn wait_for(child: &mut Child, here: &Path, out: &str, points: usize) {
-    while runs(here, out) < points && child.try_wait().unwrap().is_none() {
-        std::thread::yield_now();
-    }
+    let there = holds_within_limit(|| runs(here, out) >= points || child.try_wait().unwrap().is_some());
+    assert!(there, "{} of {points} points", runs(here, out));
 }
 
 #[test]
@@ -315,7 +314,7 @@ fn an_interrupted_sweep_says_where_it_is_and_goes_on_from_there() {
     let mut child = long(here, "s").args(["-j", "1"]).spawn().unwrap();
     wait_for(&mut child, here, "s", 3);
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    let ran = finish(child.wait_with_output().unwrap());
+    let ran = support::ended(child);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""));
     let ended = runs(here, "s");
     assert_eq!(

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::engine::{end_process, end_processes};
@@ -26,6 +26,18 @@ pub(super) fn end_at_once(code: i32) -> ! {
     if HAS_COME.load(Ordering::Relaxed) { end_process(code) } else { end_processes(code) }
 }
 
+/// Whom a signal asks to end, from `listen` on.
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+
+/// A run that can be asked to end.
+struct Running {
+    cancel: Box<dyn Fn() + Send>,
+    over: Arc<AtomicBool>,
+    speaks: bool,
+    /// When it was asked.
+    asked: Option<Instant>,
+}
+
 /// Until this is dropped an interruption is told here; from then on by who has it as the run's error, and what is left of
 /// the process ends silently.
 #[derive(Debug)]
@@ -40,34 +52,54 @@ impl Drop for Listening {
     }
 }
 
+/// From now on a signal ends the process at once, as long as there is no run to ask: also where signals were ignored when the
+/// process started, as a shell without job control does for what runs in the background. It is told if the process `speaks`.
+pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
+    static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
+    let installed =
+        INSTALLED.get_or_init(|| ctrlc::set_handler(move || came(speaks)).map_err(|error| error.to_string()));
+    installed.clone().map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))
+}
+
 /// From now on a signal calls `cancel`, once, and this process tells the user if it `speaks`.
 pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result<Listening, Failure> {
+    end_by_signals(speaks)?;
     let over = Arc::new(AtomicBool::new(false));
-    let is_over = Arc::clone(&over);
-    let end = move |why: &str| -> ! {
-        if speaks && !is_over.load(Ordering::Relaxed) {
-            let _ = writeln!(std::io::stderr(), "\nerror: {why}");
-        }
-        end_process(Exit::Interrupted.code().into())
-    };
-    let asked = OnceLock::new();
-    ctrlc::set_handler(move || {
-        HAS_COME.store(true, Ordering::Relaxed);
-        if asked.set(Instant::now()).is_err() {
-            if asked.get().is_some_and(|first| first.elapsed() < ECHO) {
-                return;
-            }
-            end("interrupted twice, ended at once");
-        }
-        cancel();
-        let end = end.clone();
-        std::thread::spawn(move || {
-            std::thread::sleep(PATIENCE);
-            end("interrupted, and the run did not end within 3 s: ended at once");
-        });
-    })
-    .map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))?;
+    let running = Running { cancel: Box::new(cancel), over: Arc::clone(&over), speaks, asked: None };
+    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
     Ok(Listening { over })
+}
+
+/// A signal has come.
+fn came(speaks: bool) {
+    HAS_COME.store(true, Ordering::Relaxed);
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(running) = running.as_mut() else {
+        end("interrupted", speaks, false);
+    };
+    let speaks = running.speaks;
+    if let Some(asked) = running.asked {
+        if asked.elapsed() >= ECHO {
+            end("interrupted twice, ended at once", speaks, running.over.load(Ordering::Relaxed));
+        }
+        return;
+    }
+    running.asked = Some(Instant::now());
+    (running.cancel)();
+    let over = Arc::clone(&running.over);
+    std::thread::spawn(move || {
+        std::thread::sleep(PATIENCE);
+        let why = "interrupted, and the run did not end within 3 s: ended at once";
+        end(why, speaks, over.load(Ordering::Relaxed));
+    });
+}
+
+/// Ends the process, and says why unless it does not speak or the run has told it.
+fn end(why: &str, speaks: bool, told: bool) -> ! {
+    if speaks && !told {
+        let _ = writeln!(std::io::stderr(), "\nerror: {why}");
+    }
+    end_process(Exit::Interrupted.code().into())
 }
 
 #[cfg(test)]

@@ -66,8 +66,8 @@ pub(crate) fn is_elf(path: &Path) -> bool {
 /// The first bytes of a file, of which there may be less.
 pub(crate) fn first_bytes(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // What cannot be read shows when all of it is.
-    let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|of| of.is_file()));
+    // What cannot be read shows when all of it is. A pipe is not opened: that waits for who writes into it.
+    let file = path.is_file().then(|| File::open(path).ok()).flatten();
     let _ = file.map(|file| file.take(4096).read_to_end(&mut bytes));
     bytes
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::hosts::{HostMpi, host_mpis};
 use super::real::{compile, directory, file, told};
-use super::support::{Ran, finish};
+use super::support::{Ran, ended};
 
 /// Programs of `workloads/c`, and arguments that make them short.
 const CASES: [(&str, &str); 13] = [
@@ -109,7 +109,7 @@ fn ranks_see_the_simulated_mpi_one_environment_and_the_stdin_of_the_run() {
         command.args(["--quiet", "--nct", "4,1,1", "--tag-output", "--placement"]).args([&places, &program]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"a line\n").unwrap();
-        let Ran { code, stdout, stderr } = finish(child.wait_with_output().unwrap());
+        let Ran { code, stdout, stderr } = ended(child);
         assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", mpi.name);
         let mut lines: Vec<&str> = stdout.lines().collect();
         lines.sort_unstable();

@@ -1,10 +1,12 @@
 //! What integration tests share: running the binary and reading what it said.
+#![allow(dead_code)]
 
 #[path = "tools.rs"]
 mod tools;
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 #[allow(unused_imports)]
 pub use tools::{is_full, is_there, skipped};
@@ -20,7 +22,11 @@ pub struct Ran {
 
 /// The binary, with no launcher's variables, in `directory`.
 pub fn mcpsim(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
+    without_launcher(Command::new(env!("CARGO_BIN_EXE_mcpsim")), directory)
+}
+
+/// The command with no launcher's variables, in `directory`.
+pub fn without_launcher(mut command: Command, directory: &Path) -> Command {
     command.current_dir(directory).stdin(Stdio::null());
     for name in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"] {
         command.env_remove(name);
@@ -37,4 +43,48 @@ pub fn run(directory: &Path, line: &str) -> Ran {
 pub fn finish(output: Output) -> Ran {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("mcpsim prints UTF-8");
     Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// What a test waits for at most; only a test that fails waits so long.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// What the child has printed, once it has ended; ends it and fails if it goes on for longer than [`LIMIT`].
+pub fn ended(mut child: Child) -> Ran {
+    let over = holds_within_limit(|| child.try_wait().expect("the child can be waited for").is_some());
+    if !over {
+        let _ = child.kill();
+    }
+    let ran = finish(child.wait_with_output().expect("the child's output can be read"));
+    assert!(over, "still running after {LIMIT:?}: {ran:?}");
+    ran
+}
+
+/// Whether the condition comes true within [`LIMIT`].
+pub fn holds_within_limit(mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        if condition() {
+            return true;
+        }
+        if start.elapsed() > LIMIT {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends SIGINT to the child, once it catches it by Linux' account: before, the signal would end it without a word.
+pub fn interrupt(child: &mut Child) {
+    let pid = child.id().to_string();
+    let catches = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+    };
+    let listens = holds_within_limit(|| catches() || child.try_wait().is_ok_and(|end| end.is_some()));
+    if !listens {
+        let _ = child.kill();
+        panic!("the process does not catch SIGINT after {LIMIT:?}");
+    }
+    let _ = Command::new("kill").args(["-INT", &pid]).status().expect("kill starts");
 }
