@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::platform::{NO_CLASS, Shape, Site};
 
 use super::cluster::{ClusterOptions, LengthRange, cluster};
-use super::fit::{Floor, pieces};
+use super::fit::{FitPiece, Floor, pieces};
 use super::guess::one_way;
 use super::link::MORE_THAN_SEEN;
 use super::matrices::{Matrices, MatrixError, PairTest};
@@ -123,18 +123,29 @@ impl MeasuredClasses {
         text.push_str("]\n");
         for of_element in order {
             let times = &self.times[of_element as usize];
-            // Noise may make a line flat; no message goes much faster than any was seen to.
-            let best = times.iter().map(|(bytes, seconds)| *bytes as f64 / seconds).fold(1.0, f64::max);
-            let per_byte = 1.0 / (best * MORE_THAN_SEEN);
-            let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte };
+            let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte: 0.0 };
             text.push_str("\n[[cost]]\ninterval = [\n");
-            for piece in pieces(times, &[], least) {
+            for piece in bounded_beyond(pieces(times, &[], least), times) {
                 let _ = writeln!(text, "    {{ {} }},", stated_cost(&piece));
             }
             text.push_str("]\n");
         }
         text
     }
+}
+
+/// The pieces, with one more for sizes beyond the measured ones where the last promises them much more bandwidth than was ever
+/// seen: noise makes lines flat, and short messages tell little of long ones.
+fn bounded_beyond(mut pieces: Vec<FitPiece>, times: &[(u64, f64)]) -> Vec<FitPiece> {
+    let best = times.iter().map(|(bytes, seconds)| *bytes as f64 / seconds).fold(0.0, f64::max);
+    let least = 1.0 / (best * MORE_THAN_SEEN);
+    let last_size = times.last().map_or(0, |(bytes, _)| *bytes);
+    if let Some(last) = pieces.last_mut().filter(|last| least.is_finite() && last_size > 0 && last.per_byte < least) {
+        last.up_to = Some(last_size);
+        let start = last.at(last_size) - least * last_size as f64;
+        pieces.push(FitPiece { start: start.max(0.0), per_byte: least, up_to: None });
+    }
+    pieces
 }
 
 #[cfg(test)]
@@ -180,6 +191,8 @@ mod tests {
         assert_eq!([row(0), row(2)], [vec![0, 1, 2, 3], vec![2, 3, 0, 3]]);
         assert_eq!(table.table()["cost"].as_array().unwrap().len(), 3);
         // Half of a round trip of 8 us.
-        assert!(text.contains("latency = \"4.000 us\""), "{text}");
+        assert!(text.contains("{ up_to = 3, latency = \"4.000 us\""), "{text}");
+        // Longer messages than those of 3 B go at most 1.5 times as fast as these: 3 B in 4 us.
+        assert!(text.contains("{ latency = \"1.333 us\", bandwidth = \"1.125 MB/s\" }"), "{text}");
     }
 }

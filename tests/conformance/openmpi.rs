@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::{real, support};
 
@@ -45,18 +45,18 @@ fn is_open_mpi_41() -> bool {
 fn counted(program: &Path, ranks: u32, what: &str, bytes: u32) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let file = directory.path().join("sent");
-    let output = Command::new("mpirun.openmpi")
-        .args(["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"])
+    let mut command = Command::new("mpirun.openmpi");
+    command
+        .envs(support::open_mpi_environment())
+        .args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"])
         .args(["--mca", "pml_monitoring_enable", "2", "--mca", "pml_monitoring_enable_output", "3"])
         .args(["--mca", "pml_monitoring_filename", file.to_str().ok_or("a path that is no text")?])
         .args(["-n", &ranks.to_string()])
         .arg(program)
-        .args([what, &bytes.to_string()])
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        .args([what, &bytes.to_string()]);
+    let ran = real::limited(&command);
+    if ran.code != Some(0) {
+        return Err(real::told("mpirun.openmpi", &ran));
     }
     let mut sends = Sends::new();
     let mut files = 0;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::real::{limited, told};
-use super::support::{Ran, skipped};
+use super::support::{Ran, open_mpi_environment, skipped};
 
 /// A build of mcpsim for an MPI library.
 pub struct HostMpi {
@@ -61,7 +61,7 @@ impl HostMpi {
         LAUNCHED.iter().for_each(|name| _ = command.env_remove(name));
         if self.is_open_mpi {
             command.args(["--oversubscribe", "--bind-to", "none"]);
-            command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+            command.envs(open_mpi_environment());
         }
         command.args(["-n", &processes.to_string()]).arg(binary);
         command

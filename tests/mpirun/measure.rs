@@ -9,7 +9,7 @@ use mcpsim::platform::{Level, LoadLaw, Platform};
 
 use super::hosts::{HostMpi, host_mpis};
 use super::real::{directory, limited, told};
-use super::support::{Ran, mcpsim};
+use super::support::{Ran, mcpsim, open_mpi_environment};
 
 /// Runs `mcpsim measure` on two ranks for as short as may be, in `directory`.
 fn measure(mpi: &HostMpi, directory: &Path, options: &[&str]) -> Ran {
@@ -118,7 +118,7 @@ fn the_script_measures_a_machine_runs_programs_on_it_and_judges_their_prediction
         command.args(["validation/here/run.py", "--mpicc", mpi.compiler, "--ranks", "1,2", "--repeats", "1"]);
         command.args(["--mpirun", &format!("{}{launcher}", mpi.launcher), "--only", "pi,pingpong", "--time", "100 ms"]);
         command.arg("--mcpsim").arg(&mpi.binary).arg("--out").arg(directory.path().join("case"));
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.envs(open_mpi_environment());
         let ran = limited(command.current_dir(env!("CARGO_MANIFEST_DIR")));
         // Such a short measurement may be judged either way.
         assert!(matches!(ran.code, Some(0 | 5)), "{}", told(mpi.name, &ran));

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use super::support::{Ran, finish, mcpsim, skipped};
+use super::support::{Ran, finish, mcpsim, open_mpi_environment, skipped};
 
 /// Files of `workloads` with real programs (their names end in "-c"), and the words of arguments that make them short.
 pub const WORKLOADS: [(&str, &str); 13] = [
@@ -251,9 +251,8 @@ impl RealMpi {
             command.env("MPIR_CVAR_POLLS_BEFORE_YIELD", "1");
         } else {
             command.arg("--oversubscribe");
+            command.envs(open_mpi_environment());
             command.envs([
-                ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-                ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
                 // One-sided communication in shared memory, or else by messages: the default of some versions is wrong.
                 ("OMPI_MCA_osc", "sm,pt2pt"),
                 ("OMPI_MCA_mpi_yield_when_idle", "1"),

@@ -2,7 +2,10 @@
 #![allow(dead_code)]
 
 use std::env;
+use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
@@ -27,4 +30,26 @@ pub fn is_full(what: &str) -> bool {
         let _ = writeln!(std::io::stderr(), "left to ./check full: {what}");
     }
     full
+}
+
+/// What Open MPI's launcher needs in its environment: it may be started by root, and many launchers at a time.
+pub fn open_mpi_environment() -> [(&'static str, String); 3] {
+    let directory = session_directory().to_string_lossy().into_owned();
+    [
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1".to_owned()),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1".to_owned()),
+        ("OMPI_MCA_orte_tmpdir_base", directory),
+    ]
+}
+
+/// Where Open MPI's launchers keep what belongs to a run. Each makes a directory `ompi.HOST.USER` there and removes it once it is
+/// empty; one that starts while another ends fails if that comes in between. So there is a file that stays.
+fn session_directory() -> PathBuf {
+    let user = fs::metadata("/proc/self").map_or(0, |of| of.uid());
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let base = env::temp_dir().join(format!("mcpsim-tests-{user}"));
+    let all = base.join(format!("ompi.{}.{user}", host.trim()));
+    fs::create_dir_all(&all).expect("a directory for temporary files");
+    fs::write(all.join("stays"), "").expect("a file for Open MPI's directory");
+    base
 }
