@@ -43,13 +43,12 @@ pub fn open_mpi_environment() -> [(&'static str, String); 3] {
 }
 
 /// Where Open MPI's launchers keep what belongs to a run. Each makes a directory `ompi.HOST.USER` there and removes it once it is
-/// empty; one that starts while another ends fails if that comes in between. So there is a file that stays.
+/// empty; one that starts while another ends fails if that comes in between. So there is a directory in it, which they leave alone.
 fn session_directory() -> PathBuf {
     let user = fs::metadata("/proc/self").map_or(0, |of| of.uid());
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let base = env::temp_dir().join(format!("mcpsim-tests-{user}"));
-    let all = base.join(format!("ompi.{}.{user}", host.trim()));
-    fs::create_dir_all(&all).expect("a directory for temporary files");
-    fs::write(all.join("stays"), "").expect("a file for Open MPI's directory");
+    let stays = base.join(format!("ompi.{}.{user}/stays", host.trim()));
+    fs::create_dir_all(&stays).expect("a directory for temporary files");
     base
 }

@@ -89,6 +89,7 @@ def arguments():
     add("--mpirun", default="mpirun --bind-to core", help="its launcher, which takes -n")
     add("--prefix", default="", help="what comes before every command, such as \"chrt -f 20\"")
     add("--time", default="60 s", help="for mcpsim measure")
+    add("--force", action="store_true", help="take also a platform that mcpsim measure doubts")
     add("--repeats", type=int, default=7, help="runs of each program (default: 7)")
     add("--ranks", help="numbers of ranks (default: powers of two up to the cores)")
     add("--only", help="programs, separated by commas (default: all)")
@@ -176,7 +177,7 @@ class Launcher:
         options = self.options
         program = [options.mcpsim, "measure", "--name", options.name, "--time", options.time]
         program += ["-o", os.path.join(out, "platform.toml"), "--samples", os.path.join(out, "samples.csv")]
-        program += ["--figures", out, "--format", "svg"]
+        program += ["--figures", out, "--format", "svg"] + (["--force"] if options.force else [])
         command = self.command(max(options.ranks), program)
         say(shlex.join(command))
         print(run(command, env=self.environment))
