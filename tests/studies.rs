@@ -96,6 +96,7 @@ fn a_run_is_drawn_with_its_parts_ranks_sizes_and_pairs() {
                     "receiver (rank)",
                 ],
             ),
+            ("messages-time", &[title, "inter-node  88.2%", "≤ 16 KiB", "time of all messages (ms)"]),
         ],
     );
 }
