@@ -53,7 +53,7 @@ pub struct CampaignPlan {
     pub most_bytes: u64,
     /// About how long it may take, seconds.
     pub budget: f64,
-    /// Messages of a window at most, where [`WINDOW_BYTES`] leave room for them.
+    /// Messages of a window at most, where 64 MiB leave room for them.
     pub window: u32,
 }
 
