@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use support::{Ran, run};
+use support::{Ran, is_full, run};
 
 /// Runs `mcpsim measure` with `line` in `directory`; launchers' variables are not this test's.
 fn measure(directory: &Path, line: &str) -> Ran {
@@ -138,6 +138,27 @@ fn models_of_a_platform_and_of_samples_are_told() {
         let ran = run(here, &format!("models {line}"));
         assert_eq!(ran.code, Some(2), "{line}: {}", ran.stdout);
         assert!(ran.stderr.starts_with(&format!("error: {said}")), "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn pairs_are_in_their_class_with_noise_on_each_of_a_hundred_repeats() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let end = if is_full("pairs with noise at 18 lengths; here at one") { 10_000 } else { 1_001 };
+    let lengths = format!("--begin 1000 --end {end} --step 500 --repeats 100");
+    for (jitter, least) in [(0.05, 98.0), (0.2, 90.0)] {
+        let options = format!("--pairs --simulate default --nct 16,2,4 {lengths} --jitter {jitter} -o p");
+        let ran = measure(here, &options);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = run(here, "cluster p_median.nc --truth default --nct 16,2,4");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let told: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("agreement with")).collect();
+        assert!(!told.is_empty(), "{}", ran.stdout);
+        for line in told {
+            let share = line.split([',', '%']).nth(1).and_then(|share| share.trim().parse::<f64>().ok());
+            assert!(share.is_some_and(|share| share >= least), "{jitter}: {line}");
+        }
     }
 }
 

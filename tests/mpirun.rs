@@ -23,3 +23,5 @@ mod real;
 mod recordings;
 #[path = "support/binary.rs"]
 mod support;
+#[path = "mpirun/two_nodes.rs"]
+mod two_nodes;

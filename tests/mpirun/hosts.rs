@@ -58,13 +58,20 @@ impl HostMpi {
     pub fn launch(&self, processes: u32, binary: &Path) -> Command {
         let mut command = Command::new(self.launcher);
         command.current_dir(env!("CARGO_MANIFEST_DIR"));
-        LAUNCHED.iter().for_each(|name| _ = command.env_remove(name));
+        self.prepare(&mut command);
         if self.is_open_mpi {
             command.args(["--oversubscribe", "--bind-to", "none"]);
-            command.envs(open_mpi_environment());
         }
         command.args(["-n", &processes.to_string()]).arg(binary);
         command
+    }
+
+    /// Gives a command that starts the launcher the environment that it needs.
+    pub fn prepare(&self, command: &mut Command) {
+        LAUNCHED.iter().for_each(|name| _ = command.env_remove(name));
+        if self.is_open_mpi {
+            command.envs(open_mpi_environment());
+        }
     }
 
     /// Runs mcpsim with the words of `line` in so many processes; in one, without a launcher.

@@ -1,0 +1,108 @@
+//! `mcpsim measure` with four ranks on two nodes: namespaces of Linux with a network between them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use mcpsim::config::Document;
+use mcpsim::platform::Platform;
+
+use super::hosts::{HostMpi, host_mpis};
+use super::real::{directory, limited, told};
+use super::support::{Ran, is_there, mcpsim, skipped};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpirun/two_nodes.sh");
+const NETWORK: &str = "10.77.0.0/24";
+const HOSTS: &str = "10.77.0.1:2,10.77.0.2:2";
+
+/// A command on the first of two nodes.
+fn on_two_nodes(directory: &Path, command: &str) -> Command {
+    let mut nodes = Command::new("unshare");
+    nodes.args(["--net", "--uts", "--mount", "sh", SCRIPT, "sh", "-c", command, "sh"]).current_dir(directory);
+    nodes
+}
+
+/// Whether there can be two nodes here; says so if not.
+fn can_be_two_nodes() -> bool {
+    if !["unshare", "nsenter", "ip", "hostname"].into_iter().all(is_there) {
+        skipped("two nodes on one machine: there is no unshare, nsenter, ip or hostname");
+        return false;
+    }
+    let ran = limited(&on_two_nodes(Path::new("/"), "exec sh $REMOTE_SHELL -x 10.77.0.2 hostname"));
+    if ran.code != Some(0) || ran.stdout != "east\n" {
+        skipped(&format!(
+            "two nodes on one machine: {}",
+            ran.stderr.lines().next().unwrap_or("no rights to make them")
+        ));
+        return false;
+    }
+    true
+}
+
+/// Runs mcpsim with the words of `line` in four ranks, two on each node.
+fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str) -> Ran {
+    let launcher = mpi.launcher;
+    let options = match mpi.is_open_mpi {
+        true => format!(
+            "--oversubscribe --bind-to none --mca plm_rsh_agent $REMOTE_SHELL --mca oob_tcp_if_include {NETWORK} \
+             --mca btl_tcp_if_include {NETWORK} --host {HOSTS}"
+        ),
+        false => format!("-launcher rsh -launcher-exec $REMOTE_SHELL -hosts {HOSTS}"),
+    };
+    let mut command = on_two_nodes(directory, &format!("exec {launcher} {options} -n 4 \"$@\""));
+    mpi.prepare(&mut command);
+    // UCX knows that both nodes are one machine, and would not take the network.
+    command.env("UCX_TLS", "tcp,self");
+    limited(command.arg(&mpi.binary).args(line.split_whitespace()))
+}
+
+#[test]
+fn four_ranks_on_two_nodes_measure_all_pairs_within_nodes_and_between() {
+    if !can_be_two_nodes() {
+        return;
+    }
+    for mpi in host_mpis() {
+        let directory = directory();
+        let here = directory.path();
+        let options = "measure --pairs --begin 0 --end 2001 --step 1000 --repeats 5 -o p";
+        for parallel in ["", " --parallel"] {
+            let ran = run_on_two_nodes(mpi, here, &format!("{options}{parallel}"));
+            assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
+            assert_eq!(ran.stdout.contains("differ from the same alone by"), !parallel.is_empty(), "{}", ran.stdout);
+        }
+        assert_eq!(fs::read_to_string(here.join("p_hosts.txt")).unwrap(), "west\nwest\neast\neast\n", "{}", mpi.name);
+        // All elements but the diagonal are times, of each of the three lengths.
+        for (x, y, length) in (0..4).flat_map(|x| (0..4).flat_map(move |y| [0, 1000, 2000].map(|of| (x, y, of)))) {
+            let mut read = mcpsim(here);
+            read.args(["cluster", "p_min.nc", "--at", &format!("{x},{y},{length}")]);
+            let ran = limited(&read);
+            let seconds = ran.stdout.trim().parse::<f64>().ok();
+            let is_time = seconds.is_some_and(|seconds| if x == y { seconds == 0.0 } else { seconds > 0.0 });
+            assert!(is_time, "{}: {}", mpi.name, told("cluster --at", &ran));
+        }
+        // The hosts' file says which ranks are of a node, whatever the times say.
+        let mut guess = mcpsim(here);
+        guess.args(["cluster", "p_min.nc", "--platform", "guessed.toml"]);
+        let ran = limited(&guess);
+        assert!(ran.code == Some(0) && ran.stdout.starts_with("nodes 2, "), "{}", told(mpi.name, &ran));
+    }
+}
+
+#[test]
+fn four_ranks_on_two_nodes_measure_a_platform_of_two_nodes() {
+    if !can_be_two_nodes() {
+        return;
+    }
+    for mpi in host_mpis() {
+        let directory = directory();
+        let options = "measure --force --time 100ms --max-size 1KiB -o two.toml --samples two.csv";
+        let ran = run_on_two_nodes(mpi, directory.path(), options);
+        assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
+        let text = fs::read_to_string(directory.path().join("two.toml")).unwrap();
+        let platform = Platform::load(Document::parse("two.toml", &text).unwrap(), &[]).unwrap();
+        assert_eq!((platform.shape.nodes, platform.shape.total_cores()), (2, 4), "{text}");
+        let samples = fs::read_to_string(directory.path().join("two.csv")).unwrap();
+        assert!(samples.contains("\ninter_node,ping_pong,"), "{}", told(mpi.name, &ran));
+        assert!(ran.stderr.contains("one machine has several names"), "{}", told(mpi.name, &ran));
+    }
+}

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Two nodes on one machine: two network namespaces with host names of their own, joined by a pair of virtual devices.
+#
+#     unshare --net --uts --mount sh two_nodes.sh COMMAND...
+#
+# runs COMMAND on the first node, 10.77.0.1, whose name is west. $REMOTE_SHELL is a remote shell to the second one,
+# 10.77.0.2, whose name is east. All of it ends with COMMAND. It needs root.
+set -e
+scratch=$(mktemp -d)
+hostname west
+ip link set lo up
+# Libraries look for a network's devices in /sys, where those of the namespace are that mounted it.
+mount -t sysfs sysfs /sys
+unshare --net --uts --mount sleep 300 &
+east=$!
+trap 'kill $east; rm -rf "$scratch"' EXIT
+# The second node is there once its network is another one.
+while [ "$(readlink /proc/$east/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.02; done
+in_east() { nsenter --target "$east" --net --uts --mount "$@"; }
+in_east mount -t sysfs sysfs /sys
+in_east hostname east
+in_east ip link set lo up
+ip link add west type veth peer name east netns "$east"
+ip address add 10.77.0.1/24 dev west
+in_east ip address add 10.77.0.2/24 dev east
+ip link set west up
+in_east ip link set east up
+# Libraries leave devices out that are not running yet.
+for device in west east; do
+    until $([ $device = west ] || echo in_east) grep -q up /sys/class/net/$device/operstate; do sleep 0.02; done
+done
+# Launchers call it with options, a host, and the words of a command.
+cat > "$scratch/shell" <<SHELL
+#!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do shift; done
+host=\$1
+shift
+[ "\$host" = 10.77.0.1 ] && exec sh -c "\$*"
+exec nsenter --target $east --net --uts --mount sh -c "\$*"
+SHELL
+chmod +x "$scratch/shell"
+export REMOTE_SHELL="$scratch/shell"
+"$@"
