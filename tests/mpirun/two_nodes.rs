@@ -9,7 +9,7 @@ use mcpsim::platform::Platform;
 
 use super::hosts::{HostMpi, host_mpis};
 use super::real::{directory, limited, told};
-use super::support::{Ran, is_there, mcpsim, skipped};
+use super::support::{Ran, is_full, is_there, mcpsim, skipped};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpirun/two_nodes.sh");
 const NETWORK: &str = "10.77.0.0/24";
@@ -90,7 +90,7 @@ fn four_ranks_on_two_nodes_measure_all_pairs_within_nodes_and_between() {
 
 #[test]
 fn four_ranks_on_two_nodes_measure_a_platform_of_two_nodes() {
-    if !can_be_two_nodes() {
+    if !is_full("a platform measured by four ranks on two nodes") || !can_be_two_nodes() {
         return;
     }
     for mpi in host_mpis() {
