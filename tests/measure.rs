@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use support::{Ran, is_full, run};
+use support::{Ran, is_full, is_there, run, skipped};
 
 /// Runs `mcpsim measure` with `line` in `directory`; launchers' variables are not this test's.
 fn measure(directory: &Path, line: &str) -> Ran {
@@ -138,6 +138,38 @@ fn models_of_a_platform_and_of_samples_are_told() {
         let ran = run(here, &format!("models {line}"));
         assert_eq!(ran.code, Some(2), "{line}: {}", ran.stdout);
         assert!(ran.stderr.starts_with(&format!("error: {said}")), "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_program_that_times_its_pairs_finds_what_pairs_of_a_simulated_machine_take() {
+    if !is_there("cc") {
+        skipped("there is no compiler (cc)");
+        return;
+    }
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let here = directory.path();
+    let source = format!("{}/tests/real/pairs.c", env!("CARGO_MANIFEST_DIR"));
+    let ran = run(here, &format!("cc -O1 -o pairs {source}"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let told = run(here, "--nct 2,2,2 --compute skip --quiet pairs");
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    for test in ["one_to_one", "send_recv_and_recv_send", "put", "get"] {
+        let options = format!("--nct 2,2,2 --begin 2000 --end 2001 --step 1 --repeats 3 --test {test} -o p");
+        let ran = measure(here, &format!("--quiet --pairs --simulate default {options}"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let rows: Vec<Vec<&str>> = told.stdout.lines().map(|line| line.split(' ').collect()).collect();
+        let of_test: Vec<_> = rows.iter().filter(|row| row[0] == test).collect();
+        assert_eq!(of_test.len(), 8 * 7, "{}", told.stdout);
+        // A pair of each level, both ways.
+        for pair in [["0", "1"], ["1", "0"], ["2", "0"], ["1", "3"], ["7", "1"], ["0", "4"]] {
+            let row = of_test.iter().find(|row| row[1..3] == pair).unwrap();
+            let ran = run(here, &format!("cluster p_median.nc --at {},2000", pair.join(",")));
+            let simulated: f64 = ran.stdout.trim().parse().unwrap();
+            // A look at the clock takes a program 20 ns. Headers of one-sided messages may differ by a byte.
+            let off = row[3].parse::<f64>().unwrap() - 20e-9 - simulated;
+            assert!(off.abs() < 0.5e-9, "{test} {pair:?}: {off:e} s, of {simulated:e}");
+        }
     }
 }
 
