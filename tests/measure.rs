@@ -230,4 +230,18 @@ fn a_machine_comes_back_from_the_times_of_its_pairs() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     let said = "error: --platform: expected a --precision that is a share, such as 20%\n";
     assert_eq!(ran.stderr, said);
+    for (content, said) in [
+        (&b""[..], "p_hosts.txt: empty: expected a host's name a rank"),
+        (b"\xff\xfe", "p_hosts.txt: expected a host's name a rank; stream did not contain valid UTF-8"),
+        (b"a\nb\n", "p_median.nc: its hosts' file has 2 names: expected one for each of 8 ranks"),
+    ] {
+        fs::write(here.join("p_hosts.txt"), content).unwrap();
+        let ran = run(here, "cluster p_median.nc --platform g.toml");
+        assert_eq!((ran.code, ran.stderr), (Some(2), format!("error: {said}\n")));
+    }
+    assert_eq!(run(here, "cluster p_median.nc -o small").code, Some(0));
+    fs::write(here.join("small_info.nc"), "CDF").unwrap();
+    let ran = run(here, "cluster --expand small --at 0,1,1000");
+    let said = "error: small_info.nc and small_data.nc: ";
+    assert!(ran.code == Some(2) && ran.stderr.starts_with(said), "{}", ran.stderr);
 }

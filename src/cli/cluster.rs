@@ -31,7 +31,7 @@ pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {
         return output::print(&format!("{value:e}\n"));
     }
     if let Some(text) = &args.text {
-        return text_of(&mut of, text, &hosts(path));
+        return text_of(&mut of, text, &hosts(path)?);
     }
     if let Some(platform) = &args.platform {
         return guess::write(args, &mut of, platform);

@@ -50,16 +50,25 @@ pub(super) fn with_end(prefix: &Path, end: &str) -> PathBuf {
 /// The pair of files of a prefix.
 pub(super) fn compressed(prefix: &Path) -> Result<Compressed, Failure> {
     let [info, data] = pair_of(prefix);
-    Compressed::open(input(&info)?, input(&data)?).map_err(in_file(prefix))
+    Compressed::open(input(&info)?, input(&data)?)
+        .map_err(|error| Failure::bad_input(format!("{} and {}: {error}", info.display(), data.display())))
 }
 
 /// The names of ranks' hosts, in the file beside `path`, PREFIX_median.nc or another statistic's; none if there is none.
-pub(super) fn hosts(path: &Path) -> Vec<String> {
+///
+/// # Errors
+/// If there is one that cannot be read, or is empty.
+pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Failure> {
     let name = path.to_str().unwrap_or_default();
     let prefix =
         ["_average.nc", "_median.nc", "_deviation.nc", "_min.nc"].iter().find_map(|end| name.strip_suffix(end));
-    let text = prefix.and_then(|prefix| fs::read_to_string(format!("{prefix}_hosts.txt")).ok()).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
+    let Some(path) = prefix.map(|prefix| format!("{prefix}_hosts.txt")) else { return Ok(Vec::new()) };
+    match fs::read_to_string(&path) {
+        Ok(text) if text.is_empty() => Err(Failure::bad_input(format!("{path}: empty: expected a host's name a rank"))),
+        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(Failure::bad_input(format!("{path}: expected a host's name a rank; {error}"))),
+    }
 }
 
 /// A file being written, of which one owner sees whether all could be.

@@ -18,7 +18,7 @@ pub(super) fn write(args: &ClusterArgs, of: &mut Matrices, path: &Path) -> Resul
     let Precision::Share(precision) = args.precision else {
         return Err(Failure::bad_input("--platform: expected a --precision that is a share, such as 20%"));
     };
-    let hosts = hosts(&args.file);
+    let hosts = hosts(&args.file)?;
     if !hosts.is_empty() && hosts.len() != of.parameters.ranks as usize {
         let (ranks, found) = (of.parameters.ranks, hosts.len());
         return Err(Failure::bad_input(format!(
