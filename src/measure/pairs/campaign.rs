@@ -9,7 +9,7 @@ use crate::platform::Collective;
 use super::super::matrices::{PairTest, Parameters};
 use super::port::PairPort;
 use super::protocol::{noise_makers, noisy_sample, samples};
-use super::rounds::{Round, rounds};
+use super::rounds::{Round, rounds_of};
 
 /// What is measured; equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,7 @@ pub fn measure_length(
             }
         }
         PairTest::Noise | PairTest::NoiseBlocking => {
-            for (x, y) in rounds(of.ranks, None).concat() {
+            for (x, y) in (0..of.ranks).flat_map(|x| (0..of.ranks).map(move |y| (x, y))) {
                 if x == y && of.test == PairTest::NoiseBlocking {
                     continue;
                 }
@@ -92,7 +92,7 @@ pub fn measure_length(
             if is_remote {
                 port.expose(Some(bytes));
             }
-            let all = rounds(of.ranks, plan.nodes.as_deref());
+            let all = rounds_of(port.rank(), of.ranks, plan.nodes.as_deref());
             in_rounds(port, plan, bytes, &all, &mut row, tell);
             let checked = plan.nodes.is_some().then(|| check(port, plan, bytes, &all, &row));
             if is_remote {

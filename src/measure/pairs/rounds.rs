@@ -35,6 +35,16 @@ pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     found
 }
 
+/// Of all rounds those that `rank` has to know: without nodes, on ranks but the first, those it is in. So memory grows with the
+/// square of the number of ranks where all of them are in one process.
+pub fn rounds_of(rank: u32, ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
+    if rank == 0 || nodes.is_some() {
+        return rounds(ranks, nodes);
+    }
+    let partners = |x: u32| if x == rank { 0..ranks } else { rank..rank + 1 };
+    (0..ranks).flat_map(|x| partners(x).map(move |y| vec![(x, y)])).collect()
+}
+
 fn cross(one: &[u32], other: &[u32]) -> Round {
     one.iter().flat_map(|x| other.iter().map(move |y| (*x, *y))).collect()
 }
@@ -53,6 +63,17 @@ mod tests {
         let mut pairs = rounds.concat();
         pairs.sort_unstable();
         pairs
+    }
+
+    #[test]
+    fn a_rank_knows_the_rounds_it_is_in() {
+        for rank in 1..5 {
+            let of: Vec<Round> = rounds(5, None).into_iter().filter(|of| [of[0].0, of[0].1].contains(&rank)).collect();
+            assert_eq!(of.len(), 9);
+            assert_eq!(rounds_of(rank, 5, None), of);
+        }
+        assert_eq!(rounds_of(0, 5, None), rounds(5, None));
+        assert_eq!(rounds_of(3, 4, Some(&[0, 0, 1, 1])), rounds(4, Some(&[0, 0, 1, 1])));
     }
 
     #[test]
