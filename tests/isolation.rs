@@ -142,7 +142,7 @@ fn outside(how: &str) -> support::Ran {
 
 #[test]
 fn a_rank_waits_for_what_another_does_to_files_while_that_one_goes_on() {
-    for how in ["access", "stat", "open", "fifo", "line", "socket"] {
+    for how in ["access", "stat", "open", "fifo", "line", "socket", "poll", "select", "again", "full", "lockfile"] {
         let ran = outside(how);
         assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "found\n", ""), "{how}");
     }
@@ -156,6 +156,8 @@ fn ranks_that_wait_for_each_other_outside_of_mpi_are_named() {
         ("locked", "a lock of "),
         ("silent", "somebody to write into "),
         ("alone", "somebody to connect to its socket "),
+        ("unpolled", "somebody to write into "),
+        ("unread", "somebody to read from "),
     ] {
         let ran = outside(how);
         assert_eq!(ran.code, Some(1), "{how}: {}{}", ran.stdout, ran.stderr);
@@ -164,4 +166,23 @@ fn ranks_that_wait_for_each_other_outside_of_mpi_are_named() {
         assert!(ran.stderr.contains(expected) && ran.stderr.contains(what), "{how}: {}", ran.stderr);
         assert!(ran.stderr.contains("let the ranks wait for each other by MPI"), "{how}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn ranks_that_touch_what_is_another_ranks_are_told() {
+    let ran = outside("fixed");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    let expected = "mmap: MAP_FIXED for 8192 bytes at 0x600000008000, where rank 0 has mapped memory: all ranks are in \
+                    one process; let the system choose the address, or derive it from the rank";
+    assert!(ran.stderr.starts_with("error: rank 1 at ") && ran.stderr.contains(expected), "{}", ran.stderr);
+    let ran = outside("kill");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("kill: signal 15 to process ") && ran.stderr.contains(", which is rank 0: "),
+        "{}",
+        ran.stderr
+    );
+    let ran = outside("child");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "found\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("mcpsim: rank 1 starts a command that names process "), "{}", ran.stderr);
 }

@@ -17,7 +17,10 @@ mod input;
 mod keys;
 mod locales;
 mod locks;
+mod mappings;
+mod output;
 mod place;
+mod several;
 mod signals;
 mod streams;
 mod time;
@@ -39,7 +42,7 @@ pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[NamedFunction]; 17] = [
+const FUNCTIONS: [&[NamedFunction]; 20] = [
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
     descriptors::FUNCTIONS,
@@ -52,8 +55,11 @@ const FUNCTIONS: [&[NamedFunction]; 17] = [
     keys::FUNCTIONS,
     locales::FUNCTIONS,
     locks::FUNCTIONS,
+    mappings::FUNCTIONS,
+    output::FUNCTIONS,
     place::FUNCTIONS,
     sample::FUNCTIONS,
+    several::FUNCTIONS,
     signals::FUNCTIONS,
     streams::FUNCTIONS,
     time::FUNCTIONS,

@@ -1,12 +1,93 @@
 /* Rank 1 waits for rank 0 outside of MPI, in the way that the first argument names, in the directory of the second. */
+#include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* Rank 1 waits for a FIFO in ways other than to read it; whether `how` names one. */
+static int waits(const char *how, const char *path, int rank) {
+    static char much[300000];
+    int file, count = 0;
+    struct pollfd asked = {-1, POLLIN, 0};
+    struct timeval second = {1, 0};
+    fd_set set;
+    if (strcmp(how, "poll") && strcmp(how, "unpolled") && strcmp(how, "select") && strcmp(how, "again") &&
+        strcmp(how, "full") && strcmp(how, "unread") && strcmp(how, "lockfile"))
+        return 0;
+    if (rank == 0 && !strcmp(how, "lockfile")) close(open(path, O_CREAT | O_EXCL | O_WRONLY, 0600));
+    if (rank == 0 && strcmp(how, "lockfile")) mkfifo(path, 0600);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!strcmp(how, "lockfile")) {
+        sleep(rank == 0);
+        if (rank == 0) unlink(path);
+        while (rank == 1 && open(path, O_CREAT | O_EXCL | O_WRONLY, 0600) < 0) continue;
+        if (rank == 1) puts("found");
+        MPI_Barrier(MPI_COMM_WORLD);
+        return 1;
+    }
+    file = open(path, O_RDWR | (strcmp(how, "again") ? 0 : O_NONBLOCK));
+    MPI_Barrier(MPI_COMM_WORLD);
+    asked.fd = file;
+    if (!strcmp(how, "full") || !strcmp(how, "unread")) {
+        if (rank == 1 && write(file, much, sizeof much) == sizeof much) puts("found");
+        if (rank == 0) sleep(1);
+        while (rank == 0 && !strcmp(how, "full") && count < (int)sizeof much) count += read(file, much, sizeof much);
+    } else if (rank == 0) {
+        if (strcmp(how, "again")) MPI_Recv(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        sleep(1);
+        if (strcmp(how, "unpolled") && write(file, "x", 1) != 1) return 9;
+    } else if (!strcmp(how, "again")) {
+        while (read(file, much, 1) < 0 && errno == EAGAIN) continue;
+        puts("found");
+    } else if (!strcmp(how, "select")) {
+        double start = MPI_Wtime();
+        FD_ZERO(&set);
+        FD_SET(file, &set);
+        if (select(file + 1, &set, NULL, NULL, &second) || MPI_Wtime() - start < 1) return 9;
+        MPI_Send(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        FD_SET(file, &set);
+        if (select(file + 1, &set, NULL, NULL, NULL) == 1 && FD_ISSET(file, &set)) puts("found");
+    } else {
+        int before = poll(&asked, 1, 1000);
+        MPI_Send(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        if (before == 0 && poll(&asked, 1, -1) == 1) puts("found");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    return 1;
+}
+
+/* Rank 1 touches what is another rank's. */
+static void touches(const char *how, int rank) {
+    long place = 0x600000000000;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, pid = getpid();
+    if (!strcmp(how, "fixed")) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        /* What is the rank's own may be taken again. */
+        char *mine = mmap((void *)(place + 65536 * rank), 65536, PROT_READ | PROT_WRITE, flags, -1, 0);
+        mine = mmap(mine, 8192, PROT_READ | PROT_WRITE, flags, -1, 0);
+        mine[0] = 1;
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) mmap((void *)(place + 32768), 8192, PROT_READ, flags, -1, 0);
+    } else if (!strcmp(how, "kill")) {
+        MPI_Bcast(&pid, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (rank == 1) kill(pid, SIGTERM);
+    } else if (!strcmp(how, "child")) {
+        char command[100];
+        sprintf(command, "kill -USR1 %d 2>/dev/null", pid);
+        if (rank == 1 && system(command) == 0) puts("killed");
+        if (rank == 1) puts("found");
+    }
+}
 
 int main(int argc, char **argv) {
     char path[4200], byte = 0;
@@ -30,6 +111,11 @@ int main(int argc, char **argv) {
         if (rank == 1 && (bind(file, (struct sockaddr *)&address, sizeof address) || listen(file, 1))) return 9;
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    touches(how, rank);
+    if (waits(how, path, rank) || !strcmp(how, "fixed") || !strcmp(how, "kill") || !strcmp(how, "child")) {
+        MPI_Finalize();
+        return 0;
+    }
     if (is_fifo && rank == 0) {
         file = open(path, O_WRONLY);
         sleep(1);

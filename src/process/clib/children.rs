@@ -6,7 +6,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use super::{environment, error, flush};
+use super::{environment, error, flush, identity};
+use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
@@ -39,6 +40,8 @@ unsafe fn shell(
 ) -> Result<libc::pid_t, c_int> {
     // What was printed before comes first.
     current().inspect(|p| flush(p));
+    // SAFETY: the caller's string.
+    tell_of_ranks(unsafe { CStr::from_ptr(command) }.to_bytes());
     let words = [c"sh".as_ptr().cast_mut(), c"-c".as_ptr().cast_mut(), command.cast_mut(), ptr::null_mut()];
     let mut child = 0;
     // SAFETY: the lists end with null.
@@ -48,6 +51,24 @@ unsafe fn shell(
         0 => Ok(child),
         number => Err(number),
     }
+}
+
+/// Tells of a command that names a rank's process number, which is no process of the system.
+fn tell_of_ranks(command: &[u8]) {
+    let Some(p) = current() else { return };
+    let mut numbers =
+        command.split(|byte| !byte.is_ascii_digit()).filter_map(|word| str::from_utf8(word).ok()?.parse().ok());
+    let named = |verb: &[u8]| command.windows(verb.len()).any(|part| part == verb);
+    let Some(number) = numbers.find(|&number| identity::is_ours(p, number)) else { return };
+    if !named(b"kill") && !named(b"/proc/") {
+        return;
+    }
+    let text = format!(
+        "mcpsim: rank {} starts a command that names process {number}: ranks are no processes of the system, and no \
+         signal reaches them from outside; use a file or a pipe\n",
+        p.rank
+    );
+    p.job.output.write(p.rank, Stream::Err, text.as_bytes());
 }
 
 /// An environment may be no list at all.

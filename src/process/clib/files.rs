@@ -45,58 +45,86 @@ pub const FUNCTIONS: &[NamedFunction] = &[
 /// What a rank waits for outside of MPI.
 #[derive(Debug, Default)]
 pub struct Waits {
-    /// The file that was not there last, and how often in a row.
+    /// What was asked for in vain last, and how often in a row.
     path: RefCell<Vec<u8>>,
     count: Cell<u32>,
-    since: Cell<SimTime>,
+    /// How long it has idled for it.
+    idled: Cell<SimSpan>,
+    /// What the rank's own code had cost at the last question.
+    computed: Cell<SimSpan>,
 }
 
 /// In the place of the MPI function called last, while the rank does nothing but wait.
-const WAITING: &str = "a file that is not there";
+const WAITING: &str = "waiting outside of MPI";
 /// So many questions in a row are no waiting.
 const PATIENCE: u32 = 64;
 /// After so much virtual time nobody else can be expected to do anything: sooner than the engine takes it for a deadlock.
 pub const LONGEST: SimSpan = SimSpan::from_ps(500 * 1_000_000_000_000);
+/// A rank whose own code takes longer between two questions does more than to ask.
+const LONGEST_TURN: SimSpan = SimSpan::from_ns(50_000);
 /// The pause between two questions: at least this, at most a hundredth of what was waited.
 const PAUSE: SimSpan = SimSpan::from_ns(1000);
 
 /// Lets time pass after a question that was answered with no since `since`; whether it is to be asked again.
 pub fn pause(p: &Process, since: SimTime) -> bool {
+    pause_at_most(p, since, None)
+}
+
+/// As [`pause`], of a rank that does not wait longer than `left`.
+pub fn pause_at_most(p: &Process, since: SimTime, left: Option<SimSpan>) -> bool {
     let waited = p.now().since(since);
-    if waited > LONGEST {
+    if left.is_none() && waited > LONGEST {
         return false;
     }
+    let span = PAUSE.max(SimSpan::from_ps(waited.as_ps() / 100));
     // Idling, unlike computing, lets all others come to that time first.
-    p.call_done(Call::Idle(PAUSE.max(SimSpan::from_ps(waited.as_ps() / 100))));
+    p.call_done(Call::Idle(left.map_or(span, |left| span.min(left))));
     p.start_timer();
     true
 }
 
-/// The rank has asked for a file that is not there.
+/// The rank has asked for a file that is not there, or wanted to make one that is.
 unsafe fn absent(path: *const c_char) {
     let Some(p) = current() else { return };
     // SAFETY: the caller's string; the location is the thread's own.
     let (text, number) = unsafe { (CStr::from_ptr(path).to_bytes(), *libc::__errno_location()) };
-    if number != libc::ENOENT {
-        return;
-    }
+    let state = match number {
+        libc::ENOENT => "which is not there",
+        libc::EEXIST => "which is there, to go away",
+        _ => return,
+    };
+    unanswered(p, text, &format!("{}, {state}", OsStr::from_bytes(text).display()));
+    error(number);
+}
+
+/// The rank has asked for `key` in vain: `what` tells what for. Time passes once it does nothing but ask.
+pub(super) fn unanswered(p: &Process, key: &[u8], what: &str) {
     let waits = &p.variables.waits;
-    if *waits.path.borrow() != text {
-        text.clone_into(&mut waits.path.borrow_mut());
+    if *waits.path.borrow() != key {
+        key.clone_into(&mut waits.path.borrow_mut());
         waits.count.set(0);
     }
     waits.count.set(waits.count.get().saturating_add(1));
     if waits.count.get() < PATIENCE {
         return;
     }
+    let computed = p.computed();
+    let own = computed.saturating_sub(waits.computed.replace(computed));
     // Anything that the rank has done by MPI in between shows that it does not wait.
     if p.function.replace(WAITING) != WAITING {
-        waits.since.set(p.now());
-    } else if !pause(p, waits.since.get()) {
-        let path = OsStr::from_bytes(text).display();
-        wait_is_endless(p, &format!("{path}, which is not there"));
+        waits.idled.set(SimSpan::ZERO);
+        return;
     }
-    error(number);
+    // So does work between two questions, as of a rank that looks whether it is to stop.
+    if own > LONGEST_TURN {
+        return;
+    }
+    let before = p.now();
+    let since = SimTime::from_ps(before.as_ps().saturating_sub(waits.idled.get().as_ps()));
+    if !pause(p, since) {
+        wait_is_endless(p, what);
+    }
+    waits.idled.set(waits.idled.get() + p.now().since(before));
 }
 
 /// Ends a rank that has waited for too long outside of MPI.

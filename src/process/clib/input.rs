@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use super::files::{pause, wait_is_endless};
+use super::files::{pause, unanswered, wait_is_endless};
 use super::streams::actual;
 use crate::process::{Function, NamedFunction, Process, current};
 
@@ -20,26 +20,38 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("accept4", Function(accept4 as *const ())),
 ];
 
-/// Whether `descriptor` can be read, or reading it would fail.
-fn is_ready(descriptor: c_int) -> bool {
-    let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+/// What a rank wants to do with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Read,
+    Write,
+}
+
+/// Whether `descriptor` can be read or written to, or doing so would fail.
+pub(super) fn is_ready(descriptor: c_int, side: Side) -> bool {
+    let events = if side == Side::Read { libc::POLLIN } else { libc::POLLOUT };
+    let mut asked = libc::pollfd { fd: descriptor, events, revents: 0 };
     // SAFETY: one entry.
     unsafe { libc::poll(&mut asked, 1, 0) != 0 }
 }
 
-/// What a rank may wait for at `descriptor` that another rank does; none of files, of pipes to children, and where the rank has
-/// said that it does not want to wait.
-fn awaited(descriptor: c_int) -> Option<String> {
+/// Whether reading and writing wait.
+pub(super) fn blocks(descriptor: c_int) -> bool {
     // SAFETY: flags are asked for.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
-    if flags < 0 || flags & libc::O_NONBLOCK != 0 {
-        return None;
-    }
+    flags >= 0 && flags & libc::O_NONBLOCK == 0
+}
+
+/// What a rank may wait for at `descriptor` that another rank does; none of files and of pipes to children.
+pub(super) fn awaited(descriptor: c_int, side: Side) -> Option<String> {
     let link = format!("/proc/self/fd/{descriptor}");
     let kind = fs::metadata(&link).ok()?.file_type();
     let name = fs::read_link(&link).ok()?;
     match kind {
-        _ if kind.is_fifo() && name.is_absolute() => Some(format!("somebody to write into {}", name.display())),
+        _ if kind.is_fifo() && name.is_absolute() => {
+            let what = if side == Side::Read { "to write into" } else { "to read from" };
+            Some(format!("somebody {what} {}", name.display()))
+        }
         _ if kind.is_socket() => {
             let (mut listens, mut size): (c_int, libc::socklen_t) = (0, size_of::<c_int>() as libc::socklen_t);
             let level = libc::SOL_SOCKET;
@@ -47,20 +59,25 @@ fn awaited(descriptor: c_int) -> Option<String> {
             unsafe {
                 libc::getsockopt(descriptor, level, libc::SO_ACCEPTCONN, (&raw mut listens).cast(), &mut size);
             }
-            let what = if listens != 0 { "to connect to" } else { "to write into" };
-            (!has_timeout(descriptor)).then(|| format!("somebody {what} its socket {descriptor}"))
+            let what = match side {
+                Side::Read if listens != 0 => "to connect to",
+                Side::Read => "to write into",
+                Side::Write => "to read from",
+            };
+            (!has_timeout(descriptor, side)).then(|| format!("somebody {what} its socket {descriptor}"))
         }
         _ => None,
     }
 }
 
-/// Whether who reads the socket waits no longer than it has said.
-fn has_timeout(socket: c_int) -> bool {
+/// Whether who uses the socket waits no longer than it has said.
+fn has_timeout(socket: c_int, side: Side) -> bool {
+    let option = if side == Side::Read { libc::SO_RCVTIMEO } else { libc::SO_SNDTIMEO };
     // SAFETY: room for a time, for which all zeros is valid.
     unsafe {
         let mut time: libc::timeval = std::mem::zeroed();
         let mut size = size_of::<libc::timeval>() as libc::socklen_t;
-        let asked = libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, (&raw mut time).cast(), &mut size);
+        let asked = libc::getsockopt(socket, libc::SOL_SOCKET, option, (&raw mut time).cast(), &mut size);
         asked == 0 && (time.tv_sec, time.tv_usec) != (0, 0)
     }
 }
@@ -90,17 +107,19 @@ pub(super) fn has_writer(descriptor: c_int) -> bool {
     })
 }
 
-/// Lets others go on until `descriptor` can be read.
-fn wait(p: &Process, descriptor: c_int) {
-    let Some(what) = awaited(descriptor) else { return };
+/// Lets others go on until `descriptor` is ready; `what` tells what for.
+pub(super) fn waits_for(p: &Process, descriptor: c_int, side: Side, what: &str) {
+    if is_ready(descriptor, side) {
+        return;
+    }
     let since = p.now();
-    while !is_ready(descriptor) {
+    while !is_ready(descriptor, side) {
         if !pause(p, since) {
             let file = fs::read_link(format!("/proc/self/fd/{descriptor}")).unwrap_or_default();
             if file.is_absolute() && is_held_elsewhere(&file) {
                 return;
             }
-            wait_is_endless(p, &what);
+            wait_is_endless(p, what);
         }
     }
 }
@@ -108,9 +127,14 @@ fn wait(p: &Process, descriptor: c_int) {
 /// To be called before what reads `descriptor`.
 pub(super) fn await_input(descriptor: c_int) {
     if let Some(p) = current()
-        && !is_ready(descriptor)
+        && !is_ready(descriptor, Side::Read)
+        && let Some(what) = awaited(descriptor, Side::Read)
     {
-        wait(p, descriptor);
+        if blocks(descriptor) {
+            waits_for(p, descriptor, Side::Read, &what);
+        } else {
+            unanswered(p, what.as_bytes(), &what);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use super::identity;
 use crate::process::crash;
 use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
+use crate::rank::FailureKind;
 
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("signal", Function(signal as *const ())),
@@ -241,6 +242,14 @@ unsafe extern "C" fn kill(pid: c_int, number: c_int) -> c_int {
             0 => raise(number),
             pid if pid == identity::number(p) => raise(number),
             pid if identity::is_ours(p, pid) && number == 0 => 0,
+            pid if identity::is_ours(p, pid) && pid != identity::parent(pid) => {
+                let other = pid - identity::parent(pid) - 1;
+                let text = format!(
+                    "signal {number} to process {pid}, which is rank {other}: ranks are no processes of the system and \
+                     cannot send each other signals; use a message or MPI_Abort"
+                );
+                p.fail_at("kill".to_owned(), FailureKind::Error, text)
+            }
             pid if pid < 0 || identity::is_ours(p, pid) || pid == libc::getpid() => error(libc::EPERM),
             _ => libc::kill(pid, number),
         }

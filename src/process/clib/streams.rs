@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::descriptors::close_own;
 use super::error;
 use super::input::await_input;
+use super::output::write_all;
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
@@ -141,7 +142,7 @@ pub(super) unsafe fn open_awaited(descriptor: c_int, mode: *const c_char) -> *mu
     }
     unsafe extern "C" fn write(cookie: *mut c_void, from: *const c_char, length: usize) -> isize {
         // SAFETY: the stream's buffer.
-        unsafe { libc::write(cookie as usize as c_int, from.cast(), length) }
+        unsafe { write_all(cookie as usize as c_int, from.cast(), length) }
     }
     unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
         // SAFETY: the stream's own.
@@ -314,7 +315,7 @@ unsafe extern "C" fn write(descriptor: c_int, from: *const c_void, length: usize
     unsafe {
         match standard(descriptor) {
             Some((p, number @ 1..)) => give(p, number, from, length),
-            _ => libc::write(actual(descriptor), from, length),
+            _ => write_all(actual(descriptor), from, length),
         }
     }
 }

@@ -3,8 +3,7 @@
 //! Threads that are no rank's have no virtual time: their clocks go on as the host's does, and they sleep really.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_double, c_int, c_long, c_short, c_ulong, c_ushort, c_void};
-use std::ptr;
+use std::ffi::{c_double, c_int, c_long, c_short, c_ushort, c_void};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -31,10 +30,6 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("nanosleep", Function(nanosleep as *const ())),
     ("clock_nanosleep", Function(clock_nanosleep as *const ())),
     ("thrd_sleep", Function(nanosleep as *const ())),
-    ("select", Function(select as *const ())),
-    ("pselect", Function(pselect as *const ())),
-    ("poll", Function(poll as *const ())),
-    ("ppoll", Function(ppoll as *const ())),
     ("sched_yield", Function(sched_yield as *const ())),
     ("thrd_yield", Function(sched_yield as *const ())),
     ("pthread_yield", Function(sched_yield as *const ())),
@@ -246,69 +241,6 @@ unsafe extern "C" fn clock_nanosleep(
         }
     }
     0
-}
-
-unsafe extern "C" fn select(
-    count: c_int,
-    read: *mut libc::fd_set,
-    write: *mut libc::fd_set,
-    except: *mut libc::fd_set,
-    timeout: *mut libc::timeval,
-) -> c_int {
-    let sets = [read, write, except];
-    // SAFETY: the caller's.
-    unsafe {
-        if (count > 0 && sets.iter().any(|set| !set.is_null())) || timeout.is_null() {
-            return libc::select(count, read, write, except, timeout);
-        }
-        let time = libc::timespec { tv_sec: (*timeout).tv_sec, tv_nsec: (*timeout).tv_usec.saturating_mul(1000) };
-        let Some(time) = length(time) else { return error(libc::EINVAL) };
-        pass(time);
-        *timeout = timeval(0);
-    }
-    0
-}
-
-unsafe extern "C" fn pselect(
-    count: c_int,
-    read: *mut libc::fd_set,
-    write: *mut libc::fd_set,
-    except: *mut libc::fd_set,
-    timeout: *const libc::timespec,
-    mask: *const libc::sigset_t,
-) -> c_int {
-    let sets = [read, write, except];
-    // SAFETY: the caller's.
-    unsafe {
-        if (count > 0 && sets.iter().any(|set| !set.is_null())) || timeout.is_null() {
-            return libc::pselect(count, read, write, except, timeout, mask);
-        }
-        nanosleep(timeout, ptr::null_mut())
-    }
-}
-
-unsafe extern "C" fn poll(files: *mut libc::pollfd, count: c_ulong, timeout: c_int) -> c_int {
-    if count > 0 || timeout < 0 {
-        // SAFETY: the caller's.
-        return unsafe { libc::poll(files, count, timeout) };
-    }
-    pass(Duration::from_millis(timeout as u64));
-    0
-}
-
-unsafe extern "C" fn ppoll(
-    files: *mut libc::pollfd,
-    count: c_ulong,
-    timeout: *const libc::timespec,
-    mask: *const libc::sigset_t,
-) -> c_int {
-    // SAFETY: the caller's.
-    unsafe {
-        match count > 0 || timeout.is_null() {
-            true => libc::ppoll(files, count, timeout, mask),
-            false => nanosleep(timeout, ptr::null_mut()),
-        }
-    }
 }
 
 /// Other ranks are not on the same core; threads of the program may be.

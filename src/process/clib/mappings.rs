@@ -1,0 +1,117 @@
+//! Memory at addresses that the program states (`MAP_FIXED`): what is there already may be another rank's.
+#![allow(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::process::{Function, NamedFunction, Process, current};
+use crate::rank::{FailureKind, Rank};
+
+pub const FUNCTIONS: &[NamedFunction] = &[
+    ("mmap", Function(mmap as *const ())),
+    ("mmap64", Function(mmap as *const ())),
+    ("munmap", Function(munmap as *const ())),
+];
+
+/// Who has mapped what: the ends of ranges and their ranks, by their starts.
+static MAPPED: Mutex<BTreeMap<usize, (usize, Rank)>> = Mutex::new(BTreeMap::new());
+
+fn mapped() -> MutexGuard<'static, BTreeMap<usize, (usize, Rank)>> {
+    MAPPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The first rank other than `rank` that has memory within `start..end`.
+fn other(ranges: &BTreeMap<usize, (usize, Rank)>, start: usize, end: usize, rank: Rank) -> Option<Rank> {
+    let mut within = ranges.range(..end).rev().take_while(|(_, (to, _))| *to > start);
+    within.find(|(_, (_, owner))| *owner != rank).map(|(_, (_, owner))| *owner)
+}
+
+/// Takes `start..end` out of all ranges.
+fn cut(ranges: &mut BTreeMap<usize, (usize, Rank)>, start: usize, end: usize) {
+    let met: Vec<(usize, usize, Rank)> = ranges
+        .range(..end)
+        .rev()
+        .take_while(|(_, (to, _))| *to > start)
+        .map(|(&from, &(to, rank))| (from, to, rank))
+        .collect();
+    for (from, to, rank) in met {
+        ranges.remove(&from);
+        if from < start {
+            ranges.insert(from, (start, rank));
+        }
+        if to > end {
+            ranges.insert(end, (to, rank));
+        }
+    }
+}
+
+/// Whole pages.
+fn pages(length: usize) -> usize {
+    length.div_ceil(4096).saturating_mul(4096)
+}
+
+unsafe extern "C" fn mmap(
+    at: *mut c_void,
+    length: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    let process = current();
+    let mut ranges = mapped();
+    let start = at as usize;
+    let fixed = flags & libc::MAP_FIXED != 0 && flags & libc::MAP_FIXED_NOREPLACE != libc::MAP_FIXED_NOREPLACE;
+    if let (true, Some(p)) = (fixed, process) {
+        let end = start.saturating_add(pages(length));
+        if let Some(owner) = other(&ranges, start, end, p.rank) {
+            drop(ranges);
+            refuse(p, start, length, &format!("rank {owner} has mapped memory"));
+        }
+        let is_own = ranges.range(..=start).next_back().is_some_and(|(_, (to, _))| *to >= end);
+        if !is_own
+            && p.instance.borrow().as_ref().is_none_or(|instance| instance.contains(start).is_none())
+            && is_used(start, end)
+        {
+            drop(ranges);
+            refuse(p, start, length, "there is memory of the simulator or of other ranks");
+        }
+    }
+    // SAFETY: the caller's.
+    let memory = unsafe { libc::mmap(at, length, protection, flags, super::streams::actual(file), offset) };
+    if let (true, Some(p)) = (memory != libc::MAP_FAILED, process) {
+        let (start, end) = (memory as usize, memory as usize + pages(length));
+        cut(&mut ranges, start, end);
+        ranges.insert(start, (end, p.rank));
+    }
+    memory
+}
+
+/// Whether anything is mapped within `start..end`.
+fn is_used(start: usize, end: usize) -> bool {
+    let text = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    text.lines().any(|line| {
+        let bounds = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
+        let number = |text: &str| usize::from_str_radix(text, 16).unwrap_or(0);
+        bounds.is_some_and(|(from, to)| number(from) < end && number(to) > start)
+    })
+}
+
+fn refuse(p: &Process, start: usize, length: usize, what: &str) -> ! {
+    let text = format!(
+        "MAP_FIXED for {length} bytes at {start:#x}, where {what}: all ranks are in one process; let the system choose \
+         the address, or derive it from the rank"
+    );
+    p.fail_at("mmap".to_owned(), FailureKind::Error, text)
+}
+
+unsafe extern "C" fn munmap(at: *mut c_void, length: usize) -> c_int {
+    let mut ranges = mapped();
+    // SAFETY: the caller's.
+    let done = unsafe { libc::munmap(at, length) };
+    if done == 0 {
+        cut(&mut ranges, at as usize, (at as usize).saturating_add(pages(length)));
+    }
+    done
+}
