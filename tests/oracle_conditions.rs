@@ -1,6 +1,8 @@
 //! Expected times of what ranks and messages meet besides links and rates, worked out by hand: connections, copies of unexpected
 //! messages, credits, progress, noise, and nodes unlike others. 1 ns a byte, latencies of 10, 100 and 1000 ns.
 
+#[path = "conditions/order.rs"]
+mod order;
 mod support;
 
 use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
@@ -11,7 +13,7 @@ use mcpsim::platform::{
 use mcpsim::rank::SendMode;
 use mcpsim::units::{Bandwidth, Bytes};
 use support::Do::*;
-use support::{Do, Log, Script, clocks, machine, ns, row, run_with, with_link};
+use support::{Do, Log, Saw, Script, at, clocks, machine, ns, row, run_with, with_link};
 
 /// Two nodes of one core: up to 100 bytes eagerly, control messages of 400 ns.
 fn pair() -> Platform {
@@ -86,9 +88,27 @@ fn an_eager_message_without_a_credit_is_a_rendezvous() {
     assert_eq!(clocks(&platform, &[sends(3), receives(3)]), [2850, 2500]);
     let later = [sends(2), vec![Compute(2000)], sends(2)].concat();
     assert_eq!(clocks(&platform, &[later, receives(4)]), [2000, 3050]);
+    // The main program sends at 0, the strand at 500: the one that comes first has the only credit, whichever was executed first.
+    let one = with(Protocol { credits: Some(1), ..Protocol::default() });
+    let sender = vec![StartApart(vec![Compute(500), Send(1, 50)]), Send(1, 50), WaitAll];
+    let receiver = vec![StartApart(vec![Recv(0)]), Recv(0), WaitAll];
+    // The strand's request comes behind the first message, at 1000; grant at 1400, 1000 + 50; heard of at 2800.
+    assert_eq!(clocks(&one, &[sender, receiver]), [2800, 2450]);
     // A buffered send needs none.
     let buffered = vec![SendMode(1, 50, SendMode::Buffered); 3];
     assert_eq!(clocks(&platform, &[buffered, receives(3)]), [0, 1050]);
+}
+
+#[test]
+fn a_request_does_not_overtake_a_small_message_that_has_yet_to_leave() {
+    // Under fair shares the request is there after 400, the small message after 1000: it comes behind it, is granted at 1400 and
+    // has its 600 bytes there at 3000.
+    let platform = network(machine([2, 1, 1], LoadLaw::Fair), Protocol::default());
+    let scripts = [vec![Isend(1, 0), Isend(1, 600), WaitAll], vec![Recv(0), Recv(0)]];
+    let (outcome, saw) = run_with(&platform, &scripts, 1).unwrap();
+    let received: Vec<&Saw> = saw.iter().filter(|(rank, _)| *rank == 1).map(|(_, saw)| saw).collect();
+    assert_eq!(received, [&Saw::Got(0, 0, 0), &Saw::Got(0, 0, 600)]);
+    assert_eq!(outcome.predicted, at(3000));
 }
 
 #[test]

@@ -137,9 +137,13 @@ impl LogicalProcess<'_> {
     }
 
     /// Whether the credits of the receiver do not tell yet if `message` can go eagerly: messages may have been received by the time
-    /// of the rank's clock of which it has not heard.
+    /// of the rank's clock of which it has not heard. Beside strands any message waits for its time: another task may send before.
     pub fn lacks_credit(&self, shared: &mut TargetRank, message: &Message) -> bool {
         let level = self.level(shared.rank, message.to);
+        let limited = self.conditions().credits[level as usize].is_some();
+        if limited && shared.strands.iter().any(Option::is_some) {
+            return true;
+        }
         self.is_credited(self.network.link(level), message) && !self.has_credit(shared, message.to, level)
     }
 

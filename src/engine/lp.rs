@@ -141,7 +141,7 @@ impl<'a> LogicalProcess<'a> {
             completions: Vec::new(),
             spare: Vec::new(),
             least_latency: Level::ALL.map(|level| platform.least_latency(level)),
-            portless: Level::ALL.map(|level| !effects.connects && is_portless(per_level(level), level)),
+            portless: Level::ALL.map(|level| !effects.delays && is_portless(per_level(level), level)),
             head_known: Level::ALL.map(|level| !effects.delays && head_is_known(per_level(level), level)),
             to_serve: HashMap::new(),
             answers: Vec::new(),

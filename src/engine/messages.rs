@@ -63,6 +63,7 @@ pub(super) fn dispatch(
     // Where load does not change it, the time of the head is known now, while the rank is at hand.
     let latency = if parcel.rendezvous.is_none() { row.latency } else { lp.network.link(level).handshake() };
     let free = copied.is_none() && !lp.effects.delays && lp.meets_nothing(to, (level, row), &parcel, target.rank);
+    let free = free && !target.leaving.contains(&to);
     let head = (free || lp.head_known[level as usize]).then(|| lp.in_order(target, level, to, left, left + latency));
     let sequence = target.next_sequence();
     if free || lp.portless[level as usize] || (copied.is_none() && lp.is_next(left)) {
@@ -76,6 +77,9 @@ pub(super) fn dispatch(
     } else {
         let key = EventKey { time: left, to: target.rank, from: target.rank, sequence };
         let going = copied.map_or(head.map_or(Going::Asked, Going::At), Going::Copied);
+        if lp.fair.is_some() && level == Level::InterNode {
+            target.leaving.push_back(to);
+        }
         lp.push_event(key, || EventKind::Departure { to, parcel, going });
     }
 }

@@ -1,5 +1,7 @@
 //! What the engine keeps of a rank: its tasks, its requests, what it has posted and what has come unasked.
 
+use std::collections::VecDeque;
+
 use crate::profile::TimeParts;
 use crate::rank::{Call, Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Which};
 use crate::units::{Bytes, SimTime};
@@ -38,6 +40,8 @@ pub(super) struct TargetRank {
     pub ahead: Vec<PendingHead>,
     /// The latest head of all messages sent: one that comes no earlier overtakes nobody.
     pub furthest_head: SimTime,
+    /// The receivers of messages under fair shares that have been sent but have not left: what goes to them leaves behind these.
+    pub leaving: VecDeque<Rank>,
     /// Until when its core copies messages, where cores do.
     pub copied: SimTime,
     /// The adapter whose turn it is, where one is taken after the other.
@@ -211,6 +215,7 @@ impl TargetRank {
             matcher: Matcher::default(),
             ahead: Vec::new(),
             furthest_head: SimTime::ZERO,
+            leaving: VecDeque::new(),
             copied: SimTime::ZERO,
             turn_of_rails: 0,
             strands: Vec::new(),
@@ -218,6 +223,12 @@ impl TargetRank {
             trail: ActivityRecord::new(recording),
             meets: None,
         }
+    }
+
+    /// A message for `to` leaves, which was among those that had not.
+    pub fn left_for(&mut self, to: Rank) {
+        let at = self.leaving.iter().position(|&leaving| leaving == to).expect("it was to leave");
+        self.leaving.remove(at);
     }
 
     /// The number of the next event this rank causes.

@@ -257,6 +257,9 @@ impl<'a, P: Program> Worker<'a, P> {
             let level = lp.level(from, to);
             let row = lp.network.row(from, to, level, parcel.size);
             let RankState { program, target } = &mut self.ranks[seat.local as usize];
+            if lp.fair.is_some() && level == Level::InterNode {
+                target.left_for(to);
+            }
             let start = match going {
                 Going::At(_) | Going::Asked => left,
                 Going::Copied(request) => copied(target, lp, request, &parcel, left),
@@ -267,8 +270,10 @@ impl<'a, P: Program> Worker<'a, P> {
                 Going::At(head) => head,
                 Going::Asked | Going::Copied(_) => lp.in_order(target, level, to, left, set_out.head),
             };
-            // The number of the leaving serves the head too: of the two only one exists at a time.
-            let key = EventKey { time: head, ..key };
+            // The number of the leaving serves the head too: of the two only one exists at a time. Delays can hold up heads until
+            // those behind them come at the same time: these are in the order in which they left, not in that of running ahead.
+            let sequence = if lp.effects.delays { target.next_sequence() } else { sequence };
+            let key = EventKey { time: head, sequence, ..key };
             lp.announce(key, level, row, &parcel, set_out.load, left);
             lp.push_event(key, || EventKind::Arrival { parcel, left, load: set_out.load });
             if let Going::Copied(_) = going {
