@@ -1,5 +1,8 @@
 //! The `mcpsim` program: everything is in the library's `cli`.
 
+#[global_allocator]
+static ALLOCATOR: mcpsim::cli::ReportingAllocator = mcpsim::cli::ReportingAllocator;
+
 fn main() -> std::process::ExitCode {
     mcpsim::cli::main()
 }

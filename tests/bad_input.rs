@@ -383,6 +383,12 @@ fn procedures_and_loops_without_end() {
             "rank 0 at main[0].do[0] passed the virtual time of 10.00 ms that --max-time allows",
         ),
         (
+            "main = [{ repeat = \"10 ** 18\", do = [{ irecv = { from = 0 } }] }]",
+            "--nct 1,1,2 --max-requests 7",
+            "rank 0 at main[0].do[0] has more than 7 outstanding requests, the most that --max-requests allows: \
+             complete or free some, or allow more, each of which takes about 200 B",
+        ),
+        (
             "main = [{ while = \"true\", do = [] }]",
             "--nct 1,1,2",
             &format!("rank 0 at virtual time 0 s: main[0]: {turns}"),

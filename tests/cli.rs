@@ -410,3 +410,20 @@ fn a_subcommand_wins_over_a_file_of_its_name() {
     assert_eq!(refused(here, "validate").1, Some(2));
     assert_eq!(run(here, "run --show-config app.toml").stdout, run(here, "--show-config app.toml").stdout);
 }
+
+#[test]
+fn memory_that_cannot_be_had_is_an_error_that_says_what_is_needed_and_what_there_is() {
+    let directory = directory();
+    let mut command = Command::new("sh");
+    let line = format!(
+        "ulimit -v 400000; exec '{}' app.toml --nct 20000,4,4 --workers 1 --set app.n=1",
+        env!("CARGO_BIN_EXE_mcpsim")
+    );
+    command.args(["-c", &line]);
+    let ran = finish(without_launcher(command, directory.path()).output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+    let [needed, taken] =
+        [" more are needed, and ", " are taken of the 390.6 MiB of address space that ulimit -v allows: "];
+    assert!(ran.stderr.starts_with("error: out of memory: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains(needed) && ran.stderr.contains(taken), "{}", ran.stderr);
+}

@@ -94,6 +94,20 @@ fn the_limit_of_events_counts_calls_and_holds_before_memory_runs_out() {
     }
 }
 
+#[test]
+fn a_rank_with_more_outstanding_requests_than_allowed_is_named() {
+    let platform = machine([2, 1, 2], LoadLaw::Ideal);
+    let sites = Placement::Block.sites(platform.shape, 4, false).unwrap();
+    for workers in [1, 2] {
+        let options = RunOptions { workers: Some(workers), max_requests: 5000, ..RunOptions::default() };
+        let simulation = Simulation::new(&platform, sites.clone(), options, Labels::default());
+        let error = simulation.run(|_| Box::new(Poster) as Box<dyn Program>, &Progress::default()).unwrap_err();
+        assert_eq!(error, RunError::MaxRequests { rank: 0, limit: 5000, position: None }, "{workers} workers");
+        let told = error.to_string();
+        assert!(told.starts_with("rank 0 has more than 5000 outstanding requests, the most that"), "{told}");
+    }
+}
+
 /// A program whose calls are counted.
 struct Counted<'a, P> {
     program: P,

@@ -35,6 +35,8 @@ struct Turn<'t, 'd> {
     stretch: u32,
     /// Its clock has passed the limit.
     over: bool,
+    /// More requests are outstanding than may be.
+    crowded: bool,
     /// The time of its clock has come: a message for which there is no credit now gets none.
     may_lack: bool,
 }
@@ -47,7 +49,7 @@ pub(super) fn run<P: Program + ?Sized>(
     task: u32,
     answer: Answer,
 ) {
-    let turn = Turn { target, lp, task, stretch: 0, over: false, may_lack: false };
+    let turn = Turn { target, lp, task, stretch: 0, over: false, crowded: false, may_lack: false };
     turn.run(program, answer);
 }
 
@@ -60,7 +62,7 @@ fn run_from<P: Program + ?Sized>(
     task: u32,
     mut call: Box<Call>,
 ) {
-    let mut turn = Turn { target, lp, task, stretch: 0, over: false, may_lack: true };
+    let mut turn = Turn { target, lp, task, stretch: 0, over: false, crowded: false, may_lack: true };
     if let Some(answer) = turn.make(&mut call) {
         turn.run(program, answer);
     }
@@ -83,6 +85,10 @@ impl Turn<'_, '_> {
         }
         if turn.over {
             turn.lp.fail_by_time(turn.target.rank, program.position());
+        }
+        if turn.crowded {
+            let (rank, limit) = (turn.target.rank, turn.lp.max_requests);
+            turn.lp.fail(RunError::MaxRequests { rank, limit, position: program.position() });
         }
     }
 
@@ -238,6 +244,10 @@ impl Turn<'_, '_> {
             last_of_turn => self.make_last(std::mem::replace(last_of_turn, Call::Yield)),
         };
         match proceeds {
+            Some(Answer::Started(id)) if id >= self.lp.max_requests && id != COMPLETE => {
+                self.crowded = true;
+                None
+            }
             // Completions do not outlive the moment, so that answer is given first.
             Some(answer @ (Answer::Done | Answer::Started(_))) if self.stretch >= STRETCH => {
                 wait_for_own_time(self.target, self.lp, task, Wait::Parked(answer));

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::rank::{FailureKind, ProgramError, Rank};
 use crate::units::{Bytes, SimTime};
 
+/// About what an outstanding receive takes: its record, its entry among posted receives, and its path.
+const REQUEST_MEMORY: Bytes = Bytes::new(200);
+
 /// Why a run ended without a prediction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunError {
@@ -51,6 +54,15 @@ pub enum RunError {
         limit: u64,
         /// The virtual time reached.
         clock: SimTime,
+    },
+    /// A rank had more requests outstanding than `--max-requests` allows.
+    MaxRequests {
+        /// The rank.
+        rank: Rank,
+        /// The limit.
+        limit: u32,
+        /// Where its program was.
+        position: Option<String>,
     },
     /// A clock passed the greatest instant, 213 days.
     ClockOverflow {
@@ -163,6 +175,12 @@ impl fmt::Display for RunError {
             RunError::MaxEvents { limit, clock } => {
                 write!(f, "more than {limit} events, as --max-events allows; virtual time {clock} reached")
             }
+            RunError::MaxRequests { rank, limit, position } => write!(
+                f,
+                "rank {rank}{} has more than {limit} outstanding requests, the most that --max-requests allows: \
+                 complete or free some, or allow more, each of which takes about {REQUEST_MEMORY}",
+                at(position)
+            ),
             RunError::ClockOverflow { rank, position } => {
                 write!(f, "rank {rank}{}: the virtual clock passed 213 days, the most it can hold", at(position))
             }

@@ -67,6 +67,8 @@ pub(super) struct LogicalProcess<'a> {
     /// Clocks may not pass this.
     pub limit: SimTime,
     pub max_time: Option<SimTime>,
+    /// So many requests of a rank may be outstanding.
+    pub max_requests: u32,
     pub failure: Option<(EventKey, RunError)>,
     /// Tasks of the rank at hand whose wait is over.
     pub woken: Vec<u32>,
@@ -136,6 +138,7 @@ impl<'a> LogicalProcess<'a> {
             counted: 0,
             limit: options.max_time.unwrap_or(SimTime::NEVER).min(SimTime::from_ps(u64::MAX - 1)),
             max_time: options.max_time,
+            max_requests: options.max_requests,
             failure: None,
             woken: Vec::new(),
             completions: Vec::new(),

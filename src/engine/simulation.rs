@@ -37,6 +37,9 @@ const INTERVALS_A_RANK: usize = 4096;
 /// Marks of the way back in all, if that leaves 16 a rank. One takes 40 bytes.
 const MOST_MARKS: usize = 1 << 23;
 
+/// The outstanding requests that a rank may have unless another limit is given; they take some 200 MB.
+pub const MOST_REQUESTS: u32 = 1_000_000;
+
 /// What a run is asked to do, besides the machine and the programs.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -46,6 +49,8 @@ pub struct RunOptions {
     pub max_time: Option<SimTime>,
     /// End the run after this many events.
     pub max_events: Option<u64>,
+    /// End the run when a rank has more requests outstanding.
+    pub max_requests: u32,
     /// Size intervals of the message profile.
     pub intervals: Intervals,
     /// Record messages between pairs of ranks.
@@ -73,6 +78,7 @@ impl Default for RunOptions {
             workers: None,
             max_time: None,
             max_events: None,
+            max_requests: MOST_REQUESTS,
             intervals: Intervals::default(),
             pairs: false,
             per_rank: false,

@@ -23,6 +23,8 @@ mod place;
 mod several;
 mod signals;
 mod streams;
+mod teams;
+mod threads;
 mod time;
 
 use std::cell::Cell;
@@ -42,7 +44,7 @@ pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[NamedFunction]; 20] = [
+const FUNCTIONS: [&[NamedFunction]; 22] = [
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
     descriptors::FUNCTIONS,
@@ -62,6 +64,8 @@ const FUNCTIONS: [&[NamedFunction]; 20] = [
     several::FUNCTIONS,
     signals::FUNCTIONS,
     streams::FUNCTIONS,
+    teams::FUNCTIONS,
+    threads::FUNCTIONS,
     time::FUNCTIONS,
 ];
 

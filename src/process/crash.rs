@@ -44,9 +44,18 @@ pub struct Crash {
     pub address: usize,
     /// What the processor says about it.
     pub error: i64,
-    /// The bytes of the stack, if there was no more room on it.
-    pub overflow: Option<usize>,
+    /// Whose stack had no more room, if that is what happened.
+    pub overflow: Option<Overflow>,
     pub trace: StackTrace,
+}
+
+/// A stack without more room, and its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// A rank's.
+    Rank(usize),
+    /// That of a thread of the program's own.
+    Thread(usize),
 }
 
 /// The code of a crash that the program asked for, by `abort` or `raise`.
@@ -91,13 +100,60 @@ fn prepare() {
     READY.set(true);
     super::clib::count_thread();
     INSTALLED.call_once(install);
-    // SAFETY: new memory that is the handler's until the end of the process.
+    HANDLER_STACK.with(|_| ());
+}
+
+thread_local! {
+    static HANDLER_STACK: HandlerStack = HandlerStack::new();
+    /// The first and the last address of the stack of a thread that a program has started.
+    static THREAD_STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// Makes this thread, which a program has started, ready for crashes.
+pub fn ready_for_thread() {
+    if THREAD_STACK.get().1 != 0 {
+        return;
+    }
+    HANDLER_STACK.with(|_| ());
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut size) = (ptr::null_mut(), 0);
+    // SAFETY: room for what is told of this thread.
     unsafe {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let memory = libc::mmap(ptr::null_mut(), STACK, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
-        if memory != libc::MAP_FAILED {
-            let stack = libc::stack_t { ss_sp: memory, ss_flags: 0, ss_size: STACK };
-            libc::sigaltstack(&stack, ptr::null_mut());
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 {
+            libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        }
+    }
+    THREAD_STACK.set((start as usize, start as usize + size));
+}
+
+/// The stack of this thread's handlers, for as long as the thread is.
+struct HandlerStack(*mut c_void);
+
+impl HandlerStack {
+    fn new() -> Self {
+        // SAFETY: new memory that is the handler's until it is given back.
+        unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let memory = libc::mmap(ptr::null_mut(), STACK, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            if memory != libc::MAP_FAILED {
+                let stack = libc::stack_t { ss_sp: memory, ss_flags: 0, ss_size: STACK };
+                libc::sigaltstack(&stack, ptr::null_mut());
+            }
+            HandlerStack(memory)
+        }
+    }
+}
+
+impl Drop for HandlerStack {
+    fn drop(&mut self) {
+        if self.0 != libc::MAP_FAILED {
+            let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+            // SAFETY: no handler runs on this thread while it ends, and none will run on that stack.
+            unsafe {
+                libc::sigaltstack(&none, ptr::null_mut());
+                libc::munmap(self.0, STACK);
+            }
         }
     }
 }
@@ -213,7 +269,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
         code: info.si_code,
         address,
         error: words[libc::REG_ERR as usize],
-        overflow: full.then(|| stack.len()),
+        overflow: full.then(|| Overflow::Rank(stack.len())),
         trace: StackTrace::new(registers, &stack),
     };
     if report::in_memory_management(&crash.trace) {
@@ -255,15 +311,22 @@ pub fn called(p: &Process, signal: c_int) -> ! {
 /// A signal on a thread that runs no rank: a thread of a program's own, or mcpsim's.
 fn of_thread(signal: c_int, info: &libc::siginfo_t, registers: &Registers) {
     let top = registers.stack();
+    let known = THREAD_STACK.get();
+    // SAFETY: as in `handle`.
+    let address = unsafe { info.si_addr() } as usize;
+    // A frame that does not fit begins below the stack.
+    let below = known.0 > top && known.0 - top < LARGEST_FRAME;
+    let full = signal == libc::SIGSEGV
+        && info.si_code > 0
+        && (below || (known.0.saturating_sub(GUARD)..known.0).contains(&address));
     // The thread's stack from here on: as much as any frame information is believed.
-    let stack = top..readable_end(top);
+    let stack = if full { known.0..known.1 } else { top..readable_end(top) };
+    let overflow = full.then_some(Overflow::Thread(stack.len()));
     let trace = StackTrace::new(*registers, &stack);
     if !trace.frames().iter().any(|frame| loader::place_at_once(frame.at).is_some()) {
         return step_back(signal);
     }
-    // SAFETY: as in `handle`.
-    let address = unsafe { info.si_addr() } as usize;
-    let crash = Crash { signal, code: info.si_code, address, error: 0, overflow: None, trace };
+    let crash = Crash { signal, code: info.si_code, address, error: 0, overflow, trace };
     hand_over(&Notice { crash, process: ptr::null() });
 }
 

@@ -106,6 +106,7 @@ fn kind_of(error: &RunError) -> ErrorKind {
         RunError::Deadlock(_) => ErrorKind::Deadlock,
         RunError::MaxTime { .. }
         | RunError::MaxEvents { .. }
+        | RunError::MaxRequests { .. }
         | RunError::ClockOverflow { .. }
         | RunError::TooManyProcesses { .. }
         | RunError::NoLookahead { .. } => ErrorKind::Input,
@@ -167,6 +168,7 @@ mod tests {
         assert_eq!(kind(RunError::Deadlock(Deadlock { waiting: vec![], finished: 0 })), ErrorKind::Deadlock);
         assert_eq!(kind(RunError::MaxTime { rank: 0, limit: clock, position: None }), ErrorKind::Input);
         assert_eq!(kind(RunError::MaxEvents { limit: 5, clock }), ErrorKind::Input);
+        assert_eq!(kind(RunError::MaxRequests { rank: 0, limit: 5, position: None }), ErrorKind::Input);
         assert_eq!(kind(RunError::ClockOverflow { rank: 0, position: None }), ErrorKind::Input);
         let interrupted = PredictError::from(RunError::Interrupted { clock });
         assert_eq!(interrupted.kind(), ErrorKind::Interrupted);

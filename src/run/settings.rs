@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use crate::config::{Document, Override};
-use crate::engine::RunOptions;
+use crate::engine::{MOST_REQUESTS, RunOptions};
 use crate::platform::Shape;
 use crate::process::{ComputeMode, HostClock, JobOptions};
 use crate::profile::Intervals;
@@ -54,6 +54,8 @@ pub struct Settings {
     pub max_time: Option<SimSpan>,
     /// The limit of events.
     pub max_events: Option<u64>,
+    /// The limit of outstanding requests of a rank; a million if not given.
+    pub max_requests: Option<u32>,
     /// The limit of turns that loops take a rank without communication; the application's default if not given.
     pub max_turns: Option<u64>,
     /// Bounds of message sizes in the profile.
@@ -187,6 +189,8 @@ settings! {
     max_time: SimSpan = "TIME", Run, parsed, "End at the call when a rank's clock has passed this, such as \"10 s\"";
     #[serde(deserialize_with = "positive")]
     max_events: u64 = "N", Run, whole_from_1, "End after this many events";
+    #[serde(deserialize_with = "positive")]
+    max_requests: u32 = "N", Run, whole_from_1, "End at more requests of a rank (default: 1000000)";
     #[serde(deserialize_with = "positive", alias = "max_iterations")]
     max_turns ("max_iterations"): u64 = "N", Run, whole_from_1,
         "End when loops take a rank this many iterations without communication";
@@ -284,6 +288,7 @@ impl Settings {
             asked_seed: given.seed,
             max_time: given.max_time,
             max_events: given.max_events,
+            max_requests: given.max_requests,
             max_turns: given.max_turns,
             intervals: given.intervals.unwrap_or_default(),
             pairs: given.pairs.unwrap_or(false),
@@ -323,6 +328,7 @@ impl Settings {
             workers: self.workers.map(|workers| workers.min(MOST_WORKERS)),
             max_time: self.max_time.map(|span| SimTime::ZERO + span),
             max_events: self.max_events,
+            max_requests: self.max_requests.unwrap_or(MOST_REQUESTS),
             intervals: self.intervals.clone(),
             pairs: self.pairs,
             per_rank: self.details.per_rank,
@@ -360,6 +366,7 @@ impl Settings {
             ("seed", Some(integer(self.seed))),
             ("max_time", self.max_time.map(|span| format!("{} ps", span.as_ps()).into())),
             ("max_events", self.max_events.map(integer)),
+            ("max_requests", self.max_requests.map(|most| integer(most.into()))),
             ("max_turns", self.max_turns.map(integer)),
             ("intervals", Some(Value::Array(bounds))),
             ("pairs", Some(self.pairs.into())),

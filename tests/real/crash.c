@@ -26,10 +26,24 @@ static void handler(int number) {
     printf("handled %d\n", number);
 }
 
+/* More than a thread has by default, written from its far end on. */
+static void large(void) {
+    volatile char room[32 << 20];
+    int i;
+    for (i = 0; i < 32 << 20; i += 4096) room[i] = 1;
+}
+
 static void *thread(void *what) {
     if (!strcmp(what, "thread_mpi")) {
         int size;
         MPI_Comm_size(MPI_COMM_WORLD, &size);
+    } else if (!strcmp(what, "thread_stack")) {
+        large();
+    } else if (!strcmp(what, "thread_exit")) {
+        pthread_exit(what);
+    } else if (!strcmp(what, "thread_cancel")) {
+        pthread_cancel(pthread_self());
+        pthread_testcancel();
     } else {
         *nowhere = 1;
     }
@@ -82,7 +96,7 @@ static void crash(char *how) {
         free(block);
     }
     if (!strcmp(how, "buffer")) MPI_Send((void *)0x10000000, 100, MPI_INT, 0, 1, MPI_COMM_WORLD);
-    if (!strcmp(how, "thread") || !strcmp(how, "thread_mpi")) in_thread(how);
+    if (!strcmp(how, "thread") || !strncmp(how, "thread_", 7)) in_thread(how);
 }
 
 int main(int argc, char **argv) {

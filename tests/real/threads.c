@@ -5,10 +5,21 @@
 
 static int counter;
 
+/* More than a thread has by default. */
+static __attribute__((noinline)) void deep(void) {
+    volatile char room[32 << 20];
+    int i;
+    for (i = (32 << 20) - 1; i >= 0; i -= 4096) room[i] = 1;
+}
+
 int main(int argc, char **argv) {
     int rank, i, sum = 0, round, total;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &i);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (argc > 1 && argv[1][0] == 'd') {
+#pragma omp parallel num_threads(3)
+        if (omp_get_thread_num() == 1) deep();
+    }
     if (argc > 1) {
         printf("%d\n", omp_get_max_threads());
         MPI_Finalize();

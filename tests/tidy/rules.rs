@@ -63,6 +63,8 @@ const UNSAFE: &[&str] = &[
     "src/mpi_api/window/make.rs",
     "src/mpi_api/window/origin.rs",
     "src/mpi_api/window/target.rs",
+    // Memory is asked of the system.
+    "src/cli/memory.rs",
     // Functions of a C library that the user names.
     "src/cli/measure/layers/library.rs",
 ];

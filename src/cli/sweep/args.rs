@@ -12,7 +12,7 @@ use super::super::args::RunArgs;
 use super::super::exit::Failure;
 
 /// The options of a run that a study takes too. The others choose what one run shows or writes.
-const OF_RUN: [&str; 19] = [
+const OF_RUN: [&str; 20] = [
     "app",
     "arguments",
     "nct",
@@ -25,6 +25,7 @@ const OF_RUN: [&str; 19] = [
     "seed",
     "max_time",
     "max_events",
+    "max_requests",
     "max_turns",
     "intervals",
     "quiet",

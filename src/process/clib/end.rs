@@ -100,17 +100,23 @@ unsafe extern "C" fn abort() -> ! {
     }
 }
 
-/// The end of the thread that runs a rank is the rank's.
-unsafe extern "C" fn pthread_exit(value: *mut c_void) -> ! {
-    leave_thread();
-    // SAFETY: a thread of the program's own ends.
-    unsafe { libc::pthread_exit(value) }
+unsafe extern "C-unwind" {
+    /// The C library's, which unwinds the thread's stack, the functions below included.
+    #[link_name = "pthread_exit"]
+    fn end_thread(value: *mut c_void) -> !;
 }
 
-unsafe extern "C" fn thrd_exit(value: c_int) -> ! {
+/// The end of the thread that runs a rank is the rank's.
+unsafe extern "C-unwind" fn pthread_exit(value: *mut c_void) -> ! {
+    leave_thread();
+    // SAFETY: a thread of the program's own ends.
+    unsafe { end_thread(value) }
+}
+
+unsafe extern "C-unwind" fn thrd_exit(value: c_int) -> ! {
     leave_thread();
     // SAFETY: as above; this is how the C library does it.
-    unsafe { libc::pthread_exit(value as isize as *mut c_void) }
+    unsafe { end_thread(value as isize as *mut c_void) }
 }
 
 /// Ends the rank, if its main thread is this one.

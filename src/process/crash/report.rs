@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 
-use super::{CALLED, Crash, MEMORY};
+use super::{CALLED, Crash, MEMORY, Overflow};
 use crate::loader;
 use crate::process::Process;
 use crate::process::job;
@@ -87,8 +87,12 @@ fn system_function(frame: &Frame) -> Option<String> {
 /// What went wrong.
 fn reason(crash: &Crash) -> String {
     let at = format!("{:#x}", crash.address);
-    if let Some(size) = crash.overflow {
-        return format!("stack overflow: the stack has {}, see --stack-size", Bytes::new(size as u64));
+    if let Some(overflow) = crash.overflow {
+        let (size, setting) = match overflow {
+            Overflow::Rank(size) => (size, "--stack-size"),
+            Overflow::Thread(size) => (size, "OMP_STACKSIZE, pthread_attr_setstacksize or ulimit -s"),
+        };
+        return format!("stack overflow: the stack has {}, see {setting}", Bytes::new(size as u64));
     }
     if crash.code <= 0 {
         return match (crash.signal, crash.code) {

@@ -1,0 +1,147 @@
+//! Memory that cannot be had: one report of what was needed and what there is, then the end with exit code 2.
+//!
+//! Rust's own answer is an abort, which tells a user nothing. What a run surely takes is refused before it begins; what it turns
+//! out to take shows here.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::fmt::{self, Write};
+
+use super::exit::Exit;
+
+/// The system's allocator, whose failures end the program with a report.
+#[derive(Debug)]
+pub struct ReportingAllocator;
+
+// SAFETY: all is done by the system's allocator; a failure does not return.
+unsafe impl GlobalAlloc for ReportingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        there(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's.
+        there(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's.
+        there(unsafe { System.realloc(old, layout, size) }, size)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// What was given, unless it is nothing.
+#[inline(always)]
+fn there(memory: *mut u8, size: usize) -> *mut u8 {
+    if memory.is_null() { end(size) } else { memory }
+}
+
+/// A text that takes no memory from the allocator.
+struct Line {
+    bytes: [u8; 512],
+    used: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.bytes[self.used..];
+        let fits = text.len().min(room.len());
+        room[..fits].copy_from_slice(&text.as_bytes()[..fits]);
+        self.used += fits;
+        Ok(())
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end(size: usize) -> ! {
+    let mut line = Line { bytes: [0; 512], used: 0 };
+    let _ = tell(&mut line, size, taken(), limit());
+    // SAFETY: these functions take no memory; the bytes are there.
+    unsafe {
+        libc::write(2, line.bytes.as_ptr().cast(), line.used);
+        libc::_exit(Exit::BadInput.code().into())
+    }
+}
+
+/// Says that `size` bytes more were needed by who has `taken` some, of the `limit` if there is one.
+fn tell(to: &mut impl Write, size: usize, taken: Option<u64>, limit: Option<u64>) -> fmt::Result {
+    write!(to, "error: out of memory: {} more are needed", Shown(size as u64))?;
+    if let Some(taken) = taken {
+        write!(to, ", and {} are taken", Shown(taken))?;
+    }
+    if let Some(limit) = limit {
+        write!(to, " of the {} of address space that ulimit -v allows", Shown(limit))?;
+    }
+    to.write_str(": give fewer ranks (--ranks, --nct), smaller messages, or less to record\n")
+}
+
+/// A size in bytes of a few digits, by whole numbers.
+struct Shown(u64);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        match units.into_iter().find(|(shift, _)| self.0 >> shift > 0) {
+            Some((shift, unit)) => {
+                let tenths = (u128::from(self.0) * 10) >> shift;
+                write!(f, "{}.{} {unit}", tenths / 10, tenths % 10)
+            }
+            None => write!(f, "{} B", self.0),
+        }
+    }
+}
+
+/// The address space that this process has taken, bytes.
+fn taken() -> Option<u64> {
+    let mut text = [0u8; 64];
+    // SAFETY: the name is terminated, and there is room for what is read.
+    let read = unsafe {
+        let file = libc::open(c"/proc/self/statm".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        libc::read(file, text.as_mut_ptr().cast(), text.len())
+    };
+    let text = std::str::from_utf8(text.get(..usize::try_from(read).ok()?)?).ok()?;
+    let pages: u64 = text.split(' ').next()?.parse().ok()?;
+    // SAFETY: a question without arguments that matter.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+    Some(pages * page)
+}
+
+/// The address space that this process may take, bytes, if that is limited.
+fn limit() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: room for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_needed_and_what_there_is_are_told() {
+        let told = |size, taken, limit| {
+            let mut text = String::new();
+            tell(&mut text, size, taken, limit).unwrap();
+            text
+        };
+        let advice = ": give fewer ranks (--ranks, --nct), smaller messages, or less to record\n";
+        assert_eq!(
+            told(2 << 30, Some(1_610_612_736), Some(4_096_000_000)),
+            format!(
+                "error: out of memory: 2.0 GiB more are needed, and 1.5 GiB are taken of the 3.8 GiB of address space \
+                 that ulimit -v allows{advice}"
+            )
+        );
+        assert_eq!(told(4095, None, None), format!("error: out of memory: 3.9 KiB more are needed{advice}"));
+        assert_eq!(told(17, None, None), format!("error: out of memory: 17 B more are needed{advice}"));
+        assert!(taken().is_some_and(|taken| taken > 1 << 20));
+    }
+}

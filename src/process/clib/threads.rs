@@ -1,0 +1,82 @@
+//! Threads that a program starts: a stack for handlers, so that an overflow of theirs is reported, and a guard that large frames
+//! do not step over.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use crate::process::crash;
+use crate::process::{Function, NamedFunction};
+
+pub const FUNCTIONS: &[NamedFunction] = &[("pthread_create", Function(pthread_create as *const ()))];
+
+/// The addresses below a thread's stack that trap, so that a frame of an array is seen to be too large. They take no memory.
+const THREAD_GUARD: usize = 64 << 20;
+
+/// What a thread runs.
+type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// What a new thread is given.
+struct Beginning {
+    routine: Routine,
+    argument: *mut c_void,
+}
+
+unsafe extern "C-unwind" {
+    /// The C library's, with a first function that may be unwound.
+    #[link_name = "pthread_create"]
+    fn start_thread(
+        thread: *mut libc::pthread_t,
+        attributes: *const libc::pthread_attr_t,
+        routine: Routine,
+        argument: *mut c_void,
+    ) -> c_int;
+}
+
+/// Starts a thread as POSIX `pthread_create` does.
+unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    let beginning = Box::into_raw(Box::new(Beginning { routine, argument }));
+    let create = |attributes: *const libc::pthread_attr_t| {
+        // SAFETY: the caller's arguments; the new thread takes the beginning over.
+        unsafe { start_thread(thread, attributes, begin, beginning.cast()) }
+    };
+    let mut guarded = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: the attributes are the caller's, or made here. A copy of them shares what they point to, which is only read.
+    let mut result = unsafe {
+        match attributes.as_ref() {
+            Some(attributes) => ptr::copy_nonoverlapping(attributes, guarded.as_mut_ptr(), 1),
+            None => assert_eq!(libc::pthread_attr_init(guarded.as_mut_ptr()), 0, "glibc has no reason to fail"),
+        }
+        libc::pthread_attr_setguardsize(guarded.as_mut_ptr(), THREAD_GUARD);
+        create(guarded.as_ptr())
+    };
+    if attributes.is_null() {
+        // SAFETY: made above.
+        unsafe { libc::pthread_attr_destroy(guarded.as_mut_ptr()) };
+    }
+    if result == libc::EAGAIN {
+        // There may be room for a thread without such a guard.
+        result = create(attributes);
+    }
+    if result != 0 {
+        // SAFETY: no thread has taken it over.
+        drop(unsafe { Box::from_raw(beginning) });
+    }
+    result
+}
+
+/// The first function of a thread. The routine may end the thread (`pthread_exit`, `pthread_cancel`), which unwinds this frame
+/// too: it has nothing to drop by then.
+unsafe extern "C-unwind" fn begin(beginning: *mut c_void) -> *mut c_void {
+    // SAFETY: made by `pthread_create` for this thread.
+    let Beginning { routine, argument } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
+    crash::ready_for_thread();
+    // SAFETY: the program's own.
+    unsafe { routine(argument) }
+}
