@@ -46,6 +46,13 @@ impl Language {
         }
     }
 
+    /// Why a wrapper of this name compiles nothing, if it is one of Fortran. Without it, build systems would find that of another MPI.
+    pub fn none_of_wrapper(name: &str) -> Option<CcError> {
+        let fortran = ["mpifort", "mpif90", "mpif77"].contains(&name);
+        fortran
+            .then(|| CcError::new(format!("{name}: mcpsim compiles C and C++, not Fortran: describe the application")))
+    }
+
     /// The environment's variable that names the compiler, and the compiler if it is not set.
     fn compiler(self) -> (&'static str, &'static str) {
         match self {

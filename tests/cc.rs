@@ -2,6 +2,8 @@
 
 #[path = "cc/natively.rs"]
 mod natively;
+#[path = "cc/systems.rs"]
+mod systems;
 // The wrapper takes arguments with spaces in them, so not all of the support is of use here.
 #[path = "support/binary.rs"]
 mod support;

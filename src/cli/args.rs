@@ -182,6 +182,9 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     if let Some(language) = name.and_then(Language::of_wrapper) {
         return Ok(Parsed::Compile(language, arguments.split_off(1)));
     }
+    if let Some(error) = name.and_then(Language::none_of_wrapper) {
+        return Err(Failure::bad_input(error.to_string()));
+    }
     let launch = name.and_then(|name| launcher::read(name, &arguments[1..], |name| std::env::var(name).ok()));
     match launch.transpose()? {
         Some(Launch::Show(text)) => return Ok(Parsed::Help(text)),

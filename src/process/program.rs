@@ -208,7 +208,8 @@ fn main(p: &Process) -> Call {
         let instance = instance.as_ref().expect("just loaded");
         // SAFETY: the functions of a program, given what the C library gives them.
         unsafe { instance.initialise(count, arguments, clib::environment(p)) };
-        instance.symbol("main")
+        // The second is a way to a `main` that is hidden.
+        instance.symbol("main").or_else(|| instance.symbol("mcpsim_main"))
     };
     let Some(main) = main else {
         return fail(FailureKind::Error, "the start of the rank", "the program has no main function".to_owned());
