@@ -85,6 +85,11 @@ fn no_module_outgrows_the_others() {
 }
 
 #[test]
+fn tests_are_modules_of_few_binaries() {
+    assert_eq!(rules::test_binaries(&files("tests", "rs")), rules::TESTS);
+}
+
+#[test]
 fn nothing_unfinished_is_left_behind() {
     hold(rules::unfinished, [sources(), files("tests", "rs"), files("benches", "rs")].concat());
 }

@@ -69,6 +69,21 @@ const UNSAFE: &[&str] = &[
     "src/cli/measure/layers/library.rs",
 ];
 
+/// The binaries of tests, each of which takes seconds to link. A new test is a module of one of them.
+pub const TESTS: [&str; 11] = [
+    "command",
+    "guide",
+    "measuring",
+    "mpirun",
+    "oracle",
+    "real",
+    "simgrid",
+    "simulation",
+    "studies",
+    "tidy",
+    "workloads",
+];
+
 /// Something wrong in a line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -240,6 +255,12 @@ pub fn too_large(files: &[(String, String)]) -> Vec<(&'static str, usize)> {
     shares.filter(|(_, percent)| *percent >= LARGEST_PERCENT).collect()
 }
 
+/// The files that are binaries of tests, by name.
+pub fn test_binaries(files: &[(String, String)]) -> Vec<&str> {
+    let names = files.iter().filter_map(|(path, _)| path.strip_prefix("tests/")?.strip_suffix(".rs"));
+    names.filter(|name| !name.contains('/')).collect()
+}
+
 /// Nothing unfinished. The words are put together here so that this file does not have them.
 pub fn unfinished(_path: &str, text: &str) -> Vec<Finding> {
     let marks = [
@@ -343,6 +364,13 @@ mod tests {
         let file = |path: &str, lines: usize| (path.to_owned(), "x\n".repeat(lines));
         let files = [file("src/app.rs", 10), file("src/app/a.rs", 5), file("src/lib.rs", 35), file("src/cli.rs", 50)];
         assert_eq!(too_large(&files), [("app", 15), ("cli", 50)]);
+    }
+
+    #[test]
+    fn a_new_binary_of_tests_is_caught() {
+        let files =
+            ["tests/new.rs", "tests/oracle.rs", "tests/oracle/fair.rs"].map(|path| (path.to_owned(), String::new()));
+        assert_eq!(test_binaries(&files), ["new", "oracle"]);
     }
 
     #[test]

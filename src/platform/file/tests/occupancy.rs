@@ -1,0 +1,138 @@
+//! What a platform file says of adapters, copies, caches and memory.
+
+use crate::platform::{Copies, CopyTraffic, Occupancy, Rails, Tolerance};
+use crate::units::Bandwidth;
+
+use super::*;
+
+fn rate(gigabytes: f64) -> Option<Bandwidth> {
+    Bandwidth::new((gigabytes * 1e9) as u64)
+}
+
+#[test]
+fn without_keys_an_adapter_carries_the_greatest_bandwidth_and_the_receiver_copies_within_a_node() {
+    let platform = network("law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"").unwrap();
+    let node = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+    assert_eq!(*platform.link(Level::IntraCmp).occupancy(), node);
+    assert_eq!(*platform.link(Level::InterCmp).occupancy(), node);
+    let network = Occupancy { capacity: rate(1.0), ..Occupancy::default() };
+    assert_eq!(*platform.link(Level::InterNode).occupancy(), network);
+    assert_eq!(platform.link(Level::InterNode).rows()[0].copy_bandwidth, None);
+}
+
+#[test]
+fn what_is_stated_holds_and_bandwidth_factor_scales_it() {
+    let text = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\ncopies = \"both\"\ncapacity = \"2 GB/s\"\n\
+                duplex = \"3 GB/s\"\npair_duplex = \"2 GB/s\"\nrails = { count = 2, cmp = [0, 1] }\nslot = \"100 ns\"\ntolerance = 0.01\n\
+                copy_bandwidth = \"4 GB/s\"\nbandwidth_factor = 0.5\n";
+    let platform = network(text).unwrap();
+    let link = platform.link(Level::InterNode);
+    let expected = Occupancy {
+        copies: Copies::Both,
+        capacity: rate(1.0),
+        duplex: rate(1.5),
+        pair_duplex: rate(1.0),
+        rails: Rails { count: 2, of_cmp: vec![0, 1] },
+        slot: Some(SimSpan::from_ns(100)),
+        tolerance: Tolerance::new(0.01).unwrap(),
+    };
+    assert_eq!(*link.occupancy(), expected);
+    assert_eq!(link.rows()[0].copy_bandwidth, rate(2.0));
+    assert_eq!(link.rows()[0].copy(Bytes::new(1000)), SimSpan::from_ns(500));
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let fair = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n";
+    for (keys, error) in [
+        (
+            "capacity = \"0.5 GB/s\"",
+            "expected at least 1.000 GB/s, the level's greatest bandwidth, in inter_node.capacity of x.toml; \
+             found 500.0 MB/s",
+        ),
+        (
+            "duplex = \"0.9 GB/s\"",
+            "expected at least 1.000 GB/s, the capacity of one direction, in inter_node.duplex of x.toml; \
+             found 900.0 MB/s",
+        ),
+        (
+            "pair_duplex = \"0.9 GB/s\"",
+            "expected at least 1.000 GB/s, the capacity of one direction, in inter_node.pair_duplex of x.toml; \
+             found 900.0 MB/s",
+        ),
+        ("rails = { count = 0 }", "expected 1 to 64 adapters in inter_node.rails.count of x.toml; found 0"),
+        (
+            "rails = { count = 2, cmp = [0] }",
+            "expected an adapter for each of the node's 2 CMPs in inter_node.rails.cmp of x.toml; found [0]",
+        ),
+        (
+            "slot = \"1.5 us\"",
+            "expected at most 1.000 us, half the least latency between nodes, in inter_node.slot of x.toml; \
+             found 1.500 us",
+        ),
+        ("tolerance = 0.5", "expected a part from 0.001 to 0.1 in inter_node.tolerance of x.toml; found 0.5"),
+        (
+            "rails = { count = 2, cmp = [0, 2] }",
+            "expected adapters from 0 to 1 in inter_node.rails.cmp of x.toml; found 2",
+        ),
+    ] {
+        assert_eq!(network_error(&format!("{fair}{keys}")), error);
+    }
+}
+
+#[test]
+fn levels_within_a_node_have_no_adapters() {
+    let near = |level: &str, key: &str| error_replacing(&format!("{level} = {{ "), &format!("{level} = {{ {key}, "));
+    let expected = "expected no \"duplex\", which only inter_node has, in inter_cmp.duplex of \
+                    x.toml; found 1.000 GB/s";
+    assert_eq!(near("inter_cmp", "duplex = \"1 GB/s\""), expected);
+    let expected = "expected no \"rails\", which only inter_node has, in intra_cmp.rails of \
+                    x.toml; found 2";
+    assert_eq!(near("intra_cmp", "rails = { count = 2 }"), expected);
+    let expected = "expected no \"capacity\", which only inter_node has, in intra_cmp.capacity of x.toml; found \
+                    9.000 GB/s";
+    assert_eq!(near("intra_cmp", "capacity = \"9 GB/s\""), expected);
+}
+
+#[test]
+fn caches_and_memory_of_copies() {
+    let cmp = "[cmp]\nmemory_bandwidth = \"60 GB/s\"\n";
+    let memory = |extra: &str| Platform::load(document(&format!("{MACHINE}{NETWORK}{extra}")), &[]).unwrap().memory;
+    assert_eq!(memory(cmp), None);
+    let stated = memory(&format!("{cmp}cache = \"40 MB\"\n")).unwrap();
+    assert_eq!((stated.cache, stated.traffic), (Bytes::new(40_000_000), CopyTraffic::Two));
+    assert_eq!((stated.cmp.map(Bandwidth::get), stated.node), (Some(60_000_000_000), None), "its memory's bandwidth");
+    let node = "[node]\nmemory_bandwidth = \"90 GB/s\"\ncopy_bandwidth = \"80 GB/s\"";
+    let keys = "cache = \"40 MB\"\ncopy_bandwidth = \"50 GB/s\"\ncopy_traffic = 3\n";
+    let stated = memory(&format!("{cmp}{keys}{node}")).unwrap();
+    assert_eq!([stated.cmp, stated.node].map(|rate| rate.unwrap().get()), [50_000_000_000, 80_000_000_000]);
+    assert_eq!(stated.traffic, CopyTraffic::Three);
+
+    let error = |extra: &str| error_with(&format!("{cmp}{extra}"));
+    assert_eq!(
+        error("copy_bandwidth = \"50 GB/s\""),
+        "expected \"cache\" in [cmp] too, beyond which copies use memory, in cmp.copy_bandwidth of x.toml; \
+         found 50.00 GB/s and no \"cache\""
+    );
+    assert_eq!(
+        error_with(node),
+        "expected \"cache\" in [cmp] too, beyond which copies use memory, in node.copy_bandwidth of x.toml; \
+         found 80.00 GB/s and no \"cache\""
+    );
+    assert_eq!(
+        error("cache = \"40 MB\"\ncopy_bandwidth = \"61 GB/s\""),
+        "expected at most 60.00 GB/s, the memory_bandwidth there, in cmp.copy_bandwidth of x.toml; found 61.00 GB/s"
+    );
+    assert_eq!(
+        error("cache = \"40 MB\"\ncopy_traffic = 1"),
+        "expected 2 bytes moved for each one copied, or 3 with write-allocate, in cmp.copy_traffic of x.toml; found 1"
+    );
+    assert_eq!(error("cache = \"65 GiB\""), "expected at most 64 GiB of caches in cmp.cache of x.toml; found 65 GiB");
+    let text = format!("{MACHINE}{NETWORK}{cmp}cache = \"40 MB\"");
+    let text = text.replacen("latency = \"400 ns\"", "law = \"fair\", copies = \"both\", latency = \"400 ns\"", 1);
+    assert_eq!(
+        Platform::load(document(&text), &[]).unwrap_err().to_string(),
+        "expected \"receiver\" or \"none\" beside \"cache\" in [cmp] in intra_cmp.copies of x.toml; \
+         found copies by the sender"
+    );
+}

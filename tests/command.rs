@@ -1,0 +1,17 @@
+//! The program from outside: its arguments, what it prints, the files it writes, and what it says of wrong input.
+
+#[path = "support/binary.rs"]
+mod support;
+
+#[path = "command/bad_input.rs"]
+mod bad_input;
+#[path = "command/cli.rs"]
+mod cli;
+#[path = "command/tasks.rs"]
+mod tasks;
+#[path = "command/timeline.rs"]
+mod timeline;
+#[path = "command/traces.rs"]
+mod traces;
+#[path = "command/tuning_files.rs"]
+mod tuning_files;

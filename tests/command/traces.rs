@@ -1,0 +1,165 @@
+//! Traces on the command line: what is recorded and shown, and what is said of what cannot be done.
+
+use std::path::Path;
+
+use crate::support::run;
+use tempfile::TempDir;
+
+/// A described run, and its trace.
+fn recorded() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let app = "name = \"pair\"\nmain = [\n  { repeat = 10, do = [\n    { compute = { time = \"1 us\" } },\n    \
+               { sendrecv = { to = \"1 - rank\", bytes = 64, from = \"1 - rank\" } },\n  ] },\n  \
+               { allreduce = { bytes = 8 } },\n]\n";
+    std::fs::write(directory.path().join("pair.toml"), app).unwrap();
+    let ran = run(directory.path(), "--nct 2,1,1 --seed 5 --record pair.trace --quiet pair.toml");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    directory
+}
+
+fn refused(directory: &Path, line: &str) -> String {
+    let ran = run(directory, line);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{line}\n{}", ran.stderr);
+    ran.stderr.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_trace_is_shown() {
+    let directory = recorded();
+    let shown = |line: &str| {
+        let ran = run(directory.path(), line);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{line}");
+        ran.stdout
+    };
+    let info = shown("trace info pair.trace");
+    let start = "pair: 2 ranks\n\n  recorded by  mcpsim 0.1.0, format 4\n  on           default (2, 1, 1), model mcpsim\n  \
+                 seed         5\n  blocks       of stated length\n  calls        42\n  messages     20, 1280 B\n  \
+                 collectives  2, as calls: a replay's library decides their messages\n  \
+                 computing    20.00 us, all ranks together\n";
+    assert!(info.starts_with(start), "{info}");
+    let head = "      1  compute 1.000 us\n      2  sendrecv 64 B to 0, tag 0, context 0, from 0, tag 0, context 0\n";
+    assert_eq!(shown("trace head -n 2 --rank 1 pair.trace"), head);
+    assert!(
+        shown("trace head -n 99 pair.trace").ends_with("  enter MPI_Allreduce, 8 B\n     22  leave\n     23  finish\n")
+    );
+    let stats = shown("trace stats pair.trace");
+    assert!(stats.contains("\n  compute                   20    47.6%\n"), "{stats}");
+    assert!(shown("trace --help").contains("Usage: mcpsim trace <COMMAND>"));
+}
+
+#[test]
+fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
+    let directory = recorded();
+    let here = directory.path();
+    assert_eq!(refused(here, "--ranks 3 pair.trace"), "error: --ranks 3: expected 2, the ranks of pair.trace");
+    assert_eq!(
+        refused(here, "--nct 1,1,1 pair.trace"),
+        "error: 2 ranks on 1 cores: give a larger --nct, or --oversubscribe"
+    );
+    assert_eq!(
+        refused(here, "report pair.trace --figures out"),
+        "error: pair.trace: not text: expected the JSON of a run or a study; of a trace tell mcpsim trace info and mcpsim run"
+    );
+    assert_eq!(
+        refused(here, "--set app.n=3 pair.trace"),
+        "error: --set app.n=3: a trace has no keys to set, what its ranks did is recorded"
+    );
+    assert_eq!(
+        refused(here, "--seed 3 pair.trace"),
+        "error: a seed: the trace pair.trace has no random draws and the machine no noise, expected none"
+    );
+    assert_eq!(refused(here, "pair.trace -- x"), "error: unexpected argument \"x\": the trace pair.trace takes none");
+    let ran = run(here, "--nct 2,1,1 --set platform.core.flops=1Gflop/s pair.trace");
+    let note = "note: work takes the time that was recorded, although this machine has another core.flops\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), note));
+    assert_eq!(refused(here, "--record - pair.toml"), "error: --record -: expected a file to write");
+    assert_eq!(
+        refused(here, "trace head --rank 2 pair.trace"),
+        "error: --rank 2: expected 0 to 1, a rank of pair.trace"
+    );
+    assert_eq!(refused(here, "trace info no.trace"), "error: no.trace: no such file");
+    assert_eq!(
+        refused(here, "trace info pair.toml"),
+        "error: pair.toml: not a mcpsim trace: the file does not start with \"MCPSIM\""
+    );
+    let mut bytes = std::fs::read(here.join("pair.trace")).unwrap();
+    bytes.pop();
+    std::fs::write(here.join("cut.trace"), bytes).unwrap();
+    assert!(refused(here, "cut.trace").starts_with("error: cut.trace: truncated: expected "));
+}
+
+#[test]
+fn the_configuration_of_a_replay_runs_as_it_is() {
+    let directory = recorded();
+    let ran = run(directory.path(), "--show-config --nct 2,1,1 pair.trace");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    std::fs::write(directory.path().join("whole.toml"), ran.stdout).unwrap();
+    let [whole, trace] = ["whole.toml", "--nct 2,1,1 pair.trace"].map(|line| run(directory.path(), line));
+    let [whole, trace] =
+        [whole, trace].map(|ran| (ran.code, ran.stdout.lines().take(4).collect::<Vec<_>>().join("\n")));
+    assert_eq!(whole, trace);
+    assert!(whole.1.starts_with("pair: 2 ranks on default (2, 1, 1)\n"), "{}", whole.1);
+}
+
+#[test]
+fn a_failed_run_leaves_no_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("stuck.toml"), "main = [{ recv = { from = \"1 - rank\" } }]").unwrap();
+    let ran = run(directory.path(), "--nct 2,1,1 --record stuck.trace stuck.toml");
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(!directory.path().join("stuck.trace").exists());
+}
+
+#[test]
+fn traces_of_other_tools_run_and_can_be_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    std::fs::write(here.join("a0.txt"), "0 init\n0 send 1 0 1e6\n0 compute 1e6\n").unwrap();
+    std::fs::write(here.join("a1.txt"), "1 init\n1 recv 0 0 1e6\n").unwrap();
+    std::fs::write(here.join("all.txt"), "a0.txt\na1.txt\n").unwrap();
+    std::fs::write(here.join("a.goal"), "num_ranks 1\nrank 0 {\nl1: calc 1000\n}\n").unwrap();
+    for file in ["all.txt", "a.goal"] {
+        let first = run(here, &format!("--record {file}.trace {file}"));
+        assert_eq!(first.code, Some(0), "{}", first.stderr);
+        let again = run(here, &format!("{file}.trace"));
+        let top =
+            |text: &str| text.lines().take(20).collect::<Vec<_>>().join("\n").split("host").next().map(str::to_owned);
+        assert_eq!(top(&first.stdout), top(&again.stdout));
+    }
+    assert!(refused(here, "trace info a.goal").ends_with("record a run of it, mcpsim --record FILE.trace a.goal"));
+    std::fs::write(here.join("b.goal"), "num_ranks 1\nrank 0 {\nl1: jump 1000\n}\n").unwrap();
+    assert_eq!(refused(here, "b.goal"), "error: b.goal: line 3: expected calc, send or recv; found \"jump\"");
+}
+
+#[test]
+fn a_trace_is_swept_over_libraries() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let app = "main = [\n  { alltoall = { bytes = \"4 KiB\" } },\n  { allreduce = { bytes = \"64 KiB\" } },\n  \
+               { ibcast = { bytes = 100, root = 1, request = \"b\" } },\n  { wait = \"b\" },\n]\n";
+    std::fs::write(here.join("all.toml"), app).unwrap();
+    let ran = run(here, "--nct 3,1,2 --record all.trace --quiet all.toml");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let sweep = |of: &str| {
+        let axis = "platform.collectives.library=mpich-3-flat,openmpi-4.0,openmpi-4.1,mpich-4";
+        let ran = run(here, &format!("sweep --quiet --nct 3,1,2 --vary {axis} --out {of}-study all.{of}"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let rows = std::fs::read_to_string(here.join(format!("{of}-study/study.csv"))).unwrap();
+        let mut columns = rows.lines().next().unwrap().split(',');
+        let predicted = columns.position(|column| column == "predicted_s").unwrap_or_else(|| panic!("{rows}"));
+        rows.lines().skip(1).map(|row| row.split(',').nth(predicted).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let [replayed, simulated] = ["trace", "toml"].map(sweep);
+    assert_eq!(replayed, simulated);
+    assert!(replayed.len() == 4 && replayed[0] != replayed[1] && replayed[1] != replayed[2], "{replayed:?}");
+    // What cannot be done is said of the call.
+    let rule = "platform.collectives.bcast.algorithm=pairwise";
+    assert!(refused(here, &format!("--nct 3,1,2 --set {rule} all.trace")).contains("does not suit bcast"));
+    let two = "platform.collectives.allreduce.algorithm=nonoverlapping";
+    assert_eq!(run(here, &format!("--nct 3,1,2 --set {two} all.trace")).code, Some(0));
+    let three = "platform.collectives.alltoall.algorithm=two_procs";
+    assert_eq!(
+        refused(here, &format!("--nct 3,1,2 --set {three} all.trace")),
+        "error: rank 0 at virtual time 0 s: MPI_Alltoall, call 1 of the trace: algorithm \"two_procs\" of alltoall: expected 2 ranks; found 6"
+    );
+}

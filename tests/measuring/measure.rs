@@ -1,0 +1,244 @@
+//! `mcpsim measure` without MPI: kernels, comparison of machines, and what is wrong with what was asked.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Ran, is_full, is_there, run, skipped};
+
+/// Runs `mcpsim measure` with `line` in `directory`; launchers' variables are not this test's.
+fn measure(directory: &Path, line: &str) -> Ran {
+    run(directory, &format!("measure {line}"))
+}
+
+#[test]
+fn a_machine_compared_with_half_its_speed_is_scaled_by_two() {
+    let directory = tempfile::tempdir().unwrap();
+    let ran = measure(directory.path(), "--compute --name there -o there.toml");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.stderr);
+    let text = fs::read_to_string(directory.path().join("there.toml")).unwrap();
+    let table: toml::Table = text.parse().unwrap();
+    let seconds = table["seconds"].as_table().unwrap();
+    assert_eq!(table["machine"].as_str(), Some("there"));
+    assert!(seconds.len() == 5 && seconds.values().all(|seconds| seconds.as_float().unwrap() > 0.0), "{text}");
+    let ran = measure(directory.path(), "--compute --against there.toml");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let factor = ran.stdout.lines().find_map(|line| line.strip_prefix("scale_factor = ")).unwrap();
+    assert!(factor.parse::<f64>().unwrap() > 0.0, "{}", ran.stdout);
+}
+
+#[test]
+fn what_cannot_be_measured_is_told_with_code_2() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("bad.toml"), "machine = \"m\"\n[seconds]\nstencil = -1.0\n").unwrap();
+    fs::write(directory.path().join("other.toml"), "machine = \"m\"\n[seconds]\nfuture = 1.0\n").unwrap();
+    for (line, said) in [
+        ("--compute -o none/a.toml", "--output none/a.toml: no such directory as none"),
+        ("--compute --against no.toml", "no.toml: no such file"),
+        ("--compute --against bad.toml", "bad.toml: expected seconds above zero for kernel \"stencil\"; found -1"),
+        ("--compute --against other.toml", "--against other.toml: expected kernels of this version; found none"),
+        ("--against bad.toml", "the following required arguments were not provided:\n  --compute"),
+        ("--compute --samples a.csv", "the argument '--compute' cannot be used with '--samples <FILE.csv>'"),
+        ("--time soon", "invalid value 'soon' for '--time <TIME>': expected a time such as \"1.2 us\""),
+        ("--time 1us", "--time: expected 100 ms or more; found 1.000 us"),
+        ("--max-size 12", "--max-size: expected 1 KiB to 1 GiB; found 12 B"),
+        ("--max-size 1TiB", "--max-size: expected 1 KiB to 1 GiB; found 1024 GiB"),
+        ("--name= --compute", "--name, --node: expected a name; found an empty one"),
+        ("--base default", "the following required arguments were not provided:\n  --import <LEVEL[:PROCESSES]=FILE>"),
+        ("--import inter_node=no.txt", "no.txt: no such file"),
+        ("--import inter_node", "--import inter_node: expected LEVEL=FILE or LEVEL:PROCESSES=FILE, such as "),
+        ("--import inter_node=bad.toml --nct 2,1,1", "bad.toml: expected the output of osu_latency, osu_bw, "),
+        ("--import inter_node=a --base none.toml", "none.toml: no such file"),
+        ("--import inter_node=a --eager 4KiB", "--eager 4KiB: expected LEVEL=SIZE, such as inter_node=16KiB"),
+        ("--import inter_node=a --eager node=4KiB", "--eager node=4KiB: expected a level: intra_cmp, inter_cmp, "),
+        ("--import inter_node=a --eager inter_cmp=4", "a: no such file"),
+        (
+            "--import inter_node=a --eager inter_cmp=x",
+            "--eager inter_cmp=x: expected a size such as \"64 KiB\" or 65536",
+        ),
+        ("--simulate default", "--simulate: expected --pairs, --collectives or --b-eff with it"),
+        ("--collectives --simulate default --nct 1,1,1", "--collectives: expected two ranks or more; found 1"),
+        ("--b-eff --simulate default --nct 1,1,2 --ranks 3", "--b-eff: 3 ranks on 2 cores"),
+        ("--b-eff --simulate none.toml", "none.toml: no such file"),
+        ("--b-eff --collectives", "the argument '--b-eff' cannot be used with '--collectives'"),
+        ("--collectives", "mcpsim measure needs "),
+        ("more", "unexpected argument 'more' found"),
+        ("-o here.toml", "mcpsim measure needs "),
+    ] {
+        let ran = measure(directory.path(), line);
+        assert_eq!(ran.code, Some(2), "{line}: {}", ran.stdout);
+        assert!(ran.stderr.starts_with(&format!("error: {said}")), "{line}: {}", ran.stderr);
+    }
+    assert!(!directory.path().join("here.toml").exists());
+}
+
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn a_build_without_mpi_says_how_to_build_one_with() {
+    let ran = measure(Path::new("."), "");
+    assert!(ran.stderr.contains("cargo build --release --features mpi"), "{}", ran.stderr);
+}
+
+#[test]
+fn output_of_benchmarks_becomes_the_platform_of_its_case() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("validation/alaska-pairs-ib");
+    let files = ["osu_latency", "osu_bw", "osu_bibw", "osu_mbw_mr"];
+    let files: String = files.iter().map(|name| format!("--import inter_node=import/{name}.txt ")).collect();
+    let ran = measure(&directory, &format!("{files}--base default --nct 2,2,16 --name alaska-ib"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // The rest is another machine's.
+    let network = |text: &str| text.split_once("\n\n# import/osu_latency").unwrap().1.to_owned();
+    let shipped = fs::read_to_string(directory.join("platform.toml")).unwrap();
+    assert_eq!(network(&ran.stdout), network(&shipped));
+}
+
+#[test]
+fn what_ranks_do_together_on_a_simulated_machine_is_told_and_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let simulated = "--simulate default --nct 2,1,2 --max-size 4KiB";
+    let ran = measure(directory.path(), &format!("--collectives {simulated} -o all.csv"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("Xu and Hwang") && ran.stdout.contains("alltoall"), "{}", ran.stdout);
+    let csv = fs::read_to_string(directory.path().join("all.csv")).unwrap();
+    assert!(csv.starts_with("collective,ranks,bytes,measured_s,simulated_s\nbarrier,2,0,,"), "{csv}");
+    let ran = measure(directory.path(), &format!("--b-eff {simulated} -o b_eff.csv"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("effective bandwidth of 4 ranks, L_max = 4 KiB\n"), "{}", ran.stdout);
+    let csv = fs::read_to_string(directory.path().join("b_eff.csv")).unwrap();
+    assert!(csv.starts_with("figure,measured,simulated,unit\nb_eff,,"), "{csv}");
+}
+
+#[test]
+fn models_of_a_platform_and_of_samples_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let ran = run(here, "models default --nct 2,2,2 --csv a.csv --figures drawn --format svg");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for text in ["P = 8 processors", "Hockney: ", "LogP: ", "LogGP: ", "A course's ways", "models-inter_node"] {
+        assert!(ran.stdout.contains(text), "{text} in {}", ran.stdout);
+    }
+    assert!(here.join("drawn/models-intra_cmp.svg").is_file());
+    let csv = fs::read_to_string(here.join("a.csv")).unwrap();
+    assert!(csv.starts_with("level,model,parameter,value,unit\nintra_cmp,hockney,t0,"), "{csv}");
+    let rows = "level,test,bytes,load,messages,sample,seconds\n\
+        inter_node,ping_pong,8,1,2,1,2e-6\ninter_node,ping_pong,1008,1,2,1,3e-6\n";
+    fs::write(here.join("s.csv"), rows).unwrap();
+    let ran = run(here, "models s.csv");
+    assert!(ran.stdout.contains("1.992 us") && ran.stdout.contains("no overheads were measured"), "{}", ran.stdout);
+    for (line, said) in [
+        ("a.csv", "a.csv:1: expected the columns level,test,bytes,load,messages,sample,seconds; found level,model,"),
+        ("none.toml", "none.toml: no such file"),
+        ("none.csv", "none.csv: no such file"),
+        ("s.csv --nct 2,1,1", "--nct and --set are for platforms; samples are what was measured"),
+        ("default --nct 1,1,1", "default: expected two cores; found none"),
+        ("default --set app.n=1", "--set app.n: expected a key that begins with platform."),
+    ] {
+        let ran = run(here, &format!("models {line}"));
+        assert_eq!(ran.code, Some(2), "{line}: {}", ran.stdout);
+        assert!(ran.stderr.starts_with(&format!("error: {said}")), "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_program_that_times_its_pairs_finds_what_pairs_of_a_simulated_machine_take() {
+    if !is_there("cc") {
+        skipped("there is no compiler (cc)");
+        return;
+    }
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let here = directory.path();
+    let source = format!("{}/tests/real/pairs.c", env!("CARGO_MANIFEST_DIR"));
+    let ran = run(here, &format!("cc -O1 -o pairs {source}"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let told = run(here, "--nct 2,2,2 --compute skip --quiet pairs");
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    for test in ["one_to_one", "send_recv_and_recv_send", "put", "get"] {
+        let options = format!("--nct 2,2,2 --begin 2000 --end 2001 --step 1 --repeats 3 --test {test} -o p");
+        let ran = measure(here, &format!("--quiet --pairs --simulate default {options}"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let rows: Vec<Vec<&str>> = told.stdout.lines().map(|line| line.split(' ').collect()).collect();
+        let of_test: Vec<_> = rows.iter().filter(|row| row[0] == test).collect();
+        assert_eq!(of_test.len(), 8 * 7, "{}", told.stdout);
+        // A pair of each level, both ways.
+        for pair in [["0", "1"], ["1", "0"], ["2", "0"], ["1", "3"], ["7", "1"], ["0", "4"]] {
+            let row = of_test.iter().find(|row| row[1..3] == pair).unwrap();
+            let ran = run(here, &format!("cluster p_median.nc --at {},2000", pair.join(",")));
+            let simulated: f64 = ran.stdout.trim().parse().unwrap();
+            // A look at the clock takes a program 20 ns. Headers of one-sided messages may differ by a byte.
+            let off = row[3].parse::<f64>().unwrap() - 20e-9 - simulated;
+            assert!(off.abs() < 0.5e-9, "{test} {pair:?}: {off:e} s, of {simulated:e}");
+        }
+    }
+}
+
+#[test]
+fn pairs_are_in_their_class_with_noise_on_each_of_a_hundred_repeats() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let end = if is_full("pairs with noise at 18 lengths; here at one") { 10_000 } else { 1_001 };
+    let lengths = format!("--begin 1000 --end {end} --step 500 --repeats 100");
+    for (jitter, least) in [(0.05, 98.0), (0.2, 90.0)] {
+        let options = format!("--pairs --simulate default --nct 16,2,4 {lengths} --jitter {jitter} -o p");
+        let ran = measure(here, &options);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = run(here, "cluster p_median.nc --truth default --nct 16,2,4");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let told: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("agreement with")).collect();
+        assert!(!told.is_empty(), "{}", ran.stdout);
+        for line in told {
+            let share = line.split([',', '%']).nth(1).and_then(|share| share.trim().parse::<f64>().ok());
+            assert!(share.is_some_and(|share| share >= least), "{jitter}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_machine_comes_back_from_the_times_of_its_pairs() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    for (test, nct) in [("one_to_one", "4,2,2"), ("send_recv_and_recv_send", "3,1,4"), ("async_one_to_one", "2,2,2")] {
+        let options = format!("--pairs --simulate default --nct {nct} --test {test} --begin 0 --end 8001 --step 1000");
+        let ran = measure(here, &format!("{options} --repeats 3 --jitter 0.03 -o p"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = run(here, "cluster p_median.nc --platform g.toml");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let shape = nct.split(',').collect::<Vec<_>>();
+        let told = format!("nodes {}, CMPs a node {}, cores a CMP {}\n", shape[0], shape[1], shape[2]);
+        assert!(ran.stdout.starts_with(&told) && !ran.stdout.contains("NOT EXPLAINED"), "{test}: {}", ran.stdout);
+        if test == "async_one_to_one" {
+            // Both directions at once share what they cross: no message goes alone.
+            continue;
+        }
+        // Messages on the guessed machine take what they take on the true one.
+        let time = |platform: &str, b: u32| {
+            let ranks = shape.iter().map(|n| n.parse::<u32>().unwrap()).product::<u32>();
+            let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));
+            let set = format!("--set app.bytes=4000 --set app.b={b} --nct {nct} --ranks {ranks} --json - {app}");
+            let ran = run(here, &format!("--platform {platform} {set}"));
+            let value: serde_json::Value =
+                serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+            value["predicted_s"].as_f64().unwrap()
+        };
+        for b in [1, shape[1..].iter().map(|n| n.parse::<u32>().unwrap()).product::<u32>()] {
+            let ratio = time("g.toml", b) / time("default", b);
+            assert!((0.85..1.15).contains(&ratio), "{test} {nct} with rank {b}: {ratio}");
+        }
+    }
+    let ran = run(here, "cluster p_median.nc --platform g.toml --precision 300ns");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    let said = "error: --platform: expected a --precision that is a share, such as 20%\n";
+    assert_eq!(ran.stderr, said);
+    for (content, said) in [
+        (&b""[..], "p_hosts.txt: empty: expected a host's name a rank"),
+        (b"\xff\xfe", "p_hosts.txt: expected a host's name a rank; stream did not contain valid UTF-8"),
+        (b"a\nb\n", "p_median.nc: its hosts' file has 2 names: expected one for each of 8 ranks"),
+    ] {
+        fs::write(here.join("p_hosts.txt"), content).unwrap();
+        let ran = run(here, "cluster p_median.nc --platform g.toml");
+        assert_eq!((ran.code, ran.stderr), (Some(2), format!("error: {said}\n")));
+    }
+    assert_eq!(run(here, "cluster p_median.nc -o small").code, Some(0));
+    fs::write(here.join("small_info.nc"), "CDF").unwrap();
+    let ran = run(here, "cluster --expand small --at 0,1,1000");
+    let said = "error: small_info.nc and small_data.nc: ";
+    assert!(ran.code == Some(2) && ran.stderr.starts_with(said), "{}", ran.stderr);
+}

@@ -1,0 +1,21 @@
+//! Expected times, worked out by hand on tiny machines: what each message, collective, copy and wait costs.
+
+#[path = "support/mod.rs"]
+mod support;
+
+#[path = "oracle/collectives.rs"]
+mod collectives;
+#[path = "oracle/conditions.rs"]
+mod conditions;
+#[path = "oracle/fair.rs"]
+mod fair;
+#[path = "oracle/memory.rs"]
+mod memory;
+#[path = "oracle/messages.rs"]
+mod messages;
+#[path = "oracle/path.rs"]
+mod path;
+#[path = "oracle/polling.rs"]
+mod polling;
+#[path = "oracle/service.rs"]
+mod service;

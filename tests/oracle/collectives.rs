@@ -1,0 +1,588 @@
+//! Expected times of collectives, worked out by hand: one rank a node, latency L = 1000 ns, 1 ns a byte, no overheads and
+//! no contention, everything eager, so that a sender goes on at once.
+//!
+//! Combining takes 3 ns a byte (two reads and a write at 1 GB/s of memory), copying 2 ns.
+
+use crate::support::collectives::{Line, each, line_clocks, part, part_by, run_lines, same};
+use crate::support::{machine, ns, row, with_link};
+use mcpsim::engine::{RunError, Waiting};
+use mcpsim::mpi::{CollectiveCall, CommMember, Group, Sizes};
+use mcpsim::platform::{Algorithm, Collective, Level, Link, LoadLaw, Platform, Row};
+use mcpsim::units::Bytes;
+
+/// The latency.
+const L: u64 = 1000;
+/// The bytes of a buffer, or of a block where each rank has one.
+const N: u64 = 960;
+/// A message of N bytes from its sending to its arrival: 1960.
+const M: u64 = L + N;
+/// Combining N bytes: 2880.
+const C: u64 = 3 * N;
+/// Copying N bytes: 1920.
+const K: u64 = 2 * N;
+
+fn ideal(ranks: u32) -> Platform {
+    machine([ranks, 1, 1], LoadLaw::Ideal)
+}
+
+/// When each of `ranks` ranks is done with `collective` by `algorithm`, all having begun at 0.
+fn by(algorithm: Algorithm, collective: Collective, ranks: u32, sizes: &Sizes) -> Vec<u64> {
+    rooted(0, algorithm, collective, ranks, sizes)
+}
+
+fn rooted(root: u32, algorithm: Algorithm, collective: Collective, ranks: u32, sizes: &Sizes) -> Vec<u64> {
+    each_by(algorithm, collective, ranks, |_| sizes.clone(), root)
+}
+
+fn each_by(
+    algorithm: Algorithm,
+    collective: Collective,
+    ranks: u32,
+    sizes: impl Fn(u32) -> Sizes,
+    root: u32,
+) -> Vec<u64> {
+    let call = |rank| CollectiveCall { root, ..part_by(algorithm, collective, rank, ranks, sizes(rank)) };
+    let programs: Vec<_> = (0..ranks).map(|rank| vec![Line::Collective(call(rank))]).collect();
+    line_clocks(&ideal(ranks), &programs)
+}
+
+/// Every rank's program is this one collective of the world.
+fn all(platform: &Platform, algorithm: Algorithm, collective: Collective, ranks: u32, sizes: &Sizes) -> Vec<u64> {
+    let line = |rank| Line::Collective(part_by(algorithm, collective, rank, ranks, sizes.clone()));
+    let programs: Vec<_> = (0..ranks).map(|rank| vec![line(rank)]).collect();
+    line_clocks(platform, &programs)
+}
+
+#[test]
+fn barrier() {
+    use Algorithm::{Binomial, Dissemination, RecursiveDoubling};
+    let done = |algorithm, ranks| by(algorithm, Collective::Barrier, ranks, &same(0));
+    for algorithm in [Dissemination, Binomial, RecursiveDoubling] {
+        assert_eq!(done(algorithm, 1), [0], "alone");
+    }
+
+    // ⌈log2 p⌉ rounds; in each everybody sends and receives.
+    assert_eq!(done(Dissemination, 2), [L; 2]);
+    assert_eq!(done(Dissemination, 3), [2 * L; 3]);
+    assert_eq!(done(Dissemination, 4), [2 * L; 4]);
+    assert_eq!(done(Dissemination, 5), [3 * L; 5]);
+
+    // Up the tree, where 1, 2 and 4 hang below 0 and 3 below 2, and down again.
+    assert_eq!(done(Binomial, 2), [L, 2 * L]);
+    assert_eq!(done(Binomial, 3), [L, 2 * L, 2 * L]);
+    // 3 is heard by 2 at L and by 0 at 2 L; the release is at 1 and 2 at 3 L and at 3 one more later.
+    assert_eq!(done(Binomial, 4), [2 * L, 3 * L, 3 * L, 4 * L]);
+    assert_eq!(done(Binomial, 5), [2 * L, 3 * L, 3 * L, 4 * L, 3 * L]);
+
+    assert_eq!(done(RecursiveDoubling, 2), [L; 2]);
+    assert_eq!(done(RecursiveDoubling, 4), [2 * L; 4]);
+    // 1 tells 0 (at L) and waits. 0 and 2 exchange: 2's is there at L, 0's leaves at L. 0 then releases 1.
+    assert_eq!(done(RecursiveDoubling, 3), [L, 2 * L, 2 * L]);
+    // 1 tells 0 (L). 0 and 2: 0 has it at L, 2 at 2 L; 3 and 4 at L. Then 0 and 3: 0's leaves at L, 3's at L, both have it
+    // at 2 L; 2 and 4: 4's is there at 2 L, 2's leaves at 2 L. 0 releases 1 at 2 L.
+    assert_eq!(done(RecursiveDoubling, 5), [2 * L, 3 * L, 2 * L, 2 * L, 3 * L]);
+}
+
+#[test]
+fn bcast() {
+    use Algorithm::{Binomial, Chain, Linear, ScatterAllgather};
+    let done = |algorithm, ranks| by(algorithm, Collective::Bcast, ranks, &same(N));
+    for algorithm in [Binomial, Chain, Linear, ScatterAllgather] {
+        assert_eq!(done(algorithm, 1), [0], "alone");
+    }
+
+    // 1, 2 and 4 hang below the root, 3 below 2.
+    assert_eq!(done(Binomial, 2), [0, M]);
+    assert_eq!(done(Binomial, 3), [0, M, M]);
+    assert_eq!(done(Binomial, 4), [0, M, M, 2 * M]);
+    assert_eq!(done(Binomial, 5), [0, M, M, 2 * M, M]);
+    // From root 1 the relative ranks 0, 1, 2, 3 are 1, 2, 3, 0.
+    assert_eq!(rooted(1, Binomial, Collective::Bcast, 4, &same(N)), [2 * M, 0, M, M]);
+
+    // The root sends all at once; nothing is shared.
+    assert_eq!(done(Linear, 2), [0, M]);
+    assert_eq!(done(Linear, 4), [0, M, M, M]);
+
+    assert_eq!(done(Chain, 2), [0, M]);
+    assert_eq!(done(Chain, 4), [0, M, 2 * M, 3 * M]);
+    assert_eq!(rooted(2, Chain, Collective::Bcast, 3, &same(N)), [M, 2 * M, 0]);
+
+    // Two halves of 480 B, H = L + 480 a message. The root sends half 1, then both exchange halves: half 0 leaves the root
+    // at 0 too, the other's leaves at H.
+    let h = L + 480;
+    assert_eq!(done(ScatterAllgather, 2), [2 * h, h]);
+    // Three blocks, T = L + 320. 1 and 2 get theirs at T. Around the ring, first round: 0 sends at 0, 1 and 2 at T, so that
+    // 0 has one more at 2 T, 1 at T, 2 at 2 T. Second: 0 sends at 2 T, 1 at T, 2 at 2 T.
+    let t = L + 320;
+    assert_eq!(done(ScatterAllgather, 3), [3 * t, 3 * t, 2 * t]);
+    // Four blocks, Q = L + 240. 2 gets two blocks at H and passes one on, which 3 has at H + Q; 1 has its own at Q.
+    // Doubling, distance 1: 0 has 1's at 2 Q, 1 has 0's at Q, 2 has 3's at H + 2 Q, 3 has 2's at H + Q. Distance 2, two
+    // blocks each: 0 sends at 2 Q, 2 at H + 2 Q; 1 at Q, 3 at H + Q.
+    let q = L + 240;
+    assert_eq!(done(ScatterAllgather, 4), [2 * h + 2 * q, 2 * h + q, h + 2 * q, h + q]);
+}
+
+#[test]
+fn a_chain_is_a_pipeline_of_segments() {
+    // Three segments of S = 128 KiB on links that carry one message after another: 1 has segment k at L + (k + 1) S, sends
+    // it then, and 2 has it at 2 L + (k + 2) S.
+    let s = 128 << 10;
+    let platform = machine([3, 1, 1], LoadLaw::Queue);
+    let done = all(&platform, Algorithm::Chain, Collective::Bcast, 3, &same(3 * s));
+    assert_eq!(done, [0, L + 3 * s, 2 * L + 4 * s]);
+}
+
+#[test]
+fn reduce() {
+    use Algorithm::{Binomial, Linear, Rabenseifner};
+    let done = |algorithm, ranks| by(algorithm, Collective::Reduce, ranks, &same(N));
+    // Alone, the input is copied to the output.
+    for algorithm in [Binomial, Linear, Rabenseifner] {
+        assert_eq!(done(algorithm, 1), [K]);
+    }
+
+    // All arrive at M; the root stores the last rank's and combines the others and its own.
+    assert_eq!(done(Linear, 2), [M + C, 0]);
+    assert_eq!(done(Linear, 3), [M + 2 * C, 0, 0]);
+    assert_eq!(done(Linear, 4), [M + 3 * C, 0, 0, 0]);
+
+    // The root copies its input until K < M, then combines. Leaves send what they have.
+    assert_eq!(done(Binomial, 2), [M + C, 0]);
+    assert_eq!(done(Binomial, 3), [M + 2 * C, 0, 0]);
+    // 2 has 3's combined at M + C; it is at 0 at 2 M + C, when 0 has long combined 1's.
+    assert_eq!(done(Binomial, 4), [2 * M + 2 * C, 0, M + C, 0]);
+    assert_eq!(done(Binomial, 5), [2 * M + 3 * C, 0, M + C, 0, 0]);
+    // With root 2 both others are leaves.
+    assert_eq!(rooted(2, Binomial, Collective::Reduce, 3, &same(N)), [0, 0, M + 2 * C]);
+
+    // All copy. Halves of 480 B: H = L + 480 on the way, 3 · 480 to combine; then 1's half goes to 0.
+    let (h, half) = (L + 480, 3 * 480);
+    assert_eq!(done(Rabenseifner, 2), [K + h + half + h, K + h + half]);
+    // Then quarters: Q = L + 240 on the way, 3 · 240 to combine; all have a quarter at E. 2 and 3 give theirs to 0 and 1,
+    // then 1 its two to 0.
+    let (q, quarter) = (L + 240, 3 * 240);
+    let e = K + h + half + q + quarter;
+    assert_eq!(done(Rabenseifner, 4), [e + q + h, e + q, e, e]);
+    // 1 folds into 0, which has combined all at F. 2's half has waited there since K + H; 0's is at 2 at F + H, its result at
+    // 0 one message later.
+    let f = K + M + C;
+    assert_eq!(done(Rabenseifner, 3), [f + h + half + h, K, f + h + half]);
+}
+
+#[test]
+fn allreduce() {
+    use Algorithm::{Binomial, Rabenseifner, RecursiveDoubling, Ring};
+    let done = |algorithm, ranks| by(algorithm, Collective::Allreduce, ranks, &same(N));
+    for algorithm in [Binomial, Rabenseifner, RecursiveDoubling, Ring] {
+        assert_eq!(done(algorithm, 1), [K], "alone, the input is copied");
+    }
+    let (h, half, q, quarter) = (L + 480, 3 * 480, L + 240, 3 * 240);
+    // With three ranks, 1 folds into 0, which has combined it at F.
+    let f = K + M + C;
+
+    assert_eq!(done(RecursiveDoubling, 2), [K + M + C; 2]);
+    assert_eq!(done(RecursiveDoubling, 4), [K + 2 * (M + C); 4]);
+    // 2's data have waited at 0 since K + M; 0's set out at F. 0 gives 1 the result.
+    assert_eq!(done(RecursiveDoubling, 3), [f + C, f + C + M, f + M + C]);
+
+    assert_eq!(done(Rabenseifner, 2), [K + h + half + h; 2]);
+    assert_eq!(done(Rabenseifner, 4), [K + h + half + q + quarter + q + h; 4]);
+    // 0 has its half at F + half and sends it; 2's result is at 0 at F + 2 H + half, the whole one message later at 1.
+    assert_eq!(done(Rabenseifner, 3), [f + h + half + h, f + h + half + h + M, f + h + half]);
+
+    // p − 1 rounds of blocks combined, p − 1 stored.
+    assert_eq!(done(Ring, 2), [K + h + half + h; 2]);
+    assert_eq!(done(Ring, 3), [K + 2 * (L + 320 + 3 * 320) + 2 * (L + 320); 3]);
+    assert_eq!(done(Ring, 4), [K + 3 * (q + quarter) + 3 * q; 4]);
+    // 80 bytes are ten elements: blocks of 32, 24 and 24. Copying takes 160. Round 1: rank r sends block r, so that 0 gets 24
+    // of 2, 1 gets 32 and 2 gets 24: at 1184, 1192, 1184, combined at 1256, 1288, 1256. Round 2: block r − 1: 0 gets block 1
+    // of 2 and 1 block 2 of 0 at 1256 + 1024 = 2280, 2 gets block 0 of 1 at 1288 + 1032 = 2320; combined at 2352, 2352, 2416.
+    // Then the results, block r + 1: 0 gets block 0 of 2 at 2416 + 1032 = 3448, 1 and 2 get blocks 1 and 2 at 2352 + 1024 =
+    // 3376. Last, what was got is passed on: 0 gets block 2 of 2 at 3376 + 1024 = 4400, 1 gets block 0 of 0 at 3448 + 1032 =
+    // 4480, 2 gets block 1 of 1 at 4400.
+    assert_eq!(by(Ring, Collective::Allreduce, 3, &same(80)), [4400, 4480, 4400]);
+
+    // Up the tree to S, and down.
+    assert_eq!(done(Binomial, 2), [K + M + C, K + M + C + M]);
+    let s = K + M + 2 * C;
+    assert_eq!(done(Binomial, 3), [s, s + M, s + M]);
+    let s = K + 2 * M + 2 * C;
+    assert_eq!(done(Binomial, 4), [s, s + M, s + M, s + 2 * M]);
+}
+
+#[test]
+fn gather() {
+    use Algorithm::{Binomial, Linear};
+    let done = |algorithm, ranks| by(algorithm, Collective::Gather, ranks, &same(N));
+    assert_eq!(done(Linear, 1), [K]);
+    assert_eq!(done(Binomial, 1), [K]);
+    // The root has copied its own block (K) when the others' come at M > K.
+    assert_eq!(done(Linear, 2), [M, 0]);
+    assert_eq!(done(Linear, 4), [M, 0, 0, 0]);
+    // Of 2000 bytes the copy takes longer: 4000 > 3000.
+    assert_eq!(by(Linear, Collective::Gather, 3, &same(2000)), [4000, 0, 0]);
+
+    assert_eq!(done(Binomial, 2), [M, 0]);
+    assert_eq!(done(Binomial, 3), [M, 0, 0]);
+    // 2 has 3's block at M and sends two.
+    let two = L + 2 * N;
+    assert_eq!(done(Binomial, 4), [M + two, 0, M, 0]);
+    assert_eq!(done(Binomial, 5), [M + two, 0, M, 0, 0]);
+    // 4 has two blocks of 6 at M + two, and sends four.
+    assert_eq!(done(Binomial, 8), [M + two + L + 4 * N, 0, M, 0, M + two, 0, M, 0]);
+    // With root 1 the relative ranks 0 to 3 are 1, 2, 3, 0: 3 takes 0's.
+    assert_eq!(rooted(1, Binomial, Collective::Gather, 4, &same(N)), [0, M + two, 0, M]);
+
+    // Blocks of 100, 200 and 300 bytes: the last comes at 1300.
+    let sizes = each(&[100, 200, 300]);
+    assert_eq!(by(Linear, Collective::Gatherv, 3, &sizes), [1300, 0, 0]);
+    assert_eq!(rooted(2, Linear, Collective::Gatherv, 3, &sizes), [0, 0, 1200]);
+    assert_eq!(by(Linear, Collective::Gatherv, 1, &each(&[100])), [200]);
+}
+
+#[test]
+fn scatter() {
+    use Algorithm::{Binomial, Linear};
+    let done = |algorithm, ranks| by(algorithm, Collective::Scatter, ranks, &same(N));
+    assert_eq!(done(Linear, 1), [K]);
+    assert_eq!(done(Binomial, 1), [K]);
+    // The root sends and then copies its own.
+    assert_eq!(done(Linear, 2), [K, M]);
+    assert_eq!(done(Linear, 4), [K, M, M, M]);
+    assert_eq!(done(Binomial, 2), [K, M]);
+    assert_eq!(done(Binomial, 3), [K, M, M]);
+    // 2 gets two blocks, sends one on, copies the other.
+    let two = L + 2 * N;
+    assert_eq!(done(Binomial, 4), [K, M, two + K, two + M]);
+    assert_eq!(done(Binomial, 5), [K, M, two + K, two + M, M]);
+
+    let sizes = each(&[100, 200, 300]);
+    assert_eq!(by(Linear, Collective::Scatterv, 3, &sizes), [200, 1200, 1300]);
+    // The root is done when it has copied its own 300 bytes.
+    assert_eq!(rooted(2, Linear, Collective::Scatterv, 3, &sizes), [1100, 1200, 600]);
+    assert_eq!(by(Linear, Collective::Scatterv, 1, &each(&[100])), [200]);
+}
+
+#[test]
+fn allgather() {
+    use Algorithm::{Bruck, Linear, RecursiveDoubling, Ring};
+    let done = |algorithm, ranks| by(algorithm, Collective::Allgather, ranks, &same(N));
+    for algorithm in [Linear, RecursiveDoubling, Ring] {
+        assert_eq!(done(algorithm, 1), [K], "alone, one's own block is copied");
+    }
+    assert_eq!(done(Bruck, 1), [2 * K], "to the rotated buffer and back");
+    // Everybody does the same: copies its own, then rounds.
+    assert_eq!(done(Ring, 2), [K + M; 2]);
+    assert_eq!(done(Ring, 3), [K + 2 * M; 3]);
+    assert_eq!(done(Ring, 4), [K + 3 * M; 4]);
+    assert_eq!(done(Linear, 2), [K + M; 2]);
+    assert_eq!(done(Linear, 4), [K + M; 4]);
+    let two = L + 2 * N;
+    assert_eq!(done(RecursiveDoubling, 2), [K + M; 2]);
+    assert_eq!(done(RecursiveDoubling, 4), [K + M + two; 4]);
+    assert_eq!(done(RecursiveDoubling, 8), [K + M + two + L + 4 * N; 8]);
+    // Rounds of 1, 2, … blocks, the last with what is missing; then all p are copied.
+    assert_eq!(done(Bruck, 2), [K + M + 2 * K; 2]);
+    assert_eq!(done(Bruck, 3), [K + M + M + 3 * K; 3]);
+    assert_eq!(done(Bruck, 4), [K + M + two + 4 * K; 4]);
+    assert_eq!(done(Bruck, 5), [K + M + two + M + 5 * K; 5]);
+    // Without 2^k ranks recursive doubling is Bruck's.
+    assert_eq!(done(RecursiveDoubling, 3), done(Bruck, 3));
+}
+
+#[test]
+fn allgather_of_varying_blocks() {
+    use Algorithm::{Bruck, Linear, RecursiveDoubling, Ring};
+    let sizes = each(&[100, 200, 300]);
+    let done = |algorithm| by(algorithm, Collective::Allgatherv, 3, &sizes);
+    // Own blocks are copied at 200, 400, 600 and sent on: 0 → 1 there at 1300, 1 → 2 at 1600, 2 → 0 at 1900. Then 0 sends
+    // 2's 300 B at 1900, 1 sends 0's 100 B at 1300, 2 sends 1's 200 B at 1600.
+    assert_eq!(done(Ring), [2800, 3200, 2400]);
+    // All at once: 0 gets 1's at 400 + 1200 and 2's at 600 + 1300; 1 gets 2's at 1900; 2 gets 1's at 1600.
+    assert_eq!(done(Linear), [1900, 1900, 1600]);
+    // Each sends the one behind: 1 → 0 there at 1600, 2 → 1 at 1900, 0 → 2 at 1300. Distance 2, each its own again: 0 → 1
+    // leaves at 1600, 1 → 2 at 1900, 2 → 0 at 1300: there at 2700, 3100, 2600. All 600 B are copied in 1200.
+    assert_eq!(done(Bruck), [3800, 3900, 4300]);
+    assert_eq!(done(RecursiveDoubling), done(Bruck));
+}
+
+#[test]
+fn alltoall() {
+    use Algorithm::{Bruck, Linear, Pairwise};
+    let done = |algorithm, ranks| by(algorithm, Collective::Alltoall, ranks, &same(N));
+    assert_eq!(done(Linear, 1), [K]);
+    assert_eq!(done(Pairwise, 1), [K]);
+    assert_eq!(done(Bruck, 1), [2 * K], "rotated in and out");
+    assert_eq!(done(Linear, 2), [K + M; 2]);
+    assert_eq!(done(Linear, 4), [K + M; 4]);
+    assert_eq!(done(Pairwise, 2), [K + M; 2]);
+    assert_eq!(done(Pairwise, 3), [K + 2 * M; 3]);
+    assert_eq!(done(Pairwise, 4), [K + 3 * M; 4]);
+    // p blocks are rotated; in round k the blocks with bit k in their distance are packed and sent; p are rotated back.
+    assert_eq!(done(Bruck, 2), [2 * K + (K + M) + 2 * K; 2]);
+    // Bit 0 is in 1, bit 1 in 2.
+    assert_eq!(done(Bruck, 3), [3 * K + 2 * (K + M) + 3 * K; 3]);
+    assert_eq!(done(Bruck, 4), [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K; 4]);
+    // Bit 0 is in 1 and 3, bit 1 in 2 and 3, bit 2 in 4.
+    assert_eq!(done(Bruck, 5), [5 * K + 2 * (2 * K + L + 2 * N) + (K + M) + 5 * K; 5]);
+}
+
+#[test]
+fn alltoall_of_varying_blocks() {
+    // Rank j gets 100 (j + 1) bytes from each, and from itself: copied at 200, 400, 600.
+    let done = |algorithm| each_by(algorithm, Collective::Alltoallv, 3, |_| each(&[100, 200, 300]), 0);
+    // 0 hears of 2 at 600 + 1100, 1 of 2 at 600 + 1200, 2 of 1 at 400 + 1300.
+    assert_eq!(done(Algorithm::Linear), [1700, 1800, 1700]);
+    // Distance 1: 0 → 1 there at 200 + 1200, 1 → 2 at 400 + 1300, 2 → 0 at 600 + 1100. Distance 2: 0 → 2 leaves at 1700, 1 → 0
+    // at 1400, 2 → 1 at 1700.
+    assert_eq!(done(Algorithm::Pairwise), [2500, 2900, 3000]);
+    // Ranks need not agree: 0 sends 500 B to 1 and gets nothing.
+    let uneven = |rank| if rank == 0 { each(&[0, 500]) } else { each(&[0, 0]) };
+    assert_eq!(each_by(Algorithm::Linear, Collective::Alltoallv, 2, uneven, 0), [L, L + 500]);
+}
+
+#[test]
+fn scan() {
+    use Algorithm::{Chain, RecursiveDoubling};
+    let done = |algorithm, ranks| by(algorithm, Collective::Scan, ranks, &same(N));
+    // Each copies, takes the prefix before it, combines, passes on.
+    assert_eq!(done(Chain, 1), [K]);
+    assert_eq!(done(Chain, 2), [K, K + M + C]);
+    assert_eq!(done(Chain, 4), [K, K + (M + C), K + 2 * (M + C), K + 3 * (M + C)]);
+
+    // Two copies: the result and the sum. What comes from below is combined with both, what comes from above with the sum.
+    assert_eq!(done(RecursiveDoubling, 1), [2 * K]);
+    let a = 2 * K + M + C;
+    assert_eq!(done(RecursiveDoubling, 2), [a, a + C]);
+    // 2 has no partner at distance 1, and 1 none at distance 2. 2's data wait at 0, 0's leave at A.
+    assert_eq!(done(RecursiveDoubling, 3), [a + C, a + C, a + M + 2 * C]);
+    // 0 and 2 are at A, 1 and 3 at A + C when they exchange with each other.
+    assert_eq!(done(RecursiveDoubling, 4), [a + M + C, a + M + 2 * C, a + M + 2 * C, a + M + 3 * C]);
+}
+
+#[test]
+fn exscan() {
+    use Algorithm::{Chain, RecursiveDoubling};
+    let done = |algorithm, ranks| by(algorithm, Collective::Exscan, ranks, &same(N));
+    // 0 sends its input; those between keep what they get, copy it, combine, pass on; the last keeps it.
+    assert_eq!(done(Chain, 1), [0]);
+    assert_eq!(done(Chain, 2), [0, M]);
+    let step = M + K + C;
+    assert_eq!(done(Chain, 3), [0, step, step + M]);
+    assert_eq!(done(Chain, 4), [0, step, 2 * step, 2 * step + M]);
+
+    // As a scan, but the first that comes from below is copied; rank 0's output stays as it is.
+    assert_eq!(done(RecursiveDoubling, 1), [K]);
+    let a = K + M + C;
+    assert_eq!(done(RecursiveDoubling, 2), [a, a + K]);
+    assert_eq!(done(RecursiveDoubling, 3), [a + C, a + K, a + M + K + C]);
+    assert_eq!(done(RecursiveDoubling, 4), [a + M + C, a + K + M + C, a + M + K + C, a + K + M + 2 * C]);
+}
+
+#[test]
+fn reduce_scatter() {
+    use Algorithm::{Binomial, Pairwise, RecursiveHalving};
+    let done = |algorithm, ranks| by(algorithm, Collective::ReduceScatter, ranks, &same(N));
+    assert_eq!(done(Pairwise, 1), [K]);
+    assert_eq!(done(RecursiveHalving, 1), [2 * K]);
+    assert_eq!(done(Binomial, 1), [2 * K]);
+
+    // Each copies its own block, and combines one a round.
+    assert_eq!(done(Pairwise, 2), [K + M + C; 2]);
+    assert_eq!(done(Pairwise, 3), [K + 2 * (M + C); 3]);
+    assert_eq!(done(Pairwise, 4), [K + 3 * (M + C); 4]);
+
+    // All p blocks are copied; halves are exchanged and combined; one's own block is copied.
+    assert_eq!(done(RecursiveHalving, 2), [2 * K + M + C + K; 2]);
+    assert_eq!(done(RecursiveHalving, 4), [4 * K + (L + 2 * N) + 2 * C + M + C + K; 4]);
+    // 1 folds all three blocks into 0, combined at F. 0 keeps blocks 0 and 1 and combines 2's, which have waited; 2 gets
+    // block 2 of 0, sent at F. 0 gives 1 its block.
+    let f = 3 * K + (L + 3 * N) + 3 * C;
+    assert_eq!(done(RecursiveHalving, 3), [f + 2 * C + K, f + 2 * C + M, f + M + C + K]);
+
+    // Reduced to 0 with all blocks at S, then scattered.
+    let s = 2 * K + (L + 2 * N) + 2 * C;
+    assert_eq!(done(Binomial, 2), [s + K, s + M + K]);
+    let s = 3 * K + (L + 3 * N) + 2 * (3 * C);
+    assert_eq!(done(Binomial, 3), [s + K, s + M + K, s + M + K]);
+    let s = 4 * K + 2 * (L + 4 * N + 4 * C);
+    let two = L + 2 * N;
+    assert_eq!(done(Binomial, 4), [s + K, s + M + K, s + two + K, s + two + M + K]);
+
+    // Blocks of 100, 200, 300 bytes by pairs: copied at 200, 400, 600. Distance 1: 0 → 1 with 200 B there at 1400, combined
+    // 600 later at 2000; 1 → 2 with 300 B at 1700, 900 later 2600; 2 → 0 with 100 B at 1700, 300 later 2000. Distance 2:
+    // 0 → 2 leaves at 2000: 3300, 4200; 1 → 0 at 2000: 3100, 3400; 2 → 1 at 2600: 3800, 4400.
+    assert_eq!(by(Pairwise, Collective::ReduceScatter, 3, &each(&[100, 200, 300])), [3400, 4400, 4200]);
+}
+
+/// 30 ns to send, 7 ns to receive.
+fn with_overheads(ranks: u32) -> Platform {
+    let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(L) };
+    with_link(ideal(ranks), Level::InterNode, Link::new(LoadLaw::Ideal, Bytes::MAX, ns(L), vec![costly]))
+}
+
+#[test]
+fn overheads_are_paid_for_every_message_of_a_collective() {
+    use Algorithm::{Binomial, Dissemination, Linear, Pairwise};
+    // A round is 30 + L + 7.
+    assert_eq!(all(&with_overheads(2), Dissemination, Collective::Barrier, 2, &same(0)), [L + 37; 2]);
+    assert_eq!(all(&with_overheads(4), Dissemination, Collective::Barrier, 4, &same(0)), [2 * (L + 37); 4]);
+    // The root sends 2 and then 1; 2 sends 3.
+    let done = all(&with_overheads(4), Binomial, Collective::Bcast, 4, &same(N));
+    assert_eq!(done, [60, 60 + M + 7, 30 + M + 7 + 30, 30 + M + 7 + 30 + M + 7]);
+    // Both sends leave one after another; the receives complete in the order of arrival, M after K + 30 and after K + 60.
+    let done = all(&with_overheads(3), Linear, Collective::Alltoall, 3, &same(N));
+    assert_eq!(done, [K + 60 + M + 7; 3]);
+    let done = all(&with_overheads(3), Pairwise, Collective::Alltoall, 3, &same(N));
+    assert_eq!(done, [K + 2 * (30 + M + 7); 3]);
+    // The root's two receives are ready at once: one overhead after another.
+    let done = all(&with_overheads(3), Linear, Collective::Gather, 3, &same(N));
+    assert_eq!(done, [30 + M + 14, 30, 30]);
+}
+
+#[test]
+fn a_rendezvous_within_a_collective_waits_for_both() {
+    let link = Link::new(LoadLaw::Ideal, Bytes::new(100), ns(400), vec![row(L)]);
+    let platform = with_link(ideal(3), Level::InterNode, link);
+    // Request and grant take 400 each; the root waits for the end of both transfers.
+    let done = all(&platform, Algorithm::Linear, Collective::Bcast, 3, &same(N));
+    assert_eq!(done, [800 + M; 3]);
+    // In the tree the root sends 2 first and 1 only then.
+    let done = all(&platform, Algorithm::Binomial, Collective::Bcast, 3, &same(N));
+    assert_eq!(done, [2 * (800 + M), 2 * (800 + M), 800 + M]);
+    // A late receiver lets the root wait: grant at 5000 + 400.
+    let bcast = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Bcast, rank, 2, same(N)));
+    let programs = [vec![bcast(0)], vec![Line::Compute(5000), bcast(1)]];
+    assert_eq!(line_clocks(&platform, &programs), [5400 + M; 2]);
+}
+
+#[test]
+fn ranks_that_come_late_are_waited_for() {
+    let barrier = |rank| Line::Collective(part_by(Algorithm::Dissemination, Collective::Barrier, rank, 4, same(0)));
+    let programs: Vec<_> = (0..4).map(|rank| vec![Line::Compute(u64::from(rank) * 300), barrier(rank)]).collect();
+    // From 0, 300, 600, 900. Distance 1: r hears of r − 1: 0 at 1900, 1 at 1000, 2 at 1300, 3 at 1600. Distance 2: r hears of
+    // r − 2: 0 of 2 at max(1900, 2300), 1 of 3 at 2600, 2 of 0 at 2900, 3 of 1 at max(1600, 2000).
+    assert_eq!(line_clocks(&ideal(4), &programs), [2300, 2600, 2900, 2000]);
+}
+
+#[test]
+fn a_non_blocking_collective_goes_on_while_its_rank_computes() {
+    let allreduce = |rank| part_by(Algorithm::RecursiveDoubling, Collective::Allreduce, rank, 2, same(N));
+    let program = |rank, compute| vec![Line::Begin(allreduce(rank)), Line::Compute(compute), Line::WaitAll];
+    let whole = K + M + C;
+    // The longer of both, at each rank by itself.
+    assert_eq!(line_clocks(&ideal(2), &[program(0, 100), program(1, 50_000)]), [whole, 50_000]);
+    assert_eq!(line_clocks(&ideal(2), &[program(0, 0), program(1, whole)]), [whole, whole]);
+    // 1 begins at 2000: 0 waits for it, while 0's data are at 1 (K + M = 3880) before 1 has copied its own (3920).
+    let late = vec![Line::Compute(2000), Line::Begin(allreduce(1)), Line::WaitAll];
+    assert_eq!(line_clocks(&ideal(2), &[program(0, 100), late]), [2000 + whole, 2000 + K + C]);
+}
+
+#[test]
+fn outstanding_collectives_of_one_communicator_do_not_mix() {
+    use Algorithm::{Binomial, Dissemination, Linear};
+    let bcast = |rank, size| Line::Begin(part_by(Binomial, Collective::Bcast, rank, 2, same(size)));
+    // Two of one kind, the larger one first; they are waited for in either order. Each is there L and its size after 0.
+    let program = |rank, waits: [usize; 2]| {
+        vec![bcast(rank, 2000), bcast(rank, 100), Line::Wait(waits[0]), Line::Compute(10_000), Line::Wait(waits[1])]
+    };
+    // The first waited for decides when computing starts.
+    assert_eq!(line_clocks(&ideal(2), &[program(0, [0, 0]), program(1, [0, 0])]), [10_000, 13_000]);
+    assert_eq!(line_clocks(&ideal(2), &[program(0, [0, 0]), program(1, [1, 0])]), [10_000, 11_100]);
+
+    // Three kinds at once, and a blocking one in between, which is done at 2 L though its rank has not waited for the others.
+    let program = |rank, ranks| {
+        let of = |algorithm, collective, size| part_by(algorithm, collective, rank, ranks, same(size));
+        vec![
+            Line::Begin(of(Binomial, Collective::Reduce, N)),
+            Line::Begin(of(Linear, Collective::Gather, N)),
+            Line::Collective(of(Dissemination, Collective::Barrier, 0)),
+            Line::Begin(of(Binomial, Collective::Bcast, 50)),
+            Line::WaitAll,
+        ]
+    };
+    // 0: the reduce takes M + 2 C, the gather M. 1 and 2 are done when the bcast, begun at 2 L, has come.
+    let programs: Vec<_> = (0..3).map(|rank| program(rank, 3)).collect();
+    assert_eq!(line_clocks(&ideal(3), &programs), [M + 2 * C, 2 * L + L + 50, 2 * L + L + 50]);
+}
+
+#[test]
+fn communicators_keep_their_collectives_apart() {
+    let comm = |id, rank, group: &Group| CommMember::new(id, rank, group.clone());
+    let bcast = |comm, root, size| CollectiveCall {
+        collective: Collective::Bcast,
+        comm,
+        root,
+        sizes: same(size),
+        algorithm: Some(Algorithm::Chain),
+    };
+    // The even and the odd ranks of six, at the same time: 0 → 2 → 4 with N bytes, 1 → 3 → 5 with 500.
+    let (even, odd) =
+        (Group::Strided { first: 0, stride: 2, size: 3 }, Group::Strided { first: 1, stride: 2, size: 3 });
+    let program = |rank: u32| {
+        let (group, size) = if rank.is_multiple_of(2) { (&even, N) } else { (&odd, 500) };
+        vec![Line::Collective(bcast(comm(1, rank / 2, group), 0, size))]
+    };
+    let programs: Vec<_> = (0..6).map(program).collect();
+    assert_eq!(line_clocks(&ideal(6), &programs), [0, 0, M, L + 500, 2 * M, 2 * (L + 500)]);
+
+    // Members in an order of their own: 3, 0, 2 with root 1, which is world rank 0: the chain is 0 → 2 → 3.
+    let listed = Group::of([3, 0, 2].into());
+    let mut programs = vec![Vec::new(); 4];
+    for (member, rank) in [3, 0, 2].into_iter().enumerate() {
+        programs[rank] = vec![Line::Collective(bcast(comm(1, member as u32, &listed), 1, N))];
+    }
+    assert_eq!(line_clocks(&ideal(4), &programs), [0, 0, M, 2 * M]);
+
+    // One rank in two communicators: the same kind at the same time, with messages of different sizes between the same ranks.
+    let (pair, turned) = (Group::Strided { first: 0, stride: 1, size: 2 }, Group::of([1, 0].into()));
+    let program = |rank: u32| {
+        vec![
+            Line::Begin(bcast(comm(1, rank, &pair), 0, 2000)),
+            Line::Begin(bcast(comm(2, 1 - rank, &turned), 1, 100)),
+            Line::Wait(1),
+            Line::WaitAll,
+        ]
+    };
+    // Both go from 0 to 1, and the short one sets out second.
+    assert_eq!(line_clocks(&ideal(2), &[program(0), program(1)]), [0, L + 2000]);
+}
+
+/// Who waits in which call, for whom.
+fn stuck(programs: &[Vec<Line>]) -> Vec<(u32, String, Vec<String>)> {
+    let ended = |workers| match run_lines(&ideal(programs.len() as u32), programs, workers) {
+        Err(RunError::Deadlock(deadlock)) => deadlock,
+        other => panic!("a deadlock is expected, not {other:?}"),
+    };
+    let deadlock = ended(1);
+    assert_eq!(deadlock, ended(2), "one and two workers");
+    deadlock.waiting.into_iter().map(|Waiting { rank, call, awaits, .. }| (rank, call, awaits)).collect()
+}
+
+#[test]
+fn ranks_that_call_different_collectives_wait_for_ever_and_are_named() {
+    let line = |collective, rank, root| Line::Collective(CollectiveCall { root, ..part(collective, rank, 2, same(N)) });
+    // Both want to receive: the one from the bcast's root 1, the other from its reduce's other rank.
+    let programs = [vec![line(Collective::Bcast, 0, 1)], vec![line(Collective::Reduce, 1, 1)]];
+    let found = stuck(&programs);
+    assert_eq!(
+        found.iter().map(|(rank, call, _)| (*rank, call.as_str())).collect::<Vec<_>>(),
+        [(0, "MPI_Bcast"), (1, "MPI_Reduce")]
+    );
+    assert!(found[0].2[0].contains("rank 1") && found[1].2[0].contains("rank 0"), "{found:?}");
+
+    // A root that only sends goes on; the other waits for it.
+    let programs = [vec![line(Collective::Bcast, 0, 0)], vec![line(Collective::Reduce, 1, 1)]];
+    let found = stuck(&programs);
+    assert_eq!((found.len(), found[0].0, found[0].1.as_str()), (1, 1, "MPI_Reduce"));
+
+    // One more barrier at one rank than at the other, without blocking: the wait says for what.
+    let barrier = |rank| Line::Begin(part(Collective::Barrier, rank, 2, same(0)));
+    let found = stuck(&[vec![barrier(0), barrier(0), Line::WaitAll], vec![barrier(1), Line::WaitAll]]);
+    assert_eq!((found.len(), found[0].0, found[0].1.as_str()), (1, 0, "wait"));
+    assert!(found[0].2.iter().any(|text| text.contains("rank 1")), "{found:?}");
+
+    // Blocking against non-blocking is a mismatch of order only, which messages cannot tell (MPI forbids it, 5.12).
+    let programs = [vec![barrier(0), Line::WaitAll], vec![line(Collective::Barrier, 1, 0)]];
+    assert_eq!(line_clocks(&ideal(2), &programs), [L; 2]);
+}

@@ -1,0 +1,268 @@
+//! Expected times of what ranks and messages meet besides links and rates, worked out by hand: connections, copies of unexpected
+//! messages, credits, progress, noise, and nodes unlike others. 1 ns a byte, latencies of 10, 100 and 1000 ns.
+
+#[path = "conditions/order.rs"]
+mod order;
+
+use crate::support::Do::*;
+use crate::support::{Do, Log, Saw, Script, at, clocks, machine, ns, row, run_with, with_link};
+use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
+use mcpsim::platform::{
+    Copies, Level, Link, LoadLaw, NetworkNoise, NodeFactors, NoiseLaw, Occupancy, Placement, Platform, ProgressEngine,
+    Protocol, Spread, SystemNoise,
+};
+use mcpsim::rank::SendMode;
+use mcpsim::units::{Bandwidth, Bytes};
+
+/// Two nodes of one core: up to 100 bytes eagerly, control messages of 400 ns.
+fn pair() -> Platform {
+    network(machine([2, 1, 1], LoadLaw::Ideal), Protocol::default())
+}
+
+fn network(platform: Platform, protocol: Protocol) -> Platform {
+    let law = platform.link(Level::InterNode).law();
+    let link = Link::new(law, Bytes::new(100), ns(400), vec![row(1000)]);
+    with_link(platform, Level::InterNode, link.with_protocol(protocol))
+}
+
+fn with(protocol: Protocol) -> Platform {
+    network(pair(), protocol)
+}
+
+fn progress(progress: ProgressEngine) -> Platform {
+    let mut platform = pair();
+    platform.conditions.progress = progress;
+    platform
+}
+
+const HALF: ProgressEngine = ProgressEngine::Thread { share: 0.5 };
+
+#[test]
+fn the_first_message_of_a_pair_waits_for_its_connection() {
+    for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue, LoadLaw::Fair] {
+        let protocol = Protocol { connect: ns(5000), ..Protocol::default() };
+        let platform = network(machine([3, 1, 1], law), protocol);
+        let expect =
+            |scripts: &[Vec<Do>], expected: &[u64]| assert_eq!(clocks(&platform, scripts), expected, "{law:?}");
+        expect(&[vec![Send(1, 50)], vec![Recv(0)]], &[0, 6050]);
+        // The second is sent while the connection is set up, and does not overtake the first; a later one finds it.
+        let twice = [vec![Send(1, 0), Send(1, 0)], vec![Recv(0), Recv(0)]];
+        expect(&twice, &[0, 6000]);
+        let later = [vec![Send(1, 50), Compute(20_000), Send(1, 50)], vec![Recv(0), Recv(0)]];
+        expect(&later, &[20_000, 21_050]);
+        // The answer goes by the same connection; another pair has its own.
+        expect(&[vec![Send(1, 50), Recv(1)], vec![Recv(0), Send(0, 50)]], &[7100, 6050]);
+        let third = [vec![Send(1, 0)], vec![Recv(0), Send(2, 0)], vec![Recv(1)]];
+        expect(&third, &[0, 6000, 12_000]);
+        // Of two that set out at the same time neither knows of the other.
+        expect(&[vec![Exchange(1, 50, 1)], vec![Exchange(0, 50, 0)]], &[6050, 6050]);
+        // The request of a rendezvous is a first message: 5400, grant at 5800, 1000 + 600.
+        expect(&[vec![Send(1, 600)], vec![Recv(0)]], &[7400, 7400]);
+    }
+}
+
+#[test]
+fn an_eager_message_that_comes_before_its_receive_is_copied() {
+    let platform = with(Protocol { unexpected_copy: Bandwidth::new(500_000_000), ..Protocol::default() });
+    // It is there at 1050: posted before that, nothing is copied; later, 50 bytes take 100 ns.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 50)], vec![Recv(0)]]), [0, 1050]);
+    assert_eq!(clocks(&platform, &[vec![Send(1, 50)], vec![Compute(2000), Recv(0)]]), [0, 2100]);
+    let posted = |first: Vec<Do>| clocks(&platform, &[vec![Send(1, 50)], [first, vec![WaitAll]].concat()])[1];
+    assert_eq!(posted(vec![Compute(2000), Irecv(0)]), 2100);
+    assert_eq!(posted(vec![Irecv(0), Compute(2000)]), 2000);
+    // A rendezvous waits for its receive, and goes where it belongs: 2000 + 400 + 1000 + 600.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Compute(2000), Recv(0)]]), [4000, 4000]);
+}
+
+#[test]
+fn an_eager_message_without_a_credit_is_a_rendezvous() {
+    let platform = with(Protocol { credits: Some(2), ..Protocol::default() });
+    let sends = |count| vec![Send(1, 50); count];
+    let receives = |count| vec![Recv(0); count];
+    assert_eq!(clocks(&platform, &[sends(2), [vec![Compute(10_000)], receives(2)].concat()]), [0, 10_000]);
+    // The third waits for its receive at 10000: grant at 10400, 1000 + 50; its end is heard of at 10400 + 1000 + 400.
+    assert_eq!(clocks(&platform, &[sends(3), [vec![Compute(10_000)], receives(3)].concat()]), [11_800, 11_450]);
+    // The first two are received at 1050, and their credits are back at 1450: too late for a third at once (its request comes
+    // behind them, at 1000; receive at 1050, grant at 1450), in time for one at 2000.
+    assert_eq!(clocks(&platform, &[sends(3), receives(3)]), [2850, 2500]);
+    let later = [sends(2), vec![Compute(2000)], sends(2)].concat();
+    assert_eq!(clocks(&platform, &[later, receives(4)]), [2000, 3050]);
+    // The main program sends at 0, the strand at 500: the one that comes first has the only credit, whichever was executed first.
+    let one = with(Protocol { credits: Some(1), ..Protocol::default() });
+    let sender = vec![StartApart(vec![Compute(500), Send(1, 50)]), Send(1, 50), WaitAll];
+    let receiver = vec![StartApart(vec![Recv(0)]), Recv(0), WaitAll];
+    // The strand's request comes behind the first message, at 1000; grant at 1400, 1000 + 50; heard of at 2800.
+    assert_eq!(clocks(&one, &[sender, receiver]), [2800, 2450]);
+    // A buffered send needs none.
+    let buffered = vec![SendMode(1, 50, SendMode::Buffered); 3];
+    assert_eq!(clocks(&platform, &[buffered, receives(3)]), [0, 1050]);
+}
+
+#[test]
+fn a_request_does_not_overtake_a_small_message_that_has_yet_to_leave() {
+    // Under fair shares the request is there after 400, the small message after 1000: it comes behind it, is granted at 1400 and
+    // has its 600 bytes there at 3000.
+    let platform = network(machine([2, 1, 1], LoadLaw::Fair), Protocol::default());
+    let scripts = [vec![Isend(1, 0), Isend(1, 600), WaitAll], vec![Recv(0), Recv(0)]];
+    let (outcome, saw) = run_with(&platform, &scripts, 1).unwrap();
+    let received: Vec<&Saw> = saw.iter().filter(|(rank, _)| *rank == 1).map(|(_, saw)| saw).collect();
+    assert_eq!(received, [&Saw::Got(0, 0, 0), &Saw::Got(0, 0, 600)]);
+    assert_eq!(outcome.predicted, at(3000));
+}
+
+#[test]
+fn a_rendezvous_waits_for_the_next_call_where_calls_make_progress() {
+    use ProgressEngine::{Call, Hardware};
+    // The request comes at 400, while the receiver computes.
+    let receiver = [vec![Send(1, 600)], vec![Irecv(0), Compute(5000), WaitAll]];
+    assert_eq!(clocks(&progress(Hardware), &receiver), [2400, 5000]);
+    assert_eq!(clocks(&progress(Call), &receiver), [7000, 7000], "granted at 5000");
+    // A look in between, which costs a poll of 100 ns, grants it: at 2400 it starts.
+    let look = vec![Irecv(0), Compute(2000), Test, Compute(3000), WaitAll];
+    assert_eq!(clocks(&progress(Call), &[vec![Send(1, 600)], look]), [4000, 5100]);
+    // Any call will do, also one of another message.
+    let other = vec![Irecv(0), Compute(2000), Send(0, 10), Compute(3000), WaitAll];
+    assert_eq!(clocks(&progress(Call), &[vec![Send(1, 600), Recv(1)], other]), [4000, 5000]);
+    // The grant comes at 800, while the sender computes: the transfer starts at 3000.
+    let sender = [vec![Isend(1, 600), Compute(3000), WaitAll], vec![Recv(0)]];
+    assert_eq!(clocks(&progress(Hardware), &sender), [3000, 2400]);
+    assert_eq!(clocks(&progress(Call), &sender), [4600, 4600]);
+    // Who has ended is inside MPI: in MPI_Finalize.
+    let ended = [vec![Isend(1, 600)], vec![Compute(5000), Recv(0)]];
+    assert_eq!(clocks(&progress(Call), &ended), [0, 7000]);
+}
+
+#[test]
+fn an_exchange_overlaps_with_computing_as_progress_allows() {
+    let script = |other| vec![Irecv(other), Isend(other, 600), Compute(10_000), WaitAll];
+    let ends = |kind| clocks(&progress(kind), &[script(1), script(0)]);
+    assert_eq!(ends(ProgressEngine::Hardware), [10_000; 2]);
+    // Granted at 10000, 10400 + 1000 + 600.
+    assert_eq!(ends(ProgressEngine::Call), [12_000; 2]);
+    // The thread has half of the core.
+    assert_eq!(ends(HALF), [20_000; 2]);
+    assert_eq!(ends(ProgressEngine::Thread { share: 0.2 }), [12_500; 2]);
+}
+
+#[test]
+fn a_strand_goes_on_in_calls_where_calls_make_progress() {
+    let steps = |other| StartApart(vec![Exchange(other, 50, other), Exchange(other, 50, other)]);
+    let script = |other| vec![steps(other), Compute(10_000), WaitAll];
+    let ends = |kind| clocks(&progress(kind), &[script(1), script(0)]);
+    assert_eq!(ends(ProgressEngine::Hardware), [10_000; 2]);
+    // Its first exchange is over at 1050, its second starts at 10000.
+    assert_eq!(ends(ProgressEngine::Call), [11_050; 2]);
+    // A look at 2000 starts the second, which is over at 3050 and found at 10100.
+    let looks = |other| vec![steps(other), Compute(2000), Test, Compute(8000), WaitAll];
+    assert_eq!(clocks(&progress(ProgressEngine::Call), &[looks(1), looks(0)]), [10_100; 2]);
+}
+
+#[test]
+fn a_core_copies_in_calls_where_calls_make_progress() {
+    let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+    let near = Link::new(LoadLaw::Fair, Bytes::new(600), ns(10), vec![row(10)]).occupying(copies);
+    let mut platform = with_link(machine([1, 1, 2], LoadLaw::Fair), Level::IntraCmp, near);
+    let eager = [vec![Send(1, 500)], vec![Irecv(0), Compute(5000), WaitAll]];
+    assert_eq!(clocks(&platform, &eager), [0, 5000], "from 10 to 510");
+    platform.conditions.progress = ProgressEngine::Call;
+    assert_eq!(clocks(&platform, &eager), [0, 5500]);
+    // Of a rendezvous too: the request at 10, granted at 5000, which the sender hears of at 5010; the copy from 5020 to 5720.
+    let large = [vec![Send(1, 700)], vec![Irecv(0), Compute(5000), WaitAll]];
+    assert_eq!(clocks(&platform, &large), [5720, 5720]);
+}
+
+#[test]
+fn a_slow_node_shows() {
+    let mut platform = machine([2, 1, 1], LoadLaw::Share);
+    platform.conditions.nodes = NodeFactors { rate: vec![1.0, 0.5], ..NodeFactors::default() };
+    assert_eq!(clocks(&platform, &[vec![Compute(1000)], vec![Compute(1000)]]), [1000, 2000]);
+    platform.conditions.nodes = NodeFactors { adapter: vec![1.0, 0.5, 1.0], ..NodeFactors::default() };
+    platform.shape.nodes = 3;
+    // Through the slow adapter either way, 500 bytes take 1000 ns.
+    let scripts = [vec![Send(1, 500)], vec![Recv(0), Send(2, 500)], vec![Recv(1)]];
+    assert_eq!(clocks(&platform, &scripts), [0, 2000, 4000]);
+    let scripts = [vec![Send(2, 500)], vec![], vec![Recv(0)]];
+    assert_eq!(clocks(&platform, &scripts), [0, 0, 1500]);
+}
+
+/// The mean and the standard deviation of the end, ns, of 1000 runs.
+fn over_seeds(platform: &Platform, scripts: &[Vec<Do>]) -> (f64, f64) {
+    let sites = Placement::Block.sites(platform.shape, scripts.len() as u32, false).unwrap();
+    let end = |seed| {
+        let make = |rank: u32| Script::new(rank, scripts[rank as usize].clone(), Log::default());
+        let labels = Labels { seed, ..Labels::default() };
+        let simulation = Simulation::new(platform, sites.clone(), RunOptions::default(), labels);
+        simulation.run(make, &Progress::default()).unwrap().predicted.as_ps() as f64 / 1000.0
+    };
+    let ends: Vec<f64> = (0..1000).map(end).collect();
+    let mean = ends.iter().sum::<f64>() / 1000.0;
+    (mean, (ends.iter().map(|end| (end - mean).powi(2)).sum::<f64>() / 999.0).sqrt())
+}
+
+/// The mean lies within three standard errors, the deviation within three of its own (1 / √2000).
+fn near((mean, deviation): (f64, f64), expected: (f64, f64)) {
+    let off = (mean - expected.0).abs();
+    assert!(off < 3.0 * expected.1 / 1000f64.sqrt(), "mean {mean}, expected {}", expected.0);
+    assert!(
+        (deviation / expected.1 - 1.0).abs() < 3.0 / 2000f64.sqrt(),
+        "deviation {deviation}, expected {}",
+        expected.1
+    );
+}
+
+#[test]
+fn noise_has_the_mean_and_the_deviation_that_are_stated() {
+    for law in [NoiseLaw::Normal, NoiseLaw::Lognormal] {
+        let mut platform = machine([2, 1, 1], LoadLaw::Share);
+        let spread = |deviation| Spread { law, deviation };
+        // 10 ms of work meet a detour each millisecond that passes: 10 / (1 - 0.01) ms; 10.1 detours of 5 us about their mean,
+        // and now one more, now one less (3 us).
+        let noise = SystemNoise { period: ns(1_000_000), length: ns(10_000), spread: spread(0.5) };
+        platform.conditions.noise.system = Some(noise);
+        let expected = (10_101_010.0, (10.1f64 * 5000.0 * 5000.0 + 3000.0 * 3000.0).sqrt());
+        near(over_seeds(&platform, &[vec![Compute(10_000_000)]]), expected);
+        // 1500 ns alone, and 500 + 0.1 × 1500 more.
+        platform.conditions.noise.system = None;
+        let noise = NetworkNoise { delay: ns(500), part: 0.1, spread: spread(0.2) };
+        platform.conditions.noise.network = Some(noise);
+        near(over_seeds(&platform, &[vec![Send(1, 500)], vec![Recv(0)]]), (2150.0, 130.0));
+        platform.conditions.noise.network = None;
+        platform.conditions.noise.nodes = Some(spread(0.05));
+        near(over_seeds(&platform, &[vec![Compute(1_000_000)]]), (1_000_000.0, 50_000.0));
+    }
+}
+
+#[test]
+fn outcomes_are_the_same_for_any_number_of_workers() {
+    let script = |rank: u32| {
+        let (next, before) = ((rank + 1) % 8, (rank + 7) % 8);
+        let mut lines = Vec::new();
+        for round in 0..20u64 {
+            let size = [0, 50, 600, 90][(round % 4) as usize];
+            lines.extend([Irecv(before), Isend(next, size), Compute(700 * (1 + u64::from(rank) % 3)), WaitAll]);
+            lines.extend([StartApart(vec![Exchange(next, 60, before)]), Send(next, 10), Compute(900), Recv(before)]);
+            lines.push(WaitAll);
+        }
+        lines
+    };
+    let scripts: Vec<Vec<Do>> = (0..8).map(script).collect();
+    for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue, LoadLaw::Fair] {
+        for kind in [ProgressEngine::Hardware, ProgressEngine::Call, HALF] {
+            let protocol =
+                Protocol { connect: ns(3000), credits: Some(1), unexpected_copy: Bandwidth::new(400_000_000) };
+            let mut platform = network(machine([4, 1, 2], law), protocol);
+            let spread = Spread { law: NoiseLaw::Lognormal, deviation: 0.7 };
+            platform.conditions.progress = kind;
+            platform.conditions.noise.system = Some(SystemNoise { period: ns(5000), length: ns(300), spread });
+            platform.conditions.noise.network = Some(NetworkNoise { delay: ns(100), part: 0.2, spread });
+            platform.conditions.noise.nodes = Some(spread);
+            platform.conditions.nodes.rate = vec![1.0, 0.8, 1.0, 1.1];
+            let (alone, _) = run_with(&platform, &scripts, 1).unwrap();
+            for workers in [2, 3, 4] {
+                let (several, _) = run_with(&platform, &scripts, workers).unwrap();
+                assert_eq!(several.per_rank, alone.per_rank, "{law:?}, {kind:?}, {workers} workers");
+                assert_eq!(several.path, alone.path);
+            }
+        }
+    }
+}

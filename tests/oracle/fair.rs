@@ -1,0 +1,512 @@
+//! Expected times under fair shares, worked out by hand: 1 ns a byte, latencies of 10, 100 and 1000 ns, slots of 500 ns.
+
+use crate::support::Do::*;
+use crate::support::{self, Do, Log, Script, clocks, machine, ns, row, run_with, with_link};
+use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
+use mcpsim::platform::{Copies, Level, Link, LoadLaw, Occupancy, Platform, Rails, Row, Tolerance};
+use mcpsim::units::{Bandwidth, Bytes};
+
+/// Nodes of one core.
+fn nodes(count: u32) -> Platform {
+    machine([count, 1, 1], LoadLaw::Fair)
+}
+
+fn rate(gigabytes: f64) -> Option<Bandwidth> {
+    Bandwidth::new((gigabytes * 1e9) as u64)
+}
+
+/// The same with other adapters.
+fn with_adapters(platform: Platform, change: impl Fn(&mut Occupancy)) -> Platform {
+    let link = platform.link(Level::InterNode).clone();
+    let mut occupancy = link.occupancy().clone();
+    change(&mut occupancy);
+    with_link(platform, Level::InterNode, link.occupying(occupancy))
+}
+
+/// Each rank's clock in ns is within so many ns of what is expected.
+fn near(found: &[u64], expected: &[u64], within: u64) {
+    let far = found.iter().zip(expected).any(|(found, expected)| found.abs_diff(*expected) > within);
+    assert!(!far && found.len() == expected.len(), "{found:?}, expected {expected:?}");
+}
+
+#[test]
+fn alone_a_message_takes_what_the_ping_pong_says_to_the_picosecond() {
+    for size in [0, 1, 8, 30, 499, 500, 501, 12_345, 1_000_003, 100_000_000] {
+        assert_eq!(clocks(&nodes(2), &[vec![Send(1, size)], vec![Recv(0)]]), [0, 1000 + size], "{size}");
+        // Odd times of leaving, an odd pace.
+        let odd = Row { bandwidth: Bandwidth::new(777_777_777).unwrap(), ..row(1000) };
+        for law in [LoadLaw::Ideal, LoadLaw::Fair] {
+            let link = Link::new(law, Bytes::new(1000), ns(300), vec![odd.clone()]);
+            let platform = with_link(machine([2, 1, 1], law), Level::InterNode, link);
+            let scripts = [vec![Compute(1237), Send(1, size), Compute(7)], vec![Recv(0)]];
+            let (outcome, _) = run_with(&platform, &scripts, 1).unwrap();
+            let ideal = with_link(
+                platform,
+                Level::InterNode,
+                Link::new(LoadLaw::Ideal, Bytes::new(1000), ns(300), vec![odd.clone()]),
+            );
+            let (expected, _) = run_with(&ideal, &scripts, 1).unwrap();
+            assert_eq!(outcome.per_rank, expected.per_rank, "{size}");
+        }
+    }
+}
+
+#[test]
+fn two_transfers_that_overlap_share_for_as_long_as_they_do() {
+    // Ranks 0 and 1 send to 2 through one adapter of 1 GB/s. The first of 100 MB starts at 0, the second after 10 us.
+    let ends = |second: u64| {
+        let scripts = [
+            vec![Isend(2, 100_000_000), WaitAll],
+            vec![Compute(10_000), Isend(3, 0), Send(2, second)],
+            vec![Irecv(0), Irecv(1), WaitAny, Clock, WaitAny, Clock],
+            vec![],
+        ];
+        let (_, saw) = run_with(&nodes(4), &scripts, 1).unwrap();
+        saw.iter()
+            .filter_map(|(_, saw)| match saw {
+                support::Saw::Clock(time) => Some(time.as_ps() / 1000),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    // Equal ones: from 10 us on each has half, so that the first ends at 200 ms less 10 us, the second at 200 ms.
+    near(&ends(100_000_000), &[199_991_000, 200_001_000], 2000);
+    // 1 MB has half for 2 ms; 100 MB end when all 101 MB have passed.
+    near(&ends(1_000_000), &[2_011_000, 101_001_000], 2000);
+}
+
+#[test]
+fn those_that_meet_at_one_node_share_its_adapter() {
+    for senders in [2u64, 7, 40] {
+        let mut scripts: Vec<Vec<Do>> = (0..senders).map(|_| vec![Send(senders as u32, 100_000)]).collect();
+        let mut last: Vec<Do> = (0..senders).map(|from| Irecv(from as u32)).collect();
+        last.push(WaitAll);
+        scripts.push(last);
+        let end = clocks(&nodes(senders as u32 + 1), &scripts)[senders as usize];
+        near(&[end], &[1000 + senders * 100_000], 500);
+    }
+}
+
+#[test]
+fn in_a_chain_each_end_has_its_own_share() {
+    // 0 sends to 2 and 3, 1 to 3: at 0 and at 3 two meet. All have half; when these are done nobody shares.
+    let scripts = [
+        vec![Isend(2, 1_000_000), Isend(3, 1_000_000), WaitAll],
+        vec![Send(3, 500_000)],
+        vec![Recv(0)],
+        vec![Irecv(0), Irecv(1), WaitAll],
+    ];
+    let found = clocks(&nodes(4), &scripts);
+    // 500 kB at half end at 1 ms. From 0 two still share 1 GB/s, so 1 MB each at half until 2 ms.
+    near(&found[2..], &[2_001_000, 2_001_000], 1000);
+    // A third at 0 leaves a third to each; at 3 the other has the rest, two thirds.
+    let scripts = [
+        vec![Isend(2, 1_000_000), Isend(3, 1_000_000), Isend(4, 1_000_000), WaitAll],
+        vec![Send(3, 1_000_000)],
+        vec![Recv(0)],
+        vec![Irecv(0), Recv(1), Clock, WaitAll],
+        vec![Recv(0)],
+    ];
+    let (outcome, saw) = run_with(&nodes(5), &scripts, 1).unwrap();
+    let clock = saw.iter().find_map(|(_, saw)| match saw {
+        support::Saw::Clock(time) => Some(time.as_ps() / 1000),
+        _ => None,
+    });
+    near(&[clock.unwrap()], &[1_501_000], 1000);
+    near(&[outcome.per_rank[4].clock.as_ps() / 1000], &[3_001_000], 1000);
+}
+
+#[test]
+fn a_wider_wire_carries_several_messages_each_at_its_pace() {
+    // 1 GB/s each, 4 GB/s of the adapter: four at once take as long as one, eight twice as long.
+    let platform = with_adapters(nodes(2), |wire| wire.capacity = rate(4.0));
+    let window = |count: usize| {
+        let mut send = vec![Isend(1, 100_000); count];
+        send.push(WaitAll);
+        let mut receive = vec![Irecv(0); count];
+        receive.push(WaitAll);
+        clocks(&platform, &[send, receive])[1]
+    };
+    assert_eq!([1, 4].map(window), [101_000; 2]);
+    near(&[window(8), window(40)], &[201_000, 1_001_000], 500);
+}
+
+#[test]
+fn both_directions_share_what_they_have_together() {
+    // 0 and 1 send to each other 1 MB.
+    let both = [vec![Irecv(1), Isend(1, 1_000_000), WaitAll], vec![Irecv(0), Isend(0, 1_000_000), WaitAll]];
+    assert_eq!(clocks(&nodes(2), &both), [1_001_000; 2]);
+    // 1.25 GB/s of an adapter both ways: 0.625 each.
+    let duplex = with_adapters(nodes(3), |wire| wire.duplex = rate(1.25));
+    near(&clocks(&duplex, &both), &[1_601_000; 2], 500);
+    // Partners differ: 0 sends to 1, 1 to 2, 2 to 0. The same at each adapter.
+    let ring = |to: u32, from: u32| vec![Irecv(from), Isend(to, 1_000_000), WaitAll];
+    near(&clocks(&duplex, &[ring(1, 2), ring(2, 0), ring(0, 1)]), &[1_601_000; 3], 500);
+    // A pair alone shares 1 GB/s; the ring does not.
+    let pair = with_adapters(nodes(3), |wire| wire.pair_duplex = rate(1.0));
+    near(&clocks(&pair, &both), &[2_001_000; 2], 500);
+    assert_eq!(clocks(&pair, &[ring(1, 2), ring(2, 0), ring(0, 1)]), [1_001_000; 3]);
+}
+
+#[test]
+fn messages_divide_among_rails() {
+    // Two ranks of a node send one message each: the first takes one adapter, the second the other.
+    let turns = with_adapters(machine([2, 1, 2], LoadLaw::Fair), |wire| {
+        wire.rails = Rails { count: 2, of_cmp: Vec::new() };
+    });
+    let scripts = [vec![Send(2, 100_000)], vec![Send(3, 100_000)], vec![Recv(0)], vec![Recv(1)]];
+    assert_eq!(clocks(&turns, &scripts)[2..], [101_000; 2]);
+    let send = vec![Isend(1, 100_000), Isend(1, 100_000), WaitAll];
+    let scripts = [send, vec![Irecv(0), Irecv(0), WaitAll]];
+    near(&[clocks(&nodes(2), &scripts)[1]], &[201_000], 500);
+    let rails = with_adapters(nodes(2), |wire| wire.rails = Rails { count: 2, of_cmp: Vec::new() });
+    assert_eq!(clocks(&rails, &scripts)[1], 101_000);
+    // One core on each of two CMPs, each with an adapter of its own, or with one for both.
+    for (of_cmp, end) in [(vec![0, 1], 101_000), (vec![0, 0], 201_000)] {
+        let platform = machine([2, 2, 1], LoadLaw::Fair);
+        let platform = with_adapters(platform, |wire| wire.rails = Rails { count: 2, of_cmp: of_cmp.clone() });
+        let scripts = [vec![Send(2, 100_000)], vec![Send(3, 100_000)], vec![Recv(0)], vec![Recv(1)]];
+        near(&clocks(&platform, &scripts)[2..], &[end; 2], 500);
+    }
+}
+
+/// Nodes whose adapters carry 1 GB/s and have a gap.
+fn spaced(count: u32, gap: u64) -> Platform {
+    let spaced = Row { gap: ns(gap), ..row(1000) };
+    with_link(nodes(count), Level::InterNode, Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![spaced]))
+}
+
+#[test]
+fn a_small_message_holds_an_adapter_for_its_gap_and_its_bytes_out_and_in() {
+    // What holds an adapter for no more than a sixteenth of a slot of 500 ns is not felt: 20 ns and 8 bytes.
+    let platform = spaced(4, 20);
+    // Out: messages leave at 0, 28, 56.
+    let scripts = [vec![Send(1, 8), Send(2, 8), Send(3, 8)], vec![Recv(0)], vec![Recv(0)], vec![Recv(0)]];
+    assert_eq!(clocks(&platform, &scripts)[1..], [1008, 1036, 1064]);
+    // In: three come at 1000.
+    let mut incast = vec![vec![Send(3, 8)]; 3];
+    incast.push(vec![Irecv(0), Irecv(1), Irecv(2), WaitAll]);
+    assert_eq!(clocks(&platform, &incast)[3], 1000 + 2 * 28 + 8);
+    // Without a gap the bytes count.
+    assert_eq!(clocks(&nodes(4), &scripts)[1..], [1008, 1016, 1024]);
+    // Requests and answers of a rendezvous hold no adapter: 1 to 0 sends its answer at 1000, beside nothing else.
+    let link = Link::new(LoadLaw::Fair, Bytes::new(4), ns(1000), vec![Row { gap: ns(20), ..row(1000) }]);
+    let platform = with_link(nodes(2), Level::InterNode, link);
+    assert_eq!(
+        clocks(&platform, &[vec![Isend(1, 8), Isend(1, 8), WaitAll], vec![Irecv(0), Irecv(0), WaitAll]])[1],
+        3036
+    );
+}
+
+#[test]
+fn both_directions_hold_what_an_adapter_has_together() {
+    // 20 ns and 8 bytes of 1 GB/s are 28 ns each way; of 1.4 GB/s together, 20 ns.
+    let duplex = with_adapters(spaced(2, 20), |wire| wire.duplex = rate(1.4));
+    let window = |peer: u32, count: usize| {
+        let mut lines = vec![Irecv(peer); count];
+        lines.extend(vec![Isend(peer, 8); count]);
+        lines.push(WaitAll);
+        lines
+    };
+    // One way the direction is slower: 28 ns a message. Both ways 2 x 20 ns a pair of messages.
+    let mut send = vec![Isend(1, 8); 100];
+    send.push(WaitAll);
+    let mut receive = vec![Irecv(0); 100];
+    receive.push(WaitAll);
+    assert_eq!(clocks(&duplex, &[send, receive])[1], 1000 + 99 * 28 + 8);
+    near(&clocks(&duplex, &[window(1, 100), window(0, 100)]), &[1000 + 100 * 40; 2], 1100);
+    assert_eq!(clocks(&spaced(2, 20), &[window(1, 100), window(0, 100)]), [1000 + 99 * 28 + 8; 2]);
+}
+
+#[test]
+fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
+    // Alone it takes what the ping-pong says. Its pace is 0.5 GB/s, the adapter's rate 2: a gap of 900 ns is 1800 bytes.
+    let row = Row { gap: ns(900), bandwidth: rate(0.5).unwrap(), ..row(1000) };
+    let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![row]);
+    let platform = with_link(nodes(2), Level::InterNode, link);
+    let platform = with_adapters(platform, |wire| wire.capacity = rate(2.0));
+    let window = |count: usize| {
+        let mut send = vec![Isend(1, 10_000); count];
+        send.push(WaitAll);
+        let mut receive = vec![Irecv(0); count];
+        receive.push(WaitAll);
+        clocks(&platform, &[send, receive])[1]
+    };
+    assert_eq!(window(1), 21_000);
+    // Each holds it for 900 ns and 5000: a hundred for 590 us.
+    near(&[window(100)], &[591_000], 600);
+    // A gap of less than a twentieth of the bytes is left out: 1,800 of 200,000.
+    let scripts = [vec![Isend(1, 200_000); 10], vec![Irecv(0); 10]].map(|mut lines| {
+        lines.push(WaitAll);
+        lines
+    });
+    near(&[clocks(&platform, &scripts)[1]], &[1_001_000], 600);
+}
+
+/// A node whose receivers' cores copy.
+fn copying(copies: Copies, eager: u64) -> Platform {
+    let mut platform = machine([1, 1, 4], LoadLaw::Fair);
+    let link = Link::new(LoadLaw::Fair, Bytes::new(eager), ns(10), vec![row(10)]);
+    platform.links[0] = link.occupying(Occupancy { copies, ..Occupancy::default() });
+    platform
+}
+
+#[test]
+fn a_window_within_a_node_goes_at_a_cores_speed() {
+    let window = |count: usize| {
+        let mut send = vec![Isend(1, 1000); count];
+        send.push(WaitAll);
+        let mut receive = vec![Irecv(0); count];
+        receive.push(WaitAll);
+        [send, receive]
+    };
+    for eager in [0, 5000] {
+        let handshakes = if eager == 0 { 20 } else { 0 };
+        for count in [1, 2, 64] {
+            let end = 10 + 1000 * count + handshakes;
+            assert_eq!(clocks(&copying(Copies::Receiver, eager), &window(count as usize))[1], end);
+            assert_eq!(clocks(&copying(Copies::None, eager), &window(count as usize))[1], 1010 + handshakes);
+        }
+    }
+}
+
+#[test]
+fn a_message_that_waited_for_its_receive_is_copied_then() {
+    // Head at 10; posted at 5000, copied until 6000.
+    let platform = copying(Copies::Receiver, 5000);
+    assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Compute(5000), Recv(0)]])[1], 6000);
+    // Another comes at 3010 and is copied first, as its receive is there: until 4010. Then both are.
+    let scripts = [
+        vec![Send(1, 1000)],
+        vec![IrecvTag(2, 5), Compute(5000), Irecv(0), WaitAll],
+        vec![Compute(3000), SendTag(1, 1000, 5)],
+    ];
+    assert_eq!(clocks(&platform, &scripts)[1], 6000);
+    // It comes at 4510: until 5510. The first follows until 6510.
+    let scripts = [
+        vec![Send(1, 1000)],
+        vec![IrecvTag(2, 5), Compute(5000), Irecv(0), WaitAll],
+        vec![Compute(4500), SendTag(1, 1000, 5)],
+    ];
+    assert_eq!(clocks(&platform, &scripts)[1], 6510);
+}
+
+#[test]
+fn a_sender_that_copies_goes_on_after_it() {
+    let platform = copying(Copies::Sender, 5000);
+    // It returns after 1000; the message takes 1010 as ever.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Recv(0)]]), [1000, 1010]);
+    // Two at once: the second is copied from 1000 to 2000 and there at 2010.
+    let scripts = [vec![Isend(1, 1000), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
+    assert_eq!(clocks(&platform, &scripts)[..3], [2000, 1010, 2010]);
+}
+
+#[test]
+fn any_number_of_workers_finds_the_same() {
+    let mut platform = with_adapters(machine([6, 1, 2], LoadLaw::Fair), |wire| {
+        wire.duplex = rate(1.5);
+        wire.pair_duplex = rate(1.2);
+    });
+    platform.links[0] = copying(Copies::Receiver, 5000).links[0].clone();
+    let scripts: Vec<Vec<Do>> = (0..12u32)
+        .map(|me| {
+            let mut lines = vec![Compute(u64::from(me * 7919 % 3001))];
+            lines.extend((1..12).map(|by| Irecv((me + 12 - by) % 12)));
+            lines.extend((1..12).map(|by| Isend((me + by) % 12, u64::from(me * by) * 997 + 10)));
+            lines.push(WaitAll);
+            lines
+        })
+        .collect();
+    let (one, _) = run_with(&platform, &scripts, 1).unwrap();
+    for workers in [2, 3, 6] {
+        let (several, _) = run_with(&platform, &scripts, workers).unwrap();
+        assert_eq!(one.per_rank, several.per_rank, "{workers} workers");
+        assert_eq!((one.path, one.levels), (several.path, several.levels));
+    }
+}
+
+/// A transfer between nodes of the solver: when its bytes start, from where to where, how many.
+#[derive(Clone, Copy, Debug)]
+struct Alike {
+    start: f64,
+    from: usize,
+    to: usize,
+    bytes: f64,
+}
+
+/// Ends by progressive filling: all rates anew at every start and end; 1 byte a ns of each adapter, each way.
+fn exact(flows: &[Alike], nodes: usize, pace: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..flows.len()).collect();
+    order.sort_by(|&a, &b| flows[a].start.total_cmp(&flows[b].start));
+    let mut order = order.into_iter().peekable();
+    let (mut left, mut end) = (flows.iter().map(|flow| flow.bytes).collect::<Vec<_>>(), vec![0.0; flows.len()]);
+    let (mut active, mut time) = (Vec::<usize>::new(), 0.0);
+    loop {
+        let mut room = vec![1.0; 2 * nodes];
+        let mut rate = vec![0.0; active.len()];
+        let mut open: Vec<usize> = (0..active.len()).collect();
+        let path = |i: usize| [flows[i].from, nodes + flows[i].to];
+        while !open.is_empty() {
+            let mut count = vec![0.0; 2 * nodes];
+            open.iter().for_each(|&k| path(active[k]).into_iter().for_each(|p| count[p] += 1.0));
+            let share = |p: usize| if count[p] > 0.0 { room[p] / count[p] } else { f64::INFINITY };
+            let least = (0..2 * nodes).map(share).fold(pace, f64::min);
+            let tight: Vec<bool> = (0..2 * nodes).map(|p| share(p) <= least * (1.0 + 1e-12)).collect();
+            let (fixed, rest): (Vec<usize>, Vec<usize>) =
+                open.into_iter().partition(|&k| least >= pace || path(active[k]).into_iter().any(|p| tight[p]));
+            for &k in &fixed {
+                rate[k] = least;
+                path(active[k]).into_iter().for_each(|p| room[p] = f64::max(room[p] - least, 0.0));
+            }
+            open = rest;
+        }
+        let ends = active.iter().zip(&rate).map(|(&i, rate)| time + left[i] / rate);
+        let next = ends.chain(order.peek().map(|&i| flows[i].start)).fold(f64::INFINITY, f64::min);
+        if next.is_infinite() {
+            return end;
+        }
+        active.iter().zip(&rate).for_each(|(&i, rate)| left[i] -= rate * (next - time));
+        time = next;
+        active.retain(|&i| {
+            let goes_on = left[i] > 1e-3;
+            if !goes_on {
+                end[i] = time;
+            }
+            goes_on
+        });
+        while let Some(&i) = order.peek().filter(|&&i| flows[i].start <= time) {
+            active.push(i);
+            order.next();
+        }
+    }
+}
+
+/// What the engine makes of the same: every transfer from a rank of its own to one of its own.
+fn simulated(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupancy)) -> Vec<f64> {
+    let (mut used, mut places) = (vec![0; nodes], Vec::new());
+    let mut scripts = Vec::new();
+    let mut place = |node: usize| {
+        used[node] += 1;
+        places.push(mcpsim::platform::Site { node: node as u32, cmp: 0, core: used[node] - 1 });
+    };
+    for flow in flows {
+        let me = scripts.len() as u32;
+        place(flow.from);
+        place(flow.to);
+        scripts.push(vec![Compute((flow.start - 1000.0) as u64), Send(me + 1, flow.bytes as u64)]);
+        scripts.push(vec![Recv(me)]);
+    }
+    let cores = *used.iter().max().unwrap();
+    let paced = Row { bandwidth: rate(pace).unwrap(), ..row(1000) };
+    let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![paced]);
+    let mut occupancy = Occupancy { capacity: rate(1.0), ..link.occupancy().clone() };
+    change(&mut occupancy);
+    let platform =
+        with_link(machine([nodes as u32, 1, cores], LoadLaw::Fair), Level::InterNode, link.occupying(occupancy));
+    let options = RunOptions { workers: Some(1), per_rank: true, ..RunOptions::default() };
+    let make = |rank: u32| Script::new(rank, scripts[rank as usize].clone(), Log::default());
+    let simulation = Simulation::new(&platform, places, options, Labels::default());
+    let outcome = simulation.run(make, &Progress::default()).unwrap();
+    outcome.per_rank.iter().skip(1).step_by(2).map(|rank| rank.clock.as_ps() as f64 / 1000.0).collect()
+}
+
+/// How far durations are off: the mean and 99 of 100 of long transfers (alone at least 20 latencies), 99 of 100 of short ones in
+/// slots, and the end of all beyond a slot.
+fn errors(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupancy)) -> [f64; 4] {
+    let mut wire = Occupancy::default();
+    change(&mut wire);
+    let slot = wire.slot.map_or(500.0, |slot| slot.as_ps() as f64 / 1000.0);
+    let (exact, found) = (exact(flows, nodes, pace), simulated(flows, nodes, pace, change));
+    let off = |i: usize| (found[i] - exact[i]).abs();
+    let duration = |i: usize| exact[i] - flows[i].start;
+    let (long, short): (Vec<usize>, Vec<usize>) = (0..flows.len()).partition(|&i| flows[i].bytes / pace >= 20_000.0);
+    let mut long: Vec<f64> = long.into_iter().map(|i| off(i) / duration(i)).collect();
+    // Two slots of 500 ns or 6 %.
+    let mut short: Vec<f64> =
+        short.into_iter().map(|i| f64::min(off(i) / 1000.0, off(i) / duration(i) / 0.06)).collect();
+    let last = |ends: &[f64]| ends.iter().copied().fold(0.0, f64::max);
+    let percentile = |all: &mut Vec<f64>| {
+        all.sort_by(f64::total_cmp);
+        if all.is_empty() { 0.0 } else { all[all.len() * 99 / 100] }
+    };
+    let mean = long.iter().sum::<f64>() / long.len().max(1) as f64;
+    // What ends within a slot leaves its share until the next: less than that is not to be had.
+    let late = ((last(&found) - last(&exact)).abs() - slot).max(0.0) / last(&exact);
+    [mean, percentile(&mut long), percentile(&mut short), late]
+}
+
+/// Numbers that look random.
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, end: f64) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64 * end
+    }
+
+    fn index(&mut self, end: usize) -> usize {
+        self.below(end as f64) as usize
+    }
+}
+
+fn traffic(noise: &mut Noise, kind: &str, nodes: usize, skew: f64) -> Vec<Alike> {
+    let mut flows = Vec::new();
+    let mut add = |start: f64, from: usize, to: usize, bytes: f64| {
+        if from != to {
+            flows.push(Alike { start: 1000.0 + start.floor(), from, to, bytes: bytes.floor() });
+        }
+    };
+    match kind {
+        "random" => {
+            for _ in 0..600 {
+                let (from, to) = (noise.index(nodes), noise.index(nodes));
+                add(noise.below(20.0 * skew), from, to, 10f64.powf(3.5 + noise.below(3.0)));
+            }
+        }
+        "alltoall" => {
+            for from in 0..nodes {
+                let start = noise.below(skew);
+                (0..nodes).for_each(|to| add(start, from, to, 100_000.0));
+            }
+        }
+        "incast" => (1..nodes).for_each(|from| {
+            add(noise.below(skew), from, 0, 100_000.0);
+            add(noise.below(skew), from, from % (nodes - 1) + 1, 200_000.0);
+        }),
+        "halo" | "small halo" => {
+            let bytes = if kind == "halo" { 65_536.0 } else { 8192.0 };
+            for node in 0..nodes {
+                for (by, _) in [1, nodes - 1, 4, nodes - 4].into_iter().flat_map(|by| [(by, 0), (by, 1), (by, 2)]) {
+                    add(noise.below(skew), node, (node + by) % nodes, bytes);
+                }
+            }
+        }
+        _ => unreachable!(),
+    }
+    flows
+}
+
+#[test]
+fn transfers_end_when_a_plain_solver_says_so() {
+    let mut noise = Noise(88_172_645_463_325_252);
+    let mut wrong = Vec::new();
+    for kind in ["random", "alltoall", "incast", "halo", "small halo"] {
+        for skew in [20_000.0, 100_000.0] {
+            for pace in [1.0, 0.3] {
+                let flows = traffic(&mut noise, kind, 16, skew);
+                let found = errors(&flows, 16, pace, |_| {});
+                let finer = errors(&flows, 16, pace, |wire| {
+                    wire.slot = Some(ns(100));
+                    wire.tolerance = Tolerance::new(0.01).unwrap();
+                });
+                let within =
+                    |found: [f64; 4], most: [f64; 4]| found.iter().zip(most).all(|(found, most)| *found <= most);
+                wrong.extend((!within(found, [0.01, 0.06, 1.0, 0.003])).then_some((kind, skew, pace, found)));
+                wrong.extend((!within(finer, [0.003, 0.015, 1.0, 0.001])).then_some((kind, skew, pace, finer)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}

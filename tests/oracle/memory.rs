@@ -1,0 +1,157 @@
+//! Expected times of copies within a node by caches and memory, worked out by hand: 1 ns a byte by a core, latencies of 10 ns
+//! within a CMP and 100 between CMPs.
+
+use crate::support::Do::*;
+use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
+use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform};
+use mcpsim::units::{Bandwidth, Bytes, SimSpan};
+
+fn rate(gigabytes: f64) -> Option<Bandwidth> {
+    Bandwidth::new((gigabytes * 1e9) as u64)
+}
+
+/// Nodes whose receivers' cores copy; messages to `eager` bytes are eager.
+fn copying(nct: [u32; 3], eager: u64) -> Platform {
+    let copies = || Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+    let link = |latency| Link::new(LoadLaw::Fair, Bytes::new(eager), ns(latency), vec![row(latency)]);
+    let platform = machine(nct, LoadLaw::Fair);
+    let platform = with_link(platform, Level::IntraCmp, link(10).occupying(copies()));
+    with_link(platform, Level::InterCmp, link(100).occupying(copies()))
+}
+
+/// The same with so many bytes of cache, and 2 GB/s of memory, a CMP.
+fn cached(platform: Platform, cache: u64) -> Platform {
+    let memory = CopyMemory { cache: Bytes::new(cache), cmp: rate(2.0), node: None, traffic: CopyTraffic::Two };
+    Platform { memory: Some(memory), ..platform }
+}
+
+fn with_memory(platform: Platform, change: impl Fn(&mut CopyMemory)) -> Platform {
+    let mut memory = platform.memory.expect("it has a cache");
+    change(&mut memory);
+    Platform { memory: Some(memory), ..platform }
+}
+
+/// Pairs of neighbours; each first rank sends `count` messages of 1000 bytes.
+fn pairs(number: u32, count: usize) -> Vec<Vec<Do>> {
+    let ends = |first: u32| {
+        let mut send = vec![Isend(first + 1, 1000); count];
+        send.push(WaitAll);
+        let mut receive = vec![Irecv(first); count];
+        receive.push(WaitAll);
+        [send, receive]
+    };
+    (0..number).flat_map(|pair| ends(2 * pair)).collect()
+}
+
+/// The clocks of the ranks that receive.
+fn received(platform: &Platform, scripts: &[Vec<Do>]) -> Vec<u64> {
+    clocks(platform, scripts).into_iter().skip(1).step_by(2).collect()
+}
+
+#[test]
+fn buffers_that_fit_the_cache_are_copied_at_the_cores_speed() {
+    let node = copying([1, 1, 8], 5000);
+    for count in [1, 3] {
+        let ends = vec![10 + 1000 * count as u64; 4];
+        assert_eq!(received(&node, &pairs(4, count)), ends);
+        // Eight buffers of 1000 bytes, used again and again.
+        assert_eq!(received(&cached(node.clone(), 8000), &pairs(4, count)), ends);
+    }
+}
+
+#[test]
+fn copies_beyond_the_cache_share_the_memory_of_a_cmp() {
+    for (eager, handshakes) in [(5000, 0), (0, 20)] {
+        let node = cached(copying([1, 1, 8], eager), 0);
+        // Two bytes are moved for each copied: 1 GB/s of copies in all, as fast as one core.
+        assert_eq!(received(&node, &pairs(1, 1)), [1010 + handshakes]);
+        assert_eq!(received(&node, &pairs(2, 1)), [2010 + handshakes; 2]);
+        assert_eq!(received(&node, &pairs(4, 2)), [8010 + handshakes; 4]);
+        // Three with write-allocate.
+        let three = with_memory(node.clone(), |memory| memory.traffic = CopyTraffic::Three);
+        assert_eq!(received(&three, &pairs(2, 1)), [3010 + handshakes; 2]);
+        // The second comes 500 ns later. Both have half until the first has its other 500 bytes, then it goes on alone.
+        let mut later = pairs(2, 1);
+        later[2].insert(0, Compute(500));
+        assert_eq!(received(&node, &later), [1510 + handshakes, 2010 + handshakes]);
+    }
+    let slow = with_memory(cached(copying([1, 1, 2], 5000), 0), |memory| memory.cmp = rate(0.5));
+    assert_eq!(received(&slow, &pairs(1, 1)), [4010]);
+}
+
+#[test]
+fn what_is_used_in_turn_and_does_not_fit_comes_from_memory() {
+    // Of four buffers of 1000 bytes the cache holds three. First messages, from 10 to 1010: three buffers have room; the fourth,
+    // which rank 3 writes, has none, and moves one byte a byte: no less than a core is fast. Second messages: all four come
+    // and go to memory, at half a core's speed each.
+    let node = cached(copying([1, 1, 4], 5000), 3000);
+    assert_eq!(received(&node, &pairs(2, 2)), [3010; 2]);
+    assert_eq!(received(&cached(copying([1, 1, 4], 5000), 3999), &pairs(2, 2)), [3010; 2]);
+    assert_eq!(received(&cached(copying([1, 1, 4], 5000), 4000), &pairs(2, 2)), [2010; 2]);
+}
+
+#[test]
+fn each_cmp_has_its_own_memory_and_the_node_may_have_less() {
+    // Within each of two CMPs a pair.
+    let node = cached(copying([1, 2, 2], 5000), 0);
+    assert_eq!(received(&node, &pairs(2, 1)), [1010; 2]);
+    let poor = with_memory(node.clone(), |memory| memory.node = rate(2.0));
+    assert_eq!(received(&poor, &pairs(2, 1)), [2010; 2]);
+    // From one CMP to the other: read there, written here; with write-allocate twice.
+    let across = [vec![Send(2, 1000)], vec![Send(3, 1000)], vec![Recv(0)], vec![Recv(1)]];
+    assert_eq!(clocks(&node, &across)[2..], [1100; 2]);
+    let three = with_memory(node, |memory| memory.traffic = CopyTraffic::Three);
+    assert_eq!(clocks(&three, &across)[2..], [2100; 2]);
+}
+
+#[test]
+fn waiting_for_memory_is_contention_and_is_counted() {
+    let node = cached(copying([1, 1, 4], 5000), 0);
+    let (outcome, _) = run_with(&node, &pairs(2, 1), 1).unwrap();
+    let parts = outcome.path.levels.intra_cmp;
+    assert_eq!([parts.latency, parts.bytes, parts.contention], [10, 1000, 1000].map(SimSpan::from_ns));
+    let copies = outcome.copies.unwrap();
+    assert_eq!((copies.count, copies.memory_count, copies.bytes, copies.memory_bytes), (2, 2, 2000, 2000));
+    assert_eq!((copies.moved_bytes, copies.busiest_bytes, copies.cmp_bytes_per_s), (4000, 4000, 2_000_000_000));
+    // Each took 1000 ns longer than its core alone, and waited for no copy before it.
+    assert_eq!((copies.slowed, copies.waited), (SimSpan::from_ns(2000), SimSpan::ZERO));
+    // Three messages, all buffers in the cache: the second waits for one copy, the third for two.
+    let (outcome, _) = run_with(&cached(copying([1, 1, 4], 5000), 4000), &pairs(1, 3), 1).unwrap();
+    let copies = outcome.copies.unwrap();
+    assert_eq!((copies.count, copies.memory_count, copies.waited), (3, 0, SimSpan::from_ns(3000)));
+}
+
+#[test]
+fn without_keys_and_under_other_laws_nothing_changes() {
+    let scripts = pairs(4, 3);
+    for law in [LoadLaw::Ideal, LoadLaw::Share, LoadLaw::Queue] {
+        let platform = machine([1, 1, 8], law);
+        let (plain, _) = run_with(&platform, &scripts, 1).unwrap();
+        let (stated, _) = run_with(&cached(platform, 0), &scripts, 1).unwrap();
+        assert_eq!((plain.per_rank, plain.path), (stated.per_rank, stated.path), "{law:?}");
+    }
+}
+
+#[test]
+fn any_number_of_workers_finds_the_same() {
+    let platform = with_memory(cached(copying([6, 2, 1], 5000), 20_000), |memory| memory.node = rate(3.0));
+    let scripts: Vec<Vec<Do>> = (0..12u32)
+        .map(|me| {
+            let mut lines = vec![Compute(u64::from(me * 7919 % 3001))];
+            for _ in 0..3 {
+                lines.extend((1..12).map(|by| Irecv((me + 12 - by) % 12)));
+                lines.extend((1..12).map(|by| Isend((me + by) % 12, u64::from(me * by) * 997 + 10)));
+                lines.push(WaitAll);
+            }
+            lines
+        })
+        .collect();
+    let (one, _) = run_with(&platform, &scripts, 1).unwrap();
+    let (plain, _) = run_with(&Platform { memory: None, ..platform.clone() }, &scripts, 1).unwrap();
+    assert_ne!(one.per_rank, plain.per_rank, "memory counts here");
+    for workers in [2, 3, 6] {
+        let (several, _) = run_with(&platform, &scripts, workers).unwrap();
+        assert_eq!(one.per_rank, several.per_rank, "{workers} workers");
+        assert_eq!((&one.path, &one.levels, one.copies), (&several.path, &several.levels, several.copies));
+    }
+}

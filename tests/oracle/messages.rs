@@ -1,0 +1,408 @@
+//! Expected times of messages, worked out by hand on machines with 1 ns a byte and latencies of 10, 100 and 1000 ns.
+
+use crate::support::Do::*;
+use crate::support::{Saw, at, clocks, link, machine, ns, row, run, run_placed, run_with, with_link};
+use mcpsim::engine::RunError;
+use mcpsim::platform::{Level, Link, LoadColumn, LoadLaw, Placement, Platform, Row, Site};
+use mcpsim::rank::SendMode;
+use mcpsim::units::{Bandwidth, Bytes, SimTime};
+
+#[test]
+fn a_message_takes_latency_plus_bytes_over_bandwidth_at_each_level() {
+    let platform = machine([2, 2, 2], LoadLaw::Ideal);
+    // Ranks 0 and 1 share a CMP, 2 is on the other CMP of their node, 4 on the other node.
+    for (to, latency) in [(1, 10), (2, 100), (4, 1000)] {
+        let mut scripts = vec![Vec::new(); 5];
+        scripts[0] = vec![Send(to, 500)];
+        scripts[to as usize] = vec![Recv(0)];
+        assert_eq!(clocks(&platform, &scripts)[to as usize], latency + 500);
+        assert_eq!(clocks(&platform, &scripts)[0], 0, "an eager sender goes on after its overhead");
+    }
+}
+
+#[test]
+fn overheads_are_paid_before_leaving_and_after_the_arrival() {
+    let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(1000) };
+    let platform = with_link(
+        machine([2, 1, 1], LoadLaw::Ideal),
+        Level::InterNode,
+        Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![costly]),
+    );
+    // Leaves at 30, arrives at 30 + 1000 + 500.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 500)], vec![Recv(0)]]), [30, 1537]);
+    // Posted later than it arrives: max(1530, 2000) + 7.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 500)], vec![Compute(2000), Recv(0)]]), [30, 2007]);
+}
+
+#[test]
+fn a_size_on_a_border_belongs_to_the_lower_interval() {
+    let small = Row { up_to: Bytes::new(100), ..row(1000) };
+    let large = Row { above: Bytes::new(100), latency: ns(5000), ..row(0) };
+    let platform = with_link(
+        machine([2, 1, 1], LoadLaw::Ideal),
+        Level::InterNode,
+        Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![small, large]),
+    );
+    for (size, time) in [(0, 1000), (99, 1099), (100, 1100), (101, 5101)] {
+        assert_eq!(clocks(&platform, &[vec![Send(1, size)], vec![Recv(0)]])[1], time, "{size} bytes");
+    }
+}
+
+#[test]
+fn a_rendezvous_pays_a_handshake_and_starts_when_both_are_there() {
+    let platform = with_link(
+        machine([2, 1, 1], LoadLaw::Ideal),
+        Level::InterNode,
+        Link::new(LoadLaw::Ideal, Bytes::new(100), ns(400), vec![row(1000)]),
+    );
+    // Request at 400, grant back at 800, transfer of 1000 + 600; the blocking send returns at its end.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Recv(0)]]), [2400, 2400]);
+    // At the threshold it is still eager.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 100)], vec![Recv(0)]]), [0, 1100]);
+    // The receiver comes last, at 5000: grant at 5400, end at 7000.
+    assert_eq!(clocks(&platform, &[vec![Send(1, 600)], vec![Compute(5000), Recv(0)]]), [7000, 7000]);
+    // A non-blocking sender computes meanwhile.
+    let overlap = [vec![Isend(1, 600), Compute(3000), WaitAll], vec![Recv(0)]];
+    assert_eq!(clocks(&platform, &overlap), [3000, 2400]);
+    // A synchronous send of any size is a rendezvous, a buffered one never. The sender of a short transfer hears of its
+    // end (800 + 1000 + 50) no sooner than a control message after its head: 800 + 1000 + 400.
+    let mode = |mode| [vec![SendMode(1, 50, mode)], vec![Recv(0)]];
+    assert_eq!(clocks(&platform, &mode(SendMode::Synchronous)), [2200, 1850]);
+    let large = [vec![SendMode(1, 600, SendMode::Buffered)], vec![Recv(0)]];
+    assert_eq!(clocks(&platform, &large), [0, 1600]);
+}
+
+/// Three messages of 600 bytes from the ranks 0, 1, 2 at the same time, at the level the machine makes them cross.
+fn three_at_once(law: LoadLaw, level: Level, count: u32) -> Vec<u64> {
+    let nct = match level {
+        Level::IntraCmp => [1, 1, 6],
+        Level::InterCmp => [1, 2, 3],
+        Level::InterNode => [2, 1, 3],
+    };
+    let mut scripts = vec![Vec::new(); 6];
+    for rank in 0..count {
+        scripts[rank as usize] = vec![Send(rank + 3, 600)];
+        scripts[rank as usize + 3] = vec![Recv(rank)];
+    }
+    clocks(&machine(nct, law), &scripts)[3..3 + count as usize].to_vec()
+}
+
+#[test]
+fn transfers_that_share_a_resource_follow_the_load_law() {
+    for (level, latency) in [(Level::IntraCmp, 10), (Level::InterCmp, 100), (Level::InterNode, 1000)] {
+        let expect = |law, bytes: &[u64]| {
+            let expected: Vec<u64> = bytes.iter().map(|bytes| latency + bytes).collect();
+            assert_eq!(three_at_once(law, level, bytes.len() as u32), expected, "{law:?} {level:?}");
+        };
+        expect(LoadLaw::Ideal, &[600, 600]);
+        expect(LoadLaw::Ideal, &[600, 600, 600]);
+        // Share: the first alone, the second with half, the third with a third of the bandwidth.
+        expect(LoadLaw::Share, &[600, 1200]);
+        expect(LoadLaw::Share, &[600, 1200, 1800]);
+        // Queue: the second waits for the first's 600 ns.
+        expect(LoadLaw::Queue, &[600, 1200]);
+        expect(LoadLaw::Queue, &[600, 1200, 1800]);
+    }
+}
+
+#[test]
+fn a_queued_resource_is_held_for_the_gap_if_that_is_longer() {
+    let gap = Row { gap: ns(900), ..row(1000) };
+    let platform = with_link(
+        machine([2, 1, 2], LoadLaw::Queue),
+        Level::InterNode,
+        Link::new(LoadLaw::Queue, Bytes::MAX, ns(1000), vec![gap]),
+    );
+    let scripts = [vec![Send(2, 600)], vec![Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
+    assert_eq!(clocks(&platform, &scripts), [0, 0, 1600, 2500]);
+}
+
+#[test]
+fn measured_columns_give_cost_by_load() {
+    let gbs = |bytes_per_us: u64| Bandwidth::new(bytes_per_us * 1_000_000).unwrap();
+    let columns = vec![
+        LoadColumn { load: 1, latency: ns(1000), bandwidth: gbs(1000) },
+        LoadColumn { load: 3, latency: ns(1400), bandwidth: gbs(500) },
+    ];
+    let measured = Row { columns, ..row(1000) };
+    let platform = with_link(
+        machine([2, 1, 3], LoadLaw::Ideal),
+        Level::InterNode,
+        Link::new(LoadLaw::Measured, Bytes::MAX, ns(1000), vec![measured]),
+    );
+    let mut scripts = vec![Vec::new(); 6];
+    for rank in 0..3 {
+        scripts[rank as usize] = vec![Send(rank + 3, 600)];
+        scripts[rank as usize + 3] = vec![Recv(rank)];
+    }
+    // Load 1: 1000 + 600. Load 2 lies half-way: 1200 + 900. Load 3: 1400 + 1200.
+    assert_eq!(clocks(&platform, &scripts)[3..], [1600, 2100, 2600]);
+}
+
+#[test]
+fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
+    let platform = machine([3, 1, 1], LoadLaw::Share);
+    // Both heads come at 1000; the second sees load 2 there: 1000 + 2 · 600.
+    let scripts = [vec![RecvAny, RecvAny], vec![Send(0, 600)], vec![Send(0, 600)]];
+    let (outcome, saw) = run(&platform, &scripts);
+    assert_eq!(outcome.predicted, at(2200));
+    assert_eq!(saw, [(0, Saw::Got(0, 1, 600)), (0, Saw::Got(0, 2, 600))]);
+}
+
+#[test]
+fn a_resource_is_free_again_at_the_end_of_a_transfer() {
+    let platform = machine([2, 1, 2], LoadLaw::Share);
+    // The first transfer holds both NICs until 1600; the second leaves just then.
+    let scripts = [vec![Send(2, 600)], vec![Compute(1600), Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
+    assert_eq!(clocks(&platform, &scripts), [0, 1600, 1600, 3200]);
+    // A nanosecond earlier it shares both.
+    let scripts = [vec![Send(2, 600)], vec![Compute(1599), Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
+    assert_eq!(clocks(&platform, &scripts), [0, 1599, 1600, 3799]);
+}
+
+#[test]
+fn a_small_message_does_not_overtake_a_large_one_of_the_same_pair() {
+    let small = Row { up_to: Bytes::new(100), ..row(1000) };
+    let large = Row { above: Bytes::new(100), ..row(9000) };
+    for law in [LoadLaw::Ideal, LoadLaw::Share] {
+        let platform = with_link(
+            machine([2, 1, 1], LoadLaw::Ideal),
+            Level::InterNode,
+            Link::new(law, Bytes::MAX, ns(1000), vec![small.clone(), large.clone()]),
+        );
+        // The large one is first in order, though the small one's head would be there 8000 ns earlier.
+        let scripts = [vec![Send(1, 500), Send(1, 1)], vec![RecvAny, Clock, RecvAny, Clock]];
+        let (_, saw) = run(&platform, &scripts);
+        let sizes: Vec<_> = saw.iter().filter(|(_, saw)| matches!(saw, Saw::Got(..))).cloned().collect();
+        assert_eq!(sizes, [(1, Saw::Got(0, 0, 500)), (1, Saw::Got(0, 0, 1))]);
+        assert_eq!(saw[1], (1, Saw::Clock(at(9500))));
+    }
+}
+
+#[test]
+fn a_wildcard_takes_the_message_whose_head_came_first() {
+    let platform = machine([3, 1, 1], LoadLaw::Ideal);
+    let scripts = [vec![Compute(50_000), RecvAny, RecvAny], vec![Compute(10), Send(0, 1)], vec![Send(0, 9000)]];
+    let (outcome, saw) = run(&platform, &scripts);
+    // The long one's head comes at 1000, the short one's at 1010.
+    assert_eq!(saw, [(0, Saw::Got(0, 2, 9000)), (0, Saw::Got(0, 1, 1))]);
+    assert_eq!(outcome.predicted, at(50_000));
+}
+
+#[test]
+fn tags_select_among_messages() {
+    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let scripts = [vec![SendTag(1, 10, 5), SendTag(1, 20, 6)], vec![RecvTag(0, 6), RecvTag(0, 5)]];
+    assert_eq!(run(&platform, &scripts).1, [(1, Saw::Got(0, 0, 20)), (1, Saw::Got(0, 0, 10))]);
+}
+
+#[test]
+fn waitall_takes_overheads_one_after_another_in_order_of_arrival() {
+    let costly = Row { recv_overhead: ns(7), ..row(1000) };
+    let platform = with_link(
+        machine([3, 1, 1], LoadLaw::Ideal),
+        Level::InterNode,
+        Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![costly]),
+    );
+    // Arrivals at 1010 (rank 1) and 1012 (rank 2): 1010 + 7 = 1017, then + 7.
+    let scripts = [vec![Irecv(2), Irecv(1), WaitAll], vec![Send(0, 10)], vec![Send(0, 12)]];
+    assert_eq!(clocks(&platform, &scripts)[0], 1024);
+    // Far apart each costs its own: max(1017, 3010) + 7.
+    let scripts = [vec![Irecv(2), Irecv(1), WaitAll], vec![Send(0, 10)], vec![Compute(2000), Send(0, 10)]];
+    assert_eq!(clocks(&platform, &scripts)[0], 3017);
+}
+
+#[test]
+fn waitany_takes_the_first_to_complete_even_if_another_head_came_first() {
+    let platform = machine([3, 1, 1], LoadLaw::Ideal);
+    // Rank 2's head comes at 1000 and its end at 6000; rank 1's message is there at 2100.
+    let scripts = [vec![Irecv(2), Irecv(1), WaitAny, Clock], vec![Compute(1000), Send(0, 100)], vec![Send(0, 5000)]];
+    assert_eq!(run(&platform, &scripts).1, [(0, Saw::Got(1, 1, 100)), (0, Saw::Clock(at(2100)))]);
+}
+
+#[test]
+fn a_test_sees_what_is_complete_at_its_time_and_a_failed_one_costs_a_poll() {
+    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    // Arrives at 1100: tests at 1050 and 1150.
+    let scripts = [vec![Irecv(1), Compute(1050), Test, Clock, Test, Clock], vec![Send(0, 100)]];
+    let saw = [Saw::Nothing, Saw::Clock(at(1150)), Saw::Got(0, 1, 100), Saw::Clock(at(1150))];
+    assert_eq!(run(&platform, &scripts).1, saw.map(|saw| (0, saw)));
+}
+
+#[test]
+fn probes_find_heads_and_leave_the_message() {
+    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let scripts = [vec![IprobeAny, ProbeAny, Clock, IprobeAny, RecvAny, Clock], vec![Send(0, 500)]];
+    let got = || Saw::Got(0, 1, 500);
+    let saw = [Saw::Nothing, got(), Saw::Clock(at(1000)), got(), got(), Saw::Clock(at(1500))];
+    assert_eq!(run(&platform, &scripts).1, saw.map(|saw| (0, saw)));
+}
+
+#[test]
+fn an_exchange_sends_and_receives_at_once() {
+    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let scripts = [vec![Exchange(1, 100, 1)], vec![Compute(300), Exchange(0, 200, 0)]];
+    assert_eq!(clocks(&platform, &scripts), [1500, 1100]);
+}
+
+#[test]
+fn a_rank_can_send_to_itself() {
+    let platform = machine([1, 1, 1], LoadLaw::Share);
+    assert_eq!(clocks(&platform, &[vec![Send(0, 100), Recv(0)]]), [110]);
+}
+
+#[test]
+fn a_strand_proceeds_by_itself() {
+    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    // The strand sends at 0 and has its answer at 2200, while its rank computes until 2000.
+    let strand = Start(vec![Send(1, 100), Recv(1)]);
+    let scripts = [vec![strand.clone(), Compute(2000), WaitAll], vec![Recv(0), Send(0, 100)]];
+    assert_eq!(clocks(&platform, &scripts), [2200, 1100]);
+    let scripts = [vec![strand, Compute(5000), WaitAll], vec![Recv(0), Send(0, 100)]];
+    let (outcome, _) = run(&platform, &scripts);
+    assert_eq!(outcome.per_rank[0].clock, at(5000));
+    assert_eq!(outcome.per_rank[0].parts.compute, ns(5000));
+}
+
+#[test]
+fn the_parts_of_a_rank_sum_to_its_clock() {
+    let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(1000) };
+    let platform = with_link(
+        machine([2, 1, 1], LoadLaw::Ideal),
+        Level::InterNode,
+        Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![costly]),
+    );
+    let scripts = [vec![Compute(11), Send(1, 500), Recv(1)], vec![Recv(0), Compute(5), Send(0, 3)]];
+    let (outcome, _) = run(&platform, &scripts);
+    let parts = outcome.per_rank[0].parts;
+    assert_eq!((parts.compute, parts.send, parts.recv), (ns(11), ns(30), ns(7)));
+    // 11 + 30 + 1500 + 7 + 5 + 30 + 1003 + 7
+    assert_eq!(outcome.per_rank[0].clock, at(2593));
+    for rank in &outcome.per_rank {
+        assert_eq!(rank.clock.as_ps(), rank.parts.total().as_ps());
+    }
+}
+
+#[test]
+fn a_message_longer_than_its_receive_ends_the_run() {
+    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let error = run_with(&platform, &[vec![Send(1, 100)], vec![RecvUpTo(0, 99)]], 1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "rank 1 at virtual time 1.000 us: message truncated: 100 bytes from rank 0, room for 99"
+    );
+    assert!(run_with(&platform, &[vec![Send(1, 100)], vec![RecvUpTo(0, 100)]], 1).is_ok());
+}
+
+#[test]
+fn a_deadlock_names_who_waits_for_whom_since_when() {
+    let platform = machine([2, 1, 2], LoadLaw::Ideal);
+    for workers in [1, 2] {
+        let scripts = [vec![Compute(5), Recv(2)], vec![Recv(0)], vec![Recv(0)], vec![]];
+        let RunError::Deadlock(deadlock) = run_with(&platform, &scripts, workers).unwrap_err() else { panic!() };
+        assert_eq!(deadlock.finished, 1);
+        assert_eq!(deadlock.cycle(), [0, 2, 0]);
+        let rows: Vec<_> =
+            deadlock.waiting.iter().map(|w| (w.rank, w.call.as_str(), w.awaits.join("; "), w.since)).collect();
+        assert_eq!(
+            rows,
+            [
+                (0, "recv", "a message from rank 2".to_owned(), at(5)),
+                (1, "recv", "a message from rank 0".to_owned(), at(0)),
+                (2, "recv", "a message from rank 0".to_owned(), at(0)),
+            ]
+        );
+    }
+}
+
+#[test]
+fn messages_nobody_receives_are_counted() {
+    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    let (outcome, _) = run(&platform, &[vec![Send(1, 100), Send(1, 100)], vec![Recv(0)]]);
+    assert_eq!((outcome.unreceived, outcome.messages.count), (1, 2));
+}
+
+#[test]
+fn a_machine_without_inter_node_latency_runs_on_one_worker() {
+    let platform = with_link(machine([2, 1, 1], LoadLaw::Ideal), Level::InterNode, link(LoadLaw::Ideal, 0));
+    let scripts = [vec![Send(1, 100)], vec![Recv(0)]];
+    let (outcome, _) = run_with(&platform, &scripts, 2).unwrap();
+    assert_eq!((outcome.predicted, outcome.host.workers), (at(100), 1));
+}
+
+#[test]
+fn ranks_on_one_core_take_turns_at_computing() {
+    let platform = machine([2, 1, 1], LoadLaw::Ideal);
+    // Ranks 0 and 1 on the first core, rank 2 alone: 2 · 100 and 100.
+    let sites = Placement::Block.sites(platform.shape, 3, true).unwrap();
+    let scripts = [vec![Compute(100)], vec![Compute(100)], vec![Compute(100)]];
+    let (outcome, _) = run_placed(&platform, sites, &scripts, 1).unwrap();
+    let clocks: Vec<_> = outcome.per_rank.iter().map(|rank| rank.clock).collect();
+    assert_eq!(clocks, [at(200), at(200), at(100)]);
+}
+
+#[test]
+fn a_strand_is_not_held_up_by_what_its_rank_sends_later() {
+    let platform = two_latencies();
+    // The strand answers rank 2 at 1000; the main program has run ahead and sends a slow message at 50,000.
+    let scripts = [
+        vec![Start(vec![Recv(2), Send(1, 0)]), Compute(50_000), Send(1, 500), WaitAll],
+        vec![RecvAny, Clock, RecvAny, Clock],
+        vec![Send(0, 0)],
+    ];
+    for workers in 1..=3 {
+        let (_, saw) = run_with(&platform, &scripts, workers).unwrap();
+        let clocks: Vec<_> = saw.iter().filter_map(|(_, saw)| clock(saw)).collect();
+        assert_eq!(clocks, [at(2000), at(59_500)], "{workers} workers");
+    }
+}
+
+#[test]
+fn a_strand_does_not_overtake_itself_while_its_rank_runs_ahead() {
+    let platform = two_latencies();
+    let mut ahead = vec![Start(vec![Send(1, 500), Recv(2), Send(1, 0)]), Compute(50_000)];
+    // So many slow messages that those which have come by then are forgotten.
+    ahead.extend((0..40).map(|_| Send(2, 500)));
+    ahead.push(WaitAll);
+    let mut receiver = vec![Send(0, 0)];
+    receiver.extend((0..40).map(|_| Recv(0)));
+    let scripts = [ahead, vec![Recv(0), Clock, Recv(0), Clock], receiver];
+    for workers in 1..=3 {
+        let (_, saw) = run_with(&platform, &scripts, workers).unwrap();
+        let sizes: Vec<_> = saw
+            .iter()
+            .filter_map(|(rank, saw)| match saw {
+                Saw::Got(_, _, size) if *rank == 1 => Some(*size),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(sizes, [500, 0], "{workers} workers");
+    }
+}
+
+fn clock(saw: &Saw) -> Option<SimTime> {
+    match saw {
+        Saw::Clock(clock) => Some(*clock),
+        _ => None,
+    }
+}
+
+/// Three nodes; messages above 100 bytes have a latency of 9000 ns.
+fn two_latencies() -> Platform {
+    let small = Row { up_to: Bytes::new(100), ..row(1000) };
+    let large = Row { above: Bytes::new(100), ..row(9000) };
+    let slow = Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1000), vec![small, large]);
+    with_link(machine([3, 1, 1], LoadLaw::Ideal), Level::InterNode, slow)
+}
+
+#[test]
+fn nodes_without_ranks_take_no_room() {
+    // A port for each of the 2^32 nodes would be hundreds of gigabytes.
+    let platform = machine([u32::MAX, 1, 1], LoadLaw::Share);
+    let sites = [0, u32::MAX - 1].map(|node| Site { node, cmp: 0, core: 0 }).to_vec();
+    for workers in [1, 2, 3] {
+        let (outcome, _) = run_placed(&platform, sites.clone(), &[vec![Send(1, 100)], vec![Recv(0)]], workers).unwrap();
+        assert_eq!(outcome.predicted, at(1100));
+        assert_eq!((outcome.per_rank[1].node, outcome.host.workers), (u32::MAX - 1, workers.min(2)));
+    }
+}

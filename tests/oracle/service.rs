@@ -1,0 +1,89 @@
+//! Messages that are served by the receiving rank's adapter, against times derived by hand.
+
+use crate::support::Do::{self, *};
+use crate::support::{ANSWER, ECHO, HAND_ON, Saw, TAKE, at, machine, ns, row, run_with, with_link};
+use mcpsim::platform::{Level, Link, LoadLaw, Platform, Row};
+use mcpsim::units::Bytes;
+
+/// Three nodes with overheads of 30 ns to send and 7 ns to receive, and a poll of 100 ns.
+fn costly(law: LoadLaw) -> Platform {
+    let row = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(1000) };
+    with_link(machine([3, 1, 1], law), Level::InterNode, Link::new(law, Bytes::ZERO, ns(1000), vec![row]))
+}
+
+/// The clocks at the end in nanoseconds, and what was seen; the same for one to three workers.
+fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) {
+    let result = |workers| {
+        let (outcome, saw) = run_with(platform, scripts, workers).unwrap();
+        assert_eq!(outcome.unreceived, 0);
+        (outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect(), saw)
+    };
+    let one = result(1);
+    (2..=3).for_each(|workers| assert_eq!(result(workers), one));
+    one
+}
+
+#[test]
+fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
+    let platform = costly(LoadLaw::Ideal);
+    // It leaves at 30, though no message is small enough to be eager, and ends at 1130. The answer leaves at 1160 and ends
+    // at 2210; 7 ns to receive it.
+    let ask = vec![Ask(1, 100, ANSWER), Clock, Recv(1)];
+    let served = (1, Saw::Served(at(1130), 0, 100));
+    for (other, end) in [(vec![Compute(10_000)], 10_000), (vec![], 0), (vec![Compute(1130)], 1130)] {
+        let (clocks, saw) = run(&platform, &[ask.clone(), other]);
+        assert_eq!(clocks, [2217, end]);
+        assert_eq!(saw, [(0, Saw::Clock(at(30))), (0, Saw::Got(0, 1, 50)), served.clone()]);
+    }
+    // While it waits for a message: a rendezvous of rank 2, request at 1030, grant at 2030, end at 3040.
+    let (clocks, _) = run(&platform, &[ask.clone(), vec![Recv(2)], vec![Send(1, 10)]]);
+    assert_eq!(clocks, [2217, 3047, 4030]);
+    // While it idles: that ends at the next poll.
+    let (clocks, _) = run(&platform, &[ask.clone(), vec![Compute(20), Idle(5000)]]);
+    assert_eq!(clocks, [2217, 1220]);
+    // What came before it idles for the first time ends that at once, and only that.
+    let (clocks, _) = run(&platform, &[ask, vec![Compute(2000), Idle(5000), Idle(300)]]);
+    assert_eq!(clocks, [2217, 2300]);
+}
+
+#[test]
+fn messages_of_a_pair_are_served_in_order() {
+    let platform = costly(LoadLaw::Ideal);
+    // The large one's end comes at 6030, the small one's at 1070; rank 2's is not held up.
+    let (_, saw) = run(&platform, &[vec![Ask(1, 5000, TAKE), Ask(1, 10, TAKE)], vec![], vec![Ask(1, 20, TAKE)]]);
+    let served = [(1050, 2, 20), (6030, 0, 5000), (6030, 0, 10)];
+    assert_eq!(saw, served.map(|(time, from, size)| (1, Saw::Served(at(time), from, size))));
+}
+
+#[test]
+fn answers_may_be_served_too() {
+    let platform = costly(LoadLaw::Ideal);
+    // 0 to 1: 1130. 1 to 2: 1160 to 2260. 2 answers to 1: 2290 to 3340.
+    let (clocks, saw) = run(&platform, &[vec![Ask(1, 100, HAND_ON)], vec![Recv(2)], vec![]]);
+    assert_eq!(clocks, [30, 3347, 0]);
+    let served = [(1, Saw::Served(at(1130), 0, 100)), (2, Saw::Served(at(2260), 1, 100))];
+    assert_eq!(saw[0], (1, Saw::Got(0, 2, 50)));
+    assert_eq!(saw[1..], served);
+    let (_, saw) = run(&platform, &[vec![Ask(1, 100, ECHO)], vec![]]);
+    assert_eq!(saw, [(0, Saw::Served(at(2260), 1, 100)), (1, Saw::Served(at(1130), 0, 100))]);
+}
+
+#[test]
+fn a_rank_serves_itself() {
+    // 10 + 100 ns within a CMP, and the answer 10 + 50.
+    let (clocks, saw) = run(&machine([1, 1, 1], LoadLaw::Ideal), &[vec![Ask(0, 100, ANSWER), Recv(0)]]);
+    assert_eq!(clocks, [170]);
+    assert_eq!(saw, [(0, Saw::Got(0, 0, 50)), (0, Saw::Served(at(110), 0, 100))]);
+}
+
+#[test]
+fn answers_meet_ports_and_are_counted_as_messages() {
+    let platform = costly(LoadLaw::Queue);
+    // Both leave at 30 and come to the same adapter at 1030: served at 1130 and 1230. The answers leave at 1160 and 1260:
+    // ends at 2210 and 2310.
+    let scripts = [vec![], vec![Ask(0, 100, ANSWER), Recv(0)], vec![Ask(0, 100, ANSWER), Recv(0)]];
+    assert_eq!(run(&platform, &scripts).0, [0, 2217, 2317]);
+    let (outcome, _) = run_with(&platform, &scripts, 1).unwrap();
+    assert_eq!((outcome.messages.count, outcome.messages.bytes), (4, 300));
+    assert_eq!(outcome.per_rank[0].parts.total(), ns(0));
+}

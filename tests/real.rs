@@ -1,0 +1,23 @@
+//! Real programs from outside: compiling, running, recording and replaying them, and the same under real MPIs.
+
+#[path = "support/real.rs"]
+mod real;
+#[path = "support/binary.rs"]
+mod support;
+
+#[path = "real/cc.rs"]
+mod cc;
+#[path = "real/conformance.rs"]
+mod conformance;
+#[path = "real/isolation.rs"]
+mod isolation;
+#[path = "real/profiles.rs"]
+mod profiles;
+#[path = "real/programs.rs"]
+mod programs;
+#[path = "real/programs_c.rs"]
+mod programs_c;
+#[path = "real/recorded.rs"]
+mod recorded;
+#[path = "real/traces.rs"]
+mod traces;

@@ -1,0 +1,124 @@
+//! Who sends whom how much in a collective: the same under `library = "openmpi-4.1"` and under Open MPI 4.1 itself, whose
+//! component `pml_monitoring` counts. It does not count persistent requests, of which Open MPI's linear alltoall is made.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::{real, support};
+
+/// Messages and bytes by sender and receiver.
+type Sends = BTreeMap<(u64, u64), (u64, u64)>;
+
+/// Collectives and sizes, each on the other side of a threshold.
+const CASES: [(&str, &[u32]); 14] = [
+    ("barrier", &[0]),
+    ("bcast", &[8, 100, 5000, 100_000, 2_000_000]),
+    ("reduce", &[8, 5000, 300_000]),
+    ("allreduce", &[8, 1000, 10_000, 200_000]),
+    ("gather", &[8, 5000, 300_000]),
+    ("scatter", &[8, 3000, 100_000]),
+    ("gatherv", &[5000]),
+    ("scatterv", &[5000]),
+    ("allgather", &[8, 5000]),
+    ("allgatherv", &[8, 2000, 10_000]),
+    ("alltoall", &[8, 1000]),
+    ("scan", &[1000]),
+    ("exscan", &[1000]),
+    ("reduce_scatter", &[8, 1000, 30_000]),
+];
+
+/// Numbers of ranks: odd, and even without being a power of two.
+const RANKS: [u32; 2] = [5, 12];
+
+fn is_open_mpi_41() -> bool {
+    let version = Command::new("mpirun.openmpi").arg("--version").output();
+    // Debian's launcher calls itself OpenRTE.
+    version.is_ok_and(|output| {
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        ["Open MPI", "OpenRTE"].iter().any(|name| said.contains(&format!("({name}) 4.1.")))
+    })
+}
+
+/// What Open MPI's ranks sent; an error if it cannot be had.
+fn counted(program: &Path, ranks: u32, what: &str, bytes: u32) -> Result<Sends, String> {
+    let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let file = directory.path().join("sent");
+    let mut command = Command::new("mpirun.openmpi");
+    command
+        .envs(support::open_mpi_environment())
+        .args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"])
+        .args(["--mca", "pml_monitoring_enable", "2", "--mca", "pml_monitoring_enable_output", "3"])
+        .args(["--mca", "pml_monitoring_filename", file.to_str().ok_or("a path that is no text")?])
+        .args(["-n", &ranks.to_string()])
+        .arg(program)
+        .args([what, &bytes.to_string()]);
+    let ran = real::limited(&command);
+    if ran.code != Some(0) {
+        return Err(real::told("mpirun.openmpi", &ran));
+    }
+    let mut sends = Sends::new();
+    let mut files = 0;
+    for entry in fs::read_dir(directory.path()).map_err(|error| error.to_string())?.flatten() {
+        files += 1;
+        // I sender receiver "100 bytes" "1 msgs sent" …
+        for line in fs::read_to_string(entry.path()).unwrap_or_default().lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let ["I", from, to, bytes, "bytes", count, ..] = words[..] {
+                let number = |word: &str| word.parse::<u64>().map_err(|error| format!("{line}: {error}"));
+                sends.insert((number(from)?, number(to)?), (number(count)?, number(bytes)?));
+            }
+        }
+    }
+    if files == ranks { Ok(sends) } else { Err(format!("{files} files of {ranks} ranks")) }
+}
+
+/// What mcpsim's ranks send, and by which algorithm.
+fn predicted(directory: &Path, ranks: u32, what: &str, bytes: u32) -> (Sends, String) {
+    let argument = if what == "barrier" { String::new() } else { format!("bytes = {bytes}") };
+    fs::write(directory.join("one.toml"), format!("main = [{{ {what} = {{ {argument} }} }}]\n")).unwrap();
+    let options = "--quiet --pairs --json - --set platform.collectives.library=openmpi-4.1";
+    let ran = support::run(directory, &format!("one.toml --nct 1,1,{ranks} {options}"));
+    let outcome: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let pairs = outcome["pairs"].as_array().unwrap().iter();
+    let sends = pairs
+        .map(|pair| ((number(&pair["from"]), number(&pair["to"])), (number(&pair["count"]), number(&pair["bytes"]))));
+    (sends.collect(), outcome["collectives"][0]["algorithm"].to_string())
+}
+
+#[test]
+fn collectives_send_what_open_mpi_s_send() {
+    let directory = real::directory();
+    let program = directory.path().join("sends_of");
+    let compiled = Command::new("mpicc.openmpi")
+        .args(["-o".as_ref(), program.as_os_str(), real::file("tests/real/conformance/sends_of.c").as_os_str()])
+        .output();
+    if !compiled.is_ok_and(|output| output.status.success()) || !is_open_mpi_41() {
+        println!("skipped: there is no Open MPI 4.1");
+        return;
+    }
+    if let Err(why) = counted(&program, 2, "barrier", 0) {
+        println!("skipped: Open MPI's pml_monitoring does not count here: {why}");
+        return;
+    }
+    let mut wrong = Vec::new();
+    for ranks in RANKS {
+        for (what, sizes) in CASES {
+            for &bytes in sizes {
+                let (mine, algorithm) = predicted(directory.path(), ranks, what, bytes);
+                match counted(&program, ranks, what, bytes) {
+                    // Persistent requests are not counted.
+                    Ok(theirs) if theirs.is_empty() && what == "alltoall" => {}
+                    Ok(theirs) if theirs == mine => {}
+                    Ok(theirs) => wrong.push(format!(
+                        "{what} of {bytes} bytes among {ranks} by {algorithm}: {mine:?} instead of {theirs:?}"
+                    )),
+                    Err(why) => wrong.push(format!("{what} of {bytes} bytes among {ranks}: {why}")),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}

@@ -1,0 +1,184 @@
+//! What ranks of real programs must not share: each program of `tests/real` named here prints the same under mcpsim, on one
+//! worker and on two, as under a real MPI, whose ranks are processes.
+
+use std::path::Path;
+
+use crate::real;
+use crate::support;
+
+/// The lines of `name`, sorted, by mcpsim on four ranks of a node; a real MPI says the same.
+fn same(name: &str, flags: &str, arguments: &str) -> Vec<String> {
+    let directory = real::directory();
+    prepared(directory.path(), name, flags, arguments)
+}
+
+/// As [`same`], in a directory in which there may be libraries.
+fn prepared(directory: &Path, name: &str, flags: &str, arguments: &str) -> Vec<String> {
+    let source = real::file("tests/real").join(name);
+    let program = directory.join("program");
+    let flags = flags.replace("DIR", &directory.display().to_string());
+    let arguments = arguments.replace("DIR", &directory.display().to_string());
+    let made = real::compile_with(&source, "-O1", &program, &flags);
+    made.unwrap_or_else(|why| panic!("{why}"));
+    let mut expected: Option<Vec<String>> = None;
+    let mut said = |what: &str, ran: support::Ran| {
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{what}: {}", ran.stdout);
+        let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        assert_eq!(expected.get_or_insert_with(|| lines.clone()), &lines, "{what}");
+    };
+    for options in ["--nct 1,2,2", "--nct 2,1,2 --workers 2"] {
+        said(options, real::run(&program, options, &arguments));
+    }
+    for mpi in real::real_mpis() {
+        let program = directory.join("real");
+        mpi.compile_with(&source, &program, &flags).unwrap_or_else(|why| panic!("{why}"));
+        said(mpi.name, mpi.run(&program, 4, &arguments));
+    }
+    expected.unwrap_or_default()
+}
+
+#[test]
+fn each_rank_has_its_own_floating_point_environment() {
+    let lines = same("floats.c", "-frounding-math", "");
+    assert_eq!(lines.len(), 4, "{lines:?}");
+}
+
+/// Compiles libraries of `tests/real/libraries` into `directory`, by `mcpsim cc` and `cxx` or by the real MPI's compiler.
+fn libraries(directory: &Path, names: &[&str], real: Option<&real::RealMpi>) {
+    for name in names {
+        let source = real::file("tests/real/libraries").join(name);
+        let library = directory.join(format!("lib{}.so", name.split('.').next().unwrap()));
+        let flags = format!("-shared -fPIC -L{0} -Wl,-rpath,{0}", directory.display());
+        let flags = if *name == "speak.c" { format!("{flags} -lstate") } else { flags };
+        let made = match real {
+            None => real::compile_with(&source, "-O1", &library, &flags),
+            Some(mpi) => mpi.compile_with(&source, &library, &flags),
+        };
+        made.unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn each_rank_has_its_own_copy_of_libraries_that_it_opens() {
+    let directory = real::directory();
+    let names = ["state.c", "speak.c", "throw.cc"];
+    libraries(directory.path(), &names, None);
+    let source = real::file("tests/real/plugins.cc");
+    let [program, native] = ["program", "real"].map(|name| directory.path().join(name));
+    real::compile_with(&source, "-O1", &program, "-rdynamic -ldl").unwrap_or_else(|why| panic!("{why}"));
+    let here = directory.path().display().to_string();
+    let lines = |ran: support::Ran, what: &str| {
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{what}: {}", ran.stdout);
+        let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let one = lines(real::run(&program, "--nct 1,2,2", &here), "one worker");
+    assert_eq!(one.len(), 12, "{one:?}");
+    assert_eq!(one, lines(real::run(&program, "--nct 2,1,2 --workers 2", &here), "two workers"));
+    for mpi in real::real_mpis() {
+        let apart = real::directory();
+        libraries(apart.path(), &names, Some(mpi));
+        mpi.compile_with(&source, &native, "-rdynamic -ldl").unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(one, lines(mpi.run(&native, 4, &apart.path().display().to_string()), mpi.name));
+    }
+}
+
+#[test]
+fn several_libraries_are_shared_by_names_with_commas_between() {
+    let directory = real::directory();
+    for name in ["libone.so", "libtwo.so"] {
+        let source = real::file("tests/real/libraries/state.c");
+        let made = real::compile_with(&source, "-O1", &directory.path().join(name), "-shared -fPIC");
+        made.unwrap_or_else(|why| panic!("{why}"));
+    }
+    let program = directory.path().join("program");
+    let made = real::compile(&real::file("tests/real/shared.c"), "-O1", &program);
+    made.unwrap_or_else(|why| panic!("{why}"));
+    let here = directory.path().display().to_string();
+    let said = |options: &str| {
+        let ran = real::run(&program, &format!("--nct 1,1,2 {options}"), &here);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{options}");
+        let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(said(""), ["1001 and 1001", "1001 and 1001"]);
+    assert_eq!(said("--share-library libone,libtwo"), ["1001 and 1001", "1002 and 1002"]);
+    assert_eq!(said("--share-library libtwo"), ["1001 and 1001", "1001 and 1002"]);
+}
+
+#[test]
+fn each_rank_has_its_own_directory_umask_environment_of_children_and_process_number() {
+    let directory = real::directory();
+    let here = directory.path().display().to_string();
+    assert_eq!(prepared(directory.path(), "surroundings.c", "", &here).len(), 4);
+}
+
+#[test]
+fn handlers_of_faults_run_in_the_rank_that_faulted() {
+    assert_eq!(same("faults.c", "-O0 -frounding-math", "").len(), 4);
+}
+
+#[test]
+fn each_rank_has_its_own_statics_of_the_c_library_keys_and_locks() {
+    let directory = real::directory();
+    let here = directory.path().display().to_string();
+    assert_eq!(prepared(directory.path(), "statics.c", "-pthread", &here).len(), 4);
+}
+
+/// The end of a run of `tests/real/outside.c` by two ranks, one of which does this.
+fn outside(how: &str) -> support::Ran {
+    let directory = real::directory();
+    let program = directory.path().join("program");
+    real::compile(&real::file("tests/real/outside.c"), "-g -O1", &program).unwrap_or_else(|why| panic!("{why}"));
+    real::run(&program, "--nct 1,1,2", &format!("{how} {}", directory.path().display()))
+}
+
+#[test]
+fn a_rank_waits_for_what_another_does_to_files_while_that_one_goes_on() {
+    for how in ["access", "stat", "open", "fifo", "line", "socket", "poll", "select", "again", "full", "lockfile"] {
+        let ran = outside(how);
+        assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "found\n", ""), "{how}");
+    }
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_outside_of_mpi_are_named() {
+    for (how, what) in [
+        ("never", "/none, which is not there"),
+        ("nobody", "somebody to open the other end of "),
+        ("locked", "a lock of "),
+        ("silent", "somebody to write into "),
+        ("alone", "somebody to connect to its socket "),
+        ("unpolled", "somebody to write into "),
+        ("unread", "somebody to read from "),
+    ] {
+        let ran = outside(how);
+        assert_eq!(ran.code, Some(1), "{how}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.starts_with("error: rank 1 at virtual time 50"), "{how}: {}", ran.stderr);
+        let expected = ": outside of MPI: it has waited for 500.0 s for ";
+        assert!(ran.stderr.contains(expected) && ran.stderr.contains(what), "{how}: {}", ran.stderr);
+        assert!(ran.stderr.contains("let the ranks wait for each other by MPI"), "{how}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn ranks_that_touch_what_is_another_ranks_are_told() {
+    let ran = outside("fixed");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    let expected = "mmap: MAP_FIXED for 8192 bytes at 0x600000008000, where rank 0 has mapped memory: all ranks are in \
+                    one process; let the system choose the address, or derive it from the rank";
+    assert!(ran.stderr.starts_with("error: rank 1 at ") && ran.stderr.contains(expected), "{}", ran.stderr);
+    let ran = outside("kill");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("kill: signal 15 to process ") && ran.stderr.contains(", which is rank 0: "),
+        "{}",
+        ran.stderr
+    );
+    let ran = outside("child");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "found\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("mcpsim: rank 1 starts a command that names process "), "{}", ran.stderr);
+}

@@ -1,0 +1,196 @@
+//! What is told of calls and messages: by place in the program, by kind and level, by size; and how efficient a run is.
+
+use std::fs;
+use std::path::Path;
+
+use crate::real;
+use crate::support::run;
+use serde_json::Value;
+
+/// What is exported of a run with these words.
+fn outcome(directory: &Path, line: &str) -> Value {
+    let ran = run(directory, &format!("--quiet --json outcome.json {line}"));
+    assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
+    serde_json::from_str(&fs::read_to_string(directory.join("outcome.json")).unwrap()).unwrap()
+}
+
+/// `(function, site, calls, bytes)` of each place.
+fn sites(outcome: &Value) -> Vec<(&str, &str, u64, u64)> {
+    let row = |one: &'_ Value| (one["calls"].as_u64().unwrap(), one["bytes"].as_u64().unwrap());
+    let sites = outcome["sites"].as_array().unwrap();
+    let name = |one: &'_ Value, key: &str| one[key].as_str().unwrap_or("").to_owned();
+    sites
+        .iter()
+        .map(|one| {
+            let (function, site) = (name(one, "function").leak(), name(one, "site").leak());
+            (&*function, &*site, row(one).0, row(one).1)
+        })
+        .collect()
+}
+
+const APP: &str = "name = \"pair\"\nmain = [\n  { repeat = 10, do = [\n    { compute = { time = \"1 us\" } },\n    \
+                   { sendrecv = { to = \"1 - rank\", bytes = 64, from = \"1 - rank\" } },\n  ] },\n  \
+                   { call = \"sum\" },\n]\n[procedures]\nsum = [\n  { allreduce = { bytes = 8 } },\n]\n";
+
+#[test]
+fn statements_are_told_with_their_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    fs::write(here.join("pair.toml"), APP).unwrap();
+    let told = outcome(here, "--nct 2,1,1 --sites pair.toml");
+    let mut found = sites(&told);
+    found.sort_unstable();
+    let expected =
+        [("MPI_Allreduce", "sum[0] at pair.toml:11", 2, 16), ("sendrecv", "main[0].do[1] at pair.toml:5", 20, 1280)];
+    assert_eq!(found, expected);
+    // Without places the functions are as they were.
+    let plain = outcome(here, "--nct 2,1,1 --functions pair.toml");
+    assert_eq!((&plain["functions"], &plain["sites"]), (&told["functions"], &Value::Null));
+    let csv = run(here, "report outcome.json --csv calls.csv");
+    assert_eq!((csv.code, csv.stderr.as_str()), (Some(0), ""));
+    let csv = fs::read_to_string(here.join("calls.csv")).unwrap();
+    assert!(csv.starts_with("function,site,rank,calls,bytes,time_ps,mean_ps,least_ps,most_ps\n"), "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 2 * 3, "{csv}");
+    let bad = run(here, "report pair.toml --csv calls.csv");
+    assert_eq!(bad.code, Some(2));
+    assert!(
+        bad.stderr.starts_with("error: pair.toml: expected what --json of a run with --functions or"),
+        "{}",
+        bad.stderr
+    );
+}
+
+#[test]
+fn messages_are_told_by_kind_level_and_size() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    fs::write(here.join("pair.toml"), APP).unwrap();
+    let told = outcome(here, "--nct 2,1,1 --functions --histogram sizes.csv pair.toml");
+    let kinds = told["kinds"].as_array().unwrap();
+    let row = |kind: &str| {
+        kinds.iter().find(|one| one["kind"] == kind).map(|one| (&one["level"], &one["count"], &one["bytes"]))
+    };
+    let level = Value::from("inter_node");
+    assert_eq!(row("point-to-point"), Some((&level, &Value::from(20), &Value::from(1280))));
+    assert_eq!(row("MPI_Allreduce"), Some((&level, &Value::from(2), &Value::from(16))));
+    let csv = fs::read_to_string(here.join("sizes.csv")).unwrap();
+    assert_eq!(csv, "kind,level,bytes,count\nMPI_Allreduce,inter_node,8,2\npoint-to-point,inter_node,64,20\n");
+    // Times of sizes add up to those of levels.
+    let sum: u64 =
+        told["profile"].as_array().unwrap().iter().map(|row| row["inter_node"]["time_ps"].as_u64().unwrap()).sum();
+    assert_eq!(Value::from(sum), told["levels"]["inter_node"]["time_ps"]);
+    assert!(sum > 0);
+    // On one node the same messages are at another level.
+    let near = outcome(here, "--nct 1,1,2 --functions pair.toml");
+    assert!(near["kinds"].as_array().unwrap().iter().all(|one| one["level"] == "intra_cmp"), "{}", near["kinds"]);
+}
+
+const PROGRAM: &str = "#include <mpi.h>\n\
+    static void pass(int rank, int n) {\n\
+        char x[64] = {0};\n\
+        if (rank == 0) MPI_Send(x, n, MPI_CHAR, 1, 0, MPI_COMM_WORLD);\n\
+        if (rank == 1) MPI_Recv(x, n, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n\
+    }\n\
+    int main(int argc, char **argv) {\n    int rank;\n    MPI_Init(&argc, &argv);\n\
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+        for (int i = 0; i < 5; i++) pass(rank, 8);\n\
+        pass(rank, 64);\n\
+        MPI_Barrier(MPI_COMM_WORLD);\n\
+        MPI_Barrier(MPI_COMM_WORLD);\n\
+        return MPI_Finalize();\n}\n";
+
+#[test]
+fn calls_of_real_programs_are_told_with_their_lines() {
+    let directory = real::directory();
+    let here = directory.path();
+    fs::write(here.join("pass.c"), PROGRAM).unwrap();
+    real::compile(&here.join("pass.c"), "-g -O0", &here.join("pass")).unwrap();
+    let told = outcome(here, "--nct 2,1,1 --compute skip --sites ./pass");
+    let mut found = sites(&told);
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        [
+            ("MPI_Barrier", "main at pass.c:13", 2, 0),
+            ("MPI_Barrier", "main at pass.c:14", 2, 0),
+            ("MPI_Recv", "pass at pass.c:5", 6, 0),
+            ("MPI_Send", "pass at pass.c:4", 6, 104),
+        ]
+    );
+    // Without debug information a place is an offset in a function, and there are as many.
+    real::compile(&here.join("pass.c"), "-O0", &here.join("plain")).unwrap();
+    let told = outcome(here, "--nct 2,1,1 --compute skip --sites --workers 2 ./plain");
+    let found = sites(&told);
+    assert_eq!(found.len(), 4);
+    assert!(found.iter().all(|(_, site, ..)| site.starts_with("main+0x") || site.starts_with("pass+0x")), "{found:?}");
+    // The critical path has the same places.
+    let path = outcome(here, "--nct 2,1,1 --compute skip --sites --critical-path ./pass");
+    let sites = path["critical_path"]["sites"].as_array().unwrap();
+    assert!(sites.iter().any(|one| one["site"] == "MPI_Recv in pass at pass.c:5"), "{}", path["critical_path"]);
+}
+
+/// The predicted time of a run, picoseconds.
+fn predicted(outcome: &Value) -> f64 {
+    outcome["predicted_ps"].as_f64().unwrap()
+}
+
+#[test]
+fn efficiencies_are_told_with_an_ideal_network() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    // Rank 0 computes 3 us and rank 1 then 1 us: with an ideal network it takes 4 us.
+    let app = "main = [\n { if = \"rank == 0\", then = [ { compute = { time = \"3 us\" } }, { send = { to = 1, bytes = 8 } } ], \
+               else = [ { recv = { from = 0 } }, { compute = { time = \"1 us\" } } ] },\n]\n";
+    fs::write(here.join("chain.toml"), app).unwrap();
+    let told = outcome(here, "--nct 2,1,1 --efficiencies chain.toml");
+    let of = &told["efficiencies"];
+    let value = |key: &str| of[key].as_f64().unwrap();
+    assert_eq!(of["ideal_ps"], 4_000_000);
+    let time = predicted(&told);
+    assert_eq!(value("transfer"), 4e6 / time);
+    assert_eq!((value("serialization"), value("load_balance")), (0.75, 2.0 / 3.0));
+    assert!((value("parallel") - 2e6 / time).abs() < 1e-12, "{of}");
+    assert_eq!(predicted(&outcome(here, "--nct 2,1,1 chain.toml")), time, "the run itself is what it was");
+    let text = run(here, "--nct 2,1,1 --efficiencies chain.toml");
+    assert!(text.stdout.contains("    serialization  75.0 %  greatest computing / ideal network\n"), "{}", text.stdout);
+    let refused = run(here, "--efficiencies --model hockney chain.toml");
+    assert_eq!(
+        (refused.code, refused.stderr.as_str()),
+        (Some(2), "error: --efficiencies: expected model mcpsim or bigsim\n")
+    );
+    // A trace of the run has the same, and so has a real program, which is replayed.
+    assert_eq!(run(here, "--nct 2,1,1 --quiet --record chain.trace chain.toml").code, Some(0));
+    assert_eq!(&outcome(here, "--nct 2,1,1 --efficiencies chain.trace")["efficiencies"], of);
+    let real = real::directory();
+    fs::write(real.path().join("pass.c"), PROGRAM).unwrap();
+    real::compile(&real.path().join("pass.c"), "-O0", &real.path().join("pass")).unwrap();
+    let told = outcome(real.path(), "--nct 2,1,1 --compute 2us --efficiencies ./pass");
+    let value = |key: &str| told["efficiencies"][key].as_f64().unwrap();
+    assert!(value("transfer") < 1.0 && value("serialization") <= 1.0, "{}", told["efficiencies"]);
+    assert!((value("communication") - value("serialization") * value("transfer")).abs() < 1e-9);
+}
+
+#[test]
+fn latencies_that_a_run_bears_make_it_as_much_longer() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    fs::write(here.join("pair.toml"), APP).unwrap();
+    let halo = real::file("workloads/halo3d.toml").display().to_string();
+    // Overhead and computing hide nothing in `pair`; in a halo exchange another path may take over, which only adds.
+    for (app, shape, most) in [("pair.toml", "2,1,1", 0.02), (&halo[..], "8,1,1", 0.5)] {
+        let told = outcome(here, &format!("--nct {shape} --latency-tolerance {app}"));
+        let rows = told["latency_tolerance"].as_array().unwrap();
+        assert_eq!(rows.iter().map(|row| row["longer_percent"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 5]);
+        for row in rows {
+            assert_eq!(row["level"], "inter_node");
+            let (percent, more) = (row["longer_percent"].as_f64().unwrap(), row["more"].as_f64().unwrap());
+            let slower = format!("--set platform.inter_node.latency_factor={}", 1.0 + more);
+            let then = outcome(here, &format!("--nct {shape} {slower} {app}"));
+            let longer = 100.0 * (predicted(&then) / predicted(&told) - 1.0);
+            assert!(
+                longer >= percent * 0.99 && longer <= percent * (1.0 + most),
+                "{app}: {percent} % became {longer} %"
+            );
+        }
+    }
+}

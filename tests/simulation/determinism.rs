@@ -1,0 +1,423 @@
+//! Random programs on random machines: the Outcome, what every program saw and every error are the same for any number of
+//! workers.
+//!
+//! All times are multiples of one unit, which is also what a failed test or probe costs, so that most things happen at the
+//! same time as others.
+
+use crate::support::{self, Do, Saw, link, machine, ns, row, run_placed};
+use mcpsim::engine::{Outcome, RunError};
+use mcpsim::platform::{Copies, Link, LoadColumn, LoadLaw, Occupancy, Platform, Rails, Row, Site};
+use mcpsim::rank::{Rank, SendMode};
+use mcpsim::units::{Bandwidth, Bytes, SimSpan, SimTime};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// Nanoseconds, and the bytes that take as long.
+const UNIT: u64 = 100;
+
+/// A random program of all ranks, and the machine it runs on.
+#[derive(Clone, Debug)]
+struct Case {
+    nct: [u32; 3],
+    links: [LinkSpec; 3],
+    sites: Vec<Site>,
+    phases: Vec<Phase>,
+}
+
+/// A link in units.
+#[derive(Clone, Debug)]
+struct LinkSpec {
+    law: LoadLaw,
+    latency: u64,
+    /// The latency of messages longer than a unit.
+    long_latency: u64,
+    send_overhead: u64,
+    recv_overhead: u64,
+    gap: u64,
+    /// Everything is eager if there is none.
+    threshold: Option<u64>,
+    handshake: u64,
+}
+
+/// Messages, and how the ranks go about sending and receiving theirs.
+#[derive(Clone, Debug)]
+struct Phase {
+    mails: Vec<Mail>,
+    /// By rank.
+    manners: Vec<Manner>,
+    /// Everything happens in a strand of each rank.
+    strand: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Mail {
+    from: Rank,
+    to: Rank,
+    units: u64,
+    tag: u32,
+    mode: SendMode,
+    /// A blocking receive has no room for it.
+    too_long: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Manner {
+    style: Style,
+    /// Takes messages from anybody.
+    wild: bool,
+    /// Units computed before the first call, and between the two parts of the phase.
+    before: u64,
+    between: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Style {
+    /// Posts all receives, starts all sends, waits for one after another.
+    PostFirst,
+    /// Starts all sends, receives one after another.
+    SendFirst,
+    /// Posts all receives, sends one after another, tests between.
+    Polling,
+    /// Starts all sends, probes for every message.
+    Probing,
+    /// Exchanges what it can, one after another.
+    Exchanging,
+    /// Blocks in whatever comes first in the list of messages.
+    InOrder,
+}
+
+impl LinkSpec {
+    fn link(&self) -> Link {
+        let span = |units: u64| ns(units * UNIT);
+        let row = |above: Bytes, up_to: Bytes, latency: u64| {
+            let base = row(latency * UNIT);
+            let columns = match self.law {
+                LoadLaw::Measured => (1..=3)
+                    .map(|load| LoadColumn {
+                        load: 2 * load - 1,
+                        latency: span(latency + u64::from(load) - 1),
+                        bandwidth: base.bandwidth,
+                    })
+                    .collect(),
+                _ => Vec::new(),
+            };
+            Row {
+                above,
+                up_to,
+                send_overhead: span(self.send_overhead),
+                recv_overhead: span(self.recv_overhead),
+                gap: span(self.gap),
+                columns,
+                ..base
+            }
+        };
+        let border = Bytes::new(UNIT);
+        let rows = vec![row(Bytes::ZERO, border, self.latency), row(border, Bytes::MAX, self.long_latency)];
+        let threshold = self.threshold.map_or(Bytes::MAX, |units| Bytes::new(units * UNIT));
+        let copies = [Copies::None, Copies::Receiver, Copies::Sender, Copies::Both][self.gap as usize];
+        let wider = |on: bool| on.then(|| Bandwidth::new(1_300_000_000).unwrap());
+        let link = Link::new(self.law, threshold, span(self.handshake), rows);
+        let occupancy = Occupancy {
+            copies,
+            duplex: wider(self.send_overhead == 1),
+            pair_duplex: wider(self.recv_overhead == 1),
+            rails: Rails { count: 1 + self.recv_overhead as u32 / 2, of_cmp: Vec::new() },
+            ..link.occupancy().clone()
+        };
+        link.occupying(occupancy)
+    }
+}
+
+impl Case {
+    fn platform(&self) -> Platform {
+        let mut platform = machine(self.nct, LoadLaw::Ideal);
+        platform.links = [0, 1, 2].map(|level: usize| self.links[level].link());
+        platform
+    }
+
+    fn scripts(&self) -> Vec<Vec<Do>> {
+        (0..self.sites.len() as Rank).map(|rank| self.script(rank)).collect()
+    }
+
+    fn script(&self, rank: Rank) -> Vec<Do> {
+        let mut script = Vec::new();
+        for phase in &self.phases {
+            let lines = phase.lines(rank);
+            if phase.strand {
+                script.push(Do::StartApart(lines));
+            } else {
+                script.extend(lines);
+            }
+        }
+        script.extend([Do::WaitAll, Do::Clock]);
+        script
+    }
+}
+
+impl Phase {
+    fn lines(&self, rank: Rank) -> Vec<Do> {
+        use Do::{
+            Clock, Compute, ExchangeTag, IprobeAny, IrecvAnyTag, IrecvTag, IsendWith, ProbeRecv, RecvAnyTag, RecvTag,
+            RecvUpTo, SendTag, Test, WaitAll, WaitAny,
+        };
+        let Manner { style, wild, before, between } = self.manners[rank as usize];
+        let sent: Vec<&Mail> = self.mails.iter().filter(|mail| mail.from == rank).collect();
+        let received: Vec<&Mail> = self.mails.iter().filter(|mail| mail.to == rank).collect();
+        let isend = |mail: &&Mail| IsendWith(mail.to, mail.units * UNIT, mail.tag, mail.mode);
+        let send = |mail: &Mail| SendTag(mail.to, mail.units * UNIT, mail.tag);
+        let irecv = |mail: &&Mail| if wild { IrecvAnyTag(mail.tag) } else { IrecvTag(mail.from, mail.tag) };
+        let recv = |mail: &Mail| match mail {
+            Mail { too_long: true, .. } => RecvUpTo(mail.from, 0),
+            _ if wild => RecvAnyTag(mail.tag),
+            _ => RecvTag(mail.from, mail.tag),
+        };
+        let mut lines = vec![Compute(before * UNIT)];
+        match style {
+            Style::PostFirst => {
+                lines.extend(received.iter().map(irecv));
+                lines.extend(sent.iter().map(isend));
+                lines.push(Compute(between * UNIT));
+                lines.extend(received.iter().chain(&sent).flat_map(|_| [WaitAny, Clock]));
+            }
+            Style::SendFirst => {
+                lines.extend(sent.iter().map(isend));
+                lines.push(Compute(between * UNIT));
+                lines.extend(received.iter().flat_map(|mail| [recv(mail), Clock]));
+                lines.push(WaitAll);
+            }
+            Style::Polling => {
+                lines.extend(received.iter().map(irecv));
+                lines.extend(sent.iter().flat_map(|mail| [send(mail), Test, IprobeAny]));
+                lines.extend([Compute(between * UNIT), Test, Clock, Test, Clock, WaitAll]);
+            }
+            Style::Probing => {
+                lines.extend(sent.iter().map(isend));
+                lines.extend([Compute(between * UNIT), IprobeAny, IprobeAny]);
+                lines.extend(received.iter().flat_map(|mail| [ProbeRecv(mail.tag), Clock]));
+                lines.push(WaitAll);
+            }
+            Style::Exchanging => {
+                let pairs = sent.len().min(received.len());
+                lines.extend(sent[pairs..].iter().map(isend));
+                lines.extend(sent.iter().zip(&received).flat_map(|(sent, received)| {
+                    // Both messages of an exchange have one tag here.
+                    match sent.tag == received.tag {
+                        true => vec![ExchangeTag(sent.to, sent.units * UNIT, received.from, sent.tag)],
+                        false => vec![isend(sent), recv(received)],
+                    }
+                }));
+                lines.push(Compute(between * UNIT));
+                lines.extend(received[pairs..].iter().map(|mail| recv(mail)));
+                lines.extend([WaitAll, Clock]);
+            }
+            Style::InOrder => {
+                for mail in &self.mails {
+                    if mail.from == rank && mail.to == rank {
+                        lines.extend([isend(&mail), recv(mail), WaitAll]);
+                    } else if mail.from == rank {
+                        lines.push(send(mail));
+                    } else if mail.to == rank {
+                        lines.push(recv(mail));
+                    }
+                }
+                lines.extend([Compute(between * UNIT), Clock]);
+            }
+        }
+        lines
+    }
+}
+
+fn links() -> impl Strategy<Value = LinkSpec> {
+    let law = prop_oneof![
+        1 => Just(LoadLaw::Ideal),
+        2 => Just(LoadLaw::Share),
+        2 => Just(LoadLaw::Queue),
+        1 => Just(LoadLaw::Measured)
+    ];
+    let threshold = prop_oneof![Just(None), (0u64..4).prop_map(Some)];
+    (law, 0u64..4, 0u64..4, 0u64..3, 0u64..3, 0u64..4, threshold, 0u64..4).prop_map(
+        |(law, latency, long_latency, send_overhead, recv_overhead, gap, threshold, handshake)| LinkSpec {
+            law,
+            latency,
+            long_latency,
+            send_overhead,
+            recv_overhead,
+            gap,
+            threshold,
+            handshake,
+        },
+    )
+}
+
+fn manner() -> impl Strategy<Value = Manner> {
+    let style = prop_oneof![
+        Just(Style::PostFirst),
+        Just(Style::SendFirst),
+        Just(Style::Polling),
+        Just(Style::Probing),
+        Just(Style::Exchanging),
+        Just(Style::InOrder),
+    ];
+    (style, any::<bool>(), 0u64..4, 0u64..4).prop_map(|(style, wild, before, between)| Manner {
+        style,
+        wild,
+        before,
+        between,
+    })
+}
+
+fn phase(ranks: u32) -> impl Strategy<Value = Phase> {
+    let mode = prop_oneof![
+        4 => Just(SendMode::Standard),
+        1 => Just(SendMode::Synchronous),
+        1 => Just(SendMode::Buffered)
+    ];
+    // Messages to oneself meet one's own probes and waits.
+    let ends = prop_oneof![4 => (0..ranks, 0..ranks), 1 => (0..ranks).prop_map(|rank| (rank, rank))];
+    let mail = (ends, 0u64..5, prop_oneof![4 => Just(0u32), 1 => Just(1u32)], mode, prop::bool::weighted(0.01))
+        .prop_map(|((from, to), units, tag, mode, too_long)| Mail { from, to, units, tag, mode, too_long });
+    let mails = prop::collection::vec(mail, 0..3 * ranks as usize);
+    let manners = prop::collection::vec(manner(), ranks as usize);
+    (mails, manners, prop::bool::weighted(0.2)).prop_map(|(mails, manners, strand)| Phase { mails, manners, strand })
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let shape = (2u32..5, 1u32..3, 1u32..4);
+    // Few ranks are often alone with their events, many seldom.
+    let ranks = prop_oneof![2u32..=3, 2u32..=12];
+    (shape, ranks, [links(), links(), links()]).prop_flat_map(|((nodes, cmps, cores), ranks, mut links)| {
+        // Several workers need some latency between nodes; a single worker without any is another test's.
+        let inter_node = &mut links[2];
+        for least in [&mut inter_node.latency, &mut inter_node.long_latency, &mut inter_node.handshake] {
+            *least = (*least).max(1);
+        }
+        let site = (0..nodes, 0..cmps, 0..cores).prop_map(|(node, cmp, core)| Site { node, cmp, core });
+        let sites = prop::collection::vec(site, ranks as usize);
+        let phases = prop::collection::vec(phase(ranks), 1..4);
+        (sites, phases).prop_map(move |(sites, phases)| Case {
+            nct: [nodes, cmps, cores],
+            links: links.clone(),
+            sites,
+            phases,
+        })
+    })
+}
+
+/// The Outcome without its host part.
+fn comparable(outcome: &Outcome) -> serde_json::Value {
+    let mut value = serde_json::to_value(outcome).expect("an Outcome is JSON");
+    value.as_object_mut().expect("an object").remove("host").expect("a host part");
+    value
+}
+
+/// What a run gives, apart from what it took of the host.
+fn simulate(case: &Case, workers: u32) -> Result<(serde_json::Value, Vec<(Rank, Saw)>), RunError> {
+    let (outcome, saw) = run_placed(&case.platform(), case.sites.clone(), &case.scripts(), workers)?;
+    for rank in &outcome.per_rank {
+        let parts = rank.parts;
+        let sum: SimSpan = [parts.compute, parts.send, parts.recv, parts.wait, parts.collective]
+            .into_iter()
+            .fold(SimSpan::ZERO, |sum, part| sum + part);
+        assert_eq!(SimTime::ZERO + sum, rank.clock, "the parts of rank {} do not add up to its clock", rank.rank);
+    }
+    let mails: usize = case.phases.iter().map(|phase| phase.mails.len()).sum();
+    assert_eq!((outcome.messages.count, outcome.unreceived), (mails as u64, 0), "messages");
+    Ok((comparable(&outcome), saw))
+}
+
+/// The same cases every time, unless PROPTEST_CASES asks for a search among new ones.
+fn config() -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config,
+        None => ProptestConfig { cases: 500, rng_seed: RngSeed::Fixed(1), ..config },
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn the_number_of_workers_changes_nothing(case in case()) {
+        let alone = simulate(&case, 1);
+        for workers in 2..=4 {
+            prop_assert_eq!(&simulate(&case, workers), &alone, "{} workers", workers);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// As above, on machines that share fairly at all levels or only between nodes.
+    #[test]
+    fn the_number_of_workers_changes_nothing_where_shares_are_fair(case in case(), all in any::<bool>()) {
+        let mut case = case;
+        case.links[2].law = LoadLaw::Fair;
+        if all {
+            case.links.iter_mut().for_each(|link| link.law = LoadLaw::Fair);
+        }
+        // Long enough to be felt.
+        for mail in case.phases.iter_mut().flat_map(|phase| &mut phase.mails) {
+            mail.units *= 1 + u64::from(mail.tag) * 7;
+        }
+        // What polling does to the way back is looked at above.
+        for manner in case.phases.iter_mut().flat_map(|phase| &mut phase.manners) {
+            manner.style = match manner.style {
+                Style::Polling => Style::PostFirst,
+                Style::Probing => Style::SendFirst,
+                style => style,
+            };
+        }
+        let alone = simulate(&case, 1);
+        for workers in 2..=4 {
+            prop_assert_eq!(&simulate(&case, workers), &alone, "{} workers", workers);
+        }
+    }
+}
+
+/// A synchronous send needs a control message at any size, which may be faster than any message with data.
+#[test]
+fn a_handshake_faster_than_every_message_is_part_of_the_lookahead() {
+    let mut platform = machine([2, 1, 1], LoadLaw::Ideal);
+    platform.links[2] = Link::new(LoadLaw::Ideal, Bytes::MAX, ns(1), vec![row(1000)]);
+    let scripts = [vec![Do::SendMode(1, 50, SendMode::Synchronous)], vec![Do::Compute(UNIT), Do::Recv(0)]];
+    let sites = [0, 1].map(|node| Site { node, cmp: 0, core: 0 });
+    for workers in [1, 2] {
+        let (outcome, _) = run_placed(&platform, sites.to_vec(), &scripts, workers).unwrap();
+        // The request is there at 1, the receiver at 100, its grant at 101; the transfer takes 1000 + 50.
+        assert_eq!(outcome.per_rank.iter().map(|rank| rank.clock).max(), Some(support::at(1151)), "{workers} workers");
+    }
+}
+
+/// Seen or not, but the same for any number of workers.
+#[test]
+fn a_probe_at_the_time_of_an_arrival_is_decided_the_same_for_any_number_of_workers() {
+    let mut platform = machine([2, 1, 1], LoadLaw::Ideal);
+    // Both ranks on one core of node 1: latency 100 under `share`; nodes 100 apart, so a window of 100.
+    platform.links[0] = link(LoadLaw::Share, 100);
+    platform.links[2] = link(LoadLaw::Ideal, 100);
+    let sites = vec![Site { node: 1, cmp: 0, core: 0 }; 2];
+    for start in [0u64, 50, 100, 200] {
+        // Leaves at `start`; its head comes at start + 100, when the rank probes.
+        let scripts = [
+            vec![Do::Compute(start), Do::Clock, Do::Recv(1)],
+            vec![
+                Do::Compute(start),
+                Do::Test,
+                Do::Isend(1, 0),
+                Do::Isend(0, 0),
+                Do::Compute(100),
+                Do::IprobeAny,
+                Do::Clock,
+                Do::Recv(1),
+                Do::WaitAll,
+            ],
+        ];
+        let run = |workers| {
+            let (outcome, saw) = run_placed(&platform, sites.clone(), &scripts, workers).unwrap();
+            (outcome.per_rank, saw)
+        };
+        assert_eq!(run(1), run(2), "start {start}");
+    }
+}

@@ -1,0 +1,280 @@
+//! Shares over time against a plain max-min solver: transfers between the nodes of the machine `default`, each from a rank of
+//! its own to a rank of its own, so that no core counts.
+
+#[path = "../support/maxmin.rs"]
+mod maxmin;
+
+use std::collections::BTreeMap;
+
+use crate::support::Do::{Clock, Compute, Recv, Send};
+use crate::support::{Log, Saw, Script};
+use maxmin::{Flow, ends};
+use mcpsim::config::Override;
+use mcpsim::engine::{Labels, Progress, RunOptions, Simulation};
+use mcpsim::platform::{Level, Platform, Site};
+use mcpsim::rank::Rank;
+use mcpsim::units::{Bandwidth, Bytes};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// A message from a node to another, sent so many nanoseconds after the start.
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    from: u32,
+    to: u32,
+    start: u64,
+    bytes: u64,
+}
+
+/// `default` with so many nodes and cores, under fair shares, and what `more` sets.
+fn machine(nodes: u32, cores: u32, more: &[&str]) -> Platform {
+    let mut settings = vec!["platform.inter_node.law=\"fair\"".to_owned(), format!("platform.nct=[{nodes},1,{cores}]")];
+    settings.extend(more.iter().map(|setting| format!("platform.inter_node.{setting}")));
+    let settings: Vec<Override> = settings.iter().map(|setting| Override::parse(setting).unwrap()).collect();
+    Platform::load(Platform::default_document(), &settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// When each transfer has arrived, seconds, by the engine; receives have no overhead left in them.
+fn simulated(platform: &Platform, transfers: &[Transfer], workers: u32) -> Vec<f64> {
+    let mut used = vec![0; platform.shape.nodes as usize];
+    let mut sites = Vec::new();
+    let mut scripts = Vec::new();
+    for transfer in transfers {
+        for node in [transfer.from, transfer.to] {
+            let core = &mut used[node as usize];
+            sites.push(Site { node, cmp: 0, core: *core });
+            *core += 1;
+        }
+        let sender = scripts.len() as Rank;
+        scripts.push(vec![Compute(transfer.start), Send(sender + 1, transfer.bytes)]);
+        scripts.push(vec![Recv(sender), Clock]);
+    }
+    let log = Log::default();
+    let make = |rank: Rank| Script::new(rank, scripts[rank as usize].clone(), log.clone());
+    let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
+    Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default()).unwrap();
+    let clocks: BTreeMap<Rank, f64> = log
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|(rank, _, saw)| match saw {
+            Saw::Clock(time) => Some((*rank, time.as_seconds())),
+            _ => None,
+        })
+        .collect();
+    let link = platform.link(Level::InterNode);
+    let arrived = |index: usize| {
+        let overhead = link.row(Bytes::new(transfers[index].bytes)).recv_overhead;
+        clocks[&(2 * index as Rank + 1)] - overhead.as_seconds()
+    };
+    (0..transfers.len()).map(arrived).collect()
+}
+
+/// The same transfers as the solver sees them: out of an adapter, into one, and both directions of each and of the pair of
+/// nodes where the machine states them.
+fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow>) {
+    let link = platform.link(Level::InterNode);
+    let rate = |stated: Option<Bandwidth>| stated.map_or(f64::INFINITY, |rate| rate.get() as f64);
+    let occupancy = link.occupancy();
+    let nodes = platform.shape.nodes as usize;
+    let [capacity, duplex, pair] = [occupancy.capacity, occupancy.duplex, occupancy.pair_duplex].map(rate);
+    let mut capacities = vec![capacity; 2 * nodes];
+    capacities.extend(vec![duplex; nodes]);
+    capacities.extend(vec![pair; nodes * nodes]);
+    let flow = |transfer: &Transfer| {
+        let size = Bytes::new(transfer.bytes);
+        let row = link.row(size);
+        let handshakes = if size > link.eager_threshold() { 2.0 * link.handshake().as_seconds() } else { 0.0 };
+        let left = transfer.start as f64 * 1e-9 + row.send_overhead.as_seconds() + handshakes;
+        let (from, to) = (transfer.from as usize, transfer.to as usize);
+        let between = 3 * nodes + from.min(to) * nodes + from.max(to);
+        let all = [from, nodes + to, 2 * nodes + from, 2 * nodes + to, between];
+        let uses = all.into_iter().filter(|resource| capacities[*resource].is_finite()).collect();
+        let (start, bytes) = (left + row.latency.as_seconds(), transfer.bytes as f64);
+        Flow { start, bytes, pace: row.bandwidth.get() as f64, uses }
+    };
+    let flows = transfers.iter().map(flow).collect();
+    (capacities, flows)
+}
+
+/// How far the engine is from the solver.
+#[derive(Debug, Default)]
+struct Errors {
+    /// Of transfers that take 20 latencies alone: relative errors of durations.
+    long: Vec<f64>,
+    /// Of shorter ones: relative errors, and errors in slots.
+    short: Vec<(f64, f64)>,
+    /// Of the end of all: of 0.3 %, or of two slots where that is more.
+    end: f64,
+    /// The most that a resource delivered of its capacity over 20 slots or more, by transfers that began and ended in them.
+    delivered: f64,
+}
+
+fn compare(platform: &Platform, transfers: &[Transfer]) -> Errors {
+    let (capacities, flows) = flows(platform, transfers);
+    let expected = ends(&capacities, &flows);
+    let found = simulated(platform, transfers, 1);
+    assert_eq!(found, simulated(platform, transfers, 3), "the number of workers counts");
+    let latency = platform.link(Level::InterNode).rows().iter().map(|row| row.latency.as_seconds()).fold(1.0, f64::min);
+    let slot = latency / 2.0;
+    let mut errors = Errors::default();
+    for (index, flow) in flows.iter().enumerate() {
+        let row = platform.link(Level::InterNode).row(Bytes::new(transfers[index].bytes));
+        let left = flow.start - row.latency.as_seconds();
+        let off = found[index] - expected[index];
+        let relative = off.abs() / (expected[index] - left);
+        match row.latency.as_seconds() + flow.bytes / flow.pace >= 20.0 * latency {
+            true => errors.long.push(relative),
+            false => errors.short.push((relative, off.abs() / slot)),
+        }
+    }
+    let last = |ends: &[f64]| ends.iter().copied().fold(0.0, f64::max);
+    let (last, expected) = (last(&found), last(&expected));
+    errors.end = (last - expected).abs() / (0.003 * expected).max(2.0 * slot);
+    errors.delivered = delivered(&capacities, &flows, &found, 20.0 * slot);
+    errors
+}
+
+fn delivered(capacities: &[f64], flows: &[Flow], ends: &[f64], least: f64) -> f64 {
+    let mut most = 0.0f64;
+    for (resource, capacity) in capacities.iter().enumerate().filter(|(_, capacity)| capacity.is_finite()) {
+        let on: Vec<usize> = (0..flows.len()).filter(|flow| flows[*flow].uses.contains(&resource)).collect();
+        for first in &on {
+            let begin = flows[*first].start;
+            let mut inside: Vec<usize> = on.iter().copied().filter(|flow| flows[*flow].start >= begin).collect();
+            inside.sort_by(|a, b| ends[*a].total_cmp(&ends[*b]));
+            let mut bytes = 0.0;
+            for flow in inside {
+                bytes += flows[flow].bytes;
+                if ends[flow] - begin >= least {
+                    most = most.max(bytes / (ends[flow] - begin) / capacity);
+                }
+            }
+        }
+    }
+    most
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// The value that 99 of 100 do not exceed.
+fn most_of(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get((values.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or(0.0)
+}
+
+/// The bounds that the model promises, over all `sets` on the machine with what `more` sets.
+fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
+    let mut all = Errors::default();
+    for transfers in sets {
+        let platform = machine(nodes, cores(transfers, nodes), more);
+        let Errors { long, short, end, delivered } = compare(&platform, transfers);
+        all.long.extend(long);
+        all.short.extend(short);
+        all.end = all.end.max(end);
+        all.delivered = all.delivered.max(delivered);
+    }
+    let Errors { long, short, end, delivered } = all;
+    let (long_mean, long_most) = (mean(&long) * 100.0, most_of(long.clone()) * 100.0);
+    // A short one is right within two slots or 6 %: the better of both.
+    let short_most = most_of(short.iter().map(|(part, slots)| (part / 0.06).min(slots / 2.0)).collect());
+    let told = format!(
+        "{name}, {more:?}: {} long ones off by {long_mean:.2} % in the mean, 99 of 100 by {long_most:.2} %; {} short \
+         ones at {short_most:.2} of what is allowed; the end of all at {end:.2} of it; delivered {delivered:.3} of a \
+         capacity",
+        long.len(),
+        short.len(),
+    );
+    println!("{told}");
+    assert!(long_mean <= 1.0 && long_most <= 6.0 && short_most <= 1.0 && end <= 1.0 && delivered <= 1.02, "{told}");
+}
+
+/// Starts spread evenly over so many nanoseconds.
+const SPREADS: [u64; 2] = [20_000, 100_000];
+
+/// Which machines: adapters alone (two resources a path), both directions together (four), pairs of nodes as well (five).
+const SHARED: [&[&str]; 3] = [&[], &["duplex=\"18 GB/s\""], &["duplex=\"18 GB/s\"", "pair_duplex=\"15 GB/s\""]];
+
+fn random(count: usize, nodes: u32, spread: u64, seed: u64) -> Vec<Transfer> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut transfer = || {
+        let from = random.random_range(0..nodes);
+        let to = (from + random.random_range(1..nodes)) % nodes;
+        // 3 KB to 3 MB, evenly by their logarithm.
+        let bytes = 10f64.powf(random.random_range(3.477..6.477)) as u64;
+        Transfer { from, to, start: random.random_range(0..spread), bytes }
+    };
+    (0..count).map(|_| transfer()).collect()
+}
+
+/// `each` transfers from every node to those that `near` gives.
+fn around(nodes: u32, each: u32, bytes: u64, spread: u64, near: impl Fn(u32) -> Vec<u32>) -> Vec<Transfer> {
+    let mut random = Pcg64Mcg::seed_from_u64(u64::from(nodes) + bytes);
+    let mut all = Vec::new();
+    for from in 0..nodes {
+        for to in near(from) {
+            all.extend((0..each).map(|_| Transfer { from, to, start: random.random_range(0..spread), bytes }));
+        }
+    }
+    all
+}
+
+fn cores(transfers: &[Transfer], nodes: u32) -> u32 {
+    let of = |node: u32| transfers.iter().filter(|of| of.from == node || of.to == node).count();
+    (0..nodes).map(of).max().unwrap_or(1) as u32
+}
+
+fn on_all_machines(name: &str, sets: &[Vec<Transfer>]) {
+    SHARED.iter().for_each(|more| holds(name, 16, more, sets));
+}
+
+#[test]
+fn random_sets_are_shared_as_the_solver_says() {
+    let set = |spread: u64| (1..=3).map(move |seed| random(300, 16, spread, seed));
+    on_all_machines("random", &SPREADS.into_iter().flat_map(set).collect::<Vec<_>>());
+}
+
+#[test]
+fn halos_are_shared_as_the_solver_says() {
+    let near = |node: u32| {
+        let (x, y) = (node / 4, node % 4);
+        vec![(x + 1) % 4 * 4 + y, (x + 3) % 4 * 4 + y, x * 4 + (y + 1) % 4, x * 4 + (y + 3) % 4]
+    };
+    for bytes in [8 << 10, 64 << 10, 256 << 10] {
+        let sets = SPREADS.map(|spread| around(16, 4, bytes, spread, near));
+        on_all_machines(&format!("halo of {bytes} B"), &sets);
+    }
+}
+
+#[test]
+fn alltoalls_are_shared_as_the_solver_says() {
+    let others = |node: u32| (0..16).filter(|other| *other != node).collect();
+    on_all_machines("alltoall", &SPREADS.map(|spread| around(16, 1, 100_000, spread, others)));
+}
+
+#[test]
+fn incasts_are_shared_as_the_solver_says() {
+    // Half of the others send elsewhere as well.
+    let into = |node: u32| match node {
+        0 => vec![],
+        1..8 => vec![0, node + 8],
+        _ => vec![0],
+    };
+    on_all_machines("incast", &SPREADS.map(|spread| around(16, 4, 100_000, spread, into)));
+}
+
+#[test]
+fn the_solver_knows_what_is_known_by_hand() {
+    let flow = |start: f64, bytes: f64, pace: f64, uses: &[usize]| Flow { start, bytes, pace, uses: uses.to_vec() };
+    // One byte a second each: alone 100, then shared by two, then alone.
+    let two = [flow(0.0, 100.0, 9.0, &[0]), flow(50.0, 100.0, 9.0, &[0])];
+    assert_eq!(ends(&[1.0], &two), [150.0, 200.0]);
+    // One goes at its pace, the other gets the rest.
+    let paced = [flow(0.0, 25.0, 0.25, &[0]), flow(0.0, 75.0, 9.0, &[0])];
+    assert_eq!(ends(&[1.0], &paced), [100.0, 100.0]);
+    // A chain: the middle one shares both ends.
+    let chain = [flow(0.0, 50.0, 9.0, &[0]), flow(0.0, 50.0, 9.0, &[0, 1]), flow(0.0, 150.0, 9.0, &[1])];
+    assert_eq!(ends(&[1.0, 2.0], &chain), [100.0, 100.0, 100.0]);
+}

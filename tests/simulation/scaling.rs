@@ -1,0 +1,258 @@
+//! One body at growing sizes: what it sends and how long it takes is exactly what its formula says, and memory grows with
+//! the ranks, not with their square.
+
+use std::sync::Arc;
+
+use crate::support::{at, machine};
+use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
+use mcpsim::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
+use mcpsim::platform::{Algorithm, Collective, LoadLaw, Placement, Platform};
+use mcpsim::rank::{Call, Message, Pattern, Rank, Reply, ReplyKind, RequestId, SendMode, Source, TagPattern};
+use mcpsim::units::{Bytes, SimTime};
+
+const SIZES: [u32; 5] = [64, 256, 1024, 4096, 16_384];
+
+/// What a rank does in one turn.
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    /// Sends to the next and receives from the one before.
+    Ring,
+    /// The same with the six neighbours in a periodic box, all at once.
+    Halo,
+    /// A barrier by dissemination.
+    Barrier,
+    /// An allreduce by recursive doubling.
+    Allreduce,
+}
+
+/// A rank of as many that repeats its body.
+struct Turns {
+    body: Body,
+    rank: Rank,
+    ranks: u32,
+    left: u32,
+    step: usize,
+    requests: Vec<RequestId>,
+}
+
+/// The neighbours of `rank` in a box of 2^k ranks that is as near to a cube as powers of two allow.
+fn neighbours(rank: u32, ranks: u32) -> [u32; 6] {
+    let bits = ranks.trailing_zeros();
+    let x = bits / 3;
+    let y = (bits - x) / 2;
+    let mut found = [0; 6];
+    let mut shift = 0;
+    for (dimension, bits) in [x, y, bits - x - y].into_iter().enumerate() {
+        let mask = ((1 << bits) - 1) << shift;
+        let one = 1 << shift;
+        found[2 * dimension] = rank & !mask | rank.wrapping_add(one) & mask;
+        found[2 * dimension + 1] = rank & !mask | rank.wrapping_sub(one) & mask;
+        shift += bits;
+    }
+    found
+}
+
+impl Turns {
+    fn message(&self, to: Rank, tag: u32) -> Message {
+        Message { to, context: 0, tag, size: Bytes::new(100), mode: SendMode::Standard, payload: None }
+    }
+
+    fn pattern(&self, from: Rank, tag: u32) -> Pattern {
+        Pattern { from: Source::Rank(from), context: 0, tag: TagPattern::Tag(tag), capacity: Bytes::MAX }
+    }
+
+    /// The call of a step of the body; none when the turn is over.
+    fn call(&mut self, step: usize) -> Option<MpiCall> {
+        let (rank, ranks) = (self.rank, self.ranks);
+        let collective = |collective, algorithm, size| {
+            MpiCall::Collective(CollectiveCall {
+                collective,
+                comm: CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks }),
+                root: 0,
+                sizes: Sizes::Same(Bytes::new(size)),
+                algorithm: Some(algorithm),
+            })
+        };
+        Some(match (self.body, step) {
+            (Body::Ring, 0) => {
+                let (next, before) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+                MpiCall::Call(Call::Exchange(self.message(next, 0), self.pattern(before, 0)))
+            }
+            // What comes from one side was sent to the other.
+            (Body::Halo, 0..6) => {
+                MpiCall::Call(Call::Irecv(self.pattern(neighbours(rank, ranks)[step], step as u32 ^ 1)))
+            }
+            (Body::Halo, 6..12) => {
+                MpiCall::Call(Call::Isend(self.message(neighbours(rank, ranks)[step - 6], step as u32 - 6)))
+            }
+            (Body::Halo, 12) => MpiCall::Call(Call::WaitAll(self.requests.drain(..).collect())),
+            (Body::Barrier, 0) => collective(Collective::Barrier, Algorithm::Dissemination, 0),
+            (Body::Allreduce, 0) => collective(Collective::Allreduce, Algorithm::RecursiveDoubling, 8),
+            _ => return None,
+        })
+    }
+}
+
+impl MpiProgram for Turns {
+    fn next(&mut self, reply: Reply<'_>) -> MpiCall {
+        if let ReplyKind::Started(id) = reply.kind {
+            self.requests.push(id);
+        }
+        loop {
+            if self.left == 0 {
+                return MpiCall::Call(Call::Finish);
+            }
+            let step = self.step;
+            self.step += 1;
+            if let Some(action) = self.call(step) {
+                return action;
+            }
+            self.step = 0;
+            self.left -= 1;
+        }
+    }
+}
+
+/// Two CMPs a node of eight cores each.
+fn cluster(ranks: u32, law: LoadLaw) -> Platform {
+    machine([ranks / 16, 2, 8], law)
+}
+
+fn simulate(platform: &Platform, body: Body, ranks: u32, turns: u32, workers: u32) -> Result<Outcome, RunError> {
+    let sites = Placement::Block.sites(platform.shape, ranks, false).unwrap();
+    let shared = Arc::new(platform.clone());
+    let make = |rank| {
+        let turns = Turns { body, rank, ranks, left: turns, step: 0, requests: Vec::new() };
+        MpiDriver::new(turns, shared.clone(), 1e9)
+    };
+    let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
+    Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
+}
+
+/// Messages a turn and rank.
+fn messages(body: Body, ranks: u32) -> u64 {
+    match body {
+        Body::Ring => 1,
+        Body::Halo => 6,
+        Body::Barrier | Body::Allreduce => u64::from(ranks.ilog2()),
+    }
+}
+
+const BODIES: [Body; 4] = [Body::Ring, Body::Halo, Body::Barrier, Body::Allreduce];
+
+#[test]
+fn messages_are_as_many_as_their_formulas_say_at_every_size() {
+    for law in [LoadLaw::Ideal, LoadLaw::Share] {
+        for ranks in SIZES {
+            let platform = cluster(ranks, law);
+            for body in BODIES {
+                let turns = 2;
+                let outcome = simulate(&platform, body, ranks, turns, 1).unwrap();
+                let count = messages(body, ranks) * u64::from(ranks) * u64::from(turns);
+                let size = match body {
+                    Body::Ring | Body::Halo => 100,
+                    Body::Barrier => 0,
+                    Body::Allreduce => 8,
+                };
+                let found = (outcome.messages.count, outcome.messages.bytes, outcome.unreceived);
+                assert_eq!(found, (count, count * size, 0), "{body:?} of {ranks} under {law:?}");
+                let levels = &outcome.levels;
+                let by_level = levels.intra_cmp.count + levels.inter_cmp.count + levels.inter_node.count;
+                assert_eq!((by_level, outcome.per_rank.len()), (count, ranks as usize));
+            }
+        }
+    }
+}
+
+#[test]
+fn times_are_as_their_formulas_say_at_every_size() {
+    for ranks in SIZES {
+        let platform = cluster(ranks, LoadLaw::Ideal);
+        let predicted = |body, turns| simulate(&platform, body, ranks, turns, 2).unwrap().predicted;
+        // What a rank hears in its third turn has come three ranks far, at most once from another node (1000 + 100), else
+        // within a CMP (10 + 100).
+        assert_eq!(predicted(Body::Ring, 3), at(1100 + 2 * 110), "{ranks}");
+        // A way through the rounds goes 1, 2, 4 and 8 ranks on, 15 in all: over one border of nodes (1000) and one of CMPs
+        // (100), else within a CMP (10). All further steps, of 16 ranks and more, are between nodes.
+        let rounds = u64::from(ranks.ilog2());
+        assert_eq!(predicted(Body::Barrier, 1), at(1000 + 100 + 2 * 10 + (rounds - 4) * 1000), "{ranks}");
+        // Pairs at distance 1, 2, 4 (10 + 8), 8 (100 + 8), 16 and more (1000 + 8), combining 8 bytes in 24, after a copy in 16.
+        let expected = 16 + 3 * 18 + 108 + (rounds - 4) * 1008 + rounds * 24;
+        assert_eq!(predicted(Body::Allreduce, 1), at(expected), "{ranks}");
+    }
+}
+
+#[test]
+fn events_grow_as_the_messages() {
+    // How many events a run takes is what --max-events must at least be.
+    let events = |ranks: u32, body: Body| {
+        let platform = cluster(ranks, LoadLaw::Ideal);
+        let sites = Placement::Block.sites(platform.shape, ranks, false).unwrap();
+        let shared = Arc::new(platform.clone());
+        let suffices = |limit: u64| {
+            let make = |rank| {
+                let turns = Turns { body, rank, ranks, left: 2, step: 0, requests: Vec::new() };
+                MpiDriver::new(turns, shared.clone(), 1e9)
+            };
+            let options = RunOptions { workers: Some(1), max_events: Some(limit), ..RunOptions::default() };
+            match Simulation::new(&platform, sites.clone(), options, Labels::default()).run(make, &Progress::default())
+            {
+                Ok(_) => true,
+                Err(RunError::MaxEvents { .. }) => false,
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let (mut least, mut most) = (0, 1 << 24);
+        while most - least > 1 {
+            let middle = (least + most) / 2;
+            if suffices(middle) { most = middle } else { least = middle }
+        }
+        most
+    };
+    for body in [Body::Ring, Body::Halo] {
+        // Each rank does the same at any size.
+        let at_64 = events(64, body);
+        assert_eq!((at_64 % 64, events(1024, body)), (0, at_64 / 64 * 1024), "{body:?}");
+    }
+}
+
+/// The resident set of this process in KiB, by Linux' account.
+fn resident(what: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(what)).unwrap_or("0 kB");
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn memory_grows_with_the_ranks_and_not_with_their_square() {
+    // Alone in its process: other tests of this file would be counted too.
+    if std::env::var_os("MCPSIM_TEST_ALONE").is_none() {
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "memory_grows_with_the_ranks_and_not_with_their_square", "--nocapture"]);
+        let output = command.env("MCPSIM_TEST_ALONE", "1").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    let before = resident("VmRSS:");
+    for ranks in [16_384, 65_536] {
+        simulate(&cluster(ranks, LoadLaw::Share), Body::Barrier, ranks, 1, 1).unwrap();
+        let grown = resident("VmHWM:") - before;
+        // A table of all pairs would take 256 MiB and 4 GiB.
+        assert!(grown < u64::from(ranks) * 4, "{grown} KiB for {ranks} ranks");
+    }
+}
+
+#[test]
+fn a_halo_is_the_same_for_any_number_of_workers_at_every_size() {
+    for ranks in SIZES {
+        let platform = cluster(ranks, LoadLaw::Share);
+        let clocks = |workers| {
+            let outcome = simulate(&platform, Body::Halo, ranks, 2, workers).unwrap();
+            outcome.per_rank.iter().map(|rank| (rank.clock, rank.parts)).collect::<Vec<_>>()
+        };
+        let alone = clocks(1);
+        assert!(alone.iter().all(|(clock, _)| *clock > SimTime::ZERO));
+        assert!(alone == clocks(2), "{ranks} ranks by two workers");
+        assert!(alone == clocks(4), "{ranks} ranks by four workers");
+    }
+}
