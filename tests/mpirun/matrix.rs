@@ -50,6 +50,32 @@ matrix! {
 }
 
 #[test]
+fn connections_credits_rails_and_noise_are_the_same_in_any_number_of_processes() {
+    let keys = [
+        "inter_node.connect=40us",
+        "inter_node.credits=1",
+        "inter_node.law=fair",
+        "inter_node.rails={count=2}",
+        "inter_cmp.law=ideal",
+        "progress=call",
+        "noise.system={period=\"100us\",length=\"5us\",deviation=0.3}",
+        "noise.network={delay=\"1us\",part=0.1}",
+        "noise.nodes={deviation=0.05}",
+    ];
+    let sets: String = keys.iter().map(|key| format!(" --set platform.{key}")).collect();
+    for workload in ["jacobi3d", "alltoall"] {
+        let line = |threads: u32| format!("{MACHINE} --workers {threads} --seed 3{sets} workloads/{workload}.toml");
+        for mpi in host_mpis() {
+            let (reference, _) = mpi.outcome(1, &line(1));
+            for (processes, threads) in [(1, 2), (2, 1), (3, 2)] {
+                let (outcome, _) = mpi.outcome(processes, &line(threads));
+                assert!(outcome == reference, "{}, {processes} x {threads}: mcpsim {}", mpi.name, line(threads));
+            }
+        }
+    }
+}
+
+#[test]
 fn a_placement_by_a_file_is_read_once_and_rank_0_may_be_anywhere() {
     let directory = super::real::directory();
     let places = directory.path().join("places");
