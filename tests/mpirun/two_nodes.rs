@@ -57,6 +57,26 @@ fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str) -> Ran {
 }
 
 #[test]
+fn a_link_with_a_rate_is_shaped_on_both_nodes() {
+    if !can_be_two_nodes() {
+        return;
+    }
+    if !is_there("tc") {
+        return skipped("a link with a rate: there is no tc");
+    }
+    let show = "tc qdisc show dev west && sh $REMOTE_SHELL 10.77.0.2 tc qdisc show dev east";
+    let mut shaped = Command::new("unshare");
+    shaped.args(["--net", "--uts", "--mount", "sh", SCRIPT, "--rate", "100", "sh", "-c", show]);
+    let ran = limited(&mut shaped);
+    if ran.stderr.contains("qdisc") {
+        return skipped(&format!("a link with a rate: {}", ran.stderr.lines().next().unwrap_or_default()));
+    }
+    let rates: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("qdisc tbf")).collect();
+    assert_eq!((ran.code, rates.len()), (Some(0), 2), "{}", told("two nodes", &ran));
+    assert!(rates.iter().all(|line| line.contains("rate 100Mbit")), "{}", ran.stdout);
+}
+
+#[test]
 fn four_ranks_on_two_nodes_measure_all_pairs_within_nodes_and_between() {
     if !can_be_two_nodes() {
         return;

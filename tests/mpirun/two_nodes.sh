@@ -1,11 +1,17 @@
 #!/bin/sh
 # Two nodes on one machine: two network namespaces with host names of their own, joined by a pair of virtual devices.
 #
-#     unshare --net --uts --mount sh two_nodes.sh COMMAND...
+#     unshare --net --uts --mount sh two_nodes.sh [--rate MBITS] COMMAND...
 #
 # runs COMMAND on the first node, 10.77.0.1, whose name is west. $REMOTE_SHELL is a remote shell to the second one,
-# 10.77.0.2, whose name is east. All of it ends with COMMAND. It needs root.
+# 10.77.0.2, whose name is east. With --rate neither sends more than MBITS Mbit/s (tc tbf, a bucket of one millisecond),
+# and TCP controls congestion as Reno does, whatever the machine has set. All of it ends with COMMAND. It needs root.
 set -e
+rate=
+if [ "$1" = --rate ]; then
+    rate=$2
+    shift 2
+fi
 scratch=$(mktemp -d)
 hostname west
 ip link set lo up
@@ -29,6 +35,17 @@ in_east ip link set east up
 for device in west east; do
     until $([ $device = west ] || echo in_east) grep -q up /sys/class/net/$device/operstate; do sleep 0.02; done
 done
+# DEVICE COMMAND...: shapes what leaves the device, with the command in front where it is the other node's.
+shape() {
+    device=$1
+    shift
+    "$@" tc qdisc add dev "$device" root tbf rate "${rate}mbit" burst $((rate * 125)) latency 50ms
+    "$@" sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'
+}
+if [ -n "$rate" ]; then
+    shape west
+    shape east in_east
+fi
 # Launchers call it with options, a host, and the words of a command.
 cat > "$scratch/shell" <<SHELL
 #!/bin/sh
