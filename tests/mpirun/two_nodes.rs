@@ -67,7 +67,7 @@ fn a_link_with_a_rate_is_shaped_on_both_nodes() {
     let show = "tc qdisc show dev west && sh $REMOTE_SHELL 10.77.0.2 tc qdisc show dev east";
     let mut shaped = Command::new("unshare");
     shaped.args(["--net", "--uts", "--mount", "sh", SCRIPT, "--rate", "100", "sh", "-c", show]);
-    let ran = limited(&mut shaped);
+    let ran = limited(&shaped);
     if ran.stderr.contains("qdisc") {
         return skipped(&format!("a link with a rate: {}", ran.stderr.lines().next().unwrap_or_default()));
     }
