@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcpsim::config::Document;
 use mcpsim::platform::Platform;
 
 use super::hosts::{HostMpi, host_mpis};
-use super::real::{directory, limited, told};
+use super::real::{directory, limited, limited_to, told};
 use super::support::{Ran, is_full, is_there, mcpsim, skipped};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpirun/two_nodes.sh");
@@ -22,11 +23,14 @@ fn on_two_nodes(directory: &Path, command: &str) -> Command {
     nodes
 }
 
-/// Whether there can be two nodes here; says so if not.
-fn can_be_two_nodes() -> bool {
+/// Two such machines at a time would be eight ranks that look for messages without a pause.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The right to make two nodes, if that can be; says so if not.
+fn two_nodes() -> Option<MutexGuard<'static, ()>> {
     if !["unshare", "nsenter", "ip", "hostname"].into_iter().all(is_there) {
         skipped("two nodes on one machine: there is no unshare, nsenter, ip or hostname");
-        return false;
+        return None;
     }
     let ran = limited(&on_two_nodes(Path::new("/"), "exec sh $REMOTE_SHELL -x 10.77.0.2 hostname"));
     if ran.code != Some(0) || ran.stdout != "east\n" {
@@ -34,13 +38,24 @@ fn can_be_two_nodes() -> bool {
             "two nodes on one machine: {}",
             ran.stderr.lines().next().unwrap_or("no rights to make them")
         ));
-        return false;
+        return None;
     }
-    true
+    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Runs mcpsim with the words of `line` in four ranks, two on each node.
-fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str) -> Ran {
+/// Whether a run gave all that it should: its last lines on standard output are there. It must have ended with 0, but for
+/// MPICH 4.0 over UCX's TCP, which does not always return from MPI_Finalize: one rank waits until its connections are closed,
+/// which needs ranks that wait for the process manager already. mcpsim has written everything before.
+fn is_whole(mpi: &HostMpi, ran: &Ran, last: &str) -> bool {
+    let hung = !mpi.is_open_mpi && ran.code == Some(124);
+    if hung {
+        eprintln!("{}: MPI_Finalize did not return", mpi.name);
+    }
+    (ran.code == Some(0) || hung) && ran.stdout.contains(last)
+}
+
+/// Runs mcpsim with the words of `line` in four ranks, two on each node, for so many seconds at most.
+fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str, seconds: u32) -> Ran {
     let launcher = mpi.launcher;
     let options = match mpi.is_open_mpi {
         true => format!(
@@ -53,7 +68,7 @@ fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str) -> Ran {
     mpi.prepare(&mut command);
     // UCX knows that both nodes are one machine, and would not take the network.
     command.env("UCX_TLS", "tcp,self");
-    limited(command.arg(&mpi.binary).args(line.split_whitespace()))
+    limited_to(command.arg(&mpi.binary).args(line.split_whitespace()), seconds)
 }
 
 #[test]
@@ -78,16 +93,15 @@ fn a_link_with_a_rate_is_shaped_on_both_nodes() {
 
 #[test]
 fn four_ranks_on_two_nodes_measure_all_pairs_within_nodes_and_between() {
-    if !can_be_two_nodes() {
-        return;
-    }
+    let Some(_alone) = two_nodes() else { return };
     for mpi in host_mpis() {
         let directory = directory();
         let here = directory.path();
         let options = "measure --pairs --begin 0 --end 2001 --step 1000 --repeats 5 -o p";
         for parallel in ["", " --parallel"] {
-            let ran = run_on_two_nodes(mpi, here, &format!("{options}{parallel}"));
-            assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
+            let ran =
+                run_on_two_nodes(mpi, here, &format!("{options}{parallel}"), if mpi.is_open_mpi { 120 } else { 60 });
+            assert!(is_whole(mpi, &ran, "p_hosts.txt\n"), "{}", told(mpi.name, &ran));
             assert_eq!(ran.stdout.contains("differ from the same alone by"), !parallel.is_empty(), "{}", ran.stdout);
         }
         assert_eq!(fs::read_to_string(here.join("p_hosts.txt")).unwrap(), "west\nwest\neast\neast\n", "{}", mpi.name);
@@ -110,14 +124,15 @@ fn four_ranks_on_two_nodes_measure_all_pairs_within_nodes_and_between() {
 
 #[test]
 fn four_ranks_on_two_nodes_measure_a_platform_of_two_nodes() {
-    if !is_full("a platform measured by four ranks on two nodes") || !can_be_two_nodes() {
+    if !is_full("a platform measured by four ranks on two nodes") {
         return;
     }
+    let Some(_alone) = two_nodes() else { return };
     for mpi in host_mpis() {
         let directory = directory();
         let options = "measure --force --time 100ms --max-size 1KiB -o two.toml --samples two.csv";
-        let ran = run_on_two_nodes(mpi, directory.path(), options);
-        assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
+        let ran = run_on_two_nodes(mpi, directory.path(), options, 240);
+        assert!(is_whole(mpi, &ran, " samples"), "{}", told(mpi.name, &ran));
         let text = fs::read_to_string(directory.path().join("two.toml")).unwrap();
         let platform = Platform::load(Document::parse("two.toml", &text).unwrap(), &[]).unwrap();
         assert_eq!((platform.shape.nodes, platform.shape.total_cores()), (2, 4), "{text}");

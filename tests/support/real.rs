@@ -30,7 +30,7 @@ pub const WORKLOADS: [(&str, &str); 13] = [
 ];
 
 /// How long a child may take, in seconds. Only one that hangs takes as long.
-const LIMIT: &str = "120";
+const LIMIT: u32 = 120;
 
 /// A directory for what a test compiles.
 pub fn directory() -> TempDir {
@@ -52,8 +52,17 @@ pub fn names(directory: &str, end: &str) -> Vec<String> {
 
 /// Runs `command`, ending it when it takes too long.
 pub fn limited(command: &Command) -> Ran {
+    limited_to(command, LIMIT)
+}
+
+/// Runs `command`, ending it when it takes longer than so many seconds.
+pub fn limited_to(command: &Command, seconds: u32) -> Ran {
     let mut limited = Command::new("timeout");
-    limited.args(["--kill-after=10", LIMIT]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    limited
+        .args(["--kill-after=10", &seconds.to_string()])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => limited.env(name, value),
@@ -74,7 +83,7 @@ fn is_killed(ran: &Ran) -> bool {
 /// What was run, and all that is known of how it went.
 pub fn told(what: &str, ran: &Ran) -> String {
     let end = match ran.code {
-        _ if is_killed(ran) => format!("killed after {LIMIT} s"),
+        _ if is_killed(ran) => "killed, as it took too long".to_owned(),
         Some(code) => format!("exit code {code}"),
         None => "ended by a signal".to_owned(),
     };
