@@ -61,6 +61,11 @@ pub trait MpiProgram: Send {
         None
     }
 
+    /// The call that it is in, see [`crate::rank::Program::call_name`].
+    fn call_name(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Where it makes its present call, see [`crate::rank::Program::site`].
     fn site(&self) -> CallSite {
         CallSite::Unknown

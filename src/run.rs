@@ -19,6 +19,7 @@ mod files;
 mod host;
 mod key;
 mod mistake;
+mod otf2;
 mod place;
 mod real;
 mod record;
@@ -48,6 +49,7 @@ pub use values::{Model, PlacementChoice};
 
 pub(crate) use application::is_elf;
 pub(crate) use files::directory_of;
+pub(crate) use otf2::{compile_with_otf2, run_to_end};
 pub(crate) use place::placed;
 
 pub use crate::engine::Outcome;

@@ -140,6 +140,10 @@ impl<P: MpiProgram> Program for MpiDriver<P> {
         self.program.position()
     }
 
+    fn call_name(&self) -> Option<&'static str> {
+        self.program.call_name()
+    }
+
     fn site(&self) -> CallSite {
         self.program.site()
     }

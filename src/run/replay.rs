@@ -39,6 +39,7 @@ pub(super) fn simulate(
             record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
         }
         Content::Import(import) => {
+            notes.extend(import.assumed().map(str::to_owned));
             let memory = memory_shares(&platform, &sites);
             let shared = Arc::new(platform.clone());
             let make = |rank: Rank| {

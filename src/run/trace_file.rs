@@ -10,6 +10,7 @@ use crate::trace::{Trace, is_trace};
 
 use super::application::first_bytes;
 use super::error::PredictError;
+use super::otf2;
 
 /// A trace as the application of a run: the table `trace` with the key `file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,7 @@ impl TraceFile {
         is_trace(&start)
             || logs::is_run(&start)
             || logs::is_log(&start)
+            || otf2::is_anchor(&start)
             || format_of(&String::from_utf8_lossy(&start)).is_some()
             || listed(path, &start).is_some()
     }
@@ -110,6 +112,9 @@ impl TraceFile {
     }
 
     pub(super) fn content(&self) -> Result<Content, PredictError> {
+        if otf2::is_anchor(&first_bytes(&self.path)) {
+            return otf2::read(&self.path, &self.name()).map(Content::Import);
+        }
         let bytes = read_file(&self.path)?;
         let wrong = |what: String| PredictError::input(format!("{}: {what}", self.name()));
         if is_trace(&bytes) {

@@ -4,18 +4,21 @@
 //! |---|---|
 //! | time-independent traces of SimGrid/SMPI | `ti` |
 //! | GOAL schedules of LogGOPSim | `goal` |
+//! | OTF2 archives of Score-P, as `trace/otf2/read.c` prints them | `otf2` |
 
 mod goal;
 mod graph;
+mod otf2;
 mod ti;
 mod words;
 
 use std::fmt;
+use std::io::BufRead;
 use std::sync::Arc;
 
 use crate::mpi::{MpiCall, MpiProgram};
 use crate::platform::CoreRates;
-use crate::rank::{Rank, Reply};
+use crate::rank::{CallSite, Rank, Reply};
 
 /// What is wrong with a file, and in which line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +68,7 @@ pub struct ImportedTrace(Ranks);
 enum Ranks {
     Ti(Vec<Arc<Vec<ti::Deed>>>),
     Goal(Vec<Arc<graph::Graph>>),
+    Otf2(otf2::Archive),
 }
 
 /// A rank of a trace of another tool.
@@ -73,6 +77,8 @@ pub enum ImportProgram {
     Ti(ti::TiProgram),
     /// Of a schedule.
     Goal(graph::GraphProgram),
+    /// Of an archive.
+    Otf2(otf2::Otf2Program),
 }
 
 impl ImportedTrace {
@@ -87,11 +93,28 @@ impl ImportedTrace {
         }))
     }
 
+    /// Reads what `trace/otf2/read.c` prints of an OTF2 archive.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, or that is not replayed.
+    pub fn read_otf2(lines: impl BufRead) -> Result<ImportedTrace, ImportError> {
+        otf2::Archive::read(lines).map(|archive| ImportedTrace(Ranks::Otf2(archive)))
+    }
+
+    /// What had to be assumed of the run, if anything.
+    pub fn assumed(&self) -> Option<&'static str> {
+        matches!(&self.0, Ranks::Otf2(archive) if archive.estimated).then_some(
+            "the archive has only the sums of what ranks of an alltoallv send and receive: each divides its data in \
+             proportion to what the others receive",
+        )
+    }
+
     /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         match &self.0 {
             Ranks::Ti(ranks) => ranks.len() as u32,
             Ranks::Goal(ranks) => ranks.len() as u32,
+            Ranks::Otf2(archive) => archive.ranks(),
         }
     }
 
@@ -105,6 +128,7 @@ impl ImportedTrace {
                 ImportProgram::Ti(ti::TiProgram::new(ranks[rank as usize].clone(), rank, self.ranks(), rates.flops))
             }
             Ranks::Goal(ranks) => ImportProgram::Goal(graph::GraphProgram::new(ranks[rank as usize].clone())),
+            Ranks::Otf2(archive) => ImportProgram::Otf2(archive.program(rank)),
         }
     }
 }
@@ -114,6 +138,7 @@ impl MpiProgram for ImportProgram {
         match self {
             ImportProgram::Ti(program) => program.next(reply),
             ImportProgram::Goal(program) => MpiCall::Call(program.next(reply)),
+            ImportProgram::Otf2(program) => program.next(reply),
         }
     }
 
@@ -121,6 +146,21 @@ impl MpiProgram for ImportProgram {
         match self {
             ImportProgram::Ti(program) => program.position(),
             ImportProgram::Goal(program) => program.position(),
+            ImportProgram::Otf2(program) => program.position(),
+        }
+    }
+
+    fn call_name(&self) -> Option<&'static str> {
+        match self {
+            ImportProgram::Otf2(program) => program.call_name(),
+            _ => None,
+        }
+    }
+
+    fn site(&self) -> CallSite {
+        match self {
+            ImportProgram::Otf2(program) => program.site(),
+            _ => CallSite::Unknown,
         }
     }
 }

@@ -34,7 +34,7 @@ mod resolve;
 pub use call::{LogCall, MessageEnd, NeighbourCall, NewComm, SizesOf};
 pub use cursor::LoggedCall;
 pub use describe::{CallSpan, FunctionTimes};
-pub use function::Function;
+pub use function::{Class, Function};
 pub use library::SOURCES;
 pub use merge::merge;
 pub use program::LogProgram;

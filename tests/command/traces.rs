@@ -1,6 +1,7 @@
 //! Traces on the command line: what is recorded and shown, and what is said of what cannot be done.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::support::run;
 use tempfile::TempDir;
@@ -162,4 +163,69 @@ fn a_trace_is_swept_over_libraries() {
         refused(here, &format!("--nct 3,1,2 --set {three} all.trace")),
         "error: rank 0 at virtual time 0 s: MPI_Alltoall, call 1 of the trace: algorithm \"two_procs\" of alltoall: expected 2 ranks; found 6"
     );
+}
+
+/// An archive as Score-P writes it, `run.otf2` in `directory`; `None` where there is no OTF2 library.
+fn archive(directory: &Path) -> Option<()> {
+    let told = |teller: &str, words: &[&str]| {
+        let output = Command::new(teller).args(words).stdin(Stdio::null()).output().ok()?;
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    };
+    let flags = told("otf2-config", &["--cflags"])
+        .and_then(|cflags| {
+            Some([cflags, told("otf2-config", &["--ldflags"])?, told("otf2-config", &["--libs"])?].concat())
+        })
+        .or_else(|| told("pkg-config", &["--cflags", "--libs", "otf2"]))?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces/archive.c");
+    let mut compiler = Command::new("cc");
+    compiler.arg("-o").arg(directory.join("archive")).arg(source).args(flags.split_whitespace());
+    assert!(compiler.status().unwrap().success());
+    let mut writer = Command::new(directory.join("archive"));
+    assert!(writer.args([".", "run"]).current_dir(directory).status().unwrap().success());
+    Some(())
+}
+
+#[test]
+fn an_archive_of_score_p_is_replayed() {
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let here = directory.path();
+    if archive(here).is_none() {
+        return crate::support::skipped("no OTF2 library is found (libopen-trace-format2-dev): archives of Score-P");
+    }
+    // The same, described: 10 ns of code between calls.
+    let app = "main = [\n { compute = { time = \"100 us\" } }, { bcast = { bytes = 1000, root = 0 } },\n \
+               { compute = { time = \"10 ns\" } }, { irecv = { from = \"1 - rank\", tag = 3 } },\n \
+               { compute = { time = \"10 ns\" } }, { isend = { to = \"1 - rank\", bytes = 2000, tag = 3 } },\n \
+               { compute = { time = \"10 ns\" } }, \"waitall\", { compute = { time = \"10 ns\" } },\n \
+               { allreduce = { bytes = 8 } }, { compute = { time = \"10 ns\" } },\n]\n";
+    std::fs::write(here.join("same.toml"), app).unwrap();
+    let outcome = |app: &str, options: &str| -> serde_json::Value {
+        let ran = run(here, &format!("--quiet --nct 2,1,1 --json out.json {options} {app}"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        serde_json::from_slice(&std::fs::read(here.join("out.json")).unwrap()).unwrap()
+    };
+    let (replayed, described) = (outcome("run.otf2", "--functions"), outcome("same.toml", ""));
+    assert_eq!(replayed["predicted_ps"], described["predicted_ps"]);
+    assert_eq!(replayed["messages"], described["messages"]);
+    let calls: Vec<&str> =
+        replayed["functions"].as_array().unwrap().iter().map(|of| of["function"].as_str().unwrap()).collect();
+    assert!(["MPI_Bcast", "MPI_Waitall", "MPI_Allreduce"].iter().all(|name| calls.contains(name)), "{calls:?}");
+    // It can be recorded, and is read by several workers.
+    outcome("run.otf2", "--record run.trace");
+    let again = outcome("run.trace", "--workers 2");
+    assert_eq!(again["predicted_ps"], replayed["predicted_ps"]);
+
+    let events = here.join("run/11.evt");
+    let whole = std::fs::read(&events).unwrap();
+    std::fs::write(&events, &whole[..whole.len() / 2]).unwrap();
+    let cut = refused(here, "--nct 2,1,1 run.otf2");
+    assert!(cut.starts_with("error: run.otf2: the OTF2 library cannot read the archive: Invalid "), "{cut}");
+    std::fs::remove_file(&events).unwrap();
+    assert!(refused(here, "--nct 2,1,1 run.otf2").contains("File or directory does not exist"));
+    assert!(refused(here, "trace info run.otf2").contains("File or directory does not exist"));
+    let mut without = crate::support::mcpsim(here);
+    without.args(["--nct", "2,1,1", "run.otf2"]).env("PATH", "/nowhere");
+    let ran = crate::support::finish(without.output().unwrap());
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("expected the OTF2 library with its otf2-config"), "{}", ran.stderr);
 }

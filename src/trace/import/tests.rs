@@ -19,7 +19,7 @@ inter_cmp = { law = "ideal", latency = "100 ns", bandwidth = "1 GB/s" }
 inter_node = { law = "ideal", latency = "1000 ns", bandwidth = "1 GB/s", eager_threshold = 1000, handshake = "1000 ns" }
 "#;
 
-fn platform() -> Platform {
+pub(super) fn platform() -> Platform {
     let document = crate::config::Document::parse("machine", MACHINE).unwrap();
     PlatformSource::load(document, &[]).unwrap().platform
 }
@@ -28,7 +28,7 @@ fn run(format: TraceFormat, text: &str) -> Result<Outcome, RunError> {
     execute(&ImportedTrace::read(format, text).unwrap(), RunOptions::default())
 }
 
-fn execute(import: &ImportedTrace, options: RunOptions) -> Result<Outcome, RunError> {
+pub(super) fn execute(import: &ImportedTrace, options: RunOptions) -> Result<Outcome, RunError> {
     let platform = Arc::new(platform());
     let sites = Placement::Block.sites(platform.shape, import.ranks(), true).unwrap();
     let make = |rank: Rank| MpiDriver::new(import.program(rank, &platform.core), platform.clone(), 1e9);

@@ -103,7 +103,11 @@ fn datatype(words: &mut Words<'_>, default: u64) -> Result<u64, ImportError> {
 /// A list of counts.
 fn counts(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> {
     if words.left() < ranks {
-        return Err(words.error(format!("expected {ranks} counts, one a rank; found {}", words.left())));
+        return Err(words.error(format!(
+            "expected {ranks} counts, one a rank; found {}: a collective of a smaller communicator cannot be told of in \
+             this format",
+            words.left()
+        )));
     }
     (0..ranks).map(|_| words.amount("a count")).collect()
 }

@@ -8,22 +8,36 @@ const TABLE: &str = include_str!("../library/functions.h");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Function(u8);
 
-/// What follows a function's number in a call.
+/// What follows a function's number in a call: what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
+pub enum Class {
+    /// Nothing that others feel.
     Mark,
+    /// Sends.
     Send,
+    /// Starts a send.
     Isend,
+    /// Receives.
     Recv,
+    /// Posts a receive.
     Irecv,
+    /// Sends and receives.
     Exchange,
+    /// Waits for a message without receiving it.
     Probe,
+    /// Waits for requests.
     Wait,
+    /// Gives a request up.
     Release,
+    /// A blocking collective.
     Collective,
+    /// A non-blocking collective.
     StartedCollective,
+    /// A neighbourhood collective.
     Neighbours,
+    /// Makes a communicator.
     Comm,
+    /// What is not replayed.
     Refused,
 }
 
@@ -68,7 +82,6 @@ impl Function {
     }
 
     /// The function of this name, such as `MPI_Send`.
-    #[cfg(test)]
     pub fn named(name: &str) -> Option<Function> {
         table().iter().position(|entry| entry.name == name).map(|place| Function(place as u8))
     }
@@ -84,7 +97,8 @@ impl Function {
         self.0
     }
 
-    pub(super) fn class(self) -> Class {
+    /// What follows its number in a call.
+    pub fn class(self) -> Class {
         table()[usize::from(self.0)].class
     }
 }

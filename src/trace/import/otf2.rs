@@ -1,0 +1,273 @@
+//! OTF2 archives as Score-P writes them, from the lines that `trace/otf2/read.c` prints.
+//!
+//! Code is the time between regions of MPI, from the end of `MPI_Init` to the beginning of `MPI_Finalize` where these are. What MPI
+//! functions do is told by the events in them; requests that end in a region are waited for together, at its end.
+
+mod program;
+mod rank;
+mod sizes;
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::sync::Arc;
+
+use super::ImportError;
+use super::words::Words;
+use crate::mpi::{CommMember, Group};
+use crate::rank::{Context, Rank, Tag};
+use crate::trace::logs::Class;
+use crate::trace::logs::Function;
+use crate::units::SimSpan;
+pub use program::Otf2Program;
+use rank::RankReader;
+use sizes::Agreed;
+
+/// What a rank does.
+#[derive(Debug)]
+struct Deed {
+    function: Option<Function>,
+    act: Act,
+}
+
+#[derive(Debug)]
+enum Act {
+    /// A receive that ended nowhere, say.
+    Nothing,
+    Compute(SimSpan),
+    Send(Mail),
+    Recv(Mail),
+    Exchange(Box<(Mail, Mail)>),
+    /// The number is that of the request, the lowest that is free.
+    Isend(u32, Mail),
+    Irecv(u32, Mail),
+    Wait(Box<[u32]>),
+    /// The rank's n-th collective.
+    Collective(u32),
+    Start(u32, u32),
+}
+
+/// A message: the other rank, in the world.
+#[derive(Clone, Copy, Debug)]
+struct Mail {
+    peer: Rank,
+    context: Context,
+    tag: Tag,
+    bytes: u64,
+}
+
+/// A collective as a rank called it.
+#[derive(Clone, Debug)]
+struct Joined {
+    function: Option<Function>,
+    /// OTF2's number.
+    op: u32,
+    comm: u32,
+    root: u32,
+    sent: u64,
+    received: u64,
+    /// With those of the others.
+    agreed: Agreed,
+}
+
+/// What a rank did.
+#[derive(Debug, Default)]
+pub(super) struct RankDeeds {
+    deeds: Vec<Deed>,
+    collectives: Vec<Joined>,
+}
+
+/// Who is in a communicator.
+#[derive(Clone, Debug)]
+enum Members {
+    Group(Group),
+    Own,
+    /// Two groups.
+    Inter,
+}
+
+/// A region of MPI.
+#[derive(Clone, Debug)]
+struct Region {
+    name: String,
+    function: Option<Function>,
+    /// `MPI_File_*` counts as code.
+    is_code: bool,
+}
+
+/// What all ranks share.
+#[derive(Debug, Default)]
+pub(super) struct Definitions {
+    ticks: f64,
+    start: u64,
+    regions: BTreeMap<u32, Region>,
+    comms: BTreeMap<u32, Members>,
+}
+
+/// An archive.
+#[derive(Debug)]
+pub(super) struct Archive {
+    definitions: Arc<Definitions>,
+    ranks: Vec<Arc<RankDeeds>>,
+    /// Whether sizes of an alltoallv were estimated.
+    pub estimated: bool,
+}
+
+fn error(what: impl Into<String>) -> ImportError {
+    ImportError { line: 0, what: what.into() }
+}
+
+impl Definitions {
+    /// The communicator as `rank` of the world sees it.
+    fn comm(&self, number: u32, rank: Rank) -> Result<CommMember, ImportError> {
+        let id = number.checked_add(1).filter(|id| *id < u32::MAX / 2 - 1);
+        let id = id.ok_or_else(|| error(format!("expected communicators up to 2^31 - 4; found {number}")))?;
+        match self.comms.get(&number) {
+            Some(Members::Group(group)) => {
+                let member = group.member(rank);
+                let member = member.ok_or_else(|| {
+                    error(format!("rank {rank} uses communicator {number}, of which it is no member"))
+                })?;
+                Ok(CommMember::new(id, member, group.clone()))
+            }
+            Some(Members::Own) => Ok(CommMember::new(id, 0, Group::Strided { first: rank, stride: 1, size: 1 })),
+            Some(Members::Inter) => {
+                Err(error(format!("rank {rank} communicates by an intercommunicator, which is not replayed")))
+            }
+            None => Err(error(format!("rank {rank} uses communicator {number}, whose members are not defined"))),
+        }
+    }
+
+    fn define(&mut self, words: &mut Words<'_>, kind: &str, ranks: Option<usize>) -> Result<(), ImportError> {
+        match kind {
+            // Its own archives show what ranks did over time; not all that a replay needs is in them.
+            "creator" if words.peek() == Some("mcpsim") => {
+                return Err(error(
+                    "an archive that mcpsim wrote: what its ranks called is not in it; --record FILE.trace keeps that",
+                ));
+            }
+            "creator" => {}
+            "clock" => {
+                self.ticks = words.amount("ticks a second")?.max(1.0);
+                self.start = number(words, "a time")?;
+            }
+            "region" => {
+                let of = number(words, "a region")? as u32;
+                let name = words.next().unwrap_or_default().to_owned();
+                let is_code = name.starts_with("MPI_File_");
+                self.regions.insert(of, Region { function: Function::named(&name), name, is_code });
+            }
+            "comm" if ranks.is_none() => {
+                let of = number(words, "a communicator")? as u32;
+                let members = match words.expect("members")? {
+                    "self" => Members::Own,
+                    "inter" => Members::Inter,
+                    _ => {
+                        let mut list: Vec<Rank> = Vec::new();
+                        while words.peek().is_some() {
+                            list.push(number(words, "a rank")? as Rank);
+                        }
+                        Members::Group(Group::of(list))
+                    }
+                };
+                self.comms.insert(of, members);
+            }
+            _ => return Err(words.error(format!("what is \"{kind}\"?"))),
+        }
+        Ok(())
+    }
+}
+
+/// A whole number.
+fn number(words: &mut Words<'_>, what: &str) -> Result<u64, ImportError> {
+    let word = words.expect(what)?;
+    word.parse().map_err(|_| words.error(format!("expected {what}, a whole number; found \"{word}\"")))
+}
+
+impl Archive {
+    /// Reads what `read.c` prints.
+    ///
+    /// # Errors
+    /// What is wrong, and what is not replayed.
+    pub fn read(mut lines: impl BufRead) -> Result<Archive, ImportError> {
+        let mut definitions = Definitions::default();
+        let mut ranks: Option<usize> = None;
+        let mut read: Vec<RankDeeds> = Vec::new();
+        let mut current: Option<RankReader> = None;
+        let (mut line, mut whole) = (String::new(), false);
+        let (mut foreign, mut at) = (false, 0);
+        loop {
+            line.clear();
+            at += 1;
+            match lines.read_line(&mut line) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(cause) => return Err(error(format!("cannot read what the OTF2 library says: {cause}"))),
+            }
+            let mut words = Words::new(at, &line);
+            let Some(kind) = words.next() else { continue };
+            match kind {
+                "ranks" => {
+                    let count = number(&mut words, "a number of ranks")? as usize;
+                    definitions.check(count)?;
+                    ranks = Some(count);
+                }
+                "rank" => {
+                    read.extend(current.take().map(RankReader::end).transpose()?);
+                    current = Some(RankReader::new(read.len() as Rank, definitions.start));
+                }
+                "foreign" => foreign = true,
+                "end" => whole = true,
+                _ => match &mut current {
+                    Some(rank) => rank.event(&definitions, kind, &mut words)?,
+                    None => definitions.define(&mut words, kind, ranks)?,
+                },
+            }
+        }
+        read.extend(current.map(RankReader::end).transpose()?);
+        if !whole || ranks != Some(read.len()) {
+            return Err(error("the archive ends too soon"));
+        }
+        if foreign {
+            return Err(error("MPI is called by several threads of a rank, which is not replayed"));
+        }
+        let estimated = sizes::agree(&definitions, &mut read)?;
+        let ranks = read.into_iter().map(Arc::new).collect();
+        Ok(Archive { definitions: Arc::new(definitions), ranks, estimated })
+    }
+
+    pub fn ranks(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
+    pub fn program(&self, rank: Rank) -> Otf2Program {
+        Otf2Program::new(self.definitions.clone(), self.ranks[rank as usize].clone(), rank)
+    }
+}
+
+impl Definitions {
+    /// Whether all is right of a run of `ranks` ranks.
+    fn check(&self, ranks: usize) -> Result<(), ImportError> {
+        if ranks == 0 {
+            return Err(error("expected the archive of an MPI program; found no ranks of MPI"));
+        }
+        for (of, members) in &self.comms {
+            let Members::Group(group) = members else { continue };
+            let mut sorted: Vec<Rank> = group.ranks().collect();
+            sorted.sort_unstable();
+            let differ = sorted.windows(2).all(|pair| pair[0] != pair[1]);
+            if !differ || sorted.last().is_none_or(|last| *last as usize >= ranks) {
+                let most = ranks - 1;
+                return Err(error(format!("communicator {of}: expected members that differ, up to rank {most}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is not replayed of a function, if anything.
+fn refused(function: Option<Function>) -> bool {
+    matches!(function.map(Function::class), Some(Class::Refused | Class::Neighbours))
+}
+
+#[cfg(test)]
+mod tests;

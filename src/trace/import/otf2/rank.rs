@@ -1,0 +1,316 @@
+//! The events of a rank as what it did.
+
+use std::collections::BTreeMap;
+
+use super::{Act, Deed, Definitions, Joined, Mail, RankDeeds, Region, error, number, refused};
+use crate::rank::Rank;
+use crate::trace::import::ImportError;
+use crate::trace::import::otf2::sizes::Agreed;
+use crate::trace::import::words::Words;
+use crate::trace::logs::{Class, Function};
+use crate::units::SimSpan;
+
+/// OTF2's numbers of what makes communicators, and the first of what concerns them and windows.
+pub(super) const MAKES_COMM: u32 = 17;
+
+/// A request that is not complete.
+#[derive(Clone, Copy)]
+struct Open {
+    slot: u32,
+    /// Its deed, if that gets known at the end.
+    deed: Option<usize>,
+    /// The collective that it is.
+    collective: Option<u32>,
+}
+
+/// A region of MPI that the rank is in.
+struct Inside {
+    region: u32,
+    /// Regions of MPI in it.
+    depth: u32,
+    /// Whether a collective was told of.
+    told: bool,
+    /// What ends in it.
+    ended: Vec<u32>,
+    sent: Option<Mail>,
+}
+
+/// Reads the events of a rank, one after another.
+pub(super) struct RankReader {
+    rank: Rank,
+    found: RankDeeds,
+    inside: Option<Inside>,
+    open: BTreeMap<u64, Vec<Open>>,
+    slots: Vec<bool>,
+    /// Since when it is code that runs; `None` while nothing is recorded.
+    code: Option<u64>,
+    /// Whether the last event was read.
+    is_whole: bool,
+    finalized: bool,
+}
+
+impl RankReader {
+    pub fn new(rank: Rank, start: u64) -> Self {
+        RankReader {
+            rank,
+            found: RankDeeds::default(),
+            inside: None,
+            open: BTreeMap::new(),
+            slots: Vec::new(),
+            code: Some(start),
+            is_whole: false,
+            finalized: false,
+        }
+    }
+
+    /// What was read.
+    pub fn end(self) -> Result<RankDeeds, ImportError> {
+        if !self.is_whole || self.inside.is_some() {
+            return Err(error(format!("the events of rank {} end too soon: the archive is cut", self.rank)));
+        }
+        Ok(self.found)
+    }
+
+    fn act(&mut self, function: Option<Function>, act: Act) {
+        self.found.deeds.push(Deed { function, act });
+    }
+
+    /// The code up to `time`.
+    fn code_to(&mut self, definitions: &Definitions, time: u64) {
+        let Some(since) = self.code.take() else { return };
+        let seconds = time.saturating_sub(since) as f64 / definitions.ticks;
+        let span = SimSpan::from_seconds(seconds).unwrap_or(SimSpan::MAX);
+        if span > SimSpan::ZERO && !self.finalized {
+            self.act(None, Act::Compute(span));
+        }
+    }
+
+    fn function(&self, definitions: &Definitions) -> Option<Function> {
+        let inside = self.inside.as_ref()?;
+        definitions.regions.get(&inside.region)?.function
+    }
+
+    fn enter(&mut self, definitions: &Definitions, time: u64, region: u32) -> Result<(), ImportError> {
+        let Region { name, function, is_code } = self.region(definitions, region)?;
+        if *is_code {
+            return Ok(());
+        }
+        if let Some(inside) = &mut self.inside {
+            inside.depth += 1;
+            return Ok(());
+        }
+        if refused(*function) {
+            return Err(error(format!("rank {} calls {name}, which is not replayed", self.rank)));
+        }
+        self.code_to(definitions, time);
+        self.inside = Some(Inside { region, depth: 0, told: false, ended: Vec::new(), sent: None });
+        Ok(())
+    }
+
+    fn region<'a>(&self, definitions: &'a Definitions, region: u32) -> Result<&'a Region, ImportError> {
+        let found = definitions.regions.get(&region);
+        found.ok_or_else(|| error(format!("rank {} is in region {region}, which is not defined", self.rank)))
+    }
+
+    fn leave(&mut self, definitions: &Definitions, time: u64, region: u32) -> Result<(), ImportError> {
+        let left = self.region(definitions, region)?;
+        if left.is_code {
+            return Ok(());
+        }
+        let (name, rank) = (&left.name, self.rank);
+        let Some(inside) = self.inside.as_mut() else {
+            return Err(error(format!("rank {rank} leaves {name}, which it never entered")));
+        };
+        if inside.depth > 0 {
+            inside.depth -= 1;
+            return Ok(());
+        }
+        if inside.region != region {
+            let within = definitions.regions.get(&inside.region).map_or("", |region| &region.name);
+            return Err(error(format!("rank {rank} leaves {name} within {within}")));
+        }
+        let Inside { told, ended, sent, .. } = self.inside.take().expect("it is inside");
+        let function = left.function;
+        // What a send-receive sent to, when it received from nobody.
+        sent.into_iter().for_each(|mail| self.act(function, Act::Send(mail)));
+        if !ended.is_empty() {
+            ended.iter().for_each(|slot| self.slots[*slot as usize] = false);
+            self.act(function, Act::Wait(ended.into()));
+        }
+        let class = function.map(Function::class);
+        if !told && matches!(class, Some(Class::Collective | Class::StartedCollective)) {
+            let hint = if class == Some(Class::Collective) { "" } else { ": Score-P 8 and later record it" };
+            return Err(error(format!("rank {rank} calls {name}, and the archive does not tell what it did{hint}")));
+        }
+        match name.as_str() {
+            // What ran before is no matter of the replay.
+            "MPI_Init" | "MPI_Init_thread" => self.found = RankDeeds::default(),
+            "MPI_Finalize" => self.finalized = true,
+            _ => {}
+        }
+        self.code = Some(time);
+        Ok(())
+    }
+
+    fn mail(&self, definitions: &Definitions, words: &mut Words<'_>) -> Result<Mail, ImportError> {
+        let (peer, comm) = (number(words, "a rank")?, number(words, "a communicator")? as u32);
+        let (tag, bytes) = (number(words, "a tag")? as u32, number(words, "bytes")?);
+        let comm = definitions.comm(comm, self.rank)?;
+        let member = u32::try_from(peer).ok().filter(|peer| *peer < comm.size());
+        let member = member.ok_or_else(|| {
+            error(format!("rank {} has a message of rank {peer} of a communicator of {}", self.rank, comm.size()))
+        })?;
+        Ok(Mail { peer: comm.world(member), context: comm.point_to_point(), tag: tag.min(u32::MAX - 1), bytes })
+    }
+
+    fn open(&mut self, request: u64, deed: Option<usize>, collective: Option<u32>) -> u32 {
+        let free = self.slots.iter().position(|used| !used);
+        let slot = free.unwrap_or_else(|| {
+            self.slots.push(false);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = true;
+        let slot = slot as u32;
+        self.open.entry(request).or_default().push(Open { slot, deed, collective });
+        slot
+    }
+
+    /// Requests of one number end in the order in which they began.
+    fn ended(&mut self, request: u64) -> Result<Open, ImportError> {
+        let Some(list) = self.open.get_mut(&request) else {
+            return Err(error(format!("rank {}: request {request} ends, which never began", self.rank)));
+        };
+        let open = list.remove(0);
+        if list.is_empty() {
+            self.open.remove(&request);
+        }
+        Ok(open)
+    }
+
+    fn waited(&mut self, slot: u32) {
+        match &mut self.inside {
+            Some(inside) => inside.ended.push(slot),
+            None => {
+                self.slots[slot as usize] = false;
+                self.act(None, Act::Wait([slot].into()));
+            }
+        }
+    }
+
+    fn joined(&self, definitions: &Definitions, words: &mut Words<'_>) -> Result<Joined, ImportError> {
+        let (op, comm) = (number(words, "a collective")? as u32, number(words, "a communicator")? as u32);
+        let root = number(words, "a root")? as u32;
+        let (sent, received) = (number(words, "bytes")?, number(words, "bytes")?);
+        definitions.comm(comm, self.rank)?;
+        let function = self.function(definitions);
+        Ok(Joined { function, op, comm, root, sent, received, agreed: Agreed::Own })
+    }
+
+    /// Takes an event, whose kind and further words these are.
+    pub fn event(&mut self, definitions: &Definitions, kind: &str, words: &mut Words<'_>) -> Result<(), ImportError> {
+        let time = number(words, "a time")?;
+        let function = self.function(definitions);
+        if let Some(inside) = &mut self.inside {
+            inside.told |= matches!(kind, "c" | "n");
+        }
+        match kind {
+            "b" if self.inside.is_none() => self.code = Some(time),
+            "e" => self.enter(definitions, time, number(words, "a region")? as u32)?,
+            "x" => self.leave(definitions, time, number(words, "a region")? as u32)?,
+            "s" => {
+                let mail = self.mail(definitions, words)?;
+                let exchanges = function.is_some_and(|function| function.class() == Class::Exchange);
+                match &mut self.inside {
+                    Some(inside) if exchanges => inside.sent = Some(mail),
+                    _ => self.act(function, Act::Send(mail)),
+                }
+            }
+            "r" => {
+                let mail = self.mail(definitions, words)?;
+                match self.inside.as_mut().and_then(|inside| inside.sent.take()) {
+                    Some(sent) => self.act(function, Act::Exchange(Box::new((sent, mail)))),
+                    None => self.act(function, Act::Recv(mail)),
+                }
+            }
+            "i" => {
+                let mail = self.mail(definitions, words)?;
+                let slot = self.open(number(words, "a request")?, None, None);
+                self.act(function, Act::Isend(slot, mail));
+            }
+            "q" => {
+                let deed = self.found.deeds.len();
+                self.open(number(words, "a request")?, Some(deed), None);
+                // What it receives is known when it ends.
+                self.act(function, Act::Nothing);
+            }
+            "d" => {
+                let open = self.ended(number(words, "a request")?)?;
+                self.waited(open.slot);
+            }
+            "j" => {
+                let mail = self.mail(definitions, words)?;
+                let request = number(words, "a request")?;
+                let Open { slot, deed, .. } = self.ended(request)?;
+                let of = deed.and_then(|deed| self.found.deeds.get_mut(deed));
+                let of = of.ok_or_else(|| error(format!("request {request} ends as a receive, which it is not")))?;
+                of.act = Act::Irecv(slot, mail);
+                self.waited(slot);
+            }
+            "k" => {
+                let Open { slot, .. } = self.ended(number(words, "a request")?)?;
+                self.slots[slot as usize] = false;
+            }
+            "c" => {
+                let joined = self.joined(definitions, words)?;
+                // What frees communicators tells nobody anything.
+                if joined.op <= MAKES_COMM {
+                    let number = self.found.collectives.len() as u32;
+                    self.found.collectives.push(joined);
+                    self.act(function, Act::Collective(number));
+                }
+            }
+            "n" => {
+                let number_of = self.found.collectives.len() as u32;
+                let slot = self.open(number(words, "a request")?, None, Some(number_of));
+                // What it does is known when it ends.
+                let unknown =
+                    Joined { function, op: u32::MAX, comm: 0, root: 0, sent: 0, received: 0, agreed: Agreed::Own };
+                self.found.collectives.push(unknown);
+                self.act(function, Act::Start(slot, number_of));
+            }
+            "m" => {
+                let joined = self.joined(definitions, words)?;
+                let request = number(words, "a request")?;
+                let Open { slot, collective, .. } = self.ended(request)?;
+                let of = collective.and_then(|of| self.found.collectives.get_mut(of as usize));
+                let of = of.ok_or_else(|| error(format!("request {request} ends as a collective, which it is not")))?;
+                *of = Joined { function: of.function, ..joined };
+                self.waited(slot);
+            }
+            "f" => {
+                let end = number(words, "a time")?;
+                if self.inside.is_none() && self.code.is_some() {
+                    self.code_to(definitions, time);
+                    self.code = Some(end);
+                }
+            }
+            "o" => match number(words, "whether it is off")? {
+                0 if self.inside.is_none() => self.code = Some(time),
+                0 => {}
+                _ => self.code_to(definitions, time),
+            },
+            "w" => {
+                return Err(error(format!(
+                    "rank {} makes a window: one-sided communication is not replayed",
+                    self.rank
+                )));
+            }
+            "z" => {
+                self.code_to(definitions, time);
+                self.is_whole = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
