@@ -55,11 +55,13 @@ impl CoreRates {
     pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
         let mut on_cmp = HashMap::new();
         sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);
-        let slowdown = |ranks: usize| {
-            // Past the end of the table the last holds.
-            self.slowdown.get(ranks - 1).or(self.slowdown.last()).copied().unwrap_or(1.0)
-        };
-        sites.iter().map(|site| self.scale_factor * slowdown(on_cmp[&(site.node, site.cmp)])).collect()
+        sites.iter().map(|site| self.scale_factor * self.slowdown_of(on_cmp[&(site.node, site.cmp)])).collect()
+    }
+
+    /// The slowdown of code where `ranks`, at least one, share a CMP.
+    pub fn slowdown_of(&self, ranks: usize) -> f64 {
+        // Past the end of the table the last holds.
+        self.slowdown.get(ranks - 1).or(self.slowdown.last()).copied().unwrap_or(1.0)
     }
 
     /// The time `work` takes a rank whose memory bandwidth is `memory` bytes a second (see [`CoreRates::memory_share`]).

@@ -1,11 +1,13 @@
 //! Runs of traces.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::{Labels, Simulation};
 use crate::mpi::{DataCost, MpiDriver, check_rules};
 use crate::platform::{Platform, Site};
 use crate::rank::Rank;
+use crate::trace::logs::Logs;
 use crate::trace::{Header, Machine, Trace};
 
 use super::conduct::{Conduct, Prediction, agree};
@@ -34,7 +36,7 @@ pub(super) fn simulate(
             record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
         }
         Content::Logs(logs) => {
-            let (machine, factors) = (machine_of(&platform, &sites), platform.code_factors(&sites));
+            let (machine, factors) = (machine_of(&platform, &sites), measured_factors(&logs, &platform, &sites));
             let make = |rank: Rank| logs.program(rank, &machine(rank), factors[rank as usize]);
             record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
         }
@@ -59,6 +61,16 @@ fn machine_of<'a>(platform: &'a Platform, sites: &'a [Site]) -> impl Fn(Rank) ->
         platform: shared.clone(),
         cost: DataCost::new(&platform.core, memory.of(sites[rank as usize])),
     }
+}
+
+/// What measured times of a real run's code are multiplied by. They were taken where as many ranks ran beside each other as were on
+/// their host: the slowdown of so many, by the machine's own table, is in them.
+fn measured_factors(logs: &Logs, platform: &Platform, sites: &[Site]) -> Vec<f64> {
+    let host = |rank: u32| logs.info(rank).host.as_str();
+    let mut on_host = HashMap::new();
+    (0..logs.ranks()).for_each(|rank| *on_host.entry(host(rank)).or_insert(0usize) += 1);
+    let there = |rank: u32| platform.core.slowdown_of(on_host[host(rank)].div_ceil(platform.shape.cmps as usize));
+    (0..).zip(platform.code_factors(sites)).map(|(rank, factor)| factor / there(rank)).collect()
 }
 
 /// What does not follow the machine's rates, where these are others than the recorded ones.

@@ -46,14 +46,17 @@ impl TraceFile {
         document.table().contains_key("trace")
     }
 
-    /// Reads the table; a path is relative to `directory`.
+    /// Reads the table, with `app.trace.file` of `overrides` laid over it; a path is relative to `directory`.
     ///
     /// # Errors
-    /// Other keys, and keys laid over it: a trace has none to set.
-    pub fn load(document: Document, directory: &Path, overrides: &[Override]) -> Result<TraceFile, ConfigError> {
-        if let Some(over) = overrides.first() {
-            let what = "a trace has no keys to set, what its ranks did is recorded";
-            return Err(ConfigError::new(format!("--set {}: {what}", over.text)));
+    /// Other keys, in the table and over it.
+    pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<TraceFile, ConfigError> {
+        for over in overrides {
+            if over.key != ["app", "trace", "file"] {
+                let what = "a trace has no key to set but app.trace.file, what its ranks did is recorded";
+                return Err(ConfigError::new(format!("--set {}: {what}", over.text)));
+            }
+            document.set(&over.key[1..], over)?;
         }
         let other = document.table().keys().find(|key| *key != "trace" && *key != "name");
         if let Some(key) = other {

@@ -63,7 +63,7 @@ fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
     );
     assert_eq!(
         refused(here, "--set app.n=3 pair.trace"),
-        "error: --set app.n=3: a trace has no keys to set, what its ranks did is recorded"
+        "error: --set app.n=3: a trace has no key to set but app.trace.file, what its ranks did is recorded"
     );
     assert_eq!(
         refused(here, "--seed 3 pair.trace"),

@@ -272,3 +272,25 @@ fn a_check_tells_measured_and_replayed_times() {
         Ok(())
     });
 }
+
+#[test]
+fn times_of_code_have_the_slowdown_of_the_ranks_beside_it() {
+    for_each_mpi(|mpi, library, directory| {
+        let program = directory.join("ring");
+        mpi.compile(&real::file("workloads/c/ring.c"), &program)?;
+        let trace = record(mpi, library, &program, 2, "100 100")?;
+        let computed = |machine: &str| -> Result<f64, String> {
+            let outcome = outcome(&format!("{machine} {}", trace.display()), &directory.join("outcome.json"))?;
+            Ok(outcome["mean_parts"]["compute_ps"].as_f64().unwrap_or_default())
+        };
+        // Both ranks ran on this host: on a machine whose two cores share a CMP their times are as measured.
+        let measured = computed("--nct 1,1,2")?;
+        let slowed = "--set platform.core.slowdown=[1,2]";
+        let (beside, apart) =
+            (computed(&format!("--nct 1,1,2 {slowed}"))?, computed(&format!("--nct 2,1,1 {slowed}"))?);
+        if measured <= 0.0 || beside != measured || (apart / measured - 0.5).abs() > 0.01 {
+            return Err(format!("measured {measured} ps, beside each other {beside}, apart {apart}"));
+        }
+        Ok(())
+    });
+}
