@@ -73,9 +73,7 @@ fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str, seconds: u32) -
 
 #[test]
 fn a_link_with_a_rate_is_shaped_on_both_nodes() {
-    if !can_be_two_nodes() {
-        return;
-    }
+    let Some(_alone) = two_nodes() else { return };
     if !is_there("tc") {
         return skipped("a link with a rate: there is no tc");
     }
