@@ -114,7 +114,7 @@ impl Image {
         }
     }
 
-    /// The files of libraries that all ranks share because the user wants it.
+    /// The files of libraries that all ranks share, without those that are part of the C library or a compiler's.
     pub fn shared(&self) -> Vec<String> {
         self.common.told()
     }

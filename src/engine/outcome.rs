@@ -95,7 +95,7 @@ pub struct Outcome {
     /// What copies within nodes found, where the platform states caches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopyUse>,
-    /// How a real program ended, if not as MPI wants it.
+    /// How a real program ended, if not as MPI wants it, and what its ranks shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramEnd>>,
     /// Other runs that differ in their seeds only, if asked for.
@@ -107,7 +107,8 @@ pub struct Outcome {
     pub host: HostUse,
 }
 
-/// How the ranks of a program ended of which some did not end as MPI wants it.
+/// How the ranks of a program ended, and what they shared; of a program whose ranks ended as MPI wants it and shared nothing there
+/// is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramEnd {
     /// What mcpsim exits with: the first code that is not 0, or 1 for ranks that never called MPI_Finalize.
@@ -116,6 +117,9 @@ pub struct ProgramEnd {
     pub codes: BTreeMap<u32, i32>,
     /// Ranks that never called MPI_Finalize.
     pub unfinalised: Vec<u32>,
+    /// The files of libraries that ranks had no copies of, without those that are part of the C library or a compiler's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_libraries: Vec<String>,
 }
 
 /// Count and bytes of messages.

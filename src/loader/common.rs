@@ -27,6 +27,8 @@ struct Opened {
     /// The number of the next module.
     next: usize,
     known: HashMap<Key, Arc<ModuleParts>>,
+    /// The files of libraries that ranks have opened and share.
+    told: Vec<String>,
 }
 
 /// A file and what it is linked with.
@@ -45,7 +47,7 @@ impl Common {
     pub fn new(host: &'static dyn Host, sharing: Sharing, program: ModuleParts) -> Common {
         let program = Arc::new(program);
         let next = program.modules.len();
-        let opened = Mutex::new(Opened { parts: vec![program.clone()], next, known: HashMap::new() });
+        let opened = Mutex::new(Opened { parts: vec![program.clone()], next, known: HashMap::new(), told: Vec::new() });
         Common { host, sharing, program, opened }
     }
 
@@ -93,9 +95,21 @@ impl Common {
         parts.modules.get(number - parts.first).map(|module| module.path.clone())
     }
 
-    /// The files of libraries that all ranks share because the user wants it.
+    /// A rank has opened a library that all share: its file, if that is to be told.
+    pub fn opened_shared(&self, file: Option<String>) {
+        if let Some(file) = file {
+            let told = &mut self.opened().told;
+            if !told.contains(&file) {
+                told.push(file);
+            }
+        }
+    }
+
+    /// The files of libraries that all ranks share, without those that are part of the C library or a compiler's.
     pub fn told(&self) -> Vec<String> {
-        let mut told: Vec<String> = self.opened().parts.iter().flat_map(|parts| parts.told.clone()).collect();
+        let opened = self.opened();
+        let of_parts = opened.parts.iter().flat_map(|parts| &parts.told);
+        let mut told: Vec<String> = of_parts.chain(&opened.told).cloned().collect();
         told.sort();
         told.dedup();
         told

@@ -147,14 +147,17 @@ unsafe fn opened(
     if name.contains('/') && !Path::new(name).exists() {
         return Err(absent());
     }
-    let found = space.search(name, caller).map_err(|_| absent())?;
+    let found = space.search(name, caller).map_err(|error| error.for_program())?;
     let source = match found {
-        Found::Shared { name, .. } => {
+        Found::Shared { name, told } => {
             let asked = flags & libc::RTLD_NOLOAD != 0;
             let own = libc::RTLD_NOW | (flags & libc::RTLD_GLOBAL);
             let shared = if asked { Shared::find(&name) } else { Shared::open_as(&name, own).ok() };
             return match shared {
-                Some(shared) => Ok(Some(Opened::Shared(shared))),
+                Some(shared) => {
+                    space.common.opened_shared(told);
+                    Ok(Some(Opened::Shared(shared)))
+                }
                 None if asked => Ok(None),
                 None => Err(absent()),
             };

@@ -57,7 +57,7 @@ pub(super) struct Libraries {
     pub sources: Vec<ModuleSource>,
     /// What all ranks share, in the order in which it is needed.
     pub shared: Vec<Shared>,
-    /// The files of these, of those that the user wants shared.
+    /// The files of these, without those that are part of the C library or a compiler's.
     pub told: Vec<String>,
 }
 
@@ -102,7 +102,8 @@ impl Libraries {
             for name in needed.iter().filter(|name| !is_stub(name)) {
                 let looked = match search.look(name, sharing)? {
                     Found::Own(library) if found.is_behind(index, name, &library.path, loaded) => {
-                        Found::Shared { name: library.path.to_string_lossy().into_owned(), told: None }
+                        let name = library.path.to_string_lossy().into_owned();
+                        Found::Shared { told: Some(name.clone()), name }
                     }
                     other => other,
                 };

@@ -99,7 +99,7 @@ impl Sharing {
 pub(super) enum Found {
     /// What each rank has for its own.
     Own(ModuleSource),
-    /// What the system's loader is to open; the file, if that is the user's wish.
+    /// What the system's loader is to open; the file, if it is neither part of the C library nor a compiler's.
     Shared { name: String, told: Option<String> },
 }
 
@@ -143,10 +143,12 @@ impl Search {
             }
         };
         let runtime = name.rsplit('/').next().unwrap_or(name);
-        let runtime = RUNTIME.iter().chain(&ALGEBRA).any(|known| runtime.starts_with(known));
+        let algebra = ALGEBRA.iter().any(|known| runtime.starts_with(known));
+        let runtime = algebra || RUNTIME.iter().any(|known| runtime.starts_with(known));
         for candidate in candidates.iter().filter_map(|path| fs::canonicalize(path).ok()) {
             if runtime {
-                return Ok(Found::Shared { name: candidate.to_string_lossy().into_owned(), told: None });
+                let name = candidate.to_string_lossy().into_owned();
+                return Ok(Found::Shared { told: algebra.then(|| name.clone()), name });
             }
             if let Some(source) = usable(&candidate)? {
                 let path = candidate.to_string_lossy().into_owned();

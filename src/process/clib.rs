@@ -18,6 +18,7 @@ mod keys;
 mod locales;
 mod locks;
 mod mappings;
+mod names;
 mod output;
 mod place;
 mod several;
@@ -42,9 +43,10 @@ pub use identity::ProcessNumbers;
 pub use place::count_thread;
 pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
+pub use threads::threads_were_started;
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[NamedFunction]; 22] = [
+const FUNCTIONS: [&[NamedFunction]; 23] = [
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
     descriptors::FUNCTIONS,
@@ -58,6 +60,7 @@ const FUNCTIONS: [&[NamedFunction]; 22] = [
     locales::FUNCTIONS,
     locks::FUNCTIONS,
     mappings::FUNCTIONS,
+    names::FUNCTIONS,
     output::FUNCTIONS,
     place::FUNCTIONS,
     sample::FUNCTIONS,

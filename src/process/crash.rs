@@ -25,6 +25,7 @@ use crate::process::{Process, current};
 use crate::rank::{Call, Fiber, GUARD, Rank};
 use crate::units::SimTime;
 
+pub use own::FaultInCall;
 pub use report::{caller, calling_code};
 
 /// The signals that a crash is known by.

@@ -137,6 +137,8 @@ pub struct Endings {
     pub unfinalised: Vec<Rank>,
     /// Ranks that idled so long in vain and then went on by themselves.
     pub in_vain: Vec<(Rank, SimSpan)>,
+    /// The files of libraries that ranks had no copies of.
+    pub shared: Vec<String>,
 }
 
 impl Endings {
@@ -148,11 +150,14 @@ impl Endings {
             all.leaks.extend(part.leaks);
             all.unfinalised.extend(part.unfinalised);
             all.in_vain.extend(part.in_vain);
+            all.shared.extend(part.shared);
         }
         all.codes.sort_unstable();
         all.leaks.sort_unstable();
         all.unfinalised.sort_unstable();
         all.in_vain.sort_unstable();
+        all.shared.sort_unstable();
+        all.shared.dedup();
         all
     }
 }
@@ -263,7 +268,7 @@ impl Job {
     /// What is known of ranks after their end, in order of ranks.
     pub fn endings(&self) -> Endings {
         let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
-        Endings::merge(vec![endings])
+        Endings::merge(vec![Endings { shared: self.image.shared(), ..endings }])
     }
 }
 

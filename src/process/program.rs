@@ -18,13 +18,15 @@ use crate::units::SimSpan;
 
 /// A rank of a real program, which calls MPI through `I`.
 pub struct RealProgram<I: Interface> {
-    /// Absent before the start and after the end.
+    /// Absent before the start and after the end, unless the rank has failed.
     fiber: Option<Fiber>,
     /// What follows the local execution block that has just been charged.
     held: Option<Call>,
     /// The collective that is entered by what was or is held.
     called: Option<Called>,
     begun: bool,
+    /// It has come to its end, and not to another's or a crash.
+    finished: bool,
     // Last: the fiber's code uses it.
     process: Box<I>,
 }
@@ -40,6 +42,7 @@ impl<I: Interface> RealProgram<I> {
             held: None,
             called: None,
             begun: false,
+            finished: false,
             process: Box::new(I::new(Process::new(job, rank))),
         }
     }
@@ -80,9 +83,10 @@ impl<I: Interface> Drop for RealProgram<I> {
     /// What was printed and not passed on is shown however the rank ended.
     fn drop(&mut self) {
         clib::close_streams(&self.process);
-        if self.fiber.is_some() && self.process.runtime.is_some() {
-            // Threads of the rank may still run its code.
+        // Threads of the rank may still run its code, on variables of its stack.
+        if self.process.runtime.is_some() && !self.finished || clib::threads_were_started() {
             std::mem::forget(self.process.instance.take());
+            std::mem::forget(self.fiber.take());
         }
     }
 }
@@ -108,7 +112,10 @@ impl<I: Interface> RealProgram<I> {
         run_as_nobody();
         let call = call?;
         if let Call::Finish | Call::Fail(_) = call {
-            self.fiber = None;
+            self.finished = matches!(call, Call::Finish);
+            if self.finished {
+                self.fiber = None;
+            }
             self.process.ground.replace(None);
         }
         if let Call::Enter(_) = call {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::clib::Variables;
-use super::crash::{self, CrashContext};
+use super::crash::{self, CrashContext, FaultInCall};
 use super::job::{ComputeMode, Job};
 use super::polling::Polls;
 use super::timer::Timer;
@@ -75,6 +75,8 @@ pub struct Process {
     pub in_vain: Cell<SimSpan>,
     /// Set once the rank has crashed.
     pub crashing: Cell<bool>,
+    /// The last fault within an MPI function for which a handler of the rank was called.
+    pub faulted: Cell<Option<FaultInCall>>,
     /// What is counted of its calls.
     pub counts: CallCounts,
     /// The collectives that it enters are recorded as calls.
@@ -180,6 +182,7 @@ impl Process {
             runtime: job.image.runtime(),
             in_vain: Cell::default(),
             crashing: Cell::new(false),
+            faulted: Cell::new(None),
             counts: CallCounts::default(),
             tells_collectives: Cell::new(false),
             called: RefCell::default(),
@@ -356,6 +359,19 @@ impl Process {
     /// Whether an MPI function of the rank is running.
     pub fn in_call(&self) -> bool {
         self.here.get() != [0; 3]
+    }
+
+    /// Where the MPI function is from which the one is called that has just begun: `outer`, unless a handler of a fault has jumped
+    /// out of that.
+    #[cold]
+    pub fn still_running(&self, outer: [usize; 3]) -> [usize; 3] {
+        let faulted = self.faulted.get().is_some_and(|fault| fault.here == outer);
+        let [[_, now, _], [_, then, _]] = [self.here.get(), outer];
+        if !faulted || now < then || !self.stack().contains(&now) {
+            return outer;
+        }
+        self.faulted.set(None);
+        [0; 3]
     }
 
     /// The number of the place in the program that called the MPI function which is running, see [`Job::call_place_name`].

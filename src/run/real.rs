@@ -96,9 +96,10 @@ pub(super) fn simulate(
     // A launcher takes ranks that never call MPI_Finalize for a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
     let exit_code = endings.codes.first().map_or(unfinalised, |(_, code)| (code & 0xff) as u8);
-    if exit_code != 0 {
+    if exit_code != 0 || !endings.shared.is_empty() {
         let (codes, unfinalised) = (endings.codes.iter().copied().collect(), endings.unfinalised.clone());
-        outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised }));
+        let shared_libraries = endings.shared.clone();
+        outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised, shared_libraries }));
     }
     Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings) }))
 }

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::hosts::{HostMpi, host_mpis};
-use super::real::{compile, directory, file, told};
+use super::real::{compile, compile_with, directory, file, told};
 use super::support::{Ran, ended};
 
 /// Programs of `workloads/c`, and arguments that make them short.
@@ -118,5 +118,43 @@ fn ranks_see_the_simulated_mpi_one_environment_and_the_stdin_of_the_run() {
             format!("[{rank}:out] {rank} of 4, mcpsim 1, launched 0, read \"{read}\"")
         };
         assert_eq!(lines, (0..4).map(line).collect::<Vec<_>>(), "{}", mpi.name);
+    }
+}
+
+#[test]
+fn ranks_of_several_processes_share_no_more_than_those_of_one() {
+    if host_mpis().is_empty() {
+        return;
+    }
+    let directory = directory();
+    let here = directory.path().display().to_string();
+    let state = file("tests/real/libraries/state.c");
+    for name in ["libone.so", "libtwo.so"] {
+        compile_with(&state, "-O1", &directory.path().join(name), "-shared -fPIC").unwrap();
+    }
+    for (name, flags, arguments) in [
+        ("floats", "-frounding-math", String::new()),
+        ("faults", "-O0 -frounding-math", String::new()),
+        ("surroundings", "", here.clone()),
+        ("statics", "-pthread", here.clone()),
+        ("shared", "", here.clone()),
+        ("outside", "", format!("access {here}")),
+        ("outside", "", format!("fifo {here}")),
+        ("within", "", "mend recv".to_owned()),
+    ] {
+        let program = directory.path().join(name);
+        compile_with(&file(&format!("tests/real/{name}.c")), "-O1", &program, flags).unwrap();
+        let nct = if ["outside", "within"].contains(&name) { "2,1,1" } else { "2,1,2" };
+        let line = format!("--nct {nct} {} {arguments}", program.display());
+        let clear = || {
+            let _ = fs::remove_file(directory.path().join("none"));
+        };
+        for mpi in host_mpis() {
+            clear();
+            let reference = ran(mpi, 1, &line);
+            clear();
+            let found = ran(mpi, 2, &line);
+            assert!(found == reference, "{} {name} {arguments}: {:?}", mpi.name, found.0);
+        }
     }
 }

@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int main(int argc, char **argv) {
@@ -15,6 +16,9 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "loop")) for (int i = 3; i < 256; i++) close(i);
     if (!strcmp(argv[1], "closefrom")) closefrom(3);
     if (!strcmp(argv[1], "close_range")) close_range(3, ~0u, 0);
+    if (!strcmp(argv[1], "syscall")) for (int i = 3; i < 256; i++) syscall(SYS_close, i);
+    if (!strcmp(argv[1], "dup2")) for (int i = 3; i < 256; i++) if (i != own) dup2(own, i);
+    if (!strcmp(argv[1], "dup2")) close(own);
     int again = close(own) == -1 && errno == EBADF;
     value = rank;
     MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

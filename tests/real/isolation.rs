@@ -107,6 +107,13 @@ fn several_libraries_are_shared_by_names_with_commas_between() {
     assert_eq!(said(""), ["1001 and 1001", "1001 and 1001"]);
     assert_eq!(said("--share-library libone,libtwo"), ["1001 and 1001", "1002 and 1002"]);
     assert_eq!(said("--share-library libtwo"), ["1001 and 1001", "1001 and 1002"]);
+    // What ranks share stands in the JSON.
+    let file = directory.path().join("run.json");
+    said(&format!("--share-library libtwo --json {}", file.display()));
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let two = directory.path().join("libtwo.so").canonicalize().unwrap();
+    assert_eq!(json["program"]["shared_libraries"], serde_json::json!([two]));
+    assert_eq!(json["program"]["exit_code"], 0);
 }
 
 #[test]
@@ -119,6 +126,82 @@ fn each_rank_has_its_own_directory_umask_environment_of_children_and_process_num
 #[test]
 fn handlers_of_faults_run_in_the_rank_that_faulted() {
     assert_eq!(same("faults.c", "-O0 -frounding-math", "").len(), 4);
+}
+
+#[test]
+fn handlers_of_faults_run_in_mpi_functions_too() {
+    let directory = real::directory();
+    let source = real::file("tests/real/within.c");
+    let [program, native] = ["program", "real"].map(|name| directory.path().join(name));
+    real::compile(&source, "-g -O1", &program).unwrap_or_else(|why| panic!("{why}"));
+    let sorted = |ran: &support::Ran| {
+        let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let calls = ["mend send", "mend recv", "mend allreduce", "jump send", "jump isend", "mend reduction"];
+    for how in calls {
+        for options in ["--nct 1,1,2", "--nct 2,1,1 --workers 2"] {
+            let ran = real::run(&program, options, how);
+            assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{how}: {}", ran.stdout);
+            assert_eq!(sorted(&ran).len(), 4, "{how}: {}", ran.stdout);
+        }
+    }
+    for (how, code) in [("exit send", 3), ("exit recv", 3), ("abort send", 5)] {
+        let ran = real::run(&program, "--nct 1,1,2", how);
+        assert_eq!(ran.code, Some(code), "{how}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("fault 11\n"), "{how}: {}", ran.stdout);
+    }
+    // A handler that mends nothing meets the fault again and again; a real MPI would never end.
+    let ran = real::run(&program, "--nct 1,1,2", "nothing send");
+    assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains(" must not be read, in MPI_Send\n  fault at within.c:"), "{}", ran.stderr);
+    for mpi in real::real_mpis() {
+        mpi.compile(&source, &native).unwrap_or_else(|why| panic!("{why}"));
+        // A jump out of a call leaves Open MPI without progress.
+        for how in ["mend send", "mend allreduce", "mend reduction"] {
+            let [ours, theirs] = [real::run(&program, "--nct 1,1,2", how), mpi.run(&native, 2, how)];
+            assert_eq!(sorted(&ours), sorted(&theirs), "{} {how}: {}", mpi.name, theirs.stderr);
+        }
+    }
+}
+
+#[test]
+fn threads_that_go_on_beyond_the_end_of_their_rank_do_no_harm() {
+    let directory = real::directory();
+    let program = directory.path().join("program");
+    let source = real::file("tests/real/beyond.c");
+    real::compile_with(&source, "-g -O1", &program, "-pthread -fopenmp").unwrap_or_else(|why| panic!("{why}"));
+    for (how, code) in [("return", 0), ("crash", 4), ("error", 1), ("region", 4)] {
+        for _ in 0..3 {
+            let ran = real::run(&program, "--nct 1,1,2", how);
+            assert_eq!(ran.code, Some(code), "{how}: {}{}", ran.stdout, ran.stderr);
+        }
+    }
+}
+
+/// The lines of `name`, which uses a library of the system with these files and words for the linker; none if it is not installed.
+fn with_library(name: &str, file: &str, flags: &str) -> Option<Vec<String>> {
+    if !Path::new(file).is_file() {
+        support::skipped(&format!("{file} is not there: {name} is not tried"));
+        return None;
+    }
+    let directory = real::directory();
+    let here = directory.path().display().to_string();
+    Some(prepared(directory.path(), name, flags, &here))
+}
+
+#[test]
+fn each_rank_has_its_own_gsl() {
+    let lines = with_library("gsl.c", "/usr/include/gsl/gsl_rng.h", "-lgsl -lgslcblas");
+    assert!(lines.is_none_or(|lines| lines.len() == 4));
+}
+
+#[test]
+fn each_rank_has_its_own_hdf5() {
+    let flags = "-I/usr/include/hdf5/serial -L/usr/lib/x86_64-linux-gnu/hdf5/serial -lhdf5";
+    let lines = with_library("hdf5.c", "/usr/include/hdf5/serial/hdf5.h", flags);
+    assert!(lines.is_none_or(|lines| lines.len() == 4));
 }
 
 #[test]
@@ -138,7 +221,10 @@ fn outside(how: &str) -> support::Ran {
 
 #[test]
 fn a_rank_waits_for_what_another_does_to_files_while_that_one_goes_on() {
-    for how in ["access", "stat", "open", "fifo", "line", "socket", "poll", "select", "again", "full", "lockfile"] {
+    for how in [
+        "access", "stat", "open", "fifo", "line", "socket", "poll", "select", "epoll", "again", "full", "writev",
+        "sendmsg", "lockfile", "lockdir",
+    ] {
         let ran = outside(how);
         assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "found\n", ""), "{how}");
     }

@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,10 +22,35 @@ static int waits(const char *how, const char *path, int rank) {
     int file, count = 0;
     struct pollfd asked = {-1, POLLIN, 0};
     struct timeval second = {1, 0};
+    struct epoll_event watched = {EPOLLIN, {0}}, found;
+    struct iovec parts[2] = {{much, 1000}, {much + 1000, sizeof much - 1000}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    int queue, is_written = !strcmp(how, "full") || !strcmp(how, "unread") || !strcmp(how, "writev");
+    static int pair[2];
     fd_set set;
     if (strcmp(how, "poll") && strcmp(how, "unpolled") && strcmp(how, "select") && strcmp(how, "again") &&
-        strcmp(how, "full") && strcmp(how, "unread") && strcmp(how, "lockfile"))
+        !is_written && strcmp(how, "lockfile") && strcmp(how, "lockdir") && strcmp(how, "epoll") && strcmp(how, "sendmsg"))
         return 0;
+    if (!strcmp(how, "sendmsg")) {
+        /* Descriptors are the process's: rank 1 may tell rank 0 which one is its own. */
+        if (rank == 1 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) return 9;
+        MPI_Bcast(pair, 2, MPI_INT, 1, MPI_COMM_WORLD);
+        if (rank == 1 && sendmsg(pair[0], &message, 0) == sizeof much) puts("found");
+        if (rank == 0) sleep(1);
+        while (rank == 0 && count < (int)sizeof much) count += read(pair[1], much, sizeof much);
+        MPI_Barrier(MPI_COMM_WORLD);
+        return 1;
+    }
+    if (!strcmp(how, "lockdir")) {
+        if (rank == 0) mkdir(path, 0700);
+        MPI_Barrier(MPI_COMM_WORLD);
+        sleep(rank == 0);
+        if (rank == 0) rmdir(path);
+        while (rank == 1 && mkdir(path, 0700)) continue;
+        if (rank == 1) puts("found");
+        MPI_Barrier(MPI_COMM_WORLD);
+        return 1;
+    }
     if (rank == 0 && !strcmp(how, "lockfile")) close(open(path, O_CREAT | O_EXCL | O_WRONLY, 0600));
     if (rank == 0 && strcmp(how, "lockfile")) mkfifo(path, 0600);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -38,14 +65,22 @@ static int waits(const char *how, const char *path, int rank) {
     file = open(path, O_RDWR | (strcmp(how, "again") ? 0 : O_NONBLOCK));
     MPI_Barrier(MPI_COMM_WORLD);
     asked.fd = file;
-    if (!strcmp(how, "full") || !strcmp(how, "unread")) {
-        if (rank == 1 && write(file, much, sizeof much) == sizeof much) puts("found");
+    if (is_written) {
+        if (rank == 1 && (strcmp(how, "writev") ? write(file, much, sizeof much) : writev(file, parts, 2)) == sizeof much)
+            puts("found");
         if (rank == 0) sleep(1);
-        while (rank == 0 && !strcmp(how, "full") && count < (int)sizeof much) count += read(file, much, sizeof much);
+        while (rank == 0 && strcmp(how, "unread") && count < (int)sizeof much) count += read(file, much, sizeof much);
     } else if (rank == 0) {
         if (strcmp(how, "again")) MPI_Recv(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         sleep(1);
         if (strcmp(how, "unpolled") && write(file, "x", 1) != 1) return 9;
+    } else if (!strcmp(how, "epoll")) {
+        double start = MPI_Wtime();
+        queue = epoll_create1(0);
+        if (epoll_ctl(queue, EPOLL_CTL_ADD, file, &watched)) return 9;
+        if (epoll_wait(queue, &found, 1, 1000) || MPI_Wtime() - start < 1) return 9;
+        MPI_Send(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        if (epoll_wait(queue, &found, 1, -1) == 1 && found.events == EPOLLIN) puts("found");
     } else if (!strcmp(how, "again")) {
         while (read(file, much, 1) < 0 && errno == EAGAIN) continue;
         puts("found");

@@ -383,7 +383,7 @@ fn a_deadlock_names_the_call_that_waits_however_far_code_has_run_ahead() {
 fn a_program_that_closes_all_descriptors_closes_its_own_only() {
     let Some(program) = program("closes.c", "-O1") else { return };
     let directory = tempfile::tempdir().unwrap();
-    for how in ["before", "loop", "closefrom", "close_range"] {
+    for how in ["before", "loop", "closefrom", "close_range", "syscall", "dup2"] {
         let ran = run_in(directory.path(), &program, "--nct 1,1,4 --workers 2 --record t.trace --json t.json", how);
         assert_eq!(ran.code, Some(0), "{how}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.stdout, format!("{how}: sum 6, own closed 1\n"));

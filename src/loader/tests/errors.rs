@@ -88,6 +88,16 @@ fn libraries_that_ranks_cannot_have_for_their_own_are_named_with_the_way_out() {
          counter; compile with -fPIC and without -ftls-model; or have all ranks share one copy of it: \
          --share-library libfixed"
     );
+    // Text relocations: written into each copy, they would leave no code to share.
+    let library = "int value; __asm__(\".text\\n.quad value\"); int count(int n) { return value += n; }";
+    workshop.library("libtext.so", library, &["-Wl,-z,notext"]);
+    let text = workshop.failure(source, &["-L.", "-ltext", "-Wl,-rpath,$ORIGIN"]);
+    let told = "/libtext.so: each rank needs a copy of this library, which needs its code or constants changed when loaded (at 0x";
+    let way = "); compile with -fPIC; or have all ranks share one copy of it: --share-library libtext";
+    assert!(text.starts_with(told) && text.ends_with(way), "{text}");
+    let image = Image::open(&workshop.path("program"), &Nothing, &["libtext".to_owned()]).unwrap();
+    let (one, two) = (fresh(&image), fresh(&image));
+    assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
     // One of all ranks can be loaded.
     let program = workshop.program(source, &arguments);
     let image = Image::open(&program, &Nothing, &["libfixed".to_owned()]).unwrap();

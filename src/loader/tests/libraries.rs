@@ -34,6 +34,20 @@ fn the_program_s_definition_stands_in_unless_the_library_is_symbolic() {
 }
 
 #[test]
+fn a_function_of_a_library_is_picked_by_its_resolver_and_has_state_an_instance() {
+    let Some(workshop) = Workshop::new() else { return };
+    let library = "static int state; static int one(int n) { return state += n; } static void *pick(void) { return one; } \
+        int count(int) __attribute__((ifunc(\"pick\"))); int (*pointer)(int) = count;";
+    workshop.library("libpick.so", library, &[]);
+    let source = "extern int count(int), (*pointer)(int); int go(int n) { return count(n) * 100 + pointer(n); }";
+    let image = workshop.image(source, &["-L.", "-lpick", "-Wl,-rpath,$ORIGIN"]);
+    let (one, two) = (fresh(&image), fresh(&image));
+    start(&one);
+    start(&two);
+    assert_eq!((call(&one, "go", 2), call(&one, "go", 1), call(&two, "go", 1)), (204, 506, 102));
+}
+
+#[test]
 fn the_stub_is_never_loaded() {
     let Some(workshop) = Workshop::new() else { return };
     workshop.library(STUB, "int MPI_Nothing(int n) { return n; }", &[]);
@@ -52,6 +66,7 @@ fn libraries_of_networks_are_shared_where_only_libraries_need_them() {
     let image = workshop.image(source, &["-L.", "-lmiddle", "-Wl,-rpath,$ORIGIN"]);
     let (one, two) = (fresh(&image), fresh(&image));
     assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
+    assert_eq!(image.shared(), [workshop.path("libcurl.so.4").canonicalize().unwrap().display().to_string()]);
     // The program has what it needs for its own, and so do its libraries.
     let source = "extern int middle(int), fetch(int); int go(int n) { return middle(n) + fetch(n); }";
     let image = workshop.image(source, &["-L.", "-lmiddle", "-l:libcurl.so.4", "-Wl,-rpath,$ORIGIN"]);

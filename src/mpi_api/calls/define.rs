@@ -13,7 +13,10 @@ use crate::process::unwind::here;
 pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c_int {
     let process = enter(name);
     process.pause_timer();
-    let outer = process.here.replace(here());
+    let mut outer = process.here.replace(here());
+    if outer != [0; 3] {
+        outer = process.still_running(outer);
+    }
     let code = match body(process) {
         Ok(()) => abi::MPI_SUCCESS,
         Err(error) => process.raise(error),

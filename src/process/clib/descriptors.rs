@@ -2,18 +2,23 @@
 //!
 //! Daemons and launchers close all descriptors from 3 on. In a process of its own nothing but the program's files is there;
 //! here there are traces, pipes and connections of the simulator too. What was open before the first rank began stays open,
-//! and closing it fails as if it were not there.
+//! and closing it fails as if it were not there. The same functions stand behind `syscall`, by which programs go round the
+//! C library.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
-use crate::process::{Function, NamedFunction};
+use super::{end, identity, signals, streams};
+use crate::process::{Function, NamedFunction, current};
 
-pub const FUNCTIONS: &[NamedFunction] =
-    &[("closefrom", Function(closefrom as *const ())), ("close_range", Function(close_range as *const ()))];
+pub const FUNCTIONS: &[NamedFunction] = &[
+    ("closefrom", Function(closefrom as *const ())),
+    ("close_range", Function(close_range as *const ())),
+    ("syscall", Function(syscall as *const ())),
+];
 
 /// The first number that is no standard stream's.
 const FIRST: c_int = 3;
@@ -44,7 +49,7 @@ fn file(descriptor: c_int) -> Option<(u64, u64)> {
 }
 
 /// Whether `descriptor` is the simulator's.
-fn is_protected(descriptor: c_int) -> bool {
+pub(super) fn is_protected(descriptor: c_int) -> bool {
     let protected = PROTECTED.lock().expect("nobody panics with it");
     let found = protected.iter().find(|&&(number, _)| number == descriptor).map(|&(_, file)| file);
     drop(protected);
@@ -80,5 +85,39 @@ unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c
 fn close_all(first: c_int, last: c_int) {
     for descriptor in open().into_iter().filter(|descriptor| (first..=last).contains(descriptor)) {
         close_own(descriptor);
+    }
+}
+
+unsafe extern "C" {
+    #[link_name = "syscall"]
+    fn system_call(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long;
+}
+
+/// `syscall`: what would be done to the process is done to the rank. The words that a call does not take hold anything.
+unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
+    let Some(p) = current() else {
+        // SAFETY: the caller's.
+        return unsafe { system_call(number, a, b, c, d, e, f) };
+    };
+    let [first, second] = [a, b].map(|word| word as c_int);
+    // SAFETY: the caller's, of these functions' own types.
+    unsafe {
+        match number {
+            libc::SYS_close => streams::close(first).into(),
+            libc::SYS_close_range => close_range(a as c_uint, b as c_uint, c as c_int).into(),
+            libc::SYS_dup => streams::dup(first).into(),
+            libc::SYS_dup2 => streams::dup2(first, second).into(),
+            libc::SYS_dup3 => streams::dup3(first, second, c as c_int).into(),
+            libc::SYS_read => streams::read(first, b as *mut c_void, c) as c_long,
+            libc::SYS_write => streams::write(first, b as *const c_void, c) as c_long,
+            libc::SYS_getpid => identity::number(p).into(),
+            libc::SYS_getppid => p.job.numbers.parent.into(),
+            libc::SYS_kill => signals::kill(first, second).into(),
+            libc::SYS_tgkill if identity::is_ours(p, first) => signals::kill(first, c as c_int).into(),
+            libc::SYS_exit | libc::SYS_exit_group => end::exit_now(first),
+            libc::SYS_fork | libc::SYS_vfork => end::no_fork().into(),
+            libc::SYS_execve | libc::SYS_execveat => end::no_exec().into(),
+            _ => system_call(number, a, b, c, d, e, f),
+        }
     }
 }

@@ -56,7 +56,7 @@ unsafe extern "C" fn exit(code: c_int) -> ! {
     unreachable!("a rank that has ended does not go on")
 }
 
-unsafe extern "C" fn exit_now(code: c_int) -> ! {
+pub(super) unsafe extern "C" fn exit_now(code: c_int) -> ! {
     let p = rank("_exit");
     let last = leave(p, code);
     p.call_done(last);
@@ -128,13 +128,13 @@ fn leave_thread() {
 }
 
 /// Another program in place of this one would be one in place of the simulator with all its ranks.
-unsafe extern "C" fn no_exec() -> c_int {
+pub(super) unsafe extern "C" fn no_exec() -> c_int {
     let p = rank("a function of the exec family");
     let what = "the program would put another in its place: expected posix_spawn, popen or system";
     p.fail_at("exec".to_owned(), FailureKind::Error, what.to_owned())
 }
 
 /// A copy of the process would be one of the simulator with all its ranks.
-unsafe extern "C" fn no_fork() -> c_int {
+pub(super) unsafe extern "C" fn no_fork() -> c_int {
     error(libc::ENOSYS)
 }

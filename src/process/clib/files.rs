@@ -84,13 +84,13 @@ pub fn pause_at_most(p: &Process, since: SimTime, left: Option<SimSpan>) -> bool
 }
 
 /// The rank has asked for a file that is not there, or wanted to make one that is.
-unsafe fn absent(path: *const c_char) {
-    let Some(p) = current() else { return };
+pub(super) unsafe fn absent(path: *const c_char) {
+    let Some(p) = current().filter(|_| !path.is_null()) else { return };
     // SAFETY: the caller's string; the location is the thread's own.
     let (text, number) = unsafe { (CStr::from_ptr(path).to_bytes(), *libc::__errno_location()) };
     let state = match number {
         libc::ENOENT => "which is not there",
-        libc::EEXIST => "which is there, to go away",
+        libc::EEXIST | libc::ENOTEMPTY => "which is there, to go away",
         _ => return,
     };
     unanswered(p, text, &format!("{}, {state}", OsStr::from_bytes(text).display()));

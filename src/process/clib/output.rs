@@ -7,7 +7,11 @@ use std::ffi::{c_int, c_void};
 use super::input::{Side, awaited, blocks, is_ready, waits_for};
 use crate::process::{Function, NamedFunction, current};
 
-pub const FUNCTIONS: &[NamedFunction] = &[("send", Function(send as *const ()))];
+pub const FUNCTIONS: &[NamedFunction] = &[
+    ("send", Function(send as *const ())),
+    ("sendto", Function(sendto as *const ())),
+    ("sendmsg", Function(sendmsg as *const ())),
+];
 
 /// What a FIFO that can be written to takes without waiting (PIPE_BUF).
 const PART: usize = 4096;
@@ -53,12 +57,92 @@ pub(super) unsafe fn write_all(descriptor: c_int, from: *const c_void, length: u
 unsafe extern "C" fn send(socket: c_int, from: *const c_void, length: usize, flags: c_int) -> isize {
     // SAFETY: the caller's.
     unsafe {
-        // Whoever has closed the other end sends a signal, unless the flags say no.
-        match flags {
+        match flags & !libc::MSG_NOSIGNAL {
             0 if is_stream(socket) => write_all(socket, from, length),
-            _ => libc::send(socket, from, length, flags),
+            _ => {
+                await_room(socket, flags);
+                libc::send(socket, from, length, flags)
+            }
         }
     }
+}
+
+unsafe extern "C" fn sendto(
+    socket: c_int,
+    from: *const c_void,
+    length: usize,
+    flags: c_int,
+    to: *const libc::sockaddr,
+    size: libc::socklen_t,
+) -> isize {
+    // SAFETY: the caller's.
+    unsafe {
+        if to.is_null() {
+            return send(socket, from, length, flags);
+        }
+        await_room(socket, flags);
+        libc::sendto(socket, from, length, flags, to, size)
+    }
+}
+
+unsafe extern "C" fn sendmsg(socket: c_int, message: *const libc::msghdr, flags: c_int) -> isize {
+    // SAFETY: the caller's message and its parts.
+    unsafe {
+        await_room(socket, flags);
+        let told = &*message;
+        if flags & !libc::MSG_NOSIGNAL != 0 || !is_stream(socket) || !blocks(socket) {
+            return libc::sendmsg(socket, message, flags);
+        }
+        // What there is room for goes with what belongs to the message, descriptors say; the rest in parts.
+        let first = libc::sendmsg(socket, message, flags | libc::MSG_DONTWAIT);
+        match parts_of(told.msg_iov, told.msg_iovlen as c_int) {
+            Some(parts) if first >= 0 => {
+                in_parts(parts, first as usize, |from, length| write_all(socket, from, length))
+            }
+            _ => first,
+        }
+    }
+}
+
+/// Lets others go on until there is room in the socket, if who sends with `flags` waits for it.
+fn await_room(socket: c_int, flags: c_int) {
+    if let Some(p) = current()
+        && flags & libc::MSG_DONTWAIT == 0
+        && !is_ready(socket, Side::Write)
+        && let Some(what) = awaited(socket, Side::Write).filter(|_| blocks(socket))
+    {
+        waits_for(p, socket, Side::Write, &what);
+    }
+}
+
+/// The parts of what is to be written; none if there cannot be so many.
+pub(super) unsafe fn parts_of<'a>(parts: *const libc::iovec, count: c_int) -> Option<&'a [libc::iovec]> {
+    let count = usize::try_from(count).ok()?;
+    // SAFETY: the caller's list.
+    Some(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(parts, count) } })
+}
+
+/// Writes parts one after another by `write`, without the first `done` bytes, which were written. How many bytes were in all.
+pub(super) fn in_parts(parts: &[libc::iovec], done: usize, write: impl Fn(*const c_void, usize) -> isize) -> isize {
+    let (mut skipped, mut all) = (done, done);
+    for part in parts {
+        let skip = skipped.min(part.iov_len);
+        skipped -= skip;
+        if skip == part.iov_len {
+            continue;
+        }
+        let length = part.iov_len - skip;
+        // SAFETY: within the part.
+        let written = write(unsafe { part.iov_base.byte_add(skip) }, length);
+        if written < 0 {
+            return if all > 0 { all as isize } else { written };
+        }
+        all += written as usize;
+        if (written as usize) < length {
+            break;
+        }
+    }
+    all as isize
 }
 
 /// Whether what is sent has no ends of messages that must stay.

@@ -1,4 +1,4 @@
-//! Waiting for one of several files (`select`, `poll`): where another rank may bring it about, virtual time passes
+//! Waiting for one of several files (`select`, `poll`, `epoll_wait`): where another rank may bring it about, virtual time passes
 //! meanwhile. Without files these are sleeps.
 #![allow(unsafe_code)]
 
@@ -19,6 +19,9 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("poll", Function(poll as *const ())),
     ("__poll_chk", Function(poll as *const ())),
     ("ppoll", Function(ppoll as *const ())),
+    ("epoll_wait", Function(epoll_wait as *const ())),
+    ("epoll_pwait", Function(epoll_pwait as *const ())),
+    ("epoll_pwait2", Function(epoll_pwait2 as *const ())),
 ];
 
 /// Asks by `ask`, which does not wait and gives how many files are ready, until one is or the time is over; none if
@@ -190,5 +193,75 @@ unsafe extern "C" fn ppoll(
         }
         let own = if files.is_null() { None } else { poll_until(files, count, time) };
         own.unwrap_or_else(|| libc::ppoll(files, count, timeout, mask))
+    }
+}
+
+/// The files that `queue`, of `epoll_create`, watches, as the system lists them.
+fn watched(queue: c_int) -> Vec<(c_int, Side)> {
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{queue}")).unwrap_or_default();
+    let file = |line: &str| {
+        let mut words = line.strip_prefix("tfd:")?.split_whitespace();
+        let file = words.next()?.parse().ok()?;
+        let events = words.skip_while(|word| *word != "events:").nth(1)?;
+        let events = u32::from_str_radix(events, 16).ok()?;
+        let writes = events & (libc::EPOLLIN | libc::EPOLLOUT) as u32 == libc::EPOLLOUT as u32;
+        Some((file, if writes { Side::Write } else { Side::Read }))
+    };
+    text.lines().filter_map(file).collect()
+}
+
+/// `epoll_wait` in the rank's time; none if that is left to the system.
+unsafe fn queue_until(
+    queue: c_int,
+    found: *mut libc::epoll_event,
+    room: c_int,
+    timeout: Option<Duration>,
+) -> Option<c_int> {
+    // SAFETY: the caller's list.
+    let ask = || unsafe { libc::epoll_wait(queue, found, room, 0) };
+    let first = ask();
+    if first != 0 {
+        return Some(first);
+    }
+    let files = watched(queue);
+    if let (true, Some(time)) = (files.is_empty(), timeout) {
+        pass(time);
+        return Some(0);
+    }
+    wait(files.into_iter(), timeout, ask)
+}
+
+unsafe extern "C" fn epoll_wait(queue: c_int, found: *mut libc::epoll_event, room: c_int, timeout: c_int) -> c_int {
+    let time = u64::try_from(timeout).ok().map(Duration::from_millis);
+    // SAFETY: the caller's.
+    unsafe { queue_until(queue, found, room, time).unwrap_or_else(|| libc::epoll_wait(queue, found, room, timeout)) }
+}
+
+unsafe extern "C" fn epoll_pwait(
+    queue: c_int,
+    found: *mut libc::epoll_event,
+    room: c_int,
+    timeout: c_int,
+    mask: *const libc::sigset_t,
+) -> c_int {
+    let time = u64::try_from(timeout).ok().map(Duration::from_millis);
+    // SAFETY: the caller's.
+    unsafe {
+        queue_until(queue, found, room, time).unwrap_or_else(|| libc::epoll_pwait(queue, found, room, timeout, mask))
+    }
+}
+
+unsafe extern "C" fn epoll_pwait2(
+    queue: c_int,
+    found: *mut libc::epoll_event,
+    room: c_int,
+    timeout: *const libc::timespec,
+    mask: *const libc::sigset_t,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        let Some(time) = limit(timeout) else { return error(libc::EINVAL) };
+        let whole = time.map_or(-1, |time| c_int::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(c_int::MAX));
+        queue_until(queue, found, room, time).unwrap_or_else(|| libc::epoll_pwait(queue, found, room, whole, mask))
     }
 }

@@ -234,7 +234,7 @@ fn ends(number: c_int) -> bool {
     !harmless.contains(&number)
 }
 
-unsafe extern "C" fn kill(pid: c_int, number: c_int) -> c_int {
+pub(super) unsafe extern "C" fn kill(pid: c_int, number: c_int) -> c_int {
     let Some(p) = current() else { return error(libc::ESRCH) };
     // SAFETY: a process that the program has started, or no process at all.
     unsafe {

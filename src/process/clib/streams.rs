@@ -10,10 +10,10 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::descriptors::close_own;
+use super::descriptors::{close_own, is_protected};
 use super::error;
 use super::input::await_input;
-use super::output::write_all;
+use super::output::{in_parts, parts_of, write_all};
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
@@ -24,6 +24,8 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("close", Function(close as *const ())),
     ("dup", Function(dup as *const ())),
     ("dup2", Function(dup2 as *const ())),
+    ("dup3", Function(dup3 as *const ())),
+    ("writev", Function(writev as *const ())),
     ("isatty", Function(isatty as *const ())),
     ("fileno", Function(fileno as *const ())),
     ("fileno_unlocked", Function(fileno as *const ())),
@@ -296,7 +298,7 @@ fn standard<'a>(descriptor: c_int) -> Option<(&'a Process, usize)> {
     Some((current()?, usize::try_from(descriptor).ok().filter(|&number| number < 3)?))
 }
 
-unsafe extern "C" fn read(descriptor: c_int, to: *mut c_void, room: usize) -> isize {
+pub(super) unsafe extern "C" fn read(descriptor: c_int, to: *mut c_void, room: usize) -> isize {
     // SAFETY: the caller's buffer.
     unsafe {
         match standard(descriptor) {
@@ -310,7 +312,7 @@ unsafe extern "C" fn read(descriptor: c_int, to: *mut c_void, room: usize) -> is
     }
 }
 
-unsafe extern "C" fn write(descriptor: c_int, from: *const c_void, length: usize) -> isize {
+pub(super) unsafe extern "C" fn write(descriptor: c_int, from: *const c_void, length: usize) -> isize {
     // SAFETY: the caller's buffer.
     unsafe {
         match standard(descriptor) {
@@ -318,6 +320,13 @@ unsafe extern "C" fn write(descriptor: c_int, from: *const c_void, length: usize
             _ => write_all(actual(descriptor), from, length),
         }
     }
+}
+
+unsafe extern "C" fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    // SAFETY: the caller's list.
+    let Some(parts) = (unsafe { parts_of(parts, count) }) else { return error(libc::EINVAL) as isize };
+    // SAFETY: the caller's buffers.
+    in_parts(parts, 0, |from, length| unsafe { write(descriptor, from, length) })
 }
 
 /// What `descriptor` stands for in the process.
@@ -336,7 +345,7 @@ fn replace(p: &Process, number: usize, file: c_int) {
     }
 }
 
-unsafe extern "C" fn close(descriptor: c_int) -> c_int {
+pub(super) unsafe extern "C" fn close(descriptor: c_int) -> c_int {
     match standard(descriptor) {
         Some((p, number)) => {
             replace(p, number, CLOSED);
@@ -346,15 +355,15 @@ unsafe extern "C" fn close(descriptor: c_int) -> c_int {
     }
 }
 
-unsafe extern "C" fn dup(descriptor: c_int) -> c_int {
+pub(super) unsafe extern "C" fn dup(descriptor: c_int) -> c_int {
     // SAFETY: the caller's.
     unsafe { libc::dup(actual(descriptor)) }
 }
 
-unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
+pub(super) unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
     // SAFETY: the caller's.
     unsafe {
-        let Some((p, number)) = standard(new) else { return libc::dup2(actual(old), new) };
+        let Some((p, number)) = standard(new) else { return dup3(old, new, 0) };
         if old == new {
             return new;
         }
@@ -364,6 +373,19 @@ unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
         }
         replace(p, number, copy);
         new
+    }
+}
+
+/// Also `dup2` onto what is no standard stream's. What is the simulator's is kept.
+pub(super) unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        match standard(new) {
+            Some(_) => dup2(old, new),
+            None if is_protected(new) => error(libc::EBADF),
+            None if flags == 0 => libc::dup2(actual(old), new),
+            None => libc::dup3(actual(old), new, flags),
+        }
     }
 }
 

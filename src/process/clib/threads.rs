@@ -5,14 +5,23 @@
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::process::crash;
 use crate::process::{Function, NamedFunction};
 
-pub const FUNCTIONS: &[NamedFunction] = &[("pthread_create", Function(pthread_create as *const ()))];
+pub const FUNCTIONS: &[NamedFunction] =
+    &[("pthread_create", Function(pthread_create as *const ())), ("thrd_create", Function(thrd_create as *const ()))];
 
 /// The addresses below a thread's stack that trap, so that a frame of an array is seen to be too large. They take no memory.
 const THREAD_GUARD: usize = 64 << 20;
+
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether programs have started threads, which nobody ends with a rank.
+pub fn threads_were_started() -> bool {
+    STARTED.load(Ordering::Relaxed)
+}
 
 /// What a thread runs.
 type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -34,6 +43,20 @@ unsafe extern "C-unwind" {
     ) -> c_int;
 }
 
+type SmallRoutine = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
+
+unsafe extern "C" {
+    #[link_name = "thrd_create"]
+    fn start_small_thread(thread: *mut libc::pthread_t, routine: SmallRoutine, argument: *mut c_void) -> c_int;
+}
+
+/// Starts a thread as C11 `thrd_create` does.
+unsafe extern "C" fn thrd_create(thread: *mut libc::pthread_t, routine: SmallRoutine, argument: *mut c_void) -> c_int {
+    STARTED.store(true, Ordering::Relaxed);
+    // SAFETY: the caller's.
+    unsafe { start_small_thread(thread, routine, argument) }
+}
+
 /// Starts a thread as POSIX `pthread_create` does.
 unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
@@ -41,6 +64,7 @@ unsafe extern "C" fn pthread_create(
     routine: Routine,
     argument: *mut c_void,
 ) -> c_int {
+    STARTED.store(true, Ordering::Relaxed);
     let beginning = Box::into_raw(Box::new(Beginning { routine, argument }));
     let create = |attributes: *const libc::pthread_attr_t| {
         // SAFETY: the caller's arguments; the new thread takes the beginning over.

@@ -60,8 +60,7 @@ pub unsafe fn deliver(
     context: &mut libc::ucontext_t,
     overflow: bool,
 ) -> bool {
-    // What an MPI function was doing when it met bad memory cannot be gone on with.
-    if p.in_call() {
+    if p.in_call() && is_again(p, info, context) {
         return false;
     }
     let Some(FaultAction { handler, alternate }) = clib::fault_action(p, signal) else { return false };
@@ -111,6 +110,32 @@ pub unsafe fn deliver(
         words[libc::REG_EFL as usize] &= !0x400;
     }
     true
+}
+
+/// A fault within an MPI function, as with a bad buffer, for which a handler of the rank was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FaultInCall {
+    /// Where the MPI function is.
+    pub here: [usize; 3],
+    /// The instruction, and the address that it could not reach.
+    place: [usize; 2],
+    /// How often it has met the fault in a row.
+    times: u32,
+}
+
+/// A handler that returns without having mended anything meets the fault again. After so many times the rank has crashed.
+const MOST_TIMES: u32 = 3;
+
+/// Whether this fault within an MPI function has led to the rank's handler too often.
+fn is_again(p: &Process, info: &libc::siginfo_t, context: &libc::ucontext_t) -> bool {
+    // SAFETY: a signal that comes of an address has one; of others it is a number.
+    let address = unsafe { info.si_addr() } as usize;
+    let place = [context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize, address];
+    let here = p.here.get();
+    let before = p.faulted.get().filter(|before| (before.here, before.place) == (here, place));
+    let times = before.map_or(1, |before| before.times + 1);
+    p.faulted.set(Some(FaultInCall { here, place, times }));
+    times > MOST_TIMES
 }
 
 const _: () = assert!(mem::offset_of!(Frame, context) == 8);

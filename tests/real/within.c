@@ -1,0 +1,84 @@
+/* Rank 0 meets memory that it must not touch within the MPI function that the second argument names; its handler does what the
+   first one says. Prints two lines a rank if all goes on. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static sigjmp_buf back;
+static char *page;
+static const char *what, *call;
+
+static void handle(int number, siginfo_t *info, void *context) {
+    (void)context;
+    if ((char *)info->si_addr < page || (char *)info->si_addr >= page + 4096) return;
+    if (!strcmp(what, "mend")) mprotect(page, 4096, PROT_READ | PROT_WRITE);
+    if (!strcmp(what, "jump")) siglongjmp(back, 1);
+    if (!strcmp(what, "nothing")) return;
+    if (strcmp(what, "mend")) printf("fault %d\n", number);
+    if (strcmp(what, "mend")) fflush(stdout);
+    if (!strcmp(what, "abort")) MPI_Abort(MPI_COMM_WORLD, 5);
+    if (!strcmp(what, "exit")) _exit(3);
+}
+
+static void touch(void *in, void *out, int *count, MPI_Datatype *type) {
+    (void)type;
+    page[0] = 1;
+    for (int i = 0; i < *count; i++) ((int *)out)[i] += ((int *)in)[i];
+}
+
+/* Rank 0's part in the call. */
+static void fault(int *sum) {
+    MPI_Request request;
+    MPI_Op op;
+    int one = 1;
+    if (!strcmp(call, "send")) MPI_Send(page, 100, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+    if (!strcmp(call, "recv")) MPI_Recv(page, 100, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!strcmp(call, "isend")) {
+        MPI_Isend(page, 100, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (!strcmp(call, "allreduce")) MPI_Allreduce(page, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (!strcmp(call, "reduction")) {
+        MPI_Op_create(touch, 1, &op);
+        MPI_Allreduce(&one, sum, 1, MPI_INT, op, MPI_COMM_WORLD);
+        MPI_Op_free(&op);
+    }
+}
+
+int main(int argc, char **argv) {
+    struct sigaction action;
+    char data[100] = "";
+    int rank, sum = 0, total = 0;
+    MPI_Init(&argc, &argv);
+    what = argv[1];
+    call = argv[2];
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handle;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGSEGV, &action, NULL);
+    if (!strcmp(call, "reduction")) {
+        fault(&sum);
+        printf("rank %d sum %d\n", rank, sum);
+    } else if (rank == 0) {
+        if (!sigsetjmp(back, 1)) fault(&sum);
+        puts("rank 0 goes on");
+    } else {
+        /* Of a jump out of the call nothing comes. */
+        int comes = strcmp(what, "jump");
+        if (comes && !strcmp(call, "recv")) MPI_Send(data, 100, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+        if (comes && !strcmp(call, "allreduce")) MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        if (comes && strstr(call, "send")) MPI_Recv(data, 100, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        printf("rank 1 has %d\n", sum);
+    }
+    MPI_Allreduce(&rank, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("rank %d total %d\n", rank, total);
+    MPI_Finalize();
+    return 0;
+}
