@@ -38,11 +38,18 @@ impl FloatWords {
         self.mxcsr & !FLAGS == MXCSR && self.control == CONTROL
     }
 
-    /// Makes them what they were, after usual ones: the control word of the x87 unit is the same then.
+    /// Makes them what they were, after usual ones: the control word of the x87 unit is the same then. Mostly the flags are so too,
+    /// and setting them takes longer than looking.
     #[inline(always)]
     pub fn set_again(self) {
-        // SAFETY: the value comes from the register.
-        unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const self.mxcsr, options(nostack, preserves_flags)) }
+        let mut mxcsr = 0u32;
+        // SAFETY: the instructions write to this place and to the register, whose value was in it before.
+        unsafe {
+            asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack, preserves_flags));
+            if mxcsr != self.mxcsr {
+                asm!("ldmxcsr [{}]", in(reg) &raw const self.mxcsr, options(nostack, preserves_flags));
+            }
+        }
     }
 }
 
