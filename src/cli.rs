@@ -28,7 +28,7 @@ mod tasks;
 mod traces;
 mod validate;
 
-use std::ffi::OsString;
+use std::ffi::{OsString, c_int};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -247,7 +247,7 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     };
     drop(line);
     if let (Err(error @ PredictError::Simulation(why)), Some(outputs)) = (&ran, outputs) {
-        outputs.write_end(why, Exit::of(error.kind()))?;
+        outputs.write_end(why, Exit::without_prediction(error))?;
     }
     let (Some(prediction), Some(outputs)) = (ran?, outputs) else { return Ok(Exit::Predicted.code()) };
     let Prediction { mut outcome, trace, exit_code, mut notes } = prediction;
@@ -261,9 +261,9 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
 }
 
 /// Ends the process for a program that leaves no other way.
-fn fatal(message: &str, code: i32) -> ! {
+fn fatal(message: &str, signal: Option<c_int>) -> ! {
     complain(message);
-    interrupt::end_at_once(code)
+    interrupt::end_at_once(signal.map_or(Exit::ProgramFailed, Exit::crashed).code().into())
 }
 
 /// Why there were fewer workers than asked for.

@@ -10,7 +10,7 @@ use crate::config::{Override, did_you_mean};
 use crate::run::{Details, RunRequest, Shipped, is_elf};
 
 use super::commands::{Parsed, SUBCOMMANDS, command, read_run};
-use super::exit::{Exit, Failure};
+use super::exit::{self, Exit, Failure};
 use super::launcher::{self, Launch};
 use super::setting_args::SettingArgs;
 use super::sweep;
@@ -188,7 +188,10 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let launch = name.and_then(|name| launcher::read(name, &arguments[1..], |name| std::env::var(name).ok()));
     match launch.transpose()? {
         Some(Launch::Show(text)) => return Ok(Parsed::Help(text)),
-        Some(Launch::Run(line)) => arguments = line,
+        Some(Launch::Run(line)) => {
+            exit::stand_for_program();
+            arguments = line;
+        }
         None => {}
     }
     let word = |at: usize| arguments.get(at).and_then(|argument| argument.to_str()).unwrap_or_default();
@@ -220,6 +223,9 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     .map(|parsed| match parsed {
         Parsed::Run(mut args) => {
             args.passed_on = passed_on;
+            if args.direct {
+                exit::stand_for_program();
+            }
             Parsed::Run(args)
         }
         other => other,

@@ -1,10 +1,22 @@
 //! How the process ends: the exit codes, which README states, and the failures that lead to them.
 
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::cc::CcError;
 use crate::config::ConfigError;
 use crate::engine::RunError;
+use crate::rank::FailureKind;
 use crate::report;
 use crate::run::{Agreed, ErrorKind, PredictError};
+
+/// Whether the process was started as a program of its own name, or as a launcher.
+static STANDS_FOR_PROGRAM: AtomicBool = AtomicBool::new(false);
+
+/// From now on a crash of the program ends the process with the code that a shell or a launcher gives: 128 and the signal's number.
+pub(super) fn stand_for_program() {
+    STANDS_FOR_PROGRAM.store(true, Ordering::Relaxed);
+}
 
 /// The exit codes of `mcpsim run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +68,24 @@ impl Exit {
             ErrorKind::Interrupted => Exit::Interrupted,
         }
     }
+
+    /// How the process ends if there is no prediction.
+    pub fn without_prediction(error: &PredictError) -> Self {
+        if let PredictError::Simulation(RunError::Program { error: why, .. }) = error
+            && let FailureKind::Crashed { signal } = why.kind
+        {
+            return Exit::crashed(signal);
+        }
+        Exit::of(error.kind())
+    }
+
+    /// How it ends when this signal has ended the program.
+    pub fn crashed(signal: c_int) -> Self {
+        match STANDS_FOR_PROGRAM.load(Ordering::Relaxed) {
+            true => Exit::Program((128 + signal) as u8),
+            false => Exit::Crashed,
+        }
+    }
 }
 
 /// Why there is no result, and how the process ends for it.
@@ -93,7 +123,7 @@ impl From<CcError> for Failure {
 
 impl From<PredictError> for Failure {
     fn from(error: PredictError) -> Self {
-        Failure { exit: Exit::of(error.kind()), text: error.told(report::failure) }
+        Failure { exit: Exit::without_prediction(&error), text: error.told(report::failure) }
     }
 }
 

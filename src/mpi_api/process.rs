@@ -122,7 +122,7 @@ fn no_rank(name: &str) -> ! {
         "{name} was called from a thread that is not its rank's main thread: \
          expected calls of MPI from the main thread only (MPI_THREAD_FUNNELED)"
     );
-    fatal(&what, 1)
+    fatal(&what, None)
 }
 
 impl MpiProcess {

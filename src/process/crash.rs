@@ -396,7 +396,7 @@ fn report_when_asked(bell: c_int) {
         Some(p) => text_of(p.rank, p.reached(), report::error(p, &notice.crash)),
         None => report::of_thread(&notice.crash),
     };
-    job::fatal(&text, 4)
+    job::fatal(&text, Some(notice.crash.signal))
 }
 
 fn text_of(rank: Rank, clock: SimTime, error: crate::rank::ProgramError) -> String {

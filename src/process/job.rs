@@ -1,7 +1,7 @@
 //! What all ranks of a run share: the program, the machine, how code is timed, where output goes.
 
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -293,8 +293,8 @@ pub(super) fn latest() -> Option<Arc<Job>> {
     LATEST.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
 }
 
-/// Ends the process with a message and an exit code.
-pub type Fatal = fn(message: &str, code: i32) -> !;
+/// Ends the process with a message; the signal, if one has ended the program.
+pub type Fatal = fn(message: &str, signal: Option<c_int>) -> !;
 
 static FATAL: OnceLock<Fatal> = OnceLock::new();
 
@@ -305,9 +305,9 @@ pub fn on_fatal(fatal: Fatal) {
 }
 
 /// Ends the process.
-pub(crate) fn fatal(message: &str, code: i32) -> ! {
+pub(crate) fn fatal(message: &str, signal: Option<c_int>) -> ! {
     match FATAL.get() {
-        Some(fatal) => fatal(message, code),
+        Some(fatal) => fatal(message, signal),
         None => panic!("{message}"),
     }
 }

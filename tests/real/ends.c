@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int rank, initialised;
+static int rank;
 
 static void first(void) { printf("first %d\n", rank); }
 static void second(void) { printf("second %d\n", rank); }

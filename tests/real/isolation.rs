@@ -2,6 +2,7 @@
 //! worker and on two, as under a real MPI, whose ranks are processes.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::real;
 use crate::support;
@@ -267,4 +268,30 @@ fn ranks_that_touch_what_is_another_ranks_are_told() {
     let ran = outside("child");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "found\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("mcpsim: rank 1 starts a command that names process "), "{}", ran.stderr);
+}
+
+#[test]
+fn a_launcher_and_a_program_by_its_own_name_end_with_the_code_that_a_shell_expects() {
+    let directory = real::directory();
+    let [program, native, launcher] = ["program", "real", "mpiexec"].map(|name| directory.path().join(name));
+    let source = real::file("tests/real/ends.c");
+    real::compile(&source, "-g", &program).unwrap_or_else(|why| panic!("{why}"));
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_mcpsim"), &launcher).unwrap();
+    let open_mpi = real::real_mpis().iter().find(|mpi| mpi.name == "Open MPI");
+    if let Some(mpi) = open_mpi {
+        mpi.compile(&source, &native).unwrap_or_else(|why| panic!("{why}"));
+    }
+    for (how, code) in [("signal", 134), ("abort", 9), ("early", 3), ("return", 4), ("forgotten", 1), ("without", 0)] {
+        let mut command = support::without_launcher(Command::new(&launcher), directory.path());
+        let ran = real::limited(command.env_remove("MCPSIM_NCT").args(["-n", "2"]).arg(&program).arg(how));
+        assert_eq!(ran.code, Some(code), "{how}: {}{}", ran.stdout, ran.stderr);
+        if let Some(mpi) = open_mpi {
+            assert_eq!(mpi.run(&native, 2, how).code, Some(code), "{how}");
+        }
+        let mut command = support::without_launcher(Command::new(&program), directory.path());
+        let ran = real::limited(command.env("MCPSIM_NCT", "1,1,2").arg(how));
+        assert_eq!(ran.code, Some(code), "{how}: {}{}", ran.stdout, ran.stderr);
+        let ran = real::run(&program, "--nct 1,1,2", how);
+        assert_eq!(ran.code, Some(if how == "signal" { 4 } else { code }), "{how}: {}", ran.stderr);
+    }
 }

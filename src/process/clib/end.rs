@@ -45,7 +45,7 @@ pub type AtQuickExit = RefCell<Vec<unsafe extern "C" fn(*mut c_void)>>;
 /// The rank that calls `name`; there is no other way to end it.
 fn rank<'a>(name: &str) -> &'a Process {
     current().unwrap_or_else(|| {
-        job::fatal(&format!("{name} was called from a thread that is not its rank's main thread"), 1)
+        job::fatal(&format!("{name} was called from a thread that is not its rank's main thread"), None)
     })
 }
 
