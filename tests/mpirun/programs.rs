@@ -154,7 +154,10 @@ fn ranks_of_several_processes_share_no_more_than_those_of_one() {
             let reference = ran(mpi, 1, &line);
             clear();
             let found = ran(mpi, 2, &line);
-            assert!(found == reference, "{} {name} {arguments}: {:?}", mpi.name, found.0);
+            assert_eq!(found.0, reference.0, "{} {name} {arguments}", mpi.name);
+            // How long a rank waits for files and locks depends on the host.
+            let waits = ["statics", "outside"].contains(&name);
+            assert!(waits || found.1 == reference.1, "{} {name}: another Outcome", mpi.name);
         }
     }
 }
