@@ -41,7 +41,7 @@ pub use outcome::{
     HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, ProgramEnd, RankTime, Totals,
 };
 pub use processes::{HostThreads, Processes, Screen, end_process, end_process_soon, end_processes};
-pub use repeats::Repeats;
+pub use repeats::{NextValue, Repeats};
 pub use simulation::{Labels, MOST_REQUESTS, Progress, RunOptions, Simulation};
 #[cfg(feature = "mpi")]
 pub use transport::mpi::HostWindow;

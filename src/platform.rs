@@ -4,6 +4,7 @@
 
 mod baseline;
 mod conditions;
+mod effects;
 mod file;
 mod ideal;
 mod level;
@@ -24,6 +25,7 @@ mod textbook;
 
 pub use baseline::{Baseline, BaselineLink};
 pub use conditions::{Conditions, ProgressEngine};
+pub use effects::Effect;
 pub use file::PlatformSource;
 pub use level::{Level, Site};
 pub use link::{Link, LoadColumn, LoadLaw, Row};

@@ -9,6 +9,7 @@ mod compared;
 mod copies;
 mod critical;
 mod deadlock;
+mod effects;
 mod efficiency;
 mod export;
 mod figures;

@@ -15,11 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use crate::config::{Document, Override};
+use crate::platform::{Effect, Platform};
 use crate::report::{
     Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
 };
 use crate::run::{Given, Model, PredictError, Resolved, RunRequest, Sources};
-use crate::study::validate::{Ask, Case, CasePoints, MeasuredTable, Validation, assess};
+use crate::study::validate::{Ask, Case, CasePoints, MeasuredTable, Role, Validation, Wanted, assess};
 use crate::study::{self, Limits, MemoryBudget, Programs, RankKind, Running, measures, simulate};
 
 pub(super) use args::ValidateArgs;
@@ -66,7 +67,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     let host = Host::listening(limits(args.jobs))?;
     let mut found = Vec::new();
     for case in &cases {
-        let validation = case.assess(&host)?;
+        let validation = case.assess(&host, args)?;
         if !args.quiet && !args.to_stdout() {
             output::print(&(validation_summary(&validation) + "\n"))?;
         }
@@ -219,22 +220,25 @@ impl Prepared {
         let sources = request(folder, &case).read()?;
         let prepared = Prepared { case, table, points, sources, models: args.compared() };
         for point in &prepared.points.all {
-            let ask = Ask { set: point.set.clone(), label: point.label(&prepared.points.columns) };
+            let label = point.label(&prepared.points.columns);
+            let ask = Ask { set: point.set.clone(), label, ..Ask::default() };
             prepared.configure(prepared.models[0], &ask)?;
         }
         Ok(prepared)
     }
 
-    fn assess(&self, host: &Host) -> Result<Validation, Failure> {
+    fn assess(&self, host: &Host, args: &ValidateArgs) -> Result<Validation, Failure> {
         let names: Vec<&str> = self.models.iter().map(|model| model.name()).collect();
-        assess(&self.case, &self.table, &self.points, &names, |model, asks| {
+        let present = self.effects()?;
+        let wanted = Wanted { repeats: args.repeats, effects: args.effects.then_some(&present[..]) };
+        assess(&self.case, &self.table, &self.points, &names, wanted, |model, asks| {
             let place = names.iter().position(|name| *name == model).expect("one of those that are compared");
             let model = self.models[place];
             // Points that differ in nothing that a run is given, such as the date, share one.
             let mut runs: Vec<&Ask> = Vec::new();
             let mut of = Vec::new();
             for ask in asks {
-                let same = runs.iter().position(|run| run.set == ask.set);
+                let same = runs.iter().position(|run| run.set == ask.set && run.without == ask.without);
                 of.push(same.unwrap_or(runs.len()));
                 if same.is_none() {
                     runs.push(ask);
@@ -248,10 +252,28 @@ impl Prepared {
         .map_err(|failure| at(&self.case.name, failure))
     }
 
+    /// The effects that the machine of some predicted point has.
+    fn effects(&self) -> Result<Vec<Effect>, Failure> {
+        let mut machines: Vec<Platform> = Vec::new();
+        for point in self.points.all.iter().filter(|point| point.role == Role::Predicted) {
+            let ask = Ask { set: point.set.clone(), ..Ask::default() };
+            let machine = self.configure(self.models[0], &ask)?.platform.platform;
+            if !machines.contains(&machine) {
+                machines.push(machine);
+            }
+        }
+        let is_there = |effect: &Effect| machines.iter().any(|machine| machine.without(*effect).is_some());
+        Ok(Effect::ALL.into_iter().filter(is_there).collect())
+    }
+
     fn configure(&self, model: Model, ask: &Ask) -> Result<Resolved, Failure> {
         let mut configuration = self.sources.resolve(&ask.set).map_err(|failure| at(&ask.label, failure.into()))?;
         configuration.settings.workers = Some(1);
         configuration.settings.model = model;
+        for effect in &ask.without {
+            let machine = &mut configuration.platform.platform;
+            *machine = machine.without(*effect).unwrap_or_else(|| machine.clone());
+        }
         Ok(configuration)
     }
 }

@@ -3,7 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::platform::{Level, Link, NodeFactors, Noise, Platform, ProgressEngine, Row};
+use crate::platform::{Level, Link, NodeFactors, Noise, Platform, ProgressEngine, Row, Site};
 use crate::rank::{Call, Message, Rank, SERVICE, SendMode};
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -66,7 +66,7 @@ impl Conditions {
         let connects = connect.iter().any(|span| *span > SimSpan::ZERO);
         let thread = progress.slowdown();
         let effects = Effects {
-            slows: noise.system.is_some() || noise.nodes.is_some() || thread != 1.0 || !nodes.rate.is_empty(),
+            slows: noise.system.is_some() || noise.nodes.is_some() || thread != 1.0 || nodes.changes_rates(),
             delays: connects || noise.network.is_some(),
             connects,
             credits: credits.iter().any(Option::is_some),
@@ -78,9 +78,9 @@ impl Conditions {
             .then(|| (Box::new(Conditions { seed, noise: *noise, thread, nodes, connect, credits }), effects))
     }
 
-    /// What is kept of `rank`, which is on this node.
-    pub fn meets(&self, rank: Rank, node: u32) -> Box<Meets> {
-        let factor = self.thread * self.noise.of_node(self.seed, node) / self.nodes.rate(node);
+    /// What is kept of `rank`, which is on this core.
+    pub fn meets(&self, rank: Rank, site: Site) -> Box<Meets> {
+        let factor = self.thread * self.noise.of_node(self.seed, site.node) / self.nodes.rate(site);
         let phase = self.noise.system.map_or(SimTime::ZERO, |noise| noise.phase(self.seed, rank));
         Box::new(Meets { factor, phase, ..Meets::default() })
     }

@@ -19,19 +19,37 @@ pub struct Repeats {
     pub predicted_ps: Vec<SimTime>,
 }
 
+/// What values say of one more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct NextValue {
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+    /// The bounds between which one more lies in 95 of 100 cases, if they are normal: mean ± t · deviation · √(1 + 1/number).
+    pub interval: [f64; 2],
+}
+
+impl NextValue {
+    /// What `values`, of which there are two at least and none below zero, say.
+    pub fn of(values: &[f64]) -> Self {
+        let number = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / number;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = (squares / (number - 1.0)).sqrt();
+        let off = student(values.len() - 1) * deviation * (1.0 + 1.0 / number).sqrt();
+        NextValue { mean, deviation, interval: [(mean - off).max(0.0), mean + off] }
+    }
+}
+
 /// Student's t at 97.5 % for 1 to 10 degrees of freedom.
 const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
 
 impl Repeats {
     /// What `times`, of which there are two at least, say.
     pub fn of(times: Vec<SimTime>) -> Self {
-        let runs = times.len() as f64;
-        let seconds = || times.iter().map(|time| time.as_seconds());
-        let mean_s = seconds().sum::<f64>() / runs;
-        let squares: f64 = seconds().map(|time| (time - mean_s).powi(2)).sum();
-        let deviation_s = (squares / (runs - 1.0)).sqrt();
-        let off = student(times.len() - 1) * deviation_s * (1.0 + 1.0 / runs).sqrt();
-        let interval_s = [(mean_s - off).max(0.0), mean_s + off];
+        let seconds: Vec<f64> = times.iter().map(|time| time.as_seconds()).collect();
+        let NextValue { mean: mean_s, deviation: deviation_s, interval: interval_s } = NextValue::of(&seconds);
         Repeats { runs: times.len() as u32, mean_s, deviation_s, interval_s, predicted_ps: times }
     }
 }

@@ -92,7 +92,7 @@ impl<'a, P: Program> Worker<'a, P> {
         }
         let Some(conditions) = &self.lp.conditions else { return };
         for RankState { target, .. } in &mut self.ranks {
-            target.meets = Some(conditions.meets(target.rank, sites[target.rank as usize].node));
+            target.meets = Some(conditions.meets(target.rank, sites[target.rank as usize]));
         }
     }
 

@@ -160,6 +160,7 @@ impl PlatformFile {
             nodes: self.nodes.as_deref().unwrap_or_default(),
             law: links[Level::InterNode as usize].law(),
             count: self.nct.nodes,
+            cmps: self.nct.cmps,
         };
         let memory = memory::copy_memory(document, self.cmp.as_ref(), self.node.as_ref(), &links)?;
         let pairs = self.pairs.as_ref().map(|key| key.classes(document, self.nct, &links)).transpose()?;

@@ -109,6 +109,17 @@ impl Link {
         Link { protocol, ..self }
     }
 
+    /// The same link with another contention model.
+    pub fn with_law(self, law: LoadLaw) -> Self {
+        Link { law, ..self }
+    }
+
+    /// The same link on which messages follow each other at no distance.
+    pub fn without_gaps(mut self) -> Self {
+        self.rows.iter_mut().for_each(|row| row.gap = SimSpan::ZERO);
+        self
+    }
+
     /// What a message costs beside its transfer.
     pub fn protocol(&self) -> Protocol {
         self.protocol

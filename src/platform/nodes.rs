@@ -1,10 +1,16 @@
 //! How nodes of one shape differ: factors of each node's rates, memory and adapter.
 
+use std::collections::BTreeMap;
+
+use super::Site;
+
 /// Factors by node; nodes past the end of a list, and all where it is empty, have 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeFactors {
     /// Of what cores compute a second.
     pub rate: Vec<f64>,
+    /// The same of single CMPs, by node and CMP.
+    pub cmp_rate: BTreeMap<(u32, u32), f64>,
     /// Of the bandwidth of cores, CMPs and the node to memory.
     pub memory: Vec<f64>,
     /// Of the bandwidth of adapters.
@@ -14,9 +20,14 @@ pub struct NodeFactors {
 }
 
 impl NodeFactors {
-    /// Of what a core of `node` computes a second.
-    pub fn rate(&self, node: u32) -> f64 {
-        of(&self.rate, node)
+    /// Of what the core at `site` computes a second: its node's and its CMP's factor.
+    pub fn rate(&self, site: Site) -> f64 {
+        of(&self.rate, site.node) * self.cmp_rate.get(&(site.node, site.cmp)).copied().unwrap_or(1.0)
+    }
+
+    /// Whether any core computes at another rate than the file's.
+    pub fn changes_rates(&self) -> bool {
+        !self.rate.is_empty() || !self.cmp_rate.is_empty()
     }
 
     /// Of the bandwidth to memory of `node`.

@@ -3,6 +3,7 @@
 use crate::study::validate::{ErrorSummary, ModelErrors, OrderFound, ValidatedPoint, Validation};
 use crate::units::SimSpan;
 
+use super::effects;
 use super::headline::clip;
 use super::numbers::count;
 use super::study::quoted;
@@ -19,27 +20,42 @@ pub fn validation_json(validations: &[Validation]) -> serde_json::Result<String>
     serde_json::to_string_pretty(&serde_json::json!({ "cases": validations })).map(|text| text + "\n")
 }
 
-/// A row a point and model, of all cases: what it is, what was measured, what is predicted, by how much that is off.
+/// A row a point and model, of all cases: what it is, what was measured, what is predicted, by how much that is off; of mcpsim's
+/// own model also the intervals and how many of the runs they hold. The machine without an effect is a model: `without law`.
 pub fn validation_csv(validations: &[Validation]) -> String {
-    let mut text =
-        "case,point,role,model,runs,measured_s,measured_min_s,measured_max_s,predicted_s,error_percent\n".to_owned();
+    let mut text = "case,point,role,model,runs,measured_s,measured_min_s,measured_max_s,predicted_s,error_percent,\
+                    interval_from_s,interval_to_s,runs_inside,likely_from_s,likely_to_s,runs_likely\n"
+        .to_owned();
     for validation in validations {
-        for point in &validation.points {
-            for (model, errors) in validation.models.iter().enumerate() {
+        for (place, point) in validation.points.iter().enumerate() {
+            let mut row = |model: &str, seconds: f64, is_own: bool| {
+                let bounds = |of: Option<([f64; 2], usize)>| match of.filter(|_| is_own) {
+                    Some(([from, to], inside)) => format!("{from},{to},{inside}"),
+                    None => ",,".to_owned(),
+                };
+                let error = (seconds / point.measured_s - 1.0) * 100.0;
                 let cells = [
                     quoted(&validation.case),
                     quoted(&label(validation, point)),
                     if point.given { "given" } else { "predicted" }.to_owned(),
-                    quoted(&errors.model),
+                    quoted(model),
                     point.runs.to_string(),
                     point.measured_s.to_string(),
                     point.measured_min_s.to_string(),
                     point.measured_max_s.to_string(),
-                    point.predicted_s[model].to_string(),
-                    format!("{:.3}", point.error_percent(model)),
+                    seconds.to_string(),
+                    format!("{error:.3}"),
+                    bounds(point.interval.map(|of| (of.interval_s, of.measured_inside))),
+                    bounds(point.likely.map(|of| (of.interval_s, of.measured_inside))),
                 ];
                 text.push_str(&cells.join(","));
                 text.push('\n');
+            };
+            for (model, errors) in validation.models.iter().enumerate() {
+                row(&errors.model, point.predicted_s[model], model == 0);
+            }
+            for effect in validation.effects.iter().flat_map(|effects| &effects.rows) {
+                row(&format!("without {}", effect.without), effect.predicted_s[place], false);
             }
         }
     }
@@ -76,6 +92,7 @@ pub fn validation_summary(validation: &Validation) -> String {
     text.push_str(&points(validation, &predicted));
     text.push('\n');
     text.push_str(&errors(validation));
+    text.push_str(&effects::effects(validation));
     text
 }
 
@@ -114,6 +131,10 @@ fn points(validation: &Validation, points: &[&ValidatedPoint]) -> String {
     for errors in &validation.models {
         headings.extend([(errors.model.as_str(), Align::Right), ("error", Align::Right)]);
     }
+    let has_interval = validation.coverage.is_some();
+    if has_interval {
+        headings.extend([("95% from", Align::Right), ("to", Align::Right), ("holds", Align::Right)]);
+    }
     let mut table = Table::new(&headings);
     for point in points {
         let mut cells: Vec<String> =
@@ -122,6 +143,11 @@ fn points(validation: &Validation, points: &[&ValidatedPoint]) -> String {
         cells.push(if point.runs > 1 { format!("{:.1}%", point.spread_percent()) } else { String::new() });
         for model in 0..validation.models.len() {
             cells.extend([time(point.predicted_s[model]), signed(point.error_percent(model))]);
+        }
+        if has_interval {
+            cells.extend(point.interval.map_or_else(Default::default, |of| {
+                [time(of.interval_s[0]), time(of.interval_s[1]), format!("{} of {}", of.measured_inside, point.runs)]
+            }));
         }
         table.row(cells);
     }
@@ -132,7 +158,7 @@ fn time(seconds: f64) -> String {
     SimSpan::from_seconds(seconds).map_or_else(|| format!("{seconds:.4} s"), |span| span.to_string())
 }
 
-fn signed(percent: f64) -> String {
+pub(super) fn signed(percent: f64) -> String {
     format!("{percent:+.1}%").replace("-0.0%", "0.0%").replace("+0.0%", "0.0%")
 }
 
@@ -179,6 +205,7 @@ fn errors(validation: &Validation) -> String {
     row("all", &validation.models.iter().map(|errors| errors.all).collect::<Vec<_>>());
     let mut text = table.render();
     text.push_str(&order(validation));
+    text.push_str(&effects::coverage(validation));
     let Some(limit) = validation.limit else {
         text.push_str("  no limit is stated: [limit] of case.toml has none\n");
         return text;
@@ -206,7 +233,7 @@ fn order(validation: &Validation) -> String {
     validation.models.iter().filter_map(line).collect()
 }
 
-fn percent(percent: f64) -> String {
+pub(super) fn percent(percent: f64) -> String {
     format!("{percent:.1}%")
 }
 
@@ -269,6 +296,8 @@ pub(super) mod tests {
             measured_max_s: seconds[2],
             runs: 3,
             predicted_s: predicted_s.to_vec(),
+            interval: None,
+            likely: None,
         };
         let points = vec![
             point("1", true, [8.0, 8.0, 8.0], [8.0, 8.0]),
@@ -305,6 +334,9 @@ pub(super) mod tests {
             models: vec![model("mcpsim", 0), model("bigsim", 1)],
             points,
             left_out: BTreeMap::from([("too short".to_owned(), 2)]),
+            coverage: None,
+            likely: None,
+            effects: None,
         }
     }
 
@@ -366,8 +398,8 @@ pub(super) mod tests {
         let csv = validation_csv(&[sample()]);
         let rows: Vec<&str> = csv.lines().collect();
         assert_eq!(rows.len(), 7);
-        assert_eq!(rows[1], "sample,\"kind=a,b ranks=1\",given,mcpsim,3,8,8,8,8,0.000");
-        assert_eq!(rows[6], "sample,\"kind=a,b ranks=4\",predicted,bigsim,3,2,1.8,2.6,1.6,-20.000");
+        assert_eq!(rows[1], "sample,\"kind=a,b ranks=1\",given,mcpsim,3,8,8,8,8,0.000,,,,,,");
+        assert_eq!(rows[6], "sample,\"kind=a,b ranks=4\",predicted,bigsim,3,2,1.8,2.6,1.6,-20.000,,,,,,");
     }
 
     #[test]

@@ -9,15 +9,19 @@
 
 mod assess;
 mod case;
+mod effects;
 mod fit;
+mod interval;
 mod measured;
 mod order;
 mod points;
 mod rows;
 mod verdict;
 
-pub use assess::{Ask, assess};
-pub use case::{Calibrate, Case, LeftOut, Limit, Plot};
+pub use assess::{Ask, Wanted, assess};
+pub use case::{Calibrate, Case, LeftOut, Limit, NoisyRuns, Plot};
+pub use effects::{EffectErrors, EffectsFound};
+pub use interval::{Coverage, LikelyRange, PointInterval};
 pub use measured::MeasuredTable;
 pub use order::OrderFound;
 pub use points::{CasePoints, MeasuredPoint, Role};

@@ -176,6 +176,11 @@ fn a_slow_node_shows() {
     let mut platform = machine([2, 1, 1], LoadLaw::Share);
     platform.conditions.nodes = NodeFactors { rate: vec![1.0, 0.5], ..NodeFactors::default() };
     assert_eq!(clocks(&platform, &[vec![Compute(1000)], vec![Compute(1000)]]), [1000, 2000]);
+    // One CMP of the slow node is slower still.
+    let mut of_cmps = machine([2, 2, 1], LoadLaw::Share);
+    let cmp_rate = [((1, 1), 0.5)].into();
+    of_cmps.conditions.nodes = NodeFactors { rate: vec![1.0, 0.5], cmp_rate, ..NodeFactors::default() };
+    assert_eq!(clocks(&of_cmps, &vec![vec![Compute(1000)]; 4]), [1000, 1000, 2000, 4000]);
     platform.conditions.nodes = NodeFactors { adapter: vec![1.0, 0.5, 1.0], ..NodeFactors::default() };
     platform.shape.nodes = 3;
     // Through the slow adapter either way, 500 bytes take 1000 ns.

@@ -17,7 +17,7 @@ const CASES: [(&str, &[&str]); 13] = [
     ("empty", &[""]),
     ("halo3d", &["1000 3", "20000 2"]),
     ("heat3d", &["16 6", "16 6 -s poles -v blocking", "64 3 -s slabs"]),
-    ("hpl", &["200 16"]),
+    ("hpl", &["200 16", "-s binary_exchange -b 2ringM -d 1 120 8", "-s mix -b long -d 1 -m column 120 8"]),
     ("is", &["S"]),
     ("jacobi3d", &["16 12 8 5", "16 12 8 5 -v blocking"]),
     ("ljj", &["600 50"]),

@@ -1,22 +1,30 @@
 /* High-Performance Linpack: solves a dense system of n equations by LU factorization with row pivoting.
  *
- *     hpl n [nb [p q]]
+ *     hpl [-s SWAP] [-b BCAST] [-d DEPTH] [-m PMAP] n [nb [p q]]
  *
  *     n     equations, from 1 to 1,000,000
  *     nb    size of blocks, 64 without it
  *     p q   rows and columns of the grid of ranks; as square as can be, p <= q, without them
+ *     SWAP  long, binary_exchange, or mix: binary exchange up to 64 columns
+ *     BCAST 1ring, 1ringM, 2ring, 2ringM, or long
+ *     DEPTH 0, or 1: the next panel is factored, and sent off, before the rest is updated
+ *     PMAP  row: ranks fill the grid row by row; or column
  *
  * The algorithm as HPL's pages describe it (netlib.org/benchmark/hpl/algorithm.html): the n * (n + 1) matrix [A b] in
- * blocks of nb * nb, dealt out cyclically in both dimensions; right-looking, without look-ahead. For every panel of nb
+ * blocks of nb * nb, dealt out cyclically in both dimensions; right-looking. For every panel of nb
  * columns:
  *
  *   factor      The column of ranks that owns the panel factors it, recursively in halves. For every pivot its ranks
  *               exchange, by binary exchange, the greatest element found, its row and the diagonal's row within the
  *               panel: 2 nb + 4 numbers. All of them so have the panel's top block.
- *   broadcast   The panel goes along the rows from rank to rank (increasing ring).
- *   swap        The pivot rows are swapped, "spread and roll": rows to be stored elsewhere go down a binomial tree from
- *               the rank that has the top rows, each rank's part of the pivot rows goes around the column in a ring.
- *   update      Triangular solve of the pivot rows, then A -= L U for all that is below and to the right.
+ *   broadcast   The panel goes along the rows from rank to rank: an increasing ring, or two; modified, so that the next
+ *               rank gets it first and does not pass it on; or long, in parts that are spread and rolled.
+ *   swap        The pivot rows are swapped. Long, "spread and roll": rows to be stored elsewhere go down a binomial tree
+ *               from the rank that has the top rows, each rank's part of the pivot rows goes around the column in a ring.
+ *               Binary exchange: clusters of 1, 2, 4 ... ranks tell each other their pivot rows, and that of the top rows
+ *               what is to be stored elsewhere.
+ *   update      Triangular solve of the pivot rows, then A -= L U for all that is below and to the right. At depth 1 in
+ *               parts, between which the next panel is looked for and passed on.
  *
  * Then back substitution, in which a rank's column keeps its own sums and hands those of the next q - 1 blocks on.
  *
@@ -36,7 +44,11 @@ static MPI_Comm row, column;      /* this rank's: `row` has Q ranks, `column` P 
 static long rows, columns;        /* of this rank */
 static double *matrix;            /* by columns */
 
-enum { pivot_tag, panel_tag, spread_tag, roll_tag, sums_tag };
+enum { pivot_tag, panel_tag, spread_tag, roll_tag, exchange_tag, sums_tag };
+
+static int swapping, broadcasting, ahead;
+enum { long_swap, binary_exchange, mix, swap_threshold = 64 };
+enum { one_ring, one_ring_m, two_ring, two_ring_m, long_broadcast };
 
 /* How many of the first `count` rows or columns belong to place `place` of `places`. */
 static long owned(long count, int place, int places)
@@ -134,12 +146,16 @@ static void subtract_product(long m, long k, long inner, const double *a, long l
 
 /* The panel being worked on, as it is sent: the rows below its top block (by columns), the top block (by rows), the
  * pivots' rows. */
-static struct {
+static struct factored {
     long k, start, width; /* its number, its first column, its columns */
     int root_row, root_column;
     long below, first_below; /* rows of this rank below the top block, and the first of them */
     double *low, *top, *pivots, *message;
-} panel;
+    int sends, passed; /* messages on their way to the next ranks, and whether it was passed on */
+    MPI_Request requests[4];
+} both[2], *current = both; /* at depth 1 the next one too */
+
+#define panel (*current)
 
 static void look_at_panel(long k)
 {
@@ -283,13 +299,124 @@ static void factor_panel(void)
                (size_t)panel.below * sizeof *panel.low);
 }
 
+/* How many ranks get the panel from this one, which, and from which it comes (-1: from none), as distances from the root. */
+static int route(int *before, int *next)
+{
+    int far = (my_column - panel.root_column + Q) % Q, count = 0;
+    int modified = broadcasting == one_ring_m || broadcasting == two_ring_m, chain = modified ? 2 : 1;
+    int half = broadcasting >= two_ring ? (Q + 1) / 2 : Q; /* where the second ring begins */
+    *before = far == 0 ? -1 : far <= chain || far == half ? 0 : far - 1;
+    if (far == 0) {
+        if (Q > 1)
+            next[count++] = 1;
+        if (modified && Q > 2)
+            next[count++] = 2;
+        if (half > chain && half < Q)
+            next[count++] = half;
+    } else if (far >= chain && far + 1 < Q && far + 1 != half) {
+        next[count++] = far + 1;
+    }
+    return count;
+}
+
+static int panel_length(void)
+{
+    return (int)(panel.below * panel.width + panel.width * panel.width + panel.width);
+}
+
+/* The panel in Q parts: down a binomial tree, then around the row. */
+static void spread_panel(void)
+{
+    int length = panel_length(), part = (length + Q - 1) / Q, span = 1;
+    int far = (my_column - panel.root_column + Q) % Q, next = (my_column + 1) % Q, previous = (my_column + Q - 1) % Q;
+#define start_of(place) ((place) * part < length ? (place) * part : length)
+    while (span < Q && (far & span) == 0)
+        span *= 2;
+    int end = far + span < Q ? far + span : Q;
+    if (far > 0)
+        MPI_Recv(panel.message + start_of(far), start_of(end) - start_of(far), MPI_DOUBLE,
+                 (far - span + panel.root_column) % Q, panel_tag, row, MPI_STATUS_IGNORE);
+    for (int bit = span / 2; bit > 0; bit /= 2) {
+        int from = far + bit, to = from + bit < Q ? from + bit : Q;
+        if (from < Q)
+            MPI_Send(panel.message + start_of(from), start_of(to) - start_of(from), MPI_DOUBLE,
+                     (from + panel.root_column) % Q, panel_tag, row);
+    }
+    for (int turn = 0; turn < Q - 1; turn++) {
+        int out = (far - turn + Q) % Q, in = (far - turn - 1 + Q) % Q;
+        MPI_Sendrecv(panel.message + start_of(out), start_of(out + 1) - start_of(out), MPI_DOUBLE, next, panel_tag,
+                     panel.message + start_of(in), start_of(in + 1) - start_of(in), MPI_DOUBLE, previous, panel_tag, row,
+                     MPI_STATUS_IGNORE);
+    }
+#undef start_of
+}
+
 static void broadcast_panel(void)
 {
-    int length = (int)(panel.below * panel.width + panel.width * panel.width + panel.width);
-    if (my_column != panel.root_column)
-        MPI_Recv(panel.message, length, MPI_DOUBLE, (my_column + Q - 1) % Q, panel_tag, row, MPI_STATUS_IGNORE);
-    if ((my_column + 1) % Q != panel.root_column)
-        MPI_Send(panel.message, length, MPI_DOUBLE, (my_column + 1) % Q, panel_tag, row);
+    int before, next[3], count = route(&before, next);
+    if (broadcasting == long_broadcast) {
+        spread_panel();
+        return;
+    }
+    if (before >= 0)
+        MPI_Recv(panel.message, panel_length(), MPI_DOUBLE, (panel.root_column + before) % Q, panel_tag, row,
+                 MPI_STATUS_IGNORE);
+    for (int i = 0; i < count; i++)
+        MPI_Send(panel.message, panel_length(), MPI_DOUBLE, (panel.root_column + next[i]) % Q, panel_tag, row);
+}
+
+/* Passes the panel on. Its first request is that of its coming. */
+static void pass_panel(void)
+{
+    int before, next[3], count = route(&before, next);
+    for (int i = 0; i < count; i++)
+        MPI_Isend(panel.message, panel_length(), MPI_DOUBLE, (panel.root_column + next[i]) % Q, panel_tag, row,
+                  &panel.requests[1 + i]);
+    panel.sends = count;
+    panel.passed = 1;
+}
+
+static void start_broadcast(void)
+{
+    int before, next[3];
+    route(&before, next);
+    panel.requests[0] = MPI_REQUEST_NULL;
+    panel.sends = 0;
+    panel.passed = broadcasting == long_broadcast;
+    if (panel.passed)
+        return;
+    if (before < 0)
+        pass_panel();
+    else
+        MPI_Irecv(panel.message, panel_length(), MPI_DOUBLE, (panel.root_column + before) % Q, panel_tag, row,
+                  &panel.requests[0]);
+}
+
+/* Passes the next panel on if it has come. */
+static void look_for(struct factored *next)
+{
+    struct factored *now = current;
+    int there = 0;
+    if (next == NULL || next->passed)
+        return;
+    MPI_Test(&next->requests[0], &there, MPI_STATUS_IGNORE);
+    current = next;
+    if (there)
+        pass_panel();
+    current = now;
+}
+
+static void end_broadcast(void)
+{
+    if (broadcasting == long_broadcast) {
+        spread_panel();
+        return;
+    }
+    if (!panel.passed) {
+        MPI_Wait(&panel.requests[0], MPI_STATUS_IGNORE);
+        pass_panel();
+    }
+    MPI_Waitall(panel.sends, panel.requests + 1, MPI_STATUSES_IGNORE);
 }
 
 /* ---- the rest of the rows: swap and update ---- */
@@ -355,10 +482,10 @@ static void plan_moves(void)
     free(top);
 }
 
-/* Copies this rank's columns from `first` on of a local row to or from a buffer. */
-static void copy_row(long local, long first, double *values, int store)
+/* Copies `right` of this rank's columns from `first` on of a local row to or from a buffer. */
+static void copy_row(long local, long first, long right, double *values, int store)
 {
-    for (long j = first; j < columns; j++, values++)
+    for (long j = first; j < first + right; j++, values++)
         if (store)
             *entry(local, j) = *values;
         else
@@ -376,7 +503,7 @@ static void spread(double *buffer, long first, long right)
     long start = down_starts[place];
     if (place == 0) {
         for (long i = 0; i < down_starts[P]; i++)
-            copy_row(owned(downs[i].from, my_row, P), first, buffer + i * right, 0);
+            copy_row(owned(downs[i].from, my_row, P), first, right, buffer + i * right, 0);
     } else if (down_starts[end] > start) {
         MPI_Recv(buffer + start * right, (int)((down_starts[end] - start) * right), MPI_DOUBLE,
                  (place - span + panel.root_row) % P, spread_tag, column, MPI_STATUS_IGNORE);
@@ -403,39 +530,124 @@ static void roll(double *buffer, long right)
     }
 }
 
-/* Swaps rows and updates all that is to the right of the panel, with room for the pivot rows twice. */
-static void swap_and_update(double *upper, double *buffer)
+/* Packs or unpacks rows of the places from `from` to before `to`; returns how many values. */
+static long pack(double *rows_of, const long *starts, int from, int to, long right, double *packed, int store)
 {
-    long first = owned(panel.start + panel.width, my_column, Q), right = columns - first, width = panel.width;
-    if (right == 0)
-        return;
-    int place = (my_row - panel.root_row + P) % P;
-    plan_moves();
-    for (long i = up_starts[place]; i < up_starts[place + 1]; i++) /* before rows from the top overwrite them */
-        copy_row(owned(ups[i].from, my_row, P), first, upper + i * right, 0);
-    spread(buffer, first, right);
-    for (long i = down_starts[place]; i < down_starts[place + 1]; i++)
-        copy_row(owned(downs[i].to, my_row, P), first, buffer + i * right, 1);
-    roll(upper, right);
-    for (long i = 0; i < width; i++) /* from the order of places to that of rows */
-        memcpy(buffer + ups[i].to * right, upper + i * right, (size_t)right * sizeof *upper);
+    from = from < P ? from : P, to = to < P ? to : P;
+    long count = from < to ? (starts[to] - starts[from]) * right : 0;
+    if (count > 0 && store)
+        memcpy(rows_of + starts[from] * right, packed, (size_t)count * sizeof *packed);
+    else if (count > 0)
+        memcpy(packed, rows_of + starts[from] * right, (size_t)count * sizeof *packed);
+    return count;
+}
 
+/* What the cluster of `span` places from `start` on tells others: its pivot rows, and that of the root the rows that are to
+ * be stored elsewhere. Places from `cube` on belong to the cluster of the place that is `cube` before. */
+static long pack_cluster(double *upper, double *leaving, int start, int span, int cube, long right, double *packed,
+                         int store)
+{
+    long count = pack(upper, up_starts, start, start + span, right, packed, store);
+    count += pack(upper, up_starts, start + cube, start + cube + span, right, packed + count, store);
+    if (start == 0) {
+        count += pack(leaving, down_starts, span, cube, right, packed + count, store);
+        count += pack(leaving, down_starts, cube + span, P, right, packed + count, store);
+    }
+    return count;
+}
+
+/* Spread and roll by binary exchange: clusters of 1, 2, 4 ... places in pairs. */
+static void exchange_rows(double *upper, double *leaving, long first, long right)
+{
+    static double *out, *in;
+    int place = (my_row - panel.root_row + P) % P, cube = 1;
+    if (out == NULL) {
+        out = room((size_t)(2 * nb * columns), sizeof *out);
+        in = room((size_t)(2 * nb * columns), sizeof *in);
+    }
+    while (2 * cube <= P)
+        cube *= 2;
+    for (long i = 0; place == 0 && i < down_starts[P]; i++)
+        copy_row(owned(downs[i].from, my_row, P), first, right, leaving + i * right, 0);
+    int extra = place >= cube ? place : place + cube, partner = ((place >= cube ? place - cube : extra) + panel.root_row) % P;
+    long own = extra < P ? pack(upper, up_starts, extra, extra + 1, right, out, 0) : 0;
+    long back = (up_starts[P] + (extra < P ? down_starts[extra + 1] - down_starts[extra] : 0)) * right;
+    if (place >= cube) {
+        if (own > 0)
+            MPI_Send(out, (int)own, MPI_DOUBLE, partner, exchange_tag, column);
+        MPI_Recv(in, (int)back, MPI_DOUBLE, partner, exchange_tag, column, MPI_STATUS_IGNORE);
+        long count = pack(upper, up_starts, 0, P, right, in, 1);
+        pack(leaving, down_starts, extra, extra + 1, right, in + count, 1);
+        return;
+    }
+    if (own > 0) {
+        MPI_Recv(in, (int)own, MPI_DOUBLE, partner, exchange_tag, column, MPI_STATUS_IGNORE);
+        pack(upper, up_starts, extra, extra + 1, right, in, 1);
+    }
+    for (int span = 1; span < cube; span *= 2) {
+        int mine = place & ~(span - 1), theirs = mine ^ span, other = ((place ^ span) + panel.root_row) % P;
+        long sent = pack_cluster(upper, leaving, mine, span, cube, right, out, 0);
+        long got = pack_cluster(upper, leaving, theirs, span, cube, right, in, 0); /* its length alone */
+        MPI_Sendrecv(out, (int)sent, MPI_DOUBLE, sent > 0 ? other : MPI_PROC_NULL, exchange_tag, in, (int)got, MPI_DOUBLE,
+                     got > 0 ? other : MPI_PROC_NULL, exchange_tag, column, MPI_STATUS_IGNORE);
+        pack_cluster(upper, leaving, theirs, span, cube, right, in, 1);
+    }
+    if (extra < P) {
+        long count = pack(upper, up_starts, 0, P, right, out, 0);
+        pack(leaving, down_starts, extra, extra + 1, right, out + count, 0);
+        MPI_Send(out, (int)back, MPI_DOUBLE, partner, exchange_tag, column);
+    }
+}
+
+/* Solves and multiplies for `right` columns from local column `first` on, whose pivot rows are in `u`, `wide` a row. */
+static void update(double *u, long first, long right, long wide)
+{
+    long width = panel.width;
+    int place = (my_row - panel.root_row + P) % P;
     enum { strip = 512 }; /* columns solved at once, so that they stay in a cache */
     for (long j0 = 0; j0 < right; j0 += strip) {
         long j1 = j0 + strip < right ? j0 + strip : right;
         for (long i = 1; i < width; i++)
             for (long l = 0; l < i; l++) {
-                double factor = panel.top[i * width + l], *to = buffer + i * right;
-                const double *from = buffer + l * right;
+                double factor = panel.top[i * width + l], *to = u + i * wide;
+                const double *from = u + l * wide;
                 for (long j = j0; j < j1; j++)
                     to[j] -= factor * from[j];
             }
     }
     if (place == 0)
         for (long i = 0; i < width; i++)
-            copy_row(panel.first_below - width + i, first, buffer + i * right, 1);
-    subtract_product(panel.below, right, width, panel.low, panel.below, buffer, right, entry(panel.first_below, first),
-                     rows);
+            copy_row(panel.first_below - width + i, first, right, u + i * wide, 1);
+    subtract_product(panel.below, right, width, panel.low, panel.below, u, wide, entry(panel.first_below, first), rows);
+}
+
+/* Swaps rows and updates the columns from local column `first` to before `last`, with room for the pivot rows twice.
+ * Looks for the panel `next` at times, if there is one. */
+static void swap_and_update(long first, long last, double *upper, double *buffer, struct factored *next)
+{
+    long right = last - first, width = panel.width;
+    if (right <= 0)
+        return;
+    int place = (my_row - panel.root_row + P) % P;
+    for (long i = up_starts[place]; i < up_starts[place + 1]; i++) /* before rows from the top overwrite them */
+        copy_row(owned(ups[i].from, my_row, P), first, right, upper + i * right, 0);
+    int by_exchange = swapping == binary_exchange || (swapping == mix && right <= swap_threshold);
+    if (by_exchange)
+        exchange_rows(upper, buffer, first, right);
+    else
+        spread(buffer, first, right);
+    for (long i = down_starts[place]; i < down_starts[place + 1]; i++)
+        copy_row(owned(downs[i].to, my_row, P), first, right, buffer + i * right, 1);
+    if (!by_exchange)
+        roll(upper, right);
+    for (long i = 0; i < width; i++) /* from the order of places to that of rows */
+        memcpy(buffer + ups[i].to * right, upper + i * right, (size_t)right * sizeof *upper);
+    int parts = next == NULL ? 1 : 8;
+    for (int part = 0; part < parts; part++) {
+        long from = right * part / parts, to = right * (part + 1) / parts;
+        update(buffer + from, first + from, to - from, right);
+        look_for(next);
+    }
 }
 
 /* ---- back substitution ---- */
@@ -526,7 +738,14 @@ static double residual(const double *x)
 
 int main(int argc, char **argv)
 {
-    begin(&argc, &argv, "hpl n [nb [p q]]");
+    const char *const swaps[] = {"long", "binary_exchange", "mix"}, *const maps[] = {"row", "column"};
+    const char *const broadcasts[] = {"1ring", "1ringM", "2ring", "2ringM", "long"}, *const depths[] = {"0", "1"};
+    begin(&argc, &argv, "hpl [-s long|binary_exchange|mix] [-b 1ring|1ringM|2ring|2ringM|long] [-d 0|1] [-m row|column] "
+                        "n [nb [p q]]");
+    swapping = choice(&argc, argv, "-s", swaps, 3);
+    broadcasting = choice(&argc, argv, "-b", broadcasts, 5);
+    ahead = choice(&argc, argv, "-d", depths, 2);
+    int by_columns = choice(&argc, argv, "-m", maps, 2);
     expect_arguments(argc, argv, 1, 4);
     if (argc == 4)
         refuse("expected q after p\n");
@@ -540,8 +759,8 @@ int main(int argc, char **argv)
     Q = (int)number(argc, argv, 4, "q", 1, 1000000, size / P);
     if ((long)P * Q != size)
         refuse("a grid of %d x %d has %ld ranks; there are %d\n", P, Q, (long)P * Q, size);
-    my_row = rank / Q;
-    my_column = rank % Q;
+    my_row = by_columns ? rank % P : rank / Q;
+    my_column = by_columns ? rank / P : rank % Q;
     rows = owned(n, my_row, P);
     columns = owned(n + 1, my_column, Q);
     long most_rows = owned(n, 0, P), most_columns = owned(n + 1, 0, Q);
@@ -554,7 +773,8 @@ int main(int argc, char **argv)
     for (long j = 0; j < columns; j++)
         for (long i = 0; i < rows; i++)
             *entry(i, j) = element(global(i, my_row, P), global(j, my_column, Q));
-    panel.message = room((size_t)((rows + nb + 1) * nb), sizeof *panel.message);
+    for (int i = 0; i <= ahead; i++)
+        both[i].message = room((size_t)((rows + nb + 1) * nb), sizeof *panel.message);
     double *upper = room((size_t)(nb * columns), sizeof *upper), *buffer = room((size_t)(nb * columns), sizeof *buffer);
     double *x = room((size_t)n, sizeof *x), *solution = room((size_t)n, sizeof *solution);
     ups = room((size_t)nb, sizeof *ups), downs = room((size_t)nb, sizeof *downs);
@@ -562,12 +782,43 @@ int main(int argc, char **argv)
 
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
-    for (long k = 0; k * nb < n; k++) {
-        look_at_panel(k);
+    if (ahead) {
+        look_at_panel(0);
         if (my_column == panel.root_column)
             factor_panel();
         broadcast_panel();
-        swap_and_update(upper, buffer);
+    }
+    for (long k = 0; k * nb < n; k++) {
+        struct factored *now = current, *next = NULL;
+        if (!ahead) {
+            look_at_panel(k);
+            if (my_column == panel.root_column)
+                factor_panel();
+            broadcast_panel();
+        }
+        long first = owned(panel.start + panel.width, my_column, Q);
+        if (first < columns)
+            plan_moves();
+        if (ahead && (k + 1) * nb < n) {
+            next = both + (k + 1) % 2;
+            current = next;
+            look_at_panel(k + 1);
+            if (my_column == panel.root_column) {
+                long width = panel.width;
+                current = now;
+                swap_and_update(first, first + width, upper, buffer, NULL);
+                first += width;
+                current = next;
+                factor_panel();
+            }
+            start_broadcast();
+            current = now;
+        }
+        swap_and_update(first, columns, upper, buffer, next);
+        if (next != NULL) {
+            current = next;
+            end_broadcast();
+        }
     }
     substitute(x);
     double seconds = longest(MPI_Wtime() - start);
@@ -580,7 +831,7 @@ int main(int argc, char **argv)
         printf("time: %.6f s, %.3f Gflop/s\n", seconds, flops / seconds / 1e9);
         printf("scaled residual: %.4e, %s 16\n", scaled, scaled < 16 ? "below" : "NOT below");
     }
-    free(matrix), free(panel.message), free(upper), free(buffer), free(x), free(solution);
+    free(matrix), free(both[0].message), free(both[1].message), free(upper), free(buffer), free(x), free(solution);
     free(ups), free(downs), free(up_starts), free(down_starts);
     MPI_Comm_free(&row);
     MPI_Comm_free(&column);

@@ -23,6 +23,8 @@ Examples:
     mcpsim validate --new mycase
   What each model makes of it: three levels, two, none
     mcpsim validate --models bigsim,hockney,logp,loggp validation/orfeo-jacobi
+  What each effect is worth: contention, copies, gaps, progress, ...
+    mcpsim validate --effects validation/clovertown-jacobi3d
   Only some of the predicted points: a quick look
     mcpsim validate --only ranks=1..8 --only room_size=64 validation/lcc2-heat3d
 
@@ -58,6 +60,15 @@ pub(crate) struct ValidateArgs {
     /// Models that are compared with mcpsim's own, or all
     #[arg(long, value_name = "MODELS", value_delimiter = ',', value_parser = parse_models, default_value = "bigsim")]
     pub models: Vec<Models>,
+
+    /// Runs with noise a point, for intervals of predictions, instead of what
+    /// the case says; 0: no intervals
+    #[arg(long, value_name = "N")]
+    pub repeats: Option<u32>,
+
+    /// Switch the machine's effects off, one at a time: what each is worth
+    #[arg(long)]
+    pub effects: bool,
 
     /// Write what was found as JSON; - is stdout
     #[arg(long, value_name = "FILE")]

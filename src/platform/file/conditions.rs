@@ -63,6 +63,7 @@ pub(super) struct NodesFile {
     #[serde(rename = "about")]
     _about: Option<String>,
     only: Option<Vec<u32>>,
+    cmp: Option<u32>,
     rate: Option<Factors>,
     memory: Option<Factors>,
     adapter: Option<Factors>,
@@ -86,6 +87,8 @@ pub(super) struct Stated<'a> {
     pub nodes: &'a [NodesFile],
     /// The number of nodes.
     pub count: u32,
+    /// CMPs a node.
+    pub cmps: u32,
     /// The network's contention model.
     pub law: LoadLaw,
 }
@@ -136,6 +139,13 @@ impl Stated<'_> {
                 only.iter().zip(each).for_each(|(&node, factor)| into[node as usize] *= factor);
                 Ok(())
             };
+            if let Some(cmp) = entry.cmp {
+                let each = self.of_cmp(document, entry, &path, only.len())?;
+                for (&node, factor) in only.iter().zip(each) {
+                    *factors.cmp_rate.entry((node, cmp)).or_insert(1.0) *= factor;
+                }
+                continue;
+            }
             multiply(&entry.rate, "rate", |factors| &mut factors.rate)?;
             multiply(&entry.memory, "memory", |factors| &mut factors.memory)?;
             multiply(&entry.adapter, "adapter", |factors| &mut factors.adapter)?;
@@ -151,6 +161,27 @@ impl Stated<'_> {
             }
         }
         Ok(factors)
+    }
+}
+
+impl Stated<'_> {
+    /// The rates of an entry for one CMP of each node.
+    fn of_cmp(
+        &self,
+        document: &Document,
+        entry: &NodesFile,
+        path: &str,
+        count: usize,
+    ) -> Result<Vec<f64>, ConfigError> {
+        let cmp = entry.cmp.unwrap_or_default();
+        if cmp >= self.cmps {
+            let expected = format!("a CMP from 0 to {}", self.cmps - 1);
+            return Err(document.expected(&format!("{path}.cmp"), expected, cmp));
+        }
+        match (&entry.rate, &entry.memory, &entry.adapter, &entry.slowdown) {
+            (Some(rate), None, None, None) => rate.each(document, &format!("{path}.rate"), count),
+            _ => Err(document.expected(path, "\"rate\" alone beside \"cmp\"", "another")),
+        }
     }
 }
 

@@ -3,20 +3,34 @@
 use std::collections::BTreeMap;
 
 use crate::config::{ConfigError, Override};
+use crate::platform::Effect;
 
+use super::effects::{self, states_an_effect};
 use super::fit::GoldenSection;
+use super::interval;
 use super::{
-    Calibrate, Calibrated, Case, CasePoints, ErrorSummary, MeasuredPoint, MeasuredTable, ModelErrors, OrderFound, Role,
-    ValidatedPoint, Validation,
+    Calibrate, Calibrated, Case, CasePoints, Coverage, EffectErrors, EffectsFound, ErrorSummary, LikelyRange,
+    MeasuredPoint, MeasuredTable, ModelErrors, OrderFound, PointInterval, Role, ValidatedPoint, Validation,
 };
 
 /// A run that is wanted: its predicted seconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Ask {
     /// What it sets.
     pub set: Vec<Override>,
+    /// What its machine is without.
+    pub without: Vec<Effect>,
     /// What it is, for messages and progress.
     pub label: String,
+}
+
+/// What is looked at beside a case's points.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// Runs with noise a point instead of what the case says; fewer than two: no intervals.
+    pub repeats: Option<u32>,
+    /// Effects that the machine has and that are switched off one at a time.
+    pub effects: Option<&'a [Effect]>,
 }
 
 /// Judges `case` with each of `models`; `predict` gives the seconds of runs with a model, in their order.
@@ -30,6 +44,7 @@ pub fn assess<E: From<ConfigError>>(
     table: &MeasuredTable,
     points: &CasePoints,
     models: &[&str],
+    wanted: Wanted<'_>,
     mut predict: impl FnMut(&str, &[Ask]) -> Result<Vec<f64>, E>,
 ) -> Result<Validation, E> {
     if !points.all.iter().any(|point| point.role == Role::Predicted) {
@@ -40,6 +55,7 @@ pub fn assess<E: From<ConfigError>>(
         points.all.iter().filter(|point| !matches!(point.role, Role::LeftOut(_))).collect();
     let mut judged: Vec<ValidatedPoint> = counted.iter().map(|point| unpredicted(point)).collect();
     let mut found = Vec::new();
+    let mut found_effects = None;
     for (index, model) in models.iter().enumerate() {
         let mut fits = Fits::default();
         for calibrate in &case.calibrate {
@@ -50,8 +66,18 @@ pub fn assess<E: From<ConfigError>>(
         for ((point, judged), seconds) in counted.iter().zip(&mut judged).zip(seconds) {
             judged.predicted_s.push(seconds * point.times);
         }
+        if index == 0 {
+            let mut predict = |asks: &[Ask]| predict(model, asks);
+            intervals(case, wanted.repeats, &counted, &asks, &mut judged, &mut predict)?;
+            if let Some(present) = wanted.effects {
+                let unfitted = fits.without_effects();
+                found_effects = Some(worth(case, points, present, &unfitted, &counted, &judged, &mut predict)?);
+            }
+        }
         found.push(errors(case, model, index, fits.found, &judged));
     }
+    let likely = LikelyRange::of(&judged, &counted);
+    judged.iter_mut().zip(likely).for_each(|(point, likely)| point.likely = likely);
     let mut left_out = BTreeMap::new();
     for point in &points.all {
         if let Role::LeftOut(because) = &point.role {
@@ -68,9 +94,59 @@ pub fn assess<E: From<ConfigError>>(
         columns: points.columns.iter().filter(|column| case.shows(column)).cloned().collect(),
         plot: case.plot.clone(),
         models: found,
+        coverage: Coverage::of_noise(&judged),
+        likely: Coverage::of_likely(&judged),
+        effects: found_effects,
         points: judged,
         left_out,
     })
+}
+
+/// Gives predicted points the intervals of runs with noise.
+fn intervals<E>(
+    case: &Case,
+    repeats: Option<u32>,
+    counted: &[&MeasuredPoint],
+    asks: &[Ask],
+    judged: &mut [ValidatedPoint],
+    predict: &mut impl FnMut(&[Ask]) -> Result<Vec<f64>, E>,
+) -> Result<(), E> {
+    let Some(noise) = &case.interval else { return Ok(()) };
+    let runs = repeats.unwrap_or(noise.runs);
+    if runs < 2 {
+        return Ok(());
+    }
+    let predicted: Vec<usize> = (0..judged.len()).filter(|&place| !judged[place].given).collect();
+    let noisy: Vec<Ask> = predicted.iter().flat_map(|&place| interval::noisy(&asks[place], &noise.set, runs)).collect();
+    let seconds = predict(&noisy)?;
+    for (place, seconds) in predicted.into_iter().zip(seconds.chunks(runs as usize)) {
+        let seconds: Vec<f64> = seconds.iter().map(|seconds| seconds * counted[place].times).collect();
+        judged[place].interval = Some(PointInterval::of(&seconds, counted[place]));
+    }
+    Ok(())
+}
+
+/// What each effect that is `present` is worth.
+fn worth<E: From<ConfigError>>(
+    case: &Case,
+    points: &CasePoints,
+    present: &[Effect],
+    fits: &Fits<'_>,
+    counted: &[&MeasuredPoint],
+    judged: &[ValidatedPoint],
+    predict: &mut impl FnMut(&[Ask]) -> Result<Vec<f64>, E>,
+) -> Result<EffectsFound, E> {
+    let left_out = case.calibrate.iter().filter(|calibrate| states_an_effect(calibrate));
+    let mut found = EffectsFound { left_out: left_out.map(|of| of.key.clone()).collect(), rows: Vec::new() };
+    for (name, about, without) in effects::wanted(present) {
+        let ask = |point: &&MeasuredPoint| {
+            fits.ask(case, point, &points.columns).map(|ask| Ask { without: without.clone(), ..ask })
+        };
+        let asks = counted.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
+        let seconds = predict(&asks)?.iter().zip(counted).map(|(seconds, point)| seconds * point.times).collect();
+        found.rows.push(EffectErrors::of((name, about), judged, case.group.as_ref(), seconds));
+    }
+    Ok(found)
 }
 
 fn unpredicted(point: &MeasuredPoint) -> ValidatedPoint {
@@ -82,6 +158,8 @@ fn unpredicted(point: &MeasuredPoint) -> ValidatedPoint {
         measured_max_s: point.seconds[point.seconds.len() - 1],
         runs: point.seconds.len(),
         predicted_s: Vec::new(),
+        interval: None,
+        likely: None,
     }
 }
 
@@ -108,13 +186,20 @@ fn errors(case: &Case, model: &str, index: usize, calibrated: Vec<Calibrated>, a
 }
 
 /// What was calibrated so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Fits<'a> {
     done: Vec<&'a Calibrate>,
     found: Vec<Calibrated>,
 }
 
 impl<'a> Fits<'a> {
+    /// What was calibrated but for effects of the machine.
+    fn without_effects(&self) -> Fits<'a> {
+        let mut fits = self.clone();
+        fits.done.retain(|calibrate| !states_an_effect(calibrate));
+        fits
+    }
+
     /// The run of `point` with everything calibrated so far.
     fn ask(&self, case: &Case, point: &MeasuredPoint, columns: &[String]) -> Result<Ask, ConfigError> {
         let mut set = point.set.clone();
@@ -132,7 +217,7 @@ impl<'a> Fits<'a> {
             })?;
             set.push(setting(key, &found.value));
         }
-        Ok(Ask { set, label: point.label(columns) })
+        Ok(Ask { set, label: point.label(columns), ..Ask::default() })
     }
 
     /// Calibrates one more.
@@ -239,23 +324,33 @@ mod tests {
         let value = |ask: &Ask, key: &str| {
             let found = ask.set.iter().rev().find(|over| over.key.join(".") == key)?;
             found.value.as_str().map_or_else(
-                || found.value.as_integer().map(|n| n as f64),
+                || found.value.as_float().or(found.value.as_integer().map(|n| n as f64)),
                 |text| text.trim_end_matches(" s").parse().ok(),
             )
         };
         let run = |ask: &Ask| {
             let ranks = value(ask, "run.ranks").unwrap();
             let start = if ranks > 1.0 { value(ask, "app.start").unwrap_or(0.0) } else { 0.0 };
-            value(ask, "app.work").unwrap_or(1.0) / ranks + start
+            // Noise takes a tenth for each seed; progress by calls takes a second, and connections what they are said to.
+            let noise =
+                value(ask, "app.noise").map_or(1.0, |noise| 1.0 + noise * value(ask, "run.seed").unwrap_or(0.0));
+            let calls =
+                if ask.without.contains(&Effect::Progress) { 0.0 } else { value(ask, "app.calls").unwrap_or(0.0) };
+            let connect = value(ask, "app.connect").unwrap_or(0.0);
+            noise * (value(ask, "app.work").unwrap_or(1.0) / ranks + start + calls + connect)
         };
         Ok(asks.iter().map(run).collect())
     }
 
     fn judged(case: &str, rows: &str) -> Result<Validation, String> {
+        judged_with(case, rows, Wanted::default())
+    }
+
+    fn judged_with(case: &str, rows: &str, wanted: Wanted<'_>) -> Result<Validation, String> {
         let case = Case::load(&Document::parse("case.toml", case).unwrap(), "c").unwrap();
         let table = MeasuredTable::parse("m.csv", &format!("{HEAD}{rows}")).unwrap();
         let points = CasePoints::new(&case, &table).unwrap();
-        assess(&case, &table, &points, &["mcpsim"], |_, asks| model(asks))
+        assess(&case, &table, &points, &["mcpsim"], wanted, |_, asks| model(asks))
             .map_err(|error: ConfigError| error.to_string())
     }
 
@@ -274,6 +369,78 @@ mod tests {
         let given: Vec<bool> = found.points.iter().map(|point| point.given).collect();
         assert_eq!(given, [true, true, true, false, false]);
         assert!(!found.passes());
+    }
+
+    #[test]
+    fn an_interval_holds_measured_runs_or_does_not() {
+        let noise = "[interval]\nruns = 3\nset = { app.noise = 0.1 }\n";
+        let case = CASE.replace("[provenance]\n", &format!("{noise}[provenance]\n\"app.noise\" = \"n\"\n"));
+        // Work 100, start 5: 30 on four ranks. With seeds 0 to 2 it is 30, 33, 36: 33 ± 4.303 × 3 × √(4/3).
+        let rows = "a,1,100\na,2,55\na,4,33\na,4,47\na,4,90\na,8,17.5\n";
+        let found = judged_with(&case, rows, Wanted::default()).unwrap();
+        let of = found.points[2].interval.unwrap();
+        assert!((of.mean_s - 33.0).abs() < 0.01 && (of.deviation_s - 3.0).abs() < 0.01, "{of:?}");
+        assert!((of.interval_s[0] - 18.1).abs() < 0.05 && (of.interval_s[1] - 47.9).abs() < 0.05, "{of:?}");
+        assert_eq!((of.runs, of.measured_inside), (3, 2));
+        assert_eq!(found.points[0].interval, None, "it is given");
+        let all = found.coverage.unwrap();
+        assert_eq!((all.points, all.points_inside, all.runs, all.runs_inside), (2, 2, 4, 3));
+        assert_eq!((all.runs_percent(), all.points_percent()), (75.0, 100.0));
+        // The prediction itself has no noise.
+        assert!((found.points[2].predicted_s[0] - 30.0).abs() < 0.01);
+        let none = judged_with(&case, rows, Wanted { repeats: Some(0), effects: None }).unwrap();
+        assert_eq!((none.coverage, none.points[2].interval), (None, None));
+        let more = judged_with(&case, rows, Wanted { repeats: Some(5), effects: None }).unwrap();
+        assert_eq!(more.points[2].interval.unwrap().runs, 5);
+        assert_eq!(judged(CASE, rows).unwrap().coverage, None, "the case states no noise");
+    }
+
+    #[test]
+    fn the_errors_of_other_points_say_where_runs_are_likely_to_lie() {
+        // Ten points on two ranks and more, all measured 10 % above what is predicted but for one, twice as long.
+        let row = |ranks: u32| {
+            format!("a,{ranks},{}\n", (100.0 / f64::from(ranks) + 5.0) * if ranks == 7 { 2.0 } else { 1.1 })
+        };
+        let rows: String =
+            ["a,1,100\n".to_owned(), "a,2,55\n".to_owned()].into_iter().chain((3..13).map(row)).collect();
+        let found = judged(CASE, &rows).unwrap();
+        let likely = |place: usize| found.points[place].likely;
+        assert_eq!(likely(0), None, "it is given");
+        let of =
+            |place: usize| likely(place).unwrap().interval_s.map(|bound| bound / found.points[place].predicted_s[0]);
+        // Left out itself, the slow one is not held; the others are between 1.1 and 2 times their predictions.
+        let slow = likely(6).unwrap();
+        assert!(
+            (of(6)[0] - 1.1).abs() < 0.01 && (of(6)[1] - 1.1).abs() < 0.01 && slow.measured_inside == 0,
+            "{slow:?}"
+        );
+        assert!((of(3)[0] - 1.1).abs() < 0.01 && (of(3)[1] - 2.0).abs() < 0.01, "{:?}", likely(3));
+        assert_eq!((found.likely.unwrap().points, found.likely.unwrap().runs), (10, 10));
+        assert_eq!(judged(CASE, "a,1,100\na,2,55\na,4,33\n").unwrap().likely, None, "few others");
+    }
+
+    #[test]
+    fn effects_are_switched_off_one_at_a_time_without_those_calibrated_on_the_case() {
+        let fitted =
+            "[[calibrate]]\nkey = \"app.connect\"\nunit = \"s\"\nrows = { ranks = 8 }\nbetween = [0.01, 1000]\n";
+        let set = "[set]\napp.calls = 3\n";
+        let told = "[provenance]\n\"app.connect\" = \"d\"\n\"app.calls\" = \"e\"\n";
+        let case =
+            CASE.replace("[limit]", &format!("{set}[limit]")).replace("[provenance]\n", &format!("{fitted}{told}"));
+        // Work 97, start 5, calls 3; on eight ranks 4 more for connections: predicted 24.25 + 5 + 3 + 4 on four.
+        let present = [Effect::Law, Effect::Progress];
+        let wanted = Wanted { repeats: None, effects: Some(&present) };
+        let found = judged_with(&case, "a,1,100\na,2,56.5\na,4,32.25\na,8,24.125\n", wanted).unwrap();
+        assert!((found.points[2].predicted_s[0] - 36.25).abs() < 0.05, "{:?}", found.points[2]);
+        let effects = found.effects.unwrap();
+        assert_eq!(effects.left_out, ["app.connect"]);
+        let rows: Vec<_> = effects.rows.iter().map(|row| (row.without.as_str(), row.predicted_s[2])).collect();
+        let wanted = [("nothing", 32.25), ("law", 32.25), ("progress", 29.25), ("all", 29.25)];
+        for ((name, seconds), (wanted, about)) in rows.iter().zip(wanted) {
+            assert!(*name == wanted && (seconds - about).abs() < 0.05, "{rows:?}");
+        }
+        assert!(effects.rows[0].all.mean_percent < 0.2 && effects.rows[2].groups["a"].bias_percent < -9.0);
+        assert_eq!(judged(CASE, "a,1,100\na,2,55\na,4,33\n").unwrap().effects, None, "nobody asked");
     }
 
     #[test]

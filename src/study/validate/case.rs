@@ -43,12 +43,23 @@ pub struct Case {
     pub calibrate: Vec<Calibrate>,
     /// Rows that are neither given nor predicted.
     pub leave_out: Vec<LeftOut>,
+    /// Runs with noise, by which a prediction gets an interval.
+    pub interval: Option<NoisyRuns>,
     /// The error allowed, if the case states one.
     pub limit: Option<Limit>,
     /// Where each parameter is from.
     pub provenance: BTreeMap<String, String>,
     /// What is drawn over what.
     pub plot: Option<Plot>,
+}
+
+/// Runs of each point with other seeds.
+#[derive(Clone, Debug)]
+pub struct NoisyRuns {
+    /// How many.
+    pub runs: u32,
+    /// What is set for them alone: the machine's noise.
+    pub set: Vec<Override>,
 }
 
 /// Settings of some rows.
@@ -142,6 +153,7 @@ struct Form {
     calibrate: Vec<Calibrate>,
     #[serde(default)]
     leave_out: Vec<LeftOut>,
+    interval: Option<NoisyForm>,
     limit: Option<Limit>,
     #[serde(default)]
     provenance: BTreeMap<String, String>,
@@ -157,6 +169,16 @@ struct WhenForm {
     #[serde(default = "once")]
     times: f64,
 }
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoisyForm {
+    runs: i64,
+    set: Table,
+}
+
+/// More runs of a point than this tell nothing more.
+const MOST_RUNS: u32 = 10_000;
 
 fn once() -> f64 {
     1.0
@@ -202,6 +224,15 @@ impl Case {
                 ));
             }
         }
+        let interval = match form.interval {
+            None => None,
+            Some(NoisyForm { runs, set }) => {
+                match u32::try_from(runs).ok().filter(|runs| (2..=MOST_RUNS).contains(runs)) {
+                    Some(runs) => Some(NoisyRuns { runs, set: settings(set).map_err(place)? }),
+                    None => return Err(document.expected("interval.runs", format!("2 to {MOST_RUNS} runs"), runs)),
+                }
+            }
+        };
         let limit = form.limit;
         let stated = limit.iter().flat_map(|limit| {
             let spread = limit.max_spread_percent.unwrap_or(1.0);
@@ -227,6 +258,7 @@ impl Case {
             when,
             calibrate: form.calibrate,
             leave_out: form.leave_out,
+            interval,
             limit,
             provenance: form.provenance,
             plot: form.plot,
@@ -237,7 +269,9 @@ impl Case {
 
     /// Every parameter must say where it is from.
     fn check_provenance(&self, document: &Document) -> Result<(), ConfigError> {
-        let set = self.set.iter().chain(self.when.iter().flat_map(|when| &when.set)).map(|over| over.key.join("."));
+        let set = self.set.iter().chain(self.when.iter().flat_map(|when| &when.set));
+        let noise = self.interval.iter().flat_map(|interval| &interval.set);
+        let set = set.chain(noise).map(|over| over.key.join("."));
         let calibrated = self.calibrate.iter().map(|calibrate| calibrate.key.clone());
         let files = ["app".to_owned()].into_iter().chain(self.platform.as_ref().map(|_| "platform".to_owned()));
         let told = |key: &String| self.provenance.get(key).is_some_and(|text| !text.trim().is_empty());
@@ -324,6 +358,14 @@ mod tests {
             (
                 format!("{WHOLE}[[calibrate]]\nkey = \"app.x\"\nrows = {{}}\nbetween = [2, 1]\n"),
                 "expected two numbers above zero, the second greater in calibrate[0].between of case.toml; found [2, 1]",
+            ),
+            (
+                format!("{WHOLE}[interval]\nruns = 1\nset = {{}}\n"),
+                "expected 2 to 10000 runs in interval.runs of case.toml; found 1",
+            ),
+            (
+                format!("{WHOLE}[interval]\nruns = 9\nset = {{ platform.noise.nodes.deviation = 0.1 }}\n"),
+                "expected \"platform.noise.nodes.deviation\" in provenance of case.toml, where it is from; found none",
             ),
             (
                 format!("{WHOLE}[[when]]\nrows = {{}}\ntimes = 0\n"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Limit, OrderFound, Plot};
+use super::{Coverage, EffectsFound, LikelyRange, Limit, OrderFound, Plot, PointInterval};
 
 /// A case, judged. README states the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,6 +32,15 @@ pub struct Validation {
     pub points: Vec<ValidatedPoint>,
     /// Points left out: how many, and why.
     pub left_out: BTreeMap<String, usize>,
+    /// How much of what was measured the intervals of predictions hold, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
+    /// The same of the ranges by the errors of other points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likely: Option<Coverage>,
+    /// What each effect of the machine is worth, where that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effects: Option<EffectsFound>,
 }
 
 /// How well a model predicts.
@@ -95,6 +104,12 @@ pub struct ValidatedPoint {
     pub runs: usize,
     /// What each model predicts, in the order of the models.
     pub predicted_s: Vec<f64>,
+    /// The interval of mcpsim's own prediction, where the case states noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<PointInterval>,
+    /// Where its runs are likely to lie by the errors of the case's other points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likely: Option<LikelyRange>,
 }
 
 impl ErrorSummary {
@@ -163,6 +178,8 @@ mod tests {
             measured_max_s: 2.2,
             runs: 3,
             predicted_s: vec![2.5, 1.0],
+            interval: None,
+            likely: None,
         };
         assert_eq!((point.error_percent(0), point.error_percent(1)), (25.0, -50.0));
         assert!((point.spread_percent() - 10.0).abs() < 1e-9);
@@ -178,6 +195,8 @@ mod tests {
             measured_max_s: 1.0 + spread,
             runs: 2,
             predicted_s: vec![1.0 + error],
+            interval: None,
+            likely: None,
         };
         let points = vec![point(0.02, 0.0, false), point(0.5, 0.3, false), point(0.7, 0.0, true)];
         let errors = points.iter().filter(|point| !point.given).map(|point| point.error_percent(0));
@@ -200,6 +219,9 @@ mod tests {
             models,
             points,
             left_out: BTreeMap::new(),
+            coverage: None,
+            likely: None,
+            effects: None,
         };
         assert!(validation.passes(), "no limit is stated");
         // All; those whose runs lie near; none, which is no success.

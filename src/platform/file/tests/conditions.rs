@@ -1,6 +1,6 @@
 //! What a platform file says of what ranks and messages meet besides: protocol, progress, noise, unequal nodes.
 
-use crate::platform::{NoiseLaw, ProgressEngine, Spread};
+use crate::platform::{NoiseLaw, ProgressEngine, Site, Spread};
 
 use super::*;
 
@@ -83,7 +83,10 @@ fn nodes_differ_by_factors() {
     .conditions
     .nodes;
     assert_eq!(nodes.rate, [0.5, 0.25, 0.5, 0.4]);
-    assert_eq!((nodes.memory(1), nodes.adapter(2), nodes.rate(7)), (2.0, 0.9, 1.0));
+    let at = |node, cmp| Site { node, cmp, core: 0 };
+    assert_eq!((nodes.memory(1), nodes.adapter(2), nodes.rate(at(7, 0))), (2.0, 0.9, 1.0));
+    let of_cmp = with("[[nodes]]\nrate = 0.5\n[[nodes]]\ncmp = 0\nonly = [2]\nrate = 0.9").conditions.nodes;
+    assert_eq!((of_cmp.rate(at(2, 0)), of_cmp.rate(at(1, 0)), of_cmp.rate(at(2, 1))), (0.45, 0.5, 0.5));
     assert_eq!((nodes.slowdown(0), nodes.slowdown(3)), (None, Some(&[1.0, 1.2][..])));
     for (text, error) in [
         ("rate = [1.0, 2.0]", "expected a factor for each of 4 nodes in nodes[0].rate of x.toml; found 2"),
@@ -93,6 +96,8 @@ fn nodes_differ_by_factors() {
             "expected a factor for 1, 2, … ranks a CMP such as [1.0, 1.1] in nodes[0].slowdown of x.toml; found []",
         ),
         ("rate = \"none.txt\"", "none.txt: no such file"),
+        ("cmp = 9\nrate = 2.0", "expected a CMP from 0 to 1 in nodes[0].cmp of x.toml; found 9"),
+        ("cmp = 0\nmemory = 0.5", "expected \"rate\" alone beside \"cmp\" in nodes[0] of x.toml; found another"),
     ] {
         assert_eq!(error_with(&format!("[[nodes]]\n{text}")), error);
     }

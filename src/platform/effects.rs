@@ -1,0 +1,194 @@
+//! What a machine does beside links and rates, one effect at a time: the same machine without it.
+
+use crate::units::{Bandwidth, SimSpan};
+
+use super::{Copies, Level, Link, LoadLaw, NodeFactors, Noise, Occupancy, Platform, ProgressEngine, Protocol, Rails};
+
+/// Something that a platform may state and that changes predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effect {
+    /// Transfers slow each other: without it every level is [`LoadLaw::Ideal`].
+    Law,
+    /// Copies within a node, and of eager messages, take a core.
+    Copies,
+    /// Messages hold an adapter, or a port, for a least time each.
+    Gap,
+    /// Both directions of an adapter are not independent.
+    Duplex,
+    /// Both directions between two nodes are not independent.
+    PairDuplex,
+    /// Adapters beyond the first.
+    Rails,
+    /// Caches, and the memory that copies beyond them share.
+    Cache,
+    /// Cores of a CMP and of a node share memory as they compute.
+    Memory,
+    /// Costs by class of pairs of cores.
+    Pairs,
+    /// First messages set up connections.
+    Connect,
+    /// Messages that came before their receives are copied.
+    UnexpectedCopy,
+    /// Eager buffers are finite.
+    Credits,
+    /// Messages advance within calls, or by a thread that takes time.
+    Progress,
+    /// Noise of the operating system, the network and the nodes.
+    Noise,
+    /// Nodes that are unlike others.
+    Nodes,
+}
+
+impl Effect {
+    /// All, the model of contention first.
+    pub const ALL: [Effect; 15] = [
+        Effect::Law,
+        Effect::Copies,
+        Effect::Gap,
+        Effect::Duplex,
+        Effect::PairDuplex,
+        Effect::Rails,
+        Effect::Cache,
+        Effect::Memory,
+        Effect::Pairs,
+        Effect::Connect,
+        Effect::UnexpectedCopy,
+        Effect::Credits,
+        Effect::Progress,
+        Effect::Noise,
+        Effect::Nodes,
+    ];
+
+    /// The name of the key that states it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Effect::Law => "law",
+            Effect::Copies => "copies",
+            Effect::Gap => "gap",
+            Effect::Duplex => "duplex",
+            Effect::PairDuplex => "pair_duplex",
+            Effect::Rails => "rails",
+            Effect::Cache => "cache",
+            Effect::Memory => "memory_bandwidth",
+            Effect::Pairs => "pairs",
+            Effect::Connect => "connect",
+            Effect::UnexpectedCopy => "unexpected_copy",
+            Effect::Credits => "credits",
+            Effect::Progress => "progress",
+            Effect::Noise => "noise",
+            Effect::Nodes => "nodes",
+        }
+    }
+
+    /// What a machine without it is like, in a few words.
+    pub const fn without(self) -> &'static str {
+        match self {
+            Effect::Law => "no transfer slows another",
+            Effect::Copies => "no core copies",
+            Effect::Gap => "no gap between messages",
+            Effect::Duplex => "directions are independent",
+            Effect::PairDuplex => "so are those of a pair",
+            Effect::Rails => "one adapter a node",
+            Effect::Cache => "copies use no memory",
+            Effect::Memory => "each core has its memory",
+            Effect::Pairs => "levels alone",
+            Effect::Connect => "no connections",
+            Effect::UnexpectedCopy => "buffers cost no copy",
+            Effect::Credits => "no limit of buffers",
+            Effect::Progress => "adapters make progress",
+            Effect::Noise => "no noise",
+            Effect::Nodes => "nodes are alike",
+        }
+    }
+}
+
+impl Platform {
+    /// The same machine without `effect`; `None` where it has none of it.
+    pub fn without(&self, effect: Effect) -> Option<Platform> {
+        let mut other = self.clone();
+        let links = |change: &dyn Fn(Link) -> Link| self.links.clone().map(change);
+        let protocols = |change: fn(&mut Protocol)| {
+            links(&|link| {
+                let mut protocol = link.protocol();
+                change(&mut protocol);
+                link.with_protocol(protocol)
+            })
+        };
+        let occupancies = |change: fn(&mut Occupancy)| {
+            links(&|link| {
+                let mut occupancy = link.occupancy().clone();
+                change(&mut occupancy);
+                link.occupying(occupancy)
+            })
+        };
+        match effect {
+            Effect::Law => other.links = links(&|link| link.with_law(LoadLaw::Ideal)),
+            Effect::Copies => other.links = occupancies(|of| of.copies = Copies::None),
+            Effect::Gap => other.links = links(&Link::without_gaps),
+            Effect::Duplex => other.links = occupancies(|of| of.duplex = None),
+            Effect::PairDuplex => other.links = occupancies(|of| of.pair_duplex = None),
+            Effect::Rails => other.links = occupancies(|of| of.rails = Rails::default()),
+            Effect::Cache => other.memory = None,
+            Effect::Memory => (other.core.cmp_memory, other.core.node_memory) = (Bandwidth::MAX, Bandwidth::MAX),
+            Effect::Pairs => other.pairs = None,
+            Effect::Connect => other.links = protocols(|of| of.connect = SimSpan::ZERO),
+            Effect::UnexpectedCopy => other.links = protocols(|of| of.unexpected_copy = None),
+            Effect::Credits => other.links = protocols(|of| of.credits = None),
+            Effect::Progress => other.conditions.progress = ProgressEngine::Hardware,
+            Effect::Noise => other.conditions.noise = Noise::default(),
+            Effect::Nodes => other.conditions.nodes = NodeFactors::default(),
+        }
+        // Where no level shares fairly, what only such a level heeds changes nothing.
+        let heeded = match effect {
+            Effect::Copies | Effect::Duplex | Effect::PairDuplex | Effect::Rails | Effect::Cache => {
+                Level::ALL.iter().any(|level| self.link(*level).law() == LoadLaw::Fair)
+            }
+            _ => true,
+        };
+        (heeded && other != *self).then_some(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stated;
+    use super::*;
+
+    /// The built-in machine with these keys.
+    fn machine(keys: &[&str]) -> Platform {
+        let text = include_str!("../../configs/default.toml");
+        let keys: Vec<String> = keys.iter().map(|key| format!("platform.{key}")).collect();
+        stated(text, &keys.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_machine_without_an_effect_is_that_which_does_not_state_it() {
+        let plain = machine(&["inter_node.law=fair"]);
+        for (key, effect) in [
+            ("inter_node.connect=5us", Effect::Connect),
+            ("inter_cmp.unexpected_copy=\"1 GB/s\"", Effect::UnexpectedCopy),
+            ("inter_node.credits=3", Effect::Credits),
+            ("progress=call", Effect::Progress),
+            ("noise.nodes.deviation=0.1", Effect::Noise),
+            ("nodes=[{only=[0],rate=0.5}]", Effect::Nodes),
+            ("inter_node.duplex=\"15 GB/s\"", Effect::Duplex),
+            ("inter_node.pair_duplex=\"15 GB/s\"", Effect::PairDuplex),
+        ] {
+            assert_eq!(plain.without(effect), None, "{key}");
+            let stated = machine(&["inter_node.law=fair", key]);
+            assert!(stated != plain, "{key}");
+            assert_eq!(stated.without(effect), Some(plain.clone()), "{key}");
+            for other in Effect::ALL.into_iter().filter(|other| *other != effect) {
+                assert!(stated.without(other) != Some(plain.clone()), "{key} by {}", other.name());
+            }
+        }
+    }
+
+    #[test]
+    fn without_contention_every_level_is_ideal() {
+        let machine = machine(&[]);
+        let ideal = machine.without(Effect::Law).unwrap();
+        assert!(ideal.links.iter().all(|link| link.law() == LoadLaw::Ideal));
+        assert_eq!(ideal.without(Effect::Law), None);
+    }
+}
