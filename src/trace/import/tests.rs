@@ -72,6 +72,17 @@ fn deeds_take_what_the_machine_says() {
 }
 
 #[test]
+fn a_collective_of_some_ranks_is_told_from_one_of_all_where_it_has_a_size_for_each() {
+    // As SMPI writes an allgatherv of three of six ranks: the communicator is not in the line.
+    let lines: String = (0..6).map(|rank| format!("{rank} allgatherv 1 1 2 3 0 0\n")).collect();
+    assert_eq!(
+        error(TraceFormat::TimeIndependent, &lines),
+        "line 1: expected 6 counts, one a rank; found 5: a collective of a smaller communicator cannot be told of in \
+         this format"
+    );
+}
+
+#[test]
 fn collectives_are_those_of_the_machine() {
     for (deed, messages) in [
         ("barrier", 4),
