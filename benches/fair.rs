@@ -1,6 +1,7 @@
 //! Throughput under fair shares beside `share`, on the built-in machine with 16 ranks a node.
 //!
-//! `cargo bench --bench fair [-- FILTER] [--workers W]` prints messages a second under both, the median of three runs each, in turns.
+//! `cargo bench --bench fair [-- FILTER] [--workers W]` prints messages a second under both, the median of three runs
+//! each, in turns.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Loading a real program once a rank: what an instance takes of processor time, mappings and memory.
 //!
-//! `cargo bench --bench image` compiles a small program with the system's `cc` and loads it 8,192 times. Processor time is
-//! that of this process, in the kernel too; most of it goes into fresh pages for the data.
+//! `cargo bench --bench image` compiles a small program with the system's `cc` and loads it 8,192 times. Processor time
+//! is that of this process, in the kernel too; most of it goes into fresh pages for the data.
 
 #![allow(unsafe_code)]
 

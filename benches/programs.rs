@@ -1,6 +1,7 @@
 //! Throughput and memory of real programs: the kernels of `workloads/c`, each run in a process of its own.
 //!
-//! `cargo bench --bench programs [-- FILTER] [--runs N]` prints a table; README.md beside this file keeps the measured ones.
+//! `cargo bench --bench programs [-- FILTER] [--runs N]` prints a table; README.md beside this file keeps the measured
+//! ones.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! The event queue beside the `priority-queue` crate and the standard binary heap, in the hold model (Jones 1986): with a
-//! steady number of pending events, the earliest is taken and another is put in a while after it.
+//! The event queue beside the `priority-queue` crate and the standard binary heap, in the hold model (Jones 1986): with
+//! a steady number of pending events, the earliest is taken and another is put in a while after it.
 //!
 //! `cargo bench --bench queue` prints nanoseconds for one taken and one put in, the median of five runs.
 

@@ -1,6 +1,7 @@
 //! Throughput and memory of whole runs: described workloads as a user runs them, in a process of their own.
 //!
-//! `cargo bench --bench workloads [-- FILTER] [--runs N]` prints a table; README.md beside this file keeps the measured ones.
+//! `cargo bench --bench workloads [-- FILTER] [--runs N]` prints a table; README.md beside this file keeps the measured
+//! ones.
 
 mod runs;
 

@@ -1,5 +1,5 @@
-//! Described applications: a TOML language for what ranks do, compiled once into code that all ranks share, and executed
-//! by a small state machine a rank.
+//! Described applications: a TOML language for what ranks do, compiled once into code that all ranks share, and
+//! executed by a small state machine a rank.
 //!
 //! ```text
 //! Document ──App::load──▶ App ──bind(Target)──▶ BoundApp ──program(rank)──▶ AppProgram: MpiProgram
@@ -10,8 +10,8 @@
 //! An application of fragments has `[tasks]` instead of statements (`tasks`).
 //!
 //! The language is described in `workloads/README.md`. A rank has no stack: procedures cannot call themselves, so every
-//! loop, parameter and return place has one slot, known when the code is compiled. Nothing here knows of clocks, messages
-//! under way or how collectives are made.
+//! loop, parameter and return place has one slot, known when the code is compiled. Nothing here knows of clocks,
+//! messages under way or how collectives are made.
 
 mod bind;
 mod code;

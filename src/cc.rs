@@ -1,7 +1,7 @@
 //! The compiler wrapper: behaves like `mpicc`, and makes programs that `image` can load.
 //!
-//! The system's compiler does the work. What it links, `image` loads once a rank: a shared object with an entry point of
-//! its own, all of whose symbols are known when it is linked. Neither a linker nor a C library is part of this.
+//! The system's compiler does the work. What it links, `image` loads once a rank: a shared object with an entry point
+//! of its own, all of whose symbols are known when it is linked. Neither a linker nor a C library is part of this.
 
 mod arguments;
 mod build;
@@ -18,8 +18,8 @@ use std::process::Command;
 pub use header::{HOST_FUNCTIONS, functions};
 pub use program::{Built, CodeOrigin, ProgramFile};
 
-/// The directory of what is made once and kept: `MCPSIM_CACHE`, or `mcpsim` in the user's cache directory; and what to do
-/// if it cannot be written.
+/// The directory of what is made once and kept: `MCPSIM_CACHE`, or `mcpsim` in the user's cache directory; and what to
+/// do if it cannot be written.
 ///
 /// # Errors
 /// If the only place left is another user's.
@@ -46,7 +46,8 @@ impl Language {
         }
     }
 
-    /// Why a wrapper of this name compiles nothing, if it is one of Fortran. Without it, build systems would find that of another MPI.
+    /// Why a wrapper of this name compiles nothing, if it is one of Fortran. Without it, build systems would find that
+    /// of another MPI.
     pub fn none_of_wrapper(name: &str) -> Option<CcError> {
         let fortran = ["mpifort", "mpif90", "mpif77"].contains(&name);
         fortran

@@ -83,7 +83,8 @@ fn failed(failure: Failure) -> u8 {
     failure.exit.code()
 }
 
-/// Does what is asked, in all processes that a launcher has started; returns the exit code, which only the first process has.
+/// Does what is asked, in all processes that a launcher has started; returns the exit code, which only the first
+/// process has.
 fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
     if processes.broadcast(|| matches!(parsed, Ok(Parsed::Measure(_)))) {
         let args = match &parsed {

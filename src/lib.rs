@@ -1,7 +1,7 @@
 //! mcpsim predicts how long an MPI program would take on a multi-core cluster, and why.
 //!
-//! As a library: a [`run::RunRequest`] names an application and what is laid over its files; resolved, it has the machine
-//! and the settings; run, it gives an [`run::Outcome`].
+//! As a library: a [`run::RunRequest`] names an application and what is laid over its files; resolved, it has the
+//! machine and the settings; run, it gives an [`run::Outcome`].
 //!
 //! ```
 //! # fn main() -> Result<(), mcpsim::run::PredictError> {

@@ -1,8 +1,8 @@
 //! A compiled program, loaded once a rank, each with globals of its own.
 //!
-//! The system's loader gives a process one copy of a library. This one maps a shared object as often as there are ranks: its
-//! code from the file, where all share the memory, and its data for each. [`Image::open`] does once what is the same for
-//! all; [`Image::instance`] maps, copies and relocates.
+//! The system's loader gives a process one copy of a library. This one maps a shared object as often as there are
+//! ranks: its code from the file, where all share the memory, and its data for each. [`Image::open`] does once what is
+//! the same for all; [`Image::instance`] maps, copies and relocates.
 
 mod backtrace;
 mod common;
@@ -79,13 +79,14 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the program at `path`. Opens what all ranks share of the libraries that it needs, for the rest of the process:
-    /// among them those whose file's name begins with one of `shared`.
+    /// Reads the program at `path`. Opens what all ranks share of the libraries that it needs, for the rest of the
+    /// process: among them those whose file's name begins with one of `shared`.
     ///
     /// The file must not change while instances are there: they are mapped from it.
     ///
     /// # Errors
-    /// It is no program of `mcpsim cc`, or is damaged; a library or symbol is missing; it needs what the loader does not do.
+    /// It is no program of `mcpsim cc`, or is damaged; a library or symbol is missing; it needs what the loader does
+    /// not do.
     pub fn open(path: &Path, host: &'static dyn Host, shared: &[String]) -> Result<Image, ImageError> {
         let sharing = Sharing(shared.to_vec());
         let program = ModuleParts::of_program(ModuleSource::read(path)?, host, &sharing)?;
@@ -142,8 +143,9 @@ impl Image {
         self.common.module(module)
     }
 
-    /// The place in the source of an address in a module, as in `exchange at jacobi3d.c:120`; without debug information as
-    /// in `exchange+0x34`. Reads the file again: meant for reports of crashes. Of a return address, give the byte before.
+    /// The place in the source of an address in a module, as in `exchange at jacobi3d.c:120`; without debug information
+    /// as in `exchange+0x34`. Reads the file again: meant for reports of crashes. Of a return address, give the byte
+    /// before.
     pub fn describe(&self, module: usize, offset: usize) -> String {
         match self.module(module) {
             Some(path) => locate::describe(&path, offset as u64),

@@ -1,6 +1,7 @@
 //! Measuring a machine: which tests ranks make, what their samples say, and the platform file that says it to others.
 //!
-//! Knows neither MPI nor files: ranks reach each other through a [`RankPort`], which a real MPI or a simulated machine is.
+//! Knows neither MPI nor files: ranks reach each other through a [`RankPort`], which a real MPI or a simulated machine
+//! is.
 //!
 //! ```text
 //! places of ranks ─ topology ─▶ Plan ─ campaign(Port) ─▶ Samples ─ link ─▶ LinkFit ─ text ─▶ platform file

@@ -32,7 +32,7 @@ pub use selection::read_mpich_selection;
 pub use tuning::{Rules, read_open_mpi_rules, write_open_mpi_rules};
 
 use crate::platform::{Algorithm, Collective};
-use crate::profile::TaskLog;
+use crate::profile::{StepSource, TaskLog};
 use crate::rank::{Call, CallSite, Reply};
 use crate::units::Bytes;
 
@@ -43,8 +43,8 @@ pub trait MpiProgram: Send {
     /// A blocking collective is answered by `Done`, a non-blocking one by `Started`.
     fn next(&mut self, reply: Reply<'_>) -> MpiCall;
 
-    /// As [`MpiProgram::next`], in the form that is fast for point-to-point calls, which need not be wrapped and copied: a
-    /// collective is put into `aside`, and the call returned is then of no account.
+    /// As [`MpiProgram::next`], in the form that is fast for point-to-point calls, which need not be wrapped and
+    /// copied: a collective is put into `aside`, and the call returned is then of no account.
     #[inline]
     fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
         match self.next(reply) {
@@ -79,6 +79,12 @@ pub trait MpiProgram: Send {
     /// The same with the file's name and the line, see [`crate::rank::Program::site_name`].
     fn site_name(&self, step: u32) -> String {
         self.step_name(step)
+    }
+
+    /// What a step does, see [`crate::rank::Program::step_source`].
+    fn step_source(&self, step: u32) -> StepSource {
+        let _ = step;
+        StepSource::default()
     }
 
     /// See [`crate::rank::Program::task_log`].

@@ -1,5 +1,5 @@
-//! The MPI functions of real programs: their chapters, the objects behind their handles, and how collectives and windows move
-//! data.
+//! The MPI functions of real programs: their chapters, the objects behind their handles, and how collectives and
+//! windows move data.
 //!
 //! `process` is a rank as its MPI functions see it, `calls` are these functions. What needs no rank stands in `mpi`.
 
@@ -27,9 +27,9 @@ use crate::process::clib;
 pub type RealProgram = crate::process::RealProgram<process::MpiProcess>;
 
 /// What programs find in mcpsim before the system's libraries are asked.
-struct Host;
+struct MpiHost;
 
-impl loader::Host for Host {
+impl loader::Host for MpiHost {
     fn function(&self, name: &str) -> Option<usize> {
         calls::find(name).or_else(|| clib::find(name))
     }
@@ -43,11 +43,11 @@ impl loader::Host for Host {
     }
 }
 
-/// Opens the program at `path`, which `mcpsim cc` made. All ranks share one copy of the libraries whose files' names begin with
-/// one of `shared`.
+/// Opens the program at `path`, which `mcpsim cc` made. All ranks share one copy of the libraries whose files' names
+/// begin with one of `shared`.
 ///
 /// # Errors
 /// What is wrong with the file, and functions that nobody has.
 pub fn open(path: &Path, shared: &[String]) -> Result<Image, ImageError> {
-    Image::open(path, &Host, shared)
+    Image::open(path, &MpiHost, shared)
 }

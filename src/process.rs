@@ -1,9 +1,9 @@
 //! A rank as real code: an unmodified C or C++ program as a [`crate::rank::Program`], whatever its MPI functions are.
 //!
-//! `rank` is a rank as its code sees it, `program` as the engine sees it, `ask` how the one asks the other, and `job` what all
-//! ranks share. `timer` and `sample` tell what code costs. `clib` are the functions of the C library that ranks must not
-//! share; `crash` and `unwind` say where a rank was. The MPI functions stand above: what the loader is to find of
-//! them is given from there, and what they keep of a rank comes in through [`Interface`].
+//! `rank` is a rank as its code sees it, `program` as the engine sees it, `ask` how the one asks the other, and `job`
+//! what all ranks share. `timer` and `sample` tell what code costs. `clib` are the functions of the C library that
+//! ranks must not share; `crash` and `unwind` say where a rank was. The MPI functions stand above: what the loader is
+//! to find of them is given from there, and what they keep of a rank comes in through [`Interface`].
 
 pub(crate) mod ask;
 pub(crate) mod clib;

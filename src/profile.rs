@@ -14,7 +14,7 @@ mod what_if;
 
 pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse};
 pub use copies::CopyUse;
-pub use critical::{CriticalPath, PathShare, RankShare, SiteShare};
+pub use critical::{CriticalPath, PathShare, RankShare, SiteShare, StepSource};
 pub use efficiency::{Efficiencies, LatencyTolerance};
 pub use functions::{
     FunctionCalls, FunctionProfile, RankCalls, RankFunction, RankProfile, SiteProfile, function_profiles, site_profiles,

@@ -1,4 +1,5 @@
-//! The gate between target code and the simulator: what a rank may ask ([`Call`]), what it gets ([`Reply`]), who asks ([`Program`]).
+//! The gate between target code and the simulator: what a rank may ask ([`Call`]), what it gets ([`Reply`]), who asks
+//! ([`Program`]).
 //!
 //! Ranks, tags and contexts are world-wide numbers here; communicators are `mpi`'s business.
 
@@ -6,6 +7,7 @@ mod ahead;
 mod ask;
 mod call;
 mod fiber;
+mod forward;
 mod matcher;
 mod tally;
 
@@ -17,5 +19,6 @@ pub use call::{
     Tag, TagPattern, Which,
 };
 pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap};
+pub(crate) use forward::forward_reports;
 pub use matcher::{Envelope, Matcher};
 pub use tally::{Tallied, Tallies};

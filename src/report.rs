@@ -12,6 +12,7 @@ mod deadlock;
 mod effects;
 mod efficiency;
 mod export;
+mod exported;
 mod figures;
 mod functions;
 mod headline;
@@ -46,6 +47,7 @@ pub use clusters::{guess_summary, partition_table};
 pub use compared::{TimedCall, calls_of_timeline, differences, predicted_calls};
 pub use deadlock::failure;
 pub use export::{end_json, json, profile_csv};
+pub use exported::{Exported, RUN_OR_STUDY};
 pub use figures::{
     Figure, beside_figures, clusters_figure, figures, group_figures, measured_figures, model_figures,
     regression_figure, revision_figures, task_figures, tuning_figures, validation_figures, values_figure,

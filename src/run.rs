@@ -5,9 +5,9 @@
 //!  path, keys, settings                       Settings, PlatformSource, Application
 //! ```
 //!
-//! Everything that can be wrong with the input shows before the first event. Nothing here prints: what real programs print
-//! goes to a [`Console`] that the caller gives. Several described or traced runs may go on in one process at a time; real
-//! programs run one after another, because signal handlers and the C library's state are the process's.
+//! Everything that can be wrong with the input shows before the first event. Nothing here prints: what real programs
+//! print goes to a [`Console`] that the caller gives. Several described or traced runs may go on in one process at a
+//! time; real programs run one after another, because signal handlers and the C library's state are the process's.
 
 mod application;
 mod collective_rules;

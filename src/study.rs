@@ -5,8 +5,9 @@
 //!                                             └─▶ Key: what is on disk already is not run again
 //! ```
 //!
-//! `axis`, `values`, `plan` and what they need are pure: they touch no files and do not know how a point is run. `points` are a
-//! study's runs, `child` those of real programs, `recordings` the traces that points share, `directory` and `log` what is on disk.
+//! `axis`, `values`, `plan` and what they need are pure: they touch no files and do not know how a point is run.
+//! `points` are a study's runs, `child` those of real programs, `recordings` the traces that points share, `directory`
+//! and `log` what is on disk.
 
 mod axis;
 mod child;
@@ -33,7 +34,7 @@ mod values;
 pub use crate::run::InputHash;
 pub use axis::Axis;
 pub use child::{Programs, measures};
-pub use columns::{COLUMNS, Column, ColumnKind};
+pub use columns::{COLUMNS, Column};
 pub use compare::{Combination, PaysOff, Speedup, Spread};
 pub use directory::Directory;
 pub use file::{Questions, StudyFile};

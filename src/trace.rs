@@ -1,14 +1,14 @@
 //! Traces: what the ranks of a run did, recorded once and replayed on any machine.
 //!
-//! A [`Recording`] wraps each rank's program and writes down its calls; a [`Trace`] gives programs that make them again.
-//! [`import`] runs traces of other tools. Nothing here touches files.
+//! A [`Recording`] wraps each rank's program and writes down its calls; a [`Trace`] gives programs that make them
+//! again. [`import`] runs traces of other tools. Nothing here touches files.
 //!
 //! # What is recorded
 //!
-//! A rank's program is a *task*, and so is each strand. A task's calls become *operations* that are relative to the rank,
-//! so that ranks and turns of loops that do the same share them: peers count from the rank, tags of collectives from the
-//! first of the collective, requests are the task's own small numbers (*slots*, the lowest that is free). Of data only
-//! the size is kept.
+//! A rank's program is a *task*, and so is each strand. A task's calls become *operations* that are relative to the
+//! rank, so that ranks and turns of loops that do the same share them: peers count from the rank, tags of collectives
+//! from the first of the collective, requests are the task's own small numbers (*slots*, the lowest that is free). Of
+//! data only the size is kept.
 //!
 //! What depends on "by now" is recorded as what happened:
 //!
@@ -24,14 +24,14 @@
 //! | a collective | the call: the machine of a replay decides how it is done |
 //! | answers to what was served | the n-th answers to each sender |
 //!
-//! Between the beginning and the end of a collective that is kept as a call, nothing is recorded. So are all that are done
-//! by a method (see [`crate::rank::CollectiveEntry`]); those that only exchange messages with neighbours, or make communicators, are
-//! recorded by their messages.
+//! Between the beginning and the end of a collective that is kept as a call, nothing is recorded. So are all that are
+//! done by a method (see [`crate::rank::CollectiveEntry`]); those that only exchange messages with neighbours, or make
+//! communicators, are recorded by their messages.
 //!
 //! So times are the same on the machine of the recording, and elsewhere each receive still gets the message it got: a
-//! replay waits for nothing that did not come before in the recording, but for sends that were eager then and are not now,
-//! for which it waits where the program did. Sends whose completion the program did not wait for with the engine are
-//! waited for at the end.
+//! replay waits for nothing that did not come before in the recording, but for sends that were eager then and are not
+//! now, for which it waits where the program did. Sends whose completion the program did not wait for with the engine
+//! are waited for at the end.
 //!
 //! # Format, version 4
 //!
@@ -50,9 +50,9 @@
 //! | answers | a list of lists of messages |
 //! | ranks | for each rank its task, and a list of senders with a list of runs of equal answers: (answers, how often) |
 //!
-//! A length of computing is twice its nanoseconds, or twice its picoseconds and one. Peers, sizes and lengths stand in a
-//! task's lists instead of in its operations where there are too many different ones. Operations may get a place in the
-//! program in a later version.
+//! A length of computing is twice its nanoseconds, or twice its picoseconds and one. Peers, sizes and lengths stand in
+//! a task's lists instead of in its operations where there are too many different ones. Operations may get a place in
+//! the program in a later version.
 
 mod bytes;
 mod called;

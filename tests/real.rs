@@ -19,5 +19,7 @@ mod programs;
 mod programs_c;
 #[path = "real/recorded.rs"]
 mod recorded;
+#[path = "real/together.rs"]
+mod together;
 #[path = "real/traces.rs"]
 mod traces;

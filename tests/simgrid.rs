@@ -1,8 +1,8 @@
-//! The same C programs on the same machine under SimGrid's SMPI, where it is installed: shares over time are max-min fair there
-//! too.
+//! The same C programs on the same machine under SimGrid's SMPI, where it is installed: shares over time are max-min
+//! fair there too.
 //!
-//! A machine here is a list of nodes with a way out and a way in each: SimGrid's cluster with links in both directions, a
-//! platform of one core a node here. What SMPI charges beside that (overheads, factors by size, cross traffic of
+//! A machine here is a list of nodes with a way out and a way in each: SimGrid's cluster with links in both directions,
+//! a platform of one core a node here. What SMPI charges beside that (overheads, factors by size, cross traffic of
 //! acknowledgements, computing) is switched off. A new test is a C program in `simgrid/` and a line in [`same`].
 
 #[path = "support/binary.rs"]

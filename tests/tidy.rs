@@ -1,4 +1,5 @@
-//! The project's rules about its own sources (invariants of ARCHITECTURE.md), as functions of text: each is shown to catch a violation.
+//! The project's rules about its own sources (invariants of ARCHITECTURE.md), as functions of text: each is shown to
+//! catch a violation.
 
 #[path = "tidy/rules.rs"]
 mod rules;
@@ -82,6 +83,18 @@ fn unsafe_code_stays_where_it_is_allowed() {
 #[test]
 fn no_module_outgrows_the_others() {
     assert_eq!(rules::too_large(&sources()), []);
+}
+
+#[test]
+fn no_file_is_long() {
+    let all = [sources(), files("tests", "rs"), files("benches", "rs")].concat();
+    assert_eq!(rules::long_files(&all), Vec::<String>::new());
+}
+
+#[test]
+fn few_names_of_types_have_two_meanings() {
+    let doubled = rules::doubled_types(&sources());
+    assert!(doubled.len() <= rules::DOUBLED, "{} names: {}", doubled.len(), doubled.join(", "));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The described applications that come with mcpsim: the same outcome for any number of workers, predictions as they
 //! were when last looked at, and messages and times that can be worked out by hand.
 //!
-//! A new file in `workloads` needs a line in `workloads/cases.rs`, and its predictions in `golden.txt` (one with a real program needs a
-//! line in `programs_c.rs` instead):
+//! A new file in `workloads` needs a line in `workloads/cases.rs`, and its predictions in `golden.txt` (one with a real
+//! program needs a line in `programs_c.rs` instead):
 //!
 //! ```text
 //! MCPSIM_UPDATE_GOLDEN=1 cargo test --test workloads golden

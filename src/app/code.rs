@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::config::SourceLines;
 use crate::platform::{Algorithm, Collective};
+use crate::profile::StepSource;
 use crate::rank::SendMode;
 use crate::units::Bytes;
 
@@ -24,6 +25,8 @@ pub(super) struct Code {
     pub(super) ops: Box<[Op]>,
     /// Where each op stands in the file, without the procedures' prefix: `main[2].do[0]`, `exchange[1]`.
     pub(super) places: Box<[Arc<str>]>,
+    /// The word of the statement that each op was made of; empty for what no statement says.
+    pub(super) operations: Box<[&'static str]>,
     /// The file, if places are to be told with their lines.
     pub(super) source: Option<CodeSource>,
     pub(super) procedures: Vec<Procedure>,
@@ -72,10 +75,19 @@ impl Code {
     /// Where op `pc` stands, with file and line if they are known: `main[2].do[0] at app.toml:12`.
     pub(super) fn place_with_line(&self, pc: Pc) -> String {
         let place = &self.places[pc as usize];
-        match self.source.as_ref().and_then(|source| Some((source, source.line(&self.places, pc)?))) {
-            Some((source, line)) => format!("{place} at {}:{line}", source.name),
-            None => place.to_string(),
-        }
+        self.line(pc).map_or_else(|| place.to_string(), |line| format!("{place} at {line}"))
+    }
+
+    /// File and line of op `pc`, if they are known: `app.toml:12`.
+    fn line(&self, pc: Pc) -> Option<String> {
+        let source = self.source.as_ref()?;
+        source.line(&self.places, pc).map(|line| format!("{}:{line}", source.name))
+    }
+
+    /// What op `pc` does, as the file has it, and where it stands.
+    pub(super) fn step_source(&self, pc: Pc) -> StepSource {
+        let operation = self.operations[pc as usize];
+        StepSource { operation: (!operation.is_empty()).then(|| operation.to_owned()), line: self.line(pc) }
     }
 }
 

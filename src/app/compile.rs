@@ -1,7 +1,7 @@
 //! From the file's statements to ops: resolves names to slots, requests to numbers, loops to jumps.
 //!
-//! Done once at load, the number of ranks unknown, to find what is wrong; and again for each number of ranks, with all that
-//! is known folded in.
+//! Done once at load, the number of ranks unknown, to find what is wrong; and again for each number of ranks, with all
+//! that is known folded in.
 
 mod collective;
 mod control;
@@ -21,7 +21,7 @@ use super::world::AppWorld;
 
 /// The parts of a file that become code.
 #[derive(Clone, Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct AppParts<'a> {
     pub(super) lets: Option<Node<'a>>,
     pub(super) procedures: Option<Node<'a>>,
     pub(super) main: Node<'a>,
@@ -35,7 +35,7 @@ const MAX_DEPTH: u32 = 30;
 
 /// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop of a constant number of turns above
 /// `max_turns` that never communicates is an error.
-pub(super) fn compile(parts: &Parts<'_>, scope: Scope, max_turns: u64) -> Result<Code, ConfigError> {
+pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Result<Code, ConfigError> {
     let mut compiler = Compiler::new(scope, max_turns);
     compiler.scope.reach = Reach::All;
     compiler.declare_procedures(parts.procedures.as_ref())?;
@@ -49,6 +49,7 @@ pub(super) fn compile(parts: &Parts<'_>, scope: Scope, max_turns: u64) -> Result
         world: AppWorld::default(),
         ops: compiler.ops.into(),
         places: compiler.places.into(),
+        operations: compiler.operations.into(),
         source: None,
         procedures: compiler.procedures,
         request_names: compiler.requests,
@@ -74,6 +75,9 @@ struct Compiler<'a> {
     scope: Scope,
     ops: Vec<Op>,
     places: Vec<Arc<str>>,
+    operations: Vec<&'static str>,
+    /// The word of the statement that is being compiled.
+    word: &'static str,
     procedures: Vec<Procedure>,
     /// By procedure, those it calls, in order.
     calls: Vec<Vec<u32>>,
@@ -99,6 +103,8 @@ impl<'a> Compiler<'a> {
             scope,
             ops: Vec::new(),
             places: Vec::new(),
+            operations: Vec::new(),
+            word: "",
             procedures: Vec::new(),
             calls: Vec::new(),
             current: None,
@@ -121,6 +127,7 @@ impl<'a> Compiler<'a> {
         };
         self.ops.push(op);
         self.places.push(place);
+        self.operations.push(self.word);
         self.here() - 1
     }
 
@@ -137,7 +144,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// `[let]` first, then every name that a statement sets and nothing else declares.
-    fn compile_lets(&mut self, parts: &Parts<'a>) -> Result<(), ConfigError> {
+    fn compile_lets(&mut self, parts: &AppParts<'a>) -> Result<(), ConfigError> {
         if let Some(lets) = &parts.lets {
             for (name, node) in lets.entries("a table of names and expressions")? {
                 self.scope.is_free(name).map_err(|what| node.error(what))?;

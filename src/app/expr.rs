@@ -71,8 +71,9 @@ impl Expr {
         }
     }
 
-    /// The value if only whole numbers are met on the way and nothing goes wrong; `None` leaves it to [`Expr::evaluate`],
-    /// having drawn no random number. Most expressions of a run are such; a plain integer stays in registers.
+    /// The value if only whole numbers are met on the way and nothing goes wrong; `None` leaves it to
+    /// [`Expr::evaluate`], having drawn no random number. Most expressions of a run are such; a plain integer stays in
+    /// registers.
     #[inline]
     pub(super) fn int(&self, env: &mut Env<'_>) -> Option<i64> {
         match self {

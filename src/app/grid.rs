@@ -74,8 +74,8 @@ impl Grid {
     }
 }
 
-/// MPI_Dims_create: replaces the zeros so that the extents multiply to `ranks`, as near each other as the prime factors,
-/// dealt out from the greatest to the smallest extent so far, allow; the chosen extents do not increase.
+/// MPI_Dims_create: replaces the zeros so that the extents multiply to `ranks`, as near each other as the prime
+/// factors, dealt out from the greatest to the smallest extent so far, allow; the chosen extents do not increase.
 /// `None` if the given extents do not divide `ranks`.
 pub(super) fn dims_create(ranks: u32, dims: &[u32]) -> Option<Box<[u32]>> {
     let given =

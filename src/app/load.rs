@@ -7,7 +7,7 @@ use crate::config::{ConfigError, Document, Override, did_you_mean};
 
 use super::bind::{self, BoundApp, TargetMachine};
 use super::code::CodeSource;
-use super::compile::{Parts, compile};
+use super::compile::{AppParts, compile};
 use super::expr::Env;
 use super::node::{Node, alternatives};
 use super::random::Random;
@@ -145,7 +145,7 @@ impl App {
         Scope::new(self.params.clone(), run)
     }
 
-    fn parts(&self) -> Result<Parts<'_>, ConfigError> {
+    fn parts(&self) -> Result<AppParts<'_>, ConfigError> {
         let top = |key| Node::top(&self.document, key);
         let main = top("main").ok_or_else(|| {
             ConfigError::new(format!(
@@ -153,7 +153,7 @@ impl App {
                 self.document.name()
             ))
         })?;
-        Ok(Parts { lets: top("let"), procedures: top("procedures"), main })
+        Ok(AppParts { lets: top("let"), procedures: top("procedures"), main })
     }
 }
 

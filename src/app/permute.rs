@@ -21,8 +21,8 @@ pub(super) fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The range is more than a quarter of the power of four, so a walk takes less than four steps on average; it ends because
-/// the network is a bijection and `i` itself lies in the range.
+/// The range is more than a quarter of the power of four, so a walk takes less than four steps on average; it ends
+/// because the network is a bijection and `i` itself lies in the range.
 fn walk(i: u64, n: u64, network: impl Fn(u32, u64) -> u64) -> u64 {
     let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
     let half = bits.div_ceil(2).max(1);

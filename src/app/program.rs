@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::mpi::{Aside, MpiCall, MpiProgram};
 use crate::platform::CoreRates;
-use crate::profile::TaskLog;
+use crate::profile::{StepSource, TaskLog};
 use crate::rank::{Call, CallSite, FailureKind, ProgramError, Rank, Reply, ReplyKind};
 
 use super::code::{Code, Op, Pc, Start};
@@ -124,6 +124,13 @@ impl MpiProgram for AppProgram {
         match self {
             AppProgram::Statements(program) => program.shared.code.place_with_line(step),
             AppProgram::Fragments(_) => step.to_string(),
+        }
+    }
+
+    fn step_source(&self, step: u32) -> StepSource {
+        match self {
+            AppProgram::Statements(program) => program.shared.code.step_source(step),
+            AppProgram::Fragments(_) => StepSource::default(),
         }
     }
 

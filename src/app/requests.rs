@@ -10,13 +10,13 @@ use super::value::Value;
 /// Requests in the order they were started.
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
-    entries: Vec<Entry>,
+    entries: Vec<OutstandingEntry>,
     /// How many at the front the last call asks about.
     awaited: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct OutstandingEntry {
     id: RequestId,
     /// The op that started it, which knows its name and what it receives.
     op: Pc,
@@ -29,7 +29,7 @@ impl Outstanding {
         if self.entries.len() == room && room < 32 {
             self.entries.reserve_exact(4);
         }
-        self.entries.push(Entry { id, op });
+        self.entries.push(OutstandingEntry { id, op });
     }
 
     /// Whether a request of this name is outstanding.

@@ -1,5 +1,5 @@
-//! Programs of fragments: `[tasks]` describes what there is to compute and what needs what; a manager on each process decides
-//! where and when.
+//! Programs of fragments: `[tasks]` describes what there is to compute and what needs what; a manager on each process
+//! decides where and when.
 //!
 //! ```text
 //! [tasks] ─▶ description ─▶ build, check ─▶ graph (shared) ─▶ process: MpiProgram
@@ -7,8 +7,9 @@
 //!            expressions     every reference
 //! ```
 //!
-//! A computation fragment needs data fragments, makes others, and may create further computation fragments. Once the number
-//! of processes is known, all indices and references are evaluated into arrays; the run meets no expression and no fault of one.
+//! A computation fragment needs data fragments, makes others, and may create further computation fragments. Once the
+//! number of processes is known, all indices and references are evaluated into arrays; the run meets no expression and
+//! no fault of one.
 
 mod agenda;
 mod balance;

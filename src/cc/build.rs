@@ -66,7 +66,8 @@ pub(super) fn write_sources(work: &Path) -> std::io::Result<()> {
     fs::write(work.join("stubs.c"), stubs())
 }
 
-/// Makes the libraries of `kit` by `compiler` from the sources in `work`; `own` is the mcpsim that programs look for first.
+/// Makes the libraries of `kit` by `compiler` from the sources in `work`; `own` is the mcpsim that programs look for
+/// first.
 pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &Path) -> Result<(), CcError> {
     let cc = || {
         let mut command = line::command(compiler);
@@ -91,8 +92,9 @@ pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &
     finish(cc().args(shared).arg(kit.stubs()))
 }
 
-/// The object of all support functions under other names: each program has it, and the loader gives it to libraries that were
-/// linked with the C library's functions. Under their own names they might stand in for functions of other libraries.
+/// The object of all support functions under other names: each program has it, and the loader gives it to libraries
+/// that were linked with the C library's functions. Under their own names they might stand in for functions of other
+/// libraries.
 const RENAMED: &str = "own.o";
 
 /// Makes [`RENAMED`] of these objects.

@@ -7,6 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use siphasher::sip128::{Hasher128, SipHasher24};
+
 use super::header::HEADERS;
 use super::{CcError, Language, build, line};
 
@@ -63,9 +65,28 @@ impl SupportFiles {
         Ok(kit)
     }
 
+    /// Whether all files are there, as they were made.
     fn is_complete(&self) -> bool {
+        let noted = fs::read_to_string(self.digests()).ok();
+        noted.is_some_and(|noted| self.digest().is_ok_and(|found| found == noted))
+    }
+
+    /// The file with a digest of each other file.
+    fn digests(&self) -> PathBuf {
+        self.directory.join("digests")
+    }
+
+    /// A line a file: its digest and its name.
+    fn digest(&self) -> std::io::Result<String> {
         let headers = HEADERS.iter().map(|(name, _)| self.include().join(name));
-        headers.chain([self.start(), self.support(), self.stubs()]).all(|file| file.is_file())
+        let files = headers.chain([self.start(), self.support(), self.stubs()]);
+        let line = |file: PathBuf| {
+            let mut hasher = SipHasher24::new();
+            hasher.write(&fs::read(&file)?);
+            let name = file.file_name().unwrap_or_default().display();
+            Ok(format!("{:032x}  {name}\n", hasher.finish128().as_u128()))
+        };
+        files.map(line).collect()
     }
 
     /// Makes the kit aside and moves it to its place whole: others may be doing the same.
@@ -82,8 +103,9 @@ impl SupportFiles {
         fs::create_dir_all(&work)?;
         build::write_sources(&work)?;
         build::all(&kit, &work, compiler, own).map_err(MakeError::Compiler)?;
+        fs::write(kit.digests(), kit.digest()?)?;
         if self.directory.exists() && !self.is_complete() {
-            // Something cleaned the cache half.
+            // Something cleaned the cache half, or changed it.
             fs::rename(&self.directory, aside.path().join("broken"))?;
         }
         match fs::rename(&kit.directory, &self.directory) {
@@ -176,6 +198,30 @@ mod tests {
             Path::new("/c/.cache/mcpsim")
         );
         assert!(at(&[("MCPSIM_CACHE", "relative")]).is_absolute());
+    }
+
+    #[test]
+    fn a_file_that_is_cut_changed_or_gone_makes_a_kit_incomplete() {
+        let directory = tempfile::tempdir().unwrap();
+        let kit = SupportFiles { directory: directory.path().join("kit") };
+        fs::create_dir_all(kit.include()).unwrap();
+        fs::create_dir_all(kit.lib()).unwrap();
+        let headers = HEADERS.iter().map(|(name, _)| kit.include().join(name));
+        let files: Vec<PathBuf> = headers.chain([kit.start(), kit.support(), kit.stubs()]).collect();
+        files.iter().for_each(|file| fs::write(file, "0123456789").unwrap());
+        assert!(!kit.is_complete(), "without digests");
+        fs::write(kit.digests(), kit.digest().unwrap()).unwrap();
+        assert!(kit.is_complete());
+        for file in &files {
+            for damaged in ["", "01234", "0123456788"] {
+                fs::write(file, damaged).unwrap();
+                assert!(!kit.is_complete(), "{} with \"{damaged}\"", file.display());
+            }
+            fs::remove_file(file).unwrap();
+            assert!(!kit.is_complete(), "without {}", file.display());
+            fs::write(file, "0123456789").unwrap();
+            assert!(kit.is_complete());
+        }
     }
 
     #[test]

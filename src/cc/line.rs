@@ -15,8 +15,8 @@ const INSIDE: &str = "MCPSIM_INSIDE_CC";
 /// A shared object with an entry, which uses its own symbols and needs no others than those it is linked with.
 const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--no-undefined"];
 
-/// What is linked though nobody may have named it yet: `main`, which may stand in an archive that is read before what asks for
-/// it; and the compiler makes `puts` of `printf` at any time.
+/// What is linked though nobody may have named it yet: `main`, which may stand in an archive that is read before what
+/// asks for it; and the compiler makes `puts` of `printf` at any time.
 const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar,-u,mcpsim_own";
 
 pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<WrapperRequest, CcError> {

@@ -96,7 +96,7 @@ impl ProgramFile {
                 document.place(key)
             )));
         }
-        let table = Table { document: &document };
+        let table = ProgramTable { document: &document };
         if let Some(key) = table.entries()?.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let place = document.place(&format!("program.{key}"));
             return Err(ConfigError::new(format!(
@@ -180,11 +180,11 @@ impl ProgramFile {
 }
 
 /// The table as it is read, key by key.
-struct Table<'a> {
+struct ProgramTable<'a> {
     document: &'a Document,
 }
 
-impl Table<'_> {
+impl ProgramTable<'_> {
     fn entries(&self) -> Result<&toml::Table, ConfigError> {
         match self.document.table().get("program") {
             Some(Value::Table(table)) => Ok(table),

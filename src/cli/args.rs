@@ -232,8 +232,8 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     })
 }
 
-/// What follows a real program is its own, options included: says so to clap. `-np` before it is `-n`, as launchers have it.
-/// Gives the first option after the program that is spelled as one of mcpsim's; none if `--` was typed.
+/// What follows a real program is its own, options included: says so to clap. `-np` before it is `-n`, as launchers
+/// have it. Gives the first option after the program that is spelled as one of mcpsim's; none if `--` was typed.
 fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> {
     let (mut at, command) = match arguments.get(1).and_then(|word| word.to_str()) {
         Some("run") => (2, RunArgs::command()),

@@ -36,7 +36,7 @@ pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {
     if let Some(platform) = &args.platform {
         return guess::write(args, &mut of, platform);
     }
-    let mut found = Found::new(args, &of)?;
+    let mut found = FoundClusters::new(args, &of)?;
     match &args.output {
         None => find(&mut of, &args.options(), &mut |partition| {
             found.take(&partition);
@@ -66,7 +66,7 @@ impl ClusterArgs {
 }
 
 /// What is told of the partitions.
-struct Found {
+struct FoundClusters {
     text: String,
     partitions: usize,
     /// The matrix that is drawn, and its clusters.
@@ -76,8 +76,8 @@ struct Found {
     parameters: crate::measure::matrices::Parameters,
 }
 
-impl Found {
-    fn new(args: &ClusterArgs, of: &Matrices) -> Result<Found, Failure> {
+impl FoundClusters {
+    fn new(args: &ClusterArgs, of: &Matrices) -> Result<FoundClusters, Failure> {
         let parameters = of.parameters;
         let matrix = match args.length {
             None => parameters.count() - 1,
@@ -100,7 +100,7 @@ impl Found {
             parameters.ranks,
             parameters.count()
         );
-        Ok(Found { text, partitions: 0, matrix, drawn: Vec::new(), truth: truth.transpose()?, parameters })
+        Ok(FoundClusters { text, partitions: 0, matrix, drawn: Vec::new(), truth: truth.transpose()?, parameters })
     }
 
     fn take(&mut self, partition: &LengthRange) {
@@ -131,7 +131,7 @@ pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Fa
 }
 
 /// Clusters, and writes the pair of files.
-fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut Found) -> Result<(), Failure> {
+fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut FoundClusters) -> Result<(), Failure> {
     let scratch = tempfile::tempfile().map_err(|error| Failure::bad_input(format!("no scratch file: {error}")))?;
     let mut writer = CompressedWriter::new(of.parameters, of.statistic, scratch);
     let whole = of.parameters.elements() * of.parameters.count() * 8;

@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks the run to end, the second ends the process. So does time: a real program that calls no
-//! MPI function never gives the run a chance to end.
+//! Ctrl-C and SIGTERM: the first asks the run to end, the second ends the process. So does time: a real program that
+//! calls no MPI function never gives the run a chance to end.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,24 +13,24 @@ use super::exit::{Exit, Failure};
 /// What a run gets to end by itself.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Signals that come so soon after the first are the same: `timeout` tells the process and its group, a terminal and its
-/// shell may too.
+/// Signals that come so soon after the first are the same: `timeout` tells the process and its group, a terminal and
+/// its shell may too.
 const ECHO: Duration = Duration::from_millis(100);
 
 /// A signal has come to this process, and so perhaps to all and to their launcher.
 static HAS_COME: AtomicBool = AtomicBool::new(false);
 
-/// Ends this process and all others at once, as a bug must: unless a signal is ending them, since a launcher that is told to
-/// end them in two ways may hang.
+/// Ends this process and all others at once, as a bug must: unless a signal is ending them, since a launcher that is
+/// told to end them in two ways may hang.
 pub(super) fn end_at_once(code: i32) -> ! {
     if HAS_COME.load(Ordering::Relaxed) { end_process(code) } else { end_processes(code) }
 }
 
 /// Whom a signal asks to end, from `listen` on.
-static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+static RUNNING: Mutex<Option<InterruptibleRun>> = Mutex::new(None);
 
 /// A run that can be asked to end.
-struct Running {
+struct InterruptibleRun {
     cancel: Box<dyn Fn() + Send>,
     over: Arc<AtomicBool>,
     speaks: bool,
@@ -38,8 +38,8 @@ struct Running {
     asked: Option<Instant>,
 }
 
-/// Until this is dropped an interruption is told here; from then on by who has it as the run's error, and what is left of
-/// the process ends silently.
+/// Until this is dropped an interruption is told here; from then on by who has it as the run's error, and what is left
+/// of the process ends silently.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Listening {
@@ -52,8 +52,9 @@ impl Drop for Listening {
     }
 }
 
-/// From now on a signal ends the process at once, as long as there is no run to ask: also where signals were ignored when the
-/// process started, as a shell without job control does for what runs in the background. It is told if the process `speaks`.
+/// From now on a signal ends the process at once, as long as there is no run to ask: also where signals were ignored
+/// when the process started, as a shell without job control does for what runs in the background. It is told if the
+/// process `speaks`.
 pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
     static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
     let installed =
@@ -65,7 +66,7 @@ pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
 pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result<Listening, Failure> {
     end_by_signals(speaks)?;
     let over = Arc::new(AtomicBool::new(false));
-    let running = Running { cancel: Box::new(cancel), over: Arc::clone(&over), speaks, asked: None };
+    let running = InterruptibleRun { cancel: Box::new(cancel), over: Arc::clone(&over), speaks, asked: None };
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
     Ok(Listening { over })
 }

@@ -12,7 +12,8 @@ use super::exit::{Exit, Failure};
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE"];
 /// And of which it is.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK"];
-/// The processes of this run; `variable` reads the environment. MPI is started only where a launcher has started several.
+/// The processes of this run; `variable` reads the environment. MPI is started only where a launcher has started
+/// several.
 pub(super) fn join(threads: HostThreads, variable: impl Fn(&str) -> Option<String>) -> Result<Processes, Failure> {
     let Some(launched) = launched(&variable) else { return Ok(Processes::one()) };
     // Without MPI the processes do not know each other: most launchers say who shall speak for all.

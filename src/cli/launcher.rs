@@ -1,7 +1,8 @@
-//! mcpsim under a launcher's name: `mpiexec` and `mpirun` beside `mpicc`, for build systems that ask for them and for scripts.
+//! mcpsim under a launcher's name: `mpiexec` and `mpirun` beside `mpicc`, for build systems that ask for them and for
+//! scripts.
 //!
-//! `mpiexec -n 4 ./a.out args` runs four ranks of a program of `mcpsim cc`, by default on one node with as many cores, and prints what
-//! the program prints. `MCPSIM_NCT` names another shape.
+//! `mpiexec -n 4 ./a.out args` runs four ranks of a program of `mcpsim cc`, by default on one node with as many cores,
+//! and prints what the program prints. `MCPSIM_NCT` names another shape.
 
 use std::ffi::OsString;
 

@@ -54,7 +54,8 @@ pub(super) fn compressed(prefix: &Path) -> Result<Compressed, Failure> {
         .map_err(|error| Failure::bad_input(format!("{} and {}: {error}", info.display(), data.display())))
 }
 
-/// The names of ranks' hosts, in the file beside `path`, PREFIX_median.nc or another statistic's; none if there is none.
+/// The names of ranks' hosts, in the file beside `path`, PREFIX_median.nc or another statistic's; none if there is
+/// none.
 ///
 /// # Errors
 /// If there is one that cannot be read, or is empty.
@@ -73,9 +74,9 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Failure> {
 
 /// A file being written, of which one owner sees whether all could be.
 #[derive(Clone, Debug)]
-struct Shared(Rc<RefCell<BufWriter<File>>>);
+struct SharedFile(Rc<RefCell<BufWriter<File>>>);
 
-impl Write for Shared {
+impl Write for SharedFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.borrow_mut().write(bytes)
     }
@@ -85,7 +86,7 @@ impl Write for Shared {
     }
 }
 
-impl Seek for Shared {
+impl Seek for SharedFile {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         self.0.borrow_mut().seek(to)
     }
@@ -105,7 +106,7 @@ pub(super) fn put<const N: usize, T>(
         let mut builder = tempfile::Builder::new();
         let file =
             builder.prefix(".mcpsim-").suffix(".tmp").permissions(mode).tempfile_in(directory).map_err(failed)?;
-        writers.push(Shared(Rc::new(RefCell::new(BufWriter::new(file.as_file().try_clone().map_err(failed)?)))));
+        writers.push(SharedFile(Rc::new(RefCell::new(BufWriter::new(file.as_file().try_clone().map_err(failed)?)))));
         beside.push(file);
     }
     let boxed = std::array::from_fn(|index| Box::new(writers[index].clone()) as Box<dyn SeekWrite>);

@@ -1,7 +1,7 @@
 //! Memory that cannot be had: one report of what was needed and what there is, then the end with exit code 2.
 //!
-//! Rust's own answer is an abort, which tells a user nothing. What a run surely takes is refused before it begins; what it turns
-//! out to take shows here.
+//! Rust's own answer is an abort, which tells a user nothing. What a run surely takes is refused before it begins; what
+//! it turns out to take shows here.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -43,12 +43,12 @@ fn there(memory: *mut u8, size: usize) -> *mut u8 {
 }
 
 /// A text that takes no memory from the allocator.
-struct Line {
+struct ErrorLine {
     bytes: [u8; 512],
     used: usize,
 }
 
-impl Write for Line {
+impl Write for ErrorLine {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = &mut self.bytes[self.used..];
         let fits = text.len().min(room.len());
@@ -61,7 +61,7 @@ impl Write for Line {
 #[cold]
 #[inline(never)]
 fn end(size: usize) -> ! {
-    let mut line = Line { bytes: [0; 512], used: 0 };
+    let mut line = ErrorLine { bytes: [0; 512], used: 0 };
     let _ = tell(&mut line, size, taken(), limit());
     // SAFETY: these functions take no memory; the bytes are there.
     unsafe {
@@ -72,20 +72,20 @@ fn end(size: usize) -> ! {
 
 /// Says that `size` bytes more were needed by who has `taken` some, of the `limit` if there is one.
 fn tell(to: &mut impl Write, size: usize, taken: Option<u64>, limit: Option<u64>) -> fmt::Result {
-    write!(to, "error: out of memory: {} more are needed", Shown(size as u64))?;
+    write!(to, "error: out of memory: {} more are needed", ShownBytes(size as u64))?;
     if let Some(taken) = taken {
-        write!(to, ", and {} are taken", Shown(taken))?;
+        write!(to, ", and {} are taken", ShownBytes(taken))?;
     }
     if let Some(limit) = limit {
-        write!(to, " of the {} of address space that ulimit -v allows", Shown(limit))?;
+        write!(to, " of the {} of address space that ulimit -v allows", ShownBytes(limit))?;
     }
     to.write_str(": give fewer ranks (--ranks, --nct), smaller messages, or less to record\n")
 }
 
 /// A size in bytes of a few digits, by whole numbers.
-struct Shown(u64);
+struct ShownBytes(u64);
 
-impl fmt::Display for Shown {
+impl fmt::Display for ShownBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
         match units.into_iter().find(|(shift, _)| self.0 >> shift > 0) {

@@ -20,7 +20,8 @@ pub(super) struct Otf2Writer {
 }
 
 impl Otf2Writer {
-    /// Makes ready to write an archive whose anchor file is `anchor`, "run.otf2"; beside it come "run.def" and a directory "run".
+    /// Makes ready to write an archive whose anchor file is `anchor`, "run.otf2"; beside it come "run.def" and a
+    /// directory "run".
     ///
     /// # Errors
     /// If something of these is there already, or there is no OTF2 library or no compiler.

@@ -19,7 +19,8 @@ pub(super) struct Printer {
 const HEAD: usize = 4 + 1 + 8;
 
 impl Printer {
-    /// With the rank before each line if `tagged`; all `to_stderr`, if results go to stdout; `shows` if this process does.
+    /// With the rank before each line if `tagged`; all `to_stderr`, if results go to stdout; `shows` if this process
+    /// does.
     pub fn new(tagged: bool, to_stderr: bool, shows: bool) -> Self {
         Printer { tagged, to_stderr, collected: (!shows).then(Mutex::default) }
     }

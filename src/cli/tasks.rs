@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use serde_json::Value;
 
 use crate::profile::{LOG_FORMAT, TaskAnalysis, read_task_logs};
-use crate::report::{task_comparison, task_figures, task_summary};
+use crate::report::{Exported, task_comparison, task_figures, task_summary};
+use crate::study::Results;
 
 use super::exit::Failure;
 use super::output::{self, OutputTarget};
@@ -52,7 +52,7 @@ pub(super) struct TasksArgs {
 }
 
 /// What a file is.
-enum Source {
+enum TaskSource {
     Outcome(Box<TaskAnalysis>),
     /// The points of a study, named by what differs.
     Study(Vec<(String, TaskAnalysis)>),
@@ -106,9 +106,9 @@ fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
             continue;
         }
         match source(if path.is_dir() { &study } else { path })? {
-            Source::Outcome(tasks) => runs.push((name(path), *tasks)),
-            Source::Study(points) => runs.extend(points),
-            Source::Log(text) => logs.push((path.display().to_string(), text)),
+            TaskSource::Outcome(tasks) => runs.push((name(path), *tasks)),
+            TaskSource::Study(points) => runs.extend(points),
+            TaskSource::Log(text) => logs.push((path.display().to_string(), text)),
         }
     }
     if !logs.is_empty() {
@@ -155,60 +155,43 @@ fn text(path: &Path) -> Result<String, Failure> {
     })
 }
 
-fn source(path: &Path) -> Result<Source, Failure> {
+fn source(path: &Path) -> Result<TaskSource, Failure> {
     let name = path.display();
     let text = text(path)?;
     // A log may be long, and is read by who knows its form.
     if text.get(..400).unwrap_or(&text).contains(LOG_FORMAT.split(' ').next().unwrap_or_default()) {
-        return Ok(Source::Log(text));
+        return Ok(TaskSource::Log(text));
     }
-    let mut value: Value =
-        serde_json::from_str(&text).map_err(|error| Failure::bad_input(format!("{name}: not JSON: {error}")))?;
-    if let Some(points) = value.get_mut("points").map(Value::take) {
-        return of_study(&name.to_string(), &value["axes"], points).map(Source::Study);
-    }
-    let is_outcome = value.get("predicted_ps").is_some();
-    let tasks = match value.get_mut("tasks").map(Value::take) {
-        Some(tasks) => tasks,
-        None if is_outcome => {
+    let expected = format!("what --json of a run wrote, a study.json, or a log with \"format\": \"{LOG_FORMAT}\"");
+    match Exported::read(&name.to_string(), &text, &expected)? {
+        Exported::Study(results) => of_study(&name.to_string(), *results).map(TaskSource::Study),
+        Exported::Run(run) => run.tasks.map(TaskSource::Outcome).ok_or_else(|| {
             let what = "the outcome of a run without fragments, expected one of an application of [tasks]";
-            return Err(Failure::bad_input(format!("{name}: {what}")));
-        }
-        None => {
-            let what = "expected what --json of a run wrote, a study.json, or a log with \"format\": ";
-            return Err(Failure::bad_input(format!("{name}: {what}\"{LOG_FORMAT}\"")));
-        }
-    };
-    analysis(&name.to_string(), tasks).map(|tasks| Source::Outcome(Box::new(tasks)))
-}
-
-fn analysis(name: &str, tasks: Value) -> Result<TaskAnalysis, Failure> {
-    serde_json::from_value(tasks)
-        .map_err(|error| Failure::bad_input(format!("{name}: not the outcome of a run: tasks: {error}")))
+            Failure::bad_input(format!("{name}: {what}"))
+        }),
+    }
 }
 
 /// The analyses of a study's points, in their order.
-fn of_study(name: &str, axes: &Value, points: Value) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
-    let Value::Array(points) = points else {
-        return Err(Failure::bad_input(format!("{name}: not a study: expected a list of points")));
-    };
-    let keys = axes.as_array().into_iter().flatten().filter_map(|axis| axis["keys"].as_array()).flatten();
-    let keys: Vec<&str> = keys.filter_map(Value::as_str).collect();
+fn of_study(name: &str, results: Results) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
+    let keys: Vec<String> = results.columns().into_iter().map(str::to_owned).collect();
     let mut runs = Vec::new();
-    for mut point in points {
-        let value = |key: &str| point["values"][key].as_str().unwrap_or_default();
+    for point in results.points {
+        let value = |key: &String| point.values.get(key).map_or("", String::as_str);
         let words = keys.iter().map(|key| format!("{} {}", key.rsplit('.').next().unwrap_or(key), value(key)));
         let label = words.collect::<Vec<_>>().join(", ");
-        if let Some(error) = point["error"].as_str() {
-            return Err(Failure::bad_input(format!("{name}: {label}: no prediction: {error}")));
-        }
-        match point.pointer_mut("/outcome/tasks").map(Value::take) {
-            Some(tasks) => runs.push((label, analysis(name, tasks)?)),
-            None => {
-                let what = "a run without fragments, expected those of an application of [tasks]";
-                return Err(Failure::bad_input(format!("{name}: {label}: {what}")));
+        let tasks = match (point.outcome, point.error) {
+            (Some(outcome), _) => outcome.tasks,
+            (None, error) => {
+                let error = error.unwrap_or_default();
+                return Err(Failure::bad_input(format!("{name}: {label}: no prediction: {error}")));
             }
-        }
+        };
+        let tasks = tasks.ok_or_else(|| {
+            let what = "a run without fragments, expected those of an application of [tasks]";
+            Failure::bad_input(format!("{name}: {label}: {what}"))
+        })?;
+        runs.push((label, *tasks));
     }
     if runs.is_empty() {
         return Err(Failure::bad_input(format!("{name}: a study without points")));

@@ -3,18 +3,18 @@
 //! A case is a folder: `case.toml`, and the files it names beside it.
 
 mod args;
+mod host_load;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::{Document, Override};
+use crate::engine::Outcome;
 use crate::platform::{Effect, Platform};
 use crate::report::{
     Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
@@ -73,6 +73,9 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
         }
         found.push(validation);
     }
+    if let Some(hint) = host.hint.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let _ = writeln!(std::io::stderr(), "hint: {hint}");
+    }
     if found.len() > 1 && !args.quiet && !args.to_stdout() {
         output::print(&validations_table(&found))?;
     }
@@ -122,6 +125,8 @@ struct Host {
     stop: Arc<AtomicBool>,
     running: Running,
     programs: Programs,
+    /// What is to be told of the host once all cases are judged.
+    hint: Mutex<Option<String>>,
     _listening: Listening,
 }
 
@@ -133,7 +138,8 @@ impl Host {
             stopping.store(true, Ordering::Relaxed);
             cancelled.cancel();
         })?;
-        Ok(Host { limits, stop, running, programs: Programs::default(), _listening })
+        let (programs, hint) = (Programs::default(), Mutex::default());
+        Ok(Host { limits, stop, running, programs, hint, _listening })
     }
 
     /// The predicted seconds of runs, side by side.
@@ -148,7 +154,7 @@ impl Host {
         // Large ones first, so that none is left alone at the end.
         tasks.sort_by_key(|(task, memory)| (task / runs, std::cmp::Reverse(memory.bytes())));
         let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..self.limits } } else { self.limits };
-        let mut found: BTreeMap<usize, Result<Value, PredictError>> = BTreeMap::new();
+        let mut found: BTreeMap<usize, Result<Outcome, PredictError>> = BTreeMap::new();
         let work = |task: usize| simulate(&configurations[task % runs], &self.programs, &self.running);
         study::run(&tasks, limits, &self.stop, work, |ended| {
             if ended.iter().any(|(_, result)| result.is_err()) {
@@ -162,7 +168,13 @@ impl Host {
         let mut seconds = vec![Vec::new(); runs];
         for (task, result) in found {
             let outcome = result.map_err(|failure| at(labels[task % runs], failure.into()))?;
-            seconds[task % runs].push(outcome["predicted_s"].as_f64().unwrap_or(f64::NAN));
+            seconds[task % runs].push(outcome.predicted_s);
+        }
+        if alone {
+            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            let hint = host_load::hint(&seconds, host_load::load(), cores);
+            let mut said = self.hint.lock().unwrap_or_else(PoisonError::into_inner);
+            *said = hint.or_else(|| said.take());
         }
         let median = |mut seconds: Vec<f64>| {
             seconds.sort_by(f64::total_cmp);

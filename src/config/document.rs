@@ -157,7 +157,8 @@ impl Document {
     }
 }
 
-/// "unknown field "levl", expected …" with its place, and with the key that was perhaps meant in place of all that there are.
+/// "unknown field "levl", expected …" with its place, and with the key that was perhaps meant in place of all that
+/// there are.
 fn unknown_field(message: &str, place: &str) -> String {
     let mut words = message.split('"').skip(1).step_by(2);
     let name = words.next().unwrap_or_default();

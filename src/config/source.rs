@@ -16,8 +16,8 @@ impl<'t> SourceLines<'t> {
         SourceLines { text, root: DeTable::parse(text).ok().map(Spanned::into_inner) }
     }
 
-    /// The line, from 1 on, of the value at the dotted `path` (`main[2].do[0]`), or of the last value on the way to it; none
-    /// if its first key is not in the file.
+    /// The line, from 1 on, of the value at the dotted `path` (`main[2].do[0]`), or of the last value on the way to it;
+    /// none if its first key is not in the file.
     pub fn line(&self, path: &str) -> Option<u32> {
         let mut parts = path.split(['.', '[']);
         let mut value = self.root.as_ref()?.get(parts.next()?)?;

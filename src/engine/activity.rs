@@ -1,7 +1,7 @@
 //! What ranks did, kept where it is asked for: over virtual time, and how far each task's clock got by what.
 //!
-//! A task's log is a list of marks: up to each, the clock got by the task's own doing, or by what came from a point of another
-//! task's clock. The path that determined a clock can be walked back along them.
+//! A task's log is a list of marks: up to each, the clock got by the task's own doing, or by what came from a point of
+//! another task's clock. The path that determined a clock can be walked back along them.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

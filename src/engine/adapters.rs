@@ -1,8 +1,8 @@
 //! Adapters under fair shares: how long a message holds one, and small messages that pass one after another.
 //!
-//! A message of s bytes holds an adapter for gap + s / capacity. One that is felt does so as a flow, which has as many bytes more as
-//! the adapter carries in a gap. What is too small to be felt, or is mostly gap, queues on its way out and in; where both
-//! directions share, at both together as well. Knows nothing of ranks.
+//! A message of s bytes holds an adapter for gap + s / capacity. One that is felt does so as a flow, which has as many
+//! bytes more as the adapter carries in a gap. What is too small to be felt, or is mostly gap, queues on its way out
+//! and in; where both directions share, at both together as well. Knows nothing of ranks.
 
 use crate::platform::{Level, Platform, Rails, Row};
 use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
@@ -82,11 +82,11 @@ impl Adapters {
         row.gap + self.capacity.unwrap_or(row.bandwidth).span(size, 1)
     }
 
-    /// The greatest rate of a message's flow, if it is one: the flow has as many bytes as the adapter carries while the message holds
-    /// it, and alone takes as long as the bytes do at the pace of a ping-pong.
+    /// The greatest rate of a message's flow, if it is one: the flow has as many bytes as the adapter carries while the
+    /// message holds it, and alone takes as long as the bytes do at the pace of a ping-pong.
     ///
-    /// None if it queues: it is too small to be felt, or holds the adapter for its gap more than for its bytes, or for longer
-    /// than a ping-pong's bytes take, by less than a slot.
+    /// None if it queues: it is too small to be felt, or holds the adapter for its gap more than for its bytes, or for
+    /// longer than a ping-pong's bytes take, by less than a slot.
     #[inline]
     pub fn flow(&self, row: &Row, size: Bytes, slot: SimSpan) -> Option<u64> {
         let held = self.held(row, size);
@@ -152,7 +152,8 @@ impl Adapters {
     }
 }
 
-/// A message comes at `time` to a direction of an adapter and to what both share, which queue apart: when it has passed both queues.
+/// A message comes at `time` to a direction of an adapter and to what both share, which queue apart: when it has passed
+/// both queues.
 #[inline]
 fn pass(one: &mut Port, both: Option<&mut Port>, time: SimTime, held: SimSpan, held_both: SimSpan) -> SimTime {
     let start = one.queue(time, held);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{Activity, CriticalPath, NO_PLACE, PathShare, RankShare, SiteShare, Timeline};
+use crate::profile::{Activity, CriticalPath, NO_PLACE, PathShare, RankShare, SiteShare, StepSource, Timeline};
 use crate::rank::{CallSite, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -16,7 +16,7 @@ use super::state::RankState;
 /// The logs of a worker's ranks, and the names of the places in them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ClockLogs {
-    pub names: Vec<String>,
+    pub names: Vec<(String, StepSource)>,
     pub logs: Vec<(Rank, ClockLog)>,
 }
 
@@ -105,26 +105,48 @@ pub(super) fn trails<P: Program>(
     let places = lp.sites.sites.iter().zip(&names).map(place).collect();
     let timelines = NamedTimelines { names: places, timelines };
     let timelines = if timelines.timelines.is_empty() { Vec::new() } else { vec![timelines] };
-    (timelines, if logs.is_empty() { Vec::new() } else { vec![ClockLogs { names, logs }] })
+    if logs.is_empty() {
+        return (timelines, Vec::new());
+    }
+    let source = |site: &CallSite| {
+        let of = |state: &RankState<P>, step| state.program.step_source(step);
+        match *site {
+            CallSite::Unknown => StepSource::default(),
+            CallSite::Step(step) => ranks.first().map_or_else(StepSource::default, |state| of(state, step)),
+            CallSite::Function(name) => StepSource { operation: Some(name.to_owned()), line: None },
+            CallSite::Place(name, place) => {
+                let line = ranks.first().and_then(|state| of(state, place).line);
+                StepSource { operation: Some(name.to_owned()), line }
+            }
+        }
+    };
+    let names = lp.sites.sites.iter().map(source).zip(names).map(|(source, name)| (name, source)).collect();
+    (timelines, vec![ClockLogs { names, logs }])
 }
 
 /// Walks back from the end of `last`, whose clock was the greatest.
 pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -> CriticalPath {
-    let of_rank: HashMap<Rank, (&ClockLog, &[String])> = workers
+    let of_rank: HashMap<Rank, (&ClockLog, &[(String, StepSource)])> = workers
         .iter()
         .flat_map(|ClockLogs { names, logs }| logs.iter().map(|(rank, log)| (*rank, (log, &names[..]))))
         .collect();
     let mut ranks: BTreeMap<Rank, PathShare> = BTreeMap::new();
-    let mut sites: BTreeMap<&str, PathShare> = BTreeMap::new();
+    let mut sites: BTreeMap<&str, (PathShare, StepSource)> = BTreeMap::new();
     let mut at = ClockPoint { rank: last, serial: 0, time: predicted };
     let mut hops = 0;
     'hops: while at.time > SimTime::ZERO {
         let Some(&(log, names)) = of_rank.get(&at.rank) else { break };
         for (start, mark) in log.back_from(at.serial, at.time) {
-            let site = names.get(mark.site as usize).map_or("", String::as_str);
+            let place = names.get(mark.site as usize);
+            let (of_rank, (of_site, _)) = (
+                ranks.entry(at.rank).or_default(),
+                sites.entry(place.map_or("", |(name, _)| name)).or_insert_with(|| {
+                    (PathShare::default(), place.map(|(_, source)| source.clone()).unwrap_or_default())
+                }),
+            );
             let mut share = |part: fn(&mut PathShare) -> &mut SimSpan, span: SimSpan| {
-                *part(ranks.entry(at.rank).or_default()) += span;
-                *part(sites.entry(site).or_default()) += span;
+                *part(of_rank) += span;
+                *part(of_site) += span;
             };
             match mark.came {
                 None => {
@@ -149,8 +171,9 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
     }
     let mut ranks: Vec<RankShare> = ranks.into_iter().map(|(rank, share)| RankShare { rank, share }).collect();
     ranks.sort_by_key(|rank| Reverse(rank.share.total()));
-    let named = sites.into_iter().filter(|(_, share)| share.total() > SimSpan::ZERO);
-    let mut sites: Vec<SiteShare> = named.map(|(site, share)| SiteShare { site: site.to_owned(), share }).collect();
+    let named = sites.into_iter().filter(|(_, (share, _))| share.total() > SimSpan::ZERO);
+    let mut sites: Vec<SiteShare> =
+        named.map(|(site, (share, source))| SiteShare { site: site.to_owned(), source, share }).collect();
     sites.sort_by_key(|site| Reverse(site.share.total()));
     CriticalPath { known: predicted.since(at.time), hops, ranks, sites }
 }

@@ -1,8 +1,9 @@
 //! What a rank's calls do: runs a task until it must wait, and resumes it.
 //!
-//! A task runs as soon as what it waited for is decided, however far its clock lies ahead; what it does to the rest of the
-//! simulation are events at the times of its clock. Posting a receive is no event: which message it gets does not depend on
-//! when the simulator hears of it, since receives are kept in program order and messages in order of their heads.
+//! A task runs as soon as what it waited for is decided, however far its clock lies ahead; what it does to the rest of
+//! the simulation are events at the times of its clock. Posting a receive is no event: which message it gets does not
+//! depend on when the simulator hears of it, since receives are kept in program order and messages in order of their
+//! heads.
 
 use std::mem::take;
 
@@ -22,13 +23,13 @@ use super::requests::RequestRecord;
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
-/// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that ranks
-/// who never wait can pile up; outcomes do not depend on it.
+/// How much a task may do before others get their turn: calls count 1, sends [`SEND_WEIGHT`]. Bounds the events that
+/// ranks who never wait can pile up; outcomes do not depend on it.
 const STRETCH: u32 = 4096;
 const SEND_WEIGHT: u32 = 16;
 
 /// A task's turn: from what it waited for to its next wait.
-struct Turn<'t, 'd> {
+struct CallTurn<'t, 'd> {
     target: &'t mut TargetRank,
     lp: &'t mut LogicalProcess<'d>,
     task: u32,
@@ -49,7 +50,7 @@ pub(super) fn run<P: Program + ?Sized>(
     task: u32,
     answer: Answer,
 ) {
-    let turn = Turn { target, lp, task, stretch: 0, over: false, crowded: false, may_lack: false };
+    let turn = CallTurn { target, lp, task, stretch: 0, over: false, crowded: false, may_lack: false };
     turn.run(program, answer);
 }
 
@@ -62,13 +63,13 @@ fn run_from<P: Program + ?Sized>(
     task: u32,
     mut call: Box<Call>,
 ) {
-    let mut turn = Turn { target, lp, task, stretch: 0, over: false, crowded: false, may_lack: true };
+    let mut turn = CallTurn { target, lp, task, stretch: 0, over: false, crowded: false, may_lack: true };
     if let Some(answer) = turn.make(&mut call) {
         turn.run(program, answer);
     }
 }
 
-impl Turn<'_, '_> {
+impl CallTurn<'_, '_> {
     /// Runs the task from its reply on.
     #[inline(always)]
     fn run<P: Program + ?Sized>(self, program: &mut P, answer: Answer) {
@@ -103,7 +104,7 @@ impl Turn<'_, '_> {
     fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
         // Where calls are looked at, or the time between them, programs give each.
         if self.lp.recording.is_on() || self.lp.meter.is_some() {
-            let Turn { target, lp, task, .. } = self;
+            let CallTurn { target, lp, task, .. } = self;
             let clock = target.control(*task).clock;
             let reply = reply(clock, answer, &mut lp.completions);
             return Some(match &mut lp.meter {
@@ -136,7 +137,7 @@ impl Turn<'_, '_> {
     #[cold]
     #[inline(never)]
     fn make_under_conditions(&mut self, call: &mut Call) -> Option<Answer> {
-        let Turn { target, lp, task, may_lack, .. } = self;
+        let CallTurn { target, lp, task, may_lack, .. } = self;
         if lp.effects.credits
             && !std::mem::replace(may_lack, false)
             && let Some(message) = sent(call)
@@ -158,7 +159,7 @@ impl Turn<'_, '_> {
     /// Makes a call.
     #[inline(always)]
     fn make_now(&mut self, call: &mut Call) -> Option<Answer> {
-        let Turn { target, lp, task, stretch, .. } = self;
+        let CallTurn { target, lp, task, stretch, .. } = self;
         let task = *task;
         lp.handled += 1;
         *stretch += 1;
@@ -260,7 +261,7 @@ impl Turn<'_, '_> {
 
     /// Makes a call that ends the program's turn, at least for a moment.
     fn make_last(&mut self, call: Call) -> Option<Answer> {
-        let Turn { target, lp, task, stretch, .. } = self;
+        let CallTurn { target, lp, task, stretch, .. } = self;
         match call {
             Call::Start(strand) => {
                 *stretch += SEND_WEIGHT;
@@ -284,7 +285,7 @@ impl Turn<'_, '_> {
     }
 }
 
-impl Simulator for Turn<'_, '_> {
+impl Simulator for CallTurn<'_, '_> {
     fn ask(&mut self, call: &mut Call) -> Immediate<'_> {
         if let Call::Start(_) | Call::Finish | Call::Fail(_) | Call::Yield = call {
             return Immediate::Refused;

@@ -1,8 +1,8 @@
 //! When a rank is inside MPI, where messages advance in calls only (`progress = "call"`).
 //!
-//! A rank's program runs ahead of virtual time, so its calls are kept as times until the simulation has got there. What is to
-//! advance happens at the first instant inside MPI that is not before its arrival. If no such instant is known yet, it is held until
-//! the rank's next call.
+//! A rank's program runs ahead of virtual time, so its calls are kept as times until the simulation has got there. What
+//! is to advance happens at the first instant inside MPI that is not before its arrival. If no such instant is known
+//! yet, it is held until the rank's next call.
 
 use std::collections::VecDeque;
 
@@ -111,7 +111,8 @@ pub(super) fn instant(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, time
     }
 }
 
-/// The event at hand, which is to advance a message of the rank, comes again when the rank is inside MPI: true if that is later.
+/// The event at hand, which is to advance a message of the rank, comes again when the rank is inside MPI: true if that
+/// is later.
 pub(super) fn put_off(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, body: EventKind) -> bool {
     let now = lp.now.time;
     match instant(shared, lp, now) {
@@ -187,8 +188,8 @@ pub(super) fn grant(
     lp.push(shared, time + handshake, to, || EventKind::ClearToSend { send, recv, path });
 }
 
-/// Whether the task is a strand that advances in calls of its rank only. What other waits than for requests have found stands at the
-/// lp and cannot be held; no collective waits so.
+/// Whether the task is a strand that advances in calls of its rank only. What other waits than for requests have found
+/// stands at the lp and cannot be held; no collective waits so.
 pub(super) fn is_driven(shared: &mut TargetRank, task: u32) -> bool {
     let control = shared.control(task);
     task != MAIN && !control.computes && matches!(control.wait, Wait::All { .. })

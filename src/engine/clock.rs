@@ -1,4 +1,5 @@
-//! How tasks' clocks move: by what their cores spend and by what they wait for; and with each clock the path that determined it.
+//! How tasks' clocks move: by what their cores spend and by what they wait for; and with each clock the path that
+//! determined it.
 
 use crate::profile::Activity;
 use crate::rank::{Rank, RequestId};
@@ -19,7 +20,8 @@ pub(super) enum Spent {
     Poll,
 }
 
-/// What a task has waited for: a transfer that started at `left`, to where `path` got; or, if it was there at `left`, nothing more.
+/// What a task has waited for: a transfer that started at `left`, to where `path` got; or, if it was there at `left`,
+/// nothing more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cause {
     pub path: PathSlot,
@@ -73,8 +75,8 @@ impl TargetRank {
         }
     }
 
-    /// The task finds at its clock what was there at `time`: if it has done nothing but poll since before, its path is that of the
-    /// cause, and polling from there.
+    /// The task finds at its clock what was there at `time`: if it has done nothing but poll since before, its path is
+    /// that of the cause, and polling from there.
     #[inline]
     pub fn found(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: Cause) {
         let control = self.control(task);

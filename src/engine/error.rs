@@ -117,7 +117,8 @@ pub struct Waiting {
 }
 
 impl Deadlock {
-    /// A shortest found cycle of ranks each waiting only for the next, the first repeated at the end; empty if there is none.
+    /// A shortest found cycle of ranks each waiting only for the next, the first repeated at the end; empty if there is
+    /// none.
     pub fn cycle(&self) -> Vec<Rank> {
         let next: std::collections::BTreeMap<Rank, Rank> =
             self.waiting.iter().filter_map(|waiting| Some((waiting.rank, *waiting.peers.first()?))).collect();

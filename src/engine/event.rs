@@ -21,8 +21,8 @@ pub struct EventKey {
     pub to: Rank,
     /// The rank that caused it.
     pub from: Rank,
-    /// Its number among those that `from` caused. It wraps: of any two events of one source that exist at the same time, the
-    /// older has the number less than 2^31 behind.
+    /// Its number among those that `from` caused. It wraps: of any two events of one source that exist at the same
+    /// time, the older has the number less than 2^31 behind.
     pub sequence: u32,
 }
 

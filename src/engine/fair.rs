@@ -1,7 +1,8 @@
 //! Messages under fair shares: transfers between nodes as flows, and the cores that copy.
 //!
-//! A transfer between nodes is announced when it leaves and starts as a flow when its head gets there. What is too small to be felt
-//! passes the adapters one message after another. Where the end is not known at once, the message has a ticket until it is.
+//! A transfer between nodes is announced when it leaves and starts as a flow when its head gets there. What is too
+//! small to be felt passes the adapters one message after another. Where the end is not known at once, the message has
+//! a ticket until it is.
 
 use std::collections::VecDeque;
 
@@ -319,7 +320,8 @@ impl LogicalProcess<'_> {
         end.map_or(Landing::Open(ticket), Landing::Ends)
     }
 
-    /// The end of a message that was kept with this ticket, if it is known by now. If it is not, `recv` will be told of it.
+    /// The end of a message that was kept with this ticket, if it is known by now. If it is not, `recv` will be told of
+    /// it.
     pub fn ask(&mut self, ticket: u32, recv: Option<RequestId>) -> Option<SimTime> {
         let fair = self.fair.as_deref_mut().expect("there are tickets");
         match (fair.transfer(ticket).taker, recv) {
@@ -356,7 +358,8 @@ impl LogicalProcess<'_> {
 }
 
 impl TargetRank {
-    /// The rank's core copies what is there from `time` on, once it has copied what came before: gives when it starts and ends.
+    /// The rank's core copies what is there from `time` on, once it has copied what came before: gives when it starts
+    /// and ends.
     pub fn copy(&mut self, row: &Row, size: Bytes, time: SimTime) -> (SimTime, SimTime) {
         let start = time.max(self.copied);
         self.copied = start + row.copy(size);

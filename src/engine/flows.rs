@@ -2,12 +2,13 @@
 //!
 //! Knows nothing of ranks and messages: a flow has a bundle, a start, the time that it takes alone, and a ticket.
 //!
-//! Each resource has a level, the rate that a flow may have there; a flow goes at the least of its path's levels and its pace. Levels
-//! change at slots only, see [`SlotGrid`]. All workers hear of a flow before the slot in which it starts, and count it from there, in
-//! that slot by the part of it that remains. A flow that ends leaves its share unused until the next slot. At a slot, those
-//! resources whose flows have changed find their level by water-filling, from the levels of others as they are; those whose
-//! flows feel a level that has moved by more than a tolerance do so in the next superstep, until none does. Then each flow that
-//! ends before the next slot is known, and when. Every sum is one of whole numbers, so that no order counts.
+//! Each resource has a level, the rate that a flow may have there; a flow goes at the least of its path's levels and
+//! its pace. Levels change at slots only, see [`SlotGrid`]. All workers hear of a flow before the slot in which it
+//! starts, and count it from there, in that slot by the part of it that remains. A flow that ends leaves its share
+//! unused until the next slot. At a slot, those resources whose flows have changed find their level by water-filling,
+//! from the levels of others as they are; those whose flows feel a level that has moved by more than a tolerance do so
+//! in the next superstep, until none does. Then each flow that ends before the next slot is known, and when. Every sum
+//! is one of whole numbers, so that no order counts.
 //!
 //! ```text
 //!         slot              slot              slot              slot
@@ -176,8 +177,8 @@ impl Flows {
         self.outbox.drain(..)
     }
 
-    /// A flow starts at `now` at this, its receiver's worker, and takes `alone` by itself: gives its end, if that is known already.
-    /// Otherwise [`Flows::settle`] gives its ticket when it is.
+    /// A flow starts at `now` at this, its receiver's worker, and takes `alone` by itself: gives its end, if that is
+    /// known already. Otherwise [`Flows::settle`] gives its ticket when it is.
     pub fn start(&mut self, bundle: BundleKey, now: SimTime, alone: SimSpan, ticket: u32) -> Option<SimTime> {
         let now = now.as_ps();
         let j = self.bundle(bundle);

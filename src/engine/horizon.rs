@@ -2,11 +2,11 @@
 
 use crate::units::{SimSpan, SimTime};
 
-/// The conservative window: nothing that happens at a worker before its end can be changed by another worker (Chandy and
-/// Misra 1979; the window form after Nicol 1993).
+/// The conservative window: nothing that happens at a worker before its end can be changed by another worker (Chandy
+/// and Misra 1979; the window form after Nicol 1993).
 ///
-/// Another worker's next event can have an effect here no sooner than a lookahead after it; what this worker itself does
-/// next can come back to it no sooner than two lookaheads after it.
+/// Another worker's next event can have an effect here no sooner than a lookahead after it; what this worker itself
+/// does next can come back to it no sooner than two lookaheads after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Horizon {
     lookahead: Option<SimSpan>,
@@ -27,8 +27,8 @@ impl Horizon {
         Horizon { lookahead: None }
     }
 
-    /// The end (exclusive) of the window of a worker whose next event is at `own`, where the earliest of the others' is at
-    /// `others`.
+    /// The end (exclusive) of the window of a worker whose next event is at `own`, where the earliest of the others' is
+    /// at `others`.
     pub fn end(self, own: SimTime, others: SimTime) -> SimTime {
         match self.lookahead {
             Some(lookahead) => (others + lookahead).min(own + lookahead + lookahead),

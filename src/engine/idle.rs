@@ -11,8 +11,8 @@ use super::requests::{NOBODY, RequestState};
 use super::state::{Answer, MAIN, TargetRank, Wait};
 use super::waits::wait_for_own_time;
 
-/// A rank that has idled this long, less what it spent otherwise, without a change or a message sent waits for a change without limit. So ranks that wait for
-/// each other by polling end in a deadlock, not at the end of time.
+/// A rank that has idled this long, less what it spent otherwise, without a change or a message sent waits for a change
+/// without limit. So ranks that wait for each other by polling end in a deadlock, not at the end of time.
 const PATIENCE: SimSpan = SimSpan::from_us(1_000_000_000);
 
 /// What is kept of a rank that has idled.

@@ -88,8 +88,8 @@ pub(super) struct LogicalProcess<'a> {
     pub unfinished: u64,
     /// What a test or probe that finds nothing costs.
     pub poll: SimSpan,
-    /// The task that runs is the only one whose calls can come before the queue's earliest event: what it does before that
-    /// may be done at once instead of through the queue.
+    /// The task that runs is the only one whose calls can come before the queue's earliest event: what it does before
+    /// that may be done at once instead of through the queue.
     pub alone: bool,
     /// Every effect of a call comes later than the call: no latency or handshake is zero.
     pub all_later: bool,
@@ -181,8 +181,8 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// A message, or the request of a rendezvous, leaves at `left`: meets the port on its way out. Its event will be `key` but for
-    /// the time.
+    /// A message, or the request of a rendezvous, leaves at `left`: meets the port on its way out. Its event will be
+    /// `key` but for the time.
     #[inline]
     pub fn set_out(
         &mut self,
@@ -236,8 +236,8 @@ impl<'a> LogicalProcess<'a> {
         self.alone && self.all_later && time < self.window_end && time < self.queue.first_time()
     }
 
-    /// A message's head or a rendezvous' request sets out for `to` and would get there at `head`: gives the time it does so
-    /// without overtaking an earlier one of the same pair (MPI-3.1, section 3.5: messages are non-overtaking).
+    /// A message's head or a rendezvous' request sets out for `to` and would get there at `head`: gives the time it
+    /// does so without overtaking an earlier one of the same pair (MPI-3.1, section 3.5: messages are non-overtaking).
     #[inline]
     pub fn in_order(&self, target: &mut TargetRank, level: Level, to: Rank, left: SimTime, head: SimTime) -> SimTime {
         let mut head = head;
@@ -257,8 +257,8 @@ impl<'a> LogicalProcess<'a> {
         head
     }
 
-    /// Forgets the heads that nothing can overtake any more. A task far ahead of the others tells nothing of what these will
-    /// send: only the present does.
+    /// Forgets the heads that nothing can overtake any more. A task far ahead of the others tells nothing of what these
+    /// will send: only the present does.
     #[cold]
     fn forget_arrived(&self, ahead: &mut Vec<PendingHead>) {
         let least = self.least_latency.into_iter().min().expect("three levels");
@@ -268,8 +268,8 @@ impl<'a> LogicalProcess<'a> {
         ahead.reserve(ahead.len().max(AHEAD));
     }
 
-    /// As [`LogicalProcess::record`] of a message to `target` that left at `left` and has come at `came`, which is also drawn in
-    /// timelines.
+    /// As [`LogicalProcess::record`] of a message to `target` that left at `left` and has come at `came`, which is also
+    /// drawn in timelines.
     #[inline]
     pub fn record_to(
         &mut self,
@@ -304,8 +304,8 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// Ends the run with `error`, unless it has ended already. Of the errors of several workers the one with the earliest
-    /// event counts, so that the message is the same for any number of workers.
+    /// Ends the run with `error`, unless it has ended already. Of the errors of several workers the one with the
+    /// earliest event counts, so that the message is the same for any number of workers.
     #[cold]
     pub fn fail(&mut self, error: RunError) {
         if self.failure.is_none() {

@@ -1,11 +1,13 @@
 //! What copies within a node find: caches that hold their buffers, or memory, which the copies beyond caches share.
 //!
-//! A copy reads a buffer of the sender's and writes one of the receiver's. A buffer that its CMP's caches do not hold is read from,
-//! or written to, that CMP's memory. If there is one such, the copy goes at most at the core's pace and at its max-min fair share
-//! of the memories it uses; its end is known when it comes. All that a node's copies share belongs to the worker of the node.
+//! A copy reads a buffer of the sender's and writes one of the receiver's. A buffer that its CMP's caches do not hold
+//! is read from, or written to, that CMP's memory. If there is one such, the copy goes at most at the core's pace and
+//! at its max-min fair share of the memories it uses; its end is known when it comes. All that a node's copies share
+//! belongs to the worker of the node.
 //!
-//! Which buffers are used again is known from what messages say. Between two ranks, each context and tag has a buffer at either
-//! end. The receives of a collective, as they are posted, have one each at either end, the same in every call.
+//! Which buffers are used again is known from what messages say. Between two ranks, each context and tag has a buffer
+//! at either end. The receives of a collective, as they are posted, have one each at either end, the same in every
+//! call.
 
 mod caches;
 mod shares;
@@ -131,7 +133,8 @@ struct CoreCopies {
 }
 
 impl Memory {
-    /// For `nodes`, which are of worker `me`; none if the platform states no caches, or no level within a node shares fairly.
+    /// For `nodes`, which are of worker `me`; none if the platform states no caches, or no level within a node shares
+    /// fairly.
     pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Option<Memory> {
         let stated = platform.memory?;
         let is_fair = |level| platform.link(level).law() == LoadLaw::Fair;
@@ -303,7 +306,8 @@ impl LogicalProcess<'_> {
         Begun::UnderWay
     }
 
-    /// Begins the copies that wait at the rank's core until one takes time that is not known: those whose ends are, with these.
+    /// Begins the copies that wait at the rank's core until one takes time that is not known: those whose ends are,
+    /// with these.
     pub fn next_copies(&mut self, target: &mut TargetRank) -> SmallVec<[(CopyJob, SimTime); 4]> {
         let to = self.seats[target.rank as usize];
         let mut known = SmallVec::new();

@@ -18,7 +18,8 @@ use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, Arrived, MAIN, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{found, wait_all};
 
-/// Starts a send of `message`, whose payload it takes. Its request is [`COMPLETE`] if it is eager and no core copies it.
+/// Starts a send of `message`, whose payload it takes. Its request is [`COMPLETE`] if it is eager and no core copies
+/// it.
 pub(super) fn start_send(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -49,7 +50,8 @@ pub(super) fn start_send(
     rendezvous.or(copied).unwrap_or(COMPLETE)
 }
 
-/// A message of the rank, or the request of a rendezvous, leaves at `left`; the core copies it first, if `copied` is to be ready then.
+/// A message of the rank, or the request of a rendezvous, leaves at `left`; the core copies it first, if `copied` is to
+/// be ready then.
 #[inline(always)]
 pub(super) fn dispatch(
     target: &mut TargetRank,
@@ -289,8 +291,8 @@ fn matched(
     lp.push(target, head.max(posted) + link.handshake(), source, || EventKind::ClearToSend { send, recv: id, path });
 }
 
-/// The bytes of a receive's message, whose head came at `head`, are there at `end`: it is ready once the core has copied them, if that
-/// is its part.
+/// The bytes of a receive's message, whose head came at `head`, are there at `end`: it is ready once the core has
+/// copied them, if that is its part.
 pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
     let &RequestRecord { ready: posted, peer, tag, size, buffers, .. } = target.requests.get(id);
     if lp.fair.is_none() {

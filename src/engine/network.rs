@@ -1,8 +1,9 @@
 //! What messages cost on the target's network under the load of the moment: eq. 3 of the MCPSim paper with contention.
 //!
-//! A transfer holds, while it is under way: within a CMP the CMP's port; between CMPs the node's interconnect; between nodes
-//! the sender's NIC outwards from leaving, and the receiver's NIC inwards from the arrival of the head. Each port belongs to
-//! the worker that owns its node. The load is judged once, when the transfer meets the port; later ones do not slow it.
+//! A transfer holds, while it is under way: within a CMP the CMP's port; between CMPs the node's interconnect; between
+//! nodes the sender's NIC outwards from leaving, and the receiver's NIC inwards from the arrival of the head. Each port
+//! belongs to the worker that owns its node. The load is judged once, when the transfer meets the port; later ones do
+//! not slow it.
 
 use crate::platform::{Level, Link, LoadLaw, NodeFactors, PairClasses, Platform, Row, Site};
 use crate::profile::TransferParts;
@@ -45,7 +46,7 @@ pub(super) struct Network<'a> {
     /// Costs by class of pairs, and the core of each rank; `None` where levels say it all.
     pairs: Option<(&'a PairClasses, Vec<u32>)>,
     /// By level, for the size asked for last: most messages are as long as the one before.
-    alone: [Alone; 3],
+    alone: [AloneCosts; 3],
     first_node: u32,
     first_cmp: u32,
     cmps: Vec<Port>,
@@ -60,26 +61,26 @@ pub(super) struct Network<'a> {
 
 /// What a transfer takes that shares nothing with others.
 #[derive(Clone, Copy, Debug)]
-struct Alone {
+struct AloneCosts {
     size: Bytes,
     latency: SimSpan,
     bytes: SimSpan,
 }
 
-impl Alone {
+impl AloneCosts {
     fn new(link: &Link, size: Bytes) -> Self {
-        Alone::of_row(link.row(size), link.law(), size)
+        AloneCosts::of_row(link.row(size), link.law(), size)
     }
 
     fn of_row(row: &Row, law: LoadLaw, size: Bytes) -> Self {
-        Alone { size, latency: row.latency_under(law, 1), bytes: row.bytes_under(law, 1, size) }
+        AloneCosts { size, latency: row.latency_under(law, 1), bytes: row.bytes_under(law, 1, size) }
     }
 
     /// That of `size`.
     #[inline]
-    fn of(&mut self, link: &Link, size: Bytes) -> Alone {
+    fn of(&mut self, link: &Link, size: Bytes) -> AloneCosts {
         if self.size != size {
-            *self = Alone::new(link, size);
+            *self = AloneCosts::new(link, size);
         }
         *self
     }
@@ -125,7 +126,7 @@ impl<'a> Network<'a> {
         Network {
             platform,
             pairs: None,
-            alone: Level::ALL.map(|level| Alone::new(platform.link(level), Bytes::ZERO)),
+            alone: Level::ALL.map(|level| AloneCosts::new(platform.link(level), Bytes::ZERO)),
             first_node: nodes.start,
             first_cmp: nodes.start * cmps,
             cmps: ports(Level::IntraCmp, count * cmps as usize),
@@ -176,10 +177,10 @@ impl<'a> Network<'a> {
 
     /// What a message of `size` that costs what `row` says takes alone.
     #[inline]
-    fn alone(&mut self, level: Level, row: &Row, size: Bytes) -> Alone {
+    fn alone(&mut self, level: Level, row: &Row, size: Bytes) -> AloneCosts {
         let link = self.platform.link(level);
         match self.pairs {
-            Some(_) => Alone::of_row(row, link.law(), size),
+            Some(_) => AloneCosts::of_row(row, link.law(), size),
             None => self.alone[level as usize].of(link, size),
         }
     }
@@ -193,7 +194,7 @@ impl<'a> Network<'a> {
     /// What the time of a transfer is made of.
     pub fn parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
         let row = self.row(from, to, level, size);
-        let Alone { latency, bytes, .. } = self.alone(level, row, size);
+        let AloneCosts { latency, bytes, .. } = self.alone(level, row, size);
         TransferParts::of_transfer(time, latency, bytes)
     }
 
@@ -228,7 +229,8 @@ impl<'a> Network<'a> {
         Departure { head, load }
     }
 
-    /// The head of a message from the node `from` that set out by `flight` gets to `to` at `head`: gives the time of its end.
+    /// The head of a message from the node `from` that set out by `flight` gets to `to` at `head`: gives the time of
+    /// its end.
     pub fn arrive(
         &mut self,
         (from, to): (u32, RankLocation),

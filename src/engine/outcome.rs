@@ -12,7 +12,9 @@ use crate::profile::{
 use crate::units::{SimSpan, SimTime, picoseconds};
 
 /// What a run predicts and how it came about. README states the JSON form; times are picoseconds, sizes bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// What is exported reads back as the same Outcome, but for the fields that are not a part of the JSON form.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The version of mcpsim.
     pub mcpsim: String,
@@ -68,7 +70,8 @@ pub struct Outcome {
     /// Messages by what sent them and by level, with the calls by function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<KindMessages>>,
-    /// How many messages of each kind, level and size were sent, with the calls by function; not a part of the JSON form.
+    /// How many messages of each kind, level and size were sent, with the calls by function; not a part of the JSON
+    /// form.
     #[serde(skip)]
     pub sent: BTreeMap<MessageSort, u64>,
     /// How many messages of each size were sent, with the calls by function.
@@ -101,14 +104,26 @@ pub struct Outcome {
     /// Other runs that differ in their seeds only, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
-    /// Everything the run was given.
+    /// Everything the run was given; left out of the results of studies.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub config: serde_json::Value,
-    /// What the run took of the host; all that may differ between equal runs.
+    /// What the run took of the host; all that may differ between equal runs. Left out of the results of studies.
+    #[serde(default, skip_serializing_if = "HostUse::is_none")]
     pub host: HostUse,
 }
 
-/// How the ranks of a program ended, and what they shared; of a program whose ranks ended as MPI wants it and shared nothing there
-/// is none.
+impl Outcome {
+    /// What a study keeps of a run: nothing that grows with ranks, nothing that is not exported.
+    #[must_use]
+    pub fn of_point(self) -> Outcome {
+        let (per_rank, pairs, sent) = (Vec::new(), None, BTreeMap::new());
+        let (task_logs, timelines, places) = (Vec::new(), Vec::new(), Vec::new());
+        Outcome { per_rank, pairs, sent, task_logs, timelines, places, ..self }
+    }
+}
+
+/// How the ranks of a program ended, and what they shared; of a program whose ranks ended as MPI wants it and shared
+/// nothing there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramEnd {
     /// What mcpsim exits with: the first code that is not 0, or 1 for ranks that never called MPI_Finalize.
@@ -117,7 +132,8 @@ pub struct ProgramEnd {
     pub codes: BTreeMap<u32, i32>,
     /// Ranks that never called MPI_Finalize.
     pub unfinalised: Vec<u32>,
-    /// The files of libraries that ranks had no copies of, without those that are part of the C library or a compiler's.
+    /// The files of libraries that ranks had no copies of, without those that are part of the C library or a
+    /// compiler's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_libraries: Vec<String>,
 }
@@ -214,6 +230,12 @@ pub struct HostUse {
     pub profile: Vec<HostTime>,
 }
 
+impl HostUse {
+    fn is_none(&self) -> bool {
+        *self == HostUse::default()
+    }
+}
+
 /// What a worker did with its time, in nanoseconds of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostTime {
@@ -287,7 +309,7 @@ impl From<(u32, u32, u64, u64)> for PairMessages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Change, FunctionCalls, PathShare, RankShare, SiteShare};
+    use crate::profile::{Change, FunctionCalls, PathShare, RankShare, SiteShare, StepSource};
 
     #[test]
     fn an_outcome_reads_back_from_its_json() {
@@ -348,7 +370,11 @@ mod tests {
             known: span(8),
             hops: 2,
             ranks: vec![RankShare { rank: 1, share }],
-            sites: vec![SiteShare { site: "main[0]".to_owned(), share }],
+            sites: vec![SiteShare {
+                site: "main[0]".to_owned(),
+                source: StepSource { operation: Some("send".to_owned()), line: None },
+                share,
+            }],
         });
         outcome.sizes = Some([(8, 3), (1 << 40, 1)].into());
         let total = FunctionCalls { calls: 2, time: span(6), ..FunctionCalls::default() };

@@ -1,8 +1,8 @@
 //! The paths that determined where tasks and messages are in virtual time, as the parts they are made of.
 //!
-//! A path stands in a slot that tasks, messages and requests share, and is copied when one of several holders changes it. The send
-//! overheads are not stored: they are what the other parts leave of the time at which the path is asked for. So all
-//! messages that a task sends without doing anything else in between share one slot.
+//! A path stands in a slot that tasks, messages and requests share, and is copied when one of several holders changes
+//! it. The send overheads are not stored: they are what the other parts leave of the time at which the path is asked
+//! for. So all messages that a task sends without doing anything else in between share one slot.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,8 @@ pub(super) struct Paths {
     kept: Vec<Path>,
     holders: Vec<u32>,
     free: Vec<u32>,
-    /// Whose clock each path was last, where that is recorded. Its time is when it left that clock; NEVER if it has not.
+    /// Whose clock each path was last, where that is recorded. Its time is when it left that clock; NEVER if it has
+    /// not.
     origins: Option<Vec<ClockPoint>>,
 }
 

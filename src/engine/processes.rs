@@ -1,7 +1,7 @@
 //! The host processes that simulate together, and what they tell each other beside events.
 //!
-//! All of them go through the same program; where a function here says "all", each has to call it, in the same order. The
-//! first process, which has rank 0, is the one that users hear of: it reads files, prints, and has the result.
+//! All of them go through the same program; where a function here says "all", each has to call it, in the same order.
+//! The first process, which has rank 0, is the one that users hear of: it reads files, prints, and has the result.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -168,7 +168,8 @@ pub fn end_process(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Ends this process with this code if it has not ended by itself in a moment: the others may be gone, and MPI wait for them.
+/// Ends this process with this code if it has not ended by itself in a moment: the others may be gone, and MPI wait for
+/// them.
 pub fn end_process_soon(code: i32) {
     #[cfg(feature = "mpi")]
     leave_soon(code);

@@ -1,9 +1,9 @@
 //! The pending events of a worker: a monotone priority queue.
 //!
-//! Events are never earlier than the last one taken, which a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) turns into
-//! sequential memory traffic: a bucket holds the times that first differ from `last` in one certain bit. The lowest bucket
-//! is sorted as a whole once it is small, instead of being split down to single times, and becomes the run that events are
-//! taken from; what is pushed into the time span of the run goes to a small binary heap beside it.
+//! Events are never earlier than the last one taken, which a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) turns
+//! into sequential memory traffic: a bucket holds the times that first differ from `last` in one certain bit. The
+//! lowest bucket is sorted as a whole once it is small, instead of being split down to single times, and becomes the
+//! run that events are taken from; what is pushed into the time span of the run goes to a small binary heap beside it.
 //!
 //! ```text
 //!   taken ──┬── run   (sorted, next event at the end)      times ≤ last
@@ -26,10 +26,10 @@ const KEPT_CAPACITY: usize = 4096;
 /// The pending events of a worker, taken in order of their keys.
 #[derive(Debug)]
 pub struct EventQueue {
-    run: Vec<Entry>,
-    near: BinaryHeap<Entry>,
+    run: Vec<QueueEntry>,
+    near: BinaryHeap<QueueEntry>,
     last: u64,
-    buckets: [Vec<Entry>; 64],
+    buckets: [Vec<QueueEntry>; 64],
     /// Bit i is set if buckets[i] holds events.
     occupied: u64,
     len: usize,
@@ -38,7 +38,7 @@ pub struct EventQueue {
 
 /// A key and where the event's body is: what is moved and compared is kept small.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct QueueEntry {
     time: u64,
     /// Destination, then source.
     ranks: u64,
@@ -53,7 +53,7 @@ struct Slab {
     free: Vec<u32>,
 }
 
-impl Entry {
+impl QueueEntry {
     fn key(&self) -> EventKey {
         EventKey {
             time: SimTime::from_ps(self.time),
@@ -64,7 +64,7 @@ impl Entry {
     }
 }
 
-impl Ord for Entry {
+impl Ord for QueueEntry {
     /// The later event is the lesser, so that the standard heap and the end of a sorted run give the earliest.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
@@ -73,20 +73,20 @@ impl Ord for Entry {
     }
 }
 
-impl PartialOrd for Entry {
+impl PartialOrd for QueueEntry {
     #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for QueueEntry {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Entry {}
+impl Eq for QueueEntry {}
 
 impl Slab {
     #[inline(always)]
@@ -127,13 +127,13 @@ impl Default for EventQueue {
 impl EventQueue {
     /// Adds an event, which must not be earlier than the last one taken.
     ///
-    /// The body is made where it stays: copying what was just written piece by piece stalls the processor for longer than
-    /// the rest of a push takes.
+    /// The body is made where it stays: copying what was just written piece by piece stalls the processor for longer
+    /// than the rest of a push takes.
     #[inline(always)]
     pub fn push(&mut self, key: EventKey, body: impl Fn() -> EventKind) {
         let EventKey { time, to, from, sequence } = key;
         let slot = self.bodies.put(body);
-        let entry = Entry { time: time.as_ps(), ranks: u64::from(to) << 32 | u64::from(from), sequence, slot };
+        let entry = QueueEntry { time: time.as_ps(), ranks: u64::from(to) << 32 | u64::from(from), sequence, slot };
         if self.len == 0 {
             // Alone, it is the whole run.
             self.last = entry.time;
@@ -147,7 +147,7 @@ impl EventQueue {
     }
 
     #[inline]
-    fn put(&mut self, entry: Entry) {
+    fn put(&mut self, entry: QueueEntry) {
         let bucket = 63 - (entry.time ^ self.last).leading_zeros() as usize;
         self.buckets[bucket].push(entry);
         self.occupied |= 1 << bucket;
@@ -159,7 +159,7 @@ impl EventQueue {
         if self.run.is_empty() && self.near.is_empty() {
             self.refill();
         }
-        let of = |entry: Option<&Entry>| entry.map_or(u64::MAX, |entry| entry.time);
+        let of = |entry: Option<&QueueEntry>| entry.map_or(u64::MAX, |entry| entry.time);
         SimTime::from_ps(of(self.run.last()).min(of(self.near.peek())))
     }
 
@@ -167,7 +167,7 @@ impl EventQueue {
     pub fn first_key(&mut self) -> Option<EventKey> {
         self.first_time();
         // The greater entry is the earlier event.
-        self.run.last().max(self.near.peek()).map(Entry::key)
+        self.run.last().max(self.near.peek()).map(QueueEntry::key)
     }
 
     /// Takes the earliest event if it happens before `end`.

@@ -1,5 +1,5 @@
-//! Messages that are served: handed to the receiving rank's program when their end arrives, and answered without the rank's
-//! clock or core.
+//! Messages that are served: handed to the receiving rank's program when their end arrives, and answered without the
+//! rank's clock or core.
 
 use crate::rank::{Message, Program, Rank, Served};
 use crate::units::SimTime;

@@ -43,7 +43,8 @@ pub const MOST_REQUESTS: u32 = 1_000_000;
 /// What a run is asked to do, besides the machine and the programs.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Host threads of a process; `None` takes as many as pay off. Never more than 1024 or than there are nodes with ranks.
+    /// Host threads of a process; `None` takes as many as pay off. Never more than 1024 or than there are nodes with
+    /// ranks.
     pub workers: Option<u32>,
     /// End the run when a clock passes this.
     pub max_time: Option<SimTime>,
@@ -65,8 +66,8 @@ pub struct RunOptions {
     pub timeline: bool,
     /// Brings the data of programs that run ahead, where they do.
     pub mailboxes: Option<Arc<Mailboxes>>,
-    /// Programs may be made and run again from the start, as a trial of several workers may ask for. Where they may not, one
-    /// worker is taken if their number is left open.
+    /// Programs may be made and run again from the start, as a trial of several workers may ask for. Where they may
+    /// not, one worker is taken if their number is left open.
     pub restartable: bool,
     /// A clock of the host, ns, by which workers say what they did with their time.
     pub host_clock: Option<fn() -> u64>,
@@ -193,8 +194,8 @@ impl<'a> Simulation<'a> {
         &self.sites
     }
 
-    /// How many workers the run will have, if they pay off: what was asked for, but never more than 1024 or than there are
-    /// nodes, and only one on a platform without inter-node latency, which leaves no lookahead.
+    /// How many workers the run will have, if they pay off: what was asked for, but never more than 1024 or than there
+    /// are nodes, and only one on a platform without inter-node latency, which leaves no lookahead.
     pub fn workers(&self) -> u32 {
         if self.platform.lookahead() == SimSpan::ZERO {
             return 1;
@@ -208,8 +209,8 @@ impl<'a> Simulation<'a> {
 
     /// Runs the programs that `make` gives, one a rank, to their end.
     ///
-    /// Where the number of workers is left open, several begin; if their windows turn out to be too small to pay off, the run
-    /// begins again with one, and `make` is called again, unless the programs are not restartable.
+    /// Where the number of workers is left open, several begin; if their windows turn out to be too small to pay off,
+    /// the run begins again with one, and `make` is called again, unless the programs are not restartable.
     ///
     /// # Errors
     /// See [`RunError`].
@@ -226,8 +227,8 @@ impl<'a> Simulation<'a> {
         self.conclude(findings, HostUse { workers, processes: 1, ..HostUse::default() })
     }
 
-    /// As [`Simulation::run`], in all of these processes: each has the programs of its own nodes. The first process gets
-    /// what the run gave, the others nothing. Each has one worker, or as many as were asked for.
+    /// As [`Simulation::run`], in all of these processes: each has the programs of its own nodes. The first process
+    /// gets what the run gave, the others nothing. Each has one worker, or as many as were asked for.
     pub fn run_in<P: Program>(
         &self,
         processes: &Processes,

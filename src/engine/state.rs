@@ -40,7 +40,8 @@ pub(super) struct TargetRank {
     pub ahead: Vec<PendingHead>,
     /// The latest head of all messages sent: one that comes no earlier overtakes nobody.
     pub furthest_head: SimTime,
-    /// The receivers of messages under fair shares that have been sent but have not left: what goes to them leaves behind these.
+    /// The receivers of messages under fair shares that have been sent but have not left: what goes to them leaves
+    /// behind these.
     pub leaving: VecDeque<Rank>,
     /// Until when its core copies messages, where cores do.
     pub copied: SimTime,
@@ -105,8 +106,8 @@ pub(super) struct TaskState {
 pub(super) enum Wait {
     /// Nothing: it runs, or is about to.
     Nothing,
-    /// A message for its blocking receive, posted when the wait began: the common case, without a request. Only the rank's own
-    /// program waits like this, and so this receive comes after all posted ones.
+    /// A message for its blocking receive, posted when the wait began: the common case, without a request. Only the
+    /// rank's own program waits like this, and so this receive comes after all posted ones.
     Recv { kind: WaitKind, pattern: Pattern },
     /// All of the requests, of which `left` are unfinished.
     All { kind: WaitKind, requests: Requests, left: u32 },
@@ -120,7 +121,8 @@ pub(super) enum Wait {
     Iprobe(Pattern),
     /// The time of its clock, to withdraw the receive then.
     Cancel(RequestId),
-    /// A change, or at the latest the time `until`, in whole polls from `start`; `changed` if there will be one by then.
+    /// A change, or at the latest the time `until`, in whole polls from `start`; `changed` if there will be one by
+    /// then.
     Idle { start: SimTime, until: SimTime, changed: bool },
     /// Its turn: it has run far ahead of the others. Then it gets this answer.
     Parked(Answer),

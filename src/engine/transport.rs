@@ -4,9 +4,19 @@
 
 mod backoff;
 mod barrier;
+#[cfg(test)]
+mod model;
 #[cfg(feature = "mpi")]
 pub(super) mod mpi;
+#[cfg(test)]
+mod tests;
 mod threads;
+
+/// What threads wait and tell each other by; the model of all interleavings has its own.
+mod sync {
+    pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use std::sync::{Condvar, Mutex};
+}
 
 use crate::units::SimTime;
 
@@ -129,9 +139,9 @@ pub(super) enum Transport<'a> {
 }
 
 impl Transport<'_> {
-    /// Hands over `outgoing` (a batch a worker, emptied), appends to `incoming` what the others have for this worker, and
-    /// agrees on how far each may go. While it waits it calls `meanwhile`, which does something useful or says that there is
-    /// nothing to do.
+    /// Hands over `outgoing` (a batch a worker, emptied), appends to `incoming` what the others have for this worker,
+    /// and agrees on how far each may go. While it waits it calls `meanwhile`, which does something useful or says that
+    /// there is nothing to do.
     pub fn exchange(
         &mut self,
         bid: LocalBound,

@@ -62,8 +62,8 @@ pub(super) fn complete_all(
     if wanted == 0 { Answer::Done } else { Answer::Completed }
 }
 
-/// The core takes requests that are all ready, in the order they got ready; of those that did at the same time, first those of
-/// less overhead and then the first in the list.
+/// The core takes requests that are all ready, in the order they got ready; of those that did at the same time, first
+/// those of less overhead and then the first in the list.
 fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let mut order: SmallVec<[(SimTime, SimSpan, u32); 12]> = SmallVec::new();
     for (index, &id) in (0..).zip(requests) {
@@ -121,8 +121,8 @@ fn completion(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, index: u32, 
     Completion { index, source, tag, size, payload: request.payload, cancelled }
 }
 
-/// Waits for one of `requests`. Which one is known only when the simulation gets to the time it is ready: another may get
-/// ready earlier.
+/// Waits for one of `requests`. Which one is known only when the simulation gets to the time it is ready: another may
+/// get ready earlier.
 pub(super) fn wait_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: Requests) {
     let clock = target.control(task).clock;
     let mut first: Option<SimTime> = None;

@@ -55,7 +55,8 @@ impl Common {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The parts of the library at `path` with what it needs, linked with what is in `scope`: worked out once for all ranks.
+    /// The parts of the library at `path` with what it needs, linked with what is in `scope`: worked out once for all
+    /// ranks.
     pub fn open(&self, path: &Path, scope: SearchScope) -> Result<Arc<ModuleParts>, ImageError> {
         let file = std::fs::metadata(path);
         let file = file.map_or([0; 4], |file| [file.dev() as i64, file.ino() as i64, file.mtime(), file.mtime_nsec()]);

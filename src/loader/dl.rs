@@ -1,4 +1,5 @@
-//! Libraries that programs open themselves: `dlopen` and what belongs to it (POSIX, `<dlfcn.h>`, and `<link.h>` of the C library).
+//! Libraries that programs open themselves: `dlopen` and what belongs to it (POSIX, `<dlfcn.h>`, and `<link.h>` of the
+//! C library).
 //!
 //! Who calls is known by the return address: `RTLD_NEXT` and the search for libraries depend on the calling file.
 #![allow(unsafe_code)]

@@ -1,5 +1,5 @@
-//! The symbols of a module by name and by address, for programs that look for them when they run. Read from the file again when
-//! somebody asks first, once for all ranks.
+//! The symbols of a module by name and by address, for programs that look for them when they run. Read from the file
+//! again when somebody asks first, once for all ranks.
 
 use std::collections::HashMap;
 use std::ffi::CString;

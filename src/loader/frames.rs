@@ -1,7 +1,7 @@
 //! Call frame information of instances, made known to the unwinder so that C++ exceptions pass through them.
 //!
-//! The system's unwinder is told of each instance. One that is linked into a program asks the C library instead, and gets its
-//! answer here.
+//! The system's unwinder is told of each instance. One that is linked into a program asks the C library instead, and
+//! gets its answer here.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -19,8 +19,8 @@ pub(super) fn unwinds(elf: &Elf) -> bool {
     elf.symbols().flatten().any(|symbol| UNWINDING.contains(&symbol.name))
 }
 
-/// The address in the file of the call frame information, if there is any and it is well-formed: the unwinder believes all
-/// of it.
+/// The address in the file of the call frame information, if there is any and it is well-formed: the unwinder believes
+/// all of it.
 pub(super) fn find(elf: &Elf) -> Option<u64> {
     /// Version 1; a signed 32-bit number relative to its place.
     const EXPECTED: [u8; 2] = [1, 0x1b];

@@ -1,4 +1,5 @@
-//! Files in memory for one rank: the program with its libraries, or a library that the rank has opened with those it needed.
+//! Files in memory for one rank: the program with its libraries, or a library that the rank has opened with those it
+//! needed.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
@@ -48,7 +49,8 @@ pub(super) struct LinkGroup {
 }
 
 impl LinkGroup {
-    /// A new one, of which nothing has run but the resolvers of indirect functions. `scope` is what its parts were linked with.
+    /// A new one, of which nothing has run but the resolvers of indirect functions. `scope` is what its parts were
+    /// linked with.
     pub fn new(
         parts: &Arc<ModuleParts>,
         space: &Arc<InstanceMemory>,
@@ -133,8 +135,8 @@ impl LinkGroup {
     /// Runs the initialisers: those of libraries before those of what needs them.
     ///
     /// # Safety
-    /// Runs code of the files, once. The arguments are as for `main`. If the rank's thread-local variables are to be initialised,
-    /// [`super::set_main`] was told of the instance.
+    /// Runs code of the files, once. The arguments are as for `main`. If the rank's thread-local variables are to be
+    /// initialised, [`super::set_main`] was told of the instance.
     pub unsafe fn initialise(&self, Arguments { count, values, environment }: Arguments) {
         for &module in &self.parts.order {
             let functions = &self.parts.modules[module].initialisers;

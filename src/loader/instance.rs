@@ -10,8 +10,8 @@ use super::group::Arguments;
 use super::space::InstanceMemory;
 use super::tls::InstanceId;
 
-/// A program with globals, statics and thread-local variables of its own, and the libraries that it opens. Dropping it unmaps
-/// it: no code of it may run, and no pointer into it may be used, after that.
+/// A program with globals, statics and thread-local variables of its own, and the libraries that it opens. Dropping it
+/// unmaps it: no code of it may run, and no pointer into it may be used, after that.
 pub struct Instance {
     space: Arc<InstanceMemory>,
 }
@@ -35,8 +35,8 @@ impl Instance {
     /// Runs the initialisers: those of the program's own libraries before those of what needs them, the program's last.
     ///
     /// # Safety
-    /// Runs code of the program, once an instance. `argv` and `envp` are as for `main`. If the rank's thread-local variables
-    /// are to be initialised, [`super::set_main`] was told of this instance.
+    /// Runs code of the program, once an instance. `argv` and `envp` are as for `main`. If the rank's thread-local
+    /// variables are to be initialised, [`super::set_main`] was told of this instance.
     pub unsafe fn initialise(&self, argc: c_int, argv: *const *mut c_char, envp: *const *mut c_char) {
         // SAFETY: the caller's promise.
         unsafe { self.space.initialise(Arguments { count: argc, values: argv, environment: envp }) }
@@ -46,7 +46,8 @@ impl Instance {
     /// finalisers in the reverse order of the initialisers.
     ///
     /// # Safety
-    /// Runs code of the program, once an instance, after [`Instance::initialise`] and with the same [`super::set_main`].
+    /// Runs code of the program, once an instance, after [`Instance::initialise`] and with the same
+    /// [`super::set_main`].
     pub unsafe fn finalise(&self, code: c_int) {
         // SAFETY: the caller's promise.
         unsafe { self.space.finalise(code) }

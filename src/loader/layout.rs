@@ -5,9 +5,10 @@
 //!    of the file, shared pages        one's own
 //! ```
 //!
-//! Segments that are only read are mapped together, executable, where they lie in the file as they lie in memory. Little
-//! data is copied into anonymous memory, which it then shares with its bss, and so is data most of whose pages get addresses when an
-//! instance is made; other data is mapped from the file and costs memory only where it is written.
+//! Segments that are only read are mapped together, executable, where they lie in the file as they lie in memory.
+//! Little data is copied into anonymous memory, which it then shares with its bss, and so is data most of whose pages
+//! get addresses when an instance is made; other data is mapped from the file and costs memory only where it is
+//! written.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -20,7 +21,8 @@ use super::error::{FileFault, malformed};
 
 /// A module's data is copied up to so many bytes.
 const COPIED: u64 = 16 << 10;
-/// From so many bytes on, memory for what is copied is asked for at once: a call of the system costs as much as some faults of pages.
+/// From so many bytes on, memory for what is copied is asked for at once: a call of the system costs as much as some
+/// faults of pages.
 const AT_ONCE: usize = 64 << 10;
 /// An instance is smaller: what a process can address.
 const LARGEST: u64 = 1 << 46;
@@ -202,7 +204,8 @@ impl InstanceLayout {
             if copy.bytes.len() >= AT_ONCE {
                 let start = (base + copy.at) / PAGE as usize * PAGE as usize;
                 let end = (base + copy.at + copy.bytes.len()).next_multiple_of(PAGE as usize);
-                // SAFETY: the pages are the instance's. Older systems cannot do it, and make the pages when they are written.
+                // SAFETY: the pages are the instance's. Older systems cannot do it, and make the pages when they are
+                // written.
                 unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_POPULATE_WRITE) };
             }
             // SAFETY: the layout has a writable mapping for all bytes of the copy.

@@ -137,8 +137,8 @@ impl Libraries {
         Ok(found)
     }
 
-    /// Whether the library of this name, in the file at `path`, is one that ranks share as only the libraries of the program need
-    /// it, of which the source at `index` is one.
+    /// Whether the library of this name, in the file at `path`, is one that ranks share as only the libraries of the
+    /// program need it, of which the source at `index` is one.
     fn is_behind(&self, index: usize, name: &str, path: &Path, loaded: &dyn Fn(&Path) -> Option<Known>) -> bool {
         let own = || self.sources.iter().any(|source| source.path == path) || loaded(path).is_some();
         index > 0 && is_service(name) && !is_service(&self.sources[index].path.to_string_lossy()) && !own()

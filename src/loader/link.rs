@@ -1,7 +1,7 @@
 //! Relocations and symbols, worked out once for all instances.
 //!
-//! Modules lie at the same offsets in every instance, so an address inside is a sum of the instance's base and a number known
-//! here, and an address outside is the same for all. What is left for each instance is in [`Fixups`].
+//! Modules lie at the same offsets in every instance, so an address inside is a sum of the instance's base and a number
+//! known here, and an address outside is the same for all. What is left for each instance is in [`Fixups`].
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -45,8 +45,8 @@ pub(super) struct Outer {
     pub resolver: bool,
 }
 
-/// Whose thread-local variables: a descriptor of the files themselves by its index, or of another group (its place in the scope, and
-/// the module's in it).
+/// Whose thread-local variables: a descriptor of the files themselves by its index, or of another group (its place in
+/// the scope, and the module's in it).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Storage {
     Own(usize),
@@ -70,7 +70,8 @@ pub(super) struct Fixups {
     pub resolved: Vec<(usize, usize, usize)>,
     /// The address of a descriptor, by its index: those of modules, then `variables`.
     pub descriptors: Vec<(usize, usize)>,
-    /// Two words each: a function that gives the distance to a thread-local variable, and what it is told of the variable.
+    /// Two words each: a function that gives the distance to a thread-local variable, and what it is told of the
+    /// variable.
     pub distances: Vec<(usize, Storage, usize)>,
     pub owned_names: Vec<String>,
     /// Thread-local variables of libraries that all share.

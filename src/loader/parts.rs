@@ -1,4 +1,5 @@
-//! What all instances of a program share, or of a library that ranks open: its files, the layout and the work left for each.
+//! What all instances of a program share, or of a library that ranks open: its files, the layout and the work left for
+//! each.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,8 @@ use super::link::{self, Fixups, SearchScope, Storage};
 use super::note::{self, FileKind};
 use super::search::{Search, Sharing, other_mpi};
 
-/// What all instances of a group of files share: the program with its libraries, or a library that ranks open with those it needs.
+/// What all instances of a group of files share: the program with its libraries, or a library that ranks open with
+/// those it needs.
 pub(super) struct ModuleParts {
     /// The number of the first module among all of the run.
     pub first: usize,

@@ -1,9 +1,10 @@
 //! What a shared library keeps of the thread that calls it, where that must follow the rank.
 //!
-//! All ranks of a worker run on one host thread. The OpenMP runtime (libgomp) keeps in thread-local variables which team the thread
-//! is in, at which level, its number, its settings and the threads that wait for it. A rank may be suspended inside
-//! of a parallel region, and has settings of its own: so what the library keeps is put aside with the rank, byte by byte, and the
-//! library meets each rank as a thread of its own. The library is loaded once, as its variables are at fixed places of the thread.
+//! All ranks of a worker run on one host thread. The OpenMP runtime (libgomp) keeps in thread-local variables which
+//! team the thread is in, at which level, its number, its settings and the threads that wait for it. A rank may be
+//! suspended inside of a parallel region, and has settings of its own: so what the library keeps is put aside with the
+//! rank, byte by byte, and the library meets each rank as a thread of its own. The library is loaded once, as its
+//! variables are at fixed places of the thread.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, UnsafeCell};
@@ -47,7 +48,8 @@ impl Runtime {
     /// That of the library in this process, if there is one.
     pub fn find() -> Option<Runtime> {
         unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: libc::size_t, found: *mut c_void) -> c_int {
-            // SAFETY: the loader gives a description of a module that stays while it is looked at, and what `find` has given.
+            // SAFETY: the loader gives a description of a module that stays while it is looked at, and what `find` has
+            // given.
             let (info, found) = unsafe { (&*info, &mut *found.cast::<Option<Runtime>>()) };
             if info.dlpi_name.is_null() || info.dlpi_tls_modid == 0 {
                 return 0;
@@ -81,8 +83,8 @@ impl Runtime {
         if module == self.module {
             return place;
         }
-        // SAFETY: the name is terminated; the function has had this signature since there are such variables. Programs are given
-        // one of this project, but the name here finds the system's.
+        // SAFETY: the name is terminated; the function has had this signature since there are such variables. Programs
+        // are given one of this project, but the name here finds the system's.
         let place = unsafe {
             let function = libc::dlsym(libc::RTLD_DEFAULT, c"__tls_get_addr".as_ptr());
             assert!(!function.is_null(), "the system's loader has thread-local variables");
@@ -104,11 +106,14 @@ impl SavedRuntime {
         SavedRuntime { runtime, bytes: UnsafeCell::new(bytes) }
     }
 
-    /// Exchanges what is kept of the rank and of this thread. To be called whenever the rank's code begins to run or stops.
-    // Not inlined: a fiber may go on in another thread, where the address of a thread-local that a caller kept is wrong.
+    /// Exchanges what is kept of the rank and of this thread. To be called whenever the rank's code begins to run or
+    /// stops.
+    // Not inlined: a fiber may go on in another thread, where the address of a thread-local that a caller kept is
+    // wrong.
     #[inline(never)]
     pub fn swap(&self) {
-        // SAFETY: both are as long, and nobody else looks at them: the rank's are behind a cell of the one thread that runs it.
+        // SAFETY: both are as long, and nobody else looks at them: the rank's are behind a cell of the one thread that
+        // runs it.
         unsafe {
             let bytes: &mut [u8] = &mut *self.bytes.get();
             ptr::swap_nonoverlapping(self.runtime.place(), bytes.as_mut_ptr(), self.runtime.size);

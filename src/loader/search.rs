@@ -1,7 +1,8 @@
 //! Where libraries are found, and which of them all ranks share.
 //!
 //! Each rank has its own copy of a library, wherever that lies. Shared are the C library with its parts, the system's
-//! loader and the few runtimes of which a process can have but one, libraries of linear algebra; and what the user wants shared.
+//! loader and the few runtimes of which a process can have but one, libraries of linear algebra; and what the user
+//! wants shared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,8 @@ const STANDARD: [&str; 6] =
 /// Where the system's loader is told of further directories.
 const CONFIGURATION: &str = "/etc/ld.so.conf";
 
-/// Libraries of which a process can have but one. The C library's own parts, whose state is that of the process; the unwinder,
-/// which must know all code; runtimes that keep their state in the static part of a thread's storage.
+/// Libraries of which a process can have but one. The C library's own parts, whose state is that of the process; the
+/// unwinder, which must know all code; runtimes that keep their state in the static part of a thread's storage.
 const RUNTIME: [&str; 17] = [
     "ld-linux-x86-64.",
     "libBrokenLocale.",
@@ -43,14 +44,14 @@ const RUNTIME: [&str; 17] = [
     "libutil.",
 ];
 
-/// Libraries of linear algebra. They keep nothing of programs but threads and room to work in, which a copy for each rank would
-/// multiply: 512 ranks with OpenBLAS take eleven times the memory.
+/// Libraries of linear algebra. They keep nothing of programs but threads and room to work in, which a copy for each
+/// rank would multiply: 512 ranks with OpenBLAS take eleven times the memory.
 const ALGEBRA: [&str; 8] =
     ["libblas.", "libblas64.", "libblis", "libcblas.", "liblapack.", "liblapacke.", "libmkl_", "libopenblas"];
 
-/// Libraries of networks and encryption. Others need them for files in the cloud and the like, and with them some thirty more; a
-/// copy of all for each rank costs a second and a gigabyte of 512 ranks. They are shared where the program itself does not need
-/// them, so that it keeps no state there.
+/// Libraries of networks and encryption. Others need them for files in the cloud and the like, and with them some
+/// thirty more; a copy of all for each rank costs a second and a gigabyte of 512 ranks. They are shared where the
+/// program itself does not need them, so that it keeps no state there.
 const SERVICES: [&str; 8] =
     ["libcrypto.", "libcurl", "libgnutls.", "libgssapi_krb5.", "libkrb5.", "libldap", "libssh", "libssl."];
 

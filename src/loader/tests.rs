@@ -1,5 +1,5 @@
-//! Programs compiled by the system's compiler, loaded and run several times in this process. Without a compiler there is
-//! nothing to load, and the tests say nothing.
+//! Programs compiled by the system's compiler, loaded and run several times in this process. Without a compiler there
+//! is nothing to load, and the tests say nothing.
 #![allow(unsafe_code)]
 
 mod calls;

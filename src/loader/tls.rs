@@ -1,8 +1,8 @@
 //! Thread-local storage of programs.
 //!
-//! A program asks `__tls_get_addr` for the address of a variable, with a pointer to the [`Descriptor`] of the module and an
-//! offset. A rank's own variables follow it from host thread to host thread: they belong to the instance. A thread that the
-//! program started itself has a block a module, until it ends.
+//! A program asks `__tls_get_addr` for the address of a variable, with a pointer to the [`Descriptor`] of the module
+//! and an offset. A rank's own variables follow it from host thread to host thread: they belong to the instance. A
+//! thread that the program started itself has a block a module, until it ends.
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
@@ -172,8 +172,8 @@ pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
     block.wrapping_add(offset)
 }
 
-/// The address of a variable of the rank that runs, where it is known already; else null. Works with general registers and, of the
-/// others, with the lower halves of the first sixteen at most.
+/// The address of a variable of the rank that runs, where it is known already; else null. Works with general registers
+/// and, of the others, with the lower halves of the first sixteen at most.
 unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
     // SAFETY: as of `address`.
     let (descriptor, offset) = unsafe { (&*(*index).descriptor, (*index).offset) };
@@ -187,13 +187,13 @@ unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
 }
 
 unsafe extern "C" {
-    /// What descriptors of thread-local storage (`-mtls-dialect=gnu2`) have called: with the descriptor's address in `rax` it gives
-    /// the distance from the thread pointer to the variable there, and keeps all other registers.
+    /// What descriptors of thread-local storage (`-mtls-dialect=gnu2`) have called: with the descriptor's address in
+    /// `rax` it gives the distance from the thread pointer to the variable there, and keeps all other registers.
     pub(super) fn mcpsim_tls_distance();
 }
 
-// The descriptor's second word is the address of an `Index`. The registers that C functions may change are kept: the general ones
-// and sixteen vectors' lower halves first; all of them (`xsave`) where more than a look-up is to be done.
+// The descriptor's second word is the address of an `Index`. The registers that C functions may change are kept: the
+// general ones and sixteen vectors' lower halves first; all of them (`xsave`) where more than a look-up is to be done.
 std::arch::global_asm!(
     ".pushsection .text.mcpsim_tls_distance, \"ax\", @progbits",
     ".globl mcpsim_tls_distance",

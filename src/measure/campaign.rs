@@ -1,4 +1,5 @@
-//! Which tests are made in which order, with how many repetitions: as many as a median takes to be sure of, within a budget of time.
+//! Which tests are made in which order, with how many repetitions: as many as a median takes to be sure of, within a
+//! budget of time.
 //!
 //! All ranks go through the same program; what they decide by, they have been given by one of them.
 
@@ -97,8 +98,8 @@ impl LevelPlan {
     }
 }
 
-/// The loads that the pairs of a level can make, 1 left out. A pair that exchanges makes two transfers on what cores of a node
-/// share; an adapter of a node has a direction for each.
+/// The loads that the pairs of a level can make, 1 left out. A pair that exchanges makes two transfers on what cores of
+/// a node share; an adapter of a node has a direction for each.
 fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
     let pairs = plan.pairs.len() as u32;
     let doubled = |most: u32| (1..).map(|power| 1u32 << power).take_while(move |load| *load <= most);
@@ -186,8 +187,8 @@ impl Campaign<'_> {
         self.samples.eager.push((level, eager));
     }
 
-    /// What many messages occupy: windows of several pairs, of small messages for the adapter's gap, of large ones for what
-    /// cores and memory copy; windows both ways.
+    /// What many messages occupy: windows of several pairs, of small messages for the adapter's gap, of large ones for
+    /// what cores and memory copy; windows both ways.
     fn occupancy(&mut self, plan: &LevelPlan) {
         let (level, pair) = (plan.level, plan.pair());
         let large = large(self.plan.most_bytes);

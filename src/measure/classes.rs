@@ -134,8 +134,8 @@ impl MeasuredClasses {
     }
 }
 
-/// The pieces, with one more for sizes beyond the measured ones where the last promises them much more bandwidth than was ever
-/// seen: noise makes lines flat, and short messages tell little of long ones.
+/// The pieces, with one more for sizes beyond the measured ones where the last promises them much more bandwidth than
+/// was ever seen: noise makes lines flat, and short messages tell little of long ones.
 fn bounded_beyond(mut pieces: Vec<FitPiece>, times: &[(u64, f64)]) -> Vec<FitPiece> {
     let best = times.iter().map(|(bytes, seconds)| *bytes as f64 / seconds).fold(0.0, f64::max);
     let least = 1.0 / (best * MORE_THAN_SEEN);

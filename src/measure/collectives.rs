@@ -1,8 +1,8 @@
-//! Collectives by the model of Xu and Hwang (Modeling communication overhead: MPI and MPL performance on the IBM SP2, IEEE Parallel &
-//! Distributed Technology 4, 1996): t(m, n) = t0(n) + m / r∞(n), with m bytes and n ranks.
+//! Collectives by the model of Xu and Hwang (Modeling communication overhead: MPI and MPL performance on the IBM SP2,
+//! IEEE Parallel & Distributed Technology 4, 1996): t(m, n) = t0(n) + m / r∞(n), with m bytes and n ranks.
 //!
-//! A time is that of the slowest rank between a barrier and the end of the call. t0(n) and 1 / r∞(n) grow with log n or with n,
-//! whichever fits better.
+//! A time is that of the slowest rank between a barrier and the end of the call. t0(n) and 1 / r∞(n) grow with log n or
+//! with n, whichever fits better.
 
 use crate::platform::{Collective, Hockney};
 
@@ -65,7 +65,8 @@ fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
     all.filter(|bytes| bytes * copies <= MOST_OF_RANK).collect()
 }
 
-/// Times all collectives; every rank calls this and gets the result. `tell` hears what comes next, and which part is done.
+/// Times all collectives; every rank calls this and gets the result. `tell` hears what comes next, and which part is
+/// done.
 pub fn time_collectives(
     port: &mut dyn GroupPort,
     plan: &CollectiveTests,

@@ -30,9 +30,9 @@ pub struct Floor {
     pub per_byte: f64,
 }
 
-/// The pieces that fit `points` (sizes increasing, seconds above zero) best: least squares of the relative errors, with as
-/// many pieces as pay off (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece goes over one of the `breaks`, which
-/// are measured sizes, and none goes below the `least`.
+/// The pieces that fit `points` (sizes increasing, seconds above zero) best: least squares of the relative errors, with
+/// as many pieces as pay off (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece
+/// goes over one of the `breaks`, which are measured sizes, and none goes below the `least`.
 pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPiece> {
     let mut found = Vec::new();
     let mut rest = points;
@@ -77,7 +77,8 @@ fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
     pieces
 }
 
-/// Where one line ends and the next begins: where they meet, if that is between the measured sizes, else at the lower one.
+/// Where one line ends and the next begins: where they meet, if that is between the measured sizes, else at the lower
+/// one.
 fn border(one: &FitPiece, next: &FitPiece, low: u64, high: u64) -> u64 {
     let meet = (one.start - next.start) / (next.per_byte - one.per_byte);
     if meet >= low as f64 && meet < high as f64 { meet as u64 } else { low }

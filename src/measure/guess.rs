@@ -1,4 +1,5 @@
-//! A platform guessed from matrices of all pairs: nodes, CMPs and levels from the structure, costs from the times of their pairs.
+//! A platform guessed from matrices of all pairs: nodes, CMPs and levels from the structure, costs from the times of
+//! their pairs.
 
 use std::fmt::Write;
 
@@ -32,7 +33,8 @@ pub struct Guess {
 const NAMED: usize = 16;
 
 impl Guess {
-    /// From matrices, where each rank's host has a name or none is known. Kinds of pairs that differ by less than `precision` are one.
+    /// From matrices, where each rank's host has a name or none is known. Kinds of pairs that differ by less than
+    /// `precision` are one.
     ///
     /// # Errors
     /// If a matrix cannot be read, there is one rank, times are not above zero, or the test tells no message's time.

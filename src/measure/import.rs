@@ -1,8 +1,8 @@
-//! A platform file from what benchmark programs wrote: OSU's osu_latency, osu_bw, osu_bibw, osu_mbw_mr, and IMB's PingPong,
-//! Uniband, Biband.
+//! A platform file from what benchmark programs wrote: OSU's osu_latency, osu_bw, osu_bibw, osu_mbw_mr, and IMB's
+//! PingPong, Uniband, Biband.
 //!
-//! Each file's level is named by who gives it. What no file tells is taken from another platform or assumed, and the file
-//! says so. Nothing is fitted but the figures named in [`level`].
+//! Each file's level is named by who gives it. What no file tells is taken from another platform or assumed, and the
+//! file says so. Nothing is fitted but the figures named in [`level`].
 
 mod imb;
 mod level;
@@ -47,8 +47,8 @@ impl Import {
     /// The platform file's text.
     ///
     /// # Errors
-    /// Files that are no output of these programs, or were cut; tables whose level is not clear; levels that messages can
-    /// cross on this machine but that neither a file nor the base covers.
+    /// Files that are no output of these programs, or were cut; tables whose level is not clear; levels that messages
+    /// can cross on this machine but that neither a file nor the base covers.
     pub fn text(&self) -> Result<String, ConfigError> {
         let mut sources: Vec<(Vec<Level>, ImportSource)> = Vec::new();
         for (part, text) in &self.files {

@@ -166,8 +166,8 @@ impl Speed {
         }
     }
 
-    /// The median of the kernels' slowdowns, never less with more ranks. A mean would let one kernel that streams from memory,
-    /// which cores share, stand for code that does not.
+    /// The median of the kernels' slowdowns, never less with more ranks. A mean would let one kernel that streams from
+    /// memory, which cores share, stand for code that does not.
     pub fn slowdown(&self) -> Vec<f64> {
         let ranks = self.slowdowns.iter().map(|(_, factors)| factors.len()).min().unwrap_or(0);
         let median = |index: usize| {
@@ -183,7 +183,8 @@ impl Speed {
 }
 
 impl Figures {
-    /// By how much longer this machine takes than `host`: the geometric mean over the kernels that both know, and each of them.
+    /// By how much longer this machine takes than `host`: the geometric mean over the kernels that both know, and each
+    /// of them.
     pub fn scale_factor(&self, host: &Figures) -> Option<(f64, Vec<(String, f64)>)> {
         let typical: Vec<&str> =
             Kernel::all().iter().filter(|kernel| kernel.is_typical).map(|kernel| kernel.name).collect();

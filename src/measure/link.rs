@@ -71,10 +71,12 @@ struct Overheads {
     gap: f64,
 }
 
-/// By how much messages under load are to take longer than their samples say by themselves: for each level, load and size.
+/// By how much messages under load are to take longer than their samples say by themselves: for each level, load and
+/// size.
 ///
-/// In a test of several transfers at a time these do not all meet the same load: they begin one after another, and the next
-/// round of one meets the end of others. What makes the same test take as long on the simulated machine is what counts.
+/// In a test of several transfers at a time these do not all meet the same load: they begin one after another, and the
+/// next round of one meets the end of others. What makes the same test take as long on the simulated machine is what
+/// counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corrections(BTreeMap<(Level, u32, u64), Correction>);
 
@@ -93,7 +95,8 @@ struct Correction {
 const HELPS: f64 = 0.9;
 
 impl Corrections {
-    /// These, with what `simulated` on the platform that was made with them is still off. What has not helped is taken back for good.
+    /// These, with what `simulated` on the platform that was made with them is still off. What has not helped is taken
+    /// back for good.
     pub fn refined(mut self, measured: &Samples, simulated: &Samples) -> Corrections {
         for (series, off) in measured.ratios_to(simulated) {
             let (Some(level), Test::Exchange | Test::OneWay) = (series.level, series.test) else { continue };
@@ -178,7 +181,8 @@ impl LinkFit {
     }
 }
 
-/// The row of a piece without loads: `overheads` are those of sender and receiver, `control` the time of control messages.
+/// The row of a piece without loads: `overheads` are those of sender and receiver, `control` the time of control
+/// messages.
 pub(super) fn row_of(piece: &FitPiece, overheads: [f64; 2], control: f64, gap: f64) -> RowFit {
     let [send, recv] = overheads;
     row(piece, Overheads { bytes: 0, send, recv, gap }, control, &[])
@@ -194,8 +198,9 @@ fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64
     windows.chain(pings).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
 }
 
-/// Keeps a piece that promises much more bandwidth than was ever seen to what was: noise makes such slopes, and the last piece would carry
-/// them on to all greater sizes. The piece keeps its time at the greatest size that was measured in it.
+/// Keeps a piece that promises much more bandwidth than was ever seen to what was: noise makes such slopes, and the
+/// last piece would carry them on to all greater sizes. The piece keeps its time at the greatest size that was measured
+/// in it.
 fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     let least = 1.0 / (best * MORE_THAN_SEEN);
     let last = points.iter().map(|(bytes, _)| *bytes).filter(|bytes| piece.up_to.is_none_or(|end| *bytes <= end)).max();
@@ -233,8 +238,8 @@ fn overheads(samples: &Samples, level: Level, copied: bool) -> Vec<Overheads> {
     one.iter().filter_map(each).collect()
 }
 
-/// The median of those measured in (above, up_to], else those of the nearest size; above the threshold those of the least:
-/// what the core does with large messages is no fixed time.
+/// The median of those measured in (above, up_to], else those of the nearest size; above the threshold those of the
+/// least: what the core does with large messages is no fixed time.
 fn overheads_in(all: &[Overheads], above: u64, up_to: Option<u64>, rendezvous: bool) -> Overheads {
     let end = up_to.unwrap_or(u64::MAX);
     let inside: Vec<&Overheads> = all.iter().filter(|of| of.bytes > above && of.bytes <= end).collect();

@@ -1,8 +1,8 @@
 //! Times of all pairs of ranks, a matrix a message length: what they say, and the files that hold them.
 //!
 //! The files are those of PARUS' `network_test2` (NetCDF classic with 64-bit offsets) and of its older text form, see
-//! [`Matrices`], and the compressed pair of files that clustering makes, see [`Compressed`]. Nothing here opens a file: readers and writers
-//! are given.
+//! [`Matrices`], and the compressed pair of files that clustering makes, see [`Compressed`]. Nothing here opens a file:
+//! readers and writers are given.
 
 mod compressed;
 mod matrices_file;

@@ -1,4 +1,5 @@
-//! The models that textbooks name, fitted to samples level by level; and the ways in which a course measures their parameters.
+//! The models that textbooks name, fitted to samples level by level; and the ways in which a course measures their
+//! parameters.
 
 mod course;
 #[cfg(test)]

@@ -76,7 +76,8 @@ impl Windows<'_> {
         sized.max_by_key(|series| (series.load, series.bytes))
     }
 
-    /// Bytes a second both ways together, at the greatest size: the most that one pair or all reach; nothing if only one was tried.
+    /// Bytes a second both ways together, at the greatest size: the most that one pair or all reach; nothing if only
+    /// one was tried.
     fn both_ways_of_all_pairs(&self) -> Option<f64> {
         let all = self.samples.of(self.level, Test::BothWays);
         let most = all.last()?.bytes;

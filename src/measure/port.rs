@@ -1,7 +1,7 @@
 //! What a measuring rank can do: the few functions of MPI that the tests are made of.
 //!
-//! A real MPI and other layers that carry messages implement it, whose times are measured, and a rank on a simulated machine, whose
-//! times are known.
+//! A real MPI and other layers that carry messages implement it, whose times are measured, and a rank on a simulated
+//! machine, whose times are known.
 
 use crate::platform::Collective;
 
@@ -48,7 +48,8 @@ pub trait RankPort {
     fn exchange(&mut self, to: u32, from: u32, bytes: u64);
     /// `count` times MPI_Irecv and MPI_Isend, then MPI_Waitall.
     fn exchange_window(&mut self, with: u32, bytes: u64, count: u32);
-    /// MPI_Irecv, an empty message to the same rank, so much computing without MPI, MPI_Wait: the seconds of the latter.
+    /// MPI_Irecv, an empty message to the same rank, so much computing without MPI, MPI_Wait: the seconds of the
+    /// latter.
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64;
     /// Keeps the core busy for so long, without MPI.
     fn compute(&mut self, seconds: f64);

@@ -1,7 +1,7 @@
 //! The tests themselves: what the two ranks of a pair do for one sample.
 //!
-//! Each function is called by both ranks of the pair with the same arguments, and gives the first one's seconds; others may call
-//! it and do nothing.
+//! Each function is called by both ranks of the pair with the same arguments, and gives the first one's seconds; others
+//! may call it and do nothing.
 
 use super::port::RankPort;
 
@@ -56,8 +56,8 @@ pub fn windows(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u
 
 /// `count` blocking sends with a `delay` of computing between two, answered by an empty message: the time of all of it.
 ///
-/// This is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm: Low-Overhead LogGP Parameter Assessment
-/// for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the formulas that it serves.
+/// This is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm: Low-Overhead LogGP Parameter
+/// Assessment for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the formulas that it serves.
 pub fn train(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     let started = port.now();
     if port.rank() == pair.first {
@@ -92,8 +92,9 @@ pub fn work_between(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: 
     (port.now() - started) / f64::from(count)
 }
 
-/// What a receive takes when `count` messages have been there for long: the first rank computes for `delay`, longer than the
-/// round trip, between asking for them and receiving them (Culler and others: Assessing Fast Network Interfaces, IEEE Micro 16, 1996).
+/// What a receive takes when `count` messages have been there for long: the first rank computes for `delay`, longer
+/// than the round trip, between asking for them and receiving them (Culler and others: Assessing Fast Network
+/// Interfaces, IEEE Micro 16, 1996).
 pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.send(pair.second, 0);
@@ -109,7 +110,8 @@ pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: 
     0.0
 }
 
-/// What is left of a receive that was posted before its message was sent, after `work` without MPI in which the message could come.
+/// What is left of a receive that was posted before its message was sent, after `work` without MPI in which the message
+/// could come.
 pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work: f64) -> f64 {
     if port.rank() == pair.first {
         return port.recv_beside(pair.second, bytes, work);
@@ -121,8 +123,8 @@ pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work:
     0.0
 }
 
-/// `count` messages from the first ranks of all `pairs` to the first pair's second rank, which asks for them with empty messages: the
-/// time until it has them all.
+/// `count` messages from the first ranks of all `pairs` to the first pair's second rank, which asks for them with empty
+/// messages: the time until it has them all.
 pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let target = pairs[0].second;
     let started = port.now();

@@ -1,12 +1,14 @@
-//! The effective bandwidth b_eff of Rabenseifner and Koniges (Effective Communication and File-I/O Bandwidth Benchmarks, EuroPVM/MPI
-//! 2001): what all ranks together send a second in rings, one number for a machine.
+//! The effective bandwidth b_eff of Rabenseifner and Koniges (Effective Communication and File-I/O Bandwidth
+//! Benchmarks, EuroPVM/MPI 2001): what all ranks together send a second in rings, one number for a machine.
 //!
-//! - Six patterns have rings of 2, 4, 8, max(16, P / 4), max(32, P / 2) and P ranks, once in the order of ranks and once at random.
-//!   A ring at the end is as long as what is left, or takes that in.
-//! - Each rank exchanges a message with both neighbours, by each method of [`NeighbourMethod`], of which the best counts.
-//! - There are 21 sizes: 1 B to 4 KiB doubling, then 8 at equal ratios up to L_max, a 128th of a rank's memory, 128 MB at most.
-//! - The bandwidth of a pattern is the mean over sizes of all bytes over the time of the slowest rank. b_eff is the mean of logarithms
-//!   over the patterns in order, over those at random, and over both.
+//! - Six patterns have rings of 2, 4, 8, max(16, P / 4), max(32, P / 2) and P ranks, once in the order of ranks and
+//!   once at random. A ring at the end is as long as what is left, or takes that in.
+//! - Each rank exchanges a message with both neighbours, by each method of [`NeighbourMethod`], of which the best
+//!   counts.
+//! - There are 21 sizes: 1 B to 4 KiB doubling, then 8 at equal ratios up to L_max, a 128th of a rank's memory, 128 MB
+//!   at most.
+//! - The bandwidth of a pattern is the mean over sizes of all bytes over the time of the slowest rank. b_eff is the
+//!   mean of logarithms over the patterns in order, over those at random, and over both.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -43,7 +45,8 @@ pub struct RingPattern {
     pub neighbours: Vec<[u32; 2]>,
 }
 
-/// The patterns of so many ranks, two or more; the same everywhere. Of patterns that are alike, as those of few ranks are, the first stands for all.
+/// The patterns of so many ranks, two or more; the same everywhere. Of patterns that are alike, as those of few ranks
+/// are, the first stands for all.
 pub fn patterns(ranks: u32) -> Vec<RingPattern> {
     let mut patterns: Vec<RingPattern> = Vec::new();
     for number in 0..2 * PATTERNS {
@@ -102,8 +105,8 @@ fn rings(ranks: u32, length: u32) -> Vec<u32> {
     rings
 }
 
-/// Exchanges messages in all patterns, sizes and by all methods, `repetitions` times each; the samples, which all ranks have, are the seconds
-/// of the slowest rank. `tell` hears which part is done.
+/// Exchanges messages in all patterns, sizes and by all methods, `repetitions` times each; the samples, which all ranks
+/// have, are the seconds of the slowest rank. `tell` hears which part is done.
 pub fn measure_rings(
     port: &mut dyn GroupPort,
     most: u64,
@@ -287,7 +290,8 @@ mod tests {
 
     #[test]
     fn the_best_method_is_averaged_over_sizes_then_patterns() {
-        // Two ranks, whose patterns are all one: of 100 B in 1 us by the best method 400 MB/s, of 300 B in 2 us 600 MB/s: 500 MB/s.
+        // Two ranks, whose patterns are all one: of 100 B in 1 us by the best method 400 MB/s, of 300 B in 2 us 600
+        // MB/s: 500 MB/s.
         let ring = |load, bytes, seconds: &[f64]| SampleSeries {
             level: None,
             test: Test::Ring,

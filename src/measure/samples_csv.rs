@@ -11,7 +11,8 @@ use super::samples::{SampleSeries, Samples, Test};
 const COLUMNS: [&str; 7] = ["level", "test", "bytes", "load", "messages", "sample", "seconds"];
 
 impl Samples {
-    /// Reads what `mcpsim measure --samples` wrote; `name` stands for the file in messages. Thresholds are not in such a file.
+    /// Reads what `mcpsim measure --samples` wrote; `name` stands for the file in messages. Thresholds are not in such
+    /// a file.
     ///
     /// # Errors
     /// Other columns, unknown levels or tests, what is no number, times that are not above zero, no sample at all.

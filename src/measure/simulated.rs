@@ -1,6 +1,7 @@
 //! The tests on a simulated machine: what `measure` would find there, where every cost is known.
 //!
-//! This is how the tests themselves are tested, and how a fitted platform shows what it makes of more than it was fitted to.
+//! This is how the tests themselves are tested, and how a fitted platform shows what it makes of more than it was
+//! fitted to.
 
 use std::sync::{Arc, Mutex};
 
@@ -36,7 +37,8 @@ pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &CampaignPlan) -> R
     on_simulated(platform, sites, move |port| measure_levels(port, &plan, &mut |_, _| ()))
 }
 
-/// The rings of b_eff on a simulated machine, up to messages of `most` bytes, once each: nothing there differs from one time to the next.
+/// The rings of b_eff on a simulated machine, up to messages of `most` bytes, once each: nothing there differs from one
+/// time to the next.
 ///
 /// # Errors
 /// If the run ends without a result.

@@ -1,7 +1,8 @@
 //! A machine's structure from the times of all pairs: which ranks are near each other, in groups within groups.
 //!
-//! Distances of a tree are ultrametric: all pairs of two groups that meet at a switch are as far apart. Ranks are joined by average linkage
-//! (Sokal and Michener 1958) of the logarithms of times; where the heights of joins leave a gap, one kind of pairs ends and the next begins.
+//! Distances of a tree are ultrametric: all pairs of two groups that meet at a switch are as far apart. Ranks are
+//! joined by average linkage (Sokal and Michener 1958) of the logarithms of times; where the heights of joins leave a
+//! gap, one kind of pairs ends and the next begins.
 
 use kodama::{Method, linkage};
 
@@ -29,8 +30,8 @@ pub struct Structure {
     pub furthest: Option<(u32, u32, f64)>,
 }
 
-/// The structure of `ranks` (two or more) whose `distances`, above zero but for a rank and itself, stand row after row. Kinds that differ by less than
-/// `precision`, a share, are one.
+/// The structure of `ranks` (two or more) whose `distances`, above zero but for a rank and itself, stand row after row.
+/// Kinds that differ by less than `precision`, a share, are one.
 pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
     let side = ranks as usize;
     let gap = precision.ln_1p();

@@ -71,7 +71,8 @@ fn near(found: f64, ns: f64) {
 
 #[test]
 fn logp_parameters_and_the_threshold_come_back() {
-    // o_s 120 ns, L 700 ns, o_r 80 ns and 1 ns a byte up to 5000 B; above 1500 ns and 0.25 ns a byte, a handshake of 400 ns.
+    // o_s 120 ns, L 700 ns, o_r 80 ns and 1 ns a byte up to 5000 B; above 1500 ns and 0.25 ns a byte, a handshake of
+    // 400 ns.
     let rows = vec![row(0, 5000, 700, 1000, [120, 80]), row(5000, u64::MAX, 1500, 4000, [120, 80])];
     for level in Level::ALL {
         let link = Link::new(LoadLaw::Ideal, Bytes::new(5000), SimSpan::from_ns(400), rows.clone());
@@ -174,7 +175,8 @@ fn collectives_of_a_simulated_machine_grow_with_its_ranks() {
         assert_eq!(fit.by_ranks.iter().map(|of| of.0).collect::<Vec<_>>(), [2, 4, 8], "{fit:?}");
         assert!(fit.start.unwrap().slope > 0.0 || fit.collective == Collective::Gather, "{fit:?}");
     }
-    // A broadcast between two ranks is one message of 1 us and 1 ns a byte; the slower of both leaves the barrier up to a message earlier.
+    // A broadcast between two ranks is one message of 1 us and 1 ns a byte; the slower of both leaves the barrier up to
+    // a message earlier.
     let bcast = fits.iter().find(|fit| fit.collective == Collective::Bcast).unwrap();
     let (_, two, _) = bcast.by_ranks[0];
     assert!((1e-6..2.1e-6).contains(&two.start) && (two.per_byte / 1e-9 - 1.0).abs() < 0.01, "{two:?}");
@@ -182,7 +184,8 @@ fn collectives_of_a_simulated_machine_grow_with_its_ranks() {
 
 #[test]
 fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
-    // 1 µs and 1 ns a byte; the two greatest sizes took as long as each other, as they may where others use the machine.
+    // 1 µs and 1 ns a byte; the two greatest sizes took as long as each other, as they may where others use the
+    // machine.
     let time = |bytes: u64| if bytes < 1 << 19 { 1e-6 + 1e-9 * bytes as f64 } else { 1.5e-3 };
     let sizes = [0, 64, 1024, 16_384, 65_536, 1 << 18, 1 << 19, 1 << 20];
     let series = |bytes| SampleSeries {
@@ -231,7 +234,8 @@ fn fair(holds: Holds, gap: u64, copy: Option<u64>) -> Link {
 fn windows_tell_what_adapters_carry() {
     let rate = |gigabytes: u64| Bandwidth::new(gigabytes * 1_000_000_000);
     let off = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs();
-    // A wire of 3 GB/s, of which one message uses a third, and 4 GB/s both ways; 600 ns a message are more than cores take.
+    // A wire of 3 GB/s, of which one message uses a third, and 4 GB/s both ways; 600 ns a message are more than cores
+    // take.
     let holds = Holds { capacity: rate(3), duplex: rate(4), ..Holds::default() };
     let found = occupied(Level::InterNode, 8, fair(holds, 600, None));
     assert!(off(found.capacity, 3e9) < 0.02 && off(found.duplex, 4e9) < 0.03, "{found:?}");

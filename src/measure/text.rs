@@ -178,8 +178,8 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     text.push_str("]\n");
 }
 
-/// No message goes faster than its adapter: where half round trips hardly grow over the sizes above `above`, a byte takes
-/// `least` seconds all the same. The greatest of these sizes takes what it took.
+/// No message goes faster than its adapter: where half round trips hardly grow over the sizes above `above`, a byte
+/// takes `least` seconds all the same. The greatest of these sizes takes what it took.
 fn keep_below(row: &mut RowFit, above: u64, least: f64) {
     let greatest = row.up_to.unwrap_or(above) as f64;
     for (latency, byte) in &mut row.columns {

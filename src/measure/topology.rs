@@ -73,7 +73,8 @@ pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(found)
 }
 
-/// A core for each rank: those that launchers have bound to cores of their own keep them, others get free ones that they may use.
+/// A core for each rank: those that launchers have bound to cores of their own keep them, others get free ones that
+/// they may use.
 pub fn bind(seen: &[HostFacts]) -> Vec<Binding> {
     let mut taken: Vec<(&str, (u32, u32))> = Vec::new();
     let mut bindings = vec![Binding::None; seen.len()];
@@ -105,7 +106,8 @@ pub struct HostPlace {
     pub package: u32,
 }
 
-/// Where ranks run, by what they have seen and how they are bound; an unbound rank counts as on the first CMP it may use.
+/// Where ranks run, by what they have seen and how they are bound; an unbound rank counts as on the first CMP it may
+/// use.
 pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     let place = |(of, binding): (&HostFacts, &Binding)| {
         let node = seen.iter().position(|other| other.node_key() == of.node_key()).unwrap_or(0) as u32;
@@ -118,7 +120,8 @@ pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     seen.iter().zip(bindings).map(place).collect()
 }
 
-/// For each level of which there are pairs, as many disjoint ones as share the same CMP, the same node, or the same two nodes.
+/// For each level of which there are pairs, as many disjoint ones as share the same CMP, the same node, or the same two
+/// nodes.
 pub fn levels(places: &[HostPlace]) -> Vec<LevelPlan> {
     // The ranks of each CMP of each node.
     let mut cmps: Vec<(HostPlace, Vec<u32>)> = Vec::new();
@@ -165,8 +168,8 @@ pub fn levels(places: &[HostPlace]) -> Vec<LevelPlan> {
     all.into_iter().filter_map(|(level, pairs)| Some(LevelPlan { level, pairs: pairs? })).collect()
 }
 
-/// Nodes, CMPs a node, cores a CMP: as many nodes as ranks were on, and what the first one has. Of a machine that was taken for
-/// several nodes each has the cores that ranks were on.
+/// Nodes, CMPs a node, cores a CMP: as many nodes as ranks were on, and what the first one has. Of a machine that was
+/// taken for several nodes each has the cores that ranks were on.
 pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
     let mut nodes: Vec<u32> = places.iter().map(|place| place.node).collect();
     nodes.sort_unstable();

@@ -1,4 +1,5 @@
-//! The values of the MPI standard ABI (MPI-5.0, chapter "Application Binary Interface (ABI)"): handles, constants, error classes.
+//! The values of the MPI standard ABI (MPI-5.0, chapter "Application Binary Interface (ABI)"): handles, constants,
+//! error classes.
 #![allow(dead_code, missing_docs)]
 
 use std::ffi::c_int;

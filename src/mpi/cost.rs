@@ -5,8 +5,8 @@ use crate::units::{Bytes, SimSpan};
 
 /// Seconds a byte of data that collectives combine or copy, of one rank.
 ///
-/// The roofline of [`CoreRates::span`], which is linear in the size: combining does an operation for every 8 bytes, reads
-/// two operands and writes one; copying reads and writes.
+/// The roofline of [`CoreRates::span`], which is linear in the size: combining does an operation for every 8 bytes,
+/// reads two operands and writes one; copying reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataCost {
     combine: f64,

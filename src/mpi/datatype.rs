@@ -1,7 +1,7 @@
 //! Datatypes: layouts of data in memory, and their packed form (MPI-3.1, chapter 4).
 //!
-//! A [`Datatype`] is a value that never changes; what a program can change (its name, attributes, whether it is committed)
-//! belongs to the handle. Counts and places have 64 bits. It knows nothing of ranks and calls.
+//! A [`Datatype`] is a value that never changes; what a program can change (its name, attributes, whether it is
+//! committed) belongs to the handle. Counts and places have 64 bits. It knows nothing of ranks and calls.
 #![allow(unsafe_code)]
 
 mod arrays;
@@ -31,8 +31,8 @@ pub use named::{MPI_LB, MPI_UB};
 use crate::mpi::abi::{self, Aint, Handle};
 use layout::{Mix, TypeMap};
 
-/// A shared datatype: one that a program made, of which an [`Arc`] counts the users, or one of the ABI's, which are always
-/// there: nobody counts who uses them, so that threads do not meet in a counter.
+/// A shared datatype: one that a program made, of which an [`Arc`] counts the users, or one of the ABI's, which are
+/// always there: nobody counts who uses them, so that threads do not meet in a counter.
 pub struct Type(NonNull<Datatype>);
 
 // SAFETY: shared as by an `Arc`, of what threads may share.

@@ -1,4 +1,5 @@
-//! The algebra of groups (MPI-3.1, section 6.3), on [`Group`]s of world ranks. Linear in the members but for a look-up each.
+//! The algebra of groups (MPI-3.1, section 6.3), on [`Group`]s of world ranks. Linear in the members but for a look-up
+//! each.
 
 use std::ffi::c_int;
 
@@ -47,7 +48,8 @@ pub fn compare(a: &Group, b: &Group) -> c_int {
     }
 }
 
-/// The member of `to` that each of these members of `from` is: MPI_UNDEFINED if it is none, MPI_PROC_NULL if it is that.
+/// The member of `to` that each of these members of `from` is: MPI_UNDEFINED if it is none, MPI_PROC_NULL if it is
+/// that.
 ///
 /// # Errors
 /// A rank that `from` does not have.

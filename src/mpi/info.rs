@@ -1,4 +1,5 @@
-//! Info objects (MPI-3.1, chapter 9): keys with values, in the order they were first set. Both are text of a C program, so bytes.
+//! Info objects (MPI-3.1, chapter 9): keys with values, in the order they were first set. Both are text of a C program,
+//! so bytes.
 
 use std::ffi::c_int;
 
@@ -19,7 +20,8 @@ impl Info {
     /// Sets the value of a key, in its old place if it has one.
     ///
     /// # Errors
-    /// An empty key; a key or a value that does not fit its array of MPI_MAX_INFO_KEY or MPI_MAX_INFO_VAL with the final zero.
+    /// An empty key; a key or a value that does not fit its array of MPI_MAX_INFO_KEY or MPI_MAX_INFO_VAL with the
+    /// final zero.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
         check(key)?;
         if value.len() >= MPI_MAX_INFO_VAL {

@@ -1,7 +1,8 @@
-//! What libraries choose: the algorithm of a collective by its communicator, its sizes and whether its operator commutes.
+//! What libraries choose: the algorithm of a collective by its communicator, its sizes and whether its operator
+//! commutes.
 //!
-//! A choice is a look-up in a table of thresholds. It is the same at every rank, as it depends on nothing else. Where an
-//! algorithm cannot do a case the library has another take its place ([`settle`]); what is given here is what runs.
+//! A choice is a look-up in a table of thresholds. It is the same at every rank, as it depends on nothing else. Where
+//! an algorithm cannot do a case the library has another take its place ([`settle`]); what is given here is what runs.
 
 mod flat;
 mod mpich;
@@ -12,7 +13,7 @@ mod openmpi41;
 pub use flat::default_algorithm;
 pub use openmpi::{number_of, numbered};
 
-use super::schedule::{Choice, Extent, Style, suitable, takes};
+use super::schedule::{Choice, Extent, ScheduleStyle, suitable, takes};
 use crate::platform::{Algorithm, Collective, Library, Method};
 
 /// What a choice depends on.
@@ -22,7 +23,8 @@ pub struct ChoiceContext {
     pub collective: Collective,
     /// The communicator's size.
     pub ranks: u32,
-    /// Bytes: the buffer, or one block where every rank has one (the mean block where they vary); 0 where ranks do not know.
+    /// Bytes: the buffer, or one block where every rank has one (the mean block where they vary); 0 where ranks do not
+    /// know.
     pub size: u64,
     /// All blocks together where each rank has one, else the same as `size`.
     pub total: u64,
@@ -66,11 +68,11 @@ fn look_up(table: Table, ranks: u32, size: u64) -> u8 {
 }
 
 /// Whose details schedules follow under `library`.
-pub fn style(library: Library) -> Style {
+pub fn style(library: Library) -> ScheduleStyle {
     match library {
-        Library::Mpich3Flat => Style::Flat,
-        Library::Mpich4 => Style::Mpich,
-        _ => Style::OpenMpi,
+        Library::Mpich3Flat => ScheduleStyle::Flat,
+        Library::Mpich4 => ScheduleStyle::Mpich,
+        _ => ScheduleStyle::OpenMpi,
     }
 }
 
@@ -118,7 +120,7 @@ pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Ch
 }
 
 /// What runs where `method` is asked for: some algorithms have others take their place where they cannot do it.
-pub fn settle(style: Style, question: ChoiceContext, method: Method) -> Method {
+pub fn settle(style: ScheduleStyle, question: ChoiceContext, method: Method) -> Method {
     use Algorithm::{
         Bruck, Linear, NeighborExchange, Pipeline, Rabenseifner, RecursiveDoubling, Ring, ScatterAllgather,
         ScatterRing, SegmentedRing, SplitBinary,
@@ -126,7 +128,7 @@ pub fn settle(style: Style, question: ChoiceContext, method: Method) -> Method {
     let (ranks, extent) = (question.ranks, question.extent());
     let count = extent.count();
     let plain = |algorithm: Algorithm| Method::from(algorithm);
-    let open_mpi = style == Style::OpenMpi;
+    let open_mpi = style == ScheduleStyle::OpenMpi;
     match (question.collective, method.algorithm) {
         (Collective::Allgather | Collective::Allgatherv, RecursiveDoubling) if !ranks.is_power_of_two() => plain(Bruck),
         (Collective::Allgather | Collective::Allgatherv, NeighborExchange) if ranks % 2 == 1 => plain(Ring),

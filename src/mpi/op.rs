@@ -96,11 +96,12 @@ impl Builtin {
         rules::accepts(self, kind)
     }
 
-    /// `inout[i] = in[i] ∘ inout[i]` for `n` elements, each an extent after the one before. What it does not accept stays.
+    /// `inout[i] = in[i] ∘ inout[i]` for `n` elements, each an extent after the one before. What it does not accept
+    /// stays.
     ///
     /// # Safety
-    /// `input` can be read, `inout` read and written for `n` elements of this kind; alignment does not matter. They are the
-    /// same or do not overlap.
+    /// `input` can be read, `inout` read and written for `n` elements of this kind; alignment does not matter. They are
+    /// the same or do not overlap.
     pub unsafe fn apply(self, kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
         if self.accepts(kind) {
             // SAFETY: the caller's.
@@ -108,8 +109,8 @@ impl Builtin {
         }
     }
 
-    /// Accumulates packed `data` into `count` items at `base`, for datatypes of one kind of basic elements. Returns whether
-    /// the operation takes such a datatype; if not, nothing has happened.
+    /// Accumulates packed `data` into `count` items at `base`, for datatypes of one kind of basic elements. Returns
+    /// whether the operation takes such a datatype; if not, nothing has happened.
     ///
     /// # Safety
     /// The data of the items can be read and written.

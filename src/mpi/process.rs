@@ -11,22 +11,23 @@ use super::runner::{Mover, NoData, Runner};
 use super::{Aside, CollectiveCall, MpiCall, MpiProgram};
 use crate::platform::Platform;
 use crate::profile::TaskLog;
-use crate::rank::{Call, CallSite, Called, CollectiveEntry, FailureKind, Program, ProgramError, Reply};
+use crate::rank::forward_reports;
+use crate::rank::{Call, Called, CollectiveEntry, FailureKind, Program, ProgramError, Reply};
 use crate::units::Bytes;
 
 /// Runs an [`MpiProgram`] on the engine: passes its calls on, and carries out its collectives.
 ///
-/// A blocking collective becomes [`Call::Enter`] with its MPI name, the calls of its schedule, [`Call::Leave`]; the program
-/// then gets `Done`. A non-blocking one becomes [`Call::Start`] of a strand with the same calls, Enter and Leave among them;
-/// the program gets `Started`.
+/// A blocking collective becomes [`Call::Enter`] with its MPI name, the calls of its schedule, [`Call::Leave`]; the
+/// program then gets `Done`. A non-blocking one becomes [`Call::Start`] of a strand with the same calls, Enter and
+/// Leave among them; the program gets `Started`.
 ///
-/// Collectives of a communicator are matched in the order in which each rank calls them, as MPI demands (MPI-3.1, section
-/// 5.12); where ranks call different ones, their messages never match.
+/// Collectives of a communicator are matched in the order in which each rank calls them, as MPI demands (MPI-3.1,
+/// section 5.12); where ranks call different ones, their messages never match.
 ///
 /// What each call looks at stands beside the program's beginning.
 #[repr(C)]
 pub struct MpiDriver<P> {
-    active: Option<Box<Active>>,
+    active: Option<Box<EnteredCollective>>,
     aside: Aside,
     program: P,
     platform: Arc<Platform>,
@@ -36,7 +37,7 @@ pub struct MpiDriver<P> {
 }
 
 /// A blocking collective under way.
-struct Active {
+struct EnteredCollective {
     runner: Runner,
     left: bool,
 }
@@ -46,18 +47,19 @@ pub struct Strand<M> {
     runner: Runner<M>,
     name: &'static str,
     bytes: Bytes,
-    stage: Stage,
+    stage: StrandStage,
 }
 
 impl<M> Strand<M> {
-    /// The collective that `runner` carries out, which the program calls `name` and whose size is `bytes` (see [`rule_size`]).
+    /// The collective that `runner` carries out, which the program calls `name` and whose size is `bytes` (see
+    /// [`rule_size`]).
     pub fn new(runner: Runner<M>, name: &'static str, bytes: Bytes) -> Self {
-        Strand { runner, name, bytes, stage: Stage::Outside }
+        Strand { runner, name, bytes, stage: StrandStage::Outside }
     }
 }
 
 /// Where a strand stands.
-enum Stage {
+enum StrandStage {
     Outside,
     Inside,
     Left,
@@ -89,7 +91,7 @@ impl<P: MpiProgram> MpiDriver<P> {
         match Runner::new(call, &self.platform.collectives, self.cost, sequence, NoData) {
             Ok(runner) if blocking => {
                 let entry = CollectiveEntry { name, method: Some(runner.method()), bytes };
-                self.active = Some(Box::new(Active { runner, left: false }));
+                self.active = Some(Box::new(EnteredCollective { runner, left: false }));
                 Call::Enter(entry)
             }
             Ok(runner) => Call::Start(Box::new(Strand::new(runner, name, bytes))),
@@ -136,25 +138,7 @@ impl<P: MpiProgram> Program for MpiDriver<P> {
         call
     }
 
-    fn position(&self) -> Option<String> {
-        self.program.position()
-    }
-
-    fn call_name(&self) -> Option<&'static str> {
-        self.program.call_name()
-    }
-
-    fn site(&self) -> CallSite {
-        self.program.site()
-    }
-
-    fn step_name(&self, step: u32) -> String {
-        self.program.step_name(step)
-    }
-
-    fn site_name(&self, step: u32) -> String {
-        self.program.site_name(step)
-    }
+    forward_reports!(self, self.program);
 
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         self.program.task_log()
@@ -168,15 +152,15 @@ impl<P: MpiProgram> Program for MpiDriver<P> {
 impl<M: Mover + Send> Program for Strand<M> {
     fn next(&mut self, mut reply: Reply<'_>) -> Call {
         match self.stage {
-            Stage::Outside => {
-                self.stage = Stage::Inside;
+            StrandStage::Outside => {
+                self.stage = StrandStage::Inside;
                 Call::Enter(CollectiveEntry { name: self.name, method: Some(self.runner.method()), bytes: self.bytes })
             }
-            Stage::Inside => self.runner.next_call(&mut reply).unwrap_or_else(|| {
-                self.stage = Stage::Left;
+            StrandStage::Inside => self.runner.next_call(&mut reply).unwrap_or_else(|| {
+                self.stage = StrandStage::Left;
                 Call::Leave
             }),
-            Stage::Left => Call::Finish,
+            StrandStage::Left => Call::Finish,
         }
     }
 

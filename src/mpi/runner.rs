@@ -6,7 +6,9 @@ use super::cost::DataCost;
 use super::library::style;
 use super::names::collective_word;
 use super::rules;
-use super::schedule::{BlockLayout, Extent, Fold, Parts, Piece, Schedule, Seat, Side, Space, Step, Style, Then};
+use super::schedule::{
+    BlockLayout, Extent, Fold, Parts, Piece, Schedule, ScheduleStyle, Seat, Side, Space, Step, Then,
+};
 use super::{CollectiveCall, CommMember, Sizes};
 use crate::platform::{Algorithm, Collective, CollectiveRules, Library, Method};
 use crate::rank::{
@@ -15,10 +17,11 @@ use crate::rank::{
 };
 use crate::units::{Bytes, SimSpan};
 
-/// Moves the data of a rank's part in a collective, as its schedule says.
+/// Moves the data of a rank's part in a collective, as its schedule says. What has no data says only how they are
+/// divided.
 pub trait Mover {
-    /// Whether there is data; if not, none of the functions is called.
-    const MOVES: bool;
+    /// Whether there is data; if not, none of the functions that move some is called.
+    const MOVES: bool = false;
     /// The packed size of what is not divided between blocks of a split buffer of `collective`, bytes.
     fn element(&self, collective: Collective) -> u32;
     /// Whether contributions must be combined in order of ranks.
@@ -26,13 +29,22 @@ pub trait Mover {
         false
     }
     /// The data of `piece`, packed.
-    fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload;
+    fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
+        let _ = (layout, piece);
+        None
+    }
     /// Stores packed data in `piece`, or combines it with what is there.
-    fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload);
+    fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
+        let _ = (layout, piece, then, payload);
+    }
     /// Copies block after block.
-    fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece);
+    fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
+        let _ = (layout, from, to);
+    }
     /// Combines block after block: `from` is on this side.
-    fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side);
+    fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side) {
+        let _ = (layout, from, to, side);
+    }
 }
 
 /// Moves nothing: described programs have no data.
@@ -40,16 +52,9 @@ pub trait Mover {
 pub struct NoData;
 
 impl Mover for NoData {
-    const MOVES: bool = false;
     fn element(&self, collective: Collective) -> u32 {
         Elements { size: 8, in_order: false }.element(collective)
     }
-    fn read(&mut self, _: &BlockLayout, _: Piece) -> Payload {
-        None
-    }
-    fn store(&mut self, _: &BlockLayout, _: Piece, _: Then, _: Payload) {}
-    fn copy(&mut self, _: &BlockLayout, _: Piece, _: Piece) {}
-    fn combine(&mut self, _: &BlockLayout, _: Piece, _: Piece, _: Side) {}
 }
 
 /// Moves nothing either.
@@ -62,7 +67,6 @@ pub struct Elements {
 }
 
 impl Mover for Elements {
-    const MOVES: bool = false;
     fn element(&self, collective: Collective) -> u32 {
         use Collective::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
         // What is not combined is divided anywhere.
@@ -72,12 +76,6 @@ impl Mover for Elements {
     fn is_ordered(&self) -> bool {
         self.in_order
     }
-    fn read(&mut self, _: &BlockLayout, _: Piece) -> Payload {
-        None
-    }
-    fn store(&mut self, _: &BlockLayout, _: Piece, _: Then, _: Payload) {}
-    fn copy(&mut self, _: &BlockLayout, _: Piece, _: Piece) {}
-    fn combine(&mut self, _: &BlockLayout, _: Piece, _: Piece, _: Side) {}
 }
 
 /// Moves nothing: a collective that is made again as it was recorded.
@@ -90,22 +88,16 @@ pub struct CalledData {
 }
 
 impl Mover for CalledData {
-    const MOVES: bool = false;
     fn element(&self, _: Collective) -> u32 {
         self.element
     }
     fn is_ordered(&self) -> bool {
         self.in_order
     }
-    fn read(&mut self, _: &BlockLayout, _: Piece) -> Payload {
-        None
-    }
-    fn store(&mut self, _: &BlockLayout, _: Piece, _: Then, _: Payload) {}
-    fn copy(&mut self, _: &BlockLayout, _: Piece, _: Piece) {}
-    fn combine(&mut self, _: &BlockLayout, _: Piece, _: Piece, _: Side) {}
 }
 
-/// One rank's part in a collective as a recording keeps it: with it any library does on any machine what it does for the call.
+/// One rank's part in a collective as a recording keeps it: with it any library does on any machine what it does for
+/// the call.
 #[derive(Clone, Debug)]
 pub struct CalledCollective {
     /// The call.
@@ -402,7 +394,7 @@ fn seat(call: &CollectiveCall, library: Library) -> Result<Seat, String> {
     }
     let style = style(library);
     // Where there is a root, it stays.
-    let towards_root = style == Style::Flat || call.collective == Collective::Reduce;
+    let towards_root = style == ScheduleStyle::Flat || call.collective == Collective::Reduce;
     let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
     Ok(Seat { style, fold, root, ..Seat::of(size, rank) })
 }

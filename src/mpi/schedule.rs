@@ -1,10 +1,11 @@
 //! Collectives as schedules: which rank sends, receives, combines and copies what, step after step.
 //!
-//! A schedule is one member's part. It is generated lazily, knows nothing of the engine, of times and of the data itself,
-//! and says of every step which data it concerns, so that it can be costed, checked symbolically, or carried out.
+//! A schedule is one member's part. It is generated lazily, knows nothing of the engine, of times and of the data
+//! itself, and says of every step which data it concerns, so that it can be costed, checked symbolically, or carried
+//! out.
 //!
-//! It is a short list of *phases* (a tree, a ring, a fold, …), each of which gives its n-th step by a formula: the state
-//! is a few numbers whatever the number of ranks.
+//! It is a short list of *phases* (a tree, a ring, a fold, …), each of which gives its n-th step by a formula: the
+//! state is a few numbers whatever the number of ranks.
 
 mod allgather;
 mod allreduce;
@@ -35,7 +36,7 @@ mod tree;
 mod tests;
 
 pub use layout::BlockLayout;
-pub use seat::{Fold, Seat, Style};
+pub use seat::{Fold, ScheduleStyle, Seat};
 pub use shares::Extent;
 pub use step::{Blocks, Piece, Side, Space, Step, Then};
 
@@ -86,8 +87,8 @@ impl From<Method> for Choice {
 
 /// One member's part in a collective, step after step.
 ///
-/// If every member runs its schedule and messages of a pair are matched in order, all come to [`Step::Done`], even where
-/// every send waits for its receive (rendezvous), and the outputs hold what MPI-3.1, chapter 5 says.
+/// If every member runs its schedule and messages of a pair are matched in order, all come to [`Step::Done`], even
+/// where every send waits for its receive (rendezvous), and the outputs hold what MPI-3.1, chapter 5 says.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     seat: Seat,
@@ -98,7 +99,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The part of `seat` in `collective` as `choice` says; `None` if the algorithm does not suit it (see [`suitable`]).
+    /// The part of `seat` in `collective` as `choice` says; `None` if the algorithm does not suit it (see
+    /// [`suitable`]).
     ///
     /// `extent` is the whole buffer where the data is divided without regard to ranks: all members must state the same.
     /// The second schedule, if there is one, follows the first.
@@ -207,8 +209,8 @@ pub fn suitable(collective: Collective) -> &'static [Algorithm] {
 }
 
 /// Whether `collective` by `algorithm` combines contributions in rank order, as operators that do not commute need
-/// (MPI-3.1, section 5.9.1). All operators are assumed associative. Every reduction has an algorithm that does for any root.
-/// Of [`Algorithm::Nonoverlapping`] its reduction decides.
+/// (MPI-3.1, section 5.9.1). All operators are assumed associative. Every reduction has an algorithm that does for any
+/// root. Of [`Algorithm::Nonoverlapping`] its reduction decides.
 pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm, root: u32) -> bool {
     use Algorithm::{Binary, Binomial, Chains, Knomial, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing};
     match (collective, algorithm) {

@@ -1,8 +1,8 @@
 //! MPICH's selection files (`MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE`), read as a [`Selection`].
 //!
 //! A file is objects in objects: a key is a question, and its object holds what follows if the answer is yes. The order
-//! of keys counts. The innermost key names an algorithm. Communicators are flat here, operators built in, buffers not in
-//! place and blocks irregular: questions about these have one answer.
+//! of keys counts. The innermost key names an algorithm. Communicators are flat here, operators built in, buffers not
+//! in place and blocks irregular: questions about these have one answer.
 
 use std::fmt;
 
@@ -13,22 +13,22 @@ use super::schedule::suitable;
 use crate::platform::{Algorithm, Branch, Collective, Condition, Selection};
 
 /// An object with its keys in their order.
-struct Tree(Vec<(String, Tree)>);
+struct SelectionTree(Vec<(String, SelectionTree)>);
 
-impl<'de> Deserialize<'de> for Tree {
+impl<'de> Deserialize<'de> for SelectionTree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Keys;
         impl<'de> Visitor<'de> for Keys {
-            type Value = Tree;
+            type Value = SelectionTree;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Tree, M::Error> {
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<SelectionTree, M::Error> {
                 let mut keys = Vec::new();
                 while let Some(key) = map.next_key::<String>()? {
                     keys.push((key, map.next_value()?));
                 }
-                Ok(Tree(keys))
+                Ok(SelectionTree(keys))
             }
         }
         deserializer.deserialize_map(Keys)
@@ -40,7 +40,8 @@ impl<'de> Deserialize<'de> for Tree {
 /// # Errors
 /// What is wrong, and where.
 pub fn read_mpich_selection(text: &str) -> Result<Selection, String> {
-    let tree: Tree = serde_json::from_str(text).map_err(|error| format!("expected MPICH's selection file: {error}"))?;
+    let tree: SelectionTree =
+        serde_json::from_str(text).map_err(|error| format!("expected MPICH's selection file: {error}"))?;
     let mut selection = Selection::default();
     for (key, below) in tree.0 {
         let key = without_spaces(&key);
@@ -105,7 +106,7 @@ fn without_spaces(key: &str) -> String {
 }
 
 /// What follows the keys `path`.
-fn branch(collective: Collective, tree: &Tree, path: &str) -> Result<Branch, String> {
+fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Branch, String> {
     let mut questions = Vec::new();
     for (key, below) in &tree.0 {
         let key = without_spaces(key);
@@ -184,7 +185,7 @@ fn condition(key: &str) -> Option<Condition> {
 }
 
 /// The algorithm that MPICH calls `name`, with its parameters.
-fn algorithm(collective: Collective, name: &str, parameters: &Tree) -> Result<Branch, String> {
+fn algorithm(collective: Collective, name: &str, parameters: &SelectionTree) -> Result<Branch, String> {
     let form = name.strip_prefix("MPIR_").and_then(|rest| {
         rest.split_once("_intra_").or_else(|| rest.split_once("_allcomm_")).or_else(|| rest.split_once("_inter_"))
     });

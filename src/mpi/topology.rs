@@ -1,4 +1,5 @@
-//! Cartesian, graph and distributed-graph topologies (MPI-3.1, chapter 7), as values: who is where, and who is next to whom.
+//! Cartesian, graph and distributed-graph topologies (MPI-3.1, chapter 7), as values: who is where, and who is next to
+//! whom.
 
 mod cartesian;
 mod dims;
@@ -35,8 +36,8 @@ impl Topology {
         }
     }
 
-    /// From whom and to whom a neighbourhood collective of member `rank` goes, in the order of its buffers (section 7.6).
-    /// MPI_PROC_NULL takes up room there as any other neighbour does.
+    /// From whom and to whom a neighbourhood collective of member `rank` goes, in the order of its buffers (section
+    /// 7.6). MPI_PROC_NULL takes up room there as any other neighbour does.
     pub fn neighbours(&self, rank: u32) -> (Vec<c_int>, Vec<c_int>) {
         match self {
             Topology::Cart(cart) => {

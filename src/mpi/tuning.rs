@@ -1,9 +1,10 @@
-//! Open MPI's dynamic rules: the text of a file for `coll_tuned_dynamic_rules_filename`, read as rules and written of them.
+//! Open MPI's dynamic rules: the text of a file for `coll_tuned_dynamic_rules_filename`, read as rules and written of
+//! them.
 //!
-//! The file is numbers, with comments from `#` to the end of a line: how many collectives; for each its number, how many
-//! communicator sizes; for each the size, how many message sizes; for each the least size, an algorithm by its number, a
-//! fan and a segment size. A communicator takes the entry of the greatest size up to its own, and so does a message.
-//! Algorithm 0 leaves the choice to the library.
+//! The file is numbers, with comments from `#` to the end of a line: how many collectives; for each its number, how
+//! many communicator sizes; for each the size, how many message sizes; for each the least size, an algorithm by its
+//! number, a fan and a segment size. A communicator takes the entry of the greatest size up to its own, and so does a
+//! message. Algorithm 0 leaves the choice to the library.
 //!
 //! Since 5.0.7 it may begin with `rule-file-version-2`. An entry then may have one more number on its line: how many
 //! messages at a time. 6.0 reads JSON as well (`json`).
@@ -40,12 +41,12 @@ const NUMBERS: [Option<Collective>; 17] = [
 pub type Rules = Vec<(Collective, Vec<CollectiveRule>)>;
 
 /// The numbers of a file, each with its line.
-struct Numbers<'a> {
+struct TuningNumbers<'a> {
     numbers: Vec<(usize, &'a str)>,
     at: usize,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> TuningNumbers<'a> {
     /// Those of `text`, which begins in line `first`.
     fn of(text: &'a str, first: usize) -> Self {
         let lines = (first..).zip(text.lines());
@@ -53,7 +54,7 @@ impl<'a> Numbers<'a> {
             let text = text.split('#').next().unwrap_or_default();
             text.split_whitespace().map(move |word| (line, word))
         };
-        Numbers { numbers: lines.flat_map(words).collect(), at: 0 }
+        TuningNumbers { numbers: lines.flat_map(words).collect(), at: 0 }
     }
 
     /// The next number, which is `what`.
@@ -134,7 +135,7 @@ pub fn read_open_mpi_rules(text: &str) -> Result<Rules, String> {
         return json::read(text);
     }
     let (version, rest) = version(text)?;
-    let mut numbers = Numbers::of(rest, if rest.len() < text.len() { 2 } else { 1 });
+    let mut numbers = TuningNumbers::of(rest, if rest.len() < text.len() { 2 } else { 1 });
     let mut rules = Rules::new();
     for _ in 0..numbers.count("the number of collectives")? {
         let id = numbers.next("the number that stands for a collective")?;

@@ -23,7 +23,8 @@ pub enum Holder {
     Win,
 }
 
-/// A function that copies an attribute: object, key, extra state, value, where the new value goes, whether to attach it.
+/// A function that copies an attribute: object, key, extra state, value, where the new value goes, whether to attach
+/// it.
 pub type CopyFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 /// A function called when an attribute is deleted: object, key, value, extra state.
 pub type DeleteFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;

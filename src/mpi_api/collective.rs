@@ -1,5 +1,5 @@
-//! Collectives with real data: the project's schedules move what programs give them, in the rank's own fiber or, where they
-//! do not block, in a strand.
+//! Collectives with real data: the project's schedules move what programs give them, in the rank's own fiber or, where
+//! they do not block, in a strand.
 
 mod letters;
 mod mover;

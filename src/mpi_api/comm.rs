@@ -56,7 +56,8 @@ impl Comm {
         Comm { remote: Some((remote, local_only)), ..Comm::intra(handle, local) }
     }
 
-    /// The collective among some members that programs tell by `tag`: a number that [`CommMember::next_sequence`] does not give.
+    /// The collective among some members that programs tell by `tag`: a number that [`CommMember::next_sequence`] does
+    /// not give.
     pub fn tagged(tag: u32) -> u32 {
         tag | TAGGED
     }

@@ -1,4 +1,5 @@
-//! Handles of objects that a program makes: an index and the kind of object, so that a handle of another kind is found out.
+//! Handles of objects that a program makes: an index and the kind of object, so that a handle of another kind is found
+//! out.
 
 use crate::mpi::abi::{FIRST_USER, Handle};
 

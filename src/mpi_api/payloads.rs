@@ -1,5 +1,5 @@
-//! The buffers of messages' data are used again: making short ones costs more than filling them, and the system gives long
-//! ones back page by page.
+//! The buffers of messages' data are used again: making short ones costs more than filling them, and the system gives
+//! long ones back page by page.
 
 use std::cell::RefCell;
 

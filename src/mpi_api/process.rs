@@ -188,8 +188,8 @@ impl MpiProcess {
         }
     }
 
-    /// A number that no communicator or window has, whichever ranks give out others at the same time; [`MOST_COMMS`] if there
-    /// are no more.
+    /// A number that no communicator or window has, whichever ranks give out others at the same time; [`MOST_COMMS`] if
+    /// there are no more.
     pub fn new_comm(&self) -> u32 {
         let given = self.numbered.get();
         // 0 and 1 are MPI_COMM_WORLD and MPI_COMM_SELF.

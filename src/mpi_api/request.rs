@@ -77,8 +77,9 @@ pub fn empty_status() -> Status {
     Status { source: abi::MPI_ANY_SOURCE, tag: abi::MPI_ANY_TAG, ..Status::default() }
 }
 
-/// Gives the status to the program if it wants it; the error field stays as it is (MPI-3.1, section 3.2.5). Field by field: what
-/// is read as a whole right after it was written in parts makes the processor wait for all that is still to be written.
+/// Gives the status to the program if it wants it; the error field stays as it is (MPI-3.1, section 3.2.5). Field by
+/// field: what is read as a whole right after it was written in parts makes the processor wait for all that is still to
+/// be written.
 ///
 /// # Safety
 /// `to` is MPI_STATUS_IGNORE or a status.

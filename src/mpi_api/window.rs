@@ -1,8 +1,8 @@
 //! Windows of a rank (MPI-3.1, chapter 11): memory that others reach by messages which the rank's adapter serves.
 //!
-//! An origin's operations are messages in the context [`crate::rank::SERVICE`] (`wire` is their form, `origin` sends them);
-//! the target's side applies them to its memory and answers with ordinary messages in the window's own context (`target`).
-//! `epoch` is what a rank has opened and may do, `make` how a window comes about.
+//! An origin's operations are messages in the context [`crate::rank::SERVICE`] (`wire` is their form, `origin` sends
+//! them); the target's side applies them to its memory and answers with ordinary messages in the window's own context
+//! (`target`). `epoch` is what a rank has opened and may do, `make` how a window comes about.
 
 mod epoch;
 mod make;

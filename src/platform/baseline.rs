@@ -27,19 +27,24 @@ pub struct BaselineLink {
 }
 
 impl Platform {
-    /// The machine of `--model bigsim`: `(N, 1, C × T)`, with one latency and one bandwidth within and one between nodes.
+    /// The machine of `--model bigsim`: `(N, 1, C × T)`, with one latency and one bandwidth within and one between
+    /// nodes.
     ///
-    /// BigSim's simple network model (Zheng, Wilmarth, Jagadishbabu, Kalé 2005) charges a message its latency and its bytes
-    /// over the bandwidth and nothing else. Hence, at both levels:
+    /// BigSim's simple network model (Zheng, Wilmarth, Jagadishbabu, Kalé 2005) charges a message its latency and its
+    /// bytes over the bandwidth and nothing else. Hence, at both levels:
     ///
-    /// - latency and bandwidth are those of [`Platform::baseline`] where it states them, whatever the links say. Otherwise the
-    ///   latency is that of the link's first interval (small messages) and the bandwidth that of its last (large ones), where
-    ///   the link within a node is the inter-CMP one, or the intra-CMP one in a machine of one CMP a node;
-    /// - there are no size intervals, there is no contention ([`LoadLaw::Ideal`]), and no rendezvous: every size is eager;
-    /// - the overheads are those of the link's first interval, for the two models differ in the network and not in the cores.
+    /// - latency and bandwidth are those of [`Platform::baseline`] where it states them, whatever the links say.
+    ///   Otherwise the latency is that of the link's first interval (small messages) and the bandwidth that of its last
+    ///   (large ones), where the link within a node is the inter-CMP one, or the intra-CMP one in a machine of one CMP
+    ///   a node;
+    /// - there are no size intervals, there is no contention ([`LoadLaw::Ideal`]), and no rendezvous: every size is
+    ///   eager;
+    /// - the overheads are those of the link's first interval, for the two models differ in the network and not in the
+    ///   cores.
     ///
-    /// A core computes what it computes in the full model as long as the ranks of a node are spread evenly over its CMPs: the
-    /// memory bandwidth of the CMPs is added up, and `k` ranks of a node slow each other as ⌈k / C⌉ do on one CMP.
+    /// A core computes what it computes in the full model as long as the ranks of a node are spread evenly over its
+    /// CMPs: the memory bandwidth of the CMPs is added up, and `k` ranks of a node slow each other as ⌈k / C⌉ do on one
+    /// CMP.
     pub fn two_level(&self) -> Platform {
         let cmps = self.shape.cmps;
         let near = if cmps == 1 { Level::IntraCmp } else { Level::InterCmp };

@@ -1,4 +1,5 @@
-//! What a machine's ranks meet beside its links and rates: who moves messages on, noise, and nodes that are unlike others.
+//! What a machine's ranks meet beside its links and rates: who moves messages on, noise, and nodes that are unlike
+//! others.
 //!
 //! All of it is off by default.
 
@@ -20,7 +21,8 @@ pub enum ProgressEngine {
 }
 
 impl ProgressEngine {
-    /// The part of a core that a thread takes if a platform does not say: a thread that polls and its rank have half each.
+    /// The part of a core that a thread takes if a platform does not say: a thread that polls and its rank have half
+    /// each.
     pub const SHARE: f64 = 0.5;
 
     /// What the time of computing is multiplied by.

@@ -5,14 +5,15 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 use super::{Baseline, Conditions, Link, LoadLaw, Noise, Platform, ProgressEngine, Row};
 
 impl Platform {
-    /// The machine without latency and with endless bandwidth: no overheads, no copies, no load, no credits, no connections.
-    /// What ranks compute, combine and copy in collectives takes what it takes here. Eager thresholds stay, so that a send
-    /// waits for its receive where it does here.
+    /// The machine without latency and with endless bandwidth: no overheads, no copies, no load, no credits, no
+    /// connections. What ranks compute, combine and copy in collectives takes what it takes here. Eager thresholds
+    /// stay, so that a send waits for its receive where it does here.
     ///
     /// Endless is the greatest bandwidth that can be stated: 9 MB take half a picosecond.
     pub fn with_ideal_network(&self) -> Platform {
         let Conditions { progress, noise, nodes } = self.conditions.clone();
-        // A thread of the library takes from what ranks compute; who calls MPI more or less often is the network's affair.
+        // A thread of the library takes from what ranks compute; who calls MPI more or less often is the network's
+        // affair.
         let progress = if progress == ProgressEngine::Call { ProgressEngine::Hardware } else { progress };
         Platform {
             links: self.links.each_ref().map(ideal),

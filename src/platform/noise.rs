@@ -1,7 +1,7 @@
 //! Noise: what the operating system takes from cores, what a network adds to messages, and how runs and nodes differ.
 //!
-//! A draw depends on the seed, on what it is for and on a number, never on the order of draws. So runs are alike for any number of
-//! workers, and a replay has the noise of its recording.
+//! A draw depends on the seed, on what it is for and on a number, never on the order of draws. So runs are alike for
+//! any number of workers, and a replay has the noise of its recording.
 
 use std::hash::Hasher;
 

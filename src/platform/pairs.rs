@@ -1,6 +1,7 @@
 //! Costs by class of a pair of cores, for machines that fit no shape.
 //!
-//! A class replaces latency and bandwidth of a message by size; all else (overheads, thresholds, contention) stays that of the pair's level.
+//! A class replaces latency and bandwidth of a message by size; all else (overheads, thresholds, contention) stays that
+//! of the pair's level.
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 

@@ -11,7 +11,8 @@ use super::shape::Shape;
 /// Where the ranks run. Several ranks may share a core (oversubscription).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Ranks fill core after core, CMP after CMP, node after node; with more ranks than cores, the cores are filled evenly in that order.
+    /// Ranks fill core after core, CMP after CMP, node after node; with more ranks than cores, the cores are filled
+    /// evenly in that order.
     Block,
     /// Rank r on node r mod N, filling each node's cores in order.
     Cyclic,
@@ -95,8 +96,8 @@ impl Placement {
         }
     }
 
-    /// Reads a file that lists the core of each rank, rank 0 first: one line a rank with the numbers of the node, of the CMP
-    /// within it and of the core within that, all from 0. Blank lines and what follows a `#` are skipped.
+    /// Reads a file that lists the core of each rank, rank 0 first: one line a rank with the numbers of the node, of
+    /// the CMP within it and of the core within that, all from 0. Blank lines and what follows a `#` are skipped.
     ///
     /// Whether the machine has these cores and enough of them is found by [`Placement::sites`].
     ///

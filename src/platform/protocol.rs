@@ -1,4 +1,5 @@
-//! What a message costs beside its transfer: the connection it may have to wait for, the buffer it takes, and a copy out of it.
+//! What a message costs beside its transfer: the connection it may have to wait for, the buffer it takes, and a copy
+//! out of it.
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 

@@ -18,7 +18,8 @@ pub struct CoreRates {
     pub cmp_memory: Bandwidth,
     /// Memory bandwidth of a node, shared by the ranks placed on it.
     pub node_memory: Bandwidth,
-    /// What a look for messages that finds none costs: without it a polling loop would never pass its instant. Above zero.
+    /// What a look for messages that finds none costs: without it a polling loop would never pass its instant. Above
+    /// zero.
     pub poll: SimSpan,
     /// Target time over host time of the same real code.
     pub scale_factor: f64,
@@ -50,8 +51,8 @@ impl CoreRates {
         core.min(cmp).min(node)
     }
 
-    /// What the host time of each rank's own code is multiplied by (the MCPSim paper's eq. 1): `scale_factor`, and the slowdown by
-    /// as many ranks as there are on its CMP.
+    /// What the host time of each rank's own code is multiplied by (the MCPSim paper's eq. 1): `scale_factor`, and the
+    /// slowdown by as many ranks as there are on its CMP.
     pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
         let mut on_cmp = HashMap::new();
         sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);
@@ -64,7 +65,8 @@ impl CoreRates {
         self.slowdown.get(ranks - 1).or(self.slowdown.last()).copied().unwrap_or(1.0)
     }
 
-    /// The time `work` takes a rank whose memory bandwidth is `memory` bytes a second (see [`CoreRates::memory_share`]).
+    /// The time `work` takes a rank whose memory bandwidth is `memory` bytes a second (see
+    /// [`CoreRates::memory_share`]).
     ///
     /// Roofline (Williams, Waterman, Patterson 2009): the slowest of arithmetic, instructions and memory.
     /// `None` if an amount is negative or not a number, or the time is longer than 213 days.

@@ -1,4 +1,5 @@
-//! Which algorithm a collective uses, by communicator size and message size: data only, the schedules and the libraries' choices are in `mpi`.
+//! Which algorithm a collective uses, by communicator size and message size: data only, the schedules and the
+//! libraries' choices are in `mpi`.
 
 use std::sync::Arc;
 

@@ -32,8 +32,8 @@ pub struct Hockney {
     pub per_byte: f64,
 }
 
-/// t = L + 2 o for messages of one small size, at most one a gap (Culler and others: LogP: Towards a realistic model of parallel
-/// computation, PPoPP 1993).
+/// t = L + 2 o for messages of one small size, at most one a gap (Culler and others: LogP: Towards a realistic model of
+/// parallel computation, PPoPP 1993).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogP {
     /// L, seconds.
@@ -54,8 +54,8 @@ pub struct LogGp {
 }
 
 impl Hockney {
-    /// The least squares of relative errors over `points` (bytes, seconds above zero), neither parameter below zero; `None`
-    /// without two sizes.
+    /// The least squares of relative errors over `points` (bytes, seconds above zero), neither parameter below zero;
+    /// `None` without two sizes.
     pub fn fit(points: &[(u64, f64)]) -> Option<Hockney> {
         let mut sums = [0.0; 5];
         for &(bytes, seconds) in points {
@@ -107,7 +107,8 @@ impl LogP {
 }
 
 impl LogGp {
-    /// Keeps L, o and g of small messages, and takes the G with which the relative errors at `points` are least in squares.
+    /// Keeps L, o and g of small messages, and takes the G with which the relative errors at `points` are least in
+    /// squares.
     pub fn fit(small: LogP, points: &[(u64, f64)]) -> LogGp {
         let (mut above, mut below) = (0.0, 0.0);
         for &(bytes, seconds) in points.iter().filter(|(bytes, _)| *bytes > 1) {
@@ -123,7 +124,8 @@ impl LogGp {
         self.small.message() + (bytes as f64 - 1.0) * self.per_byte
     }
 
-    /// The bytes a second that messages of so many bytes reach one after another, m / t(m): towards 1 / G for large ones.
+    /// The bytes a second that messages of so many bytes reach one after another, m / t(m): towards 1 / G for large
+    /// ones.
     pub fn bandwidth(&self, bytes: u64) -> f64 {
         bytes as f64 / self.at(bytes)
     }
@@ -202,16 +204,16 @@ impl Site {
 }
 
 impl Platform {
-    /// The machine of `--model hockney`, `logp` and `loggp` for ranks at `sites`: P processors that are all as far apart as the farthest
-    /// cores are, and exchange messages as the model says.
+    /// The machine of `--model hockney`, `logp` and `loggp` for ranks at `sites`: P processors that are all as far
+    /// apart as the farthest cores are, and exchange messages as the model says.
     ///
     /// - Hockney: a message takes t0 + m / r∞. It occupies nothing, neither cores nor the network.
-    /// - LogP: a message of any size takes L + 2 o, of which o is work of each core; a processor's sends are g apart, and so are its
-    ///   receives.
+    /// - LogP: a message of any size takes L + 2 o, of which o is work of each core; a processor's sends are g apart,
+    ///   and so are its receives.
     /// - LogGP: m bytes take (m − 1) G longer, and hold both processors' adapters for m G, or g if that is longer.
     ///
-    /// There are no levels, size intervals, thresholds or rendezvous, nor contention of processors for a node's adapter. A core computes
-    /// what it computes in the full model where all CMPs are as full as the fullest.
+    /// There are no levels, size intervals, thresholds or rendezvous, nor contention of processors for a node's
+    /// adapter. A core computes what it computes in the full model where all CMPs are as full as the fullest.
     pub fn textbook(&self, model: Textbook, sites: &[Site]) -> Platform {
         let link = self.link(self.shape.farthest());
         let (law, row) = match model {
@@ -236,8 +238,8 @@ impl Platform {
 }
 
 impl CoreRates {
-    /// The same rates of a core that has its node for itself, but what it has of memory and by how much it is slowed where these sites
-    /// are the fullest.
+    /// The same rates of a core that has its node for itself, but what it has of memory and by how much it is slowed
+    /// where these sites are the fullest.
     fn as_among(&self, sites: &[Site]) -> CoreRates {
         let mut cores = sites.to_vec();
         cores.sort_unstable();
@@ -322,7 +324,8 @@ gap = "500 ns"
 
     #[test]
     fn the_toy_example_of_a_course() {
-        // L + 2 o − G = 5 and G = 3: a byte takes 8, m bytes 5 + 3 m, and the bandwidth m / (5 + 3 m) goes towards 1 / 3.
+        // L + 2 o − G = 5 and G = 3: a byte takes 8, m bytes 5 + 3 m, and the bandwidth m / (5 + 3 m) goes towards 1 /
+        // 3.
         let model = LogGp { small: LogP { latency: 6.0, overhead: 1.0, gap: 1.0 }, per_byte: 3.0 };
         for (bytes, bandwidth) in [(1, 1.0 / 8.0), (5, 5.0 / 20.0), (10, 10.0 / 35.0), (100, 100.0 / 305.0)] {
             near(model.bandwidth(bytes), bandwidth);

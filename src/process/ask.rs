@@ -36,8 +36,8 @@ impl Process {
         })
     }
 
-    /// The way out of the task that runs, after the local execution block before the call has been charged: here, if calls are
-    /// answered on the spot, and by [`crate::process::program::RealProgram`] otherwise.
+    /// The way out of the task that runs, after the local execution block before the call has been charged: here, if
+    /// calls are answered on the spot, and by [`crate::process::program::RealProgram`] otherwise.
     #[inline(always)]
     pub(super) fn charged_gate(&self) -> &FiberHandle<'static> {
         // SAFETY: the gate is that of the fiber this code runs in.

@@ -1,8 +1,8 @@
-//! What a rank must not share of the C library: its end, its time, its standard streams, its environment, its signals, who and
-//! where it is.
+//! What a rank must not share of the C library: its end, its time, its standard streams, its environment, its signals,
+//! who and where it is.
 //!
-//! These functions replace the C library's in programs. All ranks live in one process. A program that starts threads has the
-//! real clock on these.
+//! These functions replace the C library's in programs. All ranks live in one process. A program that starts threads
+//! has the real clock on these.
 #![allow(unsafe_code)]
 
 mod children;

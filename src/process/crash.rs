@@ -1,8 +1,8 @@
 //! Crashes of programs: signals that would end the process end the run instead, with a report of where.
 //!
-//! The handler looks at the stack, and then has the rank's fiber return a last call, [`Call::Fail`]: what follows is ordinary.
-//! Two crashes cannot end so: that of a thread which is no rank's, and that in the C library's memory management, whose locks
-//! may be held. A thread that has waited for this reports them and ends the process.
+//! The handler looks at the stack, and then has the rank's fiber return a last call, [`Call::Fail`]: what follows is
+//! ordinary. Two crashes cannot end so: that of a thread which is no rank's, and that in the C library's memory
+//! management, whose locks may be held. A thread that has waited for this reports them and ends the process.
 //!
 //! A crash while no rank's code runs is mcpsim's own, and handled as if this were not here.
 #![allow(unsafe_code)]

@@ -298,8 +298,8 @@ pub type Fatal = fn(message: &str, signal: Option<c_int>) -> !;
 
 static FATAL: OnceLock<Fatal> = OnceLock::new();
 
-/// What to do when a program does what no rank can be blamed for in an orderly way, such as calling MPI from a thread that is
-/// no rank's: there is no run it could be reported to. Once a process.
+/// What to do when a program does what no rank can be blamed for in an orderly way, such as calling MPI from a thread
+/// that is no rank's: there is no run it could be reported to. Once a process.
 pub fn on_fatal(fatal: Fatal) {
     let _ = FATAL.set(fatal);
 }

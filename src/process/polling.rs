@@ -1,9 +1,10 @@
 //! Ranks that look for messages in a loop, and when the time between two looks may pass at once.
 //!
-//! A program that polls gets an answer for each poll, and each costs time. But a rank that does nothing else until something
-//! changes would poll millions of times. Whether it does nothing else shows in what it comes with: the registers that functions
-//! keep for their callers and the innermost part of the stack. If these are as they were at an earlier poll, the rank goes round
-//! in a circle and may idle; if they are not, as where a loop counts its turns, it may leave the loop by itself, and each poll is one.
+//! A program that polls gets an answer for each poll, and each costs time. But a rank that does nothing else until
+//! something changes would poll millions of times. Whether it does nothing else shows in what it comes with: the
+//! registers that functions keep for their callers and the innermost part of the stack. If these are as they were at an
+//! earlier poll, the rank goes round in a circle and may idle; if they are not, as where a loop counts its turns, it
+//! may leave the loop by itself, and each poll is one.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -17,8 +18,8 @@ use crate::units::SimSpan;
 const POLLS_BEFORE_IDLE: u32 = 16;
 /// As many polls later, idling takes twice as long.
 const POLLS_A_DOUBLING: u32 = 8;
-/// Once it could idle so long, it polls one by one so many times: what it counts may be where nobody looks. After that it may be
-/// a deadlock, see [`Call::Idle`].
+/// Once it could idle so long, it polls one by one so many times: what it counts may be where nobody looks. After that
+/// it may be a deadlock, see [`Call::Idle`].
 const LONG: SimSpan = SimSpan::from_us(10_000_000);
 const LAST_POLLS: u32 = 20_000;
 /// The longest idling: 2^40 polls.
@@ -101,8 +102,8 @@ impl Process {
         }
     }
 
-    /// A poll begins. A rank that does nothing but poll lets the time up to the next change pass at once, at most about as long as it
-    /// has polled already.
+    /// A poll begins. A rank that does nothing but poll lets the time up to the next change pass at once, at most about
+    /// as long as it has polled already.
     pub fn before_poll(&self) -> Polls {
         let mut polls = self.polls.get();
         if polls.count < POLLS_BEFORE_IDLE {
@@ -137,8 +138,8 @@ impl Process {
 struct Kept {
     /// Where in the function.
     at: usize,
-    /// From its stack pointer to the first of the registers it has put on the stack, to that of its caller's frame, and to the
-    /// end of its own.
+    /// From its stack pointer to the first of the registers it has put on the stack, to that of its caller's frame, and
+    /// to the end of its own.
     first: usize,
     frame: Option<usize>,
     end: usize,
@@ -149,7 +150,8 @@ thread_local! {
     static KEPT: Cell<[Option<Kept>; 4]> = const { Cell::new([None; 4]) };
 }
 
-/// What the program came with to the MPI function that is `here` on `stack`, as a number: equal if all is as it was; 0 if it cannot be told.
+/// What the program came with to the MPI function that is `here` on `stack`, as a number: equal if all is as it was; 0
+/// if it cannot be told.
 fn state(here: [usize; 3], stack: &Range<usize>) -> u64 {
     let mut known = KEPT.get();
     let kept = known.iter().flatten().find(|kept| kept.at == here[0]).copied().or_else(|| {

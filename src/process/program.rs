@@ -10,6 +10,7 @@ use super::crash::{self, CrashContext};
 use super::job::{self, Job};
 use super::rank::{Interface, Process, RankStage, run_as, run_as_nobody};
 use crate::loader;
+use crate::profile::StepSource;
 use crate::rank::{
     Call, CallSite, Called, FailureKind, Fiber, FiberHandle, Message, Program, ProgramError, Rank, Reply, Served,
     Simulator,
@@ -165,6 +166,11 @@ impl<I: Interface> Program for RealProgram<I> {
 
     fn site_name(&self, step: u32) -> String {
         self.process.job.call_place_name(step)
+    }
+
+    fn step_source(&self, step: u32) -> StepSource {
+        let place = self.process.job.call_place_name(step);
+        StepSource { operation: None, line: place.rsplit_once(" at ").map(|(_, line)| line.to_owned()) }
     }
 
     fn count_calls(&mut self, by_place: bool) {

@@ -30,10 +30,11 @@ pub enum RankStage {
 
 /// A rank.
 ///
-/// All is in cells: while one of the rank's MPI functions waits, its strands go on and change the same objects. No borrow may
-/// be held over [`Process::call`], nor while a function of the program is called.
+/// All is in cells: while one of the rank's MPI functions waits, its strands go on and change the same objects. No
+/// borrow may be held over [`Process::call`], nor while a function of the program is called.
 ///
-/// What every call touches comes first: ranks take turns so often that their data is seldom in the host's nearest caches.
+/// What every call touches comes first: ranks take turns so often that their data is seldom in the host's nearest
+/// caches.
 #[repr(C, align(64))]
 pub struct Process {
     /// The way out of the task that runs.
@@ -276,8 +277,9 @@ impl Process {
         self.clock.get() + self.block_so_far()
     }
 
-    /// Charges what the block has cost so far, and waits until virtual time has come to it: the replies that a rank gets which runs
-    /// ahead do not tell its clock. One that does not asks too, so that its blocks end at the same places.
+    /// Charges what the block has cost so far, and waits until virtual time has come to it: the replies that a rank
+    /// gets which runs ahead do not tell its clock. One that does not asks too, so that its blocks end at the same
+    /// places.
     fn ask_for_clock(&self) {
         let running = self.job.options.compute == ComputeMode::Measure && self.timer.is_running();
         if running {
@@ -345,7 +347,8 @@ impl Process {
         format!("node{}", self.job.sites[self.rank as usize].node)
     }
 
-    /// Virtual time as programs see it: each look at it costs what looking at a clock does, so that waiting for a time ends.
+    /// Virtual time as programs see it: each look at it costs what looking at a clock does, so that waiting for a time
+    /// ends.
     pub fn wtime(&self) -> SimTime {
         self.look_at_clock();
         self.now()
@@ -361,8 +364,8 @@ impl Process {
         self.here.get() != [0; 3]
     }
 
-    /// Where the MPI function is from which the one is called that has just begun: `outer`, unless a handler of a fault has jumped
-    /// out of that.
+    /// Where the MPI function is from which the one is called that has just begun: `outer`, unless a handler of a fault
+    /// has jumped out of that.
     #[cold]
     pub fn still_running(&self, outer: [usize; 3]) -> [usize; 3] {
         let faulted = self.faulted.get().is_some_and(|fault| fault.here == outer);
@@ -374,7 +377,8 @@ impl Process {
         [0; 3]
     }
 
-    /// The number of the place in the program that called the MPI function which is running, see [`Job::call_place_name`].
+    /// The number of the place in the program that called the MPI function which is running, see
+    /// [`Job::call_place_name`].
     pub fn call_place(&self) -> Option<u32> {
         let code = self.in_call().then(|| crash::calling_code(self, self.here.get(), &self.stack())).flatten();
         code.map(|(module, offset)| self.job.call_place(module, offset))

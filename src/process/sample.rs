@@ -23,8 +23,8 @@ impl Sampled {
         self.cost = self.cost.saturating_add(cost.as_ps());
     }
 
-    /// What it costs without being run; none if it is to be run, because it has not been as often as asked for or, while
-    /// others are at it for the first time, nothing is known yet.
+    /// What it costs without being run; none if it is to be run, because it has not been as often as asked for or,
+    /// while others are at it for the first time, nothing is known yet.
     fn mean(self, asked: u64) -> Option<SimSpan> {
         match self.times {
             _ if asked == 0 => Some(SimSpan::ZERO),

@@ -1,9 +1,10 @@
 //! How long a rank's own code takes on the host.
 //!
-//! The thread's CPU time is what a block costs, but asking for it is a system call, many times as dear as looking at the wall
-//! clock, which programs map. Between two MPI calls that follow one another closely, as nearly all do, the two clocks tell
-//! the same: a thread that is taken off its core stays away for longer than [`SHORT`]. So a short block is its wall time, and
-//! only the end of a long one asks for the CPU time, from which follows how long the thread was away since it last did.
+//! The thread's CPU time is what a block costs, but asking for it is a system call, many times as dear as looking at
+//! the wall clock, which programs map. Between two MPI calls that follow one another closely, as nearly all do, the two
+//! clocks tell the same: a thread that is taken off its core stays away for longer than [`SHORT`]. So a short block is
+//! its wall time, and only the end of a long one asks for the CPU time, from which follows how long the thread was away
+//! since it last did.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -12,8 +13,9 @@ use crate::process::job::HostClock;
 
 /// Blocks up to this cost their wall time on either clock, ns.
 const SHORT: u64 = 10_000;
-/// A block that begins this long after the thread's CPU time was last read has it read anew, ns: what the thread was away in
-/// between is none of the block's. It bounds by how much a block can be wrong whose thread was away just before it.
+/// A block that begins this long after the thread's CPU time was last read has it read anew, ns: what the thread was
+/// away in between is none of the block's. It bounds by how much a block can be wrong whose thread was away just before
+/// it.
 const STALE: u64 = 50_000;
 
 thread_local! {
@@ -131,8 +133,8 @@ impl Timer {
 }
 
 /// The wall clock, after a look at the CPU time where the last is stale, ns.
-// Neither this nor the next is inlined: a fiber may go on in another thread, where the address of a thread-local that a caller
-// kept is wrong.
+// Neither this nor the next is inlined: a fiber may go on in another thread, where the address of a thread-local that a
+// caller kept is wrong.
 #[inline(never)]
 fn wall_beside_cpu() -> u64 {
     let now = wall();

@@ -1,5 +1,5 @@
-//! Who called whom, by call frame information: takes no memory, locks nothing and reads nothing but code and the given stack,
-//! so that handlers of signals may do it.
+//! Who called whom, by call frame information: takes no memory, locks nothing and reads nothing but code and the given
+//! stack, so that handlers of signals may do it.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -126,8 +126,8 @@ pub fn first<R>(
     None
 }
 
-/// Goes to the caller of the code at `at`: the first address of the function left, 0 if it is not known; none where there is
-/// no way on.
+/// Goes to the caller of the code at `at`: the first address of the function left, 0 if it is not known; none where
+/// there is no way on.
 fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: bool) -> Option<usize> {
     if let Some(code) = loader::code(at)
         && let Some(function) = step_by_table(registers, at, stack, code)
@@ -210,8 +210,8 @@ fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, cod
     })
 }
 
-/// Where the function at `registers` keeps what is its caller's: the end of its own frame, and of each register by its number the
-/// place where it is.
+/// Where the function at `registers` keeps what is its caller's: the end of its own frame, and of each register by its
+/// number the place where it is.
 pub fn kept_registers(registers: &Registers) -> Option<(usize, [Option<usize>; REGISTERS])> {
     with_row(registers.pc(), loader::code(registers.pc())?, |row, _| {
         let cfa = end_of_frame(registers, row)?;

@@ -7,7 +7,7 @@ use crate::units::{Bytes, SimSpan, picoseconds};
 
 /// The collectives of one kind that a worker's ranks made. A rank's part in a collective counts once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Row {
+struct CollectiveRow {
     name: &'static str,
     method: Option<Method>,
     use_: Use,
@@ -26,7 +26,7 @@ struct Use {
 /// Counts the collectives of a worker's ranks; a few kinds of them.
 #[derive(Clone, Debug, Default)]
 pub struct CollectiveCounter {
-    rows: Vec<Row>,
+    rows: Vec<CollectiveRow>,
     /// The row found last: most often it is the next one too.
     last: usize,
 }
@@ -62,11 +62,11 @@ impl CollectiveCounter {
     /// A task enters a collective: the number of its kind, to be told when it leaves.
     #[inline]
     pub fn enter(&mut self, name: &'static str, method: Option<Method>, bytes: Bytes) -> u32 {
-        let is = |row: &Row| std::ptr::eq(row.name, name) && row.method == method;
+        let is = |row: &CollectiveRow| std::ptr::eq(row.name, name) && row.method == method;
         if !self.rows.get(self.last).is_some_and(is) {
             self.last = self.rows.iter().position(is).unwrap_or_else(|| {
                 let use_ = Use { calls: 0, least: u64::MAX, most: 0, time: 0 };
-                self.rows.push(Row { name, method, use_ });
+                self.rows.push(CollectiveRow { name, method, use_ });
                 self.rows.len() - 1
             });
         }
@@ -86,7 +86,7 @@ impl CollectiveCounter {
     /// What was counted.
     pub fn profile(&self) -> CollectiveProfile {
         let mut profile = CollectiveProfile::default();
-        for Row { name, method, use_ } in &self.rows {
+        for CollectiveRow { name, method, use_ } in &self.rows {
             profile.add((*name).to_owned(), *method, *use_);
         }
         profile

@@ -7,7 +7,8 @@ use crate::units::{SimSpan, picoseconds};
 /// The path walked back from the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriticalPath {
-    /// How much of the predicted time, from its end on, could be walked back: all of it, unless more was done than is kept.
+    /// How much of the predicted time, from its end on, could be walked back: all of it, unless more was done than is
+    /// kept.
     #[serde(rename = "known_ps", deserialize_with = "picoseconds")]
     pub known: SimSpan,
     /// How often it went from one rank to another.
@@ -33,9 +34,38 @@ pub struct RankShare {
 pub struct SiteShare {
     /// The step of a described program, or the function of a real one.
     pub site: String,
+    /// What is done there and where that stands.
+    #[serde(flatten)]
+    pub source: StepSource,
     /// What ranks did there and what came to them.
     #[serde(flatten)]
     pub share: PathShare,
+}
+
+impl SiteShare {
+    /// What a reader finds it by: "waitall at jacobi3d.toml:54", "MPI_Recv in pass at pass.c:5", "main\\[0\\]".
+    pub fn label(&self) -> String {
+        match (&self.source.operation, &self.source.line) {
+            (Some(operation), Some(line)) if !self.site.starts_with(operation.as_str()) => {
+                format!("{operation} at {line}")
+            }
+            (Some(operation), None) if !self.site.starts_with(operation.as_str()) => {
+                format!("{operation} in {}", self.site)
+            }
+            _ => self.site.clone(),
+        }
+    }
+}
+
+/// What a step of a program does, and where it stands in its source; either may not be known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepSource {
+    /// The operation or function: "waitall", "MPI_Recv".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// The file's name and the line: "jacobi3d.toml:54".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
 }
 
 /// A share of the path.

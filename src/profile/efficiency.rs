@@ -18,7 +18,8 @@ pub struct Efficiencies {
     pub load_balance: f64,
     /// The greatest useful time over the predicted time.
     pub communication: f64,
-    /// The greatest useful time over the time on a machine with an ideal network: what is lost where ranks wait for each other.
+    /// The greatest useful time over the time on a machine with an ideal network: what is lost where ranks wait for
+    /// each other.
     pub serialization: f64,
     /// The time with an ideal network over the predicted time: what is lost to the network.
     pub transfer: f64,
@@ -28,8 +29,8 @@ pub struct Efficiencies {
 }
 
 impl Efficiencies {
-    /// Of a run that takes `predicted`, and `ideal` with an ideal network, whose ranks' times are made of `ranks`; none where no
-    /// time passes or nothing is computed.
+    /// Of a run that takes `predicted`, and `ideal` with an ideal network, whose ranks' times are made of `ranks`; none
+    /// where no time passes or nothing is computed.
     pub fn of<'a>(
         predicted: SimTime,
         ideal: SimTime,
@@ -53,11 +54,11 @@ impl Efficiencies {
     }
 }
 
-/// How much more latency at a level makes a run so much longer, to first order: as long as the critical path stays what it is.
-/// A path only gets longer by another taking its place, so the run bears no more than this.
+/// How much more latency at a level makes a run so much longer, to first order: as long as the critical path stays what
+/// it is. A path only gets longer by another taking its place, so the run bears no more than this.
 ///
-/// The latency tolerance of LLAMP (Shen et al. 2024), from the derivative of the predicted time along the path, with all
-/// latencies of the level, those of control messages included, growing by the same part.
+/// The latency tolerance of LLAMP (Shen et al. 2024), from the derivative of the predicted time along the path, with
+/// all latencies of the level, those of control messages included, growing by the same part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTolerance {
     /// Where.
@@ -75,8 +76,8 @@ impl LatencyTolerance {
     /// By how many percent a run gets longer.
     pub const PERCENT: [u32; 3] = [1, 2, 5];
 
-    /// The tolerances at all levels of which there is latency on the path, near to far. `latency` is that of a level's smallest
-    /// messages.
+    /// The tolerances at all levels of which there is latency on the path, near to far. `latency` is that of a level's
+    /// smallest messages.
     pub fn all(path: &PathParts, predicted: SimTime, latency: impl Fn(Level) -> SimSpan) -> Vec<LatencyTolerance> {
         let of_level = |level: Level| {
             let parts = path.level(level);

@@ -1,4 +1,5 @@
-//! Fragments and the stages they go through: what a process records of them, and what is worked out from the records of all.
+//! Fragments and the stages they go through: what a process records of them, and what is worked out from the records of
+//! all.
 //!
 //! ```text
 //! distribution ──▶ waiting for data ──▶ ready queue ──▶ execution

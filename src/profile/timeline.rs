@@ -110,9 +110,9 @@ impl<T> Thinned<T> {
 
 /// The intervals of a rank, without gaps from the start of the run to the rank's end.
 ///
-/// Neighbours of the same state are one interval. When there would be more than a given number, those shorter than a grain that
-/// begin in the same grain of time become one, in the state that takes most of it; the grain doubles until half of the
-/// number is enough. So what is long stays exact.
+/// Neighbours of the same state are one interval. When there would be more than a given number, those shorter than a
+/// grain that begin in the same grain of time become one, in the state that takes most of it; the grain doubles until
+/// half of the number is enough. So what is long stays exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     intervals: Vec<Interval>,
@@ -178,7 +178,7 @@ impl Timeline {
             }
             _ => merged.push(interval),
         };
-        let mut cell: Option<Cell> = None;
+        let mut cell: Option<ThinCell> = None;
         for (start, interval) in self.intervals() {
             let number = start.as_ps() / grain;
             let span = interval.until.since(start);
@@ -187,7 +187,7 @@ impl Timeline {
                     Some(cell) if cell.number == number => cell.add(interval, span),
                     _ => {
                         cell.take().into_iter().for_each(|cell| put(cell.interval()));
-                        let mut next = Cell {
+                        let mut next = ThinCell {
                             number,
                             until: interval.until,
                             merged: 0,
@@ -209,7 +209,7 @@ impl Timeline {
 }
 
 /// Short intervals that begin in the same grain.
-struct Cell {
+struct ThinCell {
     number: u64,
     until: SimTime,
     merged: u32,
@@ -218,7 +218,7 @@ struct Cell {
     longest: [(SimSpan, u32); 5],
 }
 
-impl Cell {
+impl ThinCell {
     fn add(&mut self, interval: Interval, span: SimSpan) {
         self.until = interval.until;
         self.merged = self.merged.saturating_add(interval.merged);

@@ -34,7 +34,8 @@ pub enum Change {
 impl WhatIf {
     /// Every change at every level that would save something, the most first. `law` gives the levels' laws.
     ///
-    /// Where transfers share a bandwidth or wait for each other's bytes, what they lose by that gets less with more of it.
+    /// Where transfers share a bandwidth or wait for each other's bytes, what they lose by that gets less with more of
+    /// it.
     pub fn all(path: &PathParts, law: impl Fn(Level) -> LoadLaw) -> Vec<WhatIf> {
         let half = |span: SimSpan| SimSpan::from_ps(span.as_ps() / 2);
         let of_level = |level: Level| {

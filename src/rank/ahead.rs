@@ -1,12 +1,12 @@
-//! Runs a program ahead of virtual time: its code goes on as soon as the data that it waits for are there, whenever in virtual
-//! time they come.
+//! Runs a program ahead of virtual time: its code goes on as soon as the data that it waits for are there, whenever in
+//! virtual time they come.
 //!
-//! What a receive from a stated source gets does not depend on time: a pair's messages are matched in the order sent. So a
-//! program is given such data at once, by early messages from rank to rank ([`Mailboxes`]), and its calls are queued for the engine, which
-//! is told their sizes and decides their times. The engine's messages carry tickets in place of data; it must come to the
-//! same matches, which is checked. What does depend on time waits for the engine: receives from any source and all that are
-//! posted after them in their context, tests, probes, cancelling, waiting for one of several, and looking at the clock
-//! (a [`Call::Compute`] of no length).
+//! What a receive from a stated source gets does not depend on time: a pair's messages are matched in the order sent.
+//! So a program is given such data at once, by early messages from rank to rank ([`Mailboxes`]), and its calls are
+//! queued for the engine, which is told their sizes and decides their times. The engine's messages carry tickets in
+//! place of data; it must come to the same matches, which is checked. What does depend on time waits for the engine:
+//! receives from any source and all that are posted after them in their context, tests, probes, cancelling, waiting for
+//! one of several, and looking at the clock (a [`Call::Compute`] of no length).
 //!
 //! ```text
 //!   program ──Call──▶ RunAhead ──queue──▶ engine          data:  Ahead ──early message──▶ Ahead of the receiver
@@ -15,6 +15,7 @@
 
 mod mailbox;
 mod mailboxes;
+mod program;
 #[cfg(test)]
 mod tests;
 
@@ -27,9 +28,11 @@ use super::call::{
     COMPLETE, Call, CallSite, Called, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind,
     RequestId, Requests, Served,
 };
+use crate::profile::StepSource;
 use crate::units::{Bytes, SimSpan, SimTime};
 use mailbox::{Mailbox, ReceiveId};
 pub use mailboxes::{Doorbell, EarlyMessage, Mailboxes};
+use program::Nobody;
 
 /// Messages in contexts from here on carry their data in virtual time: adapters serve them, or answer with them.
 pub const CARRIED: Context = 1 << 31;
@@ -423,90 +426,4 @@ enum Completed {
 
 fn sent(rank: Rank, index: u32) -> Completion {
     Completion { index, source: rank, tag: 0, size: Bytes::ZERO, payload: None, cancelled: false }
-}
-
-/// Stands where a strand's program was.
-struct Nobody;
-
-impl Program for Nobody {
-    fn next(&mut self, _: Reply<'_>) -> Call {
-        unreachable!("a program that has been replaced")
-    }
-}
-
-impl Program for RunAhead {
-    fn next(&mut self, reply: Reply<'_>) -> Call {
-        let mut reply = reply;
-        self.clock = reply.clock;
-        match std::mem::replace(&mut self.asked, ReplyUse::Nothing) {
-            ReplyUse::Reply => self.answer(&mut reply),
-            ReplyUse::Start(id) => {
-                let ReplyKind::Started(engine) = reply.kind else { unreachable!("a start is answered by its name") };
-                self.names[id as usize] = engine;
-            }
-            ReplyUse::Nothing => {
-                if let ReplyKind::Completed(completions) = reply.kind {
-                    // The engine may be as far as the program.
-                    if self.queue.is_empty() {
-                        self.run();
-                    }
-                    self.check(completions);
-                }
-            }
-        }
-        if self.queue.is_empty() {
-            self.run();
-        } else if self.queue.len() == MOST_QUEUED / 2 {
-            self.doorbell.ring(self.rank);
-        }
-        self.give()
-    }
-
-    fn attach(&mut self, doorbell: &Arc<Doorbell>) {
-        self.doorbell = doorbell.clone();
-        self.mailboxes.attach(self.rank, doorbell);
-    }
-
-    fn run_ahead(&mut self) {
-        if !matches!(self.state, AheadState::Begin) {
-            self.run();
-        }
-    }
-
-    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
-        self.program.serve(message, answers);
-    }
-
-    // Reports speak of the call at the engine. The program itself is there only if no call waits behind it.
-
-    fn call_name(&self) -> Option<&'static str> {
-        match self.site {
-            CallSite::Function(name) | CallSite::Place(name, _) => Some(name),
-            CallSite::Unknown | CallSite::Step(_) => self.is_in_step().then(|| self.program.call_name()).flatten(),
-        }
-    }
-
-    fn position(&self) -> Option<String> {
-        match self.site {
-            _ if self.is_in_step() => self.program.position(),
-            CallSite::Step(step) => Some(self.program.step_name(step)),
-            CallSite::Function(_) | CallSite::Place(..) | CallSite::Unknown => None,
-        }
-    }
-
-    fn site(&self) -> CallSite {
-        self.site
-    }
-
-    fn step_name(&self, step: u32) -> String {
-        self.program.step_name(step)
-    }
-
-    fn tell_collectives(&mut self) {
-        self.program.tell_collectives();
-    }
-
-    fn called(&mut self) -> Option<Called> {
-        self.called.take()
-    }
 }

@@ -9,8 +9,9 @@ use smallvec::SmallVec;
 
 use super::ahead::Doorbell;
 use super::ask::Simulator;
+use super::forward_reports;
 use crate::platform::Method;
-use crate::profile::TaskLog;
+use crate::profile::{StepSource, TaskLog};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// A target rank's number in the world, at most 2^32 − 2.
@@ -29,8 +30,8 @@ pub type Tag = u32;
 /// A rank's name for a request it started; unique among its unfinished ones.
 pub type RequestId = u32;
 
-/// The request of an operation that was complete as soon as it was started, such as an eager send. It needs no record, so all
-/// of them share this name; waiting for it or testing it is allowed any number of times.
+/// The request of an operation that was complete as soon as it was started, such as an eager send. It needs no record,
+/// so all of them share this name; waiting for it or testing it is allowed any number of times.
 pub const COMPLETE: RequestId = RequestId::MAX;
 
 /// A set of requests, in the order the program gave.
@@ -143,23 +144,24 @@ pub enum Call {
         /// To complete none takes a poll of the core's time; otherwise no time.
         poll: bool,
     },
-    /// For a program that polls in a loop: lets time pass in whole polls until something changes for the rank, at most this
-    /// long (rounded up to a poll, and one at least). → `Done`
+    /// For a program that polls in a loop: lets time pass in whole polls until something changes for the rank, at most
+    /// this long (rounded up to a poll, and one at least). → `Done`
     ///
-    /// What changes is that a request or strand completes, that a message comes that no receive waited for, or that one is
-    /// served. The clock then is where the first poll would see it, had the rank polled all the time. What has changed since
-    /// the last such call ended, and is not completed yet, ends it at once, with no time passed. A rank for which nothing
-    /// has changed while it idled for 1000 s (less what it spent otherwise) goes on until something does.
+    /// What changes is that a request or strand completes, that a message comes that no receive waited for, or that one
+    /// is served. The clock then is where the first poll would see it, had the rank polled all the time. What has
+    /// changed since the last such call ended, and is not completed yet, ends it at once, with no time passed. A rank
+    /// for which nothing has changed while it idled for 1000 s (less what it spent otherwise) goes on until something
+    /// does.
     Idle(SimSpan),
-    /// Withdraws a posted receive if no message has been matched to it yet (MPI_Cancel): it is then ready, and its completion
-    /// says so. Anything else completes as if this had not been called. → `Done`
+    /// Withdraws a posted receive if no message has been matched to it yet (MPI_Cancel): it is then ready, and its
+    /// completion says so. Anything else completes as if this had not been called. → `Done`
     Cancel(RequestId),
     /// Waits for a message without receiving it. → `Completed` with one entry without payload
     Probe(Pattern),
     /// Looks for a message now. → `Completed` with at most one entry
     Iprobe(Pattern),
-    /// Starts a strand: calls that proceed by themselves with a clock of their own (a non-blocking collective). → `Started`;
-    /// the request completes when the strand finishes.
+    /// Starts a strand: calls that proceed by themselves with a clock of their own (a non-blocking collective). →
+    /// `Started`; the request completes when the strand finishes.
     Start(Box<dyn Program>),
     /// What follows, until [`Call::Leave`], is inside this collective. → `Done`
     Enter(CollectiveEntry),
@@ -247,14 +249,15 @@ pub struct Served {
 
 /// A rank's code: a generator of calls.
 ///
-/// The engine calls `next` with [`ReplyKind::Begin`] first and then with the reply to each call, until [`Call::Finish`] or
-/// [`Call::Fail`]. Code may run on any thread and far ahead of other ranks; it influences the simulation by its calls only.
+/// The engine calls `next` with [`ReplyKind::Begin`] first and then with the reply to each call, until [`Call::Finish`]
+/// or [`Call::Fail`]. Code may run on any thread and far ahead of other ranks; it influences the simulation by its
+/// calls only.
 pub trait Program: Send {
     /// Takes the reply to the last call and gives the next.
     fn next(&mut self, reply: Reply<'_>) -> Call;
 
-    /// As [`Program::next`], but the program may make calls through `simulator` first. None if it waits for the answer to the
-    /// last of them.
+    /// As [`Program::next`], but the program may make calls through `simulator` first. None if it waits for the answer
+    /// to the last of them.
     #[inline]
     fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
         let _ = simulator;
@@ -264,10 +267,10 @@ pub trait Program: Send {
 
     /// Serves a message in the [`SERVICE`] context and puts what is to be sent for it into `answers`.
     ///
-    /// It is the rank's network adapter that serves, whatever the program does or even if it has ended: none of the rank's
-    /// time is spent. The answers leave the overhead of a send after the message's end, eagerly. The messages of a rank are
-    /// served in the order of their ends, those of a pair of ranks in the order sent. The program may already have been run
-    /// to a later time than the message's.
+    /// It is the rank's network adapter that serves, whatever the program does or even if it has ended: none of the
+    /// rank's time is spent. The answers leave the overhead of a send after the message's end, eagerly. The messages of
+    /// a rank are served in the order of their ends, those of a pair of ranks in the order sent. The program may
+    /// already have been run to a later time than the message's.
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
         let _ = (message, answers);
     }
@@ -306,7 +309,14 @@ pub trait Program: Send {
         self.step_name(step)
     }
 
-    /// The calls that the program makes will be counted; `by_place` asks for [`CallSite::Place`] where places are known.
+    /// What step `step` of the program does, and the line of its source where that is known.
+    fn step_source(&self, step: u32) -> StepSource {
+        let _ = step;
+        StepSource::default()
+    }
+
+    /// The calls that the program makes will be counted; `by_place` asks for [`CallSite::Place`] where places are
+    /// known.
     fn count_calls(&mut self, by_place: bool) {
         let _ = by_place;
     }
@@ -326,8 +336,8 @@ pub trait Program: Send {
         true
     }
 
-    /// Whether it is, started as a strand, a thread of the rank, whose time is the rank's own computing and no part of a
-    /// collective.
+    /// Whether it is, started as a strand, a thread of the rank, whose time is the rank's own computing and no part of
+    /// a collective.
     fn is_thread(&self) -> bool {
         false
     }
@@ -340,8 +350,8 @@ pub trait Program: Send {
     /// The collectives that the program enters will be recorded: it is to keep what [`Program::called`] asks for.
     fn tell_collectives(&mut self) {}
 
-    /// The collective that the program has just entered by a method ([`Call::Enter`]), so that it can be made again as a
-    /// call; none of what can only be made again by its messages. Asked for before the program's next call.
+    /// The collective that the program has just entered by a method ([`Call::Enter`]), so that it can be made again as
+    /// a call; none of what can only be made again by its messages. Asked for before the program's next call.
     fn called(&mut self) -> Option<Called> {
         None
     }
@@ -390,25 +400,7 @@ impl Program for Box<dyn Program> {
         (**self).run_ahead();
     }
 
-    fn call_name(&self) -> Option<&'static str> {
-        (**self).call_name()
-    }
-
-    fn position(&self) -> Option<String> {
-        (**self).position()
-    }
-
-    fn site(&self) -> CallSite {
-        (**self).site()
-    }
-
-    fn step_name(&self, step: u32) -> String {
-        (**self).step_name(step)
-    }
-
-    fn site_name(&self, step: u32) -> String {
-        (**self).site_name(step)
-    }
+    forward_reports!(self, **self);
 
     fn count_calls(&mut self, by_place: bool) {
         (**self).count_calls(by_place);

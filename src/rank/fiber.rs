@@ -1,8 +1,8 @@
 //! Fibers: straight-line code as a generator of calls, on a stack of its own.
 //!
-//! A fiber may have frames of C on its stack. It is therefore never unwound: when it is dropped before its end, its stack is
-//! given back and whatever its frames own is lost.
-//! Its floating-point environment is its own: kept while it is suspended, and put aside while it asks somebody.
+//! A fiber may have frames of C on its stack. It is therefore never unwound: when it is dropped before its end, its
+//! stack is given back and whatever its frames own is lost. Its floating-point environment is its own: kept while it is
+//! suspended, and put aside while it asks somebody.
 #![allow(unsafe_code)]
 
 mod float;
@@ -23,16 +23,17 @@ use super::call::{Call, Reply};
 pub use float::FloatEnvironment;
 use float::FloatWords;
 
-/// What a fiber is resumed with: a reply that lives until the fiber's next call, and whom it may ask until it is suspended.
-struct Turn<'a> {
+/// What a fiber is resumed with: a reply that lives until the fiber's next call, and whom it may ask until it is
+/// suspended.
+struct FiberTurn<'a> {
     reply: *mut Reply<'a>,
     simulator: Option<*mut dyn Simulator>,
 }
 
-type Resumed = *mut Turn<'static>;
+type Resumed = *mut FiberTurn<'static>;
 
-/// A call on the fiber's stack, there until the fiber is resumed: calls are large, and copying one takes longer than a switch.
-/// Null if the fiber has asked for it already.
+/// A call on the fiber's stack, there until the fiber is resumed: calls are large, and copying one takes longer than a
+/// switch. Null if the fiber has asked for it already.
 type Suspended = *mut ManuallyDrop<Call>;
 
 /// Code on a stack of its own, suspended at its last call.
@@ -54,13 +55,13 @@ pub struct FiberHandle<'a> {
 /// How a handler of signals ends a fiber that cannot go on.
 pub type Trap = CoroutineTrapHandler<Call>;
 
-// SAFETY: a fiber is resumed by one thread at a time, and the code in it knows that it may move to another thread between
-// two calls.
+// SAFETY: a fiber is resumed by one thread at a time, and the code in it knows that it may move to another thread
+// between two calls.
 unsafe impl Send for Fiber {}
 
 impl Fiber {
-    /// A fiber that runs `body` on a stack of `size` bytes, below which is a page that traps. The call that `body` returns is
-    /// its last: [`Call::Finish`] or [`Call::Fail`].
+    /// A fiber that runs `body` on a stack of `size` bytes, below which is a page that traps. The call that `body`
+    /// returns is its last: [`Call::Finish`] or [`Call::Fail`].
     ///
     /// # Errors
     /// If there is no room for the stack.
@@ -83,7 +84,7 @@ impl Fiber {
     /// If the fiber has given its last call, or if its code panics.
     #[inline]
     pub fn next(&mut self, mut reply: Reply<'_>) -> Call {
-        self.resume(Turn { reply: &raw mut reply, simulator: None }).expect("the fiber has nobody to ask")
+        self.resume(FiberTurn { reply: &raw mut reply, simulator: None }).expect("the fiber has nobody to ask")
     }
 
     /// As [`Fiber::next`], but the fiber asks `simulator` as long as that answers. None if it waits for the answer.
@@ -94,11 +95,11 @@ impl Fiber {
     pub fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
         // SAFETY: the fiber asks only before it suspends again, and so within the simulator's life.
         let simulator = unsafe { std::mem::transmute::<*mut dyn Simulator, *mut dyn Simulator>(simulator) };
-        self.resume(Turn { reply, simulator: Some(simulator) })
+        self.resume(FiberTurn { reply, simulator: Some(simulator) })
     }
 
     #[inline(always)]
-    fn resume(&mut self, mut turn: Turn<'_>) -> Option<Call> {
+    fn resume(&mut self, mut turn: FiberTurn<'_>) -> Option<Call> {
         // The fiber uses the reply only before it suspends again, and so within the reply's life.
         match self.coroutine.resume((&raw mut turn).cast()) {
             CoroutineResult::Yield(call) if call.is_null() => None,
@@ -151,7 +152,8 @@ impl FiberHandle<'_> {
         self.simulator().is_some()
     }
 
-    /// The code looks at its floating-point environment or changes it: from now on, the whole of it is kept at every call.
+    /// The code looks at its floating-point environment or changes it: from now on, the whole of it is kept at every
+    /// call.
     pub fn keep_floats(&self) {
         self.keeps_floats.set(true);
     }
@@ -163,15 +165,15 @@ impl FiberHandle<'_> {
 
     /// Makes `call`, and lets `take` see the reply to it: on the spot, or after the fiber has been suspended.
     ///
-    /// Inlined, as all on the way to a switch: the processor foresees returns by the calls before them, and each function that is
-    /// left on one side of a switch and was called on the other costs a wrong guess.
+    /// Inlined, as all on the way to a switch: the processor foresees returns by the calls before them, and each
+    /// function that is left on one side of a switch and was called on the other costs a wrong guess.
     #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.call_there(&mut ManuallyDrop::new(call), take)
     }
 
-    /// As [`FiberHandle::call`], from where the call was made: copying what was just written in pieces stalls the processor. Nothing is
-    /// left there to be dropped.
+    /// As [`FiberHandle::call`], from where the call was made: copying what was just written in pieces stalls the
+    /// processor. Nothing is left there to be dropped.
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         if self.keeps_floats.get() {
@@ -240,7 +242,8 @@ impl FiberHandle<'_> {
 struct FiberStack {
     bottom: NonZeroUsize,
     size: usize,
-    /// What is left free at the top: equal places of all stacks would compete for the same few lines of the host's caches.
+    /// What is left free at the top: equal places of all stacks would compete for the same few lines of the host's
+    /// caches.
     free: usize,
 }
 
@@ -251,8 +254,8 @@ static STACKS: AtomicUsize = AtomicUsize::new(0);
 
 const PAGE: usize = 4096;
 
-/// What traps below a stack. A function whose frame is larger than this may step over it and write to the stack of another
-/// rank: so it is as much as Linux keeps free below the stack of a process. It takes addresses only, no memory.
+/// What traps below a stack. A function whose frame is larger than this may step over it and write to the stack of
+/// another rank: so it is as much as Linux keeps free below the stack of a process. It takes addresses only, no memory.
 pub const GUARD: usize = 1 << 20;
 
 impl FiberStack {

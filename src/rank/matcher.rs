@@ -1,8 +1,8 @@
 //! Matching of messages and posted receives of one rank (MPI-3.1, section 3.5).
 //!
-//! A message goes to the first receive posted that takes it; a receive gets the first message that has come of those it takes.
-//! Short lists are scanned; a long one is indexed by (context, source, tag) once something is looked for by these, wildcards
-//! kept apart in order.
+//! A message goes to the first receive posted that takes it; a receive gets the first message that has come of those it
+//! takes. Short lists are scanned; a long one is indexed by (context, source, tag) once something is looked for by
+//! these, wildcards kept apart in order.
 
 mod list;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::ahead::Doorbell;
-use super::{Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Served};
+use super::{Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Served, forward_reports};
 use crate::platform::{Level, Site};
 use crate::profile::{FunctionCalls, MessageSort, POINT_TO_POINT, RankProfile};
 use crate::units::{SimSpan, SimTime};
@@ -228,25 +228,7 @@ impl<P: Program> Program for Tallied<P> {
         self.program.run_ahead();
     }
 
-    fn call_name(&self) -> Option<&'static str> {
-        self.program.call_name()
-    }
-
-    fn position(&self) -> Option<String> {
-        self.program.position()
-    }
-
-    fn site(&self) -> CallSite {
-        self.program.site()
-    }
-
-    fn step_name(&self, step: u32) -> String {
-        self.program.step_name(step)
-    }
-
-    fn site_name(&self, step: u32) -> String {
-        self.program.site_name(step)
-    }
+    forward_reports!(self, self.program);
 
     fn task_log(&mut self) -> Option<Box<crate::profile::TaskLog>> {
         self.program.task_log()
@@ -295,25 +277,7 @@ impl Program for TalliedStrand {
         self.program.serve(message, answers);
     }
 
-    fn call_name(&self) -> Option<&'static str> {
-        self.program.call_name()
-    }
-
-    fn position(&self) -> Option<String> {
-        self.program.position()
-    }
-
-    fn site(&self) -> CallSite {
-        self.program.site()
-    }
-
-    fn step_name(&self, step: u32) -> String {
-        self.program.step_name(step)
-    }
-
-    fn site_name(&self, step: u32) -> String {
-        self.program.site_name(step)
-    }
+    forward_reports!(self, self.program);
 
     fn is_thread(&self) -> bool {
         self.program.is_thread()

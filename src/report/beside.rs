@@ -31,8 +31,8 @@ const FIGURES: [(&str, Unit, OfLevel); 6] = [
     ("late receive", Unit::Seconds, |samples, level| Some(samples.medians(level, Test::LateReceive).first()?.1)),
 ];
 
-/// A table a level: figures of each measurement, and how many times longer its tests take than the first one's; `measured` has
-/// names and samples.
+/// A table a level: figures of each measurement, and how many times longer its tests take than the first one's;
+/// `measured` has names and samples.
 pub fn beside_summary(measured: &[(String, Samples)]) -> String {
     let mut text = String::new();
     for level in Level::ALL {

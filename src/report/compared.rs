@@ -30,8 +30,8 @@ pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
     outcome.timelines.iter().map(|timeline| call_spans(outcome, timeline).into_iter().map(call).collect()).collect()
 }
 
-/// The calls by rank of a timeline in the Trace Event Format, as `--timeline FILE.json` writes it; `name` stands for the file in
-/// messages.
+/// The calls by rank of a timeline in the Trace Event Format, as `--timeline FILE.json` writes it; `name` stands for
+/// the file in messages.
 ///
 /// # Errors
 /// If it is something else, or has no calls.

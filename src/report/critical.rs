@@ -29,8 +29,11 @@ pub(super) fn shares(outcome: &Outcome) -> String {
     };
     let ranks =
         table("path by rank", &mut path.ranks.iter().map(|rank| (rank.rank.to_string(), rank.share)), path.ranks.len());
-    let sites =
-        table("path by call", &mut path.sites.iter().map(|site| (clip(&site.site, 40), site.share)), path.sites.len());
+    let sites = table(
+        "path by call",
+        &mut path.sites.iter().map(|site| (clip(&site.label(), 40), site.share)),
+        path.sites.len(),
+    );
     let known = if path.known.as_ps() == outcome.predicted.as_ps() {
         String::new()
     } else {
@@ -42,7 +45,7 @@ pub(super) fn shares(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{CriticalPath, RankShare, SiteShare};
+    use crate::profile::{CriticalPath, RankShare, SiteShare, StepSource};
     use crate::report::samples::busy;
 
     #[test]
@@ -52,11 +55,15 @@ mod tests {
         let share = |us| PathShare { own: SimSpan::from_us(us), messages: SimSpan::from_us(2 * us) };
         let known = SimSpan::from_us(900_000);
         let ranks = (0..12).map(|rank| RankShare { rank, share: share(50_000 - u64::from(rank)) }).collect();
+        let source = StepSource { operation: Some("waitall".to_owned()), line: Some("jacobi3d.toml:54".to_owned()) };
         let sites =
-            vec![SiteShare { site: "a_procedure_with_a_very_long_name[12].do[3].then[1]".to_owned(), share: share(9) }];
+            [("a_procedure_with_a_very_long_name[12].do[3].then[1]", StepSource::default()), ("main[0].do[1]", source)]
+                .map(|(site, source)| SiteShare { site: site.to_owned(), source, share: share(9) })
+                .to_vec();
         outcome.critical_path = Some(CriticalPath { known, hops: 1, ranks, sites });
         let text = shares(&outcome);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("waitall at jacobi3d.toml:54 ") && !text.contains("main[0]"), "{text}");
         assert!(text.contains("  and 2 more\n") && text.contains("  the path changed ranks 1 time\n"), "{text}");
         assert!(text.ends_with("  only the last 900.0 ms of it are known: more was done than is kept\n"), "{text}");
     }

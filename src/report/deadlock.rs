@@ -15,7 +15,8 @@ const CYCLE: usize = 8;
 /// A line's width.
 const WIDTH: usize = 80;
 
-/// One line, for a crash its details, and for a deadlock a table of who waits in which call, for whom, since when and where; no newline at the end.
+/// One line, for a crash its details, and for a deadlock a table of who waits in which call, for whom, since when and
+/// where; no newline at the end.
 pub fn failure(error: &RunError) -> String {
     match error {
         RunError::Deadlock(deadlock) => format!("{error}\n{}", deadlock_table(deadlock)),

@@ -18,8 +18,8 @@ pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
     serde_json::to_string_pretty(outcome).map(|text| text + "\n")
 }
 
-/// How a program ended that ended the run, as indented JSON with the one key `program`; README states what is in it. None where
-/// the program is not the reason.
+/// How a program ended that ended the run, as indented JSON with the one key `program`; README states what is in it.
+/// None where the program is not the reason.
 pub fn end_json(error: &RunError, exit_code: u8) -> Option<String> {
     let RunError::Program { rank, clock, error: why } = error else { return None };
     let (by, number) = match why.kind {

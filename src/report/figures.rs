@@ -41,32 +41,23 @@ pub use tasks::task_figures;
 pub use tuning::tuning_figures;
 pub use validation::validation_figures;
 
+use super::exported::{Exported, RUN_OR_STUDY};
 use crate::config::ConfigError;
-use crate::profile::TaskAnalysis;
-use crate::study::Results;
 
-/// The figures of what `json` holds: the Outcome of a run, or the results of a study; `name` stands for the file in messages.
+/// The figures of what `json` holds: the Outcome of a run, or the results of a study; `name` stands for the file in
+/// messages.
 ///
 /// # Errors
 /// If it is neither.
 pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
-    let wrong = |what: String| ConfigError::new(format!("{name}: {what}"));
-    let value: serde_json::Value = serde_json::from_str(json).map_err(|error| wrong(format!("not JSON: {error}")))?;
-    if value.get("points").is_some() {
-        let results: Results =
-            serde_json::from_value(value).map_err(|error| wrong(format!("not the results of a study: {error}")))?;
-        results.check().map_err(wrong)?;
-        let fit = results.asked.fit.as_ref().and_then(regression_figure);
-        return Ok(curves::figures(&results).into_iter().chain(fit).collect());
-    }
-    if value.get("predicted_ps").is_none() {
-        let expected = "expected what --json of a run wrote, or study.json of a sweep";
-        return Err(wrong(format!("{expected}; found no predicted_ps and no points")));
-    }
-    let fragments = value.get("tasks").cloned().map(serde_json::from_value::<TaskAnalysis>).transpose();
-    let fragments = fragments.map_err(|error| wrong(format!("not the outcome of a run: tasks: {error}")))?;
-    let run: source::Run =
-        serde_json::from_value(value).map_err(|error| wrong(format!("not the outcome of a run: {error}")))?;
+    let run = match Exported::read(name, json, RUN_OR_STUDY)? {
+        Exported::Study(results) => {
+            results.check().map_err(|what| ConfigError::new(format!("{name}: {what}")))?;
+            let fit = results.asked.fit.as_ref().and_then(regression_figure);
+            return Ok(curves::figures(&results).into_iter().chain(fit).collect());
+        }
+        Exported::Run(run) => run,
+    };
     let all = [
         run::parts(&run),
         run::path(&run),
@@ -79,6 +70,7 @@ pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
         calls::by_function(&run),
         calls::by_place(&run),
     ];
-    let fragments = fragments.map(|tasks| task_figures(&[(run.title(), tasks)]));
+    let title = source::run_title(&run);
+    let fragments = run.tasks.map(|tasks| task_figures(&[(title, *tasks)]));
     Ok(all.into_iter().flatten().chain(fragments.into_iter().flatten()).collect())
 }

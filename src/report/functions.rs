@@ -91,8 +91,8 @@ fn rest(rows: usize) -> String {
     if rest > 0 { format!("  and {rest} more\n") } else { String::new() }
 }
 
-/// The profile as tidy rows: one a function of all ranks, whose rank is empty, and one a function and rank. Where places are
-/// known, one a function and place instead.
+/// The profile as tidy rows: one a function of all ranks, whose rank is empty, and one a function and rank. Where
+/// places are known, one a function and place instead.
 pub fn calls_csv(outcome: &Outcome) -> String {
     let mut text = String::from("function,site,rank,calls,bytes,time_ps,mean_ps,least_ps,most_ps\n");
     let mut rows = |function: &str, site: &str, total: &FunctionCalls, per_rank: &[RankFunction]| {

@@ -111,9 +111,9 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Reads a table with the columns `bytes` and `seconds`, such as `--samples` of mcpsim measure writes: the median at each
-    /// size. Of several tests the stream of messages (`window`) counts, or else `ping_pong`; of several loads the least; of
-    /// several levels the last.
+    /// Reads a table with the columns `bytes` and `seconds`, such as `--samples` of mcpsim measure writes: the median
+    /// at each size. Of several tests the stream of messages (`window`) counts, or else `ping_pong`; of several loads
+    /// the least; of several levels the last.
     ///
     /// # Errors
     /// If there are no such columns, or no number where one is expected.
@@ -169,7 +169,8 @@ impl Rates {
         Ok(Rates { points: by_size.into_iter().map(|(size, times)| (size, median(times))).collect() })
     }
 
-    /// What a message of `size` takes: between two measured sizes on the line between them, behind the last on its slope.
+    /// What a message of `size` takes: between two measured sizes on the line between them, behind the last on its
+    /// slope.
     fn seconds(&self, size: u64) -> f64 {
         let place = self.points.partition_point(|(other, _)| *other < size);
         match (place.checked_sub(1).map(|before| self.points[before]), self.points.get(place)) {
@@ -294,8 +295,8 @@ pub fn shares_csv(rows: &[GroupShares]) -> String {
 mod tests {
     use super::*;
 
-    /// A list whose groups have the shares of a published profile (LuNA's messages: 32–40 bytes 44.7 % of count and 1.5 % of
-    /// volume, 69–80 37.2 and 2.3, 96–652 15.6 and 6.3, 41685–43288 2.5 and 90.0).
+    /// A list whose groups have the shares of a published profile (LuNA's messages: 32–40 bytes 44.7 % of count and 1.5
+    /// % of volume, 69–80 37.2 and 2.3, 96–652 15.6 and 6.3, 41685–43288 2.5 and 90.0).
     const PUBLISHED: &str = "# count:size\n447:40\n372:73\n156:483\n25:43288\n";
 
     fn group(rows: &[GroupShares], place: usize) -> (String, String, String) {

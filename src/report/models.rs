@@ -6,7 +6,8 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::table::{Align, Table};
 
-/// The tables of all levels; `processors` is P, where it is known, `courses` what the course's ways gave, where there is a machine to try.
+/// The tables of all levels; `processors` is P, where it is known, `courses` what the course's ways gave, where there
+/// is a machine to try.
 pub fn models_summary(
     name: &str,
     processors: Option<u64>,

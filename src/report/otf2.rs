@@ -5,10 +5,10 @@ use std::fmt::Write;
 use super::timeline::{call_spans, drawn_messages};
 use crate::engine::Outcome;
 
-/// An event of a rank, in the order in which those of one instant stand: a message has come before its call ends, and a call
-/// ends before the next begins.
+/// An event of a rank, in the order in which those of one instant stand: a message has come before its call ends, and a
+/// call ends before the next begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum Otf2Event {
     Receive { from: u32, bytes: u64 },
     Leave(usize),
     Enter(usize),
@@ -41,28 +41,28 @@ pub fn otf2_events(outcome: &Outcome) -> String {
         };
         line(format_args!("region {role} {}", plain(name)));
     }
-    let mut events: Vec<Vec<(u64, Event)>> = vec![Vec::new(); ranks];
+    let mut events: Vec<Vec<(u64, Otf2Event)>> = vec![Vec::new(); ranks];
     for (to, arrow) in drawn_messages(outcome) {
         let (from, bytes) = (arrow.from, arrow.bytes);
         // The call that sends ends when the message leaves: an instant before, it still goes on.
         let left = arrow.left.as_ps().saturating_sub(1);
-        events[from as usize].push((left, Event::Send { to: to as u32, bytes }));
-        events[to].push((arrow.came.as_ps(), Event::Receive { from, bytes }));
+        events[from as usize].push((left, Otf2Event::Send { to: to as u32, bytes }));
+        events[to].push((arrow.came.as_ps(), Otf2Event::Receive { from, bytes }));
     }
     for (rank, events) in events.iter_mut().enumerate() {
         for (start, end, name) in call_spans(outcome, &outcome.timelines[rank]) {
             let Ok(region) = outcome.places.binary_search_by(|place| place.as_str().cmp(name)) else { continue };
-            events.push((start.as_ps(), Event::Enter(region)));
-            events.push((end.as_ps(), Event::Leave(region)));
+            events.push((start.as_ps(), Otf2Event::Enter(region)));
+            events.push((end.as_ps(), Otf2Event::Leave(region)));
         }
         events.sort_unstable();
         line(format_args!("rank {rank} {}", outcome.per_rank.get(rank).map_or(0, |place| place.node)));
         for (time, event) in events {
             match event {
-                Event::Receive { from, bytes } => line(format_args!("r {time} {from} {bytes}")),
-                Event::Leave(region) => line(format_args!("x {time} {region}")),
-                Event::Enter(region) => line(format_args!("e {time} {region}")),
-                Event::Send { to, bytes } => line(format_args!("s {time} {to} {bytes}")),
+                Otf2Event::Receive { from, bytes } => line(format_args!("r {time} {from} {bytes}")),
+                Otf2Event::Leave(region) => line(format_args!("x {time} {region}")),
+                Otf2Event::Enter(region) => line(format_args!("e {time} {region}")),
+                Otf2Event::Send { to, bytes } => line(format_args!("s {time} {to} {bytes}")),
             }
         }
     }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::exported::Exported;
 use crate::config::ConfigError;
+use crate::engine::{Outcome, PairMessages};
 
 /// Markup, style and code; the data stand in it.
 const PAGE: &str = include_str!("page/page.html");
@@ -21,22 +23,18 @@ fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
     ConfigError::new(format!("{name}: {what}"))
 }
 
-/// The page of what `text` holds: the Outcome of a run, the results of a study, or the table that `mcpsim validate` writes;
-/// `name` stands for the file in messages. `timeline` is what `--timeline` of the same run wrote, as JSON, and its name.
+/// The page of what `text` holds: the Outcome of a run, the results of a study, or the table that `mcpsim validate`
+/// writes; `name` stands for the file in messages. `timeline` is what `--timeline` of the same run wrote, as JSON, and
+/// its name.
 ///
 /// # Errors
 /// If it is none of them, or too long for a page.
 pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
     let data = if text.trim_start().starts_with('{') {
-        let value: Value = serde_json::from_str(text).map_err(|error| wrong(name, format!("not JSON: {error}")))?;
-        match (value.get("points").is_some(), value.get("predicted_ps").is_some()) {
-            (true, _) => json!({ "kind": "study", "study": value }),
-            (false, true) => json!({ "kind": "run", "run": run(value, timeline)? }),
-            (false, false) => {
-                let expected =
-                    "expected what --json of a run wrote, study.json of a sweep, or a table of mcpsim validate";
-                return Err(wrong(name, format!("{expected}; found no predicted_ps and no points")));
-            }
+        let expected = "what --json of a run wrote, study.json of a sweep, or a table of mcpsim validate";
+        match Exported::read(name, text, expected)? {
+            Exported::Study(results) => json!({ "kind": "study", "study": results }),
+            Exported::Run(outcome) => json!({ "kind": "run", "run": run(*outcome, timeline)? }),
         }
     } else {
         json!({ "kind": "validation", "cases": cases(name, text)? })
@@ -54,37 +52,32 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
 }
 
 /// The Outcome without what would be too much for a page.
-fn run(mut run: Value, timeline: Option<(&str, &str)>) -> Result<Value, ConfigError> {
-    let ranks = run["ranks"].as_u64().unwrap_or(1).max(1);
-    if let Some(pairs) = run.get_mut("pairs").map(Value::take) {
-        run["matrix"] = matrix(&pairs, ranks);
-    }
-    if let Some(of_ranks) = run.get_mut("per_rank").and_then(Value::as_array_mut) {
-        of_ranks.truncate(MOST_RANKS);
-    }
-    for key in ["functions", "sites"] {
-        for one in run.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
-            one.as_object_mut().map(|one| one.remove("per_rank"));
-        }
+fn run(mut run: Outcome, timeline: Option<(&str, &str)>) -> Result<Value, ConfigError> {
+    run.per_rank.truncate(MOST_RANKS);
+    run.sizes = None;
+    let calls = run.functions.iter_mut().flatten().map(|one| &mut one.per_rank);
+    calls.chain(run.sites.iter_mut().flatten().map(|one| &mut one.per_rank)).for_each(Vec::clear);
+    let pairs = run.pairs.take();
+    let ranks = run.ranks;
+    let mut page = json!(run);
+    if let Some(pairs) = pairs {
+        page["matrix"] = matrix(&pairs, ranks);
     }
     if let Some((name, text)) = timeline {
-        run["timeline"] = timeline::timeline(name, text)?;
+        page["timeline"] = timeline::timeline(name, text)?;
     }
-    if let Some(map) = run.as_object_mut() {
-        ["pairs", "sizes"].iter().for_each(|key| _ = map.remove(*key));
-    }
-    Ok(run)
+    Ok(page)
 }
 
 /// Messages between groups of ranks: the first rank of each, count and bytes.
-fn matrix(pairs: &Value, ranks: u64) -> Value {
+fn matrix(pairs: &[PairMessages], ranks: u32) -> Value {
+    let ranks = u64::from(ranks.max(1));
     let bins = ranks.min(MOST_BINS);
     let mut cells: BTreeMap<(u64, u64), (u64, u64)> = BTreeMap::new();
-    for pair in pairs.as_array().into_iter().flatten() {
-        let number = |key: &str| pair[key].as_u64().unwrap_or(0);
-        let bin = |key: &str| number(key).min(ranks - 1) * bins / ranks;
-        let cell = cells.entry((bin("from"), bin("to"))).or_default();
-        *cell = (cell.0 + number("count"), cell.1.saturating_add(number("bytes")));
+    for pair in pairs {
+        let bin = |rank: u32| u64::from(rank).min(ranks - 1) * bins / ranks;
+        let cell = cells.entry((bin(pair.from), bin(pair.to))).or_default();
+        *cell = (cell.0 + pair.count, cell.1.saturating_add(pair.bytes));
     }
     let cells: Vec<_> = cells.into_iter().map(|((from, to), (count, bytes))| json!([from, to, count, bytes])).collect();
     json!({ "bins": bins, "cells": cells })
@@ -153,14 +146,15 @@ mod tests {
             error("a,b\n"),
             "x: expected JSON of a run or a study, or a table that mcpsim validate wrote; found no column case"
         );
-        let studied = page("x", "{\"points\":[]}", Some(("t.json", "{}"))).unwrap_err().to_string();
+        let study = json!({ "mcpsim": "0", "study": "s", "axes": [], "points": [] }).to_string();
+        let studied = page("x", &study, Some(("t.json", "{}"))).unwrap_err().to_string();
         assert_eq!(studied, "t.json: a timeline belongs to a run; found results of several");
     }
 
     #[test]
     fn many_ranks_are_grouped_in_the_matrix() {
-        let pair = |from, to| json!({ "from": from, "to": to, "count": 1, "bytes": 10 });
-        let found = matrix(&json!([pair(0, 1), pair(1, 0), pair(255, 254)]), 256);
+        let pairs = [(0, 1), (1, 0), (255, 254)].map(|(from, to)| PairMessages { from, to, count: 1, bytes: 10 });
+        let found = matrix(&pairs, 256);
         assert_eq!(found, json!({ "bins": 128, "cells": [[0, 0, 2, 20], [127, 127, 1, 10]] }));
     }
 }

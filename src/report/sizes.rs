@@ -1,5 +1,5 @@
-//! Messages over (size interval × level): counts, volumes and transfer times, each with its share of the level and of all
-//! (the MCPSim paper's figures 12 and 13).
+//! Messages over (size interval × level): counts, volumes and transfer times, each with its share of the level and of
+//! all (the MCPSim paper's figures 12 and 13).
 
 use crate::engine::{IntervalMessages, Messages, Outcome};
 use crate::platform::Level;
@@ -19,7 +19,8 @@ pub(super) fn volumes(outcome: &Outcome) -> String {
     distribution(outcome, "volume by size", |cell| cell.bytes, volume)
 }
 
-/// How long messages of each size were under way at each level, all of them added up; nothing where a sum could not be held.
+/// How long messages of each size were under way at each level, all of them added up; nothing where a sum could not be
+/// held.
 pub(super) fn times(outcome: &Outcome) -> String {
     let mut all = outcome.profile.iter().flat_map(levels).map(|(_, cell)| u128::from(cell.time.as_ps()));
     if all.by_ref().sum::<u128>() >= u128::from(SimSpan::MAX.as_ps()) {

@@ -81,7 +81,8 @@ pub(super) fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
 }
 
-/// The results with the seeds of a point in one row: mean, standard deviation, least and greatest time, speed-up, the best.
+/// The results with the seeds of a point in one row: mean, standard deviation, least and greatest time, speed-up, the
+/// best.
 pub fn study_summary_csv(results: &Results) -> String {
     let columns = results.own_columns();
     let heads =
@@ -114,7 +115,8 @@ pub fn study_summary_csv(results: &Results) -> String {
     text
 }
 
-/// What a study found, to be read by people: a row a combination, the best, up to where ranks pay off, and how many failed.
+/// What a study found, to be read by people: a row a combination, the best, up to where ranks pay off, and how many
+/// failed.
 pub fn study_summary(results: &Results) -> String {
     let (points, failed) = (results.points.len(), results.failed());
     let mut text = format!("{}: {} points", clip(&results.study, 50), count(points as u64));
@@ -198,8 +200,8 @@ fn listed(results: &Results, all: &[Combination]) -> String {
         }
         let compute = |&index: &usize| {
             let point = &results.points[index];
-            let part = point.outcome.as_ref()?.pointer("/mean_parts/compute_ps")?.as_u64()?;
-            Some(share(part as f64, point.predicted_ps()? as f64) * 100.0)
+            let outcome = point.outcome.as_ref()?;
+            Some(share(outcome.mean_parts.compute.as_ps() as f64, outcome.predicted.as_ps() as f64) * 100.0)
         };
         let shares: Vec<f64> = found.points.iter().filter_map(compute).collect();
         cells.push(format!("{:.1}%", shares.iter().sum::<f64>() / shares.len().max(1) as f64));
@@ -213,18 +215,20 @@ fn listed(results: &Results, all: &[Combination]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::engine::Outcome;
+    use crate::profile::TimeParts;
     use crate::study::{Asked, Axis, InputHash, StudyPlan};
+    use crate::units::SimTime;
 
-    fn results(axes: &[&str], found: impl Fn(usize) -> Result<serde_json::Value, String>) -> Results {
+    fn results(axes: &[&str], found: impl Fn(usize) -> Result<Outcome, String>) -> Results {
         let plan = StudyPlan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
         Results::new("study", &plan, Asked::default(), |index| (InputHash::of(&[]), found(index)))
     }
 
-    fn outcome(us: u64) -> serde_json::Value {
-        json!({ "predicted_ps": us * 1_000_000, "ranks": 4, "mean_parts": { "compute_ps": us * 500_000 } })
+    fn outcome(us: u64) -> Outcome {
+        let mean_parts = TimeParts { compute: SimSpan::from_ns(us * 500), ..TimeParts::default() };
+        Outcome { predicted: SimTime::from_ps(us * 1_000_000), ranks: 4, mean_parts, ..Outcome::default() }
     }
 
     #[test]
@@ -237,9 +241,10 @@ mod tests {
         let rows: Vec<&str> = csv.split('\n').collect();
         let start = "platform.nct,platform.inter_node.latency,platform.inter_node.latency_s,nodes,cmps,cores,ranks,predicted_s,";
         assert!(rows[0].starts_with(start), "{csv}");
-        let rest = |known: usize| ",".repeat(COLUMNS.len() - known + 1);
-        assert_eq!(rows[1], format!("\"4,1,1\",1us,0.000001,,,,4,0.000001,0.0000005{}", rest(6)));
-        assert_eq!(rows[2], format!("\"4,1,1\",1.5ms,0.0015{}\"deadlock: \"\"a\"\"", rest(0)));
+        let counts = ",0,0,0.0000,0.0000,0.0000,0.0000,0.0000,0.0000,0,";
+        assert_eq!(rows[1], format!("\"4,1,1\",1us,0.000001,0,0,0,4,0.000001,0.0000005{}{counts}", ",0".repeat(22)));
+        let none = ",".repeat(COLUMNS.len() + 1);
+        assert_eq!(rows[2], format!("\"4,1,1\",1.5ms,0.0015{none}\"deadlock: \"\"a\"\""));
         assert_eq!((rows[3], rows.len()), ("  rank, call\"", 7));
     }
 
@@ -293,7 +298,7 @@ mod tests {
         let times = [800, 420, 300, 1600, 800, 400];
         let mut found = results(&["app.n=1,2", "run.ranks=1,2,4"], |index| {
             let mut outcome = outcome(times[index]);
-            outcome["ranks"] = json!([1, 2, 4][index % 3]);
+            outcome.ranks = [1, 2, 4][index % 3];
             Ok(outcome)
         });
         found.asked.base = Some(("run.ranks".to_owned(), "1".to_owned()));

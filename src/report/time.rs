@@ -22,7 +22,8 @@ const PARTS: [Part; 5] = [
     ("collective", |parts| parts.collective),
 ];
 
-/// The mean over ranks of each part, as time and as share of the predicted time, and the ranks with least and most of it.
+/// The mean over ranks of each part, as time and as share of the predicted time, and the ranks with least and most of
+/// it.
 ///
 /// Shares add up to 100 %: what is left when a rank has finished before the last one is a part of its own.
 pub(super) fn time_parts(outcome: &Outcome) -> String {
@@ -67,8 +68,8 @@ fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<
     (ranks.len() > 1).then_some([least, most])
 }
 
-/// Parallel efficiency, the computing share of the ranks' time, as the product of load balance (mean over greatest compute time)
-/// and communication efficiency (greatest compute over predicted time): the POP project's metrics.
+/// Parallel efficiency, the computing share of the ranks' time, as the product of load balance (mean over greatest
+/// compute time) and communication efficiency (greatest compute over predicted time): the POP project's metrics.
 fn efficiency(outcome: &Outcome) -> String {
     let mean = outcome.mean_parts.compute.as_ps() as f64;
     let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;

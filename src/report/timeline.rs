@@ -13,10 +13,10 @@ use super::compared::TimedCall;
 const PS_A_US: u64 = 1_000_000;
 const PS_A_S: u64 = 1_000_000_000_000;
 
-/// The Trace Event Format that Chrome (chrome://tracing) and Perfetto read: a complete event ("X") an interval, times in
-/// microseconds, a process a node, a thread a rank. `merged` says how many states became one. Around the states of a call or
-/// statement lies an event of its name, in the category `call`. Messages are flow events ("s", "f") from the sender's call to the
-/// receiver's, strands asynchronous events ("b", "e").
+/// The Trace Event Format that Chrome (chrome://tracing) and Perfetto read: a complete event ("X") an interval, times
+/// in microseconds, a process a node, a thread a rank. `merged` says how many states became one. Around the states of a
+/// call or statement lies an event of its name, in the category `call`. Messages are flow events ("s", "f") from the
+/// sender's call to the receiver's, strands asynchronous events ("b", "e").
 pub fn perfetto(outcome: &Outcome) -> String {
     let mut events = Events::default();
     let node = |rank: usize| outcome.per_rank.get(rank).map_or(0, |place| place.node);
@@ -115,8 +115,8 @@ pub(super) fn call_spans<'o>(outcome: &'o Outcome, timeline: &Timeline) -> Vec<(
     spans
 }
 
-/// Two runs side by side in the same format: a process for each, a thread a rank. Each rank's calls are their starts, lengths (both
-/// ps) and names.
+/// Two runs side by side in the same format: a process for each, a thread a rank. Each rank's calls are their starts,
+/// lengths (both ps) and names.
 pub fn perfetto_beside(runs: &[(&str, &[Vec<TimedCall>])]) -> String {
     let mut events = Events::default();
     for (process, (name, ranks)) in (0..).zip(runs) {
@@ -174,8 +174,8 @@ fn colour(state: Activity) -> &'static str {
     }
 }
 
-/// The Paje trace format: a container a rank within one of the run, its state and its call or statement from time to time, and a
-/// link a message, in seconds, all in order of time.
+/// The Paje trace format: a container a rank within one of the run, its state and its call or statement from time to
+/// time, and a link a message, in seconds, all in order of time.
 pub fn paje(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (name, number, fields) in PAJE_EVENTS {

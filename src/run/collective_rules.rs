@@ -9,8 +9,8 @@ use crate::platform::{Library, Platform};
 
 use super::error::PredictError;
 
-/// Lays the rules of the file that a platform names over its library's choice; its own come first. A relative path is one
-/// from `directory`.
+/// Lays the rules of the file that a platform names over its library's choice; its own come first. A relative path is
+/// one from `directory`.
 ///
 /// # Errors
 /// The file cannot be read, or is no rules file of the library.

@@ -1,5 +1,5 @@
-//! How efficient a run is: the same run once more on a machine with an ideal network. A real program runs once, and its recording is
-//! replayed.
+//! How efficient a run is: the same run once more on a machine with an ideal network. A real program runs once, and its
+//! recording is replayed.
 
 use crate::engine::Outcome;
 use crate::profile::Efficiencies;
@@ -12,12 +12,12 @@ use super::resolved::Resolved;
 use super::values::Model;
 
 impl Resolved {
-    /// As [`Resolved::run_in`], and once more on the machine with an ideal network, of which the Outcome then tells. In one
-    /// process.
+    /// As [`Resolved::run_in`], and once more on the machine with an ideal network, of which the Outcome then tells. In
+    /// one process.
     ///
     /// # Errors
-    /// As of [`Resolved::run`]; a textbook's model, which has no such machine; a program of fragments, whose threads compute
-    /// beside their ranks.
+    /// As of [`Resolved::run`]; a textbook's model, which has no such machine; a program of fragments, whose threads
+    /// compute beside their ranks.
     pub fn efficiencies_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         if let Model::Textbook(_) = self.settings.model {
             return Err(PredictError::input("--efficiencies: expected model mcpsim or bigsim".to_owned()));

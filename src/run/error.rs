@@ -12,8 +12,8 @@ use crate::rank::FailureKind;
 /// Why there is no prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PredictError {
-    /// What was asked for cannot be: a file, a key, an option or the machine is not as expected. The text says what, where,
-    /// and what was expected.
+    /// What was asked for cannot be: a file, a key, an option or the machine is not as expected. The text says what,
+    /// where, and what was expected.
     Input(String),
     /// The simulation ended without a prediction.
     Simulation(RunError),

@@ -22,7 +22,8 @@ pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     beside.write_all(content.as_ref())?;
     beside.as_file().sync_all()?;
     beside.persist(path)?;
-    // The rename itself is safe only once the directory is; some file systems cannot, and then nothing is lost but that.
+    // The rename itself is safe only once the directory is; some file systems cannot, and then nothing is lost but
+    // that.
     let _ = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
     Ok(())
 }

@@ -43,8 +43,8 @@ fn enter(host: &mut HostUse, messages: u64, elapsed: Duration) {
     host.messages_per_s = if seconds > 0.0 { messages as f64 / seconds } else { 0.0 };
 }
 
-/// The memory that new work can take without pushing out what others use, within what this process may have; `None` where
-/// the system does not tell.
+/// The memory that new work can take without pushing out what others use, within what this process may have; `None`
+/// where the system does not tell.
 pub fn available_memory() -> Option<Bytes> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let free = kibibytes(&read("/proc/meminfo"), "MemAvailable:");

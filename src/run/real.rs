@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
 use crate::engine::{Labels, Processes, ProgramEnd, RunOptions, Screen, Simulation};
@@ -26,6 +26,18 @@ const LAUNCHERS: [&str; 9] = ["OMPI_", "OPAL_", "ORTE_", "PMI_", "PMIX_", "PRTE_
 /// Held while real programs run: signal handlers, the environment and the C library's state are the process's.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// Waits until no other real program runs in this process; `waits` is called before, if there is one.
+fn alone(waits: impl FnOnce()) -> MutexGuard<'static, ()> {
+    match ONE_AT_A_TIME.try_lock() {
+        Ok(guard) => guard,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => {
+            waits();
+            ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
+
 /// The console as a job has it.
 struct Printed(Arc<dyn Console>);
 
@@ -35,13 +47,14 @@ impl Output for Printed {
     }
 }
 
-/// Runs the real program of `run`; another that this process runs comes to its end first.
+/// Runs the real program of `run`; another that this process runs comes to its end first, and a note says so.
 pub(super) fn simulate(
     run: &Resolved,
     file: &ProgramFile,
     conduct: Conduct<'_>,
 ) -> Result<Option<Prediction>, PredictError> {
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut queued = false;
+    let _alone = alone(|| queued = true);
     let Conduct { processes, console, .. } = conduct;
     let settings = &run.settings;
     let (platform, sites, labels) = agree(processes, described(run, file))?;
@@ -101,7 +114,9 @@ pub(super) fn simulate(
         let shared_libraries = endings.shared.clone();
         outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised, shared_libraries }));
     }
-    Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings) }))
+    let waited = queued.then(|| "waited for another real program of this process: they run one at a time".to_owned());
+    let notes = waited.into_iter().chain(notes(&endings)).collect();
+    Ok(Some(Prediction { outcome, trace, exit_code, notes }))
 }
 
 /// What ranks left behind that a user wants to know.
@@ -196,6 +211,18 @@ fn is_launchers(name: &OsString) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_real_program_waits_for_the_first_and_says_so() {
+        let first = alone(|| ());
+        let (said, hears) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(move || drop(alone(|| said.send("waits").unwrap())));
+            assert_eq!(hears.recv(), Ok("waits"));
+            assert!(!second.is_finished());
+            drop(first);
+        });
+    }
 
     #[test]
     fn a_launchers_variables_are_told_from_a_users() {

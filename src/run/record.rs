@@ -16,8 +16,8 @@ use super::request::Details;
 /// What a run gave: the outcome, and the trace's bytes if one was wanted.
 pub(super) type Recorded = (Outcome, Option<Vec<u8>>);
 
-/// Runs `simulation`, whose ranks print on `screen`, recorded under `header` if that is wanted; gives what it gave on the
-/// first process.
+/// Runs `simulation`, whose ranks print on `screen`, recorded under `header` if that is wanted; gives what it gave on
+/// the first process.
 pub(super) fn run<P: Program>(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,

@@ -8,8 +8,8 @@ use super::error::PredictError;
 use super::resolved::Resolved;
 
 impl Resolved {
-    /// As [`Resolved::run_in`], and `count` runs in all with seeds from the run's own on, of which the Outcome then tells. In one
-    /// process.
+    /// As [`Resolved::run_in`], and `count` runs in all with seeds from the run's own on, of which the Outcome then
+    /// tells. In one process.
     ///
     /// # Errors
     /// As of [`Resolved::run`].

@@ -63,8 +63,8 @@ fn machine_of<'a>(platform: &'a Platform, sites: &'a [Site]) -> impl Fn(Rank) ->
     }
 }
 
-/// What measured times of a real run's code are multiplied by. They were taken where as many ranks ran beside each other as were on
-/// their host: the slowdown of so many, by the machine's own table, is in them.
+/// What measured times of a real run's code are multiplied by. They were taken where as many ranks ran beside each
+/// other as were on their host: the slowdown of so many, by the machine's own table, is in them.
 fn measured_factors(logs: &Logs, platform: &Platform, sites: &[Site]) -> Vec<f64> {
     let host = |rank: u32| logs.info(rank).host.as_str();
     let mut on_host = HashMap::new();

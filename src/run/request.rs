@@ -106,7 +106,8 @@ impl RunRequest {
     /// The same with a key set, as by `--set`: `"platform.inter_node.latency=1 us"`.
     ///
     /// # Errors
-    /// A text that is not of the form KEY=VALUE, or a key that begins with another table than `run`, `platform` or `app`.
+    /// A text that is not of the form KEY=VALUE, or a key that begins with another table than `run`, `platform` or
+    /// `app`.
     pub fn set(mut self, text: &str) -> Result<Self, PredictError> {
         self.set.push(Override::parse(text)?);
         Ok(self)

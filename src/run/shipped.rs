@@ -1,7 +1,7 @@
 //! The machines and applications that come with mcpsim, found by name wherever it runs.
 //!
-//! They are part of the program. The first time that one is named they are written to the cache directory, so that errors
-//! name files that a user can open and copy, and sources of real programs are found beside their descriptions.
+//! They are part of the program. The first time that one is named they are written to the cache directory, so that
+//! errors name files that a user can open and copy, and sources of real programs are found beside their descriptions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,8 @@ impl Shipped {
         self.all().iter().any(|(shipped, _)| *shipped == name)
     }
 
-    /// The file of `typed`: the user's, or where none is there and the name is one of [`Shipped::all`], the shipped one.
+    /// The file of `typed`: the user's, or where none is there and the name is one of [`Shipped::all`], the shipped
+    /// one.
     ///
     /// # Errors
     /// If the cache directory cannot be written.
@@ -103,7 +104,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
     let place = root.join(format!("shipped-{}", InputHash::of(&parts)));
     let failed =
         |error: std::io::Error| PredictError::input(format!("cannot write {}: {error}; {hint}", place.display()));
-    if place.is_dir() {
+    if is_whole(&place) {
         return Ok(place);
     }
     fs::create_dir_all(&root).map_err(failed)?;
@@ -115,10 +116,25 @@ fn unpacked() -> Result<PathBuf, PredictError> {
         fs::create_dir_all(made.join(name)).map_err(failed)?;
         directory.extract(made.join(name)).map_err(failed)?;
     }
+    if place.exists() && !is_whole(&place) {
+        // Somebody changed or removed a file there.
+        fs::rename(&place, aside.path().join("broken")).map_err(failed)?;
+    }
     match fs::rename(&made, &place) {
-        Err(error) if !place.is_dir() => Err(failed(error)),
+        Err(error) if !is_whole(&place) => Err(failed(error)),
         _ => Ok(place),
     }
+}
+
+/// Whether all that is shipped is at `place` as it was written.
+fn is_whole(place: &Path) -> bool {
+    [Shipped::Platform, Shipped::Application].iter().all(|what| {
+        let (name, directory) = what.directory();
+        let as_written = |(path, content): &(&str, &[u8])| {
+            fs::read(place.join(name).join(path)).is_ok_and(|found| found == *content)
+        };
+        files_of(directory).iter().all(as_written)
+    })
 }
 
 /// All files below `directory`, by path.

@@ -9,14 +9,12 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::cc::{Built, CodeOrigin, ProgramFile};
+use crate::engine::Outcome;
 use crate::process::ComputeMode;
 use crate::run::{PredictError, Resolved};
 
 use super::InputHash;
-use super::points::bare;
 use super::running::Running;
 
 /// How often a run is looked at.
@@ -61,13 +59,13 @@ pub fn measures(run: &Resolved) -> bool {
     run.settings.job.compute == ComputeMode::Measure
 }
 
-/// Runs `run` with `program`: the Outcome as JSON.
-pub(super) fn run(run: &Resolved, program: &ChildProgram, running: &Running) -> Result<Value, PredictError> {
+/// Runs `run` with `program`: its Outcome as a study keeps it.
+pub(super) fn run(run: &Resolved, program: &ChildProgram, running: &Running) -> Result<Outcome, PredictError> {
     let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
     let json = directory.path().join("outcome.json");
     start(run, program, ("--json", &json), running)?;
     let text = std::fs::read_to_string(&json).map_err(|error| failed("the outcome", &error))?;
-    serde_json::from_str(&text).map(bare).map_err(|error| failed("the outcome", &error))
+    serde_json::from_str(&text).map(Outcome::of_point).map_err(|error| failed("the outcome", &error))
 }
 
 /// Runs `run` with `program` and records it into the file at `path`.

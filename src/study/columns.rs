@@ -1,94 +1,81 @@
-//! What a study says of a point beside its values: columns, read from the Outcome's JSON.
+//! What a study says of a point beside its values: columns, each a figure of the Outcome.
 
-use serde_json::Value;
+use crate::engine::Outcome;
 
 /// A column of results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// As it is called in the table.
     pub name: &'static str,
-    /// Where it stands in the Outcome.
-    pub pointer: &'static str,
-    /// How it is written.
-    pub kind: ColumnKind,
+    cell: fn(&Outcome) -> ColumnValue,
 }
 
-/// How a value of the Outcome is written in a table.
+/// A figure of the Outcome, as it is written in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnKind {
+enum ColumnValue {
     /// As it is.
-    Plain,
+    Count(u64),
     /// Picoseconds, written as seconds, exactly.
-    Seconds,
-    /// Its share of the value at this place, in percent.
-    PercentOf(&'static str),
+    Seconds(u64),
+    /// A part and the whole, written in percent.
+    Percent(u64, u64),
 }
 
-const fn plain(name: &'static str, pointer: &'static str) -> Column {
-    Column { name, pointer, kind: ColumnKind::Plain }
-}
-
-const fn seconds(name: &'static str, pointer: &'static str) -> Column {
-    Column { name, pointer, kind: ColumnKind::Seconds }
-}
-
-const fn percent(name: &'static str, pointer: &'static str, of: &'static str) -> Column {
-    Column { name, pointer, kind: ColumnKind::PercentOf(of) }
+const fn column(name: &'static str, cell: fn(&Outcome) -> ColumnValue) -> Column {
+    Column { name, cell }
 }
 
 /// The columns of a study's table after those of its axes.
 pub const COLUMNS: &[Column] = &[
-    plain("nodes", "/nct/0"),
-    plain("cmps", "/nct/1"),
-    plain("cores", "/nct/2"),
-    plain("ranks", "/ranks"),
-    seconds("predicted_s", "/predicted_ps"),
-    seconds("compute_s", "/mean_parts/compute_ps"),
-    seconds("send_s", "/mean_parts/send_ps"),
-    seconds("recv_s", "/mean_parts/recv_ps"),
-    seconds("wait_s", "/mean_parts/wait_ps"),
-    seconds("collective_s", "/mean_parts/collective_ps"),
-    seconds("path_compute_s", "/path/compute_ps"),
-    seconds("path_imbalance_s", "/path/imbalance_ps"),
-    seconds("path_combine_s", "/path/combine_ps"),
-    seconds("path_send_s", "/path/send_ps"),
-    seconds("path_recv_s", "/path/recv_ps"),
-    seconds("path_poll_s", "/path/poll_ps"),
-    seconds("path_intra_cmp_latency_s", "/path/levels/intra_cmp/latency_ps"),
-    seconds("path_intra_cmp_bytes_s", "/path/levels/intra_cmp/bytes_ps"),
-    seconds("path_intra_cmp_contention_s", "/path/levels/intra_cmp/contention_ps"),
-    seconds("path_intra_cmp_protocol_s", "/path/levels/intra_cmp/protocol_ps"),
-    seconds("path_inter_cmp_latency_s", "/path/levels/inter_cmp/latency_ps"),
-    seconds("path_inter_cmp_bytes_s", "/path/levels/inter_cmp/bytes_ps"),
-    seconds("path_inter_cmp_contention_s", "/path/levels/inter_cmp/contention_ps"),
-    seconds("path_inter_cmp_protocol_s", "/path/levels/inter_cmp/protocol_ps"),
-    seconds("path_inter_node_latency_s", "/path/levels/inter_node/latency_ps"),
-    seconds("path_inter_node_bytes_s", "/path/levels/inter_node/bytes_ps"),
-    seconds("path_inter_node_contention_s", "/path/levels/inter_node/contention_ps"),
-    seconds("path_inter_node_protocol_s", "/path/levels/inter_node/protocol_ps"),
-    plain("messages", "/messages/count"),
-    plain("bytes", "/messages/bytes"),
-    percent("intra_cmp_count_percent", "/levels/intra_cmp/count", "/messages/count"),
-    percent("inter_cmp_count_percent", "/levels/inter_cmp/count", "/messages/count"),
-    percent("inter_node_count_percent", "/levels/inter_node/count", "/messages/count"),
-    percent("intra_cmp_bytes_percent", "/levels/intra_cmp/bytes", "/messages/bytes"),
-    percent("inter_cmp_bytes_percent", "/levels/inter_cmp/bytes", "/messages/bytes"),
-    percent("inter_node_bytes_percent", "/levels/inter_node/bytes", "/messages/bytes"),
-    plain("unreceived", "/unreceived"),
+    column("nodes", |o| ColumnValue::Count(o.nct[0].into())),
+    column("cmps", |o| ColumnValue::Count(o.nct[1].into())),
+    column("cores", |o| ColumnValue::Count(o.nct[2].into())),
+    column("ranks", |o| ColumnValue::Count(o.ranks.into())),
+    column("predicted_s", |o| ColumnValue::Seconds(o.predicted.as_ps())),
+    column("compute_s", |o| ColumnValue::Seconds(o.mean_parts.compute.as_ps())),
+    column("send_s", |o| ColumnValue::Seconds(o.mean_parts.send.as_ps())),
+    column("recv_s", |o| ColumnValue::Seconds(o.mean_parts.recv.as_ps())),
+    column("wait_s", |o| ColumnValue::Seconds(o.mean_parts.wait.as_ps())),
+    column("collective_s", |o| ColumnValue::Seconds(o.mean_parts.collective.as_ps())),
+    column("path_compute_s", |o| ColumnValue::Seconds(o.path.compute.as_ps())),
+    column("path_imbalance_s", |o| ColumnValue::Seconds(o.path.imbalance.as_ps())),
+    column("path_combine_s", |o| ColumnValue::Seconds(o.path.combine.as_ps())),
+    column("path_send_s", |o| ColumnValue::Seconds(o.path.send.as_ps())),
+    column("path_recv_s", |o| ColumnValue::Seconds(o.path.recv.as_ps())),
+    column("path_poll_s", |o| ColumnValue::Seconds(o.path.poll.as_ps())),
+    column("path_intra_cmp_latency_s", |o| ColumnValue::Seconds(o.path.levels.intra_cmp.latency.as_ps())),
+    column("path_intra_cmp_bytes_s", |o| ColumnValue::Seconds(o.path.levels.intra_cmp.bytes.as_ps())),
+    column("path_intra_cmp_contention_s", |o| ColumnValue::Seconds(o.path.levels.intra_cmp.contention.as_ps())),
+    column("path_intra_cmp_protocol_s", |o| ColumnValue::Seconds(o.path.levels.intra_cmp.protocol.as_ps())),
+    column("path_inter_cmp_latency_s", |o| ColumnValue::Seconds(o.path.levels.inter_cmp.latency.as_ps())),
+    column("path_inter_cmp_bytes_s", |o| ColumnValue::Seconds(o.path.levels.inter_cmp.bytes.as_ps())),
+    column("path_inter_cmp_contention_s", |o| ColumnValue::Seconds(o.path.levels.inter_cmp.contention.as_ps())),
+    column("path_inter_cmp_protocol_s", |o| ColumnValue::Seconds(o.path.levels.inter_cmp.protocol.as_ps())),
+    column("path_inter_node_latency_s", |o| ColumnValue::Seconds(o.path.levels.inter_node.latency.as_ps())),
+    column("path_inter_node_bytes_s", |o| ColumnValue::Seconds(o.path.levels.inter_node.bytes.as_ps())),
+    column("path_inter_node_contention_s", |o| ColumnValue::Seconds(o.path.levels.inter_node.contention.as_ps())),
+    column("path_inter_node_protocol_s", |o| ColumnValue::Seconds(o.path.levels.inter_node.protocol.as_ps())),
+    column("messages", |o| ColumnValue::Count(o.messages.count)),
+    column("bytes", |o| ColumnValue::Count(o.messages.bytes)),
+    column("intra_cmp_count_percent", |o| ColumnValue::Percent(o.levels.intra_cmp.count, o.messages.count)),
+    column("inter_cmp_count_percent", |o| ColumnValue::Percent(o.levels.inter_cmp.count, o.messages.count)),
+    column("inter_node_count_percent", |o| ColumnValue::Percent(o.levels.inter_node.count, o.messages.count)),
+    column("intra_cmp_bytes_percent", |o| ColumnValue::Percent(o.levels.intra_cmp.bytes, o.messages.bytes)),
+    column("inter_cmp_bytes_percent", |o| ColumnValue::Percent(o.levels.inter_cmp.bytes, o.messages.bytes)),
+    column("inter_node_bytes_percent", |o| ColumnValue::Percent(o.levels.inter_node.bytes, o.messages.bytes)),
+    column("unreceived", |o| ColumnValue::Count(o.unreceived)),
 ];
 
 impl Column {
-    /// What stands in the column for `outcome`; nothing where the Outcome does not say.
-    pub fn text(&self, outcome: &Value) -> String {
-        let Some(value) = outcome.pointer(self.pointer) else { return String::new() };
-        match (self.kind, value.as_u64()) {
-            (ColumnKind::Seconds, Some(ps)) => exact_seconds(ps),
-            (ColumnKind::PercentOf(whole), Some(part)) => {
-                let whole = outcome.pointer(whole).and_then(Value::as_u64).unwrap_or(0);
+    /// What stands in the column for `outcome`.
+    pub fn text(&self, outcome: &Outcome) -> String {
+        match (self.cell)(outcome) {
+            ColumnValue::Count(count) => count.to_string(),
+            ColumnValue::Seconds(ps) => exact_seconds(ps),
+            ColumnValue::Percent(part, whole) => {
                 let percent = if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
                 format!("{percent:.4}")
             }
-            _ => value.as_str().map_or_else(|| value.to_string(), str::to_owned),
         }
     }
 }
@@ -102,18 +89,18 @@ fn exact_seconds(ps: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::SimTime;
 
     #[test]
     fn times_are_exact_and_shares_are_percent() {
         for (ps, text) in [(0, "0"), (1, "0.000000000001"), (3_075_000_000, "0.003075"), (2_000_000_000_000, "2")] {
             assert_eq!(exact_seconds(ps), text);
         }
-        let outcome = serde_json::json!({
-            "ranks": 4, "predicted_ps": 1_500_000_000_000u64,
-            "messages": { "count": 3, "bytes": 0 }, "levels": { "intra_cmp": { "count": 1, "bytes": 0 } }
-        });
+        let mut outcome = Outcome { ranks: 4, predicted: SimTime::from_ps(1_500_000_000_000), ..Outcome::default() };
+        outcome.messages.count = 3;
+        outcome.levels.intra_cmp.count = 1;
         let text = |name: &str| COLUMNS.iter().find(|column| column.name == name).unwrap().text(&outcome);
-        assert_eq!((text("ranks"), text("predicted_s"), text("wait_s")), ("4".into(), "1.5".into(), String::new()));
+        assert_eq!((text("ranks"), text("predicted_s"), text("wait_s")), ("4".into(), "1.5".into(), "0".into()));
         assert_eq!(
             (text("intra_cmp_count_percent"), text("intra_cmp_bytes_percent")),
             ("33.3333".into(), "0.0000".into())

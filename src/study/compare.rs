@@ -1,4 +1,5 @@
-//! What the points of a study say beside each other: spread over seeds, the best among what is comparable, speed-up, what pays off.
+//! What the points of a study say beside each other: spread over seeds, the best among what is comparable, speed-up,
+//! what pays off.
 
 use std::collections::BTreeMap;
 
@@ -88,8 +89,8 @@ impl Results {
         all
     }
 
-    /// Whether steps of this axis are not to be compared: other work (it has a key of the application that is not said to be a
-    /// choice), or another model of the same machine.
+    /// Whether steps of this axis are not to be compared: other work (it has a key of the application that is not said
+    /// to be a choice), or another model of the same machine.
     fn is_problem(&self, axis: usize) -> bool {
         let choices = &self.asked.choices;
         self.axes[axis].keys.iter().any(|key| key == "run.model" || key.starts_with("app.") && !choices.contains(key))
@@ -200,8 +201,6 @@ impl Results {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::results::tests::results;
     use super::*;
 
@@ -240,7 +239,7 @@ mod tests {
     fn with_ranks(axes: &[&str], points: &[(u64, u64)]) -> Results {
         let mut results = results(axes, &points.iter().map(|(_, time)| Some(*time)).collect::<Vec<_>>());
         for (point, (ranks, _)) in results.points.iter_mut().zip(points) {
-            point.outcome.as_mut().unwrap()["ranks"] = json!(ranks);
+            point.outcome.as_mut().unwrap().ranks = *ranks as u32;
         }
         results
     }

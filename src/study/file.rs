@@ -82,7 +82,7 @@ impl Questions {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Form {
+struct StudyForm {
     name: Option<String>,
     #[serde(rename = "about")]
     _about: Option<String>,
@@ -113,7 +113,7 @@ impl StudyFile {
     /// # Errors
     /// Anything wrong with the file.
     pub fn load(document: &Document) -> Result<StudyFile, ConfigError> {
-        let mut form: Form = document.deserialize()?;
+        let mut form: StudyForm = document.deserialize()?;
         let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
         let set = leaves(std::mem::take(&mut form.set)).into_iter().map(|(key, value)| {
             // The form of the key is what --set wants.
@@ -133,7 +133,7 @@ impl StudyFile {
         if let Some(0) = form.repeats {
             return Err(document.expected("repeats", "a whole number above zero", 0));
         }
-        let Form { name, app, platform, repeats, choices, base, gain, fit, .. } = form;
+        let StudyForm { name, app, platform, repeats, choices, base, gain, fit, .. } = form;
         let questions = Questions { choices, base, gain, fit };
         Ok(StudyFile { name, app, platform, set, axes, repeats, questions })
     }

@@ -1,24 +1,27 @@
 //! The finished points on disk: a file that lines are only ever added to.
 //!
-//! A process that is killed leaves at most one torn line, which is no JSON and is passed over; the next line begins on its
-//! own. A line begins with a checksum of the rest of it: what somebody has changed is an error, not a result. The file is
-//! locked while it is open, so that two sweeps cannot share a directory.
+//! A process that is killed leaves at most one torn line, which is no JSON and is passed over; the next line begins on
+//! its own. A line begins with a checksum of the rest of it: what somebody has changed is an error, not a result. The
+//! file is locked while it is open, so that two sweeps cannot share a directory.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
 
 use super::InputHash;
+use crate::engine::Outcome;
 use crate::run::PredictError;
 
 /// What a point gave.
 #[derive(Clone, Debug, PartialEq)]
-enum Entry {
-    /// A prediction: the Outcome as JSON.
-    Predicted(Value),
+enum LogEntry {
+    /// A prediction.
+    Predicted(Box<Outcome>),
     /// Why there is none.
     Failed(String),
 }
@@ -27,7 +30,7 @@ enum Entry {
 #[derive(Clone, Debug)]
 pub struct Ended {
     key: InputHash,
-    entry: Entry,
+    entry: LogEntry,
     /// Its line in the file.
     line: String,
 }
@@ -42,24 +45,24 @@ fn checksum(rest: &[u8]) -> InputHash {
 
 impl Ended {
     /// The point of this key, which gave this.
-    pub fn new(key: InputHash, result: Result<Value, String>) -> Ended {
+    pub fn new(key: InputHash, result: Result<Outcome, String>) -> Ended {
         match result {
-            Ok(outcome) => Ended::with(key, Entry::Predicted(outcome)),
-            Err(why) => Ended::with(key, Entry::Failed(why)),
+            Ok(outcome) => Ended::with(key, LogEntry::Predicted(Box::new(outcome))),
+            Err(why) => Ended::with(key, LogEntry::Failed(why)),
         }
     }
 
-    fn with(key: InputHash, entry: Entry) -> Ended {
+    fn with(key: InputHash, entry: LogEntry) -> Ended {
         let line = match &entry {
-            Entry::Predicted(outcome) => format!("\"key\":\"{key}\",\"outcome\":{outcome}}}"),
-            Entry::Failed(error) => format!("\"key\":\"{key}\",\"error\":{}}}", json!(error)),
+            LogEntry::Predicted(outcome) => format!("\"key\":\"{key}\",\"outcome\":{}}}", json!(outcome)),
+            LogEntry::Failed(error) => format!("\"key\":\"{key}\",\"error\":{}}}", json!(error)),
         };
         Ended { key, entry, line: format!("{CHECK}{}\",{line}\n", checksum(line.as_bytes())) }
     }
 
     /// Whether there is no prediction.
     pub fn has_failed(&self) -> bool {
-        matches!(self.entry, Entry::Failed(_))
+        matches!(self.entry, LogEntry::Failed(_))
     }
 }
 
@@ -68,7 +71,7 @@ impl Ended {
 pub struct PointLog {
     path: PathBuf,
     file: File,
-    entries: BTreeMap<InputHash, Entry>,
+    entries: BTreeMap<InputHash, LogEntry>,
 }
 
 impl PointLog {
@@ -100,15 +103,15 @@ impl PointLog {
     }
 
     /// The Outcome of a point that has one.
-    pub fn outcome(&self, key: InputHash) -> Option<&Value> {
+    pub fn outcome(&self, key: InputHash) -> Option<&Outcome> {
         match self.entries.get(&key) {
-            Some(Entry::Predicted(outcome)) => Some(outcome),
+            Some(LogEntry::Predicted(outcome)) => Some(outcome),
             _ => None,
         }
     }
 
     /// What the points of these keys gave, of which several may be the same.
-    pub fn into_results(mut self, keys: &[InputHash]) -> Vec<Option<Result<Value, String>>> {
+    pub fn into_results(mut self, keys: &[InputHash]) -> Vec<Option<Result<Outcome, String>>> {
         let mut left: BTreeMap<InputHash, u32> = BTreeMap::new();
         keys.iter().for_each(|&key| *left.entry(key).or_default() += 1);
         let mut result = |key: &InputHash| {
@@ -116,8 +119,8 @@ impl PointLog {
             *left -= 1;
             let entry = if *left == 0 { self.entries.remove(key) } else { self.entries.get(key).cloned() };
             entry.map(|entry| match entry {
-                Entry::Predicted(outcome) => Ok(outcome),
-                Entry::Failed(error) => Err(error),
+                LogEntry::Predicted(outcome) => Ok(*outcome),
+                LogEntry::Failed(error) => Err(error),
             })
         };
         keys.iter().map(&mut result).collect()
@@ -138,31 +141,37 @@ impl PointLog {
     }
 }
 
-/// What a line says; nothing if it is torn, and an error if it is whole but not as it was written.
-fn entry(line: &[u8]) -> Result<Option<(InputHash, Entry)>, &'static str> {
-    let Ok(value) = serde_json::from_slice::<Value>(line) else { return Ok(None) };
-    let Some(rest) = line.strip_prefix(CHECK.as_bytes()) else { return Ok(None) };
+/// What a line has beside its checksum: an Outcome, or why there is none.
+#[derive(Deserialize)]
+struct LogLine {
+    key: String,
+    outcome: Option<Box<Outcome>>,
+    error: Option<String>,
+}
+
+/// What a line says; nothing if it is torn or of another form, and an error if it is whole but not as it was written.
+fn entry(line: &[u8]) -> Result<Option<(InputHash, LogEntry)>, &'static str> {
+    let whole = serde_json::from_slice::<IgnoredAny>(line).is_ok();
+    let Some(rest) = line.strip_prefix(CHECK.as_bytes()).filter(|_| whole) else { return Ok(None) };
     let stated = rest.get(..32).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(InputHash::parse);
     match stated {
         // The quotation mark and the comma stand between them.
-        Some(stated) if rest.get(34..).is_some_and(|rest| checksum(rest) == stated) => Ok(content(value)),
+        Some(stated) if rest.get(34..).is_some_and(|rest| checksum(rest) == stated) => Ok(content(line)),
         _ => Err("this point was changed after it was written; delete the line to run the point again"),
     }
 }
 
 /// What a line's JSON says.
-fn content(mut value: Value) -> Option<(InputHash, Entry)> {
-    let key = InputHash::parse(value.get("key")?.as_str()?)?;
-    if let Some(outcome) = value.get_mut("outcome") {
-        outcome.get("predicted_ps")?.as_u64()?;
-        return Some((key, Entry::Predicted(outcome.take())));
-    }
-    Some((key, Entry::Failed(value.get("error")?.as_str()?.to_owned())))
+fn content(line: &[u8]) -> Option<(InputHash, LogEntry)> {
+    let LogLine { key, outcome, error } = serde_json::from_slice(line).ok()?;
+    let key = InputHash::parse(&key)?;
+    Some((key, outcome.map(LogEntry::Predicted).or(error.map(LogEntry::Failed))?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::SimTime;
 
     fn key(name: &str) -> InputHash {
         InputHash::of(&[("name", name.as_bytes())])
@@ -172,7 +181,7 @@ mod tests {
     fn whatever_of_the_last_line_is_missing_the_others_are_there_and_more_can_follow() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("points.jsonl");
-        let outcome = json!({ "predicted_ps": 7, "app": "a\nb" });
+        let outcome = Outcome { predicted: SimTime::from_ps(7), app: "a\nb".to_owned(), ..Outcome::default() };
         let first = Ended::new(key("a"), Ok(outcome.clone()));
         let second = Ended::new(key("b"), Err("deadlock:\n  rank 0".to_owned()));
         PointLog::open(&path).unwrap().append(vec![first, second]).unwrap();
@@ -198,12 +207,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("points.jsonl");
         let mut log = PointLog::open(&path).unwrap();
-        log.append(vec![Ended::new(key("a"), Ok(json!({ "predicted_ps": 70 })))]).unwrap();
+        log.append(vec![Ended::new(key("a"), Ok(Outcome { ranks: 70, ..Outcome::default() }))]).unwrap();
         let error = PointLog::open(&path).unwrap_err().to_string();
         assert!(error.contains("points.jsonl: another sweep is writing there"), "{error}");
         drop(log);
         let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, text.replace(":70}", ":71}")).unwrap();
+        std::fs::write(&path, text.replace(":70,", ":71,")).unwrap();
         let error = PointLog::open(&path).unwrap_err().to_string();
         assert!(error.contains("points.jsonl:1: this point was changed after it was written"), "{error}");
     }

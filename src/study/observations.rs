@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::{ConfigError, did_you_mean};
+use crate::engine::Outcome;
 
 use super::{Measure, Results};
 
@@ -40,19 +41,21 @@ pub struct NumberColumn {
 const TIMES: [&str; 4] = ["predicted_s", "time_s", "measured_s", "seconds"];
 /// Columns of a table that state the number of ranks.
 const RANKS: [&str; 4] = ["n", "ranks", "run.ranks", "processes"];
+/// A number of an Outcome.
+type Number = fn(&Outcome) -> u64;
 /// What a study's outcome says beside its time.
-const OF_OUTCOME: [(&str, &str); 6] = [
-    ("nodes", "/nct/0"),
-    ("cmps", "/nct/1"),
-    ("cores", "/nct/2"),
-    ("ranks", "/ranks"),
-    ("messages", "/messages/count"),
-    ("bytes", "/messages/bytes"),
+const OF_OUTCOME: [(&str, Number); 6] = [
+    ("nodes", |outcome| outcome.nct[0].into()),
+    ("cmps", |outcome| outcome.nct[1].into()),
+    ("cores", |outcome| outcome.nct[2].into()),
+    ("ranks", |outcome| outcome.ranks.into()),
+    ("messages", |outcome| outcome.messages.count),
+    ("bytes", |outcome| outcome.messages.bytes),
 ];
 
 impl Observations {
-    /// The points of a study that have a prediction. An axis goes by its whole key with `_` for `.`, and by the last part of it;
-    /// `n` is the number of ranks.
+    /// The points of a study that have a prediction. An axis goes by its whole key with `_` for `.`, and by the last
+    /// part of it; `n` is the number of ranks.
     pub fn of_study(results: &Results) -> Observations {
         let points: Vec<_> = results.points.iter().filter(|point| point.predicted_ps().is_some()).collect();
         let times = points.iter().filter_map(|point| point.predicted_ps()).map(|ps| ps as f64 / 1e12).collect();
@@ -60,11 +63,9 @@ impl Observations {
         for key in results.columns() {
             observations.add_key(key, &points.iter().map(|point| point.values[key].as_str()).collect::<Vec<_>>());
         }
-        for (name, pointer) in OF_OUTCOME {
-            let number = |value: &serde_json::Value| value.pointer(pointer).and_then(serde_json::Value::as_f64);
-            let numbers: Option<Vec<f64>> =
-                points.iter().map(|point| point.outcome.as_ref().and_then(number)).collect();
-            let Some(numbers) = numbers else { continue };
+        for (name, number) in OF_OUTCOME {
+            let outcomes = points.iter().filter_map(|point| point.outcome.as_deref());
+            let numbers = outcomes.map(|outcome| number(outcome) as f64).collect();
             let column = Named { full: name.to_owned(), numbers: Ok(numbers), plain: true };
             if name == "ranks" {
                 observations.add("n", &column);
@@ -81,7 +82,8 @@ impl Observations {
         observations
     }
 
-    /// The rows of a table in CSV, lines that begin with `#` aside, of which `wanted` tells which: a column and its cell.
+    /// The rows of a table in CSV, lines that begin with `#` aside, of which `wanted` tells which: a column and its
+    /// cell.
     ///
     /// # Errors
     /// What is wrong with the table, a column that it does not have, a time that is no number.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::app::Equation;
 use crate::cc::ProgramFile;
 use crate::config::{Document, Override};
-use crate::engine::Processes;
+use crate::engine::{Outcome, Processes};
 use crate::run::{
     Application, Conduct, Console, PlacementChoice, PredictError, Resolved, RunRequest, Sources, TraceFile,
 };
@@ -228,8 +228,8 @@ impl Study {
 
     /// A hash of all that what a real program's ranks do depends on: points that share it replay one trace.
     ///
-    /// That is not the network, nor how collectives are done, which the machine of a replay decides. It is the program with
-    /// its arguments, the number of ranks, and what the times of its own code are multiplied by.
+    /// That is not the network, nor how collectives are done, which the machine of a replay decides. It is the program
+    /// with its arguments, the number of ranks, and what the times of its own code are multiplied by.
     fn group(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let program = program_of(configuration)?;
         let hash = self.programs.built(program)?.hash.to_string();
@@ -267,8 +267,8 @@ impl Study {
         self.configure(&self.plan.point(point.index)).is_ok_and(|configuration| child::measures(&configuration))
     }
 
-    /// Runs a point: the Outcome as JSON.
-    pub fn run(&self, prepared: &PreparedPoint, running: &Running) -> Result<Value, PredictError> {
+    /// Runs a point: its Outcome as a study keeps it.
+    pub fn run(&self, prepared: &PreparedPoint, running: &Running) -> Result<Outcome, PredictError> {
         let configuration = self.configure(&self.plan.point(prepared.index))?;
         if self.key(&configuration)? != prepared.given {
             return Err(PredictError::input("a file that this point is given has changed since the sweep began"));
@@ -299,11 +299,11 @@ fn program_of(run: &Resolved) -> Result<&ProgramFile, PredictError> {
     run.application.program().ok_or_else(|| PredictError::input("expected a real program"))
 }
 
-/// Runs `run` as a point: the Outcome as JSON.
+/// Runs `run` as a point: its Outcome as a study keeps it.
 ///
 /// # Errors
 /// Why there is none.
-pub fn simulate(run: &Resolved, programs: &Programs, running: &Running) -> Result<Value, PredictError> {
+pub fn simulate(run: &Resolved, programs: &Programs, running: &Running) -> Result<Outcome, PredictError> {
     if let Some(program) = run.application.program() {
         return child::run(run, &*programs.built(program)?, running);
     }
@@ -313,17 +313,7 @@ pub fn simulate(run: &Resolved, programs: &Programs, running: &Running) -> Resul
     let ran = run.run_in(conduct);
     running.leave(&progress);
     let prediction = ran?.expect("one process has the result");
-    let value = serde_json::to_value(prediction.outcome);
-    value.map(bare).map_err(|error| PredictError::input(format!("the outcome: {error}")))
-}
-
-/// An Outcome's JSON without what grows with ranks.
-pub(super) fn bare(mut outcome: Value) -> Value {
-    if let Some(outcome) = outcome.as_object_mut() {
-        outcome.remove("per_rank");
-        outcome.remove("pairs");
-    }
-    outcome
+    Ok(prediction.outcome.of_point())
 }
 
 fn read(path: &PathBuf) -> Result<Vec<u8>, PredictError> {

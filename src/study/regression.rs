@@ -83,7 +83,8 @@ impl Regression {
     /// Fits `equation` to `observations`: names that are no columns are unknown.
     ///
     /// # Errors
-    /// A column without numbers, too few points, unknowns that do not matter or cannot be told apart, a formula without a value.
+    /// A column without numbers, too few points, unknowns that do not matter or cannot be told apart, a formula without
+    /// a value.
     pub fn fit(equation: &Equation, observations: &Observations) -> Result<Regression, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("formula \"{}\": {what}", equation.text()));
         let mut sides = Vec::new();
@@ -295,8 +296,8 @@ impl<'a> Problem<'a> {
         Ok(diagonal.collect())
     }
 
-    /// The unknowns that are times: the smallest set by which the formula, all of whose columns are plain numbers, is multiplied
-    /// as they are.
+    /// The unknowns that are times: the smallest set by which the formula, all of whose columns are plain numbers, is
+    /// multiplied as they are.
     fn times_among(&self, values: &[f64]) -> Vec<usize> {
         let plain = self.sides.iter().all(|(_, variable)| variable.as_ref().is_none_or(|variable| variable.plain));
         if !plain || values.len() > 8 {

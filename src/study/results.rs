@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 use super::{InputHash, Measure, Regression, StudyPlan};
+use crate::engine::{HostUse, Outcome};
+use serde::{Deserialize, Serialize};
 
 /// All points of a study in their order. README states the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,23 +59,20 @@ pub struct PointResult {
     /// What the point was given, as a hash.
     pub key: String,
     /// The Outcome without `per_rank`, `pairs`, `config` and `host`; absent if the point failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Box<Outcome>>,
     /// Why there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What an Outcome has that other points of a study have too, or that is too much for a table of many.
-const LEFT_OUT: [&str; 4] = ["per_rank", "pairs", "config", "host"];
-
 impl Results {
-    /// The results of `plan`, of which `found` says what each point gave: its key, and an Outcome's JSON or why there is none.
+    /// The results of `plan`, of which `found` says what each point gave: its key, and an Outcome or why there is none.
     pub fn new(
         study: &str,
         plan: &StudyPlan,
         asked: Asked,
-        mut found: impl FnMut(usize) -> (InputHash, Result<Value, String>),
+        mut found: impl FnMut(usize) -> (InputHash, Result<Outcome, String>),
     ) -> Results {
         let columns = plan.columns();
         let axes = plan.axes().iter().map(|axis| AxisSteps {
@@ -86,11 +82,11 @@ impl Results {
         let point = |index: usize| {
             let (key, result) = found(index);
             let (outcome, error) = match result {
-                Ok(mut outcome) => {
-                    if let Some(map) = outcome.as_object_mut() {
-                        map.retain(|name, _| !LEFT_OUT.contains(&name.as_str()));
-                    }
-                    (Some(outcome), None)
+                // What other points have too, and what is too much for a table of many, is left out.
+                Ok(outcome) => {
+                    let outcome =
+                        Outcome { config: serde_json::Value::Null, host: HostUse::default(), ..outcome.of_point() };
+                    (Some(Box::new(outcome)), None)
                 }
                 Err(error) => (None, Some(error)),
             };
@@ -103,8 +99,8 @@ impl Results {
         Results { mcpsim, study: study.to_owned(), axes: axes.collect(), asked, points }
     }
 
-    /// Whether there is a point for every step of every axis, each step with a value for each key: what was read from a file may
-    /// be anything.
+    /// Whether there is a point for every step of every axis, each step with a value for each key: what was read from a
+    /// file may be anything.
     ///
     /// # Errors
     /// What is wrong.
@@ -168,12 +164,12 @@ impl AxisSteps {
 impl PointResult {
     /// The predicted time in picoseconds.
     pub fn predicted_ps(&self) -> Option<u64> {
-        self.outcome.as_ref()?.get("predicted_ps")?.as_u64()
+        self.outcome.as_ref().map(|outcome| outcome.predicted.as_ps())
     }
 
     /// How many ranks it had.
     pub fn ranks(&self) -> Option<u64> {
-        self.outcome.as_ref()?.get("ranks")?.as_u64()
+        self.outcome.as_ref().map(|outcome| outcome.ranks.into())
     }
 
     /// "platform.nct=4,2,2 app.n=64", in the order of `columns`.
@@ -185,15 +181,18 @@ impl PointResult {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::study::Axis;
+    use crate::units::SimTime;
 
     pub(in crate::study) fn results(axes: &[&str], times: &[Option<u64>]) -> Results {
         let plan = StudyPlan::new(axes.iter().map(|text| Axis::parse(text).unwrap()).collect()).unwrap();
         let found = |index: usize| {
-            let outcome = times[index].map(|ps| json!({ "predicted_ps": ps, "host": {}, "config": {}, "ranks": 4 }));
+            let host = HostUse { wall_s: 1.0, ..HostUse::default() };
+            let config = serde_json::json!({ "run": {} });
+            let outcome =
+                |ps| Outcome { predicted: SimTime::from_ps(ps), ranks: 4, host, config, ..Outcome::default() };
+            let outcome = times[index].map(outcome);
             (InputHash::of(&[]), outcome.ok_or_else(|| "deadlock".to_owned()))
         };
         Results::new("s", &plan, Asked::default(), found)

@@ -1,4 +1,5 @@
-//! One test over many revisions of a program: each is checked out, built and run, and what changed beyond noise is told by a test.
+//! One test over many revisions of a program: each is checked out, built and run, and what changed beyond noise is told
+//! by a test.
 //!
 //! ```text
 //! A..B ─(git)─▶ Commit … ─▶ tree, build (kept by commit) ─▶ runs (kept in runs.jsonl) ─▶ RevisionTable: judged
@@ -16,10 +17,9 @@ mod table;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
+use crate::engine::Outcome;
 use crate::run::{InputHash, PredictError};
-use crate::units::SimSpan;
+use crate::units::{SimSpan, SimTime};
 
 use super::{Directory, Ended, PointLog, Running};
 use checkout::Checkouts;
@@ -260,7 +260,7 @@ impl<'a> RevisionTest<'a> {
     }
 
     /// One run: what a study keeps of it.
-    fn once(&self, tree: &std::path::Path, arguments: &str, repeat: u32) -> Result<Value, PredictError> {
+    fn once(&self, tree: &std::path::Path, arguments: &str, repeat: u32) -> Result<Outcome, PredictError> {
         let request = self.request;
         let line = format!("{} {arguments}", request.run);
         let shell = shell::Shell { tree, mcpsim: &request.mcpsim, timeout: request.run_timeout, running: self.running };
@@ -278,7 +278,8 @@ impl<'a> RevisionTest<'a> {
                 let what = format!("printed {seconds:e} after \"{text}\", expected seconds from 0 to 213 days");
                 PredictError::input(format!("the run {what}"))
             })?;
-            return Ok(json!({ "predicted_ps": span.as_ps() }));
+            // Nothing but the time is known of a real run: it has no ranks.
+            return Ok(Outcome { predicted: SimTime::ZERO + span, ..Outcome::default() });
         }
         let place =
             tempfile::tempdir().map_err(|error| PredictError::input(format!("no temporary directory: {error}")))?;
@@ -289,10 +290,8 @@ impl<'a> RevisionTest<'a> {
         shell.run("the run", "--run-timeout", &format!("exec \"$MCPSIM\" \"$@\" {line}"), &words)?;
         let failed = |error: &dyn std::fmt::Display| PredictError::input(format!("the outcome: {error}"));
         let text = std::fs::read_to_string(&json).map_err(|error| failed(&error))?;
-        let outcome: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
-        Ok(
-            json!({ "predicted_ps": outcome["predicted_ps"], "messages": outcome["messages"], "ranks": outcome["ranks"] }),
-        )
+        let outcome: Outcome = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+        Ok(outcome.of_point())
     }
 }
 

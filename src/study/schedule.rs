@@ -16,8 +16,8 @@ pub struct Limits {
     pub memory: Option<MemoryBudget>,
 }
 
-/// Runs `work` on each of `tasks` and hands what it gives to `done`, on the caller's thread: all that have ended since it was
-/// called last, at least one.
+/// Runs `work` on each of `tasks` and hands what it gives to `done`, on the caller's thread: all that have ended since
+/// it was called last, at least one.
 ///
 /// Tasks start in their order. None starts any more once `stop` is set; those that have begun end.
 pub fn run<T: Send>(

@@ -9,10 +9,11 @@ use crate::units::{Bandwidth, Bytes, Rate, SimSpan, split_quantity};
 /// More values than an axis can be meant to have.
 const MOST: usize = 1_000_000;
 
-/// Reads `1,2,4`, `16,1,1;8,2,1`, `1us..50us:log5`, `64..512:lin8`, `0..1:+0.25`, `1..64:x2` or `1..8` as values of `key`.
+/// Reads `1,2,4`, `16,1,1;8,2,1`, `1us..50us:log5`, `64..512:lin8`, `0..1:+0.25`, `1..64:x2` or `1..8` as values of
+/// `key`.
 ///
-/// Where there is a `;` it parts values; otherwise commas do that stand in no brackets or quotes. Shapes hold commas: theirs
-/// are always parted by `;`.
+/// Where there is a `;` it parts values; otherwise commas do that stand in no brackets or quotes. Shapes hold commas:
+/// theirs are always parted by `;`.
 pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, ConfigError> {
     let wrong = |what: String| ConfigError::new(format!("values \"{text}\" of {key}: {what}"));
     if let Some((first, rest)) = text.split_once("..") {
@@ -91,7 +92,7 @@ const WAYS: &str =
 
 fn range(first: &str, rest: &str) -> Result<Vec<Value>, String> {
     let (last, way) = rest.rsplit_once(':').map_or((rest, None), |(last, way)| (last, Some(way.trim())));
-    let (first, last) = (End::read(first)?, End::read(last)?);
+    let (first, last) = (RangeEnd::read(first)?, RangeEnd::read(last)?);
     let whole = first.whole && last.whole && first.unit.is_empty();
     let way = match way {
         None if whole => Way::Step(1.0),
@@ -158,14 +159,14 @@ fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
 
 /// One end of a range.
 #[derive(Clone, Copy, Debug)]
-struct End<'a> {
+struct RangeEnd<'a> {
     number: f64,
     unit: &'a str,
     /// Written without a fraction.
     whole: bool,
 }
 
-impl<'a> End<'a> {
+impl<'a> RangeEnd<'a> {
     fn read(text: &'a str) -> Result<Self, String> {
         let text = text.trim();
         let negative = text.strip_prefix('-');
@@ -175,11 +176,11 @@ impl<'a> End<'a> {
             .ok_or_else(|| format!("expected a number, with its unit if it has one; found \"{text}\""))?;
         let digits = bare.strip_suffix(unit).unwrap_or(bare).trim();
         let whole = digits.bytes().all(|digit| digit.is_ascii_digit());
-        Ok(End { number: if negative.is_some() { -number } else { number }, unit, whole })
+        Ok(RangeEnd { number: if negative.is_some() { -number } else { number }, unit, whole })
     }
 
     /// By what a number in the unit of `other` is multiplied to be one in this unit.
-    fn in_unit_of(&self, other: &End<'_>) -> Result<f64, String> {
+    fn in_unit_of(&self, other: &RangeEnd<'_>) -> Result<f64, String> {
         if self.unit == other.unit {
             return Ok(1.0);
         }

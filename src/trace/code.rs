@@ -13,12 +13,12 @@ pub(super) struct Cursor {
     at: usize,
     end: usize,
     last: usize,
-    loops: SmallVec<[Turn; 2]>,
+    loops: SmallVec<[OpenLoop; 2]>,
 }
 
 /// A loop that the cursor is in.
 #[derive(Clone, Debug)]
-struct Turn {
+struct OpenLoop {
     start: usize,
     end: usize,
     /// This one included.
@@ -47,7 +47,7 @@ impl Cursor {
             }
             let length = get(bytes, &mut self.at)?;
             self.end = self.at + length as usize;
-            self.loops.push(Turn { start: self.at, end: self.end, left: word >> 1 });
+            self.loops.push(OpenLoop { start: self.at, end: self.end, left: word >> 1 });
         }
     }
 
@@ -91,8 +91,9 @@ impl Amount {
     }
 }
 
-/// Checks the folded sequence at `range`: that it can be read, that its numbers are ones for which `of` knows how much they do,
-/// and that each loop has at least one turn and a call in it, so that no time passes without one. Says how much all of it does.
+/// Checks the folded sequence at `range`: that it can be read, that its numbers are ones for which `of` knows how much
+/// they do, and that each loop has at least one turn and a call in it, so that no time passes without one. Says how
+/// much all of it does.
 pub(super) fn check(bytes: &[u8], range: Range<usize>, of: &dyn Fn(u32) -> Option<Amount>) -> Result<Amount, String> {
     check_body(bytes, range, of, 0)
 }

@@ -72,7 +72,8 @@ impl Trace {
 
     /// How often all ranks together execute each kind of operation, by its word, most first.
     pub fn kinds(&self) -> Vec<(&'static str, u64)> {
-        // How often each task is run: a strand is an earlier task than who starts it. And so how often each sequence is.
+        // How often each task is run: a strand is an earlier task than who starts it. And so how often each sequence
+        // is.
         let (mut runs, mut codes) = (vec![0u64; self.tasks.len()], vec![0u64; self.codes.len()]);
         self.ranks.iter().for_each(|&task| runs[task as usize] += 1);
         for (number, task) in self.tasks.iter().enumerate().rev() {

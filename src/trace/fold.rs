@@ -5,8 +5,8 @@
 //! w may be is seen from the earlier places of the last number; hashes of prefixes tell at once whether it is worth a
 //! look. What is further back than a few of the longest periods is put into bytes and no longer looked at.
 //!
-//! The bytes, numbers as in `bytes`: twice a number stands for itself; twice a count and one, a length, and so many bytes
-//! for a loop of so many turns with this body.
+//! The bytes, numbers as in `bytes`: twice a number stands for itself; twice a count and one, a length, and so many
+//! bytes for a loop of so many turns with this body.
 
 use super::bytes::put;
 
@@ -31,7 +31,7 @@ static POWERS: [u64; LONGEST + 1] = {
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Node {
+enum FoldNode {
     One(u32),
     Loop(Box<Loop>),
 }
@@ -41,7 +41,7 @@ struct Loop {
     turns: u64,
     hash: u64,
     depth: u8,
-    body: Vec<Node>,
+    body: Vec<FoldNode>,
 }
 
 fn mix(value: u64) -> u64 {
@@ -49,33 +49,33 @@ fn mix(value: u64) -> u64 {
     value ^ value >> 29
 }
 
-impl Node {
+impl FoldNode {
     fn hash(&self) -> u64 {
         match self {
-            Node::One(number) => mix(u64::from(*number) + 1),
-            Node::Loop(inner) => mix(inner.hash ^ mix(inner.turns).rotate_left(17)),
+            FoldNode::One(number) => mix(u64::from(*number) + 1),
+            FoldNode::Loop(inner) => mix(inner.hash ^ mix(inner.turns).rotate_left(17)),
         }
     }
 
     /// The number it ends with: the last node of a body is a number, because loops are found when one is put in.
     fn last(&self) -> u32 {
         match self {
-            Node::One(number) => *number,
-            Node::Loop(inner) => inner.body.last().map_or(0, Node::last),
+            FoldNode::One(number) => *number,
+            FoldNode::Loop(inner) => inner.body.last().map_or(0, FoldNode::last),
         }
     }
 
     fn depth(&self) -> u8 {
         match self {
-            Node::One(_) => 0,
-            Node::Loop(inner) => inner.depth,
+            FoldNode::One(_) => 0,
+            FoldNode::Loop(inner) => inner.depth,
         }
     }
 
     fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Node::One(number) => put(out, u64::from(*number) << 1),
-            Node::Loop(inner) => {
+            FoldNode::One(number) => put(out, u64::from(*number) << 1),
+            FoldNode::Loop(inner) => {
                 put(out, inner.turns << 1 | 1);
                 let mut body = Vec::new();
                 inner.body.iter().for_each(|node| node.put(&mut body));
@@ -93,7 +93,7 @@ pub(super) struct Folder {
     sealed: Vec<u8>,
     /// The number of nodes that are sealed.
     base: u64,
-    nodes: Vec<Node>,
+    nodes: Vec<FoldNode>,
     /// The hash of all nodes before the n-th.
     hashes: Vec<u64>,
     /// The earlier place that ends with the same number, by node.
@@ -119,7 +119,7 @@ impl Folder {
     /// Appends `number`.
     pub fn push(&mut self, number: u32) {
         let mut place = self.last.get(number as usize).copied().unwrap_or(NONE);
-        self.append(Node::One(number));
+        self.append(FoldNode::One(number));
         for _ in 0..PLACES {
             if place == NONE || place < self.base {
                 break;
@@ -149,31 +149,31 @@ impl Folder {
     fn fold(&mut self, at: usize, period: usize) -> bool {
         let (start, tail) = (at + 1, self.hash(at + 1, period));
         match &self.nodes[at] {
-            Node::Loop(inner) => {
+            FoldNode::Loop(inner) => {
                 if inner.hash != tail || inner.body.len() != period || inner.body != self.nodes[start..] {
                     return false;
                 }
                 (0..period).for_each(|_| _ = self.remove());
-                if let Node::Loop(inner) = &mut self.nodes[at] {
+                if let FoldNode::Loop(inner) = &mut self.nodes[at] {
                     inner.turns += 1;
                 }
                 self.hashes[start] = self.after(at);
             }
-            Node::One(_) => {
+            FoldNode::One(_) => {
                 if start < period
                     || self.hash(start - period, period) != tail
                     || self.nodes[start - period..start] != self.nodes[start..]
                 {
                     return false;
                 }
-                let depth = 1 + self.nodes[start..].iter().map(Node::depth).max().unwrap_or(0);
+                let depth = 1 + self.nodes[start..].iter().map(FoldNode::depth).max().unwrap_or(0);
                 if depth > DEEPEST {
                     return false;
                 }
-                let mut body: Vec<Node> = (0..period).map(|_| self.remove()).collect();
+                let mut body: Vec<FoldNode> = (0..period).map(|_| self.remove()).collect();
                 body.reverse();
                 (0..period).for_each(|_| _ = self.remove());
-                self.append(Node::Loop(Box::new(Loop { turns: 2, hash: tail, depth, body })));
+                self.append(FoldNode::Loop(Box::new(Loop { turns: 2, hash: tail, depth, body })));
             }
         }
         true
@@ -189,7 +189,7 @@ impl Folder {
         self.hashes[at].wrapping_mul(BASE).wrapping_add(self.nodes[at].hash())
     }
 
-    fn append(&mut self, node: Node) {
+    fn append(&mut self, node: FoldNode) {
         let last = node.last() as usize;
         if last >= self.last.len() {
             self.last.resize(last + 1, NONE);
@@ -200,7 +200,7 @@ impl Folder {
         self.hashes.push(self.after(at));
     }
 
-    fn remove(&mut self) -> Node {
+    fn remove(&mut self) -> FoldNode {
         let node = self.nodes.pop().expect("only what is there is folded");
         self.hashes.pop();
         self.last[node.last() as usize] = self.earlier.pop().expect("each node has one");

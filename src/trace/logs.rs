@@ -1,13 +1,13 @@
 //! Runs of real programs under a real MPI: the logs of their ranks, as `library` writes them, put together in one file.
 //!
-//! A log keeps MPI calls as calls: a collective with its sizes, a message with its communicator, peer, tag, size and buffer,
-//! and the times of the code before each call and of the call. A replay makes the calls again, by the collective algorithms of
-//! the machine that is simulated.
+//! A log keeps MPI calls as calls: a collective with its sizes, a message with its communicator, peer, tag, size and
+//! buffer, and the times of the code before each call and of the call. A replay makes the calls again, by the
+//! collective algorithms of the machine that is simulated.
 //!
 //! # Format, version 1
 //!
-//! All numbers of fixed length are in the byte order of the machine that wrote them; what tells the order is `0x01020304`.
-//! *Numbers* have seven bits a byte, least first; signed ones are zigzag.
+//! All numbers of fixed length are in the byte order of the machine that wrote them; what tells the order is
+//! `0x01020304`. *Numbers* have seven bits a byte, least first; signed ones are zigzag.
 //!
 //! | file | content |
 //! |---|---|
@@ -18,8 +18,8 @@
 //! | chunk 1 | records: a call's number; if it is new, its length and bytes; ns of code before it, other ns before it, its own ns |
 //! | chunk 2, last | the clock, by how much rank 0's is ahead (8 each); records, polls that found nothing, their ns, whether MPI_Finalize was reached (numbers) |
 //!
-//! Calls that were seen before stand by their numbers, of which there are at most 65,536. What follows a call's first byte,
-//! its function (`library/functions.h`), is told in `call`.
+//! Calls that were seen before stand by their numbers, of which there are at most 65,536. What follows a call's first
+//! byte, its function (`library/functions.h`), is told in `call`.
 
 mod call;
 mod cursor;

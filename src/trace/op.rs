@@ -1,5 +1,5 @@
-//! What a rank did, as the trace's table of operations holds it: relative, so that ranks and iterations that did the same
-//! share an entry.
+//! What a rank did, as the trace's table of operations holds it: relative, so that ranks and iterations that did the
+//! same share an entry.
 
 use serde::{Deserialize, Serialize};
 

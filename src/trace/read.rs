@@ -198,8 +198,8 @@ fn read_tasks(reader: &mut TraceReader<'_>, names: usize, codes: usize) -> Resul
         .collect()
 }
 
-/// Checks the late values: peers are ranks, and a strand is an earlier task, so that none starts itself. Says how much each
-/// task does with its strands, if sequences do so much.
+/// Checks the late values: peers are ranks, and a strand is an earlier task, so that none starts itself. Says how much
+/// each task does with its strands, if sequences do so much.
 fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32, codes: &[Amount]) -> Result<Vec<Amount>, TraceError> {
     let mut amounts: Vec<Amount> = Vec::with_capacity(tasks.len());
     for (number, task) in tasks.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Recording a run: a wrapper around each rank's program that sees its calls and replies, and changes nothing of the run.
+//! Recording a run: a wrapper around each rank's program that sees its calls and replies, and changes nothing of the
+//! run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,8 @@ use super::op::{Mode, TagOrigin, TagRef};
 use super::op::{PeerEnd, Sent};
 use super::task::{RecordedTask, TaskRecorder};
 use crate::mpi::CalledCollective;
-use crate::rank::{Call, CallSite, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
+use crate::rank::forward_reports;
+use crate::rank::{Call, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 
 /// So many nodes of loops all ranks together may keep in view while they are recorded.
 const IN_VIEW: u32 = 1 << 22;
@@ -186,21 +188,7 @@ impl<P: Program> Program for Recorder<P> {
         self.program.run_ahead();
     }
 
-    fn call_name(&self) -> Option<&'static str> {
-        self.program.call_name()
-    }
-
-    fn position(&self) -> Option<String> {
-        self.program.position()
-    }
-
-    fn site(&self) -> CallSite {
-        self.program.site()
-    }
-
-    fn step_name(&self, step: u32) -> String {
-        self.program.step_name(step)
-    }
+    forward_reports!(self, self.program);
 
     fn task_log(&mut self) -> Option<Box<crate::profile::TaskLog>> {
         self.program.task_log()
@@ -228,21 +216,7 @@ impl Program for StrandRecorder {
         self.program.serve(message, answers);
     }
 
-    fn call_name(&self) -> Option<&'static str> {
-        self.program.call_name()
-    }
-
-    fn position(&self) -> Option<String> {
-        self.program.position()
-    }
-
-    fn site(&self) -> CallSite {
-        self.program.site()
-    }
-
-    fn step_name(&self, step: u32) -> String {
-        self.program.step_name(step)
-    }
+    forward_reports!(self, self.program);
 
     fn is_thread(&self) -> bool {
         self.program.is_thread()

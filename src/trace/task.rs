@@ -1,7 +1,9 @@
 //! Recording one task, a rank's program or one of its strands: from its calls and their replies to operations.
 //!
-//! What depended on "by now" is recorded as what happened: the source and tag that a receive got, the requests that a test
-//! completed, whether a receive was withdrawn.
+//! What depended on "by now" is recorded as what happened: the source and tag that a receive got, the requests that a
+//! test completed, whether a receive was withdrawn.
+
+mod numbers;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -224,8 +226,8 @@ impl TaskRecorder {
         call
     }
 
-    /// The task enters a collective, `called`, by the function `name`: all that follows until it leaves that is done by the
-    /// machine.
+    /// The task enters a collective, `called`, by the function `name`: all that follows until it leaves that is done by
+    /// the machine.
     pub fn calls(&mut self, name: &'static str, called: &CalledCollective) {
         self.asked = ExpectedReply::Nothing;
         (self.in_collective, self.opening, self.as_call) = (true, false, true);
@@ -321,143 +323,6 @@ impl TaskRecorder {
             (asked, reply) => self.fault = Some(format!("{asked:?} was answered by {reply:?}")),
         }
         only_done
-    }
-
-    fn push(&mut self, op: TraceOp) {
-        let guess = self.followers.get(self.last as usize).copied();
-        let number = match guess.filter(|&guess| self.log.ops.get(guess as usize) == Some(&op)) {
-            Some(number) => number,
-            None => self.number(op),
-        };
-        self.last = number;
-        self.folder.push(number);
-    }
-
-    /// The number of an operation that was not expected.
-    #[inline(never)]
-    fn number(&mut self, op: TraceOp) -> u32 {
-        let number = match self.numbers.get(&op) {
-            Some(&number) => number,
-            None => {
-                let number = self.log.ops.len() as u32;
-                self.log.ops.push(op.clone());
-                self.followers.push(u32::MAX);
-                self.numbers.insert(op, number);
-                number
-            }
-        };
-        if let Some(follower) = self.followers.get_mut(self.last as usize) {
-            *follower = number;
-        }
-        number
-    }
-
-    fn compute(&mut self, span: SimSpan) {
-        let class = usize::from(self.in_collective);
-        let op = TraceOp::Compute(span);
-        if self.spans[class] < SPANS && !self.numbers.contains_key(&op) {
-            self.spans[class] += 1;
-        }
-        if self.spans[class] < SPANS {
-            return self.push(op);
-        }
-        let span = span.as_ps();
-        // Host times are whole nanoseconds.
-        let value = if span.is_multiple_of(1000) { span / 1000 * 2 } else { span.wrapping_mul(2) | 1 };
-        put(&mut self.log.spans, value);
-        if !span.is_multiple_of(1000) && span >> 63 == 1 {
-            self.fault = Some(format!("a block of {} is too long to be recorded", SimSpan::from_ps(span)));
-        }
-        self.push(TraceOp::ComputeListed);
-    }
-
-    /// A peer, relative to this rank.
-    fn peer(&mut self, peer: Rank) -> u32 {
-        let relative = if peer >= self.rank { peer - self.rank } else { peer + (self.ranks - self.rank) };
-        if self.log.ops.len() < OPS {
-            return relative;
-        }
-        put(&mut self.log.peers, relative.into());
-        LISTED_PEER
-    }
-
-    fn tag(&mut self, tag: Tag) -> TagRef {
-        if self.in_collective {
-            if std::mem::take(&mut self.opening) {
-                self.open(tag);
-            }
-            let offset = tag.wrapping_sub(self.tags[1]);
-            if offset < Tag::MAX {
-                return TagRef { origin: TagOrigin::Collective, offset };
-            }
-        }
-        if self.seen_tags.len() < TAGS {
-            self.seen_tags.insert(tag);
-        }
-        if self.seen_tags.len() < TAGS {
-            return TagRef { origin: TagOrigin::Zero, offset: tag };
-        }
-        let step = tag.wrapping_sub(self.tags[0]);
-        self.tags[0] = tag;
-        if step != 0 {
-            self.push(TraceOp::TagsPointToPoint(step));
-        }
-        TagRef { origin: TagOrigin::PointToPoint, offset: 0 }
-    }
-
-    /// A collective begins, all of whose messages have this tag.
-    fn open(&mut self, tag: Tag) {
-        let step = tag.wrapping_sub(self.tags[1]);
-        self.tags[1] = tag;
-        match (self.is_strand, self.base) {
-            (true, None) => self.base = Some(tag),
-            _ if step != 0 => self.push(TraceOp::TagsCollective(step)),
-            _ => {}
-        }
-    }
-
-    /// The number of `group`.
-    fn group(&mut self, group: &Group) -> u32 {
-        let known = self.seen_groups.iter().position(|known| known == group);
-        known.unwrap_or_else(|| {
-            self.seen_groups.push(group.clone());
-            self.log.groups.push(Members::of(group));
-            self.seen_groups.len() - 1
-        }) as u32
-    }
-
-    /// The place of `name` among the names.
-    fn name(&mut self, name: &'static str) -> u32 {
-        let known = self.log.names.iter().position(|known| known == name);
-        known.unwrap_or_else(|| {
-            self.log.names.push(name.to_owned());
-            self.log.names.len() - 1
-        }) as u32
-    }
-
-    /// A size as operations have it; it is listed where there are too many different ones.
-    fn size(&mut self, size: u64) -> u64 {
-        if self.seen_sizes.len() < SIZES {
-            self.seen_sizes.insert(size);
-        }
-        if self.seen_sizes.len() >= SIZES || self.log.ops.len() >= OPS || size == LISTED_SIZE {
-            put(&mut self.log.sizes, size);
-            return LISTED_SIZE;
-        }
-        size
-    }
-
-    fn sent(&mut self, message: &Message) -> Sent {
-        let tag = self.tag(message.tag);
-        let peer = self.peer(message.to);
-        let size = self.size(message.size.get());
-        Sent { to: PeerEnd { peer, context: message.context, tag }, size, mode: message.mode.into() }
-    }
-
-    /// What a receive or probe got.
-    fn got(&mut self, pattern: &Pattern, completion: &Completion) -> PeerEnd {
-        let tag = self.tag(completion.tag);
-        PeerEnd { peer: self.peer(completion.source), context: pattern.context, tag }
     }
 
     fn irecv(&mut self, pattern: &Pattern, id: RequestId) {

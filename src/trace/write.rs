@@ -16,14 +16,14 @@ use crate::rank::Tag;
 
 /// Things that are written once and named by number.
 #[derive(Debug)]
-struct Table<T> {
+struct NumberedTable<T> {
     items: Vec<T>,
     numbers: FxHashMap<T, u32>,
 }
 
-impl<T: Hash + Eq + Clone> Table<T> {
+impl<T: Hash + Eq + Clone> NumberedTable<T> {
     fn new() -> Self {
-        Table { items: Vec::new(), numbers: FxHashMap::default() }
+        NumberedTable { items: Vec::new(), numbers: FxHashMap::default() }
     }
 
     fn number(&mut self, item: T) -> u32 {
@@ -39,7 +39,7 @@ impl<T: Hash + Eq + Clone> Table<T> {
 
 /// A task as it stands in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Task {
+struct WrittenTask {
     name: u32,
     code: u32,
     spans: Vec<u8>,
@@ -51,12 +51,12 @@ struct Task {
 
 /// All that is shared by ranks.
 struct Tables {
-    names: Table<String>,
-    groups: Table<Members>,
-    ops: Table<TraceOp>,
-    codes: Table<Vec<u8>>,
-    tasks: Table<Task>,
-    answers: Table<Vec<Sent>>,
+    names: NumberedTable<String>,
+    groups: NumberedTable<Members>,
+    ops: NumberedTable<TraceOp>,
+    codes: NumberedTable<Vec<u8>>,
+    tasks: NumberedTable<WrittenTask>,
+    answers: NumberedTable<Vec<Sent>>,
 }
 
 impl Recording {
@@ -66,12 +66,12 @@ impl Recording {
     /// What a rank did that a trace cannot say.
     pub fn finish(&self, header: &Header) -> Result<Vec<u8>, TraceError> {
         let mut tables = Tables {
-            names: Table::new(),
-            groups: Table::new(),
-            ops: Table::new(),
-            codes: Table::new(),
-            tasks: Table::new(),
-            answers: Table::new(),
+            names: NumberedTable::new(),
+            groups: NumberedTable::new(),
+            ops: NumberedTable::new(),
+            codes: NumberedTable::new(),
+            tasks: NumberedTable::new(),
+            answers: NumberedTable::new(),
         };
         let mut ranks = Vec::new();
         for (rank, log) in self.take().into_iter().enumerate() {
@@ -160,7 +160,7 @@ impl Tables {
         }
         let (name, code) = (self.names.number(log.name.clone()), self.codes.number(code));
         let [spans, peers, sizes] = [&log.spans, &log.peers, &log.sizes].map(Clone::clone);
-        Ok(self.tasks.number(Task { name, code, spans, peers, sizes, late, withdrawn }))
+        Ok(self.tasks.number(WrittenTask { name, code, spans, peers, sizes, late, withdrawn }))
     }
 
     fn file(&self, header: &Header, ranks: &[u8]) -> Vec<u8> {

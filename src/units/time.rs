@@ -12,8 +12,8 @@ pub(super) const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// An instant of virtual time: picoseconds since the start of the simulated program.
 ///
-/// The greatest instant, [`SimTime::NEVER`], stands for "not yet known" and "after everything"; arithmetic saturates there,
-/// which is 213 days, and the engine reports a clock that reaches it.
+/// The greatest instant, [`SimTime::NEVER`], stands for "not yet known" and "after everything"; arithmetic saturates
+/// there, which is 213 days, and the engine reports a clock that reaches it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimTime(u64);
 
@@ -186,8 +186,8 @@ impl<'de> Deserialize<'de> for SimTime {
 }
 
 impl<'de> Deserialize<'de> for SimSpan {
-    /// In files, from text with a unit only: a bare number would leave the unit to guesswork. Between processes, as it is
-    /// serialized.
+    /// In files, from text with a unit only: a bare number would leave the unit to guesswork. Between processes, as it
+    /// is serialized.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
             return u64::deserialize(deserializer).map(SimSpan);

@@ -370,6 +370,14 @@ fn what_is_shipped_is_found_by_name_from_any_directory() {
         };
         assert_eq!(predicted(&found), predicted(&file));
     }
+    // A file of the cache that was changed or cut is written anew.
+    let shipped = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let machine = shipped[0].join("configs/dahu.toml");
+    let whole = std::fs::read(&machine).unwrap();
+    std::fs::write(&machine, &whole[..whole.len() / 2]).unwrap();
+    let again = named("--quiet --nct 4,2,2 --platform dahu ring");
+    assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""));
+    assert_eq!(std::fs::read(&machine).unwrap(), whole);
     let ran = named("--quiet --nct 2,1,1 --compute skip pingpong-c");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     std::fs::write(here.join("ring"), "main = []").unwrap();

@@ -1,5 +1,5 @@
-//! Programs of fragments: times by hand, what holds of any program under any manager, the exact texts of what is wrong with one,
-//! and their analysis from results and from logs.
+//! Programs of fragments: times by hand, what holds of any program under any manager, the exact texts of what is wrong
+//! with one, and their analysis from results and from logs.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -90,8 +90,9 @@ at = 1
 fn data_travels_to_who_asked_for_it() {
     let desk = Desk::new();
     let outcome = desk.outcome(PAIR, "--nct 2,1,1");
-    // a ends at 20. Its manager sends x: 1 us overhead, 1 us latency, 1000 B in 1 us, 2 us overhead: 25. b runs to 35. Then the end:
-    // process 1 tells process 0 by 40 B: 1 + 1.04 + 2, and the answer that all is over takes the same: 43.08.
+    // a ends at 20. Its manager sends x: 1 us overhead, 1 us latency, 1000 B in 1 us, 2 us overhead: 25. b runs to 35.
+    // Then the end: process 1 tells process 0 by 40 B: 1 + 1.04 + 2, and the answer that all is over takes the same:
+    // 43.08.
     assert_eq!(us(&outcome), 20.0 + 5.0 + 10.0 + 2.0 * 4.04);
     let path = &outcome["path"];
     assert_eq!(path["compute_ps"].as_u64().unwrap() + path["imbalance_ps"].as_u64().unwrap(), 30_000_000);
@@ -109,15 +110,16 @@ fn the_managers_own_work_takes_its_time() {
     let desk = Desk::new();
     let costs = "[tasks]\ndistribute = \"1 us\"\ndispatch = \"2 us\"\nfinish = \"4 us\"\nmessage = \"8 us\"";
     let app = PAIR.replace("[tasks]", costs);
-    // a: distributed by 1, taken by 3, ends at 23, and 4 us later its end is dealt with. The request for x has come long before.
-    // x: 8 us at each end: 27 + 8 and 8 + 10 + 2 more for b, and 4. Then the two messages of the end, 16 us each.
+    // a: distributed by 1, taken by 3, ends at 23, and 4 us later its end is dealt with. The request for x has come
+    // long before. x: 8 us at each end: 27 + 8 and 8 + 10 + 2 more for b, and 4. Then the two messages of the end, 16
+    // us each.
     assert_eq!(us(&desk.outcome(&app, "--ranks 2")), 27.0 + 16.0 + 12.0 + 4.0 + 32.0);
     let main = "[tasks]\nunfolding = \"3 us\"\nbatch = 2\n[tasks.fragments.main]\nunfold = [\"f[0 to 4]\"]\n\
                 [tasks.fragments.f]\nindex = { i = 5 }\ncost = \"1 us\"\n";
     // Unfolding goes first: two, two and one child, 15 us in all; then five times 1 us.
     assert_eq!(us(&desk.outcome(main, "--ranks 1")), 20.0);
-    // On two threads the first child of a piece takes one and the next piece the other: 15 us, and the last child. Late, both
-    // children of a piece go before the next one: 7 + 7 + 4.
+    // On two threads the first child of a piece takes one and the next piece the other: 15 us, and the last child.
+    // Late, both children of a piece go before the next one: 7 + 7 + 4.
     let options = "--ranks 1 --set app.tasks.threads=2";
     assert_eq!(us(&desk.outcome(main, options)), 16.0);
     let late = format!("{options} --set app.tasks.unfold=late");
@@ -144,8 +146,8 @@ cost = "10 us"
 at = 1
 "#;
     let time = |unfold: &str| us(&desk.outcome(app, &format!("--ranks 2 --set app.tasks.unfold={unfold}")));
-    // main: 5 us. The first of its own fragments gets the thread before `more` is created: 10. Early: then more's 4 us, and
-    // process 1 works for 40.
+    // main: 5 us. The first of its own fragments gets the thread before `more` is created: 10. Early: then more's 4 us,
+    // and process 1 works for 40.
     assert_eq!(time("early"), 5.0 + 10.0 + 4.0 + 40.0);
     // Late and in turn: 40 of its own first, then 4, then process 1's 40.
     assert_eq!(time("late"), 5.0 + 40.0 + 4.0 + 40.0);

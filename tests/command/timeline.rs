@@ -41,8 +41,8 @@ fn add(slices: &mut Vec<Slice>, slice: Slice) {
     }
 }
 
-/// Reads the Trace Event Format: an object with `traceEvents`, each with what its phase demands. Numbers are read from the
-/// text, as a double cannot hold them.
+/// Reads the Trace Event Format: an object with `traceEvents`, each with what its phase demands. Numbers are read from
+/// the text, as a double cannot hold them.
 fn read_perfetto(text: &str) -> BTreeMap<u64, Vec<Slice>> {
     let value: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(value["displayTimeUnit"], "ns");

@@ -1,4 +1,5 @@
-//! `mcpsim measure --layer`: sockets, shared memory and a C library, their samples side by side; and a machine in classes of pairs.
+//! `mcpsim measure --layer`: sockets, shared memory and a C library, their samples side by side; and a machine in
+//! classes of pairs.
 
 use std::fs;
 use std::path::Path;

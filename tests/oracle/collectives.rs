@@ -1,7 +1,10 @@
-//! Expected times of collectives, worked out by hand: one rank a node, latency L = 1000 ns, 1 ns a byte, no overheads and
-//! no contention, everything eager, so that a sender goes on at once.
+//! Expected times of collectives, worked out by hand: one rank a node, latency L = 1000 ns, 1 ns a byte, no overheads
+//! and no contention, everything eager, so that a sender goes on at once.
 //!
 //! Combining takes 3 ns a byte (two reads and a write at 1 GB/s of memory), copying 2 ns.
+
+#[path = "collectives/surroundings.rs"]
+mod surroundings;
 
 use crate::support::collectives::{Line, each, line_clocks, part, part_by, run_lines, same};
 use crate::support::{machine, ns, row, with_link};
@@ -78,8 +81,8 @@ fn barrier() {
     assert_eq!(done(RecursiveDoubling, 4), [2 * L; 4]);
     // 1 tells 0 (at L) and waits. 0 and 2 exchange: 2's is there at L, 0's leaves at L. 0 then releases 1.
     assert_eq!(done(RecursiveDoubling, 3), [L, 2 * L, 2 * L]);
-    // 1 tells 0 (L). 0 and 2: 0 has it at L, 2 at 2 L; 3 and 4 at L. Then 0 and 3: 0's leaves at L, 3's at L, both have it
-    // at 2 L; 2 and 4: 4's is there at 2 L, 2's leaves at 2 L. 0 releases 1 at 2 L.
+    // 1 tells 0 (L). 0 and 2: 0 has it at L, 2 at 2 L; 3 and 4 at L. Then 0 and 3: 0's leaves at L, 3's at L, both have
+    // it at 2 L; 2 and 4: 4's is there at 2 L, 2's leaves at 2 L. 0 releases 1 at 2 L.
     assert_eq!(done(RecursiveDoubling, 5), [2 * L, 3 * L, 2 * L, 2 * L, 3 * L]);
 }
 
@@ -107,12 +110,12 @@ fn bcast() {
     assert_eq!(done(Chain, 4), [0, M, 2 * M, 3 * M]);
     assert_eq!(rooted(2, Chain, Collective::Bcast, 3, &same(N)), [M, 2 * M, 0]);
 
-    // Two halves of 480 B, H = L + 480 a message. The root sends half 1, then both exchange halves: half 0 leaves the root
-    // at 0 too, the other's leaves at H.
+    // Two halves of 480 B, H = L + 480 a message. The root sends half 1, then both exchange halves: half 0 leaves the
+    // root at 0 too, the other's leaves at H.
     let h = L + 480;
     assert_eq!(done(ScatterAllgather, 2), [2 * h, h]);
-    // Three blocks, T = L + 320. 1 and 2 get theirs at T. Around the ring, first round: 0 sends at 0, 1 and 2 at T, so that
-    // 0 has one more at 2 T, 1 at T, 2 at 2 T. Second: 0 sends at 2 T, 1 at T, 2 at 2 T.
+    // Three blocks, T = L + 320. 1 and 2 get theirs at T. Around the ring, first round: 0 sends at 0, 1 and 2 at T, so
+    // that 0 has one more at 2 T, 1 at T, 2 at 2 T. Second: 0 sends at 2 T, 1 at T, 2 at 2 T.
     let t = L + 320;
     assert_eq!(done(ScatterAllgather, 3), [3 * t, 3 * t, 2 * t]);
     // Four blocks, Q = L + 240. 2 gets two blocks at H and passes one on, which 3 has at H + Q; 1 has its own at Q.
@@ -124,8 +127,8 @@ fn bcast() {
 
 #[test]
 fn a_chain_is_a_pipeline_of_segments() {
-    // Three segments of S = 128 KiB on links that carry one message after another: 1 has segment k at L + (k + 1) S, sends
-    // it then, and 2 has it at 2 L + (k + 2) S.
+    // Three segments of S = 128 KiB on links that carry one message after another: 1 has segment k at L + (k + 1) S,
+    // sends it then, and 2 has it at 2 L + (k + 2) S.
     let s = 128 << 10;
     let platform = machine([3, 1, 1], LoadLaw::Queue);
     let done = all(&platform, Algorithm::Chain, Collective::Bcast, 3, &same(3 * s));
@@ -158,13 +161,13 @@ fn reduce() {
     // All copy. Halves of 480 B: H = L + 480 on the way, 3 · 480 to combine; then 1's half goes to 0.
     let (h, half) = (L + 480, 3 * 480);
     assert_eq!(done(Rabenseifner, 2), [K + h + half + h, K + h + half]);
-    // Then quarters: Q = L + 240 on the way, 3 · 240 to combine; all have a quarter at E. 2 and 3 give theirs to 0 and 1,
-    // then 1 its two to 0.
+    // Then quarters: Q = L + 240 on the way, 3 · 240 to combine; all have a quarter at E. 2 and 3 give theirs to 0 and
+    // 1, then 1 its two to 0.
     let (q, quarter) = (L + 240, 3 * 240);
     let e = K + h + half + q + quarter;
     assert_eq!(done(Rabenseifner, 4), [e + q + h, e + q, e, e]);
-    // 1 folds into 0, which has combined all at F. 2's half has waited there since K + H; 0's is at 2 at F + H, its result at
-    // 0 one message later.
+    // 1 folds into 0, which has combined all at F. 2's half has waited there since K + H; 0's is at 2 at F + H, its
+    // result at 0 one message later.
     let f = K + M + C;
     assert_eq!(done(Rabenseifner, 3), [f + h + half + h, K, f + h + half]);
 }
@@ -194,12 +197,13 @@ fn allreduce() {
     assert_eq!(done(Ring, 2), [K + h + half + h; 2]);
     assert_eq!(done(Ring, 3), [K + 2 * (L + 320 + 3 * 320) + 2 * (L + 320); 3]);
     assert_eq!(done(Ring, 4), [K + 3 * (q + quarter) + 3 * q; 4]);
-    // 80 bytes are ten elements: blocks of 32, 24 and 24. Copying takes 160. Round 1: rank r sends block r, so that 0 gets 24
-    // of 2, 1 gets 32 and 2 gets 24: at 1184, 1192, 1184, combined at 1256, 1288, 1256. Round 2: block r − 1: 0 gets block 1
-    // of 2 and 1 block 2 of 0 at 1256 + 1024 = 2280, 2 gets block 0 of 1 at 1288 + 1032 = 2320; combined at 2352, 2352, 2416.
-    // Then the results, block r + 1: 0 gets block 0 of 2 at 2416 + 1032 = 3448, 1 and 2 get blocks 1 and 2 at 2352 + 1024 =
-    // 3376. Last, what was got is passed on: 0 gets block 2 of 2 at 3376 + 1024 = 4400, 1 gets block 0 of 0 at 3448 + 1032 =
-    // 4480, 2 gets block 1 of 1 at 4400.
+    // 80 bytes are ten elements: blocks of 32, 24 and 24. Copying takes 160. Round 1: rank r sends block r, so that 0
+    // gets 24 of 2, 1 gets 32 and 2 gets 24: at 1184, 1192, 1184, combined at 1256, 1288, 1256. Round 2: block r − 1: 0
+    // gets block 1 of 2 and 1 block 2 of 0 at 1256 + 1024 = 2280, 2 gets block 0 of 1 at 1288 + 1032 = 2320; combined
+    // at 2352, 2352, 2416. Then the results, block r + 1: 0 gets block 0 of 2 at 2416 + 1032 = 3448, 1 and 2 get blocks
+    // 1 and 2 at 2352 + 1024 =
+    // 3376. Last, what was got is passed on: 0 gets block 2 of 2 at 3376 + 1024 = 4400, 1 gets block 0 of 0 at 3448 +
+    //       1032 = 4480, 2 gets block 1 of 1 at 4400.
     assert_eq!(by(Ring, Collective::Allreduce, 3, &same(80)), [4400, 4480, 4400]);
 
     // Up the tree to S, and down.
@@ -295,13 +299,13 @@ fn allgather_of_varying_blocks() {
     use Algorithm::{Bruck, Linear, RecursiveDoubling, Ring};
     let sizes = each(&[100, 200, 300]);
     let done = |algorithm| by(algorithm, Collective::Allgatherv, 3, &sizes);
-    // Own blocks are copied at 200, 400, 600 and sent on: 0 → 1 there at 1300, 1 → 2 at 1600, 2 → 0 at 1900. Then 0 sends
-    // 2's 300 B at 1900, 1 sends 0's 100 B at 1300, 2 sends 1's 200 B at 1600.
+    // Own blocks are copied at 200, 400, 600 and sent on: 0 → 1 there at 1300, 1 → 2 at 1600, 2 → 0 at 1900. Then 0
+    // sends 2's 300 B at 1900, 1 sends 0's 100 B at 1300, 2 sends 1's 200 B at 1600.
     assert_eq!(done(Ring), [2800, 3200, 2400]);
     // All at once: 0 gets 1's at 400 + 1200 and 2's at 600 + 1300; 1 gets 2's at 1900; 2 gets 1's at 1600.
     assert_eq!(done(Linear), [1900, 1900, 1600]);
-    // Each sends the one behind: 1 → 0 there at 1600, 2 → 1 at 1900, 0 → 2 at 1300. Distance 2, each its own again: 0 → 1
-    // leaves at 1600, 1 → 2 at 1900, 2 → 0 at 1300: there at 2700, 3100, 2600. All 600 B are copied in 1200.
+    // Each sends the one behind: 1 → 0 there at 1600, 2 → 1 at 1900, 0 → 2 at 1300. Distance 2, each its own again: 0 →
+    // 1 leaves at 1600, 1 → 2 at 1900, 2 → 0 at 1300: there at 2700, 3100, 2600. All 600 B are copied in 1200.
     assert_eq!(done(Bruck), [3800, 3900, 4300]);
     assert_eq!(done(RecursiveDoubling), done(Bruck));
 }
@@ -333,8 +337,8 @@ fn alltoall_of_varying_blocks() {
     let done = |algorithm| each_by(algorithm, Collective::Alltoallv, 3, |_| each(&[100, 200, 300]), 0);
     // 0 hears of 2 at 600 + 1100, 1 of 2 at 600 + 1200, 2 of 1 at 400 + 1300.
     assert_eq!(done(Algorithm::Linear), [1700, 1800, 1700]);
-    // Distance 1: 0 → 1 there at 200 + 1200, 1 → 2 at 400 + 1300, 2 → 0 at 600 + 1100. Distance 2: 0 → 2 leaves at 1700, 1 → 0
-    // at 1400, 2 → 1 at 1700.
+    // Distance 1: 0 → 1 there at 200 + 1200, 1 → 2 at 400 + 1300, 2 → 0 at 600 + 1100. Distance 2: 0 → 2 leaves at
+    // 1700, 1 → 0 at 1400, 2 → 1 at 1700.
     assert_eq!(done(Algorithm::Pairwise), [2500, 2900, 3000]);
     // Ranks need not agree: 0 sends 500 B to 1 and gets nothing.
     let uneven = |rank| if rank == 0 { each(&[0, 500]) } else { each(&[0, 0]) };
@@ -350,7 +354,8 @@ fn scan() {
     assert_eq!(done(Chain, 2), [K, K + M + C]);
     assert_eq!(done(Chain, 4), [K, K + (M + C), K + 2 * (M + C), K + 3 * (M + C)]);
 
-    // Two copies: the result and the sum. What comes from below is combined with both, what comes from above with the sum.
+    // Two copies: the result and the sum. What comes from below is combined with both, what comes from above with the
+    // sum.
     assert_eq!(done(RecursiveDoubling, 1), [2 * K]);
     let a = 2 * K + M + C;
     assert_eq!(done(RecursiveDoubling, 2), [a, a + C]);
@@ -395,8 +400,8 @@ fn reduce_scatter() {
     // All p blocks are copied; halves are exchanged and combined; one's own block is copied.
     assert_eq!(done(RecursiveHalving, 2), [2 * K + M + C + K; 2]);
     assert_eq!(done(RecursiveHalving, 4), [4 * K + (L + 2 * N) + 2 * C + M + C + K; 4]);
-    // 1 folds all three blocks into 0, combined at F. 0 keeps blocks 0 and 1 and combines 2's, which have waited; 2 gets
-    // block 2 of 0, sent at F. 0 gives 1 its block.
+    // 1 folds all three blocks into 0, combined at F. 0 keeps blocks 0 and 1 and combines 2's, which have waited; 2
+    // gets block 2 of 0, sent at F. 0 gives 1 its block.
     let f = 3 * K + (L + 3 * N) + 3 * C;
     assert_eq!(done(RecursiveHalving, 3), [f + 2 * C + K, f + 2 * C + M, f + M + C + K]);
 
@@ -409,180 +414,8 @@ fn reduce_scatter() {
     let two = L + 2 * N;
     assert_eq!(done(Binomial, 4), [s + K, s + M + K, s + two + K, s + two + M + K]);
 
-    // Blocks of 100, 200, 300 bytes by pairs: copied at 200, 400, 600. Distance 1: 0 → 1 with 200 B there at 1400, combined
-    // 600 later at 2000; 1 → 2 with 300 B at 1700, 900 later 2600; 2 → 0 with 100 B at 1700, 300 later 2000. Distance 2:
-    // 0 → 2 leaves at 2000: 3300, 4200; 1 → 0 at 2000: 3100, 3400; 2 → 1 at 2600: 3800, 4400.
+    // Blocks of 100, 200, 300 bytes by pairs: copied at 200, 400, 600. Distance 1: 0 → 1 with 200 B there at 1400,
+    // combined 600 later at 2000; 1 → 2 with 300 B at 1700, 900 later 2600; 2 → 0 with 100 B at 1700, 300 later 2000.
+    // Distance 2: 0 → 2 leaves at 2000: 3300, 4200; 1 → 0 at 2000: 3100, 3400; 2 → 1 at 2600: 3800, 4400.
     assert_eq!(by(Pairwise, Collective::ReduceScatter, 3, &each(&[100, 200, 300])), [3400, 4400, 4200]);
-}
-
-/// 30 ns to send, 7 ns to receive.
-fn with_overheads(ranks: u32) -> Platform {
-    let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), ..row(L) };
-    with_link(ideal(ranks), Level::InterNode, Link::new(LoadLaw::Ideal, Bytes::MAX, ns(L), vec![costly]))
-}
-
-#[test]
-fn overheads_are_paid_for_every_message_of_a_collective() {
-    use Algorithm::{Binomial, Dissemination, Linear, Pairwise};
-    // A round is 30 + L + 7.
-    assert_eq!(all(&with_overheads(2), Dissemination, Collective::Barrier, 2, &same(0)), [L + 37; 2]);
-    assert_eq!(all(&with_overheads(4), Dissemination, Collective::Barrier, 4, &same(0)), [2 * (L + 37); 4]);
-    // The root sends 2 and then 1; 2 sends 3.
-    let done = all(&with_overheads(4), Binomial, Collective::Bcast, 4, &same(N));
-    assert_eq!(done, [60, 60 + M + 7, 30 + M + 7 + 30, 30 + M + 7 + 30 + M + 7]);
-    // Both sends leave one after another; the receives complete in the order of arrival, M after K + 30 and after K + 60.
-    let done = all(&with_overheads(3), Linear, Collective::Alltoall, 3, &same(N));
-    assert_eq!(done, [K + 60 + M + 7; 3]);
-    let done = all(&with_overheads(3), Pairwise, Collective::Alltoall, 3, &same(N));
-    assert_eq!(done, [K + 2 * (30 + M + 7); 3]);
-    // The root's two receives are ready at once: one overhead after another.
-    let done = all(&with_overheads(3), Linear, Collective::Gather, 3, &same(N));
-    assert_eq!(done, [30 + M + 14, 30, 30]);
-}
-
-#[test]
-fn a_rendezvous_within_a_collective_waits_for_both() {
-    let link = Link::new(LoadLaw::Ideal, Bytes::new(100), ns(400), vec![row(L)]);
-    let platform = with_link(ideal(3), Level::InterNode, link);
-    // Request and grant take 400 each; the root waits for the end of both transfers.
-    let done = all(&platform, Algorithm::Linear, Collective::Bcast, 3, &same(N));
-    assert_eq!(done, [800 + M; 3]);
-    // In the tree the root sends 2 first and 1 only then.
-    let done = all(&platform, Algorithm::Binomial, Collective::Bcast, 3, &same(N));
-    assert_eq!(done, [2 * (800 + M), 2 * (800 + M), 800 + M]);
-    // A late receiver lets the root wait: grant at 5000 + 400.
-    let bcast = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Bcast, rank, 2, same(N)));
-    let programs = [vec![bcast(0)], vec![Line::Compute(5000), bcast(1)]];
-    assert_eq!(line_clocks(&platform, &programs), [5400 + M; 2]);
-}
-
-#[test]
-fn ranks_that_come_late_are_waited_for() {
-    let barrier = |rank| Line::Collective(part_by(Algorithm::Dissemination, Collective::Barrier, rank, 4, same(0)));
-    let programs: Vec<_> = (0..4).map(|rank| vec![Line::Compute(u64::from(rank) * 300), barrier(rank)]).collect();
-    // From 0, 300, 600, 900. Distance 1: r hears of r − 1: 0 at 1900, 1 at 1000, 2 at 1300, 3 at 1600. Distance 2: r hears of
-    // r − 2: 0 of 2 at max(1900, 2300), 1 of 3 at 2600, 2 of 0 at 2900, 3 of 1 at max(1600, 2000).
-    assert_eq!(line_clocks(&ideal(4), &programs), [2300, 2600, 2900, 2000]);
-}
-
-#[test]
-fn a_non_blocking_collective_goes_on_while_its_rank_computes() {
-    let allreduce = |rank| part_by(Algorithm::RecursiveDoubling, Collective::Allreduce, rank, 2, same(N));
-    let program = |rank, compute| vec![Line::Begin(allreduce(rank)), Line::Compute(compute), Line::WaitAll];
-    let whole = K + M + C;
-    // The longer of both, at each rank by itself.
-    assert_eq!(line_clocks(&ideal(2), &[program(0, 100), program(1, 50_000)]), [whole, 50_000]);
-    assert_eq!(line_clocks(&ideal(2), &[program(0, 0), program(1, whole)]), [whole, whole]);
-    // 1 begins at 2000: 0 waits for it, while 0's data are at 1 (K + M = 3880) before 1 has copied its own (3920).
-    let late = vec![Line::Compute(2000), Line::Begin(allreduce(1)), Line::WaitAll];
-    assert_eq!(line_clocks(&ideal(2), &[program(0, 100), late]), [2000 + whole, 2000 + K + C]);
-}
-
-#[test]
-fn outstanding_collectives_of_one_communicator_do_not_mix() {
-    use Algorithm::{Binomial, Dissemination, Linear};
-    let bcast = |rank, size| Line::Begin(part_by(Binomial, Collective::Bcast, rank, 2, same(size)));
-    // Two of one kind, the larger one first; they are waited for in either order. Each is there L and its size after 0.
-    let program = |rank, waits: [usize; 2]| {
-        vec![bcast(rank, 2000), bcast(rank, 100), Line::Wait(waits[0]), Line::Compute(10_000), Line::Wait(waits[1])]
-    };
-    // The first waited for decides when computing starts.
-    assert_eq!(line_clocks(&ideal(2), &[program(0, [0, 0]), program(1, [0, 0])]), [10_000, 13_000]);
-    assert_eq!(line_clocks(&ideal(2), &[program(0, [0, 0]), program(1, [1, 0])]), [10_000, 11_100]);
-
-    // Three kinds at once, and a blocking one in between, which is done at 2 L though its rank has not waited for the others.
-    let program = |rank, ranks| {
-        let of = |algorithm, collective, size| part_by(algorithm, collective, rank, ranks, same(size));
-        vec![
-            Line::Begin(of(Binomial, Collective::Reduce, N)),
-            Line::Begin(of(Linear, Collective::Gather, N)),
-            Line::Collective(of(Dissemination, Collective::Barrier, 0)),
-            Line::Begin(of(Binomial, Collective::Bcast, 50)),
-            Line::WaitAll,
-        ]
-    };
-    // 0: the reduce takes M + 2 C, the gather M. 1 and 2 are done when the bcast, begun at 2 L, has come.
-    let programs: Vec<_> = (0..3).map(|rank| program(rank, 3)).collect();
-    assert_eq!(line_clocks(&ideal(3), &programs), [M + 2 * C, 2 * L + L + 50, 2 * L + L + 50]);
-}
-
-#[test]
-fn communicators_keep_their_collectives_apart() {
-    let comm = |id, rank, group: &Group| CommMember::new(id, rank, group.clone());
-    let bcast = |comm, root, size| CollectiveCall {
-        collective: Collective::Bcast,
-        comm,
-        root,
-        sizes: same(size),
-        algorithm: Some(Algorithm::Chain),
-    };
-    // The even and the odd ranks of six, at the same time: 0 → 2 → 4 with N bytes, 1 → 3 → 5 with 500.
-    let (even, odd) =
-        (Group::Strided { first: 0, stride: 2, size: 3 }, Group::Strided { first: 1, stride: 2, size: 3 });
-    let program = |rank: u32| {
-        let (group, size) = if rank.is_multiple_of(2) { (&even, N) } else { (&odd, 500) };
-        vec![Line::Collective(bcast(comm(1, rank / 2, group), 0, size))]
-    };
-    let programs: Vec<_> = (0..6).map(program).collect();
-    assert_eq!(line_clocks(&ideal(6), &programs), [0, 0, M, L + 500, 2 * M, 2 * (L + 500)]);
-
-    // Members in an order of their own: 3, 0, 2 with root 1, which is world rank 0: the chain is 0 → 2 → 3.
-    let listed = Group::of([3, 0, 2].into());
-    let mut programs = vec![Vec::new(); 4];
-    for (member, rank) in [3, 0, 2].into_iter().enumerate() {
-        programs[rank] = vec![Line::Collective(bcast(comm(1, member as u32, &listed), 1, N))];
-    }
-    assert_eq!(line_clocks(&ideal(4), &programs), [0, 0, M, 2 * M]);
-
-    // One rank in two communicators: the same kind at the same time, with messages of different sizes between the same ranks.
-    let (pair, turned) = (Group::Strided { first: 0, stride: 1, size: 2 }, Group::of([1, 0].into()));
-    let program = |rank: u32| {
-        vec![
-            Line::Begin(bcast(comm(1, rank, &pair), 0, 2000)),
-            Line::Begin(bcast(comm(2, 1 - rank, &turned), 1, 100)),
-            Line::Wait(1),
-            Line::WaitAll,
-        ]
-    };
-    // Both go from 0 to 1, and the short one sets out second.
-    assert_eq!(line_clocks(&ideal(2), &[program(0), program(1)]), [0, L + 2000]);
-}
-
-/// Who waits in which call, for whom.
-fn stuck(programs: &[Vec<Line>]) -> Vec<(u32, String, Vec<String>)> {
-    let ended = |workers| match run_lines(&ideal(programs.len() as u32), programs, workers) {
-        Err(RunError::Deadlock(deadlock)) => deadlock,
-        other => panic!("a deadlock is expected, not {other:?}"),
-    };
-    let deadlock = ended(1);
-    assert_eq!(deadlock, ended(2), "one and two workers");
-    deadlock.waiting.into_iter().map(|Waiting { rank, call, awaits, .. }| (rank, call, awaits)).collect()
-}
-
-#[test]
-fn ranks_that_call_different_collectives_wait_for_ever_and_are_named() {
-    let line = |collective, rank, root| Line::Collective(CollectiveCall { root, ..part(collective, rank, 2, same(N)) });
-    // Both want to receive: the one from the bcast's root 1, the other from its reduce's other rank.
-    let programs = [vec![line(Collective::Bcast, 0, 1)], vec![line(Collective::Reduce, 1, 1)]];
-    let found = stuck(&programs);
-    assert_eq!(
-        found.iter().map(|(rank, call, _)| (*rank, call.as_str())).collect::<Vec<_>>(),
-        [(0, "MPI_Bcast"), (1, "MPI_Reduce")]
-    );
-    assert!(found[0].2[0].contains("rank 1") && found[1].2[0].contains("rank 0"), "{found:?}");
-
-    // A root that only sends goes on; the other waits for it.
-    let programs = [vec![line(Collective::Bcast, 0, 0)], vec![line(Collective::Reduce, 1, 1)]];
-    let found = stuck(&programs);
-    assert_eq!((found.len(), found[0].0, found[0].1.as_str()), (1, 1, "MPI_Reduce"));
-
-    // One more barrier at one rank than at the other, without blocking: the wait says for what.
-    let barrier = |rank| Line::Begin(part(Collective::Barrier, rank, 2, same(0)));
-    let found = stuck(&[vec![barrier(0), barrier(0), Line::WaitAll], vec![barrier(1), Line::WaitAll]]);
-    assert_eq!((found.len(), found[0].0, found[0].1.as_str()), (1, 0, "wait"));
-    assert!(found[0].2.iter().any(|text| text.contains("rank 1")), "{found:?}");
-
-    // Blocking against non-blocking is a mismatch of order only, which messages cannot tell (MPI forbids it, 5.12).
-    let programs = [vec![barrier(0), Line::WaitAll], vec![line(Collective::Barrier, 1, 0)]];
-    assert_eq!(line_clocks(&ideal(2), &programs), [L; 2]);
 }

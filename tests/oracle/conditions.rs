@@ -1,5 +1,6 @@
-//! Expected times of what ranks and messages meet besides links and rates, worked out by hand: connections, copies of unexpected
-//! messages, credits, progress, noise, and nodes unlike others. 1 ns a byte, latencies of 10, 100 and 1000 ns.
+//! Expected times of what ranks and messages meet besides links and rates, worked out by hand: connections, copies of
+//! unexpected messages, credits, progress, noise, and nodes unlike others. 1 ns a byte, latencies of 10, 100 and 1000
+//! ns.
 
 #[path = "conditions/order.rs"]
 mod order;
@@ -82,12 +83,13 @@ fn an_eager_message_without_a_credit_is_a_rendezvous() {
     assert_eq!(clocks(&platform, &[sends(2), [vec![Compute(10_000)], receives(2)].concat()]), [0, 10_000]);
     // The third waits for its receive at 10000: grant at 10400, 1000 + 50; its end is heard of at 10400 + 1000 + 400.
     assert_eq!(clocks(&platform, &[sends(3), [vec![Compute(10_000)], receives(3)].concat()]), [11_800, 11_450]);
-    // The first two are received at 1050, and their credits are back at 1450: too late for a third at once (its request comes
-    // behind them, at 1000; receive at 1050, grant at 1450), in time for one at 2000.
+    // The first two are received at 1050, and their credits are back at 1450: too late for a third at once (its request
+    // comes behind them, at 1000; receive at 1050, grant at 1450), in time for one at 2000.
     assert_eq!(clocks(&platform, &[sends(3), receives(3)]), [2850, 2500]);
     let later = [sends(2), vec![Compute(2000)], sends(2)].concat();
     assert_eq!(clocks(&platform, &[later, receives(4)]), [2000, 3050]);
-    // The main program sends at 0, the strand at 500: the one that comes first has the only credit, whichever was executed first.
+    // The main program sends at 0, the strand at 500: the one that comes first has the only credit, whichever was
+    // executed first.
     let one = with(Protocol { credits: Some(1), ..Protocol::default() });
     let sender = vec![StartApart(vec![Compute(500), Send(1, 50)]), Send(1, 50), WaitAll];
     let receiver = vec![StartApart(vec![Recv(0)]), Recv(0), WaitAll];
@@ -100,8 +102,8 @@ fn an_eager_message_without_a_credit_is_a_rendezvous() {
 
 #[test]
 fn a_request_does_not_overtake_a_small_message_that_has_yet_to_leave() {
-    // Under fair shares the request is there after 400, the small message after 1000: it comes behind it, is granted at 1400 and
-    // has its 600 bytes there at 3000.
+    // Under fair shares the request is there after 400, the small message after 1000: it comes behind it, is granted at
+    // 1400 and has its 600 bytes there at 3000.
     let platform = network(machine([2, 1, 1], LoadLaw::Fair), Protocol::default());
     let scripts = [vec![Isend(1, 0), Isend(1, 600), WaitAll], vec![Recv(0), Recv(0)]];
     let (outcome, saw) = run_with(&platform, &scripts, 1).unwrap();
@@ -166,7 +168,8 @@ fn a_core_copies_in_calls_where_calls_make_progress() {
     assert_eq!(clocks(&platform, &eager), [0, 5000], "from 10 to 510");
     platform.conditions.progress = ProgressEngine::Call;
     assert_eq!(clocks(&platform, &eager), [0, 5500]);
-    // Of a rendezvous too: the request at 10, granted at 5000, which the sender hears of at 5010; the copy from 5020 to 5720.
+    // Of a rendezvous too: the request at 10, granted at 5000, which the sender hears of at 5010; the copy from 5020 to
+    // 5720.
     let large = [vec![Send(1, 700)], vec![Irecv(0), Compute(5000), WaitAll]];
     assert_eq!(clocks(&platform, &large), [5720, 5720]);
 }
@@ -220,8 +223,8 @@ fn noise_has_the_mean_and_the_deviation_that_are_stated() {
     for law in [NoiseLaw::Normal, NoiseLaw::Lognormal] {
         let mut platform = machine([2, 1, 1], LoadLaw::Share);
         let spread = |deviation| Spread { law, deviation };
-        // 10 ms of work meet a detour each millisecond that passes: 10 / (1 - 0.01) ms; 10.1 detours of 5 us about their mean,
-        // and now one more, now one less (3 us).
+        // 10 ms of work meet a detour each millisecond that passes: 10 / (1 - 0.01) ms; 10.1 detours of 5 us about
+        // their mean, and now one more, now one less (3 us).
         let noise = SystemNoise { period: ns(1_000_000), length: ns(10_000), spread: spread(0.5) };
         platform.conditions.noise.system = Some(noise);
         let expected = (10_101_010.0, (10.1f64 * 5000.0 * 5000.0 + 3000.0 * 3000.0).sqrt());

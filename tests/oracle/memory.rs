@@ -1,5 +1,5 @@
-//! Expected times of copies within a node by caches and memory, worked out by hand: 1 ns a byte by a core, latencies of 10 ns
-//! within a CMP and 100 between CMPs.
+//! Expected times of copies within a node by caches and memory, worked out by hand: 1 ns a byte by a core, latencies of
+//! 10 ns within a CMP and 100 between CMPs.
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
@@ -81,9 +81,9 @@ fn copies_beyond_the_cache_share_the_memory_of_a_cmp() {
 
 #[test]
 fn what_is_used_in_turn_and_does_not_fit_comes_from_memory() {
-    // Of four buffers of 1000 bytes the cache holds three. First messages, from 10 to 1010: three buffers have room; the fourth,
-    // which rank 3 writes, has none, and moves one byte a byte: no less than a core is fast. Second messages: all four come
-    // and go to memory, at half a core's speed each.
+    // Of four buffers of 1000 bytes the cache holds three. First messages, from 10 to 1010: three buffers have room;
+    // the fourth, which rank 3 writes, has none, and moves one byte a byte: no less than a core is fast. Second
+    // messages: all four come and go to memory, at half a core's speed each.
     let node = cached(copying([1, 1, 4], 5000), 3000);
     assert_eq!(received(&node, &pairs(2, 2)), [3010; 2]);
     assert_eq!(received(&cached(copying([1, 1, 4], 5000), 3999), &pairs(2, 2)), [3010; 2]);

@@ -95,7 +95,8 @@ fn a_rendezvous_whose_receive_comes_last_is_the_receivers_path_back_to_the_sende
 
 #[test]
 fn a_receive_posted_before_other_work_counts_from_where_it_was_posted() {
-    // Posted at 600 though the request is there at 420; the grant comes at 1000, the end is at 2500; the work is done by 1400.
+    // Posted at 600 though the request is there at 420; the grant comes at 1000, the end is at 2500; the work is done
+    // by 1400.
     let scripts = [vec![Send(1, 500)], vec![Compute(600), Irecv(0), Compute(800), WaitAll]];
     let levels = inter_node(parts(1000, 500, 0, 400));
     let expected = PathParts { compute: ns(600), recv: ns(30), levels, ..PathParts::default() };
@@ -107,7 +108,8 @@ fn a_receive_posted_before_other_work_counts_from_where_it_was_posted() {
 
 #[test]
 fn the_end_of_a_short_rendezvous_is_news_that_takes_a_handshake() {
-    // Synchronous, 10 bytes: requested at 20, granted at 820; the head comes at 1820, the end at 1830, the news at 2220.
+    // Synchronous, 10 bytes: requested at 20, granted at 820; the head comes at 1820, the end at 1830, the news at
+    // 2220.
     let scripts = [vec![IsendWith(1, 10, 0, SendMode::Synchronous), WaitAll, Compute(100)], vec![Recv(0)]];
     let levels = inter_node(parts(1000, 10, 0, 400 + 400 + 390));
     let expected = PathParts { compute: ns(100), send: ns(20), levels, ..PathParts::default() };
@@ -161,7 +163,8 @@ fn a_message_that_may_not_overtake_is_held_up_by_contention() {
 
 #[test]
 fn of_several_requests_the_last_waited_for_counts_and_the_overheads_after_it() {
-    // Rank 0 is ready at 1100 from rank 1 and at 1120 from rank 2; it takes the first by 1130, so the second finds it busy.
+    // Rank 0 is ready at 1100 from rank 1 and at 1120 from rank 2; it takes the first by 1130, so the second finds it
+    // busy.
     let row = Row { recv_overhead: ns(30), ..row(1000) };
     let link = Link::new(LoadLaw::Ideal, Bytes::MAX, ns(400), vec![row]);
     let platform = with_link(machine([3, 1, 1], LoadLaw::Ideal), Level::InterNode, link);
@@ -228,7 +231,8 @@ fn a_strand_is_waited_for_by_the_path_it_took() {
 
 #[test]
 fn a_reduction_combines_on_its_path() {
-    // Two ranks, 1000 bytes to rank 0: there at 2000. Combining 1000 bytes is 125 flops or 3000 bytes of memory: 3000 ns.
+    // Two ranks, 1000 bytes to rank 0: there at 2000. Combining 1000 bytes is 125 flops or 3000 bytes of memory: 3000
+    // ns.
     let call = |rank| Line::Collective(part(Collective::Reduce, rank, 2, same(1000)));
     let programs = [vec![call(0)], vec![Line::Compute(300), call(1)]];
     let outcome = run_lines(&machine([2, 1, 1], LoadLaw::Ideal), &programs, 1).unwrap();
@@ -265,7 +269,8 @@ fn the_way_back_follows_whoever_was_waited_for() {
     // There is nobody to wait for.
     let scripts = [vec![Compute(500), Send(1, 100)], vec![Compute(2000), Recv(0)]];
     assert_eq!(way_back(&pair(1000), &scripts), (0, vec![(1, 2030, 0)]));
-    // A rendezvous posted at 600, ended at 2500, whose sender computes on: 600 of rank 1, and its grant and the transfer.
+    // A rendezvous posted at 600, ended at 2500, whose sender computes on: 600 of rank 1, and its grant and the
+    // transfer.
     let scripts = [vec![Send(1, 500), Compute(60)], vec![Compute(600), Irecv(0), Compute(800), WaitAll]];
     assert_eq!(way_back(&pair(50), &scripts), (1, vec![(0, 60, 1900), (1, 600, 0)]));
     // The same without: it ends with the receive, and the path never leaves rank 1.

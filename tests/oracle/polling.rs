@@ -73,7 +73,8 @@ fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
     // At the limit, rounded up to a poll.
     assert_eq!(clock(vec![Irecv(1), Idle(61), Clock]), 90);
     assert_eq!(clock(vec![Irecv(1), Idle(0), Clock]), 30);
-    // One that begins later still sees what was decided before; what has changed already ends the first, not the second.
+    // One that begins later still sees what was decided before; what has changed already ends the first, not the
+    // second.
     assert_eq!(clock(vec![Irecv(1), Compute(1050), Idle(1_000_000), Clock]), 1110);
     assert_eq!(clock(vec![Irecv(1), Compute(1500), Idle(300), Clock]), 1500);
     assert_eq!(clock(vec![Irecv(1), Compute(1500), Idle(300), Idle(300), Clock]), 1800);
@@ -87,8 +88,8 @@ fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
 fn a_limit_that_passed_unused_does_not_hide_a_change_at_the_next() {
     let mut platform = machine([3, 1, 1], LoadLaw::Ideal);
     platform.core.poll = ns(30);
-    // Rank 2's head at 1000 ends the first at 1020, before its limit of 1500. Rank 1's head comes at 1400 and tells that its
-    // message is there at 1800, the limit of the second.
+    // Rank 2's head at 1000 ends the first at 1020, before its limit of 1500. Rank 1's head comes at 1400 and tells
+    // that its message is there at 1800, the limit of the second.
     let scripts = [vec![Irecv(1), Idle(1500), Idle(780), Clock], vec![Compute(400), Send(0, 400)], vec![Send(0, 0)]];
     assert_eq!(run(&platform, &scripts).1, main_saw([Saw::Clock(at(1800))]));
 }
@@ -112,8 +113,8 @@ fn ranks_that_idle_for_each_other_are_a_deadlock() {
     assert_eq!(run_with(&platform, &scripts, 2).unwrap().0.per_rank[0].clock, at(3_000_000_001_100));
 }
 
-/// What another rank does for the polling one: it computes so many grid steps, and sends so many tens of bytes, in a rendezvous
-/// or not.
+/// What another rank does for the polling one: it computes so many grid steps, and sends so many tens of bytes, in a
+/// rendezvous or not.
 type Sends = Vec<(u64, u64, bool)>;
 
 fn sends() -> impl Strategy<Value = Sends> {

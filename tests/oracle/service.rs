@@ -26,8 +26,8 @@ fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) 
 #[test]
 fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
     let platform = costly(LoadLaw::Ideal);
-    // It leaves at 30, though no message is small enough to be eager, and ends at 1130. The answer leaves at 1160 and ends
-    // at 2210; 7 ns to receive it.
+    // It leaves at 30, though no message is small enough to be eager, and ends at 1130. The answer leaves at 1160 and
+    // ends at 2210; 7 ns to receive it.
     let ask = vec![Ask(1, 100, ANSWER), Clock, Recv(1)];
     let served = (1, Saw::Served(at(1130), 0, 100));
     for (other, end) in [(vec![Compute(10_000)], 10_000), (vec![], 0), (vec![Compute(1130)], 1130)] {
@@ -79,8 +79,8 @@ fn a_rank_serves_itself() {
 #[test]
 fn answers_meet_ports_and_are_counted_as_messages() {
     let platform = costly(LoadLaw::Queue);
-    // Both leave at 30 and come to the same adapter at 1030: served at 1130 and 1230. The answers leave at 1160 and 1260:
-    // ends at 2210 and 2310.
+    // Both leave at 30 and come to the same adapter at 1030: served at 1130 and 1230. The answers leave at 1160 and
+    // 1260: ends at 2210 and 2310.
     let scripts = [vec![], vec![Ask(0, 100, ANSWER), Recv(0)], vec![Ask(0, 100, ANSWER), Recv(0)]];
     assert_eq!(run(&platform, &scripts).0, [0, 2217, 2317]);
     let (outcome, _) = run_with(&platform, &scripts, 1).unwrap();

@@ -1,4 +1,5 @@
-//! The compiler wrapper from outside: what it compiles, how it fails, and that the library it links behaves as the C library.
+//! The compiler wrapper from outside: what it compiles, how it fails, and that the library it links behaves as the C
+//! library.
 
 #[path = "cc/natively.rs"]
 mod natively;
@@ -249,6 +250,15 @@ fn many_at_once_make_one_kit_and_a_broken_one_is_mended() {
     fs::remove_file(kits()[0].join("include/mpi.h")).unwrap();
     assert!(start(5).wait().unwrap().success());
     assert_eq!(kits().len(), 1);
+    // What a full disk or an editor leaves: a library cut in the middle, a header with another constant.
+    let [library, header] = ["lib/libmcpsim_support.a", "include/mpi.h"].map(|name| kits()[0].join(name));
+    let whole = [fs::read(&library).unwrap(), fs::read(&header).unwrap()];
+    fs::write(&library, &whole[0][..whole[0].len() / 2]).unwrap();
+    fs::write(&header, String::from_utf8(whole[1].clone()).unwrap().replacen("MPI_ANY_SOURCE", "MPI_ANY_OTHER", 1))
+        .unwrap();
+    assert!(start(6).wait().unwrap().success());
+    assert_eq!(kits().len(), 1);
+    assert!(fs::read(&library).unwrap().len() == whole[0].len() && fs::read(&header).unwrap() == whole[1]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The conformance programs: each of `tests/mpi` checks a part of MPI from inside, under mcpsim and under the real MPIs of
-//! the machine, where it has to say the same. The programs `strict_*` check what real MPIs leave unchecked.
+//! The conformance programs: each of `tests/mpi` checks a part of MPI from inside, under mcpsim and under the real MPIs
+//! of the machine, where it has to say the same. The programs `strict_*` check what real MPIs leave unchecked.
 
 #[path = "conformance/openmpi.rs"]
 mod openmpi;
@@ -21,8 +21,8 @@ const ENVIRONMENT: Chapter = &["env_"];
 const PROFILING_AND_OTHERS: Chapter = &["profiling", "old_names", "mixed", "tools"];
 const STRICT: Chapter = &["strict_"];
 
-/// Numbers of ranks and options that put them on one node, as they are under a real MPI: programs ask who shares memory.
-/// What they say is compared.
+/// Numbers of ranks and options that put them on one node, as they are under a real MPI: programs ask who shares
+/// memory. What they say is compared.
 const COMPARED: [(u32, &str); 3] = [(1, "--nct 1,1,1"), (2, "--nct 1,1,2"), (4, "--nct 1,2,2")];
 
 /// Numbers of ranks and options that put them on several nodes.

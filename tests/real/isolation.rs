@@ -1,5 +1,5 @@
-//! What ranks of real programs must not share: each program of `tests/real` named here prints the same under mcpsim, on one
-//! worker and on two, as under a real MPI, whose ranks are processes.
+//! What ranks of real programs must not share: each program of `tests/real` named here prints the same under mcpsim, on
+//! one worker and on two, as under a real MPI, whose ranks are processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -45,7 +45,8 @@ fn each_rank_has_its_own_floating_point_environment() {
     assert_eq!(lines.len(), 4, "{lines:?}");
 }
 
-/// Compiles libraries of `tests/real/libraries` into `directory`, by `mcpsim cc` and `cxx` or by the real MPI's compiler.
+/// Compiles libraries of `tests/real/libraries` into `directory`, by `mcpsim cc` and `cxx` or by the real MPI's
+/// compiler.
 fn libraries(directory: &Path, names: &[&str], real: Option<&real::RealMpi>) {
     for name in names {
         let source = real::file("tests/real/libraries").join(name);
@@ -181,7 +182,8 @@ fn threads_that_go_on_beyond_the_end_of_their_rank_do_no_harm() {
     }
 }
 
-/// The lines of `name`, which uses a library of the system with these files and words for the linker; none if it is not installed.
+/// The lines of `name`, which uses a library of the system with these files and words for the linker; none if it is not
+/// installed.
 fn with_library(name: &str, file: &str, flags: &str) -> Option<Vec<String>> {
     if !Path::new(file).is_file() {
         support::skipped(&format!("{file} is not there: {name} is not tried"));

@@ -1,4 +1,5 @@
-//! Real programs from outside: how their crashes and ends are reported, what each rank has for its own, and what time they see.
+//! Real programs from outside: how their crashes and ends are reported, what each rank has for its own, and what time
+//! they see.
 
 #[path = "crashes.rs"]
 mod crashes;

@@ -1,5 +1,5 @@
-//! The real programs that come with mcpsim: each verifies itself under mcpsim, and says the same under the real MPIs of the
-//! machine. Its message sizes are those that are known of it.
+//! The real programs that come with mcpsim: each verifies itself under mcpsim, and says the same under the real MPIs of
+//! the machine. Its message sizes are those that are known of it.
 
 #[path = "programs_c/path.rs"]
 mod path;

@@ -1,5 +1,5 @@
-//! Runs under the real MPIs of the machine, recorded by the library that `mcpsim trace lib` makes, and replayed. Where there is
-//! no MPI, the tests say so and pass.
+//! Runs under the real MPIs of the machine, recorded by the library that `mcpsim trace lib` makes, and replayed. Where
+//! there is no MPI, the tests say so and pass.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,8 @@ fn replays_as_it_runs(
     Ok(())
 }
 
-/// The value without the times of messages: these depend on the code between calls, which was measured in one of the runs.
+/// The value without the times of messages: these depend on the code between calls, which was measured in one of the
+/// runs.
 fn without_times(mut value: Value) -> Value {
     match &mut value {
         Value::Array(all) => all.iter_mut().for_each(|one| *one = without_times(one.take())),

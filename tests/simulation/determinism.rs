@@ -1,8 +1,8 @@
-//! Random programs on random machines: the Outcome, what every program saw and every error are the same for any number of
-//! workers.
+//! Random programs on random machines: the Outcome, what every program saw and every error are the same for any number
+//! of workers.
 //!
-//! All times are multiples of one unit, which is also what a failed test or probe costs, so that most things happen at the
-//! same time as others.
+//! All times are multiples of one unit, which is also what a failed test or probe costs, so that most things happen at
+//! the same time as others.
 
 use crate::support::{self, Do, Saw, link, machine, ns, row, run_placed};
 use mcpsim::engine::{Outcome, RunError};

@@ -12,8 +12,8 @@ fn errors(platform: &Platform, scripts: &[Vec<Do>]) -> Vec<RunError> {
     (1..=scripts.len() as u32).map(|workers| run_with(platform, scripts, workers).unwrap_err()).collect()
 }
 
-/// Waits until `time` less what a failed test costs, so that there is an event, and then fails `later` by sending itself
-/// what it has no room for.
+/// Waits until `time` less what a failed test costs, so that there is an event, and then fails `later` by sending
+/// itself what it has no room for.
 fn fails(rank: Rank, time: u64, later: u64) -> Vec<Do> {
     vec![Compute(time), Test, Compute(later - 110), Send(rank, 1), RecvUpTo(rank, 0)]
 }

@@ -1,5 +1,5 @@
-//! Shares over time against a plain max-min solver: transfers between the nodes of the machine `default`, each from a rank of
-//! its own to a rank of its own, so that no core counts.
+//! Shares over time against a plain max-min solver: transfers between the nodes of the machine `default`, each from a
+//! rank of its own to a rank of its own, so that no core counts.
 
 #[path = "../support/maxmin.rs"]
 mod maxmin;
@@ -70,8 +70,8 @@ fn simulated(platform: &Platform, transfers: &[Transfer], workers: u32) -> Vec<f
     (0..transfers.len()).map(arrived).collect()
 }
 
-/// The same transfers as the solver sees them: out of an adapter, into one, and both directions of each and of the pair of
-/// nodes where the machine states them.
+/// The same transfers as the solver sees them: out of an adapter, into one, and both directions of each and of the pair
+/// of nodes where the machine states them.
 fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow>) {
     let link = platform.link(Level::InterNode);
     let rate = |stated: Option<Bandwidth>| stated.map_or(f64::INFINITY, |rate| rate.get() as f64);
@@ -106,7 +106,8 @@ struct Errors {
     short: Vec<(f64, f64)>,
     /// Of the end of all: of 0.3 %, or of two slots where that is more.
     end: f64,
-    /// The most that a resource delivered of its capacity over 20 slots or more, by transfers that began and ended in them.
+    /// The most that a resource delivered of its capacity over 20 slots or more, by transfers that began and ended in
+    /// them.
     delivered: f64,
 }
 
@@ -194,7 +195,8 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
 /// Starts spread evenly over so many nanoseconds.
 const SPREADS: [u64; 2] = [20_000, 100_000];
 
-/// Which machines: adapters alone (two resources a path), both directions together (four), pairs of nodes as well (five).
+/// Which machines: adapters alone (two resources a path), both directions together (four), pairs of nodes as well
+/// (five).
 const SHARED: [&[&str]; 3] = [&[], &["duplex=\"18 GB/s\""], &["duplex=\"18 GB/s\"", "pair_duplex=\"15 GB/s\""]];
 
 fn random(count: usize, nodes: u32, spread: u64, seed: u64) -> Vec<Transfer> {

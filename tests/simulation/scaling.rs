@@ -1,5 +1,5 @@
-//! One body at growing sizes: what it sends and how long it takes is exactly what its formula says, and memory grows with
-//! the ranks, not with their square.
+//! One body at growing sizes: what it sends and how long it takes is exactly what its formula says, and memory grows
+//! with the ranks, not with their square.
 
 use std::sync::Arc;
 
@@ -169,14 +169,15 @@ fn times_are_as_their_formulas_say_at_every_size() {
     for ranks in SIZES {
         let platform = cluster(ranks, LoadLaw::Ideal);
         let predicted = |body, turns| simulate(&platform, body, ranks, turns, 2).unwrap().predicted;
-        // What a rank hears in its third turn has come three ranks far, at most once from another node (1000 + 100), else
-        // within a CMP (10 + 100).
+        // What a rank hears in its third turn has come three ranks far, at most once from another node (1000 + 100),
+        // else within a CMP (10 + 100).
         assert_eq!(predicted(Body::Ring, 3), at(1100 + 2 * 110), "{ranks}");
-        // A way through the rounds goes 1, 2, 4 and 8 ranks on, 15 in all: over one border of nodes (1000) and one of CMPs
-        // (100), else within a CMP (10). All further steps, of 16 ranks and more, are between nodes.
+        // A way through the rounds goes 1, 2, 4 and 8 ranks on, 15 in all: over one border of nodes (1000) and one of
+        // CMPs (100), else within a CMP (10). All further steps, of 16 ranks and more, are between nodes.
         let rounds = u64::from(ranks.ilog2());
         assert_eq!(predicted(Body::Barrier, 1), at(1000 + 100 + 2 * 10 + (rounds - 4) * 1000), "{ranks}");
-        // Pairs at distance 1, 2, 4 (10 + 8), 8 (100 + 8), 16 and more (1000 + 8), combining 8 bytes in 24, after a copy in 16.
+        // Pairs at distance 1, 2, 4 (10 + 8), 8 (100 + 8), 16 and more (1000 + 8), combining 8 bytes in 24, after a
+        // copy in 16.
         let expected = 16 + 3 * 18 + 108 + (rounds - 4) * 1008 + rounds * 24;
         assert_eq!(predicted(Body::Allreduce, 1), at(expected), "{ranks}");
     }

@@ -1,5 +1,5 @@
-//! Collectives in traces are calls: on the recorded machine a replay is the run, and with another library it is the run that
-//! the program would have been with that.
+//! Collectives in traces are calls: on the recorded machine a replay is the run, and with another library it is the run
+//! that the program would have been with that.
 
 use std::sync::Arc;
 

@@ -54,7 +54,8 @@ fn everything() -> Vec<u8> {
     recorded(&[first, second])
 }
 
-/// Collectives as calls: of all forms of sizes, in several communicators, blocking and not, by an algorithm that is insisted on.
+/// Collectives as calls: of all forms of sizes, in several communicators, blocking and not, by an algorithm that is
+/// insisted on.
 fn collectives() -> Vec<u8> {
     let world = |of, rank, sizes| part(of, rank, 4, sizes);
     let program = |rank: u32| {

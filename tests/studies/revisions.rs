@@ -1,5 +1,5 @@
-//! `mcpsim revisions` from outside, on a repository made here: a commit that is a tenth slower, one that doubles messages, one that
-//! does not build, one whose build hangs; what is wrong, and that nothing of the repository changes.
+//! `mcpsim revisions` from outside, on a repository made here: a commit that is a tenth slower, one that doubles
+//! messages, one that does not build, one whose build hangs; what is wrong, and that nothing of the repository changes.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The studies that come with mcpsim, in small form, and figures of each kind drawn from what workloads and studies export.
+//! The studies that come with mcpsim, in small form, and figures of each kind drawn from what workloads and studies
+//! export.
 
 use std::fs;
 use std::path::Path;
@@ -107,7 +108,8 @@ fn the_shapes_of_16_cores_are_compared() {
         15,
         &[("study-time", &best), ("study-parts", &["compute", "bytes", "contention"])],
     );
-    // An adapter and a memory bus for each rank are best, no network at all comes next, an adapter for eight ranks last.
+    // An adapter and a memory bus for each rank are best, no network at all comes next, an adapter for eight ranks
+    // last.
     let time = |nct: &str| predicted(points.iter().find(|point| point["values"]["platform.nct"] == nct).unwrap());
     assert!(time("16,1,1") < time("1,2,8") && time("1,2,8") < time("2,2,4") && time("2,2,4") < time("2,1,8"));
 }

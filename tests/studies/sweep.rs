@@ -1,5 +1,8 @@
 //! `mcpsim sweep` from outside: what is in a study's directory, what is run again, and what a killed sweep leaves.
 
+#[path = "sweep/programs.rs"]
+mod programs;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -323,126 +326,6 @@ fn an_interrupted_sweep_says_where_it_is_and_goes_on_from_there() {
     assert_eq!((last.code, runs(here, "s")), (Some(0), 120));
 }
 
-/// A program that meets as often as its argument says, and crashes at 13; a sweep of it has to end with this code.
-fn barriers(here: &Path, line: &str, code: i32) -> Ran {
-    let source = "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int c, char **v) { int rank, size; MPI_Init(&c, &v);\n\
-                  MPI_Comm_rank(MPI_COMM_WORLD, &rank); MPI_Comm_size(MPI_COMM_WORLD, &size);\n\
-                  if (atoi(v[1]) == 13) *(volatile int *)0 = rank;\n\
-                  for (int i = 0; i < atoi(v[1]); i++) MPI_Barrier(MPI_COMM_WORLD);\n\
-                  MPI_Finalize();\n\
-                  if (atoi(v[1]) == 14) fprintf(stderr, \"it is wrong\\n\");\n\
-                  return atoi(v[1]) == 14 ? 3 : 0; }\n";
-    fs::write(here.join("b.c"), source).unwrap();
-    fs::write(here.join("b.toml"), "# Barriers.\n[program]\nsource = \"b.c\"\narguments = [4]\n").unwrap();
-    let mut command = mcpsim(here);
-    command.env("MCPSIM_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep-cache"));
-    let ran = finish(command.arg("sweep").args(line.split_whitespace()).output().unwrap());
-    assert_eq!(ran.code, Some(code), "mcpsim sweep {line}\n{}", ran.stderr);
-    ran
-}
-
-fn compiler_is_missing() -> bool {
-    let missing = !support::is_there("cc");
-    if missing {
-        support::skipped("there is no compiler (cc)");
-    }
-    missing
-}
-
-fn traces(here: &Path, study: &str) -> usize {
-    fs::read_dir(here.join(study).join("traces")).map_or(0, Iterator::count)
-}
-
-#[test]
-fn real_programs_are_run_once_for_all_points_at_which_they_do_the_same() {
-    if compiler_is_missing() {
-        return;
-    }
-    let directory = directory();
-    let here = directory.path();
-    let line = "--nct 2,2,2 --vary app.program.arguments=[4];[13];[8] --vary run.ranks=2,4 \
-                --vary platform.inter_node.latency=1us,2us,9us --vary run.placement=block,cyclic b.toml";
-    barriers(here, &format!("--out s {line}"), 1);
-    // One a number of ranks and an argument; those that crash leave none.
-    assert_eq!(traces(here, "s"), 4);
-    let points = json(here, "s/study.json")["points"].as_array().unwrap().clone();
-    let at = |arguments: &str, ranks: &str| -> Vec<Value> {
-        let wanted = |point: &&Value| {
-            point["values"]["app.program.arguments"] == arguments && point["values"]["run.ranks"] == ranks
-        };
-        points.iter().filter(wanted).cloned().collect()
-    };
-    // A barrier of two ranks is two messages, one of four is eight.
-    for (arguments, ranks, messages) in
-        [("[4]", "2", 4 * 2), ("[4]", "4", 4 * 8), ("[8]", "2", 8 * 2), ("[8]", "4", 8 * 8)]
-    {
-        let points = at(arguments, ranks);
-        assert_eq!(points.len(), 6);
-        assert!(points.iter().all(|point| point["outcome"]["messages"]["count"] == messages), "{arguments} {ranks}");
-        // What was measured is the same at all of them: only the network differs.
-        let compute = |point: &Value| point["outcome"]["mean_parts"]["compute_ps"].as_u64().unwrap();
-        assert!(points.iter().all(|point| compute(point) == compute(&points[0]) && compute(point) > 0));
-        // In blocks of two CMPs a node two ranks are neighbours, and dealt out they are not.
-        let time = |point: &Value| point["outcome"]["predicted_ps"].as_u64().unwrap();
-        assert!(time(&points[1]) < time(&points[3]) && time(&points[3]) < time(&points[5]));
-    }
-    for point in at("[13]", "2") {
-        assert!(point["error"].as_str().unwrap().contains("crashed with signal 11"), "{point}");
-    }
-    // Again: what was recorded stays, so nothing is measured anew but when the program crashes.
-    let table = || {
-        let csv = read(here, "s/study.csv");
-        csv.lines()
-            .filter(|row| row.starts_with("[4]") || row.starts_with("[8]"))
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let before = table();
-    barriers(here, &format!("--out s {line}"), 1);
-    assert_eq!((table(), before.len()), (before, 24));
-}
-
-#[test]
-fn a_program_that_says_that_it_failed_has_no_prediction() {
-    if compiler_is_missing() {
-        return;
-    }
-    let directory = directory();
-    let here = directory.path();
-    for (way, kept) in [("", 1), ("--rerun", 0)] {
-        let line = format!("--out s{way} {way} --nct 1,2,1 --vary app.program.arguments=[4];[14] b.toml");
-        barriers(here, &line, 1);
-        let points = json(here, &format!("s{way}/study.json"))["points"].as_array().unwrap().clone();
-        assert!(points[0]["outcome"]["predicted_ps"].is_u64(), "{points:?}");
-        assert_eq!(points[1]["error"], "the program ended with code 3: it is wrong");
-        assert_eq!(traces(here, &format!("s{way}")), kept);
-    }
-}
-
-#[test]
-fn a_trace_that_cannot_be_read_is_recorded_anew() {
-    if compiler_is_missing() {
-        return;
-    }
-    let directory = directory();
-    let here = directory.path();
-    let line = "--out s --compute 1us --nct 1,2,1 --vary platform.inter_cmp.latency=1us,2us b.toml";
-    let first = barriers(here, line, 0);
-    assert!(first.stderr.contains("the program runs once and is recorded"), "{}", first.stderr);
-    let table = read(here, "s/study.csv");
-    let trace = fs::read_dir(here.join("s/traces")).unwrap().next().unwrap().unwrap().path();
-    let bytes = fs::read(&trace).unwrap();
-    // Of another version, and damaged.
-    for (at, found) in [(8, "version 254 of the format"), (bytes.len() - 1, "its checksum does not agree")] {
-        let mut other = bytes.clone();
-        other[at] = 254 - u8::from(other[at] == 254);
-        fs::write(&trace, other).unwrap();
-        let again = barriers(here, line, 0);
-        assert!(again.stderr.contains(found) && again.stderr.contains("; it is recorded anew"), "{}", again.stderr);
-        assert_eq!(read(here, "s/study.csv"), table);
-    }
-}
-
 #[test]
 fn a_study_of_other_axes_in_the_same_directory_is_told() {
     let directory = directory();
@@ -457,35 +340,6 @@ fn a_study_of_other_axes_in_the_same_directory_is_told() {
         let ran = sweep(here, line, 0);
         assert_eq!(ran.stderr.contains(note), told, "{line}: {}", ran.stderr);
     }
-}
-
-#[test]
-fn a_program_is_recorded_anew_where_its_own_code_takes_another_time() {
-    if compiler_is_missing() {
-        return;
-    }
-    let directory = directory();
-    let here = directory.path();
-    let line = "--out s --compute 1us --nct 1,2,2 --vary platform.core.slowdown=[1.0];[1.0,3.0] --vary run.ranks=2 \
-                --vary run.placement=block,cyclic b.toml";
-    barriers(here, line, 0);
-    // Without a slowdown it does not matter where ranks are; with one, ranks that share a CMP are slower.
-    let points = json(here, "s/study.json")["points"].as_array().unwrap().clone();
-    assert_eq!((points.len(), traces(here, "s")), (4, 2));
-}
-
-#[test]
-fn real_programs_can_be_run_at_every_point_and_do_what_their_replays_do() {
-    if compiler_is_missing() {
-        return;
-    }
-    let directory = directory();
-    let here = directory.path();
-    let line = "--compute 1us --nct 2,2,2 --vary run.ranks=2,4 --vary platform.inter_node.latency=1us,9us b.toml";
-    barriers(here, &format!("--out run --rerun {line}"), 0);
-    barriers(here, &format!("--out replay {line}"), 0);
-    assert_eq!((traces(here, "run"), traces(here, "replay")), (0, 2));
-    assert_eq!(read(here, "run/study.csv"), read(here, "replay/study.csv"));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Max-min fair shares by progressive filling, as plainly as it can be said: rates are judged anew at every start and end.
+//! Max-min fair shares by progressive filling, as plainly as it can be said: rates are judged anew at every start and
+//! end.
 
 /// A transfer that occupies all it uses from its start to its end.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
-//! What tests of real programs share: compiling them with `mcpsim cc` and with the real MPIs of the machine, and running
-//! them, none for longer than a limit.
+//! What tests of real programs share: compiling them with `mcpsim cc` and with the real MPIs of the machine, and
+//! running them, none for longer than a limit.
 
 use std::env;
 use std::fs;
@@ -129,8 +129,8 @@ pub fn run(program: &Path, options: &str, arguments: &str) -> Ran {
     limited(command.arg(program).arg("--").args(arguments.split_whitespace()))
 }
 
-/// Whether `program` prints the same lines and has the same Outcome on one worker and on several, where its ranks run ahead
-/// of virtual time.
+/// Whether `program` prints the same lines and has the same Outcome on one worker and on several, where its ranks run
+/// ahead of virtual time.
 pub fn is_the_same_on_workers(program: &Path, options: &str, arguments: &str) -> Result<(), String> {
     let outcome = |workers: u32| {
         let file = program.with_extension(format!("{workers}.json"));

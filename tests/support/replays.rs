@@ -1,5 +1,5 @@
-//! Every script that is run is recorded and replayed too: on its machine the outcome has to be the same, on another one it
-//! has to come to its end.
+//! Every script that is run is recorded and replayed too: on its machine the outcome has to be the same, on another one
+//! it has to come to its end.
 
 use std::sync::Arc;
 

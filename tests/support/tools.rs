@@ -42,8 +42,9 @@ pub fn open_mpi_environment() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Where Open MPI's launchers keep what belongs to a run. Each makes a directory `ompi.HOST.USER` there and removes it once it is
-/// empty; one that starts while another ends fails if that comes in between. So there is a directory in it, which they leave alone.
+/// Where Open MPI's launchers keep what belongs to a run. Each makes a directory `ompi.HOST.USER` there and removes it
+/// once it is empty; one that starts while another ends fails if that comes in between. So there is a directory in it,
+/// which they leave alone.
 fn session_directory() -> PathBuf {
     let user = fs::metadata("/proc/self").map_or(0, |of| of.uid());
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

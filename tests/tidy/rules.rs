@@ -1,5 +1,7 @@
 //! The rules. Each takes a file's path from the root and its text, and gives what is wrong with it.
 
+use std::collections::BTreeMap;
+
 /// The modules of `src`; one may use those before it.
 const ORDER: [&str; 18] = [
     "units", "config", "platform", "profile", "rank", "engine", "mpi", "trace", "app", "loader", "cc", "process",
@@ -9,10 +11,17 @@ const ORDER: [&str; 18] = [
 /// No module has more of all Rust lines of `src` than this.
 const LARGEST_PERCENT: usize = 15;
 
+/// No file has more lines than this.
+const LONGEST_FILE: usize = 500;
+
+/// So many names of types are defined in more than one place at most: each further one wants another word.
+pub const DOUBLED: usize = 45;
+
 /// Modules that touch files.
 const FILES: [&str; 7] = ["config", "loader", "cc", "process", "run", "study", "cli"];
 
-/// Files between `units` and `mpi` that may look at a clock of the host, each with the reason. None does: `cli` times a run.
+/// Files between `units` and `mpi` that may look at a clock of the host, each with the reason. None does: `cli` times a
+/// run.
 const CLOCKS: [(&str, &str); 0] = [];
 
 /// Where `unsafe` is allowed: files, and folders of which every file needs it. Each file states it as well.
@@ -134,7 +143,8 @@ fn words(path: &str, text: &str, allowed: bool, words: &[&str], what: &str) -> V
 /// Paths from the crate's root, by `crate::` or by enough `super::`, lead to the left.
 pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
     let Some(own) = module(path) else { return Vec::new() };
-    // src/engine.rs is one `super` from the root, src/engine/a.rs two; tests inside are one further, which is looked at too.
+    // src/engine.rs is one `super` from the root, src/engine/a.rs two; tests inside are one further, which is looked at
+    // too.
     let depth = path.matches('/').count();
     // Comments go, line numbers stay: a `use` may go over several lines.
     let code: String = code(text).map(|(_, line)| format!("{line}\n")).collect();
@@ -255,6 +265,30 @@ pub fn too_large(files: &[(String, String)]) -> Vec<(&'static str, usize)> {
     shares.filter(|(_, percent)| *percent >= LARGEST_PERCENT).collect()
 }
 
+/// Files with more than [`LONGEST_FILE`] lines, with how many they have.
+pub fn long_files(files: &[(String, String)]) -> Vec<String> {
+    let lengths = files.iter().map(|(path, text)| (path, text.lines().count()));
+    lengths.filter(|(_, lines)| *lines > LONGEST_FILE).map(|(path, lines)| format!("{path}: {lines} lines")).collect()
+}
+
+/// Names of types that several files define, tests aside.
+pub fn doubled_types(files: &[(String, String)]) -> Vec<String> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, text) in files.iter().filter(|(path, _)| !is_test(path) && !path.ends_with("/model.rs")) {
+        for (_, line) in code(without_tests(text)) {
+            let line = match line.strip_prefix("pub") {
+                Some(rest) => rest.split_once(") ").map_or(rest, |(_, rest)| rest).trim_start(),
+                None => line,
+            };
+            let keyword =
+                ["struct ", "enum ", "trait ", "union "].iter().find_map(|keyword| line.strip_prefix(keyword));
+            let name = keyword.and_then(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next());
+            name.into_iter().for_each(|name| *places.entry(name).or_default() += 1);
+        }
+    }
+    places.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name.to_owned()).collect()
+}
+
 /// The files that are binaries of tests, by name.
 pub fn test_binaries(files: &[(String, String)]) -> Vec<&str> {
     let names = files.iter().filter_map(|(path, _)| path.strip_prefix("tests/")?.strip_suffix(".rs"));
@@ -364,6 +398,26 @@ mod tests {
         let file = |path: &str, lines: usize| (path.to_owned(), "x\n".repeat(lines));
         let files = [file("src/app.rs", 10), file("src/app/a.rs", 5), file("src/lib.rs", 35), file("src/cli.rs", 50)];
         assert_eq!(too_large(&files), [("app", 15), ("cli", 50)]);
+    }
+
+    #[test]
+    fn a_long_file_is_caught() {
+        let file = |path: &str, lines: usize| (path.to_owned(), "x\n".repeat(lines));
+        assert_eq!(long_files(&[file("src/a.rs", 500), file("src/b.rs", 501)]), ["src/b.rs: 501 lines"]);
+    }
+
+    #[test]
+    fn a_name_with_two_meanings_is_caught() {
+        let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+        let files = [
+            file("src/a.rs", "pub(super) struct Kind;\nstruct Own;\n// struct Entry\n    struct Inner;\n"),
+            file(
+                "src/b.rs",
+                "pub enum Kind {}\nenum Entry {}\nstruct Inner;\n#[cfg(test)]\nmod tests {\nstruct Own;\n}\n",
+            ),
+            file("src/b/tests.rs", "struct Entry;\n"),
+        ];
+        assert_eq!(doubled_types(&files), ["Kind"]);
     }
 
     #[test]

@@ -10,7 +10,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether the workload is a program of fragments: it cannot be recorded, and what its managers decide depends on time.
+    /// Whether the workload is a program of fragments: it cannot be recorded, and what its managers decide depends on
+    /// time.
     pub fn of_fragments(&self) -> bool {
         self.workload.ends_with("-tasks")
     }

@@ -37,8 +37,8 @@ fn every_pivot_is_a_binary_exchange_of_two_rows_and_four_numbers() {
 
 #[test]
 fn only_the_cluster_of_the_root_sends_all_pivot_rows() {
-    // Four rows of ranks, one column; the panels leave 49, 33, 17 and 1 columns, in all 100 of 16 numbers. Binary exchange:
-    // first the root all and three ranks a quarter, then two all and two half: 4.75. Spread: 1; roll: 3.
+    // Four rows of ranks, one column; the panels leave 49, 33, 17 and 1 columns, in all 100 of 16 numbers. Binary
+    // exchange: first the root all and three ranks a quarter, then two all and two half: 4.75. Spread: 1; roll: 3.
     let bytes = |way: &str| {
         let outcome = outcome("hpl", &format!("app.n=64 app.nb=16 app.p=4 app.swapping={way}"), "--nct 1,1,4");
         number(&outcome["messages"]["bytes"])

@@ -23,8 +23,8 @@ fn same_on_any_number_of_workers(options: &str) {
     }
 }
 
-/// What a rank computed, sent, received and waited, alone and in collectives, is all of its clock; and what the path is made
-/// of, all of the predicted time.
+/// What a rank computed, sent, received and waited, alone and in collectives, is all of its clock; and what the path is
+/// made of, all of the predicted time.
 pub fn parts_add_up(outcome: &Value) {
     let ranks = outcome["per_rank"].as_array().unwrap();
     assert_eq!(ranks.len() as u64, number(&outcome["ranks"]));

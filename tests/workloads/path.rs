@@ -34,5 +34,13 @@ fn the_way_back_is_all_of_the_path_on_any_number_of_workers() {
             let found = (sum(&way[shares], "own_ps"), sum(&way[shares], "messages_ps"));
             assert_eq!(found, (own, messages), "{} {sets}: {shares} of {way}", case.workload);
         }
+        // A statement is found in the file: its word stands in the line named.
+        for site in way["sites"].as_array().unwrap().iter().filter(|site| site["site"] != "unknown") {
+            let (operation, line) = (site["operation"].as_str().unwrap(), site["line"].as_str().unwrap());
+            let (file, number) = line.split_once(':').unwrap();
+            let text = std::fs::read_to_string(super::root().join("workloads").join(file)).unwrap();
+            let stated = text.lines().nth(number.parse::<usize>().unwrap() - 1).unwrap();
+            assert!(stated.contains(operation), "{} {sets}: {operation} at {line}: {stated}", case.workload);
+        }
     }
 }

@@ -6,11 +6,11 @@ use super::{CASES, number, outcome};
 
 const OPTIONS: &str = "--nct 4,2,2 --workers 1";
 
-/// By what a change of one part in fifty shortens each workload, by the outcome and by running it: never more than 2 % of the
-/// predicted time apart, most often less than 0.1 %, and what is above noise most often of the same sign. It cannot be always:
-/// where transfers share ports, any step changes their order, and the time with it by more than the step itself. A full
-/// change, of a half or to the double, saves `whole` times as much. Managers of fragments decide by time: their order is another on
-/// any other machine.
+/// By what a change of one part in fifty shortens each workload, by the outcome and by running it: never more than 2 %
+/// of the predicted time apart, most often less than 0.1 %, and what is above noise most often of the same sign. It
+/// cannot be always: where transfers share ports, any step changes their order, and the time with it by more than the
+/// step itself. A full change, of a half or to the double, saves `whole` times as much. Managers of fragments decide by
+/// time: their order is another on any other machine.
 fn agrees(change: &str, factor: &str, whole: f64) {
     let (mut answers, mut near, mut above_noise, mut same_sign) = (0, 0, 0, 0);
     for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
@@ -52,8 +52,8 @@ fn two_hundredths_more_bandwidth_saves_what_the_path_says() {
     agrees("bandwidth_doubled", "bandwidth_factor=1.02", 0.5 / (1.0 - 1.0 / 1.02));
 }
 
-/// Without contention all paths get shorter, but none more than the one that was the longest: what it says is the most that can
-/// be saved. Running it saves four fifths at least.
+/// Without contention all paths get shorter, but none more than the one that was the longest: what it says is the most
+/// that can be saved. Running it saves four fifths at least.
 #[test]
 fn no_more_is_saved_without_contention_than_the_path_says() {
     let mut answers = 0;

@@ -26,6 +26,18 @@ pub(super) fn operation_names() -> impl Iterator<Item = &'static str> {
 
 impl<'a> Compiler<'a> {
     pub(super) fn statement(&mut self, node: &Node<'a>) -> Result<(), ConfigError> {
+        let begins = |name: &str| match node.value {
+            toml::Value::String(word) => word == name,
+            toml::Value::Table(table) => table.contains_key(name),
+            _ => false,
+        };
+        let around = std::mem::replace(&mut self.word, operation_names().find(|name| begins(name)).unwrap_or_default());
+        let compiled = self.statement_inside(node);
+        self.word = around;
+        compiled
+    }
+
+    fn statement_inside(&mut self, node: &Node<'a>) -> Result<(), ConfigError> {
         match node.value {
             toml::Value::String(word) => self.bare(node, word),
             toml::Value::Table(table) => {

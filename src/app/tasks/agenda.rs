@@ -2,19 +2,19 @@
 
 use std::collections::VecDeque;
 
-use super::process::Job;
+use super::process::AgendaJob;
 
 /// Jobs in order. The first is kept apart: most of the time there is no other.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    first: Option<Job>,
+    first: Option<AgendaJob>,
     /// Empty while there is no first.
-    rest: VecDeque<Job>,
+    rest: VecDeque<AgendaJob>,
 }
 
 impl Agenda {
     /// The next job.
-    pub fn first(&self) -> Option<Job> {
+    pub fn first(&self) -> Option<AgendaJob> {
         self.first
     }
 
@@ -22,13 +22,13 @@ impl Agenda {
         self.first.is_none()
     }
 
-    pub fn push_front(&mut self, job: Job) {
+    pub fn push_front(&mut self, job: AgendaJob) {
         if let Some(second) = self.first.replace(job) {
             self.rest.push_front(second);
         }
     }
 
-    pub fn push_back(&mut self, job: Job) {
+    pub fn push_back(&mut self, job: AgendaJob) {
         match self.first {
             None => self.first = Some(job),
             Some(_) => self.rest.push_back(job),
@@ -36,7 +36,7 @@ impl Agenda {
     }
 
     /// Takes the next job.
-    pub fn pop(&mut self) -> Option<Job> {
+    pub fn pop(&mut self) -> Option<AgendaJob> {
         let job = self.first.take();
         if job.is_some() {
             self.first = self.rest.pop_front();
@@ -52,14 +52,14 @@ mod tests {
     #[test]
     fn jobs_come_in_order() {
         let mut agenda = Agenda::default();
-        agenda.push_back(Job::Enter(1));
-        agenda.push_back(Job::Enter(2));
-        agenda.push_front(Job::Enter(0));
-        assert_eq!(agenda.first(), Some(Job::Enter(0)));
-        let order: Vec<Job> = std::iter::from_fn(|| agenda.pop()).collect();
-        assert_eq!(order, [0, 1, 2].map(Job::Enter));
+        agenda.push_back(AgendaJob::Enter(1));
+        agenda.push_back(AgendaJob::Enter(2));
+        agenda.push_front(AgendaJob::Enter(0));
+        assert_eq!(agenda.first(), Some(AgendaJob::Enter(0)));
+        let order: Vec<AgendaJob> = std::iter::from_fn(|| agenda.pop()).collect();
+        assert_eq!(order, [0, 1, 2].map(AgendaJob::Enter));
         assert!(agenda.is_empty() && agenda.pop().is_none());
-        agenda.push_front(Job::Ended(3));
-        assert_eq!((agenda.pop(), agenda.first()), (Some(Job::Ended(3)), None));
+        agenda.push_front(AgendaJob::Ended(3));
+        assert_eq!((agenda.pop(), agenda.first()), (Some(AgendaJob::Ended(3)), None));
     }
 }

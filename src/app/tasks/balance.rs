@@ -1,15 +1,16 @@
 //! Work stealing, and how the end is found: both by messages.
 //!
-//! A process with a free thread and nothing ready sends one request for work. Who has ready fragments answers with some. Who has
-//! none passes the request on to the next victim; the last one keeps it while it executes fragments itself, in case they leave it
-//! more than it has threads for, and says that there is nothing otherwise. Then the thief rests for a while, longer each time.
+//! A process with a free thread and nothing ready sends one request for work. Who has ready fragments answers with
+//! some. Who has none passes the request on to the next victim; the last one keeps it while it executes fragments
+//! itself, in case they leave it more than it has threads for, and says that there is nothing otherwise. Then the thief
+//! rests for a while, longer each time.
 
 use std::collections::VecDeque;
 
 use crate::rank::Rank;
 use crate::units::SimSpan;
 
-use super::graph::Graph;
+use super::graph::TaskGraph;
 use super::message::{Note, Settled};
 use super::options::{Manager, Progress, Take, Victim};
 use super::process::State;
@@ -52,13 +53,13 @@ impl Balance {
 
 impl State {
     /// A process that is not this one.
-    pub(super) fn random_other(&mut self, graph: &Graph) -> Rank {
+    pub(super) fn random_other(&mut self, graph: &TaskGraph) -> Rank {
         let most = i64::from(graph.processes) - 2;
         let other = self.random.int(graph.seed, self.rank, 0, most).expect("there is another process") as Rank;
         other + Rank::from(other >= self.rank)
     }
 
-    fn victim(&mut self, graph: &Graph, thief: Rank) -> Rank {
+    fn victim(&mut self, graph: &TaskGraph, thief: Rank) -> Rank {
         match graph.options.victim {
             Victim::Ring => (self.rank + 1) % graph.processes,
             Victim::Random => loop {
@@ -72,7 +73,7 @@ impl State {
     }
 
     /// Answers requests for work, and makes one where there is need. Gives how long to rest before.
-    pub(super) fn look_for_work(&mut self, graph: &Graph) -> Option<SimSpan> {
+    pub(super) fn look_for_work(&mut self, graph: &TaskGraph) -> Option<SimSpan> {
         let options = &graph.options;
         if options.manager != Manager::Stealing || graph.processes == 1 {
             return None;
@@ -93,7 +94,7 @@ impl State {
     }
 
     /// Answers requests for work, or passes them on.
-    pub(super) fn answer_requests(&mut self, graph: &Graph) {
+    pub(super) fn answer_requests(&mut self, graph: &TaskGraph) {
         if self.balance.requests.is_empty() {
             return;
         }
@@ -131,7 +132,7 @@ impl State {
     }
 
     /// Tells process 0 what it needs to know to find the end.
-    pub(super) fn tell(&mut self, graph: &Graph) {
+    pub(super) fn tell(&mut self, graph: &TaskGraph) {
         let end = &mut self.end;
         let untold = end.executed - end.told;
         let due = match &graph.expected {
@@ -150,7 +151,7 @@ impl State {
         }
     }
 
-    fn report(&mut self, graph: &Graph, count: u32) {
+    fn report(&mut self, graph: &TaskGraph, count: u32) {
         match self.rank {
             0 => self.counted(graph, count),
             _ => self.outbox.push_back((0, Note::Count(count))),
@@ -158,7 +159,7 @@ impl State {
     }
 
     /// On process 0: so many more fragments have been executed; 0 says that a process has no request under way.
-    pub(super) fn counted(&mut self, graph: &Graph, count: u32) {
+    pub(super) fn counted(&mut self, graph: &TaskGraph, count: u32) {
         let (total, processes) = (graph.count(), graph.processes);
         self.end.counted += count;
         if count == 0 {
@@ -172,7 +173,7 @@ impl State {
     }
 
     /// On process 0: nothing is left to execute.
-    pub(super) fn all_executed(&mut self, graph: &Graph) {
+    pub(super) fn all_executed(&mut self, graph: &TaskGraph) {
         match graph.options.manager {
             Manager::Stealing if graph.processes > 1 => self.quieten(graph),
             _ => self.stop(graph),
@@ -180,25 +181,25 @@ impl State {
     }
 
     /// No more requests for work; told on along a binary tree.
-    pub(super) fn quieten(&mut self, graph: &Graph) {
+    pub(super) fn quieten(&mut self, graph: &TaskGraph) {
         self.end.quiet = true;
         self.tell_below(graph, Note::Quiet);
     }
 
     /// The end; told on along a binary tree.
-    pub(super) fn stop(&mut self, graph: &Graph) {
+    pub(super) fn stop(&mut self, graph: &TaskGraph) {
         self.end.stopped = true;
         self.tell_below(graph, Note::Stop);
     }
 
-    fn tell_below(&mut self, graph: &Graph, note: Note) {
+    fn tell_below(&mut self, graph: &TaskGraph, note: Note) {
         let (rank, processes) = (u64::from(self.rank), u64::from(graph.processes));
         let below = [2 * rank + 1, 2 * rank + 2].into_iter().filter(|&below| below < processes);
         self.outbox.extend(below.map(|below| (below as Rank, note)));
     }
 
     /// Whether nothing will come any more.
-    pub(super) fn is_through(&self, graph: &Graph) -> bool {
+    pub(super) fn is_through(&self, graph: &TaskGraph) -> bool {
         let end = &self.end;
         end.stopped && end.unanswered == 0 && end.kept == graph.homed[self.rank as usize]
     }

@@ -13,7 +13,7 @@ use super::super::work::Amount;
 use super::super::world::AppWorld;
 use super::check;
 use super::description::{DataForm, Description, Family, FragmentForm, Locator, Reference};
-use super::graph::{DYNAMIC, Graph, HERE, Keeping, Lists, MOST, Members, NOBODY};
+use super::graph::{DYNAMIC, FamilyMembers, HERE, Keeping, Lists, MOST, NOBODY, TaskGraph};
 use super::options;
 use super::space::{Indices, Space};
 
@@ -45,15 +45,19 @@ impl Context {
 /// Makes the fragments of a run.
 ///
 /// # Errors
-/// Expressions without a value, locators outside of the processes, data that nobody or more than one fragment makes, fragments
-/// that nobody or more than one creates, and fragments that wait for each other.
-pub(super) fn build(description: &Description<'_>, scope: &Scope, target: TargetMachine) -> Result<Graph, ConfigError> {
+/// Expressions without a value, locators outside of the processes, data that nobody or more than one fragment makes,
+/// fragments that nobody or more than one creates, and fragments that wait for each other.
+pub(super) fn build(
+    description: &Description<'_>,
+    scope: &Scope,
+    target: TargetMachine,
+) -> Result<TaskGraph, ConfigError> {
     let world = AppWorld { size: target.ranks, seed: target.seed, ..AppWorld::default() };
     let mut context = Context { world, slots: Slots::new(8), random: Random::default(), number: 0 };
     let options = options::read(&description.fields, scope, Some(&mut context.env()))?;
     let data = members(description.data.iter().map(|form| &form.family), &mut context)?;
     let families = members(description.fragments.iter().map(|form| &form.family), &mut context)?;
-    let mut graph = Graph {
+    let mut graph = TaskGraph {
         options,
         processes: target.ranks,
         seed: target.seed,
@@ -87,7 +91,7 @@ pub(super) fn build(description: &Description<'_>, scope: &Scope, target: Target
 fn members<'a>(
     families: impl Iterator<Item = &'a Family<'a>>,
     context: &mut Context,
-) -> Result<Vec<Members>, ConfigError> {
+) -> Result<Vec<FamilyMembers>, ConfigError> {
     let mut first = 0u32;
     let mut all = Vec::new();
     for family in families {
@@ -105,7 +109,7 @@ fn members<'a>(
         let same = |level: usize| family.index[level].is_constant();
         let space = Space::enumerate(family.index.len(), MOST - first, same, range, too_many)?;
         let count = space.count();
-        all.push(Members { name: family.name.clone(), first, space });
+        all.push(FamilyMembers { name: family.name.clone(), first, space });
         first += count;
     }
     Ok(all)
@@ -143,13 +147,13 @@ impl Stray {
 }
 
 fn lay_out_data(
-    graph: &mut Graph,
+    graph: &mut TaskGraph,
     family: usize,
     form: &DataForm<'_>,
     context: &mut Context,
 ) -> Result<(), ConfigError> {
     let processes = graph.processes;
-    let Members { first, space, .. } = graph.data[family].clone();
+    let FamilyMembers { first, space, .. } = graph.data[family].clone();
     space.each(|number, indices| {
         context.set(first + number, indices);
         let (node, formula) = &form.bytes;
@@ -168,13 +172,13 @@ fn lay_out_data(
 }
 
 fn lay_out_fragments(
-    graph: &mut Graph,
+    graph: &mut TaskGraph,
     family: usize,
     form: &FragmentForm<'_>,
     context: &mut Context,
 ) -> Result<(), ConfigError> {
     let processes = graph.processes;
-    let Members { first, space, .. } = graph.families[family].clone();
+    let FamilyMembers { first, space, .. } = graph.families[family].clone();
     let mut found = Vec::new();
     space.each(|number, indices| {
         let fragment = first + number;
@@ -239,7 +243,7 @@ enum Miss {
 
 impl Reference<'_> {
     /// The numbers of the members, in the order of nested loops.
-    fn members(&self, families: &[Members], context: &mut Context, found: &mut Vec<u32>) -> Result<(), Miss> {
+    fn members(&self, families: &[FamilyMembers], context: &mut Context, found: &mut Vec<u32>) -> Result<(), Miss> {
         found.clear();
         let mut env = context.env();
         if let Some(condition) = &self.condition
@@ -286,7 +290,7 @@ impl Miss {
         }
     }
 
-    fn error(self, graph: &Graph, fragment: u32, reference: &Reference<'_>) -> ConfigError {
+    fn error(self, graph: &TaskGraph, fragment: u32, reference: &Reference<'_>) -> ConfigError {
         let (name, family) = (graph.name(fragment), &graph.data[reference.family].name);
         reference.node.error(match self.explain(family) {
             Ok(data) => format!("{name} names {data}, which is outside of the index of {family},"),
@@ -294,7 +298,7 @@ impl Miss {
         })
     }
 
-    fn child_error(self, graph: &Graph, fragment: u32, reference: &Reference<'_>) -> ConfigError {
+    fn child_error(self, graph: &TaskGraph, fragment: u32, reference: &Reference<'_>) -> ConfigError {
         let (name, family) = (graph.name(fragment), &graph.families[reference.family].name);
         reference.node.error(match self.explain(family) {
             Ok(child) => format!("{name} creates {child}, which is outside of the index of {family},"),

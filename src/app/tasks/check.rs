@@ -1,10 +1,10 @@
-//! What must hold of all fragments together: each is created once, what it needs is made, and none waits for itself. Works out
-//! where fragments and data belong on the way.
+//! What must hold of all fragments together: each is created once, what it needs is made, and none waits for itself.
+//! Works out where fragments and data belong on the way.
 
 use crate::config::ConfigError;
 
 use super::description::Description;
-use super::graph::{DYNAMIC, Data, Fragment, Graph, HERE, Keeping, Lists, NOBODY, family};
+use super::graph::{DYNAMIC, Data, Fragment, HERE, Keeping, Lists, NOBODY, TaskGraph, family};
 use super::options::Manager;
 
 /// Lines of the table of fragments that wait.
@@ -14,7 +14,7 @@ const MOST_LINES: usize = 10;
 ///
 /// # Errors
 /// What does not hold, with the fragments' names.
-pub(super) fn complete(graph: &mut Graph, description: &Description<'_>) -> Result<(), ConfigError> {
+pub(super) fn complete(graph: &mut TaskGraph, description: &Description<'_>) -> Result<(), ConfigError> {
     let creator = creators(graph, description)?;
     every_input_is_made(graph, description)?;
     let count = graph.count();
@@ -29,7 +29,7 @@ pub(super) fn complete(graph: &mut Graph, description: &Description<'_>) -> Resu
 }
 
 /// By fragment: who creates it. A family that no fragment unfolds is there from the beginning.
-fn creators(graph: &Graph, description: &Description<'_>) -> Result<Vec<Fragment>, ConfigError> {
+fn creators(graph: &TaskGraph, description: &Description<'_>) -> Result<Vec<Fragment>, ConfigError> {
     let mut creator = vec![NOBODY; graph.count() as usize];
     let mut unfolded = vec![false; graph.families.len()];
     for reference in description.fragments.iter().flat_map(|form| &form.children) {
@@ -55,7 +55,7 @@ fn creators(graph: &Graph, description: &Description<'_>) -> Result<Vec<Fragment
     Ok(creator)
 }
 
-fn every_input_is_made(graph: &Graph, description: &Description<'_>) -> Result<(), ConfigError> {
+fn every_input_is_made(graph: &TaskGraph, description: &Description<'_>) -> Result<(), ConfigError> {
     for fragment in 0..graph.count() {
         let inputs = graph.inputs.of(fragment);
         if let Some(&data) = inputs.iter().find(|&&data| graph.maker[data as usize] == NOBODY) {
@@ -69,7 +69,7 @@ fn every_input_is_made(graph: &Graph, description: &Description<'_>) -> Result<(
 
 /// The fragments in an order in which they could be executed one by one.
 fn order(
-    graph: &Graph,
+    graph: &TaskGraph,
     creator: &[Fragment],
     readers: &Lists,
     description: &Description<'_>,
@@ -98,7 +98,7 @@ fn order(
 }
 
 /// The error about fragments that wait for each other: a cycle of them, and a table of all.
-fn stuck(graph: &Graph, creator: &[Fragment], done: &[Fragment], description: &Description<'_>) -> ConfigError {
+fn stuck(graph: &TaskGraph, creator: &[Fragment], done: &[Fragment], description: &Description<'_>) -> ConfigError {
     let mut runs = vec![false; graph.count() as usize];
     done.iter().for_each(|&fragment| runs[fragment as usize] = true);
     let waiting: Vec<Fragment> = (0..graph.count()).filter(|&fragment| !runs[fragment as usize]).collect();
@@ -143,7 +143,7 @@ fn stuck(graph: &Graph, creator: &[Fragment], done: &[Fragment], description: &D
 }
 
 /// What a fragment that never runs waits for: another that creates it, or data that another makes.
-fn cause(graph: &Graph, creator: &[Fragment], runs: &[bool], fragment: Fragment) -> (Fragment, Option<Data>) {
+fn cause(graph: &TaskGraph, creator: &[Fragment], runs: &[bool], fragment: Fragment) -> (Fragment, Option<Data>) {
     let parent = creator[fragment as usize];
     if parent != NOBODY && !runs[parent as usize] {
         return (parent, None);
@@ -154,7 +154,7 @@ fn cause(graph: &Graph, creator: &[Fragment], runs: &[bool], fragment: Fragment)
 }
 
 /// Where fragments and data belong, as far as that is known before the run.
-fn place(graph: &mut Graph, creator: &[Fragment], order: &[Fragment]) {
+fn place(graph: &mut TaskGraph, creator: &[Fragment], order: &[Fragment]) {
     let processes = graph.processes;
     let stays = graph.options.manager == Manager::Static;
     // A fragment without a locator stays where it is created.

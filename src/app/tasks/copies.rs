@@ -1,6 +1,6 @@
-//! What a process knows of data that is kept elsewhere: a table that only grows, looked up by number and never gone through.
-//! Open addressing with linear probing (Knuth, The Art of Computer Programming 3, 6.4, algorithm L): a lookup meets one cache
-//! line, where a table whose keys are apart from its entries meets two.
+//! What a process knows of data that is kept elsewhere: a table that only grows, looked up by number and never gone
+//! through. Open addressing with linear probing (Knuth, The Art of Computer Programming 3, 6.4, algorithm L): a lookup
+//! meets one cache line, where a table whose keys are apart from its entries meets two.
 
 use super::graph::Data;
 use super::store::Entry;
@@ -10,13 +10,13 @@ const EMPTY: Data = Data::MAX;
 
 /// Entries by the number of their data.
 #[derive(Debug, Default)]
-pub(super) struct Copies {
+pub(super) struct TaskCopies {
     /// As many as a power of two, or none yet; at most three quarters are in use.
     slots: Vec<(Data, Entry)>,
     used: usize,
 }
 
-impl Copies {
+impl TaskCopies {
     /// What is known of `data`; nothing at first.
     #[inline]
     pub fn entry(&mut self, data: Data) -> &mut Entry {

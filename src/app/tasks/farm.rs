@@ -1,11 +1,11 @@
-//! The work queue: process 0 keeps every fragment until its data has been made, and gives it to the process that has had a free
-//! thread for longest.
+//! The work queue: process 0 keeps every fragment until its data has been made, and gives it to the process that has
+//! had a free thread for longest.
 
 use std::collections::VecDeque;
 
 use crate::rank::Rank;
 
-use super::graph::{Fragment, Graph};
+use super::graph::{Fragment, TaskGraph};
 use super::message::Settled;
 use super::process::State;
 use super::ready::Ready;
@@ -25,7 +25,7 @@ pub(super) struct Farm {
 }
 
 impl Farm {
-    pub fn new(graph: &Graph) -> Self {
+    pub fn new(graph: &TaskGraph) -> Self {
         let fragments = 0..graph.count();
         let slots = 0..graph.options.threads + graph.options.ahead;
         Farm {
@@ -39,7 +39,7 @@ impl Farm {
 
 impl State {
     /// A fragment has come to the queue.
-    pub(super) fn farm_arrived(&mut self, graph: &Graph, record: u32) {
+    pub(super) fn farm_arrived(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         let structured = graph.is_structured(fragment);
         let farm = self.farm.as_mut().expect("process 0 has the queue");
@@ -51,7 +51,7 @@ impl State {
     }
 
     /// A process has executed a fragment, made its data, and can take another.
-    pub(super) fn farm_finished(&mut self, graph: &Graph, process: Rank, fragment: Fragment) {
+    pub(super) fn farm_finished(&mut self, graph: &TaskGraph, process: Rank, fragment: Fragment) {
         let readers = graph.readers.as_ref().expect("the work queue knows who needs data");
         let farm = self.farm.as_mut().expect("process 0 has the queue");
         farm.free.push_back(process);
@@ -72,7 +72,7 @@ impl State {
         }
     }
 
-    fn farm_assign(&mut self, graph: &Graph) {
+    fn farm_assign(&mut self, graph: &TaskGraph) {
         loop {
             let farm = self.farm.as_mut().expect("process 0 has the queue");
             if farm.ready.is_empty() {

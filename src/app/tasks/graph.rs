@@ -26,7 +26,7 @@ pub(super) const NOBODY: u32 = u32::MAX;
 
 /// Members of one kind, numbered one after another.
 #[derive(Clone, Debug)]
-pub(super) struct Members {
+pub(super) struct FamilyMembers {
     pub name: String,
     pub first: u32,
     pub space: Space,
@@ -52,13 +52,13 @@ pub(super) struct Keeping {
 
 /// The fragments of a run.
 #[derive(Debug)]
-pub(super) struct Graph {
+pub(super) struct TaskGraph {
     pub options: Options,
     pub processes: u32,
     pub seed: u64,
     pub rates: CoreRates,
-    pub families: Vec<Members>,
-    pub data: Vec<Members>,
+    pub families: Vec<FamilyMembers>,
+    pub data: Vec<FamilyMembers>,
     /// By fragment: its place, or [`HERE`], or [`DYNAMIC`].
     pub at: Vec<Rank>,
     /// By fragment: its cost in `amounts`.
@@ -121,19 +121,19 @@ impl Lists {
 }
 
 /// `step[3, 0]`, or `main` where there are no indices.
-fn name(families: &[Members], number: u32) -> String {
+fn name(families: &[FamilyMembers], number: u32) -> String {
     let family = &families[family(families, number)];
     let indices: Vec<String> = family.space.indices(number - family.first).iter().map(i64::to_string).collect();
     if indices.is_empty() { family.name.clone() } else { format!("{}[{}]", family.name, indices.join(", ")) }
 }
 
 /// The family of `number`.
-pub(super) fn family(families: &[Members], number: u32) -> usize {
+pub(super) fn family(families: &[FamilyMembers], number: u32) -> usize {
     // Of families that begin at the same number all but the last are empty.
     families.partition_point(|family| family.first <= number) - 1
 }
 
-impl Graph {
+impl TaskGraph {
     /// How many fragments there are.
     pub fn count(&self) -> u32 {
         self.at.len() as u32

@@ -1,5 +1,5 @@
-//! What managers tell each other. A message's tag says what it is: four bits of kind, 28 of a number. Its size is what such
-//! a message would have; it carries no data.
+//! What managers tell each other. A message's tag says what it is: four bits of kind, 28 of a number. Its size is what
+//! such a message would have; it carries no data.
 
 use crate::rank::{Rank, Tag};
 

@@ -1,5 +1,5 @@
-//! The keys of `[tasks]` that say how fragments are managed: which manager, when it unfolds, how many threads it has, what
-//! its own work costs. Each may be given by `--set app.tasks.KEY=VALUE`.
+//! The keys of `[tasks]` that say how fragments are managed: which manager, when it unfolds, how many threads it has,
+//! what its own work costs. Each may be given by `--set app.tasks.KEY=VALUE`.
 
 use crate::config::ConfigError;
 use crate::units::{Bytes, SimSpan};

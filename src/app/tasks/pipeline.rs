@@ -4,10 +4,10 @@ use crate::profile::{Left, Visit};
 use crate::rank::{Call, Rank};
 use crate::units::{SimSpan, SimTime};
 
-use super::graph::{DYNAMIC, Data, Fragment, Graph, HERE};
+use super::graph::{DYNAMIC, Data, Fragment, HERE, TaskGraph};
 use super::message::{Note, Settled};
 use super::options::Manager;
-use super::process::{Job, State};
+use super::process::{AgendaJob, State};
 use super::store::Wanted;
 
 /// A fragment on this process.
@@ -27,7 +27,7 @@ pub(super) struct Record {
 
 impl State {
     /// The fragments that are there from the beginning.
-    pub(super) fn begin(&mut self, graph: &Graph) {
+    pub(super) fn begin(&mut self, graph: &TaskGraph) {
         for &fragment in graph.roots.of(self.rank) {
             self.arrive(fragment, Settled::No(0));
         }
@@ -39,7 +39,7 @@ impl State {
     /// A fragment is here, and will enter the distribution stage.
     fn arrive(&mut self, fragment: Fragment, settled_here: Settled) -> u32 {
         let record = self.record(fragment, settled_here);
-        self.agenda.push_back(Job::Enter(record));
+        self.agenda.push_back(AgendaJob::Enter(record));
         record
     }
 
@@ -75,16 +75,16 @@ impl State {
     }
 
     /// Does a job whose time has passed.
-    pub(super) fn perform(&mut self, graph: &Graph, job: Job) {
+    pub(super) fn perform(&mut self, graph: &TaskGraph, job: AgendaJob) {
         match job {
-            Job::Take(from, note) => self.take(graph, from, note),
-            Job::Enter(record) => self.distribute(graph, record),
-            Job::Children(record) => self.next_child(graph, record),
-            Job::Ended(record) => self.ended(graph, record),
+            AgendaJob::Take(from, note) => self.take(graph, from, note),
+            AgendaJob::Enter(record) => self.distribute(graph, record),
+            AgendaJob::Children(record) => self.next_child(graph, record),
+            AgendaJob::Ended(record) => self.ended(graph, record),
         }
     }
 
-    fn take(&mut self, graph: &Graph, from: Rank, note: Note) {
+    fn take(&mut self, graph: &TaskGraph, from: Rank, note: Note) {
         match note {
             Note::Fragment(fragment, settled) => {
                 if settled == Settled::Answer {
@@ -92,7 +92,7 @@ impl State {
                 }
                 // The time for its message has passed; that for its distribution has not.
                 let record = self.record(fragment, settled);
-                self.agenda.push_front(Job::Enter(record));
+                self.agenda.push_front(AgendaJob::Enter(record));
             }
             Note::Request(data) => {
                 if self.store.ask(graph.place(data, self.rank), from) == Wanted::Here {
@@ -117,7 +117,7 @@ impl State {
     }
 
     /// Decides where the fragment goes.
-    fn distribute(&mut self, graph: &Graph, record: u32) {
+    fn distribute(&mut self, graph: &TaskGraph, record: u32) {
         let Record { fragment, settled_here, .. } = self.records[record as usize];
         let Settled::No(hops) = settled_here else { return self.settle(graph, record) };
         if graph.options.manager == Manager::Queue {
@@ -151,7 +151,7 @@ impl State {
     }
 
     /// The fragment stays, and asks for the data that is not here.
-    pub(super) fn settle(&mut self, graph: &Graph, record: u32) {
+    pub(super) fn settle(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         let mut missing = 0;
         for &data in graph.inputs.of(fragment) {
@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    fn get_ready(&mut self, graph: &Graph, record: u32) {
+    fn get_ready(&mut self, graph: &TaskGraph, record: u32) {
         let state = &mut self.records[record as usize];
         state.ready = self.now;
         if state.waited && state.settled_here == Settled::Answer {
@@ -184,7 +184,7 @@ impl State {
     }
 
     /// The fragment gets a thread: how long it takes it.
-    pub(super) fn start(&mut self, graph: &Graph, record: u32) -> Result<SimSpan, Call> {
+    pub(super) fn start(&mut self, graph: &TaskGraph, record: u32) -> Result<SimSpan, Call> {
         let Record { fragment, created, started, .. } = self.records[record as usize];
         let (options, children) = (&graph.options, graph.children.of(fragment).len() as u32);
         let first = started == SimTime::NEVER;
@@ -207,24 +207,24 @@ impl State {
     }
 
     /// A thread is through with the fragment, or with a piece of its unfolding.
-    fn ended(&mut self, graph: &Graph, record: u32) {
+    fn ended(&mut self, graph: &TaskGraph, record: u32) {
         let Record { created, creating, .. } = self.records[record as usize];
         if created < creating {
-            self.agenda.push_back(Job::Children(record));
+            self.agenda.push_back(AgendaJob::Children(record));
         } else {
             self.complete(graph, record);
         }
     }
 
     /// Creates the next child.
-    fn next_child(&mut self, graph: &Graph, record: u32) {
+    fn next_child(&mut self, graph: &TaskGraph, record: u32) {
         let Record { fragment, created, creating, .. } = self.records[record as usize];
         let children = graph.children.of(fragment);
         self.records[record as usize].created = created + 1;
         let child = self.record(children[created as usize], Settled::No(0));
         self.distribute(graph, child);
         if created + 1 < creating {
-            self.agenda.push_back(Job::Children(record));
+            self.agenda.push_back(AgendaJob::Children(record));
         } else if (creating as usize) < children.len() {
             self.ready.push(record, true);
         } else {
@@ -233,7 +233,7 @@ impl State {
     }
 
     /// The fragment has been executed.
-    fn complete(&mut self, graph: &Graph, record: u32) {
+    fn complete(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         for &data in graph.outputs.of(fragment) {
             let home = graph.keeping[data as usize].home;
@@ -255,7 +255,7 @@ impl State {
     }
 
     /// Data is here.
-    fn put(&mut self, graph: &Graph, data: Data) {
+    fn put(&mut self, graph: &TaskGraph, data: Data) {
         let (records, processes) = self.store.put(graph.place(data, self.rank));
         for record in records {
             let missing = &mut self.missing[record as usize];

@@ -6,8 +6,9 @@
 //! timer    ─┘                 └─▶ ready ─▶ threads
 //! ```
 //!
-//! A thread that executes a fragment is a strand, so that the manager goes on meanwhile; where the manager has no thread
-//! of its own it computes itself. What is decided depends on nothing but the messages and the clock of this process.
+//! A thread that executes a fragment is a strand, so that the manager goes on meanwhile; where the manager has no
+//! thread of its own it computes itself. What is decided depends on nothing but the messages and the clock of this
+//! process.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use super::super::random::Random;
 use super::agenda::Agenda;
 use super::balance::Balance;
 use super::farm::Farm;
-use super::graph::Graph;
+use super::graph::TaskGraph;
 use super::message::Note;
 use super::options::{Manager, Progress};
 use super::pipeline::Record;
@@ -39,7 +40,7 @@ const MANY_SENDS: usize = 64;
 /// What the processes of a run share.
 #[derive(Debug)]
 pub(in super::super) struct Shared {
-    pub(super) graph: Graph,
+    pub(super) graph: TaskGraph,
     /// Whether logs name the fragments.
     pub names: bool,
 }
@@ -52,8 +53,8 @@ pub(in super::super) struct TaskProgram {
     state: State,
 }
 
-/// What differs from process to process. The fields stand in the order of their use: of a thousand processes none is in the
-/// processor's nearest cache when its turn comes, and what is touched at each turn is then within a few lines.
+/// What differs from process to process. The fields stand in the order of their use: of a thousand processes none is in
+/// the processor's nearest cache when its turn comes, and what is touched at each turn is then within a few lines.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct State {
@@ -100,7 +101,7 @@ enum Doing {
     Executing(u32),
     Timing,
     /// Time passes for this.
-    Paying(Job),
+    Paying(AgendaJob),
     /// For a message, a thread or the timer, or looking for one of these.
     Waiting,
     /// Which sends have ended.
@@ -110,7 +111,7 @@ enum Doing {
 
 /// Something for the manager to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Job {
+pub(super) enum AgendaJob {
     /// A message has come.
     Take(Rank, Note),
     /// The fragment of a record enters the distribution stage.
@@ -215,14 +216,14 @@ impl State {
     }
 
     /// Takes the reply to the last call.
-    fn answered(&mut self, graph: &Graph, kind: ReplyKind<'_>) {
+    fn answered(&mut self, graph: &TaskGraph, kind: ReplyKind<'_>) {
         match (std::mem::replace(&mut self.doing, Doing::Nothing), kind) {
             (Doing::Begin, _) => self.begin(graph),
             (Doing::Posting, ReplyKind::Started(id)) => self.receive = Some(id),
             (Doing::Sending, ReplyKind::Started(id)) if id != COMPLETE => self.sends.push(id),
             (Doing::Starting { thread, record }, ReplyKind::Started(id)) => self.threads[thread] = Some((id, record)),
             (Doing::Timing, ReplyKind::Started(id)) => self.timer = Some(id),
-            (Doing::Executing(record), _) => self.agenda.push_front(Job::Ended(record)),
+            (Doing::Executing(record), _) => self.agenda.push_front(AgendaJob::Ended(record)),
             (Doing::Paying(job), _) => self.perform(graph, job),
             (Doing::Waiting, ReplyKind::Completed(completions)) => {
                 // Who has found something looks again.
@@ -247,14 +248,14 @@ impl State {
     fn happened(&mut self, index: usize, from: Rank, tag: u32) {
         if index == 0 {
             self.receive = None;
-            self.agenda.push_front(Job::Take(from, Note::of(tag)));
+            self.agenda.push_front(AgendaJob::Take(from, Note::of(tag)));
             return;
         }
         let mut busy = self.threads.iter_mut().filter(|thread| thread.is_some());
         match busy.nth(index - 1) {
             Some(thread) => {
                 let (_, record) = thread.take().expect("it is busy");
-                self.agenda.push_front(Job::Ended(record));
+                self.agenda.push_front(AgendaJob::Ended(record));
             }
             None => {
                 self.timer = None;
@@ -275,12 +276,12 @@ impl State {
     }
 
     /// The time a job takes the manager.
-    fn price(&self, graph: &Graph, job: Job) -> SimSpan {
+    fn price(&self, graph: &TaskGraph, job: AgendaJob) -> SimSpan {
         let options = &graph.options;
         match job {
-            Job::Take(..) => options.message,
-            Job::Enter(_) | Job::Children(_) => options.distribute,
-            Job::Ended(_) => options.finish,
+            AgendaJob::Take(..) => options.message,
+            AgendaJob::Enter(_) | AgendaJob::Children(_) => options.distribute,
+            AgendaJob::Ended(_) => options.finish,
         }
     }
 
@@ -316,7 +317,7 @@ impl State {
                 && let Some(record) = self.ready.pop()
             {
                 match self.start(graph, record) {
-                    Ok(SimSpan::ZERO) => self.agenda.push_front(Job::Ended(record)),
+                    Ok(SimSpan::ZERO) => self.agenda.push_front(AgendaJob::Ended(record)),
                     Ok(span) => {
                         self.doing = Doing::Starting { thread, record };
                         return Call::Start(Box::new(Execution(Some(span))));
@@ -326,7 +327,7 @@ impl State {
                 continue;
             }
             if let Some(job) = self.agenda.first() {
-                if self.looked != self.now && !matches!(job, Job::Take(..)) {
+                if self.looked != self.now && !matches!(job, AgendaJob::Take(..)) {
                     return self.look();
                 }
                 self.agenda.pop();
@@ -348,7 +349,7 @@ impl State {
                 }
                 let Some(record) = self.ready.pop() else { continue };
                 match self.start(graph, record) {
-                    Ok(SimSpan::ZERO) => self.agenda.push_front(Job::Ended(record)),
+                    Ok(SimSpan::ZERO) => self.agenda.push_front(AgendaJob::Ended(record)),
                     Ok(span) => {
                         self.doing = Doing::Executing(record);
                         return Call::Compute(span);
@@ -400,7 +401,7 @@ impl State {
         }
     }
 
-    fn message(&self, graph: &Graph, to: Rank, note: Note) -> Message {
+    fn message(&self, graph: &TaskGraph, to: Rank, note: Note) -> Message {
         let options = &graph.options;
         let size = match note {
             Note::Fragment(..) => options.fragment_bytes,
@@ -411,7 +412,7 @@ impl State {
     }
 
     /// The span of what the fragment costs.
-    pub(super) fn cost(&self, graph: &Graph, fragment: u32) -> Result<SimSpan, Call> {
+    pub(super) fn cost(&self, graph: &TaskGraph, fragment: u32) -> Result<SimSpan, Call> {
         graph.amount(fragment).span(&graph.rates, self.memory_share).map_err(|fault| {
             let place = graph.name(fragment);
             let kind = FailureKind::Description;

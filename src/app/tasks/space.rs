@@ -1,6 +1,6 @@
 //! The index space of a family of fragments: nested ranges whose bounds may depend on the indices before them, and the
-//! numbers of their points in the order of nested loops. A lookup costs a few array reads and no hash; where bounds depend on no
-//! index, arithmetic alone.
+//! numbers of their points in the order of nested loops. A lookup costs a few array reads and no hash; where bounds
+//! depend on no index, arithmetic alone.
 
 use smallvec::SmallVec;
 
@@ -10,13 +10,13 @@ pub(super) type Indices = SmallVec<[i64; 8]>;
 /// The points of a family. The number of a point is its place in the order of nested loops.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Space {
-    levels: Vec<Level>,
+    levels: Vec<SpaceLevel>,
     count: u32,
 }
 
 /// The ranges of one index.
 #[derive(Clone, Debug)]
-enum Level {
+enum SpaceLevel {
     /// The same range below each point of the levels above.
     Same { low: i64, size: u32 },
     /// One for each point of the levels above.
@@ -28,22 +28,22 @@ enum Level {
     },
 }
 
-impl Level {
+impl SpaceLevel {
     /// The least index of the range below point `node`, and the numbers of its points.
     #[inline]
     fn range(&self, node: u32) -> (i64, std::ops::Range<u32>) {
         match self {
-            Level::Same { low, size } => (*low, node * size..(node + 1) * size),
-            Level::Each { low, start } => (low[node as usize], start[node as usize]..start[node as usize + 1]),
+            SpaceLevel::Same { low, size } => (*low, node * size..(node + 1) * size),
+            SpaceLevel::Each { low, start } => (low[node as usize], start[node as usize]..start[node as usize + 1]),
         }
     }
 
     /// The point above point `node`.
     fn parent(&self, node: u32) -> u32 {
         match self {
-            Level::Same { size, .. } => node / size,
+            SpaceLevel::Same { size, .. } => node / size,
             // Of ranges that begin at the same number all but the last are empty.
-            Level::Each { start, .. } => start.partition_point(|&start| start <= node) as u32 - 1,
+            SpaceLevel::Each { start, .. } => start.partition_point(|&start| start <= node) as u32 - 1,
         }
     }
 }
@@ -54,8 +54,9 @@ fn size((low, high): (i64, i64)) -> u32 {
 }
 
 impl Space {
-    /// Enumerates the points: `range` gives the first and the last index of level `l` below the indices before it; a last below
-    /// the first leaves the range empty. `same` says of a level that its range depends on no index: it is asked for once.
+    /// Enumerates the points: `range` gives the first and the last index of level `l` below the indices before it; a
+    /// last below the first leaves the range empty. `same` says of a level that its range depends on no index: it is
+    /// asked for once.
     ///
     /// # Errors
     /// Whatever `range` says is wrong, and `too_many` above `most` points.
@@ -107,10 +108,10 @@ impl Space {
                 }
             }
             levels.push(match fixed {
-                Some(bounds) => Level::Same { low: bounds.0, size: size(bounds) },
+                Some(bounds) => SpaceLevel::Same { low: bounds.0, size: size(bounds) },
                 None => {
                     start.push(total);
-                    Level::Each { low: lows, start }
+                    SpaceLevel::Each { low: lows, start }
                 }
             });
             points = below;

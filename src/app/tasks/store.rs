@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::rank::Rank;
 
-use super::copies::Copies;
+use super::copies::TaskCopies;
 use super::graph::Data;
 
 /// Who waits for data; most have one waiter, which is kept beside the data.
@@ -19,7 +19,7 @@ const LISTED: u32 = 1 << 31;
 #[derive(Debug, Default)]
 pub(super) struct Store {
     kept: Vec<Entry>,
-    copies: Copies,
+    copies: TaskCopies,
     /// Cells of the lists below, those that are free linked as well.
     cells: Vec<(u32, u32)>,
     free: Option<u32>,
@@ -112,8 +112,8 @@ impl Store {
         Wanted::Awaited
     }
 
-    /// The data is there from now on: the records that waited for it and the processes that asked for it, in the order in which
-    /// they came.
+    /// The data is there from now on: the records that waited for it and the processes that asked for it, in the order
+    /// in which they came.
     pub fn put(&mut self, place: Place) -> (Waiters, Waiters) {
         let before = std::mem::replace(self.entry(place), Entry { fragments: HERE, processes: NOBODY });
         match before.fragments {

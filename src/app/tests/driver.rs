@@ -39,8 +39,8 @@ pub(super) fn program(text: &str, rank: u32, ranks: u32) -> AppProgram {
 
 /// What the rank asks for until it ends, one text a call: `compute 1 ms`, `send 8 to 3 tag 0`, `fail …`.
 ///
-/// Requests are numbered from 1 and complete in order; a received message is from the rank asked for, or 1 of any, with the
-/// tag asked for, or 7 of any, and of 64 bytes.
+/// Requests are numbered from 1 and complete in order; a received message is from the rank asked for, or 1 of any, with
+/// the tag asked for, or 7 of any, and of 64 bytes.
 pub(super) fn calls(text: &str, rank: u32, ranks: u32) -> Vec<String> {
     record(program(text, rank, ranks))
 }

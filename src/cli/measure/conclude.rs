@@ -30,8 +30,9 @@ fn unusable(doubts: &[String]) -> Failure {
     Failure { exit: Exit::OverLimit, text }
 }
 
-/// Fits the levels: under fair shares once, else until tests of several transfers at a time take as long on the platform as they did; with the tests' times
-/// there. Of all rounds that one counts in which all tests together are nearest.
+/// Fits the levels: under fair shares once, else until tests of several transfers at a time take as long on the
+/// platform as they did; with the tests' times there. Of all rounds that one counts in which all tests together are
+/// nearest.
 pub(super) fn fitted(
     mut measured: MeasuredMachine,
     plan: &CampaignPlan,

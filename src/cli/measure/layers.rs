@@ -1,7 +1,8 @@
-//! `mcpsim measure --layer`: the tests of a pair over something else than MPI: sockets, shared memory, or a library that the user gives.
+//! `mcpsim measure --layer`: the tests of a pair over something else than MPI: sockets, shared memory, or a library
+//! that the user gives.
 //!
-//! Two ranks, 0 and 1. On one host the second one is a thread of this process, or for a library a process of its own; between two
-//! hosts it is started by hand with `--listen`, and the first one with `--connect`.
+//! Two ranks, 0 and 1. On one host the second one is a thread of this process, or for a library a process of its own;
+//! between two hosts it is started by hand with `--listen`, and the first one with `--connect`.
 
 mod library;
 mod memory;

@@ -1,4 +1,5 @@
-//! `mcpsim measure --pairs`: matrices of the times of all pairs of ranks, on this machine under MPI or on a simulated one.
+//! `mcpsim measure --pairs`: matrices of the times of all pairs of ranks, on this machine under MPI or on a simulated
+//! one.
 
 mod args;
 mod journal;

@@ -1,4 +1,5 @@
-//! `mcpsim measure --collectives` and `--b-eff`: what all ranks do together, on this machine under MPI, on a simulated one, or both.
+//! `mcpsim measure --collectives` and `--b-eff`: what all ranks do together, on this machine under MPI, on a simulated
+//! one, or both.
 
 use crate::engine::Processes;
 use crate::measure::{

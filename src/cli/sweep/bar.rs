@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A sweep's progress; dropping this erases the bar.
 #[derive(Debug)]
 pub(super) struct Bar {
-    shown: Shown,
+    shown: BarForm,
     points: usize,
     ended: usize,
     failed: usize,
@@ -26,7 +26,7 @@ pub(super) struct Bar {
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum BarForm {
     No,
     Lines,
     Terminal,
@@ -37,9 +37,9 @@ impl Bar {
     pub fn start(points: usize, quiet: bool) -> Bar {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let shown = match quiet {
-            true => Shown::No,
-            false if std::io::stderr().is_terminal() && !dumb => Shown::Terminal,
-            false => Shown::Lines,
+            true => BarForm::No,
+            false if std::io::stderr().is_terminal() && !dumb => BarForm::Terminal,
+            false => BarForm::Lines,
         };
         Bar { shown, points, ended: 0, failed: 0, started: Instant::now(), drawn: None }
     }
@@ -52,11 +52,13 @@ impl Bar {
         self.failed += failed;
         let text = || line(self.ended, self.points, self.failed, self.started.elapsed());
         match self.shown {
-            Shown::No => {}
-            Shown::Lines if next && self.started.elapsed() >= PATIENCE => _ = writeln!(std::io::stderr(), "{}", text()),
-            Shown::Lines => {}
-            Shown::Terminal if self.drawn.is_some_and(|drawn| drawn.elapsed() < PERIOD) => {}
-            Shown::Terminal => {
+            BarForm::No => {}
+            BarForm::Lines if next && self.started.elapsed() >= PATIENCE => {
+                _ = writeln!(std::io::stderr(), "{}", text())
+            }
+            BarForm::Lines => {}
+            BarForm::Terminal if self.drawn.is_some_and(|drawn| drawn.elapsed() < PERIOD) => {}
+            BarForm::Terminal => {
                 draw(&bar(self.ended, self.points, &text()));
                 self.drawn = Some(Instant::now());
             }
@@ -66,7 +68,7 @@ impl Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        if self.shown == Shown::Terminal {
+        if self.shown == BarForm::Terminal {
             draw("");
         }
     }

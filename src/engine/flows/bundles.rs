@@ -1,5 +1,5 @@
-//! Bundles: the flows between the same two adapters with the same pace. Resources weigh bundles, and a bundle keeps its flows in the
-//! order in which they end.
+//! Bundles: the flows between the same two adapters with the same pace. Resources weigh bundles, and a bundle keeps its
+//! flows in the order in which they end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,7 +1,7 @@
 //! What limits a bundle, the clock that its flows follow, and which flow ends first.
 //!
-//! A bundle is bound to the resource (or its pace) that limits it. Its flows end at marks of that resource's clock, so that a level
-//! that moves costs an event a resource, not one a flow.
+//! A bundle is bound to the resource (or its pace) that limits it. Its flows end at marks of that resource's clock, so
+//! that a level that moves costs an event a resource, not one a flow.
 
 use std::cmp::Reverse;
 

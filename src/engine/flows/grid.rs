@@ -31,8 +31,8 @@ impl SlotGrid {
         self.floor(time).saturating_add(self.slot)
     }
 
-    /// The slot from which on a transfer counts that left at `left` and starts at `head`: the last before it starts, if all workers
-    /// can hear of it by then.
+    /// The slot from which on a transfer counts that left at `left` and starts at `head`: the last before it starts, if
+    /// all workers can hear of it by then.
     pub fn counted(self, left: SimTime, head: SimTime) -> u64 {
         let left = left.as_ps();
         let heard = left.saturating_add(self.lookahead);

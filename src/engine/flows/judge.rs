@@ -9,8 +9,8 @@ use super::{Flows, News};
 pub(in crate::engine) const SUPERSTEPS: u32 = 24;
 
 impl Flows {
-    /// Judges own resources by the levels as they are: true if any level has moved so that others may feel it. What others are to
-    /// hear is in the outbox; [`Flows::take_levels`] follows, once theirs has been heard.
+    /// Judges own resources by the levels as they are: true if any level has moved so that others may feel it. What
+    /// others are to hear is in the outbox; [`Flows::take_levels`] follows, once theirs has been heard.
     pub fn judge(&mut self, time: SimTime) -> bool {
         let mut moves = false;
         self.counts.supersteps += 1;
@@ -112,7 +112,8 @@ fn has_moved(old: u64, new: u64, tolerance: u64) -> bool {
     old.abs_diff(new) * 1000 > old * tolerance
 }
 
-/// The greatest rate that each of the flows may have which others do not limit to less; where all are limited, what is left for one.
+/// The greatest rate that each of the flows may have which others do not limit to less; where all are limited, what is
+/// left for one.
 fn filled(capacity: u64, weight: u64, limits: &[(u64, u64)]) -> u64 {
     if weight == 0 {
         return capacity;

@@ -45,8 +45,8 @@ impl ResourceId {
 
 /// The resources a worker has heard of, its own and others', by its own numbers for them.
 ///
-/// The level is the rate that a flow may have there, in bytes a second. The clock is what each flow that is bound to the resource has got
-/// since time began: bytes a second times picoseconds.
+/// The level is the rate that a flow may have there, in bytes a second. The clock is what each flow that is bound to
+/// the resource has got since time began: bytes a second times picoseconds.
 #[derive(Debug, Default)]
 pub(super) struct Resources {
     numbers: FxHashMap<ResourceId, u32>,
@@ -63,7 +63,8 @@ pub(super) struct Resources {
     pub dirty: Vec<bool>,
     /// Its bundles, each with the place of the resource on the bundle's path.
     pub on: Vec<Vec<(u32, u32)>>,
-    /// What of its capacity is used, judged last; and over time: bytes a second times picoseconds, the most, and since when.
+    /// What of its capacity is used, judged last; and over time: bytes a second times picoseconds, the most, and since
+    /// when.
     pub used: Vec<Used>,
     pub ends: Vec<FlowEnds>,
 }

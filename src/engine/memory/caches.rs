@@ -51,8 +51,8 @@ impl Cache {
         !self.full && self.held.saturating_add(bytes) <= self.size
     }
 
-    /// The first `bytes` of a buffer are used: whether they were there. What is used for the first time was, as long as all buffers
-    /// have fitted.
+    /// The first `bytes` of a buffer are used: whether they were there. What is used for the first time was, as long as
+    /// all buffers have fitted.
     pub fn touch(&mut self, key: BufferKey, bytes: u64) -> bool {
         let found = self.places.get(&key).copied();
         match found {

@@ -1,7 +1,8 @@
 //! The memory of a node that copies beyond the caches share: max-min fair, rates change when one begins or ends.
 //!
-//! A copy goes at most at its core's pace, and moves so many bytes at each memory for each that it copies. Copies with the same
-//! pace between the same memories are a class: all of them have the same rate, and the class a clock of what each has got.
+//! A copy goes at most at its core's pace, and moves so many bytes at each memory for each that it copies. Copies with
+//! the same pace between the same memories are a class: all of them have the same rate, and the class a clock of what
+//! each has got.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +12,8 @@ use smallvec::SmallVec;
 /// Picoseconds a second: clocks count bytes a second times picoseconds.
 const SECOND: u128 = 1_000_000_000_000;
 
-/// What a copy moves: at the memory of CMP `.0` of the node, or of the node itself after those, `.1` bytes for each it copies.
+/// What a copy moves: at the memory of CMP `.0` of the node, or of the node itself after those, `.1` bytes for each it
+/// copies.
 pub(super) type Moves = SmallVec<[(u32, u64); 3]>;
 
 /// The copies under way on a node.
@@ -185,7 +187,8 @@ mod tests {
         // 2 GB/s of memory, two bytes moved for one: 1 GB/s of copies, as fast as one core.
         assert_eq!(ends(&[2], &[(0, 1, both.clone())]), [1000]);
         assert_eq!(ends(&[2], &[(0, 1, both.clone()), (0, 1, both.clone())]), [2000; 2]);
-        // The second comes at 500: both have half until the first has its other 500 bytes at 1500, the second goes on alone.
+        // The second comes at 500: both have half until the first has its other 500 bytes at 1500, the second goes on
+        // alone.
         assert_eq!(ends(&[2], &[(0, 1, both.clone()), (500, 1, both.clone())]), [1500, 2000]);
     }
 
@@ -199,7 +202,8 @@ mod tests {
 
     #[test]
     fn each_memory_on_the_way_counts_by_what_is_moved_there() {
-        // From CMP 0 to CMP 1, read once and written twice: 2 GB/s of the second let one copy go at 1 GB/s, two at half.
+        // From CMP 0 to CMP 1, read once and written twice: 2 GB/s of the second let one copy go at 1 GB/s, two at
+        // half.
         let over = moves(&[(0, 1), (1, 2), (2, 3)]);
         assert_eq!(ends(&[2, 2, 100], &[(0, 5, over.clone())]), [1000]);
         assert_eq!(ends(&[2, 2, 100], &[(0, 5, over.clone()), (0, 5, over.clone())]), [2000; 2]);

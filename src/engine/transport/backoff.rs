@@ -1,8 +1,8 @@
 //! How to wait for what another thread or process does: busily for as long as going to sleep and waking up takes, then
 //! asleep for longer and longer, so that whoever is waited for gets a core where cores are few.
 //!
-//! Giving the core away without sleeping (`yield_now`) would not do: Linux lets the thread run again only after a time slice
-//! of everybody else, which is milliseconds.
+//! Giving the core away without sleeping (`yield_now`) would not do: Linux lets the thread run again only after a time
+//! slice of everybody else, which is milliseconds.
 
 use std::time::Duration;
 

@@ -1,10 +1,9 @@
 //! A barrier of threads that all run most of the time: who waits spins, and falls asleep only after a while.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use super::backoff::Backoff;
+use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, fence};
 
 /// Turns of busy waiting before a thread falls asleep: fewer where it may have the very core that the others need.
 const PATIENT: u32 = 2_000;
@@ -27,7 +26,8 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier for so many threads, before round 0; `busy` threads in all of this host's processes wait for each other.
+    /// A barrier for so many threads, before round 0; `busy` threads in all of this host's processes wait for each
+    /// other.
     pub fn new(threads: usize, busy: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Barrier {
@@ -37,16 +37,16 @@ impl Barrier {
             round: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
             asleep: AtomicUsize::new(0),
-            door: Default::default(),
+            door: (Mutex::new(()), Condvar::new()),
         }
     }
 
-    /// Waits until all threads have come in this round; false if one never will. Meanwhile it calls `meanwhile`, which does
-    /// something useful or says that there is nothing to do.
+    /// Waits until all threads have come in this round; false if one never will. Meanwhile it calls `meanwhile`, which
+    /// does something useful or says that there is nothing to do.
     pub fn wait(&self, round: usize, meanwhile: &mut dyn FnMut() -> bool) -> bool {
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
-            self.round.store(round + 1, Ordering::SeqCst);
+            self.round.store(round + 1, Ordering::Release);
             self.wake();
             return true;
         }
@@ -68,18 +68,21 @@ impl Barrier {
     fn sleep(&self, round: usize, nap: Duration) {
         let (lock, door) = &self.door;
         let guard = lock.lock().expect(LOCKED);
-        // Both orders are safe. If the waker reads `asleep` after this addition, it sees a sleeper and takes the lock, which
-        // is free only once this thread waits. If it read `asleep` before, it had stored the new round before that, and the
-        // load below sees it.
-        self.asleep.fetch_add(1, Ordering::SeqCst);
-        if self.round.load(Ordering::SeqCst) == round {
+        // Both orders of the two fences are safe. If the waker's comes last, it sees a sleeper and takes the lock,
+        // which is free only once this thread waits. If this one comes last, the loads below see what the waker stored
+        // before its own.
+        self.asleep.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.round.load(Ordering::Relaxed) == round && !self.broken.load(Ordering::Relaxed) {
             drop(door.wait_timeout(guard, nap).expect(LOCKED));
         }
-        self.asleep.fetch_sub(1, Ordering::SeqCst);
+        self.asleep.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Wakes those asleep; what they sleep for has been stored before.
     fn wake(&self) {
-        if self.asleep.load(Ordering::SeqCst) > 0 {
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) > 0 {
             drop(self.door.0.lock().expect(LOCKED));
             self.door.1.notify_all();
         }

@@ -1,12 +1,10 @@
 //! Workers as threads of one process.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
+use crate::engine::meter::timed;
 use crate::units::SimTime;
 
-use super::super::meter::timed;
 use super::barrier::Barrier;
+use super::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use super::{Batch, GlobalBound, LocalBound};
 
 /// What the workers share.
@@ -18,13 +16,14 @@ pub struct ExchangeBuffers {
     workers: usize,
     gate: Barrier,
     clock: Option<fn() -> u64>,
-    sides: [Side; 2],
+    sides: [ExchangeSide; 2],
 }
 
 /// One of the two copies.
 #[derive(Debug)]
-struct Side {
-    /// Each worker's word: the earliest time in its queue and in its batches, what it has handled, where and whether to stop.
+struct ExchangeSide {
+    /// Each worker's word: the earliest time in its queue and in its batches, what it has handled, where and whether to
+    /// stop.
     queued: Vec<AtomicU64>,
     sent: Vec<AtomicU64>,
     handled: Vec<AtomicU64>,
@@ -40,7 +39,7 @@ impl ExchangeBuffers {
     pub fn new(workers: u32, busy: u32, clock: Option<fn() -> u64>) -> Self {
         let (workers, busy) = (workers as usize, busy as usize);
         let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
-        let side = || Side {
+        let side = || ExchangeSide {
             queued: words(),
             sent: words(),
             handled: words(),
@@ -121,95 +120,5 @@ impl Drop for ThreadsTransport<'_> {
         if std::thread::panicking() {
             self.hub.gate.tear_down();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::event::{Event, EventKey, EventKind, Going, InFlightMessage};
-    use crate::engine::paths::{Path, PathSlot, Paths};
-    use crate::engine::payloads::{PayloadSlot, Payloads};
-    use crate::units::{Bytes, SimSpan};
-
-    fn event(to: u32, from: u32, time: u64, payload: PayloadSlot, path: PathSlot) -> Event {
-        let key = EventKey { time: SimTime::from_ps(time), to, from, sequence: 0 };
-        let parcel = InFlightMessage { context: 0, tag: 0, size: Bytes::ZERO, rendezvous: None, payload, path };
-        Event { key, body: EventKind::Departure { to, parcel, going: Going::Asked } }
-    }
-
-    /// A batch of one event without and one with data, whose paths have computed as many picoseconds as the receiver's number.
-    fn batch(to: u32, from: u32, time: u64) -> Batch {
-        let (mut batch, mut payloads, mut paths) = (Batch::default(), Payloads::default(), Paths::default());
-        let path = paths.put(Path { compute: SimSpan::from_ps(u64::from(to)), ..Path::default() });
-        batch.push(event(to, from, time, PayloadSlot::NONE, paths.share(path)), &mut payloads, &mut paths);
-        let data = payloads.put(Some(Box::new(vec![to as u8, from as u8])));
-        batch.push(event(to, from, time, data, path), &mut payloads, &mut paths);
-        batch
-    }
-
-    #[test]
-    fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
-        let workers = 3;
-        let hub = ExchangeBuffers::new(workers, workers, None);
-        std::thread::scope(|scope| {
-            for me in 0..workers {
-                let hub = &hub;
-                scope.spawn(move || {
-                    let mut transport = hub.transport(me);
-                    for round in 0..1000u64 {
-                        let mut outgoing: Vec<Batch> = (0..workers).map(|to| batch(to, me, round)).collect();
-                        let mut incoming = Batch::default();
-                        let at = |time: u64| SimTime::from_ps(time);
-                        let (queued, sent) = (at(10 + round + u64::from(me)), at(12 + round));
-                        let until = at(2000 - u64::from(me));
-                        let stop = round == 999 && me == 1;
-                        let slot = at(50 + u64::from(me));
-                        let bid = LocalBound { queued, sent, handled: 1 + u64::from(me), slot, until, stop };
-                        let agreement = transport.exchange(bid, &mut outgoing, &mut incoming, &mut || false);
-                        // The least queued at another worker: 10, or 11 for worker 0.
-                        let others = at(10 + round + u64::from(me == 0));
-                        let until = at(1998);
-                        let slot = at(50);
-                        assert_eq!(agreement, GlobalBound { others, handled: 6, slot, until, stop: round == 999 });
-                        let (mut payloads, mut paths) = (Payloads::default(), Paths::default());
-                        let mut events: Vec<Event> = incoming.drain(&mut payloads, &mut paths).collect();
-                        let slots = events.iter_mut().map(|event| *event.body.path_mut().unwrap());
-                        assert!(slots.map(|slot| paths.get(slot).compute.as_ps()).all(|ps| ps == u64::from(me)));
-                        let from = events.iter().map(|event| (event.key.to, event.key.from, event.key.time.as_ps()));
-                        let expected = (0..workers).flat_map(|from| [(me, from, round); 2]);
-                        assert!(from.eq(expected));
-                        let data = |event: &Event| match event.body {
-                            EventKind::Departure { parcel, .. } => payloads.take(parcel.payload).map(|data| *data),
-                            _ => None,
-                        };
-                        let expected = (0..workers as u8).flat_map(|from| [None, Some(vec![me as u8, from])]);
-                        assert!(events.iter().map(data).eq(expected));
-                    }
-                });
-            }
-        });
-    }
-
-    #[test]
-    fn a_worker_that_panics_does_not_leave_the_others_waiting() {
-        let hub = ExchangeBuffers::new(2, 2, None);
-        std::thread::scope(|scope| {
-            let other = scope.spawn(|| {
-                let _transport = hub.transport(1);
-                std::panic::resume_unwind(Box::new("as if by a bug"));
-            });
-            let never = SimTime::NEVER;
-            let bid =
-                LocalBound { queued: SimTime::ZERO, sent: never, handled: 0, slot: never, until: never, stop: false };
-            let agreement = hub.transport(0).exchange(
-                bid,
-                &mut [Batch::default(), Batch::default()],
-                &mut Batch::default(),
-                &mut || false,
-            );
-            assert!(agreement.stop);
-            assert!(other.join().is_err());
-        });
     }
 }

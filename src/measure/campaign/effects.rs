@@ -1,4 +1,5 @@
-//! What messages meet beside their own way: connections, copies of what is not expected, progress, and many senders to one rank.
+//! What messages meet beside their own way: connections, copies of what is not expected, progress, and many senders to
+//! one rank.
 
 use crate::platform::Level;
 
@@ -23,7 +24,8 @@ impl Campaign<'_> {
         }
     }
 
-    /// Receives that are posted before their message is sent, while the core computes: eager sizes, and two above the threshold.
+    /// Receives that are posted before their message is sent, while the core computes: eager sizes, and two above the
+    /// threshold.
     pub(super) fn posted(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let most = self.plan.most_bytes;
         let mut sizes: Vec<u64> =

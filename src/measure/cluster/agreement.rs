@@ -9,8 +9,8 @@ use super::super::matrices::MatrixError;
 /// How far two ways to divide the same elements agree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// The adjusted Rand index (Hubert and Arabie: Comparing partitions, Journal of Classification 2, 1985): 1 if both are the same, 0 for
-    /// what chance gives.
+    /// The adjusted Rand index (Hubert and Arabie: Comparing partitions, Journal of Classification 2, 1985): 1 if both
+    /// are the same, 0 for what chance gives.
     pub rand_index: f64,
     /// The share of elements in the one cluster that stands for their class, each for one class at most.
     pub share: f64,

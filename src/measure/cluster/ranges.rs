@@ -18,8 +18,8 @@ impl Precision {
         }
     }
 
-    /// Whether `value` may stand for `element`. A range's values differ from each other by its width at most, so that each may stand
-    /// for all others; a billionth is for the arithmetic.
+    /// Whether `value` may stand for `element`. A range's values differ from each other by its width at most, so that
+    /// each may stand for all others; a billionth is for the arithmetic.
     pub fn allows(self, value: f64, element: f64) -> bool {
         (value - element).abs() <= self.width(element) * (1.0 + 1e-9)
     }
@@ -27,9 +27,10 @@ impl Precision {
 
 /// The range of each value: numbers from 0 on, in the order of values.
 ///
-/// The least `first` values are the first range, whatever their width: the diagonal, where it is the least. It grows to the right as long as it is no
-/// wider than the precision; then it is shifted to the right by one, and stays there if it can grow again. What it leaves on its left are ranges of
-/// one value each. The next range begins behind it, with one value: only the diagonal gives a reason for `first`.
+/// The least `first` values are the first range, whatever their width: the diagonal, where it is the least. It grows to
+/// the right as long as it is no wider than the precision; then it is shifted to the right by one, and stays there if
+/// it can grow again. What it leaves on its left are ranges of one value each. The next range begins behind it, with
+/// one value: only the diagonal gives a reason for `first`.
 pub fn ranges(values: &[f64], first: usize, precision: Precision) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_unstable_by(|a, b| values[*a as usize].total_cmp(&values[*b as usize]).then(a.cmp(b)));

@@ -1,8 +1,8 @@
 //! Steps 3, 4 and 5: clusters of several matrices from the ranges of each.
 //!
-//! For a range C₁ of the first matrix the greatest of all intersections C₁ ∩ C₂ ∩ … ∩ C_m is the one whose ranges most of its elements have:
-//! counting the elements' tuples of ranges finds it without trying all combinations. The extension by all intersections of m − 1 of these
-//! ranges adds what is in all of them but one.
+//! For a range C₁ of the first matrix the greatest of all intersections C₁ ∩ C₂ ∩ … ∩ C_m is the one whose ranges most
+//! of its elements have: counting the elements' tuples of ranges finds it without trying all combinations. The
+//! extension by all intersections of m − 1 of these ranges adds what is in all of them but one.
 
 use rustc_hash::FxHashMap;
 
@@ -24,8 +24,8 @@ fn tuples(labels: &[&[u32]]) -> (Vec<u32>, usize) {
     (numbers, count)
 }
 
-/// Of each cluster of `first` the greatest of its intersections with one range of each matrix of `further`: an element of it, and how many
-/// it has. Elements without a cluster do not count.
+/// Of each cluster of `first` the greatest of its intersections with one range of each matrix of `further`: an element
+/// of it, and how many it has. Elements without a cluster do not count.
 fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     let (numbers, count) = tuples(&[&[first], further].concat());
     let mut sizes = vec![(NONE, 0u32); count];
@@ -58,8 +58,8 @@ fn missing_allowed(ranges: usize) -> usize {
 
 /// Steps 3 and 4: the preliminary clusters of matrices whose ranges are given, a list a matrix.
 ///
-/// Greater intersections are extended first, so that a range of one value does not take what belongs to many. What no cluster has taken then goes
-/// through the same steps again, until each element is in one.
+/// Greater intersections are extended first, so that a range of one value does not take what belongs to many. What no
+/// cluster has taken then goes through the same steps again, until each element is in one.
 pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
     let elements = labels[0].len();
     let all: Vec<&[u32]> = labels.iter().map(Vec::as_slice).collect();
@@ -106,10 +106,10 @@ pub(super) fn by_label(labels: &[u32]) -> Vec<Vec<u32>> {
 
 /// Step 5: the clusters over the matrices of a further portion as well, or nothing if they end before it.
 ///
-/// A cluster can be prolonged if no more than the share `drop` of its elements is outside of its greatest intersection with the portion's ranges,
-/// extended as in step 4. What drops out forms clusters by its own ranges. A cluster of fewer elements than `small` that cannot be prolonged is
-/// divided in the same way; a larger one ends, and all end with it, as their borders are stored together. They also do if more than the share
-/// `drop` of all elements drops out.
+/// A cluster can be prolonged if no more than the share `drop` of its elements is outside of its greatest intersection
+/// with the portion's ranges, extended as in step 4. What drops out forms clusters by its own ranges. A cluster of
+/// fewer elements than `small` that cannot be prolonged is divided in the same way; a larger one ends, and all end with
+/// it, as their borders are stored together. They also do if more than the share `drop` of all elements drops out.
 pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small: usize) -> Option<Vec<u32>> {
     let portion: Vec<&[u32]> = portion.iter().map(Vec::as_slice).collect();
     let needed = portion.len() - missing_allowed(portion.len() + 1);

@@ -1,7 +1,7 @@
 //! Step 6: portions of matrices one after the other, until the lengths end.
 //!
-//! A portion's matrices are read once for their ranges, and once more when the partition ends for the values of its clusters. In memory are the
-//! ranges of one portion and one matrix, however many lengths there are.
+//! A portion's matrices are read once for their ranges, and once more when the partition ends for the values of its
+//! clusters. In memory are the ranges of one portion and one matrix, however many lengths there are.
 
 use super::super::matrices::{Exception, Matrices, MatrixError};
 use super::ranges::{Precision, ranges};

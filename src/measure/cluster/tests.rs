@@ -63,14 +63,16 @@ const LEVELS: [u32; 16] = [0, 1, 2, 2, 1, 0, 2, 2, 2, 2, 0, 1, 2, 2, 1, 0];
 #[test]
 fn four_ranks_are_clustered_as_by_hand() {
     let options = ClusterOptions { precision: Precision::Seconds(0.5e-6), first: 3, further: 1, drop: 0.1 };
-    // Steps 1 and 2. The first range of each matrix is the diagonal: four values of 0, and 1 is too far. The next begins at 1 and takes
-    // what is up to 1.5: four pairs. The third takes what is up to 4.5, and 5 of the second matrix is a range of its own.
+    // Steps 1 and 2. The first range of each matrix is the diagonal: four values of 0, and 1 is too far. The next
+    // begins at 1 and takes what is up to 1.5: four pairs. The third takes what is up to 4.5, and 5 of the second
+    // matrix is a range of its own.
     assert_eq!(ranges(&by_hand().matrix(0).unwrap(), 4, options.precision), LEVELS);
     let mut second = LEVELS;
     second[3] = 3;
     assert_eq!(ranges(&by_hand().matrix(1).unwrap(), 4, options.precision), second);
-    // Steps 3 and 4. The greatest intersections have 4, 4 and 7 elements; (0, 3) is in two of the third one's ranges, and is taken in.
-    // Step 5. All of each cluster has the same range of the fourth matrix. Its times differ from those before: that does not matter.
+    // Steps 3 and 4. The greatest intersections have 4, 4 and 7 elements; (0, 3) is in two of the third one's ranges,
+    // and is taken in. Step 5. All of each cluster has the same range of the fourth matrix. Its times differ from those
+    // before: that does not matter.
     let found = clustered(&mut by_hand(), &options);
     assert_eq!(found.len(), 1);
     let partition = &found[0];
@@ -100,7 +102,8 @@ fn a_partition_ends_where_clusters_do() {
     assert_eq!(found[1].labels[..4], [0, 1, 1, 2]);
 }
 
-/// Matrices of a machine whose pairs have these kinds: 0 takes no time, kind k takes k times 2 µs and k times 0.1 µs a step of lengths.
+/// Matrices of a machine whose pairs have these kinds: 0 takes no time, kind k takes k times 2 µs and k times 0.1 µs a
+/// step of lengths.
 fn of_kinds(ranks: u32, lengths: usize, sigma: f64, seed: u64, kind: impl Fn(u32, u32) -> u32) -> (Matrices, Vec<u32>) {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     // The median of 100 samples has 1.2533 / 10 of their deviation.

@@ -16,7 +16,8 @@ fn latency() -> String {
     text
 }
 
-/// MB/s of windows of 64 messages whose core takes 100 ns each, on a wire of `wire` MB/s, with 1 us of start and answer each.
+/// MB/s of windows of 64 messages whose core takes 100 ns each, on a wire of `wire` MB/s, with 1 us of start and answer
+/// each.
 fn rate(size: u64, wire: f64) -> f64 {
     let alone = 1.0 + size as f64 * 1e-4;
     let each = (0.1f64).max(size as f64 / wire);

@@ -1,4 +1,5 @@
-//! The compressed pair of files: which cluster each pair of ranks belongs to, and one value a cluster and message length.
+//! The compressed pair of files: which cluster each pair of ranks belongs to, and one value a cluster and message
+//! length.
 //!
 //! ```text
 //! PREFIX_info.nc: the dimensions and scalars of the matrices' file
@@ -9,8 +10,8 @@
 //!     int exception_matrix(e), exception_x(e), exception_y(e), double exception_value(e)   where there are any
 //! ```
 //!
-//! The rule of access: of matrix s, k is the last partition with length(k) ≤ s, and the element x, y is
-//! data[info(k, x, y) + s − length(k)]; elements that this would miss by more than the precision are listed as exceptions.
+//! The rule of access: of matrix s, k is the last partition with length(k) ≤ s, and the element x, y is data[info(k, x,
+//! y) + s − length(k)]; elements that this would miss by more than the precision are listed as exceptions.
 
 use std::io::SeekFrom;
 
@@ -62,8 +63,8 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         }
     }
 
-    /// Adds the partition of the matrices from `first` on, as many as `values` has a cluster: `labels` has the cluster of each pair,
-    /// `values` the values of each cluster, matrix after matrix.
+    /// Adds the partition of the matrices from `first` on, as many as `values` has a cluster: `labels` has the cluster
+    /// of each pair, `values` the values of each cluster, matrix after matrix.
     ///
     /// # Errors
     /// If the scratch cannot be written, or positions are beyond 32 bits.

@@ -7,8 +7,8 @@
 //! double data(n, x, y)   seconds; slice n is of messages of begin + n * step bytes
 //! ```
 //!
-//! Row x is the rank whose clock measured, column y its partner: of tests in which a message goes one way, x received and y
-//! sent it; of put and get, x is the origin.
+//! Row x is the rank whose clock measured, column y its partner: of tests in which a message goes one way, x received
+//! and y sent it; of put and get, x is the origin.
 
 use netcdf3::{DataType, FileWriter, Version};
 

@@ -1,4 +1,5 @@
-//! NetCDF classic through the `netcdf3` crate: opening with checks, the parameters both kinds of file begin with, and writing.
+//! NetCDF classic through the `netcdf3` crate: opening with checks, the parameters both kinds of file begin with, and
+//! writing.
 
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -192,7 +193,8 @@ impl Seek for Whole {
     }
 }
 
-/// The definition of a file of these parameters, with `records` along `n`; variables that differ are added by the caller.
+/// The definition of a file of these parameters, with `records` along `n`; variables that differ are added by the
+/// caller.
 pub(super) fn definition(parameters: &Parameters, records: usize) -> Result<DataSet, MatrixError> {
     let mut data_set = DataSet::new();
     let side = parameters.ranks as usize;

@@ -1,5 +1,5 @@
-//! A look at a NetCDF header before the `netcdf3` crate reads it: counts that no file of this size can hold are refused here, for the
-//! crate would ask for their memory.
+//! A look at a NetCDF header before the `netcdf3` crate reads it: counts that no file of this size can hold are refused
+//! here, for the crate would ask for their memory.
 
 use super::parameters::MatrixError;
 

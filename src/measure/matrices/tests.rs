@@ -55,8 +55,8 @@ fn file(parameters: &Parameters, value: impl Fn(usize, usize) -> f64) -> Vec<u8>
 #[test]
 fn a_file_has_the_layout_of_network_test2() {
     let bytes = file(&parameters(4, 0, 4000, 1000), |matrix, element| (matrix * 100 + element) as f64);
-    // Magic and version of 64-bit offsets, four records, four dimensions, no attributes, eleven variables; the sample of the tool
-    // itself has the same 628 bytes before its 4 × 16 doubles.
+    // Magic and version of 64-bit offsets, four records, four dimensions, no attributes, eleven variables; the sample
+    // of the tool itself has the same 628 bytes before its 4 × 16 doubles.
     assert_eq!(&bytes[..16], b"CDF\x02\0\0\0\x04\0\0\0\x0a\0\0\0\x04");
     assert_eq!(bytes.len(), 628 + 4 * 16 * 8);
     let mut read = open(&bytes).unwrap();

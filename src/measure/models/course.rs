@@ -13,8 +13,8 @@ pub struct Course {
     pub message: f64,
     /// g: N sends against N receives; the time until the receiver has them all, over N.
     pub gap: f64,
-    /// o: a send, work and a receive against a receive, a send and work, N times, with work longer than 2 L + 2 o; half of what the time of
-    /// all over N exceeds the work by.
+    /// o: a send, work and a receive against a receive, a send and work, N times, with work longer than 2 L + 2 o; half
+    /// of what the time of all over N exceeds the work by.
     pub overhead: f64,
 }
 

@@ -22,7 +22,8 @@ pub struct PairPlan {
     pub jitter: Option<(f64, u64)>,
 }
 
-/// What the first rank has of a length: a matrix a statistic, in the order of [`super::super::matrices::Statistic::ALL`].
+/// What the first rank has of a length: a matrix a statistic, in the order of
+/// [`super::super::matrices::Statistic::ALL`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredPairs {
     /// The matrices.
@@ -43,7 +44,8 @@ pub struct Check {
 /// Pairs that are measured again.
 const CHECKED: usize = 16;
 
-/// Measures all pairs with messages of `bytes`; every rank calls this, and the first gets the result. `tell` hears on it which part is done.
+/// Measures all pairs with messages of `bytes`; every rank calls this, and the first gets the result. `tell` hears on
+/// it which part is done.
 pub fn measure_length(
     port: &mut dyn PairPort,
     plan: &PairPlan,

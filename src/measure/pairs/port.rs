@@ -6,8 +6,8 @@ use super::super::port::GroupPort;
 pub trait PairPort: GroupPort {
     /// MPI_Isend, MPI_Recv, MPI_Wait with a rank that does the same; it may be this one.
     fn swap(&mut self, with: u32, bytes: u64);
-    /// MPI_Isend to all ranks and MPI_Irecv from all, this one too; MPI_Waitany until all have come: when each did, in seconds
-    /// after the start. Completes the sends as well.
+    /// MPI_Isend to all ranks and MPI_Irecv from all, this one too; MPI_Waitany until all have come: when each did, in
+    /// seconds after the start. Completes the sends as well.
     fn all_at_once(&mut self, bytes: u64) -> Vec<f64>;
     /// `count` times: MPI_Isend to and MPI_Irecv from each of these, MPI_Waitall.
     fn noise(&mut self, with: &[u32], bytes: u64, count: u32);

@@ -3,10 +3,11 @@
 /// Pairs that are measured at the same time: the rank whose clock measures, and its partner.
 pub type Round = Vec<(u32, u32)>;
 
-/// All pairs in rounds: one a round, in the order of rows, or with the node of each rank given, pairs of disjoint nodes together.
+/// All pairs in rounds: one a round, in the order of rows, or with the node of each rank given, pairs of disjoint nodes
+/// together.
 ///
-/// Nodes meet as teams do in a tournament in which each meets each once (the circle method): there are as many meetings at a time
-/// as nodes allow. Of a meeting's pairs of ranks, both ways and within a node, one is measured at a time.
+/// Nodes meet as teams do in a tournament in which each meets each once (the circle method): there are as many meetings
+/// at a time as nodes allow. Of a meeting's pairs of ranks, both ways and within a node, one is measured at a time.
 pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     let Some(nodes) = nodes else {
         return (0..ranks).flat_map(|x| (0..ranks).map(move |y| vec![(x, y)])).collect();
@@ -35,8 +36,8 @@ pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     found
 }
 
-/// Of all rounds those that `rank` has to know: without nodes, on ranks but the first, those it is in. So memory grows with the
-/// square of the number of ranks where all of them are in one process.
+/// Of all rounds those that `rank` has to know: without nodes, on ranks but the first, those it is in. So memory grows
+/// with the square of the number of ranks where all of them are in one process.
 pub fn rounds_of(rank: u32, ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     if rank == 0 || nodes.is_some() {
         return rounds(ranks, nodes);

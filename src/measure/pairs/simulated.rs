@@ -13,7 +13,8 @@ use super::port::PairPort;
 const AT_ONCE: Context = 1 << 20;
 /// Where answers to one-sided operations come in.
 const ANSWERS: Context = AT_ONCE + 1;
-/// What the message of a one-sided operation has before its data, and of one that ends an epoch: as mcpsim's windows have.
+/// What the message of a one-sided operation has before its data, and of one that ends an epoch: as mcpsim's windows
+/// have.
 const HEADER: u64 = 16;
 const END: u64 = 5;
 /// Tags of one-sided messages.

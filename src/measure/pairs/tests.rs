@@ -60,14 +60,16 @@ fn at(measured: &MeasuredPairs, x: usize, y: usize) -> [f64; 2] {
 
 #[test]
 fn each_test_takes_what_its_calls_cost() {
-    // L, 1 µs of bytes. One to one, from the confirmation's leaving: L + 4 B + o_r at the sender, then o_s + L + 1000 B + o_r.
+    // L, 1 µs of bytes. One to one, from the confirmation's leaving: L + 4 B + o_r at the sender, then o_s + L + 1000 B
+    // + o_r.
     let one = measured(&plan(8, PairTest::OneToOne), 1000);
     assert_eq!(at(&one, 0, 1)[0], 1000.0 + 4.0 + 200.0 + 100.0 + 1000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 2, 0)[0], 2000.0 + 4.0 + 200.0 + 100.0 + 2000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 7, 1)[0], 5000.0 + 4.0 + 200.0 + 100.0 + 5000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 3, 3), [0.0, 0.0]);
-    // Both at once: o_s + L + bytes + o_r = 2.3 µs, if they began at once. The partner begins L + o_r later and x has to wait so much longer; then
-    // the partner waits for x, and so on: of five samples three take 3.5 µs and two 1.1 µs.
+    // Both at once: o_s + L + bytes + o_r = 2.3 µs, if they began at once. The partner begins L + o_r later and x has
+    // to wait so much longer; then the partner waits for x, and so on: of five samples three take 3.5 µs and two 1.1
+    // µs.
     let swap = measured(&plan(8, PairTest::AsyncOneToOne), 1000);
     assert_eq!([at(&swap, 0, 1), at(&swap, 7, 6)], [[3500.0, 1100.0]; 2]);
     assert!(at(&swap, 5, 5)[0] > 0.0);
@@ -78,8 +80,8 @@ fn each_test_takes_what_its_calls_cost() {
 
 #[test]
 fn one_sided_tests_take_the_way_there_and_back() {
-    // Put: o_s for the data and for the unlock, which follows it and takes L and 5 B more; then o_s of the adapter, L, 1 B, o_r. The
-    // unlock's bytes share the link with the data's only between nodes.
+    // Put: o_s for the data and for the unlock, which follows it and takes L and 5 B more; then o_s of the adapter, L,
+    // 1 B, o_r. The unlock's bytes share the link with the data's only between nodes.
     let put = measured(&plan(8, PairTest::Put), 1000);
     let get = measured(&plan(8, PairTest::Get), 1000);
     for (x, y, latency) in [(0, 1, 1000.0), (0, 2, 2000.0), (0, 4, 5000.0)] {

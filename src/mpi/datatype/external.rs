@@ -38,7 +38,8 @@ fn put(scalar: Scalar, from: &[u8], size: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a scalar in the machine's form. What is shorter in external32 is extended by its sign; wide characters have none.
+/// Writes a scalar in the machine's form. What is shorter in external32 is extended by its sign; wide characters have
+/// none.
 fn get(scalar: Scalar, data: &[u8], wide_character: bool, to: &mut [u8]) {
     if scalar == Scalar::F80 {
         let quad = u128::from_be_bytes(data.try_into().expect("16 bytes"));

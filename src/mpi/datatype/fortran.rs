@@ -1,4 +1,5 @@
-//! Datatypes for parameterized Fortran 90 numbers (MPI-3.1, section 17.1.9), by the kinds that GNU Fortran has on x86-64.
+//! Datatypes for parameterized Fortran 90 numbers (MPI-3.1, section 17.1.9), by the kinds that GNU Fortran has on
+//! x86-64.
 
 use std::ffi::c_int;
 

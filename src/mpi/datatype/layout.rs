@@ -1,7 +1,8 @@
 //! Bounds and data of a type map, and how they add up (MPI-3.1, sections 4.1.1, 4.1.6 to 4.1.8).
 //!
-//! Bounds follow the standard's formulas for the flat type map: if there is a marker of a bound (of MPI-1, or from resizing)
-//! the outermost marker is the bound, else the outermost data; the upper one padded to the alignment of the data.
+//! Bounds follow the standard's formulas for the flat type map: if there is a marker of a bound (of MPI-1, or from
+//! resizing) the outermost marker is the bound, else the outermost data; the upper one padded to the alignment of the
+//! data.
 
 use super::TypeError;
 use super::kind::{BasicKind, Group};
@@ -125,7 +126,7 @@ impl TypeMap {
         if count <= 0 {
             return Ok(TypeMap::EMPTY);
         }
-        let mut layout = Bounds::default();
+        let mut layout = RunningBounds::default();
         layout.add(0, count, stride, self)?;
         let copies = count as u64;
         let typed = self.typed.clone().repeated(copies, stride);
@@ -140,7 +141,7 @@ impl TypeMap {
     /// Pieces one after another in the type map.
     pub fn assembled<'a>(pieces: impl Iterator<Item = Piece<'a>> + Clone) -> Result<TypeMap, TypeError> {
         let pieces = pieces.filter(|piece| piece.n > 0);
-        let mut layout = Bounds::default();
+        let mut layout = RunningBounds::default();
         for piece in pieces.clone() {
             layout.add(piece.at, piece.n, piece.of.extent(), piece.of)?;
         }
@@ -155,7 +156,7 @@ impl TypeMap {
 }
 
 /// The bounds of a layout that is being put together.
-struct Bounds {
+struct RunningBounds {
     size: u64,
     data: Option<(i64, i64)>,
     lb_mark: Option<i64>,
@@ -164,13 +165,13 @@ struct Bounds {
     mix: Mix,
 }
 
-impl Default for Bounds {
-    fn default() -> Bounds {
-        Bounds { size: 0, data: None, lb_mark: None, ub_mark: None, align: 1, mix: Mix::Nothing }
+impl Default for RunningBounds {
+    fn default() -> RunningBounds {
+        RunningBounds { size: 0, data: None, lb_mark: None, ub_mark: None, align: 1, mix: Mix::Nothing }
     }
 }
 
-impl Bounds {
+impl RunningBounds {
     /// Adds `n` > 0 copies of a layout at `at`, `at + stride`, …
     fn add(&mut self, at: i64, n: i64, stride: i64, layout: &TypeMap) -> Result<(), TypeError> {
         let mut sum = || {
@@ -209,7 +210,7 @@ impl Bounds {
             Mix::Nothing => None,
             _ => Some(bytes()),
         };
-        let Bounds { size, lb_mark, ub_mark, align, mix, .. } = self;
+        let RunningBounds { size, lb_mark, ub_mark, align, mix, .. } = self;
         let layout = TypeMap { size, true_lb, true_ub, lb_mark, ub_mark, align, mix, typed, bytes };
         layout.ub().checked_sub(layout.lb()).ok_or_else(overflow)?;
         Ok(layout)

@@ -1,7 +1,7 @@
 //! Moving data between memory and the packed form.
 //!
-//! The packed form is the data in the order of the type map without gaps, in the machine's representation. Base addresses
-//! may be MPI_BOTTOM: displacements are added without regard to objects.
+//! The packed form is the data in the order of the type map without gaps, in the machine's representation. Base
+//! addresses may be MPI_BOTTOM: displacements are added without regard to objects.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -93,8 +93,8 @@ impl Datatype {
         }
     }
 
-    /// Puts a piece of the packed form, which begins at byte `from` of it, into `count` items at `base`. Returns the bytes
-    /// that had room.
+    /// Puts a piece of the packed form, which begins at byte `from` of it, into `count` items at `base`. Returns the
+    /// bytes that had room.
     ///
     /// # Safety
     /// The data of the items can be written.
@@ -112,8 +112,8 @@ impl Datatype {
         end - from
     }
 
-    /// Copies `count` items of this datatype at `from` to `room` items of another at `to`, as far as both go. Returns the
-    /// bytes of data.
+    /// Copies `count` items of this datatype at `from` to `room` items of another at `to`, as far as both go. Returns
+    /// the bytes of data.
     ///
     /// # Safety
     /// The items can be read and written and do not overlap.

@@ -1,7 +1,7 @@
 //! Where the data of a datatype lies, as a small tree: runs, loops over runs, and lists where nothing is regular.
 //!
-//! Data stand in the order of the type map; the packed form is that order without gaps. A vector of a million blocks is one
-//! loop. Neighbours are merged when a plan is made, so what is contiguous is a single run.
+//! Data stand in the order of the type map; the packed form is that order without gaps. A vector of a million blocks is
+//! one loop. Neighbours are merged when a plan is made, so what is contiguous is a single run.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Datatypes as bytes, for ranks that reach memory of others: the layout without how it was made. A vector of any length is
-//! a loop, a few bytes.
+//! Datatypes as bytes, for ranks that reach memory of others: the layout without how it was made. A vector of any
+//! length is a loop, a few bytes.
 
 use super::layout::{Piece, TypeMap};
 use super::plan::{Node, PackPlan};

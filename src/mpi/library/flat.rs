@@ -24,12 +24,13 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
     })
 }
 
-/// The algorithm of `collective` among `ranks` with messages of `size` (see [`super::super::rule_size`]) where nobody chooses: MPICH's,
-/// with the thresholds of its control variables (`MPIR_CVAR_…`, MPICH 3.0 and later), which are those of Thakur,
-/// Rabenseifner, Gropp 2005 with few changes.
+/// The algorithm of `collective` among `ranks` with messages of `size` (see [`super::super::rule_size`]) where nobody
+/// chooses: MPICH's, with the thresholds of its control variables (`MPIR_CVAR_…`, MPICH 3.0 and later), which are those
+/// of Thakur, Rabenseifner, Gropp 2005 with few changes.
 ///
-/// Operators are taken to commute, and elements to have 8 bytes. MPICH's forms of barrier, bcast and reductions that first
-/// collect within a node are not among the algorithms here: messages cross nodes as often as the flat algorithm has them.
+/// Operators are taken to commute, and elements to have 8 bytes. MPICH's forms of barrier, bcast and reductions that
+/// first collect within a node are not among the algorithms here: messages cross nodes as often as the flat algorithm
+/// has them.
 pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Algorithm {
     const KIB: u64 = 1024;
     let size = size.get();

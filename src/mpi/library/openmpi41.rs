@@ -1,6 +1,6 @@
-//! The fixed decisions of Open MPI 4.1's `tuned`, which 5.0 has unchanged: from `coll_tuned_decision_fixed.c` of 4.1.4. A row
-//! says below how many ranks it holds; its entries, below how many bytes which algorithm is taken. Algorithms have the
-//! numbers that the `coll_tuned_…_algorithm` parameters give them (see `openmpi::numbered`).
+//! The fixed decisions of Open MPI 4.1's `tuned`, which 5.0 has unchanged: from `coll_tuned_decision_fixed.c` of 4.1.4.
+//! A row says below how many ranks it holds; its entries, below how many bytes which algorithm is taken. Algorithms
+//! have the numbers that the `coll_tuned_…_algorithm` parameters give them (see `openmpi::numbered`).
 
 use super::{ALL, ANY, KIB, MIB, Table};
 

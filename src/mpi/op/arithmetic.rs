@@ -85,7 +85,7 @@ pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inou
             (Builtin::NoOp, ..) => {}
             (Builtin::Replace, ..) => replace(kind, input, inout, n),
             (_, Group::Pair(index), scalar) => {
-                let pairs = Pairs { op, at: kind.index_at(), extent: kind.extent(), input, inout, n };
+                let pairs = PairOperands { op, at: kind.index_at(), extent: kind.extent(), input, inout, n };
                 match (scalar, index) {
                     (Scalar::F32, Scalar::F32) => pairs.select::<f32, f32>(),
                     (Scalar::F64, Scalar::F64) => pairs.select::<f64, f64>(),
@@ -182,7 +182,7 @@ where
 }
 
 /// Arrays of pairs for MINLOC and MAXLOC; the index is `at` bytes after the value.
-struct Pairs {
+struct PairOperands {
     op: Builtin,
     at: usize,
     extent: usize,
@@ -191,7 +191,7 @@ struct Pairs {
     n: usize,
 }
 
-impl Pairs {
+impl PairOperands {
     /// Of equal values the lesser index counts.
     ///
     /// # Safety

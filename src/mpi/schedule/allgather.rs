@@ -1,5 +1,5 @@
-//! Allgather of blocks of n bytes among p members, and its form with varying sizes, with α a message's latency, β a byte's
-//! time and δ the time to copy a byte.
+//! Allgather of blocks of n bytes among p members, and its form with varying sizes, with α a message's latency, β a
+//! byte's time and δ the time to copy a byte.
 //!
 //! | algorithm | source | time | messages |
 //! |---|---|---|---|
@@ -11,13 +11,13 @@
 //! | nonoverlapping | a gather to rank 0, then a bcast down an unsegmented tree (Open MPI's linear) | | 2 (p − 1) |
 //! | linear | 32 at once | (p − 1) (α + nβ) where links are the limit | p (p − 1) |
 //!
-//! All but nonoverlapping send p (p − 1) n bytes. recursive_doubling needs p = 2^k; among any other number it is bruck, which has as few
-//! rounds. bruck gathers in a rotated buffer and copies it at the end.
+//! All but nonoverlapping send p (p − 1) n bytes. recursive_doubling needs p = 2^k; among any other number it is bruck,
+//! which has as few rounds. bruck gathers in a rotated buffer and copies it at the end.
 
 use super::phase::{Exchanged, Phase};
 use super::shape::Tree;
 use super::step::Space;
-use super::{Choice, Parts, Schedule, Seat, Style, bcast, gather, linear};
+use super::{Choice, Parts, Schedule, ScheduleStyle, Seat, bcast, gather, linear};
 use crate::platform::Algorithm;
 
 pub(super) fn plan(choice: Choice, seat: Seat) -> Option<Schedule> {
@@ -28,7 +28,7 @@ pub(super) fn plan(choice: Choice, seat: Seat) -> Option<Schedule> {
         Algorithm::Nonoverlapping => {
             // Blocks of ranks are not divided again: other bcasts than trees go down the binomial one.
             let tree = bcast::tree(choice.second, seat.style).unwrap_or(match seat.style {
-                Style::OpenMpi => Tree::HighBinomial,
+                ScheduleStyle::OpenMpi => Tree::HighBinomial,
                 _ => Tree::Binomial,
             });
             gather::plan_gather(choice.first, seat)?.then(Phase::Down { tree, segments: 1 })
@@ -39,7 +39,7 @@ pub(super) fn plan(choice: Choice, seat: Seat) -> Option<Schedule> {
         Algorithm::TwoProcs | Algorithm::NeighborExchange => {
             plan.then(own(Space::Output)).then(Phase::RingAllgather { shift: 0 })
         }
-        Algorithm::Linear if seat.style == Style::OpenMpi && method.fan == 0 => {
+        Algorithm::Linear if seat.style == ScheduleStyle::OpenMpi && method.fan == 0 => {
             plan.then(own(Space::Output)).then(Phase::AllAtOnce { what: Exchanged::Own })
         }
         Algorithm::RecursiveDoubling if seat.size.is_power_of_two() => {

@@ -1,5 +1,5 @@
-//! Allreduce of n bytes among p members, with α a message's latency, β a byte's time, γ the time to combine a byte, and q
-//! the greatest power of two up to p.
+//! Allreduce of n bytes among p members, with α a message's latency, β a byte's time, γ the time to combine a byte, and
+//! q the greatest power of two up to p.
 //!
 //! | algorithm | source | time | messages | bytes sent | order of ranks |
 //! |---|---|---|---|---|---|
@@ -12,14 +12,15 @@
 //! | segmented_ring | ring whose blocks are reduced in m turns (Open MPI) | | p (p − 1) (m + 1) | 2 (p − 1) n | no |
 //! | nonoverlapping | a reduce to rank 0, then a bcast, each as the library does it (Open MPI) | | | | of the reduce |
 //!
-//! Open MPI's rabenseifner folds by halves: in a pair each combines one, and the higher one gives its half back. That is
-//! 4 (p − q) messages and 3 ½ (p − q) n bytes more with the way back. Its blocks come from halving again and again.
+//! Open MPI's rabenseifner folds by halves: in a pair each combines one, and the higher one gives its half back. That
+//! is 4 (p − q) messages and 3 ½ (p − q) n bytes more with the way back. Its blocks come from halving again and again.
 //!
-//! Otherwise recursive_doubling and rabenseifner fold if p ≠ q: 2 (α + nβ) + nγ, 2 (p − q) messages and 2 (p − q) n bytes more.
+//! Otherwise recursive_doubling and rabenseifner fold if p ≠ q: 2 (α + nβ) + nγ, 2 (p − q) messages and 2 (p − q) n
+//! bytes more.
 
 use super::phase::Phase;
 use super::step::Space;
-use super::{Extent, Fold, Parts, Schedule, Seat, Style};
+use super::{Extent, Fold, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
 pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedule> {
@@ -35,7 +36,7 @@ pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedul
                 .then(Phase::RingReduceSegments { turns })
                 .then(Phase::RingAllgatherSegments { turns })
         }
-        Algorithm::Rabenseifner if seat.style == Style::OpenMpi && seat.size > 1 => {
+        Algorithm::Rabenseifner if seat.style == ScheduleStyle::OpenMpi && seat.size > 1 => {
             let seat = seat.folding(Fold::Lower);
             Schedule::empty(seat, Parts::Halved(seat.power()))
                 .then(Phase::CopyAll { from: Space::Input, to: hold })

@@ -1,5 +1,5 @@
-//! Alltoall of blocks of n bytes among p members, and its form with varying sizes, with α a message's latency, β a byte's
-//! time and δ the time to copy a byte.
+//! Alltoall of blocks of n bytes among p members, and its form with varying sizes, with α a message's latency, β a
+//! byte's time and δ the time to copy a byte.
 //!
 //! | algorithm | source | time | messages | bytes sent |
 //! |---|---|---|---|---|
@@ -10,12 +10,12 @@
 //! linear_sync is linear in windows of `fan` (Open MPI's, which replaces each message that is done); two_procs is an
 //! exchange between 2 members. Open MPI's linear has all messages at once unless `fan` says otherwise.
 //!
-//! pairwise exchanges with rank xor k in round k where p = 2^j (not in Open MPI), else sends k ahead and receives from k behind. bruck
-//! needs equal sizes.
+//! pairwise exchanges with rank xor k in round k where p = 2^j (not in Open MPI), else sends k ahead and receives from
+//! k behind. bruck needs equal sizes.
 
 use super::phase::{Exchanged, Phase};
 use super::step::Space;
-use super::{Parts, Schedule, Seat, Style, linear};
+use super::{Parts, Schedule, ScheduleStyle, Seat, linear};
 use crate::platform::{Algorithm, Method};
 
 pub(super) fn plan(method: Method, seat: Seat) -> Option<Schedule> {
@@ -25,7 +25,7 @@ pub(super) fn plan(method: Method, seat: Seat) -> Option<Schedule> {
     Some(match method.algorithm {
         Algorithm::Bruck => plan.then(Phase::RotateIn).then(Phase::BruckAlltoall).then(Phase::RotateOut),
         Algorithm::Pairwise | Algorithm::TwoProcs => plan.then(own).then(Phase::Pairwise),
-        Algorithm::Linear | Algorithm::LinearSync if seat.style == Style::OpenMpi && method.fan == 0 => {
+        Algorithm::Linear | Algorithm::LinearSync if seat.style == ScheduleStyle::OpenMpi && method.fan == 0 => {
             plan.then(own).then(Phase::AllAtOnce { what })
         }
         Algorithm::Linear | Algorithm::LinearSync => {

@@ -13,7 +13,7 @@
 
 use super::phase::Phase;
 use super::step::Space;
-use super::{Parts, Schedule, Seat, Style};
+use super::{Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
 pub(super) fn plan(method: Method, seat: Seat) -> Option<Schedule> {
@@ -23,7 +23,7 @@ pub(super) fn plan(method: Method, seat: Seat) -> Option<Schedule> {
         Algorithm::Dissemination | Algorithm::TwoProcs => plan.then(Phase::Dissemination),
         Algorithm::Linear => plan.then(Phase::GatherAndRelease),
         Algorithm::DoubleRing => plan.then(Phase::DoubleRing),
-        Algorithm::RecursiveDoubling if seat.style == Style::OpenMpi => plan.then(Phase::DoublingBelow),
+        Algorithm::RecursiveDoubling if seat.style == ScheduleStyle::OpenMpi => plan.then(Phase::DoublingBelow),
         Algorithm::Binomial => plan.then(Phase::TreeReduce { hold }).then(Phase::TreeBcast { hold }),
         Algorithm::RecursiveDoubling => {
             plan.then(Phase::FoldIn { hold }).then(Phase::Doubling { hold }).then(Phase::FoldOut { hold })

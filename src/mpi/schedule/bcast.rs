@@ -16,15 +16,15 @@
 //! Open MPI's binomial tree begins with the neighbour, whose subtree is the largest; it may have segments. Open MPI and
 //! MPICH divide for scatter_allgather into blocks of ⌈n/p⌉ elements and send no empty block down the tree.
 //!
-//! Otherwise scatter_allgather divides at bytes; its allgather is recursive doubling for messages below 512 KiB among 2^k members
-//! (log2 p rounds), as MPICH's is, else a ring.
+//! Otherwise scatter_allgather divides at bytes; its allgather is recursive doubling for messages below 512 KiB among
+//! 2^k members (log2 p rounds), as MPICH's is, else a ring.
 //!
 //! Thakur, Rabenseifner, Gropp 2005: "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1).
 
 use super::phase::{Numbering, Phase};
 use super::shape::Tree;
 use super::step::Space;
-use super::{Extent, Parts, Schedule, Seat, Style};
+use super::{Extent, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
 /// From here on the allgather is a ring (MPICH's `MPIR_CVAR_BCAST_LONG_MSG_SIZE`).
@@ -37,13 +37,13 @@ const SEGMENT: u64 = 128 << 10;
 const RADIX: u16 = 4;
 
 /// The tree that `method` is about, if it is about one.
-pub(super) fn tree(method: Method, style: Style) -> Option<Tree> {
+pub(super) fn tree(method: Method, style: ScheduleStyle) -> Option<Tree> {
     let fan = u16::try_from(method.fan).unwrap_or(u16::MAX);
     Some(match method.algorithm {
         Algorithm::Pipeline => Tree::Chains(1),
         Algorithm::Chains => Tree::Chains(fan.max(1)),
         Algorithm::Binary => Tree::Binary,
-        Algorithm::Binomial if style == Style::OpenMpi => Tree::HighBinomial,
+        Algorithm::Binomial if style == ScheduleStyle::OpenMpi => Tree::HighBinomial,
         Algorithm::Binomial => Tree::Binomial,
         Algorithm::Knomial => Tree::Knomial(if fan < 2 { RADIX } else { fan }),
         _ => return None,
@@ -53,7 +53,7 @@ pub(super) fn tree(method: Method, style: Style) -> Option<Tree> {
 pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedule> {
     let (hold, size) = (Space::Output, extent.size);
     let whole = Schedule::empty(seat, Parts::Split(1));
-    let flat = seat.style == Style::Flat && method.segment == 0;
+    let flat = seat.style == ScheduleStyle::Flat && method.segment == 0;
     if let Some(tree) = tree(method, seat.style).filter(|tree| !(flat && *tree == Tree::Binomial)) {
         let (segments, parts) = extent.segments(method.segment);
         return Some(Schedule::empty(seat, parts).then(Phase::Down { tree, segments }));
@@ -69,7 +69,9 @@ pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedul
             Schedule::empty(seat, parts).then_if(seat.size > 1, Phase::SplitDown { first, second })
         }
         Algorithm::ScatterRing => scattered().then(Phase::RingAllgather { shift: 0 }),
-        Algorithm::ScatterAllgather if seat.style == Style::OpenMpi => scattered().then(Phase::DoublingAllgatherAny),
+        Algorithm::ScatterAllgather if seat.style == ScheduleStyle::OpenMpi => {
+            scattered().then(Phase::DoublingAllgatherAny)
+        }
         Algorithm::Linear => whole.then(Phase::LinearBcast),
         Algorithm::Chain => {
             let segment = if method.segment == 0 { SEGMENT } else { u64::from(method.segment) };

@@ -1,4 +1,5 @@
-//! Rounds at distance 1, 2, 4, …: dissemination, folds to a power of two, doubling and halving. See [`Seat`] for folded numbers.
+//! Rounds at distance 1, 2, 4, …: dissemination, folds to a power of two, doubling and halving. See [`Seat`] for folded
+//! numbers.
 
 use super::phase::Next;
 use super::seat::Seat;

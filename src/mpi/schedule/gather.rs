@@ -6,8 +6,8 @@
 //! | binomial | Chan et al. 2007; MPICH's | ⌈log2 p⌉ α + (p − 1) nβ | p − 1 | each block as often as its member has ones in its relative rank: ½ p log2 p n for p = 2^k |
 //! | linear | the root with all at once | (p − 1) (α + nβ) where the root's link is the limit | p − 1 | (p − 1) n |
 //!
-//! linear with `fan = 1` has one message after another in order of ranks. linear_sync (Open MPI's gather) has the root ask
-//! each one for a first part and wait for it, and wait for all the rests at the end: 3 (p − 1) messages.
+//! linear with `fan = 1` has one message after another in order of ranks. linear_sync (Open MPI's gather) has the root
+//! ask each one for a first part and wait for it, and wait for all the rests at the end: 3 (p − 1) messages.
 //!
 //! The forms with varying sizes are linear: only the root knows all sizes.
 

@@ -1,5 +1,5 @@
-//! Reductions that exchange halves in ways of their own: Open MPI's fold before Rabenseifner's algorithm, and the butterfly
-//! of Träff 2005 with its mirror permutation.
+//! Reductions that exchange halves in ways of their own: Open MPI's fold before Rabenseifner's algorithm, and the
+//! butterfly of Träff 2005 with its mirror permutation.
 
 use super::phase::Next;
 use super::seat::Seat;
@@ -34,7 +34,8 @@ fn blocks(seat: Seat, first: u32, count: u32) -> Piece {
     Space::Temp.up(start, seat.folded_start(first + count) - start)
 }
 
-/// Vector halving and distance doubling over a block a rank: folded number n is left with the blocks of its mirror image.
+/// Vector halving and distance doubling over a block a rank: folded number n is left with the blocks of its mirror
+/// image.
 pub(super) fn butterfly(seat: Seat, round: u32) -> Next {
     let Some(me) = seat.folded().filter(|_| round < seat.log_floor()) else { return Next::End };
     let partner = me ^ (1 << round);

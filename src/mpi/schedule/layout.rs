@@ -18,8 +18,8 @@ pub enum BlockLayout {
         /// What is not divided; at least 1 byte.
         element: u32,
     },
-    /// One buffer in `parts` parts as in `Split`, each in `inner` segments: of `segment` bytes, the last ones shorter or
-    /// empty; or, where that is 0, of sizes that differ by at most one element, the larger ones first.
+    /// One buffer in `parts` parts as in `Split`, each in `inner` segments: of `segment` bytes, the last ones shorter
+    /// or empty; or, where that is 0, of sizes that differ by at most one element, the larger ones first.
     Nested {
         /// The buffer.
         total: Bytes,

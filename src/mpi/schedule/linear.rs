@@ -1,7 +1,7 @@
 //! One with all, and all with all: at once, in batches, or in p − 1 rounds of pairs.
 
 use super::phase::{Exchanged, Next};
-use super::seat::{Seat, Style};
+use super::seat::{ScheduleStyle, Seat};
 use super::step::{Side, Space, Step, Then};
 
 /// The root starts a send to each, in relative order, and waits.
@@ -96,10 +96,10 @@ pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) ->
     }
 }
 
-/// Whom a member sends to and receives from in round `k` ≥ 1: one partner where there are 2^j members (not in Open MPI),
-/// else neighbours at distance k.
+/// Whom a member sends to and receives from in round `k` ≥ 1: one partner where there are 2^j members (not in Open
+/// MPI), else neighbours at distance k.
 fn partners(seat: Seat, k: u32) -> (u32, u32) {
-    if seat.size.is_power_of_two() && seat.style != Style::OpenMpi {
+    if seat.size.is_power_of_two() && seat.style != ScheduleStyle::OpenMpi {
         (seat.rank ^ k, seat.rank ^ k)
     } else {
         (seat.ahead(seat.rank, k), seat.back(seat.rank, k))

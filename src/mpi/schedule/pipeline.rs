@@ -1,8 +1,8 @@
 //! Data down and up a tree, segment after segment, as Open MPI's generic bcast and reduce do it.
 //!
 //! Down: a member has two receives posted; while the next segment comes it passes the last one on to all its children.
-//! Up: receives of segments alternate over the children, one ahead of the one waited for; a segment to which all children
-//! have contributed goes to the parent.
+//! Up: receives of segments alternate over the children, one ahead of the one waited for; a segment to which all
+//! children have contributed goes to the parent.
 
 use super::phase::Next;
 use super::seat::Seat;
@@ -113,8 +113,8 @@ pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> Next
     }
 }
 
-/// The two halves of the data down the two sides of a binary tree, `counts` segments each, the blocks of the second half
-/// from `counts.0` on; then those at the same place of both sides exchange what they have.
+/// The two halves of the data down the two sides of a binary tree, `counts` segments each, the blocks of the second
+/// half from `counts.0` on; then those at the same place of both sides exchange what they have.
 pub(super) fn split(seat: Seat, round: u32, counts: (u32, u32)) -> Next {
     let (node, hold, v) = (Tree::Binary.node(seat), Space::Output, seat.relative());
     let counts = [counts.0, counts.1];

@@ -1,5 +1,5 @@
-//! Reduce of n bytes from p members, with α a message's latency, β a byte's time, γ the time to combine a byte, and q the
-//! greatest power of two up to p.
+//! Reduce of n bytes from p members, with α a message's latency, β a byte's time, γ the time to combine a byte, and q
+//! the greatest power of two up to p.
 //!
 //! | algorithm | source | time | messages | bytes sent | order of ranks |
 //! |---|---|---|---|---|---|
@@ -20,14 +20,14 @@ use super::phase::Phase;
 use super::shape::Tree;
 use super::step::Space;
 use super::tree::is_leaf;
-use super::{Extent, Fold, Parts, Schedule, Seat, Style};
+use super::{Extent, Fold, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
 /// The tree that `method` is about, if it is about one.
 pub(super) fn tree(method: Method) -> Option<Tree> {
     match method.algorithm {
         Algorithm::InOrderBinary => Some(Tree::InOrderBinary),
-        _ => bcast::tree(method, Style::Flat),
+        _ => bcast::tree(method, ScheduleStyle::Flat),
     }
 }
 
@@ -36,14 +36,14 @@ pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedul
     let hold = if seat.rank == seat.root { home } else { Space::Temp };
     let copy = Phase::CopyAll { from: Space::Input, to: hold };
     let whole = Schedule::empty(seat, Parts::Split(1));
-    let plain = seat.style != Style::OpenMpi && method.segment == 0;
+    let plain = seat.style != ScheduleStyle::OpenMpi && method.segment == 0;
     if let Some(tree) = tree(method).filter(|tree| !(plain && *tree == Tree::Binomial)) {
         let (segments, parts) = extent.segments(method.segment);
         let up = Schedule::empty(seat, parts).then(Phase::Up { tree, segments, home });
         return Some(up.then(Phase::HandOver { tree, home }));
     }
     Some(match method.algorithm {
-        Algorithm::Rabenseifner if seat.style == Style::OpenMpi && seat.size > 1 => {
+        Algorithm::Rabenseifner if seat.style == ScheduleStyle::OpenMpi && seat.size > 1 => {
             let seat = seat.folding(Fold::Lower);
             Schedule::empty(seat, Parts::Halved(seat.power()))
                 .then(copy)

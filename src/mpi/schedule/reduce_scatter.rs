@@ -1,5 +1,5 @@
-//! Reduce-scatter of n bytes in all among p members, with α a message's latency, β a byte's time, γ the time to combine a
-//! byte, and q the greatest power of two up to p. Blocks may vary in size.
+//! Reduce-scatter of n bytes in all among p members, with α a message's latency, β a byte's time, γ the time to combine
+//! a byte, and q the greatest power of two up to p. Blocks may vary in size.
 //!
 //! | algorithm | source | time | messages | bytes sent (equal blocks) |
 //! |---|---|---|---|---|
@@ -11,7 +11,8 @@
 //! | butterfly | Träff 2005: halves of what is left, near first, then a mirror permutation | | at most q log2 q + q + 2 (p − q) | |
 //! | nonoverlapping | a reduce to rank 0 up an unsegmented tree, then a scatter in order of ranks (Open MPI) | | 2 (p − 1) | (p − 1) n + (p − 1) n/p |
 //!
-//! butterfly keeps the order of ranks as well, and nonoverlapping where its reduce does. Otherwise only binomial keeps the order of ranks: recursive_halving combines distant ranks first, pairwise starts with one's own.
+//! butterfly keeps the order of ranks as well, and nonoverlapping where its reduce does. Otherwise only binomial keeps
+//! the order of ranks: recursive_halving combines distant ranks first, pairwise starts with one's own.
 
 use super::phase::{Numbering, Phase};
 use super::shape::Tree;

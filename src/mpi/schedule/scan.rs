@@ -1,4 +1,5 @@
-//! Scan and exscan of n bytes among p members, with α a message's latency, β a byte's time and γ the time to combine a byte.
+//! Scan and exscan of n bytes among p members, with α a message's latency, β a byte's time and γ the time to combine a
+//! byte.
 //!
 //! | algorithm | source | time | messages | order of ranks |
 //! |---|---|---|---|---|

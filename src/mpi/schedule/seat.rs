@@ -15,14 +15,14 @@ pub struct Seat {
     /// The root; 0 where there is none.
     pub root: u32,
     /// Whose details.
-    pub style: Style,
+    pub style: ScheduleStyle,
     /// Who stays of a pair that folds.
     pub fold: Fold,
 }
 
 /// Whose details a schedule follows where libraries differ in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Style {
+pub enum ScheduleStyle {
     /// What the default library has always done.
     #[default]
     Flat,
@@ -47,7 +47,7 @@ pub enum Fold {
 impl Seat {
     /// Member `rank` of `size` with root 0.
     pub fn of(size: u32, rank: u32) -> Self {
-        Seat { size, rank, root: 0, style: Style::Flat, fold: Fold::TowardsRoot }
+        Seat { size, rank, root: 0, style: ScheduleStyle::Flat, fold: Fold::TowardsRoot }
     }
 
     /// The same with another choice of who stays.

@@ -182,8 +182,8 @@ impl Node {
         (0, number)
     }
 
-    /// Parent and children in the in-order tree: of n nodes from `first` on, the last is the top, the first ⌊n/2⌋ are the
-    /// far subtree, and the others the near one.
+    /// Parent and children in the in-order tree: of n nodes from `first` on, the last is the top, the first ⌊n/2⌋ are
+    /// the far subtree, and the others the near one.
     fn in_order(self) -> (u32, [Option<u32>; 2]) {
         let (mut first, mut count, mut parent) = (0, self.size, self.size - 1);
         loop {

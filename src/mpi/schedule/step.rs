@@ -1,7 +1,7 @@
 //! What one step of a schedule does, and to which data. Sizes are the layout's business.
 
-/// Where data is. Each space has a cell for every block of the schedule's layout, of which a collective may use only some:
-/// of a gather's input and of a scatter's output, a rank has only the block of its own number.
+/// Where data is. Each space has a cell for every block of the schedule's layout, of which a collective may use only
+/// some: of a gather's input and of a scatter's output, a rank has only the block of its own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// What the program gave; never written.

@@ -1,4 +1,5 @@
-//! Binomial trees: relative rank v > 0 hangs below v without its lowest set bit, and has the subtree [v, v + lowest bit).
+//! Binomial trees: relative rank v > 0 hangs below v without its lowest set bit, and has the subtree [v, v + lowest
+//! bit).
 
 use super::phase::{Next, Numbering};
 use super::seat::Seat;
@@ -83,8 +84,8 @@ pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering)
     })
 }
 
-/// As [`scatter`] of blocks by relative rank from the output, of which only the first `filled` have data: empty messages
-/// are not sent.
+/// As [`scatter`] of blocks by relative rank from the output, of which only the first `filled` have data: empty
+/// messages are not sent.
 pub(super) fn scatter_filled(seat: Seat, round: u32, filled: u32) -> Next {
     let v = seat.relative();
     if v > 0 && v >= filled {

@@ -110,7 +110,8 @@ impl Cart {
         Ok(Shift { source: self.away(rank, direction, -distance), destination: self.away(rank, direction, distance) })
     }
 
-    /// The neighbours of `rank` for neighbourhood collectives (section 7.6): of each dimension the one before, then the one after.
+    /// The neighbours of `rank` for neighbourhood collectives (section 7.6): of each dimension the one before, then the
+    /// one after.
     pub fn neighbours(&self, rank: u32) -> Vec<c_int> {
         let both = |dimension| [self.away(rank, dimension, -1), self.away(rank, dimension, 1)];
         (0..self.dims.len()).flat_map(both).collect()

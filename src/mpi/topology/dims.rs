@@ -5,8 +5,9 @@ use std::ffi::c_int;
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_ERR_DIMS};
 use crate::mpi::fault::Fault;
 
-/// Fills in the zeros of `dims` so that the product is `nodes`: non-increasing, the greatest and the smallest as close to each
-/// other as possible; of several such lists the one with the greatest smallest extent, then the greatest next to it.
+/// Fills in the zeros of `dims` so that the product is `nodes`: non-increasing, the greatest and the smallest as close
+/// to each other as possible; of several such lists the one with the greatest smallest extent, then the greatest next
+/// to it.
 ///
 /// # Errors
 /// `nodes` below 1, an extent below 0, or given extents that do not divide `nodes`.
@@ -60,7 +61,8 @@ fn spread(factors: &[u64]) -> u64 {
     factors.first().zip(factors.last()).map_or(u64::MAX, |(greatest, smallest)| greatest - smallest)
 }
 
-/// Tries all that can follow the factors `found`, with `count` more of product `number`, and keeps the best list in `best`.
+/// Tries all that can follow the factors `found`, with `count` more of product `number`, and keeps the best list in
+/// `best`.
 fn split(number: u64, count: usize, divisors: &[u64], found: &mut Vec<u64>, best: &mut Vec<u64>) {
     if count == 0 {
         let smaller_first = |factors: &[u64]| factors.iter().rev().copied().collect::<Vec<u64>>();

@@ -57,7 +57,8 @@ impl Neighbours {
         Ok(Neighbours { sources: edges(sources)?, destinations: edges(destinations)?, weighted })
     }
 
-    /// The edges of a member who was told of them ([`Contribution::by_end`]), in the order of the givers, then as given.
+    /// The edges of a member who was told of them ([`Contribution::by_end`]), in the order of the givers, then as
+    /// given.
     ///
     /// # Errors
     /// Some have given weights and some have not.
@@ -81,7 +82,8 @@ impl Contribution {
     /// The arguments of MPI_Dist_graph_create: `degrees[i]` of the destinations belong to `sources[i]`.
     ///
     /// # Errors
-    /// A negative degree, more of them than destinations, an end that the communicator of `members` does not have, a negative weight.
+    /// A negative degree, more of them than destinations, an end that the communicator of `members` does not have, a
+    /// negative weight.
     pub fn new(
         members: u32,
         sources: &[c_int],
@@ -105,8 +107,8 @@ impl Contribution {
         Ok(Contribution { edges, weighted: weights.is_some() })
     }
 
-    /// What each end of the edges is told: whether there are weights, then for each edge whether it leads to that end, the
-    /// other end, and the weight.
+    /// What each end of the edges is told: whether there are weights, then for each edge whether it leads to that end,
+    /// the other end, and the weight.
     pub fn by_end(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut told = BTreeMap::new();
         for &(source, destination, weight) in &self.edges {

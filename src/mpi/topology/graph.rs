@@ -5,7 +5,8 @@ use std::ffi::c_int;
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_UNDEFINED};
 use crate::mpi::fault::Fault;
 
-/// A graph as MPI_Graph_create is given it: the neighbours of all nodes, one after another, and where those of each node end.
+/// A graph as MPI_Graph_create is given it: the neighbours of all nodes, one after another, and where those of each
+/// node end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTopology {
     index: Vec<u32>,

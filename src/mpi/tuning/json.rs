@@ -1,5 +1,5 @@
-//! Open MPI's dynamic rules in JSON, as 6.0 reads them: the first entry of communicator sizes that holds is taken, and of
-//! that the first entry of message sizes. Where none holds the library chooses.
+//! Open MPI's dynamic rules in JSON, as 6.0 reads them: the first entry of communicator sizes that holds is taken, and
+//! of that the first entry of message sizes. Where none holds the library chooses.
 
 use serde_json::{Map, Value};
 

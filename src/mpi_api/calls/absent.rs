@@ -1,5 +1,5 @@
-//! What there is not yet: files (MPI-3.1, chapter 13) and processes that come later (chapter 10). Programs that could call
-//! these are linked all the same; a call is an error that names the function.
+//! What there is not yet: files (MPI-3.1, chapter 13) and processes that come later (chapter 10). Programs that could
+//! call these are linked all the same; a call is an error that names the function.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;

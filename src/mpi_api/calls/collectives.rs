@@ -1,6 +1,8 @@
 //! Collectives, blocking and not (MPI-3.1, sections 5.3 to 5.12).
 #![allow(unsafe_code)]
 
+mod buffer;
+
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
@@ -15,48 +17,7 @@ use crate::mpi_api::types::check_buffer;
 use crate::platform::Collective;
 use crate::process::bytes;
 use crate::units::Bytes;
-
-/// A buffer argument: where, how many items, of which datatype.
-#[derive(Clone)]
-pub struct Buffer {
-    pub base: *mut u8,
-    pub count: usize,
-    pub datatype: Type,
-}
-
-impl Buffer {
-    pub fn new(p: &MpiProcess, base: *const c_void, count: c_int, datatype: Handle) -> MpiResult<Self> {
-        let count = error::count(count, "the count")?;
-        Ok(Buffer { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
-    }
-
-    /// The same if there can be data.
-    ///
-    /// # Errors
-    /// MPI_ERR_BUFFER.
-    fn checked(self) -> MpiResult<Self> {
-        check_buffer(self.base, self.count, &self.datatype)?;
-        Ok(self)
-    }
-
-    pub fn size(&self) -> Bytes {
-        bytes(self.count * self.datatype.size())
-    }
-
-    pub fn region(&self, shape: BufferShape) -> Region {
-        Region::new(self.base, self.datatype.clone(), shape)
-    }
-
-    /// Whether `other`, of as many items, is the same memory.
-    fn shares(&self, other: &Buffer) -> bool {
-        self.base == other.base && !self.base.is_null() && self.size() > Bytes::ZERO
-    }
-
-    /// It is the only block that the rank has, of number `block`.
-    fn block_of(&self, block: u32) -> Region {
-        self.region(BufferShape::Only(block, self.count))
-    }
-}
+pub use buffer::{Buffer, BufferBlocks};
 
 fn in_place(buffer: *const c_void) -> bool {
     buffer as usize == abi::MPI_IN_PLACE
@@ -234,33 +195,6 @@ unsafe fn reduce_scatter(
     let sizes = sizes(&blocks, &input.datatype);
     let mover = DataMover::combining(from, to, combine, total, datatype);
     Ok(CollectivePart { collective: Collective::ReduceScatter, comm, root: 0, sizes, mover }.into())
-}
-
-/// Where a rank's blocks of a gather, scatter or exchange are.
-pub enum BufferBlocks {
-    Same,
-    Varying(*const c_int, *const c_int),
-}
-
-impl BufferBlocks {
-    /// The shape of a buffer with a block for each of `ranks`, and the sizes of the blocks.
-    ///
-    /// # Errors
-    /// A negative count.
-    ///
-    /// # Safety
-    /// The arrays are there.
-    pub unsafe fn shape(&self, buffer: &Buffer, ranks: u32) -> MpiResult<(BufferShape, Sizes)> {
-        Ok(match *self {
-            BufferBlocks::Same => (BufferShape::Blocks(buffer.count), Sizes::Same(buffer.size())),
-            BufferBlocks::Varying(counts, displs) => {
-                // SAFETY: the program gave one of each a rank.
-                let blocks = unsafe { varying(ranks, counts, displs, &buffer.datatype)? };
-                let sizes = sizes(&blocks, &buffer.datatype);
-                (BufferShape::Varying(blocks), sizes)
-            }
-        })
-    }
 }
 
 /// A buffer as the program gives it.

@@ -42,8 +42,8 @@ impl MpiProcess {
         Ok(comm)
     }
 
-    /// Takes up a communicator that was made from `old`, whose error handler it has; of `remote` with an intercommunicator.
-    /// Gives MPI_COMM_NULL to those who are not in it.
+    /// Takes up a communicator that was made from `old`, whose error handler it has; of `remote` with an
+    /// intercommunicator. Gives MPI_COMM_NULL to those who are not in it.
     ///
     /// # Errors
     /// If there are no more numbers.
@@ -180,7 +180,8 @@ pub fn message_tag(tag: c_int, comm: &Comm) -> MpiResult<u32> {
         .map_err(|_| MpiError::new(abi::MPI_ERR_TAG, format!("tag {tag}: expected 0 or more")).on_comm(comm.handle))
 }
 
-/// The members of `group` with this colour, by their keys and then their ranks; `table` has the colour and the key of each.
+/// The members of `group` with this colour, by their keys and then their ranks; `table` has the colour and the key of
+/// each.
 fn of_colour(table: &[u32], colour: u32, group: &Group) -> Group {
     let members = table.chunks_exact(2).zip(0u32..).filter(|(pair, _)| pair[0] == colour);
     let mut members: Vec<(c_int, u32)> = members.map(|(pair, member)| (pair[1] as c_int, member)).collect();

@@ -1,4 +1,5 @@
-//! How MPI functions are defined: `mpi_functions!` makes each a C function that finds its rank and turns errors into codes.
+//! How MPI functions are defined: `mpi_functions!` makes each a C function that finds its rank and turns errors into
+//! codes.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;

@@ -1,5 +1,5 @@
-//! Handles and statuses as Fortran has them (MPI-3.1, sections 17.2.4 and 17.2.5): a handle is the number that C has, a status
-//! an array of the ints that C's is made of.
+//! Handles and statuses as Fortran has them (MPI-3.1, sections 17.2.4 and 17.2.5): a handle is the number that C has, a
+//! status an array of the ints that C's is made of.
 #![allow(unsafe_code)]
 #![allow(non_snake_case)]
 

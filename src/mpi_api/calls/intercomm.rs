@@ -1,7 +1,7 @@
 //! Collectives of intercommunicators (MPI-3.1, section 5.2.2): what one group gives goes to the other.
 //!
-//! Groups collect and distribute by their own communicators; between them go messages of their leaders or, where every rank
-//! has something for every other, of all.
+//! Groups collect and distribute by their own communicators; between them go messages of their leaders or, where every
+//! rank has something for every other, of all.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -89,7 +89,7 @@ fn collect(between: &CollectiveMessages<'_>, input: &Buffer, combine: Combine, h
 }
 
 /// Who a rank is in a collective with a root.
-enum Role {
+enum RootRole {
     Root,
     /// In the root's group, with nothing to do.
     Beside,
@@ -97,11 +97,11 @@ enum Role {
     Other(u32),
 }
 
-fn role(comm: &Comm, root: c_int) -> MpiResult<Role> {
+fn role(comm: &Comm, root: c_int) -> MpiResult<RootRole> {
     match root {
-        abi::MPI_ROOT => Ok(Role::Root),
-        abi::MPI_PROC_NULL => Ok(Role::Beside),
-        root if root >= 0 && (root as u32) < comm.peers().size() => Ok(Role::Other(root as u32)),
+        abi::MPI_ROOT => Ok(RootRole::Root),
+        abi::MPI_PROC_NULL => Ok(RootRole::Beside),
+        root if root >= 0 && (root as u32) < comm.peers().size() => Ok(RootRole::Other(root as u32)),
         root => {
             let what = format!(
                 "root {root}: expected MPI_ROOT, MPI_PROC_NULL, or 0 to {}, a rank of the remote group of {}",
@@ -135,12 +135,12 @@ fn named_byte() -> crate::mpi::datatype::Type {
 pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: Buffer) -> MpiResult<CollectivePlan> {
     let role = role(&comm, root)?;
     code(comm, move |between| match role {
-        Role::Root => {
+        RootRole::Root => {
             between.send(0, packed(&buffer));
             Ok(())
         }
-        Role::Beside => Ok(()),
-        Role::Other(root) => {
+        RootRole::Beside => Ok(()),
+        RootRole::Other(root) => {
             let mut stored = Ok(());
             if between.comm.rank() == 0 {
                 stored = store(&between, &buffer, root, &between.recv(root));
@@ -162,9 +162,9 @@ pub fn reduction(
         Collective::Reduce => {
             let role = role(&comm, root)?;
             code(comm, move |between| match role {
-                Role::Root => store(&between, &result, 0, &between.recv(0)),
-                Role::Beside => Ok(()),
-                Role::Other(root) => {
+                RootRole::Root => store(&between, &result, 0, &between.recv(0)),
+                RootRole::Beside => Ok(()),
+                RootRole::Other(root) => {
                     let data = collect(&between, &input, combine, handle)?;
                     if between.comm.rank() == 0 {
                         between.send(root, data);
@@ -249,8 +249,8 @@ pub unsafe fn gather(
     root: c_int,
 ) -> MpiResult<CollectivePlan> {
     match role(&comm, root)? {
-        Role::Beside => code(comm, |_| Ok(())),
-        Role::Root => {
+        RootRole::Beside => code(comm, |_| Ok(())),
+        RootRole::Root => {
             let result = Buffer::new(p, recv.0, recv.1, recv.2)?;
             let output = result.region(shape(&result, comm.peers().size())?.0);
             code(comm, move |between| {
@@ -258,7 +258,7 @@ pub unsafe fn gather(
                 receive(&between, &output, &peers, Requests::new)
             })
         }
-        Role::Other(root) => {
+        RootRole::Other(root) => {
             let mine = Buffer::new(p, send.0, send.1, send.2)?;
             code(comm, move |between| {
                 between.send(root, packed(&mine));
@@ -279,8 +279,8 @@ pub unsafe fn scatter(
     root: c_int,
 ) -> MpiResult<CollectivePlan> {
     match role(&comm, root)? {
-        Role::Beside => code(comm, |_| Ok(())),
-        Role::Root => {
+        RootRole::Beside => code(comm, |_| Ok(())),
+        RootRole::Root => {
             let source = Buffer::new(p, send.0, send.1, send.2)?;
             let input = source.region(shape(&source, comm.peers().size())?.0);
             code(comm, move |between| {
@@ -291,7 +291,7 @@ pub unsafe fn scatter(
                 Ok(())
             })
         }
-        Role::Other(root) => {
+        RootRole::Other(root) => {
             let mine = Buffer::new(p, recv.0, recv.1, recv.2)?;
             code(comm, move |between| store(&between, &mine, root, &between.recv(root)))
         }

@@ -1,4 +1,5 @@
-//! Neighbourhood collectives, blocking and not (MPI-3.1, sections 7.6 and 7.7): with those next to a rank in its topology.
+//! Neighbourhood collectives, blocking and not (MPI-3.1, sections 7.6 and 7.7): with those next to a rank in its
+//! topology.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -16,7 +17,7 @@ use crate::mpi_api::process::MpiProcess;
 use crate::rank::Requests;
 
 /// With whom a rank exchanges, by the blocks of its buffers.
-struct Near {
+struct Neighbourhood {
     comm: Rc<Comm>,
     sources: Vec<c_int>,
     destinations: Vec<c_int>,
@@ -24,7 +25,7 @@ struct Near {
     order: Vec<usize>,
 }
 
-impl Near {
+impl Neighbourhood {
     fn of(p: &MpiProcess, comm: Handle) -> MpiResult<Self> {
         let comm = p.comm(comm)?;
         let topology = comm.topology.borrow().clone();
@@ -35,12 +36,12 @@ impl Near {
             // What one sends down a dimension comes from above, also in rings of two, where both are the same rank.
             order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         }
-        Ok(Near { comm, sources, destinations, order })
+        Ok(Neighbourhood { comm, sources, destinations, order })
     }
 
     /// The plan by which each block of `input` goes to its destination, and each of `output` comes from its source.
     fn exchange(self, input: Region, output: Region) -> CollectivePlan {
-        let Near { comm, sources, destinations, order } = self;
+        let Neighbourhood { comm, sources, destinations, order } = self;
         let with = comm.clone();
         CollectivePlan::code(&comm, move |p, sequence| {
             let letters = CollectiveMessages::new(p, &with, sequence);
@@ -71,7 +72,7 @@ unsafe fn allgather(
     all: &BufferBlocks,
     comm: Handle,
 ) -> MpiResult<CollectivePlan> {
-    let near = Near::of(p, comm)?;
+    let near = Neighbourhood::of(p, comm)?;
     let (mine, result) = (Buffer::new(p, send.0, send.1, send.2)?, Buffer::new(p, recv.0, recv.1, recv.2)?);
     // SAFETY: the caller's promise.
     let (shape, _) = unsafe { all.shape(&result, near.sources.len() as u32)? };
@@ -87,7 +88,7 @@ unsafe fn alltoall(
     (recv, received): (Argument, &BufferBlocks),
     comm: Handle,
 ) -> MpiResult<CollectivePlan> {
-    let near = Near::of(p, comm)?;
+    let near = Neighbourhood::of(p, comm)?;
     let (mine, result) = (Buffer::new(p, send.0, send.1, send.2)?, Buffer::new(p, recv.0, recv.1, recv.2)?);
     // SAFETY: the caller's promise.
     let (from, to) = unsafe {
@@ -100,7 +101,7 @@ unsafe fn alltoall(
 type Mixed = (*const c_void, *const c_int, *const abi::Aint, *const Handle);
 
 unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> MpiResult<CollectivePlan> {
-    let near = Near::of(p, comm)?;
+    let near = Neighbourhood::of(p, comm)?;
     let region = |(base, counts, displs, types): Mixed, blocks: usize| -> MpiResult<Region> {
         let block = |block: usize| {
             // SAFETY: the program gave one of each a neighbour.

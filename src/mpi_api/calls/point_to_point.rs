@@ -185,7 +185,8 @@ impl Incoming {
     }
 }
 
-/// What a receive or probe takes; `None` if it is from nobody. Any size fits: what is too long is found when it is stored.
+/// What a receive or probe takes; `None` if it is from nobody. Any size fits: what is too long is found when it is
+/// stored.
 ///
 /// # Errors
 /// MPI_ERR_RANK, MPI_ERR_TAG.

@@ -33,8 +33,8 @@ pub const fn is_result(name: &str) -> bool {
     false
 }
 
-/// An argument of an MPI function. `(&Given(argument)).is_null()` is that of [`Pointer`] if it is a pointer to results, and
-/// that of [`Plain`] otherwise.
+/// An argument of an MPI function. `(&Given(argument)).is_null()` is that of [`Pointer`] if it is a pointer to results,
+/// and that of [`Plain`] otherwise.
 pub struct Given<T>(pub T);
 
 /// Arguments that can be null.

@@ -1,6 +1,8 @@
 //! Completion of requests: waiting, testing, freeing, cancelling (MPI-3.1, sections 3.7.3 to 3.8.4).
 #![allow(unsafe_code)]
 
+mod handles;
+
 use std::ffi::c_int;
 
 use smallvec::SmallVec;
@@ -11,122 +13,11 @@ use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use crate::mpi_api::request::{Operation, Request, empty_status, put_status};
 use crate::rank::{COMPLETE, Call, Completion, Requests, Which};
-
-/// The requests of an array that take part in a wait or test: their places, and what the engine knows them by.
-#[derive(Default)]
-struct Active {
-    places: SmallVec<[u32; 12]>,
-    engine: Requests,
-}
-
-/// The program's request handles.
-struct Handles {
-    first: *mut Handle,
-    count: usize,
-}
-
-impl Handles {
-    fn new(first: *mut Handle, count: c_int) -> MpiResult<Self> {
-        Ok(Handles { first, count: error::count(count, "the number of requests")? })
-    }
-
-    fn at(&self, place: usize) -> *mut Handle {
-        debug_assert!(place < self.count);
-        // SAFETY: the program gave so many.
-        unsafe { self.first.add(place) }
-    }
-
-    /// Those that are neither null nor inactive.
-    fn active(&self, p: &MpiProcess) -> MpiResult<Active> {
-        let table = p.requests.borrow();
-        let mut active = Active::default();
-        for place in 0..self.count {
-            // SAFETY: as above.
-            let handle = unsafe { *self.at(place) };
-            if handle == abi::MPI_REQUEST_NULL {
-                continue;
-            }
-            let request = table.get(handle).ok_or_else(|| bad_request(handle))?;
-            if !request.active {
-                continue;
-            }
-            active.places.push(place as u32);
-            active.engine.push(request.engine);
-        }
-        Ok(active)
-    }
-}
-
-fn bad_request(handle: Handle) -> MpiError {
-    MpiError::new(abi::MPI_ERR_REQUEST, format!("{handle:#x} is no handle of a request"))
-}
-
-/// What completed a request that the engine knew nothing of.
-fn nothing() -> Completion {
-    Completion { index: 0, source: 0, tag: 0, size: crate::units::Bytes::ZERO, payload: None, cancelled: false }
-}
-
-/// A request has completed: gives its status and error; the handle becomes null unless it is persistent.
-///
-/// # Safety
-/// `handle` points to the handle of an active request, whose buffers are there; `to` is MPI_STATUS_IGNORE or a status.
-unsafe fn settle(p: &MpiProcess, handle: *mut Handle, completion: &mut Completion, to: *mut Status) -> MpiResult {
-    let mut table = p.requests.borrow_mut();
-    // SAFETY: the caller's promise.
-    let name = unsafe { *handle };
-    let entry = table.get_mut(name).expect("the request is active");
-    if let (None, Operation::Recv(_) | Operation::Send) = (&entry.persistent, &entry.operation) {
-        // What happens most is done without moving the request.
-        let result = match &entry.operation {
-            // SAFETY: the caller's promise.
-            Operation::Recv(target) => unsafe { target.store(completion, &entry.comm, to) },
-            _ => {
-                // SAFETY: the caller's promise.
-                unsafe { put_status(to, empty_status()) };
-                Ok(())
-            }
-        };
-        table.discard(name);
-        // SAFETY: the caller's promise.
-        unsafe { *handle = abi::MPI_REQUEST_NULL };
-        return result;
-    }
-    let (operation, comm) = if entry.persistent.is_some() {
-        entry.active = false;
-        (entry.operation.clone(), entry.comm.clone())
-    } else {
-        let Request { operation, comm, .. } = table.remove(name).expect("the request is active");
-        // SAFETY: the caller's promise.
-        unsafe { *handle = abi::MPI_REQUEST_NULL };
-        (operation, comm)
-    };
-    drop(table);
-    let (status, result) = match operation {
-        // SAFETY: the caller's promise.
-        Operation::Recv(target) => return unsafe { target.store(completion, &comm, to) },
-        Operation::Send => (empty_status(), Ok(())),
-        Operation::Nothing(status) => (status, Ok(())),
-        Operation::Strand(result) => (empty_status(), std::mem::replace(&mut *result.borrow_mut(), Ok(()))),
-        Operation::Generalised(request) => {
-            let mut status = empty_status();
-            // SAFETY: functions of the program, called as the standard says.
-            let code = unsafe {
-                let code = (request.query)(request.state, &mut status);
-                (request.free)(request.state);
-                code
-            };
-            let failed = || MpiError::new(code, "a generalised request's query function failed");
-            (status, if code == abi::MPI_SUCCESS { Ok(()) } else { Err(failed()) })
-        }
-    };
-    // SAFETY: the caller's promise.
-    unsafe { put_status(to, status) };
-    result
-}
+use handles::{ActiveRequests, Handles, bad_request, in_status, nothing, settle, settle_all, status_at};
 
 impl MpiProcess {
     /// Whether the request behind `handle` is a generalised one that is not complete, for which no engine can wait.
-    fn check_waitable(&self, handles: &Handles, active: &Active) -> MpiResult {
+    fn check_waitable(&self, handles: &Handles, active: &ActiveRequests) -> MpiResult {
         let table = self.requests.borrow();
         for &place in &active.places {
             // SAFETY: the program gave so many.
@@ -165,7 +56,8 @@ impl MpiProcess {
         });
     }
 
-    /// Tests, at the cost of a poll if nothing comes of it; a rank that polls in a loop lets the time in between pass at once.
+    /// Tests, at the cost of a poll if nothing comes of it; a rank that polls in a loop lets the time in between pass
+    /// at once.
     fn test(&self, requests: Requests, which: Which, take: &mut dyn FnMut(&mut [Completion])) -> bool {
         let polls = self.before_poll();
         let found = self.call_completed(Call::Test { requests, which, poll: true }, |completions| {
@@ -175,54 +67,6 @@ impl MpiProcess {
         self.after_poll(polls, found);
         found
     }
-}
-
-/// The status at `place` of an array, if the program wants any.
-///
-/// # Safety
-/// `first` is MPI_STATUSES_IGNORE or there are so many.
-#[inline]
-unsafe fn status_at(first: *mut Status, place: usize) -> *mut Status {
-    // SAFETY: the caller's promise.
-    if first as usize == abi::MPI_STATUS_IGNORE { first } else { unsafe { first.add(place) } }
-}
-
-/// Completes all of `active`, whose completions are given in their order: the error of an array of requests.
-unsafe fn settle_all(
-    p: &MpiProcess,
-    handles: &Handles,
-    active: &Active,
-    completions: &mut [Completion],
-    statuses: *mut Status,
-) -> MpiResult {
-    let mut errors: SmallVec<[(usize, MpiError); 1]> = SmallVec::new();
-    for (&place, completion) in active.places.iter().zip(completions) {
-        // SAFETY: the caller's promise.
-        let status = unsafe { status_at(statuses, place as usize) };
-        // SAFETY: as above.
-        let result = unsafe { settle(p, handles.at(place as usize), completion, status) };
-        if let Err(error) = result {
-            errors.push((place as usize, error));
-        }
-    }
-    if errors.is_empty() {
-        return Ok(());
-    }
-    // SAFETY: as above.
-    unsafe { in_status(handles, statuses, &errors) }
-}
-
-/// The errors of single requests go into the statuses (MPI-3.1, section 3.7.5).
-unsafe fn in_status(handles: &Handles, statuses: *mut Status, errors: &[(usize, MpiError)]) -> MpiResult {
-    if statuses as usize != abi::MPI_STATUS_IGNORE {
-        for place in 0..handles.count {
-            let error = errors.iter().find(|(at, _)| *at == place).map_or(abi::MPI_SUCCESS, |(_, error)| error.class);
-            // SAFETY: the program gave as many statuses as requests.
-            unsafe { (*statuses.add(place)).error = error };
-        }
-    }
-    let (place, first) = &errors[0];
-    Err(MpiError::new(abi::MPI_ERR_IN_STATUS, format!("request {place}: {}", first.what)).on(first.on))
 }
 
 unsafe fn wait_all(p: &MpiProcess, handles: Handles, statuses: *mut Status) -> MpiResult {
@@ -257,7 +101,7 @@ unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (O
         unsafe { put_empty(status) };
         return (None, Ok(()));
     }
-    let Active { places, engine } = active;
+    let ActiveRequests { places, engine } = active;
     // What is complete without the engine is taken without it.
     let (place, result) = match engine.iter().position(|&id| id == COMPLETE) {
         Some(at) => {
@@ -274,7 +118,8 @@ unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (O
     (Some(place), result)
 }
 
-/// Completes what is complete now of an array, with statuses one after another: how many, and their places into `indices`.
+/// Completes what is complete now of an array, with statuses one after another: how many, and their places into
+/// `indices`.
 unsafe fn some(
     p: &MpiProcess,
     handles: &Handles,
@@ -366,9 +211,9 @@ unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (b
         return (true, None, Ok(()));
     }
     // Generalised requests that are not complete take no part.
-    let mut keep = Active::default();
+    let mut keep = ActiveRequests::default();
     for (&place, &engine) in active.places.iter().zip(&active.engine) {
-        let one = Active { places: SmallVec::from_slice(&[place]), engine: Requests::new() };
+        let one = ActiveRequests { places: SmallVec::from_slice(&[place]), engine: Requests::new() };
         if p.check_waitable(handles, &one).is_ok() {
             keep.places.push(place);
             keep.engine.push(engine);
@@ -517,7 +362,8 @@ mpi_functions! {
         match operation {
             Operation::Recv(_) if engine != COMPLETE => p.call_done(Call::Cancel(engine)),
             Operation::Send if engine != COMPLETE => {
-                // It is not withdrawn: its data is on its way. A wait for it must not depend on others any more (section 3.8.4).
+                // It is not withdrawn: its data is on its way. A wait for it must not depend on others any more
+                // (section 3.8.4).
                 let mut table = p.requests.borrow_mut();
                 let entry = table.get_mut(*request).expect("the request is active");
                 entry.engine = COMPLETE;

@@ -32,7 +32,8 @@ pub struct DataMover {
     output: Region,
     temp: Option<Region>,
     scratch: Option<Region>,
-    /// Of a reduction: how to combine items, of how many items the buffer is, and what the program calls their datatype.
+    /// Of a reduction: how to combine items, of how many items the buffer is, and what the program calls their
+    /// datatype.
     reduction: Option<(Combine, usize, Handle)>,
     /// The size of messages that did not fit, and the room for them.
     too_long: Option<(usize, usize)>,

@@ -1,5 +1,5 @@
-//! Collectives on numbers of the simulator's own: what ranks tell each other to make communicators and their like. They cost
-//! what a program's own would.
+//! Collectives on numbers of the simulator's own: what ranks tell each other to make communicators and their like. They
+//! cost what a program's own would.
 
 use std::rc::Rc;
 
@@ -91,8 +91,8 @@ pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers:
     CollectivePart { collective: Collective::Bcast, comm: comm.clone(), root, sizes, mover }.carry_out(p, sequence)
 }
 
-/// What each group's leader of an intercommunicator says to all of the other group: `room` numbers come. The first of them
-/// is the greater of what both leaders say.
+/// What each group's leader of an intercommunicator says to all of the other group: `room` numbers come. The first of
+/// them is the greater of what both leaders say.
 ///
 /// # Errors
 /// What the schedule finds wrong.

@@ -308,8 +308,8 @@ impl Window {
         result
     }
 
-    /// MPI_Win_lock_all. A target's lock is taken when it is first reached; that of memory which the program reaches without
-    /// calls at once.
+    /// MPI_Win_lock_all. A target's lock is taken when it is first reached; that of memory which the program reaches
+    /// without calls at once.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT.

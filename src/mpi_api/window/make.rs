@@ -126,12 +126,12 @@ fn check_shape(shape: WindowSize, comm: &Comm) -> MpiResult {
 }
 
 /// What the ranks of a new window agree on.
-struct Agreed {
+struct AgreedWindow {
     comm: Rc<Comm>,
     everywhere: Option<WindowSize>,
 }
 
-impl Agreed {
+impl AgreedWindow {
     /// Agrees on the window's contexts, and on whether memory is alike everywhere.
     fn new(p: &MpiProcess, parent: &Rc<Comm>, WindowSize { size, unit }: WindowSize) -> MpiResult<Self> {
         let (size, unit) = (size as i64, i64::from(unit));
@@ -145,13 +145,13 @@ impl Agreed {
         let alike = most == -least && greatest == -smallest;
         let local = crate::mpi::CommMember::new(number as u32, parent.rank(), parent.local.group().clone());
         let everywhere = alike.then_some(WindowSize { size: most as Aint, unit: greatest as c_int });
-        Ok(Agreed { comm: Rc::new(Comm::intra(parent.handle, local)), everywhere })
+        Ok(AgreedWindow { comm: Rc::new(Comm::intra(parent.handle, local)), everywhere })
     }
 }
 
 /// A window before it is one of the rank's.
 struct Blank {
-    agreed: Agreed,
+    agreed: AgreedWindow,
     base: *mut u8,
     shape: WindowSize,
     flavor: c_int,
@@ -162,7 +162,7 @@ struct Blank {
 impl Blank {
     /// Takes the window up, at all ranks before one of them goes on.
     fn take_up(self, p: &MpiProcess) -> MpiResult<Rc<Window>> {
-        let Blank { agreed: Agreed { comm, everywhere }, base, shape, flavor, memory, shared } = self;
+        let Blank { agreed: AgreedWindow { comm, everywhere }, base, shape, flavor, memory, shared } = self;
         let make = |handle| Window {
             handle,
             comm: comm.clone(),
@@ -207,7 +207,7 @@ pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: WindowSize, comm: Hand
             (abi::MPI_WIN_FLAVOR_ALLOCATE, memory.base, Some(memory))
         }
     };
-    let agreed = Agreed::new(p, &parent, shape)?;
+    let agreed = AgreedWindow::new(p, &parent, shape)?;
     Blank { agreed, base, shape, flavor, memory, shared: Vec::new() }.take_up(p)
 }
 
@@ -218,7 +218,7 @@ pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: WindowSize, comm: Hand
 pub fn make_dynamic(p: &MpiProcess, comm: Handle) -> MpiResult<Rc<Window>> {
     let parent = p.intra_comm(comm)?;
     let shape = WindowSize { size: 0, unit: 1 };
-    let mut agreed = Agreed::new(p, &parent, shape)?;
+    let mut agreed = AgreedWindow::new(p, &parent, shape)?;
     agreed.everywhere = None;
     let flavor = abi::MPI_WIN_FLAVOR_DYNAMIC;
     Blank { agreed, base: std::ptr::null_mut(), shape, flavor, memory: None, shared: Vec::new() }.take_up(p)
@@ -241,7 +241,7 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
         );
         return Err(MpiError::new(abi::MPI_ERR_RMA_SHARED, what).on_comm(comm));
     }
-    let agreed = Agreed::new(p, &parent, shape)?;
+    let agreed = AgreedWindow::new(p, &parent, shape)?;
     let mut shared = Vec::new();
     let mut total = 0;
     for [size, unit, apart] in gather(p, &parent, [shape.size as i64, i64::from(shape.unit), i64::from(apart)])? {

@@ -1,4 +1,5 @@
-//! The table `[collectives]`: a library, a file of rules for it, and rules for single collectives that come before both.
+//! The table `[collectives]`: a library, a file of rules for it, and rules for single collectives that come before
+//! both.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,8 @@ impl RuleFile {
     }
 }
 
-/// The rules of the table's keys: `library`, `rules` (a file, which is read elsewhere), and a rule or a list of rules for each collective.
+/// The rules of the table's keys: `library`, `rules` (a file, which is read elsewhere), and a rule or a list of rules
+/// for each collective.
 pub(super) fn read(
     document: &Document,
     table: Option<&BTreeMap<String, toml::Value>>,

@@ -1,7 +1,7 @@
 //! The platforms that stand for real machines, against what was measured there; each file names the source.
 //!
-//! A few sizes in each interval, away from the steps of the measured curves. How far a whole table is off, steps included,
-//! stands in its file.
+//! A few sizes in each interval, away from the steps of the measured curves. How far a whole table is off, steps
+//! included, stands in its file.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Waiting for other threads of the program until a deadline.
 //!
-//! The deadline is one of virtual time; who would end the wait runs in the host's. So the wait lasts as long on the host as is left
-//! until the deadline, and if nothing ended it, that much virtual time passes.
+//! The deadline is one of virtual time; who would end the wait runs in the host's. So the wait lasts as long on the
+//! host as is left until the deadline, and if nothing ended it, that much virtual time passes.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -43,8 +43,8 @@ mod host {
     }
 }
 
-/// The clock of a deadline for which none is stated: a condition's attributes say which, but times of day are far from those
-/// since the start.
+/// The clock of a deadline for which none is stated: a condition's attributes say which, but times of day are far from
+/// those since the start.
 fn clock_of(until: u64) -> Clock {
     if until < EPOCH / 2 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }

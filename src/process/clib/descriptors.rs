@@ -1,9 +1,9 @@
 //! File descriptors that are the simulator's: a program that closes whatever is open closes its own only.
 //!
-//! Daemons and launchers close all descriptors from 3 on. In a process of its own nothing but the program's files is there;
-//! here there are traces, pipes and connections of the simulator too. What was open before the first rank began stays open,
-//! and closing it fails as if it were not there. The same functions stand behind `syscall`, by which programs go round the
-//! C library.
+//! Daemons and launchers close all descriptors from 3 on. In a process of its own nothing but the program's files is
+//! there; here there are traces, pipes and connections of the simulator too. What was open before the first rank began
+//! stays open, and closing it fails as if it were not there. The same functions stand behind `syscall`, by which
+//! programs go round the C library.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_long, c_uint, c_void};

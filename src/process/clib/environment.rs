@@ -119,8 +119,8 @@ pub fn set_variables<'a>(variables: impl IntoIterator<Item = (&'a String, &'a St
     }
 }
 
-/// A rank is one core: OpenMP and the libraries of linear algebra, which also heed this variable, get one thread unless the
-/// user wants more. With more, ranks that take turns on the host would each leave threads behind that spin.
+/// A rank is one core: OpenMP and the libraries of linear algebra, which also heed this variable, get one thread unless
+/// the user wants more. With more, ranks that take turns on the host would each leave threads behind that spin.
 pub fn set_default_threads() {
     const THREADS: &str = "OMP_NUM_THREADS";
     if std::env::var_os(THREADS).is_none() {

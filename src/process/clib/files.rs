@@ -1,7 +1,7 @@
 //! Paths that mean something else to a rank than to the process, and waiting for what other ranks do to files.
 //!
-//! What the kernel tells in /proc of the process is told of the rank: by its number, with its program's name. A rank that asks again
-//! and again for a file that is not there lets time pass, so that another can make it.
+//! What the kernel tells in /proc of the process is told of the rank: by its number, with its program's name. A rank
+//! that asks again and again for a file that is not there lets time pass, so that another can make it.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -58,7 +58,8 @@ pub struct Waits {
 const WAITING: &str = "waiting outside of MPI";
 /// So many questions in a row are no waiting.
 const PATIENCE: u32 = 64;
-/// After so much virtual time nobody else can be expected to do anything: sooner than the engine takes it for a deadlock.
+/// After so much virtual time nobody else can be expected to do anything: sooner than the engine takes it for a
+/// deadlock.
 pub const LONGEST: SimSpan = SimSpan::from_ps(500 * 1_000_000_000_000);
 /// A rank whose own code takes longer between two questions does more than to ask.
 const LONGEST_TURN: SimSpan = SimSpan::from_ns(50_000);

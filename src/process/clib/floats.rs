@@ -1,4 +1,5 @@
-//! The floating-point environment (`<fenv.h>`): the C library's functions, before which is noted that the rank has one of its own.
+//! The floating-point environment (`<fenv.h>`): the C library's functions, before which is noted that the rank has one
+//! of its own.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};

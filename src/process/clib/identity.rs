@@ -30,8 +30,8 @@ const BLOCK: u32 = 1 << 16;
 /// Blocks that are looked at: more than there are runs at a time on a machine.
 const BLOCKS: u32 = 1 << 14;
 
-/// The process numbers of a run's ranks: no other run of the machine has them at the same time, and the same run has the same if
-/// it is alone.
+/// The process numbers of a run's ranks: no other run of the machine has them at the same time, and the same run has
+/// the same if it is alone.
 #[derive(Debug, Default)]
 pub struct ProcessNumbers {
     /// That of who started the ranks; rank 0's is the next.

@@ -1,5 +1,5 @@
-//! Waiting for what another rank is to write into a FIFO or a socket, or for another rank to connect: a rank that would wait in the
-//! system would keep its host thread, and with it the ranks that it waits for.
+//! Waiting for what another rank is to write into a FIFO or a socket, or for another rank to connect: a rank that would
+//! wait in the system would keep its host thread, and with it the ranks that it waits for.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};

@@ -1,6 +1,7 @@
 //! Keys of thread-specific data (POSIX `pthread_key_create`, C11 `tss_create`): as many for each rank as a process has.
 //!
-//! A rank's own values follow it from host thread to host thread. Those of threads that the program has started belong to these.
+//! A rank's own values follow it from host thread to host thread. Those of threads that the program has started belong
+//! to these.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;

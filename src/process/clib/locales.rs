@@ -1,5 +1,5 @@
-//! A rank's locale. The C library has one for the process and lets a thread use another (`uselocale`): a rank that has set one
-//! uses it whenever its code runs.
+//! A rank's locale. The C library has one for the process and lets a thread use another (`uselocale`): a rank that has
+//! set one uses it whenever its code runs.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};

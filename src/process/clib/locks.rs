@@ -1,5 +1,5 @@
-//! Locks of files. The system gives them to processes, of which all ranks are one: a rank's locks are tied to the file that it
-//! has opened instead (open file description locks), and a rank that waits for a lock lets the others go on.
+//! Locks of files. The system gives them to processes, of which all ranks are one: a rank's locks are tied to the file
+//! that it has opened instead (open file description locks), and a rank that waits for a lock lets the others go on.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_long};

@@ -1,5 +1,5 @@
-//! Names of files that are made and removed: a rank that does so again and again in vain waits for another one, as one does
-//! that takes a directory or a link for a lock.
+//! Names of files that are made and removed: a rank that does so again and again in vain waits for another one, as one
+//! does that takes a directory or a link for a lock.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};

@@ -122,7 +122,8 @@ pub(super) unsafe fn parts_of<'a>(parts: *const libc::iovec, count: c_int) -> Op
     Some(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(parts, count) } })
 }
 
-/// Writes parts one after another by `write`, without the first `done` bytes, which were written. How many bytes were in all.
+/// Writes parts one after another by `write`, without the first `done` bytes, which were written. How many bytes were
+/// in all.
 pub(super) fn in_parts(parts: &[libc::iovec], done: usize, write: impl Fn(*const c_void, usize) -> isize) -> isize {
     let (mut skipped, mut all) = (done, done);
     for part in parts {

@@ -1,8 +1,8 @@
 //! A rank's working directory and mask of new files' rights (umask).
 //!
-//! The kernel keeps both for a thread, once that has said that it shares them with no other. A rank that has changed them is
-//! given them whenever its code runs, and the host thread has its own back when it stops. So all that programs do with files
-//! goes by them, and so do the children that they start.
+//! The kernel keeps both for a thread, once that has said that it shares them with no other. A rank that has changed
+//! them is given them whenever its code runs, and the host thread has its own back when it stops. So all that programs
+//! do with files goes by them, and so do the children that they start.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;

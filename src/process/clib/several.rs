@@ -1,5 +1,5 @@
-//! Waiting for one of several files (`select`, `poll`, `epoll_wait`): where another rank may bring it about, virtual time passes
-//! meanwhile. Without files these are sleeps.
+//! Waiting for one of several files (`select`, `poll`, `epoll_wait`): where another rank may bring it about, virtual
+//! time passes meanwhile. Without files these are sleeps.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_ulong};

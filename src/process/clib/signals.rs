@@ -1,6 +1,6 @@
-//! Signals. A process has one handler a signal, and mcpsim has ranks of several programs' lives in one: what a program installs
-//! is kept and told to it when it asks, and called when it sends the signal to itself or its code faults. It is not installed:
-//! Ctrl-C is mcpsim's. Timers that send signals never do.
+//! Signals. A process has one handler a signal, and mcpsim has ranks of several programs' lives in one: what a program
+//! installs is kept and told to it when it asks, and called when it sends the signal to itself or its code faults. It
+//! is not installed: Ctrl-C is mcpsim's. Timers that send signals never do.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};

@@ -1,7 +1,7 @@
 //! The standard streams of a rank: stdin is rank 0's, and whole lines of the others go to the run's output.
 //!
-//! `stdin`, `stdout` and `stderr` are variables of each rank, and the descriptors 0, 1 and 2 stand for the same: a rank may
-//! close them or put a file in their place without touching mcpsim's.
+//! `stdin`, `stdout` and `stderr` are variables of each rank, and the descriptors 0, 1 and 2 stand for the same: a rank
+//! may close them or put a file in their place without touching mcpsim's.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -279,8 +279,8 @@ pub fn close_streams(p: &Process) {
             let Some(cookie) = streams.cookies[number].replace(ptr::null()).as_ref() else { continue };
             cookie.process.store(ptr::null_mut(), Ordering::Release);
             let file = streams.first[number].replace(ptr::null_mut());
-            // The stream stays, and does nothing any more: to close one, the C library looks through all that are open, of
-            // which every rank has three. Who holds the lock of a stream does so for ever.
+            // The stream stays, and does nothing any more: to close one, the C library looks through all that are open,
+            // of which every rank has three. Who holds the lock of a stream does so for ever.
             if !p.crashing.get() && !file.is_null() && ftrylockfile(file) == 0 {
                 funlockfile(file);
                 libc::setvbuf(file, ptr::null_mut(), libc::_IONBF, 0);

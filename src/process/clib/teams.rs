@@ -1,5 +1,5 @@
-//! Parallel regions of OpenMP (libgomp): threads that the runtime has started are made ready for crashes when they first run code
-//! of a program. The runtime is shared by all ranks and starts threads by the C library itself.
+//! Parallel regions of OpenMP (libgomp): threads that the runtime has started are made ready for crashes when they
+//! first run code of a program. The runtime is shared by all ranks and starts threads by the C library itself.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_void};
@@ -10,10 +10,12 @@ use crate::process::{Function, NamedFunction, current};
 
 /// What a thread of a team runs.
 type Region = unsafe extern "C-unwind" fn(*mut c_void);
-/// A function of the runtime: a region, its argument, and at most six whole numbers (number of threads, bounds, chunk, flags).
+/// A function of the runtime: a region, its argument, and at most six whole numbers (number of threads, bounds, chunk,
+/// flags).
 type Parallel = unsafe extern "C-unwind" fn(Region, *mut c_void, usize, usize, usize, usize, usize, usize);
 
-/// The region of a team and its argument. It stays if the rank ends within the region, whose other threads may just begin.
+/// The region of a team and its argument. It stays if the rank ends within the region, whose other threads may just
+/// begin.
 struct Team {
     region: Region,
     argument: *mut c_void,
@@ -44,8 +46,8 @@ unsafe fn run(name: &CStr, known: &OnceLock<usize>, team: Team, numbers: [usize;
     });
     assert!(function != 0, "the OpenMP runtime has no {name:?}");
     let team = Box::into_raw(Box::new(team));
-    // SAFETY: the runtime's functions begin so; those with fewer numbers do not look at the others. When they return, no thread
-    // is in the region any more.
+    // SAFETY: the runtime's functions begin so; those with fewer numbers do not look at the others. When they return,
+    // no thread is in the region any more.
     unsafe {
         let function: Parallel = std::mem::transmute(function);
         let [a, b, c, d, e, f] = numbers;

@@ -1,5 +1,5 @@
-//! Threads that a program starts: a stack for handlers, so that an overflow of theirs is reported, and a guard that large frames
-//! do not step over.
+//! Threads that a program starts: a stack for handlers, so that an overflow of theirs is reported, and a guard that
+//! large frames do not step over.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -13,7 +13,8 @@ use crate::process::{Function, NamedFunction};
 pub const FUNCTIONS: &[NamedFunction] =
     &[("pthread_create", Function(pthread_create as *const ())), ("thrd_create", Function(thrd_create as *const ()))];
 
-/// The addresses below a thread's stack that trap, so that a frame of an array is seen to be too large. They take no memory.
+/// The addresses below a thread's stack that trap, so that a frame of an array is seen to be too large. They take no
+/// memory.
 const THREAD_GUARD: usize = 64 << 20;
 
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -71,7 +72,8 @@ unsafe extern "C" fn pthread_create(
         unsafe { start_thread(thread, attributes, begin, beginning.cast()) }
     };
     let mut guarded = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    // SAFETY: the attributes are the caller's, or made here. A copy of them shares what they point to, which is only read.
+    // SAFETY: the attributes are the caller's, or made here. A copy of them shares what they point to, which is only
+    // read.
     let mut result = unsafe {
         match attributes.as_ref() {
             Some(attributes) => ptr::copy_nonoverlapping(attributes, guarded.as_mut_ptr(), 1),
@@ -95,8 +97,8 @@ unsafe extern "C" fn pthread_create(
     result
 }
 
-/// The first function of a thread. The routine may end the thread (`pthread_exit`, `pthread_cancel`), which unwinds this frame
-/// too: it has nothing to drop by then.
+/// The first function of a thread. The routine may end the thread (`pthread_exit`, `pthread_cancel`), which unwinds
+/// this frame too: it has nothing to drop by then.
 unsafe extern "C-unwind" fn begin(beginning: *mut c_void) -> *mut c_void {
     // SAFETY: made by `pthread_create` for this thread.
     let Beginning { routine, argument } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };

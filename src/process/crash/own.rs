@@ -1,8 +1,8 @@
 //! Handlers of programs for faults of their own: they run where the rank's code was, as if the kernel had called them.
 //!
-//! The kernel's frame lies on mcpsim's stack for handlers. A copy of it goes onto the rank's own stack, or its alternate one,
-//! and this handler returns into the program's. That may end the rank, jump out (`siglongjmp`) or return: then the copy is
-//! what the kernel restores, with all that the program has changed in it.
+//! The kernel's frame lies on mcpsim's stack for handlers. A copy of it goes onto the rank's own stack, or its
+//! alternate one, and this handler returns into the program's. That may end the rank, jump out (`siglongjmp`) or
+//! return: then the copy is what the kernel restores, with all that the program has changed in it.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -123,7 +123,8 @@ pub struct FaultInCall {
     times: u32,
 }
 
-/// A handler that returns without having mended anything meets the fault again. After so many times the rank has crashed.
+/// A handler that returns without having mended anything meets the fault again. After so many times the rank has
+/// crashed.
 const MOST_TIMES: u32 = 3;
 
 /// Whether this fault within an MPI function has led to the rank's handler too often.

@@ -152,7 +152,8 @@ pub fn in_memory_management(trace: &StackTrace) -> bool {
     trace.frames().iter().any(|frame| functions.contains(&frame.function))
 }
 
-/// The place in the source where the code at `here` on `stack` was called by the program, without the function: "ring.c:42".
+/// The place in the source where the code at `here` on `stack` was called by the program, without the function:
+/// "ring.c:42".
 pub fn caller(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<String> {
     let (module, offset) = calling_code(p, here, stack)?;
     let place = p.job.describe(module, offset);

@@ -1,5 +1,5 @@
-//! What the records of all processes say: how often fragments migrated, how many had to wait, where their time and that of the
-//! threads went.
+//! What the records of all processes say: how often fragments migrated, how many had to wait, where their time and that
+//! of the threads went.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,8 @@ pub struct ProcessTasks {
     /// Time that its threads executed fragments.
     #[serde(rename = "useful_ps", deserialize_with = "picoseconds")]
     pub useful: SimSpan,
-    /// Time that they unfolded fragments and took them from the queue, and that of a manager without a thread of its own.
+    /// Time that they unfolded fragments and took them from the queue, and that of a manager without a thread of its
+    /// own.
     #[serde(rename = "overhead_ps", deserialize_with = "picoseconds")]
     pub overhead: SimSpan,
     /// The rest of their time up to the end of all processes.

@@ -118,12 +118,12 @@ impl TaskLog {
 
 /// Numbers for names, the same over all logs.
 #[derive(Default)]
-struct Names {
+struct LogNames {
     numbers: FxHashMap<String, u32>,
     names: Vec<String>,
 }
 
-impl Names {
+impl LogNames {
     fn number(&mut self, name: &Name) -> u32 {
         let name = name.to_string();
         if let Some(&number) = self.numbers.get(&name) {
@@ -146,11 +146,11 @@ struct Remaining {
 /// Reads the logs of a run, a name and a text each, into the order of their processes.
 ///
 /// # Errors
-/// What is no log, was cut, belongs to another run or contradicts itself, with its file and fragment; processes without a log;
-/// and fragments that were not executed, with what they waited for.
+/// What is no log, was cut, belongs to another run or contradicts itself, with its file and fragment; processes without
+/// a log; and fragments that were not executed, with what they waited for.
 pub fn read_task_logs(files: &[(String, String)]) -> Result<Vec<TaskLog>, String> {
     let mut logs: Vec<(usize, TaskLog)> = Vec::new();
-    let mut names = Names::default();
+    let mut names = LogNames::default();
     let mut remaining = Vec::new();
     let mut first: Option<(&str, String, u32)> = None;
     for (index, (file, text)) in files.iter().enumerate() {
@@ -193,7 +193,7 @@ pub fn read_task_logs(files: &[(String, String)]) -> Result<Vec<TaskLog>, String
     Ok(logs)
 }
 
-fn read(file: &str, log: &LogFile, names: &mut Names, remaining: &mut Vec<Remaining>) -> Result<TaskLog, String> {
+fn read(file: &str, log: &LogFile, names: &mut LogNames, remaining: &mut Vec<Remaining>) -> Result<TaskLog, String> {
     if !(log.ticks_per_second > 0.0 && log.ticks_per_second.is_finite()) {
         return Err(format!("{file}: expected ticks_per_second above 0; found {}", log.ticks_per_second));
     }
@@ -290,7 +290,7 @@ fn read(file: &str, log: &LogFile, names: &mut Names, remaining: &mut Vec<Remain
 }
 
 /// Checks what the logs say together: every fragment is executed once.
-fn check(logs: &[TaskLog], names: &Names, remaining: &[Remaining]) -> Result<(), String> {
+fn check(logs: &[TaskLog], names: &LogNames, remaining: &[Remaining]) -> Result<(), String> {
     let mut executed: Vec<Option<u32>> = vec![None; names.names.len()];
     let mut away: Vec<i64> = vec![0; names.names.len()];
     for log in logs {

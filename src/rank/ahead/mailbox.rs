@@ -132,8 +132,8 @@ impl Mailbox {
         message
     }
 
-    /// From now on the engine decides what a receive gets, and so for all of its context that are not complete: whether it
-    /// is cancelled depends on time.
+    /// From now on the engine decides what a receive gets, and so for all of its context that are not complete: whether
+    /// it is cancelled depends on time.
     pub fn defer(&mut self, id: ReceiveId) {
         let context = self.get(id).pattern.context;
         if context >= CARRIED {

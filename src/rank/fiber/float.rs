@@ -1,6 +1,8 @@
-//! The floating-point environment: rounding, flushing to zero, exceptions that trap and the flags of those that have occurred.
+//! The floating-point environment: rounding, flushing to zero, exceptions that trap and the flags of those that have
+//! occurred.
 //!
-//! It belongs to the code in a fiber. The simulator's own code runs in the default environment, whatever that code has set.
+//! It belongs to the code in a fiber. The simulator's own code runs in the default environment, whatever that code has
+//! set.
 #![allow(unsafe_code)]
 
 use std::arch::asm;
@@ -12,7 +14,8 @@ const FLAGS: u32 = 0x3f;
 /// The control word of the x87 unit at the start of a process.
 static CONTROL: u16 = 0x37f;
 
-/// What a switch keeps in any case. The flags of the x87 unit are not part of it: reading them takes as long as all the rest.
+/// What a switch keeps in any case. The flags of the x87 unit are not part of it: reading them takes as long as all the
+/// rest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FloatWords {
     mxcsr: u32,
@@ -38,8 +41,8 @@ impl FloatWords {
         self.mxcsr & !FLAGS == MXCSR && self.control == CONTROL
     }
 
-    /// Makes them what they were, after usual ones: the control word of the x87 unit is the same then. Mostly the flags are so too,
-    /// and setting them takes longer than looking.
+    /// Makes them what they were, after usual ones: the control word of the x87 unit is the same then. Mostly the flags
+    /// are so too, and setting them takes longer than looking.
     #[inline(always)]
     pub fn set_again(self) {
         let mut mxcsr = 0u32;

@@ -8,7 +8,8 @@ use super::{ANY, Envelope, Want};
 
 /// More entries than these make a long list.
 const LONG: usize = 48;
-/// Of so many, taking one from the front by moving the others costs more than a long list, which is not indexed for that.
+/// Of so many, taking one from the front by moving the others costs more than a long list, which is not indexed for
+/// that.
 const MOVED: usize = 8;
 
 /// Entries in order of their coming.
@@ -18,8 +19,8 @@ pub(super) enum List<K, T> {
     Long(Box<LongList<K, T>>),
 }
 
-/// Entries by number; the index gives the numbers of each exact key, `wild` those of patterns with wildcards. Both are empty
-/// until something is looked for by its key: who takes whatever comes needs neither.
+/// Entries by number; the index gives the numbers of each exact key, `wild` those of patterns with wildcards. Both are
+/// empty until something is looked for by its key: who takes whatever comes needs neither.
 #[derive(Debug)]
 pub(super) struct LongList<K, T> {
     entries: VecDeque<Option<(K, T)>>,

@@ -1,4 +1,5 @@
-//! What a figure is made of: areas, lines and words at places in it, in pixels from the top left; nothing of how they are drawn.
+//! What a figure is made of: areas, lines and words at places in it, in pixels from the top left; nothing of how they
+//! are drawn.
 
 use super::font::{self, Weight};
 

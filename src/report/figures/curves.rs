@@ -1,4 +1,5 @@
-//! Figures of a study: the predicted time as curves over what is a number, as bars over what is not, the best point marked.
+//! Figures of a study: the predicted time as curves over what is a number, as bars over what is not, the best point
+//! marked.
 
 use crate::units::SimTime;
 
@@ -6,7 +7,7 @@ use super::super::numbers::count;
 use super::axis::{Axis, value_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED, Style};
 use super::frame::{Frame, Head, begin, feet, fit, frame, horizontal, title_below, vertical};
-use super::points::{Panel, Sample, panels};
+use super::points::{Panel, PointSample, panels};
 use super::run::stack;
 use crate::study::Results;
 
@@ -14,8 +15,8 @@ use crate::study::Results;
 const MOST_PANELS: usize = 24;
 const TITLE: &str = "predicted time";
 
-/// The figures of a study: for each combination of what is neither on the horizontal axis nor a colour, the time, and where it
-/// is of one colour its parts.
+/// The figures of a study: for each combination of what is neither on the horizontal axis nor a colour, the time, and
+/// where it is of one colour its parts.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let panels = panels(results);
     let several = panels.len() > 1;
@@ -34,7 +35,7 @@ pub(super) fn figures(results: &Results) -> Vec<Figure> {
     figures
 }
 
-fn samples(panel: &Panel) -> impl Iterator<Item = &Sample> {
+fn samples(panel: &Panel) -> impl Iterator<Item = &PointSample> {
     panel.series.iter().flat_map(|series| &series.samples).flatten()
 }
 

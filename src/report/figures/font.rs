@@ -1,4 +1,5 @@
-//! The letters of figures: DejaVu Sans, which comes with mcpsim, so that a figure looks the same wherever it is drawn or shown.
+//! The letters of figures: DejaVu Sans, which comes with mcpsim, so that a figure looks the same wherever it is drawn
+//! or shown.
 
 use std::sync::LazyLock;
 

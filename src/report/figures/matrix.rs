@@ -4,7 +4,8 @@ use super::super::numbers::{count as count_text, volume as volume_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, Style, WHITE};
 use super::frame::{Frame, Head, begin, title_below};
 use super::run::{rank_marks, together};
-use super::source::{Pair, Run};
+use super::source::run_title;
+use crate::engine::{Outcome, PairMessages};
 
 /// More fields in a row than this cannot be told apart.
 const MOST_FIELDS: usize = 128;
@@ -12,23 +13,23 @@ const MOST_FIELDS: usize = 128;
 const SIDE: f64 = 440.0;
 
 /// How many messages went between each pair; `None` if the run did not count them or there are none.
-pub(super) fn count(run: &Run) -> Option<Figure> {
+pub(super) fn count(run: &Outcome) -> Option<Figure> {
     matrix(run, "matrix-count", "messages between pairs of ranks", |pair| pair.count, count_text)
 }
 
 /// How much went between each pair; `None` if the run did not count it or it is nothing.
-pub(super) fn volume(run: &Run) -> Option<Figure> {
+pub(super) fn volume(run: &Outcome) -> Option<Figure> {
     matrix(run, "matrix-volume", "volume between pairs of ranks", |pair| pair.bytes, volume_text)
 }
 
 fn matrix(
-    run: &Run,
+    run: &Outcome,
     name: &str,
     what: &str,
-    value: impl Fn(&Pair) -> u64,
+    value: impl Fn(&PairMessages) -> u64,
     text: impl Fn(u64) -> String,
 ) -> Option<Figure> {
-    let together = together(run.ranks as usize, MOST_FIELDS) as u64;
+    let together = together(run.ranks as usize, MOST_FIELDS) as u32;
     let fields = run.ranks.div_ceil(together) as usize;
     let mut sums = vec![0u64; fields * fields];
     for pair in run.pairs.as_deref()?.iter().filter(|pair| pair.from < run.ranks && pair.to < run.ranks) {
@@ -49,7 +50,7 @@ fn matrix(
     if together > 1 {
         more.push_str(&format!("; a field is the sum of {together} × {together} ranks"));
     }
-    let (mut figure, top) = begin(name, &Head { title: run.title(), more, ..Head::default() }, 560.0);
+    let (mut figure, top) = begin(name, &Head { title: run_title(run), more, ..Head::default() }, 560.0);
     let frame = Frame { left: 70.0, top: top + 4.0, right: 70.0 + SIDE, bottom: top + 4.0 + SIDE };
     let step = SIDE / fields as f64;
     let shade = |sum: u64| match is_log {
@@ -75,14 +76,14 @@ fn matrix(
 }
 
 /// The ranks with which another node begins, as long as nodes of several ranks can be told apart.
-fn borders(run: &Run) -> Vec<usize> {
+fn borders(run: &Outcome) -> Vec<usize> {
     let borders: Vec<usize> =
         (1..run.per_rank.len()).filter(|&rank| run.per_rank[rank].node != run.per_rank[rank - 1].node).collect();
     if borders.len() < 40 && borders.len() + 1 < run.per_rank.len() { borders } else { Vec::new() }
 }
 
 /// Lines between nodes.
-fn nodes(figure: &mut Figure, frame: Frame, run: &Run, step: f64) {
+fn nodes(figure: &mut Figure, frame: Frame, run: &Outcome, step: f64) {
     for border in borders(run) {
         let at = border as f64 * step;
         let gray = Color(0x99, 0x99, 0x99);

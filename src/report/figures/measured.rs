@@ -1,4 +1,5 @@
-//! Figures of what was measured on machines: latency, bandwidth and messages a second over the size, a colour a level or a machine.
+//! Figures of what was measured on machines: latency, bandwidth and messages a second over the size, a colour a level
+//! or a machine.
 
 use crate::measure::{Samples, Test};
 use crate::platform::Level;
@@ -19,7 +20,7 @@ const DRAWN: [(&str, &str); 3] = [
 ];
 
 /// Lines of one colour, with their entry in the legend.
-struct Entry {
+struct MeasuredEntry {
     name: String,
     color: Color,
     lines: Vec<(Dash, Points)>,
@@ -30,9 +31,9 @@ pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
     let figure = |(what, more): (&str, &str)| {
         let entry = |(level, color): (Level, Color)| {
             let name = level.name().replace('_', "-").replace("cmp", "CMP");
-            Entry { name, color, lines: lines(what, samples, level) }
+            MeasuredEntry { name, color, lines: lines(what, samples, level) }
         };
-        let entries: Vec<Entry> = Level::ALL.into_iter().zip(PALETTE).map(entry).collect();
+        let entries: Vec<MeasuredEntry> = Level::ALL.into_iter().zip(PALETTE).map(entry).collect();
         figure(&format!("measured-{what}"), &format!("{machine}: {what}"), (what, more), entries)
     };
     DRAWN.into_iter().filter_map(figure).collect()
@@ -42,12 +43,12 @@ pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
 pub fn beside_figures(measured: &[(String, Samples)]) -> Vec<Figure> {
     let each = |level: Level| DRAWN.into_iter().map(move |drawn| (level, drawn));
     let figure = |(level, (what, more)): (Level, (&str, &str))| {
-        let entry = |((name, samples), color): (&(String, Samples), Color)| Entry {
+        let entry = |((name, samples), color): (&(String, Samples), Color)| MeasuredEntry {
             name: name.clone(),
             color,
             lines: lines(what, samples, level),
         };
-        let entries: Vec<Entry> = measured.iter().zip(PALETTE.into_iter().cycle()).map(entry).collect();
+        let entries: Vec<MeasuredEntry> = measured.iter().zip(PALETTE.into_iter().cycle()).map(entry).collect();
         let title = format!("{}: {what}", level.name().replace('_', "-").replace("cmp", "CMP"));
         figure(&format!("beside-{}-{what}", level.name()), &title, (what, more), entries)
     };
@@ -80,8 +81,8 @@ fn each(samples: &Samples, level: Level, test: Test, value: impl Fn(f64, f64, f6
 }
 
 /// The figure called `name`; nothing where there is nothing to draw.
-fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<Entry>) -> Option<Figure> {
-    let entries: Vec<Entry> = entries.into_iter().filter(|entry| !entry.lines.is_empty()).collect();
+fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<MeasuredEntry>) -> Option<Figure> {
+    let entries: Vec<MeasuredEntry> = entries.into_iter().filter(|entry| !entry.lines.is_empty()).collect();
     let legend = entries.iter().map(|entry| (entry.color, entry.name.clone())).collect();
     let drawn = || entries.iter().flat_map(|of| of.lines.iter().map(move |(dash, points)| (of.color, *dash, points)));
     let values = || drawn().flat_map(|(.., points)| points.iter().copied());

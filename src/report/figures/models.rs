@@ -1,4 +1,5 @@
-//! Figures of the models that textbooks name: half round trips over the size, and what each model makes of them, a figure a level.
+//! Figures of the models that textbooks name: half round trips over the size, and what each model makes of them, a
+//! figure a level.
 
 use crate::measure::LevelModels;
 use crate::platform::Textbook;

@@ -1,20 +1,17 @@
-//! A study's points as curves and bars: what is drawn from left to right, what gets a colour, and what a figure of its own.
-
-use serde::Deserialize;
-use serde_json::Value;
+//! A study's points as curves and bars: what is drawn from left to right, what gets a colour, and what a figure of its
+//! own.
 
 use crate::study::{AxisSteps, Measure, PointResult, Results};
 
 use super::canvas::Color;
-use super::run::PART_COLORS;
-use super::source::{KINDS, PARTS, Parts, Path};
+use super::source::{KINDS, path_kinds};
 
 /// More curves than this cannot be told apart.
 const MOST_SERIES: usize = 7;
 
 /// The time of a point, over its seeds.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sample {
+pub(super) struct PointSample {
     /// The mean, in seconds.
     pub mean: f64,
     /// The least and the greatest.
@@ -27,11 +24,11 @@ pub(super) struct Sample {
 
 /// A curve, or the bars of one colour.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Series {
+pub(super) struct PointSeries {
     /// What it has in common.
     pub name: String,
     /// At each step of the horizontal axis; none where no point has a prediction.
-    pub samples: Vec<Option<Sample>>,
+    pub samples: Vec<Option<PointSample>>,
 }
 
 /// The parts of a time.
@@ -45,15 +42,6 @@ pub(super) struct Kinds {
 
 /// Of the critical path: their sum is the time.
 const PATH: Kinds = Kinds { what: "parts of the critical path", names: &KINDS };
-/// Of the mean rank.
-const MEAN: Kinds = Kinds { what: "parts of the time, mean over ranks", names: &PARTS_AND_COLORS };
-const PARTS_AND_COLORS: [(&str, Color); 5] = [
-    (PARTS[0], PART_COLORS[0]),
-    (PARTS[1], PART_COLORS[1]),
-    (PARTS[2], PART_COLORS[2]),
-    (PARTS[3], PART_COLORS[3]),
-    (PARTS[4], PART_COLORS[4]),
-];
 
 /// What one figure shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +55,7 @@ pub(super) struct Panel {
     /// What the names of series begin with.
     pub common: String,
     /// What is drawn.
-    pub series: Vec<Series>,
+    pub series: Vec<PointSeries>,
     /// What the parts of the time are.
     pub parts: &'static Kinds,
     /// The values of the keys that each figure has its own of: "app.n=64".
@@ -85,8 +73,6 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
     let own: Vec<usize> = rest.into_iter().filter(|&axis| Some(axis) != colored).collect();
     let combinations = results.combinations();
     let best: Vec<usize> = combinations.iter().filter(|found| found.best).map(|found| found.points[0]).collect();
-    let outcomes = || results.points.iter().filter_map(|point| point.outcome.as_ref());
-    let kinds_of_parts = if outcomes().all(|outcome| path(outcome).is_some()) { &PATH } else { &MEAN };
     let all: Vec<(Vec<usize>, usize)> = (0..results.points.len()).map(|index| (results.steps(index), index)).collect();
 
     let mut kinds: Vec<Vec<usize>> =
@@ -103,9 +89,9 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
                 };
                 let indices: Vec<usize> =
                     all.iter().filter(|(steps, _)| wanted(steps)).map(|(_, index)| *index).collect();
-                sample(results, &indices, &best, kinds_of_parts)
+                sample(results, &indices, &best)
             };
-            Series { name, samples: (0..results.axes[across].steps.len()).map(sample).collect() }
+            PointSeries { name, samples: (0..results.axes[across].steps.len()).map(sample).collect() }
         };
         let axis = &results.axes[across];
         let fixed = own.iter().zip(&kind).map(|(&axis, &step)| step_text(&results.axes[axis], step));
@@ -115,7 +101,7 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
             steps: axis.steps.iter().map(|values| values.join(" & ")).collect(),
             numbers: numbers(axis),
             series: (0..colored.map_or(1, |axis| results.axes[axis].steps.len())).map(series).collect(),
-            parts: kinds_of_parts,
+            parts: &PATH,
             fixed: fixed.collect::<Vec<_>>().join("  "),
         }
     };
@@ -150,7 +136,7 @@ fn step_text(axis: &AxisSteps, step: usize) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-fn sample(results: &Results, indices: &[usize], best: &[usize], kinds: &Kinds) -> Option<Sample> {
+fn sample(results: &Results, indices: &[usize], best: &[usize]) -> Option<PointSample> {
     let points: Vec<(&PointResult, f64)> = indices
         .iter()
         .filter_map(|&index| Some((&results.points[index], results.points[index].predicted_ps()? as f64 / 1e12)))
@@ -160,28 +146,15 @@ fn sample(results: &Results, indices: &[usize], best: &[usize], kinds: &Kinds) -
     }
     let times = points.iter().map(|(_, time)| *time);
     let count = points.len() as f64;
-    let mut sums = vec![0.0; kinds.names.len()];
+    let mut sums = vec![0.0; KINDS.len()];
     for outcome in points.iter().filter_map(|(point, _)| point.outcome.as_ref()) {
-        let parts = match kinds == &PATH {
-            true => path(outcome).unwrap_or_default().kinds().to_vec(),
-            false => means(outcome).seconds().to_vec(),
-        };
+        let parts = path_kinds(&outcome.path);
         sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
     }
-    Some(Sample {
+    Some(PointSample {
         mean: times.clone().sum::<f64>() / count,
         range: (times.clone().fold(f64::INFINITY, f64::min), times.fold(0.0, f64::max)),
         parts: sums.into_iter().map(|sum| sum / count).collect(),
         best: best.iter().any(|best| indices.contains(best)),
     })
-}
-
-/// The parts of the mean rank.
-fn means(outcome: &Value) -> Parts {
-    outcome.get("mean_parts").and_then(|parts| Parts::deserialize(parts).ok()).unwrap_or_default()
-}
-
-/// The parts of the critical path, if the Outcome tells them.
-fn path(outcome: &Value) -> Option<Path> {
-    outcome.get("path").and_then(|parts| Path::deserialize(parts).ok())
 }

@@ -1,11 +1,13 @@
 //! Figures of one run's time: what the mean rank's is made of, and every rank's.
 
+use crate::engine::Outcome;
+use crate::profile::TimeParts;
 use crate::units::SimTime;
 
 use super::axis::Axis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, PALETTE, Style, WHITE};
 use super::frame::{Frame, Head, WIDTH, begin, feet, frame, horizontal, title_below, vertical};
-use super::source::{PARTS, Parts, Run};
+use super::source::{PARTS, part_seconds, path_rows, predicted_seconds, run_title};
 
 /// More bars than this cannot be told apart.
 const MOST_BARS: usize = 160;
@@ -15,33 +17,33 @@ const ENDED: Color = Color(0xd9, 0xd9, 0xd9);
 /// The colours of [`PARTS`].
 pub(super) const PART_COLORS: [Color; 5] = [PALETTE[0], PALETTE[1], PALETTE[3], PALETTE[5], PALETTE[2]];
 
-fn predicted_text(run: &Run) -> String {
-    format!("predicted time {}", SimTime::from_ps(run.predicted_ps))
+fn predicted_text(run: &Outcome) -> String {
+    format!("predicted time {}", run.predicted)
 }
 
 /// What the mean rank's time is made of; `None` if no time passes.
-pub(super) fn parts(run: &Run) -> Option<Figure> {
-    let means = run.mean_parts.seconds();
-    let ended = (run.predicted() - means.iter().sum::<f64>()).max(0.0);
+pub(super) fn parts(run: &Outcome) -> Option<Figure> {
+    let means = part_seconds(&run.mean_parts);
+    let ended = (predicted_seconds(run) - means.iter().sum::<f64>()).max(0.0);
     let mut rows: Vec<(String, f64, Color)> =
         (0..PARTS.len()).map(|index| (PARTS[index].to_owned(), means[index], PART_COLORS[index])).collect();
     rows.push(("ended early".to_owned(), ended, ENDED));
     let more = format!("{}: the mean over ranks of each part", predicted_text(run));
-    (run.predicted_ps > 0).then(|| waterfall(run, "time-parts", more, &rows))
+    (run.predicted > SimTime::ZERO).then(|| waterfall(run, "time-parts", more, &rows))
 }
 
-/// What the path that determined the time is made of; `None` if no time passes or the Outcome does not tell.
-pub(super) fn path(run: &Run) -> Option<Figure> {
-    let rows = run.path.map(|path| path.rows()).filter(|rows| !rows.is_empty())?;
+/// What the path that determined the time is made of; `None` if no time passes.
+pub(super) fn path(run: &Outcome) -> Option<Figure> {
+    let rows = Some(path_rows(&run.path)).filter(|rows| !rows.is_empty())?;
     let more = format!("{}: the parts of the critical path, which sum to it", predicted_text(run));
     Some(waterfall(run, "time-path", more, &rows))
 }
 
 /// The predicted time as its parts, each beginning where the one before ends.
-fn waterfall(run: &Run, name: &str, more: String, rows: &[(String, f64, Color)]) -> Figure {
-    let predicted = run.predicted();
+fn waterfall(run: &Outcome, name: &str, more: String, rows: &[(String, f64, Color)]) -> Figure {
+    let predicted = predicted_seconds(run);
     let height = 78.0 + 26.0 * (rows.len() + 1) as f64 + 50.0;
-    let (mut figure, top) = begin(name, &Head { title: run.title(), more, ..Head::default() }, height);
+    let (mut figure, top) = begin(name, &Head { title: run_title(run), more, ..Head::default() }, height);
     let axis = Axis::time("time", predicted);
     let widest = rows.iter().map(|(name, ..)| Style::PLAIN.width(name)).fold(0.0, f64::max);
     let left = 14.0 + Style::PLAIN.bold().width("predicted time").max(widest) + 10.0;
@@ -64,7 +66,7 @@ fn waterfall(run: &Run, name: &str, more: String, rows: &[(String, f64, Color)])
     }
     let y = frame.top + step * rows.len() as f64;
     figure.rect((frame.x(0.0), y + 5.0), (frame.x(axis.at(predicted)), y + step - 5.0), BLACK);
-    let text = SimTime::from_ps(run.predicted_ps).to_string();
+    let text = run.predicted.to_string();
     label(&mut figure, frame, (frame.x(0.0), frame.x(axis.at(predicted))), y + step / 2.0, &text);
     figure.text((left - 10.0, y + step / 2.0 + 4.0), "predicted time", Style::PLAIN.bold(), Anchor::End);
     horizontal(&mut figure, frame, &axis);
@@ -94,8 +96,8 @@ pub(super) fn label(figure: &mut Figure, frame: Frame, (x1, x2): (f64, f64), mid
 }
 
 /// A bar a rank, or a bar for several if there are many; `None` if the Outcome does not list ranks.
-pub(super) fn ranks(run: &Run) -> Option<Figure> {
-    if run.per_rank.is_empty() || run.predicted_ps == 0 {
+pub(super) fn ranks(run: &Outcome) -> Option<Figure> {
+    if run.per_rank.is_empty() || run.predicted == SimTime::ZERO {
         return None;
     }
     let together = together(run.per_rank.len(), MOST_BARS);
@@ -103,8 +105,9 @@ pub(super) fn ranks(run: &Run) -> Option<Figure> {
         run.per_rank.chunks(together).map(|ranks| mean(ranks.iter().map(|rank| &rank.parts))).collect();
     let legend: Vec<(Color, String)> = PART_COLORS.into_iter().zip(PARTS.map(str::to_owned)).collect();
     let more = format!("{}, the dashed line; every rank's time by what it was spent on", predicted_text(run));
-    let (mut figure, top) = begin("time-ranks", &Head { title: run.title(), more, legend, ..Head::default() }, 400.0);
-    let axis = Axis::time("time", run.predicted());
+    let (mut figure, top) =
+        begin("time-ranks", &Head { title: run_title(run), more, legend, ..Head::default() }, 400.0);
+    let axis = Axis::time("time", predicted_seconds(run));
     let frame = frame(&figure, top, &axis, 50.0);
     vertical(&mut figure, frame, &axis);
     let step = frame.width() / bars.len() as f64;
@@ -113,7 +116,7 @@ pub(super) fn ranks(run: &Run) -> Option<Figure> {
         let (x1, x2) = (frame.left + step * index as f64 + gap, frame.left + step * (index + 1) as f64 - gap);
         stack(&mut figure, frame, &axis, (x1, x2), &colored(bar));
     }
-    let y = frame.y(axis.at(run.predicted()));
+    let y = frame.y(axis.at(predicted_seconds(run)));
     figure.line(vec![(frame.left, y), (frame.right, y)], BLACK, 1.0, Dash::Dashed);
     let every = rank_marks(run.per_rank.len());
     for rank in (0..run.per_rank.len()).step_by(every) {
@@ -144,10 +147,9 @@ pub(super) fn stack(figure: &mut Figure, frame: Frame, axis: &Axis, (x1, x2): (f
 }
 
 /// The mean of each part.
-pub(super) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a Parts>) -> [f64; 5] {
+pub(super) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a TimeParts>) -> [f64; 5] {
     let count = all.len().max(1) as f64;
-    let sums =
-        all.map(Parts::seconds).fold([0.0; 5], |sums, parts| std::array::from_fn(|part| sums[part] + parts[part]));
+    let sums = all.map(part_seconds).fold([0.0; 5], |sums, parts| std::array::from_fn(|part| sums[part] + parts[part]));
     sums.map(|sum| sum / count)
 }
 
@@ -156,8 +158,8 @@ pub(super) fn rank_marks(ranks: usize) -> usize {
     together(ranks, 20)
 }
 
-/// By how many to take so many ranks together for at most `most` groups: a round number, so that where few are named these are
-/// at the beginnings of groups.
+/// By how many to take so many ranks together for at most `most` groups: a round number, so that where few are named
+/// these are at the beginnings of groups.
 pub(super) fn together(ranks: usize, most: usize) -> usize {
     let round = |power: u32| match ranks.is_power_of_two() {
         true => [1, 2, 4].map(|factor| factor << (3 * power)),

@@ -1,48 +1,55 @@
 //! Messages by size and level: how many there are, and how much they carry (the MCPSim paper's figures 12 and 13).
 
+use crate::engine::{IntervalMessages, LevelTotals, Messages, Outcome};
 use crate::units::Bytes;
 
 use super::super::numbers::{percent, share};
 use super::axis::Axis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Style, WHITE};
 use super::frame::{Head, begin, feet, frame, title_below, vertical};
-use super::source::{Count, Interval, Run};
+use super::source::run_title;
 
 /// The colours of the levels, near to far.
 pub(super) const LEVELS: [(&str, Color); 3] =
     [("intra-CMP", PALETTE[2]), ("inter-CMP", PALETTE[1]), ("inter-node", PALETTE[0])];
 
 /// How many messages of each size crossed each level; `None` if there are none.
-pub(super) fn count(run: &Run) -> Option<Figure> {
+pub(super) fn count(run: &Outcome) -> Option<Figure> {
     let more = format!("{} messages by size and level", super::super::numbers::count(run.messages.count));
     let axis = |most: f64| Axis::count("messages", most);
     distribution(run, "messages-count", &more, |cell| cell.count, axis)
 }
 
 /// How many bytes messages of each size carried over each level; `None` if they carried none.
-pub(super) fn volume(run: &Run) -> Option<Figure> {
+pub(super) fn volume(run: &Outcome) -> Option<Figure> {
     let more = format!("{} in messages by size and level", super::super::numbers::volume(run.messages.bytes));
     let axis = |most: f64| Axis::volume("volume", most);
     distribution(run, "messages-volume", &more, |cell| cell.bytes, axis)
 }
 
 /// How long messages of each size were under way at each level; `None` if the run does not tell.
-pub(super) fn time(run: &Run) -> Option<Figure> {
-    let all = run.profile.iter().flat_map(|row| [row.intra_cmp, row.inter_cmp, row.inter_node]);
-    all.map(|cell| cell.time_ps).try_fold(0, u64::checked_add)?;
+pub(super) fn time(run: &Outcome) -> Option<Figure> {
+    let all = run.profile.iter().flat_map(|row| by_level(&row.levels));
+    all.map(|cell| cell.time.as_ps()).try_fold(0, u64::checked_add)?;
     let axis = |most: f64| Axis::picoseconds("time of all messages", most);
-    distribution(run, "messages-time", "messages under way by size and level, all added up", |cell| cell.time_ps, axis)
+    distribution(
+        run,
+        "messages-time",
+        "messages under way by size and level, all added up",
+        |cell| cell.time.as_ps(),
+        axis,
+    )
 }
 
 fn distribution(
-    run: &Run,
+    run: &Outcome,
     name: &str,
     more: &str,
-    value: impl Fn(Count) -> u64,
+    value: impl Fn(Messages) -> u64,
     axis: impl Fn(f64) -> Axis,
 ) -> Option<Figure> {
-    let cells = |interval: &Interval| [interval.intra_cmp, interval.inter_cmp, interval.inter_node].map(&value);
-    let used = |interval: &Interval| cells(interval).iter().any(|&value| value > 0);
+    let cells = |interval: &IntervalMessages| by_level(&interval.levels).map(&value);
+    let used = |interval: &IntervalMessages| cells(interval).iter().any(|&value| value > 0);
     let first = run.profile.iter().position(used)?;
     let last = run.profile.iter().rposition(used)?;
     let rows = &run.profile[first..=last];
@@ -54,7 +61,7 @@ fn distribution(
             (LEVELS[level].1, format!("{}  {part}", LEVELS[level].0))
         })
         .collect();
-    let head = Head { title: run.title(), more: more.to_owned(), legend, ..Head::default() };
+    let head = Head { title: run_title(run), more: more.to_owned(), legend, ..Head::default() };
     let (mut figure, top) = begin(name, &head, 400.0);
     let most = rows.iter().map(|row| cells(row).iter().sum::<u64>()).max().unwrap_or(0);
     // Room for the words above the highest bar.
@@ -89,7 +96,12 @@ fn distribution(
     Some(figure)
 }
 
-fn interval(row: &Interval) -> String {
+/// In the order of [`LEVELS`].
+fn by_level(levels: &LevelTotals) -> [Messages; 3] {
+    [levels.intra_cmp, levels.inter_cmp, levels.inter_node]
+}
+
+fn interval(row: &IntervalMessages) -> String {
     match row.up_to {
         Some(up_to) => format!("≤ {}", Bytes::new(up_to)),
         None => format!("> {}", Bytes::new(row.above)),

@@ -1,5 +1,5 @@
-//! Figures of fragments: how long they waited by when they came, and how many are in each stage over time; of several runs side by
-//! side on the same scales.
+//! Figures of fragments: how long they waited by when they came, and how many are in each stage over time; of several
+//! runs side by side on the same scales.
 
 use crate::profile::{Stage, TaskAnalysis};
 use crate::units::{SimSpan, SimTime};

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
 use super::{Figure, figures};
+use crate::engine::Outcome;
+use crate::profile::{FunctionCalls, FunctionProfile, PathParts, SiteProfile};
 use crate::report::{busy, empty, huge, json};
 use crate::study::{Asked, AxisSteps, PointResult, Results};
+use crate::units::{SimSpan, SimTime};
 
 fn drawn(text: &str) -> Vec<Figure> {
     let figures = figures("x.json", text).unwrap();
@@ -39,8 +40,8 @@ fn study(axes: &[(&str, &[&str])], time: impl Fn(usize) -> Option<u64>) -> Strin
     let count = axes.iter().map(|(_, values)| values.len()).product();
     let point = |index: usize| {
         let outcome = time(index).map(|us| {
-            let ps = us * 1_000_000;
-            json!({ "predicted_ps": ps, "mean_parts": { "compute_ps": ps / 2, "send_ps": 0, "recv_ps": 0, "wait_ps": ps / 4, "collective_ps": 0 } })
+            let path = PathParts { compute: SimSpan::from_us(us), ..PathParts::default() };
+            Box::new(Outcome { predicted: SimTime::ZERO + SimSpan::from_us(us), path, ..Outcome::default() })
         });
         let error = outcome.is_none().then(|| "it failed".to_owned());
         PointResult { values: BTreeMap::new(), numbers: BTreeMap::new(), key: "0".repeat(32), outcome, error }
@@ -80,11 +81,15 @@ fn a_run_has_a_figure_of_each_kind_that_its_outcome_tells() {
 
 #[test]
 fn calls_are_bars_with_their_places() {
-    let mut run: serde_json::Value = serde_json::from_str(&json(&busy()).unwrap()).unwrap();
-    let call = |function: &str, site: &str, ps: u64| json!({ "function": function, "site": site, "time_ps": ps });
-    run["functions"] = json!([call("MPI_Recv", "", 8_000_000), call("MPI_Send", "", 1_000_000)]);
-    run["sites"] = json!([call("MPI_Recv", "pass at pass.c:5", 8_000_000)]);
-    let all = drawn(&run.to_string());
+    let mut run = busy();
+    let total = |us| FunctionCalls { calls: 1, time: SimSpan::from_us(us), ..FunctionCalls::default() };
+    let function =
+        |name: &str, us| FunctionProfile { function: name.to_owned(), total: total(us), per_rank: Vec::new() };
+    run.functions = Some(vec![function("MPI_Recv", 8), function("MPI_Send", 1)]);
+    let site = Some("pass at pass.c:5".to_owned());
+    run.sites =
+        Some(vec![SiteProfile { function: "MPI_Recv".to_owned(), site, total: total(8), per_rank: Vec::new() }]);
+    let all = drawn(&json(&run).unwrap());
     assert_eq!(names(&all)[6..], ["calls-by-function", "calls-by-place"]);
     assert!(all[7].words().any(|words| words == "MPI_Recv in pass at pass.c:5"));
 }

@@ -1,4 +1,5 @@
-//! Figures of a validation: how far predictions are off, and where the case says what to draw over what, the times themselves.
+//! Figures of a validation: how far predictions are off, and where the case says what to draw over what, the times
+//! themselves.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ pub fn validation_figures(validation: &Validation) -> Vec<Figure> {
     errors(validation).into_iter().chain(times(validation)).collect()
 }
 
-/// The relative error of every predicted point over the time measured, with the limit and how far measured runs are apart.
+/// The relative error of every predicted point over the time measured, with the limit and how far measured runs are
+/// apart.
 fn errors(validation: &Validation) -> Option<Figure> {
     let points: Vec<&ValidatedPoint> = validation.points.iter().filter(|point| !point.given).collect();
     let least = points.iter().map(|point| point.measured_s).reduce(f64::min)?;
@@ -74,7 +76,8 @@ fn errors(validation: &Validation) -> Option<Figure> {
     Some(figure)
 }
 
-/// Times over a column: dots for what was measured, rings of those given, lines for mcpsim, dashed for the first of the other models.
+/// Times over a column: dots for what was measured, rings of those given, lines for mcpsim, dashed for the first of the
+/// other models.
 fn times(validation: &Validation) -> Vec<Figure> {
     let Some(plot) = &validation.plot else { return Vec::new() };
     let values = |point: &ValidatedPoint, columns: &[String]| {

@@ -10,8 +10,8 @@ use crate::config::ConfigError;
 /// So many units of time a timeline has at least: lengths are whole units.
 const UNITS: f64 = 1e8;
 
-/// The intervals of the Trace Event Format, as `--timeline` writes it: for each rank its states, a letter and a length in
-/// base 36 each.
+/// The intervals of the Trace Event Format, as `--timeline` writes it: for each rank its states, a letter and a length
+/// in base 36 each.
 pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(name, format!("not JSON: {error}")))?;
     let events = value["traceEvents"].as_array();

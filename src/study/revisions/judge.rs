@@ -22,8 +22,8 @@ pub enum Verdict {
 pub struct RevisionChange {
     /// In percent of the mean before.
     pub percent: f64,
-    /// How often chance alone would make such a change or a greater one, times the number of comparisons; none where nothing
-    /// scatters, and of single runs.
+    /// How often chance alone would make such a change or a greater one, times the number of comparisons; none where
+    /// nothing scatters, and of single runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// What the test says.
@@ -78,8 +78,8 @@ fn variance(sample: &[f64]) -> f64 {
     sample.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (sample.len() - 1) as f64
 }
 
-/// The p value of Welch's t test (1947) of two samples whose variances may differ, both sides; none with fewer than two values
-/// in a sample, and where nothing scatters.
+/// The p value of Welch's t test (1947) of two samples whose variances may differ, both sides; none with fewer than two
+/// values in a sample, and where nothing scatters.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn welch_is_that_of_the_tables() {
-        // Student's t with 10 degrees of freedom: 2.228 is at 5 % of both sides. Equal sizes and variances: 2 (n - 1) = 10.
+        // Student's t with 10 degrees of freedom: 2.228 is at 5 % of both sides. Equal sizes and variances: 2 (n - 1) =
+        // 10.
         let a = [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0];
         let step = 2.228_138_85 * (2.0f64 * 1.2 / 6.0).sqrt();
         let b: Vec<f64> = a.iter().map(|value| value + step).collect();

@@ -37,7 +37,8 @@ pub(super) struct CommandOutput {
 }
 
 impl Shell<'_> {
-    /// Runs `line` with these positional parameters; `what` it is and the `option` that gives it more time are told in errors.
+    /// Runs `line` with these positional parameters; `what` it is and the `option` that gives it more time are told in
+    /// errors.
     pub fn run(&self, what: &str, option: &str, line: &str, words: &[String]) -> Result<CommandOutput, PredictError> {
         let directory = self.mcpsim.parent().unwrap_or(Path::new("/"));
         let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -59,7 +60,7 @@ impl Shell<'_> {
             .process_group(0)
             .spawn()
             .map_err(|error| PredictError::input(format!("{what}: cannot start a shell: {error}")))?;
-        let (stdout, stderr) = (Output::of(child.stdout.take()), Output::of(child.stderr.take()));
+        let (stdout, stderr) = (ShellOutput::of(child.stdout.take()), ShellOutput::of(child.stderr.take()));
         let ended = self.wait(&mut child);
         // What the command left running would keep its output open.
         kill(&child);
@@ -111,13 +112,13 @@ fn kill(child: &Child) {
 }
 
 /// What a command prints, read beside it.
-struct Output {
+struct ShellOutput {
     kept: Arc<Mutex<Vec<u8>>>,
     closed: Receiver<()>,
 }
 
-impl Output {
-    fn of(pipe: Option<impl Read + Send + 'static>) -> Output {
+impl ShellOutput {
+    fn of(pipe: Option<impl Read + Send + 'static>) -> ShellOutput {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let (close, closed) = channel();
         let into = Arc::clone(&kept);
@@ -130,7 +131,7 @@ impl Output {
             }
             let _ = close.send(());
         });
-        Output { kept, closed }
+        ShellOutput { kept, closed }
     }
 
     /// All of it; of a command that left something running outside of its group, what came until now.

@@ -1,7 +1,8 @@
 //! What a test over revisions found: a row a revision and arguments, each compared with the last before it that ran.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::engine::Outcome;
 
 use super::{Commit, RevisionChange, RevisionRequest, Verdict};
 
@@ -73,11 +74,13 @@ impl RevisionRow {
         RevisionRow { error: Some(error.to_owned()), ..RevisionRow::new(commit, arguments) }
     }
 
-    /// Adds what a run gave.
-    pub(super) fn add(&mut self, outcome: &Value) {
-        self.times_s.extend(outcome["predicted_ps"].as_u64().map(|ps| ps as f64 / 1e12));
-        self.messages.extend(outcome["messages"]["count"].as_f64());
-        self.bytes.extend(outcome["messages"]["bytes"].as_f64());
+    /// Adds what a run gave; of a real one, which has no ranks here, the time alone.
+    pub(super) fn add(&mut self, outcome: &Outcome) {
+        self.times_s.push(outcome.predicted.as_ps() as f64 / 1e12);
+        if outcome.ranks > 0 {
+            self.messages.push(outcome.messages.count as f64);
+            self.bytes.push(outcome.messages.bytes as f64);
+        }
     }
 
     /// A run failed: the others are no sample of it.

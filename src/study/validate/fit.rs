@@ -3,8 +3,8 @@
 /// How many times the interval is narrowed: to a hundred-thousandth of a range of 1 : 10^6.
 const STEPS: usize = 30;
 
-/// Golden-section search (Kiefer 1953) for the least of a function of ln x with one minimum, asked for one value at a time, so that
-/// several searches can go on together.
+/// Golden-section search (Kiefer 1953) for the least of a function of ln x with one minimum, asked for one value at a
+/// time, so that several searches can go on together.
 #[derive(Clone, Debug)]
 pub(super) struct GoldenSection {
     /// The logarithms of the interval's ends.

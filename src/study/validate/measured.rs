@@ -21,7 +21,8 @@ pub struct MeasuredTable {
 }
 
 impl MeasuredTable {
-    /// Reads `text`: lines `# key: value`, then a row of names, then a row a run. `name` stands for the file in messages.
+    /// Reads `text`: lines `# key: value`, then a row of names, then a row a run. `name` stands for the file in
+    /// messages.
     ///
     /// # Errors
     /// Missing comments, no rows, rows of several lengths, columns without a name or with that of another.

@@ -31,8 +31,8 @@ impl Cells {
         Cells(texts.into_iter().collect())
     }
 
-    /// Whether `cell` is one of the values: the same text, the same number, or a number in a range such as `1..8`, whose ends
-    /// belong to it.
+    /// Whether `cell` is one of the values: the same text, the same number, or a number in a range such as `1..8`,
+    /// whose ends belong to it.
     fn holds(&self, cell: &str) -> bool {
         let number = cell.parse::<f64>().ok();
         self.0.iter().any(|wanted| {

@@ -9,8 +9,8 @@
 //! }
 //! ```
 //!
-//! Work is in nanoseconds. `requires` is for an end, `irequires` for a start. A rank has one core here: `cpu` may be 0 only;
-//! `nic` has no meaning, as a node's ports are the platform's business.
+//! Work is in nanoseconds. `requires` is for an end, `irequires` for a start. A rank has one core here: `cpu` may be 0
+//! only; `nic` has no meaning, as a node's ports are the platform's business.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
 //! OTF2 archives as Score-P writes them, from the lines that `trace/otf2/read.c` prints.
 //!
-//! Code is the time between regions of MPI, from the end of `MPI_Init` to the beginning of `MPI_Finalize` where these are. What MPI
-//! functions do is told by the events in them; requests that end in a region are waited for together, at its end.
+//! Code is the time between regions of MPI, from the end of `MPI_Init` to the beginning of `MPI_Finalize` where these
+//! are. What MPI functions do is told by the events in them; requests that end in a region are waited for together, at
+//! its end.
 
 mod program;
 mod rank;

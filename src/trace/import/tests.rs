@@ -126,11 +126,13 @@ fn wrong_deeds_name_the_line_and_what_was_expected() {
 
 #[test]
 fn operations_start_when_what_they_need_is_there() {
-    // The send needs 100 ns of work, the work after the receive its end at 100 + 1000 + 8; beside it 5000 ns of other work.
+    // The send needs 100 ns of work, the work after the receive its end at 100 + 1000 + 8; beside it 5000 ns of other
+    // work.
     let text = "num_ranks 2\nrank 0 {\nl1: calc 100 cpu 0\nl2: send 8b to 1 tag 3 nic 1\nl2 requires l1\n}\n\
                 rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50\nl2 requires l1\n}\n";
     assert_eq!(clocks(TraceFormat::Goal, text), [100, 1158]);
-    // Without a need the work comes first, and the message that came meanwhile lets the answer go before the second block.
+    // Without a need the work comes first, and the message that came meanwhile lets the answer go before the second
+    // block.
     let text = "num_ranks 2 // two\nrank 0 {\nl1: send 8b to 1\nl2: recv 8b from 1\n}\n/* the\nother */\nrank 1 {\n\
                 l1: recv 8b from -1 tag -1\nl2: calc 3000\nl3: calc 3000\nl4: send 8b to 0\nl4 requires l1\n}\n";
     assert_eq!(clocks(TraceFormat::Goal, text), [3000 + 1008, 6000]);

@@ -47,8 +47,8 @@ pub struct CallSpan {
 }
 
 impl Logs {
-    /// The calls of each rank over time. The clocks of hosts are brought together by what was known of them at the beginning
-    /// and the end of the run, and by the line between.
+    /// The calls of each rank over time. The clocks of hosts are brought together by what was known of them at the
+    /// beginning and the end of the run, and by the line between.
     pub fn spans(&self) -> Vec<Vec<CallSpan>> {
         let start = |rank: u32| {
             let (clock, offset) = self.info(rank).begin;

@@ -1,7 +1,8 @@
-//! Random programs under random conditions: the Outcome is the same for any number of workers, and, where ranks have no strands,
-//! does not depend on how far programs run ahead of virtual time.
+//! Random programs under random conditions: the Outcome is the same for any number of workers, and, where ranks have no
+//! strands, does not depend on how far programs run ahead of virtual time.
 //!
-//! Levels have laws of their own, so that some messages of a rank are priced when they are sent and others when they leave.
+//! Levels have laws of their own, so that some messages of a rank are priced when they are sent and others when they
+//! leave.
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunOptions, Simulation};
 use mcpsim::platform::{

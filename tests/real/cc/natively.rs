@@ -1,4 +1,5 @@
-//! The support library linked into programs of the system itself: they print what they print with the C library's functions.
+//! The support library linked into programs of the system itself: they print what they print with the C library's
+//! functions.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

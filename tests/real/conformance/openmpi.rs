@@ -1,5 +1,6 @@
-//! Who sends whom how much in a collective: the same under `library = "openmpi-4.1"` and under Open MPI 4.1 itself, whose
-//! component `pml_monitoring` counts. It does not count persistent requests, of which Open MPI's linear alltoall is made.
+//! Who sends whom how much in a collective: the same under `library = "openmpi-4.1"` and under Open MPI 4.1 itself,
+//! whose component `pml_monitoring` counts. It does not count persistent requests, of which Open MPI's linear alltoall
+//! is made.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Messages through memory that two threads share: copied in by one core and out by the other, as MPI libraries do within a node.
+//! Messages through memory that two threads share: copied in by one core and out by the other, as MPI libraries do
+//! within a node.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

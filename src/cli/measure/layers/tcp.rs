@@ -25,7 +25,8 @@ pub(super) struct Tcp {
 
 impl Tcp {
     pub fn new(stream: TcpStream) -> Tcp {
-        // Without these figures would be those of Nagle's algorithm; a system that refuses them is measured all the same.
+        // Without these figures would be those of Nagle's algorithm; a system that refuses them is measured all the
+        // same.
         let _ = stream.set_nodelay(true);
         let _ = stream.set_nonblocking(true);
         Tcp { stream, came: Vec::with_capacity(BUFFER), taken: 0, leaving: Vec::with_capacity(BUFFER), left: 0 }

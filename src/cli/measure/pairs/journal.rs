@@ -1,7 +1,7 @@
 //! What has been measured so far, in a file that only grows: an interrupted measurement goes on where it was.
 //!
-//! The file has a line that says what is measured, then the four matrices of each length as doubles. What stands behind the last
-//! whole length was being written when the measurement ended, and is written again.
+//! The file has a line that says what is measured, then the four matrices of each length as doubles. What stands behind
+//! the last whole length was being written when the measurement ended, and is written again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};

@@ -1,5 +1,5 @@
-//! Packages on their way to this process: received piece by piece while the leader does other things, and given out whole,
-//! those of a process in the order sent.
+//! Packages on their way to this process: received piece by piece while the leader does other things, and given out
+//! whole, those of a process in the order sent.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -88,6 +88,7 @@ impl Drop for Arrivals {
 
 /// Starts receiving a package's `bytes`, or what is large, in messages of at most [`MOST`] bytes each.
 fn receive_all(bytes: &mut [u8], from: u32, tag: c_int) -> Vec<HostRequest> {
-    // SAFETY: the bytes are a vector's, which stays as it is in its arrival until the requests are complete, or for ever.
+    // SAFETY: the bytes are a vector's, which stays as it is in its arrival until the requests are complete, or for
+    // ever.
     bytes.chunks_mut(MOST).map(|part| unsafe { receive(part, from, tag) }).collect()
 }

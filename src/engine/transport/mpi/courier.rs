@@ -1,5 +1,5 @@
-//! Letters between processes: the data of ranks that run ahead. They go at once and are taken whenever a leader polls, in no
-//! round; how many there are is agreed on in each, so that none comes later than the message it belongs to.
+//! Letters between processes: the data of ranks that run ahead. They go at once and are taken whenever a leader polls,
+//! in no round; how many there are is agreed on in each, so that none comes later than the message it belongs to.
 
 use crate::rank::Mailboxes;
 

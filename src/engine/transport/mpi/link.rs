@@ -1,5 +1,5 @@
-//! What the leaders of processes do: packages to those that have something to get, and a reduction of what all bring to the
-//! agreement, at the same time.
+//! What the leaders of processes do: packages to those that have something to get, and a reduction of what all bring to
+//! the agreement, at the same time.
 //!
 //! The reduction also adds up how many packages each process gets, so that everybody knows when all have come. Packages
 //! of the next round can come before those of this one, but none of the round after it: tags alternate between two.
@@ -22,7 +22,8 @@ use super::world::{HostRequest, MOST, World, poll, send};
 /// Tags of packages and of what is large, in each of two rounds.
 const TAGS: [[c_int; 2]; 2] = [[1, 2], [3, 4]];
 
-/// Where things are in a reduced word; the number of packages for each process follows, and that of all early messages so far.
+/// Where things are in a reduced word; the number of packages for each process follows, and that of all early messages
+/// so far.
 const LEAST: usize = 0;
 const OWNER: usize = 1;
 const SECOND: usize = 2;
@@ -113,8 +114,8 @@ impl<'w> LeaderLink<'w> {
         }
     }
 
-    /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees, also on how many messages all have
-    /// `delivered`. Every leader's call goes with one of each other's.
+    /// Sends `outgoing`, each to its process, gives `receive` what comes, and agrees, also on how many messages all
+    /// have `delivered`. Every leader's call goes with one of each other's.
     pub fn exchange(
         &mut self,
         bid: LocalBound,
@@ -229,7 +230,8 @@ impl Drop for LeaderLink<'_> {
     }
 }
 
-/// Combines two words: the two least times and whose the first is, sums, and whether anybody wants to stop. Called by MPI.
+/// Combines two words: the two least times and whose the first is, sums, and whether anybody wants to stop. Called by
+/// MPI.
 unsafe extern "C" fn combine(
     from: *mut c_void,
     into: *mut c_void,

@@ -1,8 +1,8 @@
 //! How the threads of a process and their leader hand each other packages and what is agreed on.
 //!
-//! A round: the threads pack what is for other processes, and exchange among themselves; the leader exchanges with the other
-//! processes while the rest wait at a gate; behind it each unpacks what has come for it. Packing and unpacking, which is
-//! most of the work, is done by all.
+//! A round: the threads pack what is for other processes, and exchange among themselves; the leader exchanges with the
+//! other processes while the rest wait at a gate; behind it each unpacks what has come for it. Packing and unpacking,
+//! which is most of the work, is done by all.
 
 use std::sync::Mutex;
 

@@ -18,7 +18,8 @@ impl HostWindow {
     pub fn new(bytes: usize) -> HostWindow {
         let mut memory = vec![0u8; bytes.max(1)];
         let world = SimpleCommunicator::world();
-        // SAFETY: the handle is an out parameter. The memory is on the heap, does not move, and outlives the window: both go with this value.
+        // SAFETY: the handle is an out parameter. The memory is on the heap, does not move, and outlives the window:
+        // both go with this value.
         let handle = unsafe {
             let mut handle = std::mem::zeroed();
             let (base, size) = (memory.as_mut_ptr().cast::<c_void>(), memory.len() as ffi::MPI_Aint);
@@ -43,7 +44,8 @@ impl HostWindow {
     /// MPI_Put of `data` at the beginning of the memory of `target`, which is locked, and the unlock.
     pub fn put_and_unlock(&self, target: u32, data: &[u8]) {
         let count = data.len().min(self.memory.len()) as c_int;
-        // SAFETY: all windows have as much memory, which `count` fits in; the unlock completes the operation before `data` can go.
+        // SAFETY: all windows have as much memory, which `count` fits in; the unlock completes the operation before
+        // `data` can go.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
             ffi::MPI_Put(data.as_ptr().cast(), count, byte, target as c_int, 0, count, byte, self.handle);

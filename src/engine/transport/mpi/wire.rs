@@ -4,9 +4,10 @@
 //! thread: u32 | large: u32 | news | (event [path] [data])… | size: u64, one for each large
 //! ```
 //!
-//! News of flows, events, their paths and data are in postcard's format. Data of an event that has some follow it, unless they are large: these travel
-//! behind the package by themselves, from the buffer of the sender to that of the receiver. The numbers around are
-//! little-endian. Both ends are the same version of mcpsim, which `World::join` checks.
+//! News of flows, events, their paths and data are in postcard's format. Data of an event that has some follow it,
+//! unless they are large: these travel behind the package by themselves, from the buffer of the sender to that of the
+//! receiver. The numbers around are little-endian. Both ends are the same version of mcpsim, which `World::join`
+//! checks.
 
 use serde::{Deserialize, Serialize};
 

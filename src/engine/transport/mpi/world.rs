@@ -12,16 +12,17 @@ use crate::engine::transport::backoff::Backoff;
 
 /// What one MPI call transfers at most: its counts are C's int.
 pub(super) const MOST: usize = 1 << 30;
-/// Turns of polling, each of some tenths of a microsecond, before the process falls asleep: fewer where it may have the very
-/// core that the others need.
+/// Turns of polling, each of some tenths of a microsecond, before the process falls asleep: fewer where it may have the
+/// very core that the others need.
 const PATIENT: u32 = 500;
 const HASTY: u32 = 20;
-/// Open MPI's setting by which it gives the core away whenever it is asked whether something has come: for milliseconds, see
-/// [`Backoff`]. It does so of its own accord where there are more processes than cores.
+/// Open MPI's setting by which it gives the core away whenever it is asked whether something has come: for
+/// milliseconds, see [`Backoff`]. It does so of its own accord where there are more processes than cores.
 const YIELDS: &str = "OMPI_MCA_mpi_yield_when_idle";
 /// What the end of MPI gets when the processes end before their time.
 const LAST: Duration = Duration::from_secs(1);
-/// What a launcher gets to read the last words of a process before all are ended, ms: MPICH's drops what it has not read by then.
+/// What a launcher gets to read the last words of a process before all are ended, ms: MPICH's drops what it has not
+/// read by then.
 const HEARING: u32 = 1000;
 /// The tag of plain messages.
 const PLAIN: c_int = 0;
@@ -189,8 +190,8 @@ pub(super) unsafe fn receive(bytes: &mut [u8], from: u32, tag: c_int) -> HostReq
     })
 }
 
-/// Asks until it is so, with something useful between if there is something. Unlike MPI's own ways of waiting, this lets
-/// another process have the core where there are more processes than cores.
+/// Asks until it is so, with something useful between if there is something. Unlike MPI's own ways of waiting, this
+/// lets another process have the core where there are more processes than cores.
 pub(super) fn poll(turns: u32, meanwhile: &mut dyn FnMut() -> bool, mut is_so: impl FnMut() -> bool) {
     let mut patience = Backoff::new(turns);
     while !is_so() {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Choice, Style, keeps_rank_order, suitable};
+use super::super::{Choice, ScheduleStyle, keeps_rank_order, suitable};
 use super::symbolic::{Case, Cell, Term, run};
 use crate::mpi::library::{self, ChoiceContext};
 use crate::mpi::rules::tests::COLLECTIVES;
@@ -119,7 +119,8 @@ fn every_method_of_every_library_ends_right() {
                     for &root in roots {
                         for bytes in if size < 9 { vec![0, 8, 1096] } else { vec![1096] } {
                             let choice = Choice::from(method);
-                            let case = Case { collective, choice, style: Style::Flat, size, root, bytes, element: 8 };
+                            let case =
+                                Case { collective, choice, style: ScheduleStyle::Flat, size, root, bytes, element: 8 };
                             check(asked(library, collective, method, case));
                         }
                     }

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::{BlockLayout, Choice, Extent, Fold, Parts, Piece, Schedule, Seat, Side, Space, Step, Style, Then};
+use super::super::{
+    BlockLayout, Choice, Extent, Fold, Parts, Piece, Schedule, ScheduleStyle, Seat, Side, Space, Step, Then,
+};
 use crate::platform::{Collective, Method};
 use crate::units::Bytes;
 
@@ -142,7 +144,7 @@ pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -
 pub(super) struct Case {
     pub(super) collective: Collective,
     pub(super) choice: Choice,
-    pub(super) style: Style,
+    pub(super) style: ScheduleStyle,
     pub(super) size: u32,
     pub(super) root: u32,
     /// In the buffer or block.
@@ -154,7 +156,7 @@ impl Case {
     /// By the default library, from rank 0, bytes that may be divided.
     pub(super) fn flat(collective: Collective, method: impl Into<Method>, size: u32, bytes: u64) -> Self {
         let choice = Choice::from(method.into());
-        Case { collective, choice, style: Style::Flat, size, root: 0, bytes, element: 1 }
+        Case { collective, choice, style: ScheduleStyle::Flat, size, root: 0, bytes, element: 1 }
     }
 }
 
@@ -180,7 +182,7 @@ fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
 /// Runs `case` at all its ranks.
 pub(super) fn run(case: Case) -> Ran {
     let Case { collective, choice, style, size, root, bytes, element } = case;
-    let towards_root = style == Style::Flat || collective == Collective::Reduce;
+    let towards_root = style == ScheduleStyle::Flat || collective == Collective::Reduce;
     let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
     let extent = Extent { size: Bytes::new(bytes), element };
     let plan = |rank| {
@@ -211,7 +213,8 @@ pub(super) fn run(case: Case) -> Ran {
     // Sends and receives not yet matched, by pair; and how many of its own a rank waits for.
     let mut sends: BTreeMap<(u32, u32), VecDeque<(Data, u64)>> = BTreeMap::new();
     let mut receives: BTreeMap<(u32, u32), VecDeque<Posted>> = BTreeMap::new();
-    // What is open of each rank by the numbers in which it was started, and the number up to which it waits, if it waits.
+    // What is open of each rank by the numbers in which it was started, and the number up to which it waits, if it
+    // waits.
     let mut open: Vec<Vec<(u64, bool)>> = vec![Vec::new(); size as usize];
     let mut started = 0u64;
     let mut waits: Vec<Wait> = vec![Wait::Not; size as usize];

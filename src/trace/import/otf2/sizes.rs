@@ -1,7 +1,7 @@
 //! How much data collectives moved, from what Score-P counts of them.
 //!
-//! Score-P's `MPI_COLLECTIVE_END` has the bytes that a rank sent and received as if every block went straight from its owner to
-//! who gets it, own blocks included, of N members:
+//! Score-P's `MPI_COLLECTIVE_END` has the bytes that a rank sent and received as if every block went straight from its
+//! owner to who gets it, own blocks included, of N members:
 //!
 //! | collective | sent | received |
 //! |---|---|---|
@@ -14,8 +14,8 @@
 //! | reduce_scatter | all blocks | N times its block |
 //! | scan (exscan) | to itself and those above (above) | from itself and those below (below) |
 //!
-//! With `MPI_IN_PLACE` a rank's block to itself does not count. Where a rank alone cannot tell, N blocks are assumed if the
-//! sizes divide by N.
+//! With `MPI_IN_PLACE` a rank's block to itself does not count. Where a rank alone cannot tell, N blocks are assumed if
+//! the sizes divide by N.
 
 use std::sync::Arc;
 

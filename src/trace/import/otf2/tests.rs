@@ -41,7 +41,8 @@ fn clocks(ranks: &[&str]) -> Vec<u64> {
 
 #[test]
 fn code_is_the_time_between_regions_of_mpi() {
-    // 100 ns of code, a send; a message of 200 bytes is there at 100 + 1200; then 50 ns, of which 30 wrote a buffer out.
+    // 100 ns of code, a send; a message of 200 bytes is there at 100 + 1200; then 50 ns, of which 30 wrote a buffer
+    // out.
     let sender = "b 5000; e 5010 1; x 6000 1; e 6100 3; s 6150 1 1 7 200; x 6200 3; e 6250 2; x 9000 2; z 9999";
     let receiver =
         "b 5000; e 5010 1; x 6000 1; e 6001 4; r 6400 0 1 7 200; x 6500 4; f 6510 6540; e 6550 2; x 9000 2; z 9000";

@@ -1,0 +1,62 @@
+//! Whether times that were taken by the wall clock can be trusted: other work on the host makes code take longer.
+
+/// How far repetitions of the same run may lie from each other, as a part of their median, before a reader hears of it.
+const MOST_SPREAD: f64 = 0.1;
+
+/// What a reader is told of a validation that timed code: `turns` has the predictions of each run, repeated; `load` is
+/// how many processes wanted a core in the last minute, as far as that is known.
+pub(super) fn hint(turns: &[Vec<f64>], load: Option<f64>, cores: usize) -> Option<String> {
+    let spread = turns.iter().filter_map(|turns| spread(turns)).fold(0.0, f64::max);
+    let busy = load.filter(|&load| load > cores as f64);
+    let s = if cores == 1 { "" } else { "s" };
+    let why = match busy {
+        Some(load) => format!("{load:.1} processes wanted the {cores} core{s} of this host"),
+        None if spread > MOST_SPREAD => format!("repetitions of one run differ by {:.0} %", spread * 100.0),
+        None => return None,
+    };
+    Some(format!("code was timed while {why}: its times may be too long; validate again when nothing else runs here"))
+}
+
+/// The greatest difference as a part of the median.
+fn spread(turns: &[f64]) -> Option<f64> {
+    let mut sorted = turns.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted.get(sorted.len() / 2).copied().filter(|median| *median > 0.0)?;
+    Some((sorted.last()? - sorted.first()?) / median)
+}
+
+/// The processes that wanted a core in the last minute, by Linux' account.
+pub(super) fn load() -> Option<f64> {
+    of_account(&std::fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+fn of_account(text: &str) -> Option<f64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loaded_host_and_scattered_times_get_a_hint() {
+        let quiet = [vec![1.0, 1.02, 1.05], vec![0.0, 0.0, 0.0], vec![]];
+        assert_eq!(hint(&quiet, Some(2.0), 2), None);
+        assert_eq!(hint(&quiet, None, 2), None);
+        let end = "its times may be too long; validate again when nothing else runs here";
+        assert_eq!(
+            hint(&quiet, Some(7.25), 2).unwrap(),
+            format!("code was timed while 7.2 processes wanted the 2 cores of this host: {end}")
+        );
+        assert_eq!(
+            hint(&[vec![1.0, 1.5, 1.2]], Some(0.3), 2).unwrap(),
+            format!("code was timed while repetitions of one run differ by 42 %: {end}")
+        );
+    }
+
+    #[test]
+    fn the_load_is_the_first_number_of_linux_account() {
+        assert_eq!(of_account("1.53 1.10 0.90 3/411 12345\n"), Some(1.53));
+        assert_eq!(of_account(""), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! The gate and the exchange under all interleavings of their threads, by `loom`: the same files, compiled with its
+//! types.
+//!
+//! A sleeper here sleeps until it is woken: time does not end a nap. A thread that is not woken is a deadlock, which
+//! the model finds.
+
+// Not all of what the files have is of use here.
+#![allow(dead_code)]
+
+#[allow(clippy::duplicate_mod)]
+#[path = "barrier.rs"]
+mod barrier;
+#[allow(clippy::duplicate_mod)]
+#[path = "threads.rs"]
+mod threads;
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::{Batch, GlobalBound, LocalBound};
+use crate::units::SimTime;
+use barrier::Barrier;
+use threads::ExchangeBuffers;
+
+/// The types of the model.
+mod sync {
+    pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use loom::sync::{Condvar, Mutex};
+}
+
+/// A wait that sleeps at once.
+mod backoff {
+    use std::time::Duration;
+
+    pub struct Backoff;
+
+    impl Backoff {
+        pub fn new(_: u32) -> Self {
+            Backoff
+        }
+
+        pub fn renew(&mut self) {}
+
+        pub fn wait(&mut self, nap: impl FnOnce(Duration)) {
+            nap(Duration::ZERO);
+        }
+    }
+}
+
+/// Explores interleavings with at most so many preemptions: those at waits are not counted.
+fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+#[test]
+fn nobody_passes_the_gate_alone_and_nobody_is_left_asleep() {
+    for (threads, rounds, preemptions) in [(2, 2, 3), (3, 1, 2)] {
+        explore(preemptions, move || {
+            let gate = Arc::new(Barrier::new(threads, threads));
+            let came = Arc::new(loom::sync::atomic::AtomicUsize::new(0));
+            let pass = move |gate: &Barrier, came: &loom::sync::atomic::AtomicUsize| {
+                for round in 0..rounds {
+                    came.fetch_add(1, sync::Ordering::Relaxed);
+                    assert!(gate.wait(round, &mut || false));
+                    assert!(came.load(sync::Ordering::Relaxed) >= threads * (round + 1), "round {round}");
+                }
+            };
+            let others: Vec<_> = (1..threads)
+                .map(|_| {
+                    let (gate, came) = (gate.clone(), came.clone());
+                    thread::spawn(move || pass(&gate, &came))
+                })
+                .collect();
+            pass(&gate, &came);
+            others.into_iter().for_each(|other| other.join().unwrap());
+        });
+    }
+}
+
+#[test]
+fn a_gate_that_is_torn_down_lets_go_who_waits_or_will_wait() {
+    explore(3, || {
+        let gate = Arc::new(Barrier::new(3, 3));
+        let waits = || {
+            let gate = gate.clone();
+            thread::spawn(move || assert!(!gate.wait(0, &mut || false)))
+        };
+        let waiting = [waits(), waits()];
+        gate.tear_down();
+        waiting.into_iter().for_each(|waiting| waiting.join().unwrap());
+    });
+}
+
+/// What worker `me` bids in a round.
+fn bid(me: u64, round: u64) -> LocalBound {
+    let at = |time| SimTime::from_ps(100 * round + time);
+    let (queued, sent, slot) = (at(10 + me), at(20 + me), at(30 - me));
+    LocalBound { queued, sent, handled: 1 + me, slot, until: at(40 + me), stop: false }
+}
+
+#[test]
+fn workers_agree_on_what_both_said_in_the_same_round() {
+    explore(2, || {
+        let hub = Arc::new(ExchangeBuffers::new(2, 2, None));
+        let work = |hub: &ExchangeBuffers, me: u32| {
+            let mut transport = hub.transport(me);
+            for round in 0..3 {
+                let mut outgoing = [Batch::default(), Batch::default()];
+                let mut incoming = Batch::default();
+                let own = bid(me.into(), round);
+                let agreed = transport.exchange(own, &mut outgoing, &mut incoming, &mut || false);
+                let [first, second] = [bid(0, round), bid(1, round)];
+                let others = if me == 0 { second.queued } else { first.queued };
+                let (slot, until) = (second.slot, first.until);
+                assert_eq!(agreed, GlobalBound { others, handled: 3, slot, until, stop: false }, "round {round}");
+            }
+        };
+        let other = {
+            let hub = hub.clone();
+            thread::spawn(move || work(&hub, 1))
+        };
+        work(&hub, 0);
+        other.join().unwrap();
+    });
+}

@@ -1,0 +1,73 @@
+//! The buffers of a collective as a program names them.
+#![allow(unsafe_code)]
+
+use super::*;
+
+/// A buffer argument: where, how many items, of which datatype.
+#[derive(Clone)]
+pub struct Buffer {
+    pub base: *mut u8,
+    pub count: usize,
+    pub datatype: Type,
+}
+
+impl Buffer {
+    pub fn new(p: &MpiProcess, base: *const c_void, count: c_int, datatype: Handle) -> MpiResult<Self> {
+        let count = error::count(count, "the count")?;
+        Ok(Buffer { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
+    }
+
+    /// The same if there can be data.
+    ///
+    /// # Errors
+    /// MPI_ERR_BUFFER.
+    pub(super) fn checked(self) -> MpiResult<Self> {
+        check_buffer(self.base, self.count, &self.datatype)?;
+        Ok(self)
+    }
+
+    pub fn size(&self) -> Bytes {
+        bytes(self.count * self.datatype.size())
+    }
+
+    pub fn region(&self, shape: BufferShape) -> Region {
+        Region::new(self.base, self.datatype.clone(), shape)
+    }
+
+    /// Whether `other`, of as many items, is the same memory.
+    pub(super) fn shares(&self, other: &Buffer) -> bool {
+        self.base == other.base && !self.base.is_null() && self.size() > Bytes::ZERO
+    }
+
+    /// It is the only block that the rank has, of number `block`.
+    pub(super) fn block_of(&self, block: u32) -> Region {
+        self.region(BufferShape::Only(block, self.count))
+    }
+}
+
+/// Where a rank's blocks of a gather, scatter or exchange are.
+pub enum BufferBlocks {
+    Same,
+    Varying(*const c_int, *const c_int),
+}
+
+impl BufferBlocks {
+    /// The shape of a buffer with a block for each of `ranks`, and the sizes of the blocks.
+    ///
+    /// # Errors
+    /// A negative count.
+    ///
+    /// # Safety
+    /// The arrays are there.
+    pub unsafe fn shape(&self, buffer: &Buffer, ranks: u32) -> MpiResult<(BufferShape, Sizes)> {
+        Ok(match *self {
+            BufferBlocks::Same => (BufferShape::Blocks(buffer.count), Sizes::Same(buffer.size())),
+            BufferBlocks::Varying(counts, displs) => {
+                // SAFETY: the program gave one of each a rank.
+                let blocks = unsafe { varying(ranks, counts, displs, &buffer.datatype)? };
+                let sizes = sizes(&blocks, &buffer.datatype);
+                (BufferShape::Varying(blocks), sizes)
+            }
+        })
+    }
+}

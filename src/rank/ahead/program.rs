@@ -1,0 +1,97 @@
+//! A program that runs ahead, as the engine sees it.
+
+use super::*;
+
+/// Stands where a strand's program was.
+pub(super) struct Nobody;
+
+impl Program for Nobody {
+    fn next(&mut self, _: Reply<'_>) -> Call {
+        unreachable!("a program that has been replaced")
+    }
+}
+
+impl Program for RunAhead {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let mut reply = reply;
+        self.clock = reply.clock;
+        match std::mem::replace(&mut self.asked, ReplyUse::Nothing) {
+            ReplyUse::Reply => self.answer(&mut reply),
+            ReplyUse::Start(id) => {
+                let ReplyKind::Started(engine) = reply.kind else { unreachable!("a start is answered by its name") };
+                self.names[id as usize] = engine;
+            }
+            ReplyUse::Nothing => {
+                if let ReplyKind::Completed(completions) = reply.kind {
+                    // The engine may be as far as the program.
+                    if self.queue.is_empty() {
+                        self.run();
+                    }
+                    self.check(completions);
+                }
+            }
+        }
+        if self.queue.is_empty() {
+            self.run();
+        } else if self.queue.len() == MOST_QUEUED / 2 {
+            self.doorbell.ring(self.rank);
+        }
+        self.give()
+    }
+
+    fn attach(&mut self, doorbell: &Arc<Doorbell>) {
+        self.doorbell = doorbell.clone();
+        self.mailboxes.attach(self.rank, doorbell);
+    }
+
+    fn run_ahead(&mut self) {
+        if !matches!(self.state, AheadState::Begin) {
+            self.run();
+        }
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        self.program.serve(message, answers);
+    }
+
+    // Reports speak of the call at the engine. The program itself is there only if no call waits behind it.
+
+    fn call_name(&self) -> Option<&'static str> {
+        match self.site {
+            CallSite::Function(name) | CallSite::Place(name, _) => Some(name),
+            CallSite::Unknown | CallSite::Step(_) => self.is_in_step().then(|| self.program.call_name()).flatten(),
+        }
+    }
+
+    fn position(&self) -> Option<String> {
+        match self.site {
+            _ if self.is_in_step() => self.program.position(),
+            CallSite::Step(step) => Some(self.program.step_name(step)),
+            CallSite::Function(_) | CallSite::Place(..) | CallSite::Unknown => None,
+        }
+    }
+
+    fn site(&self) -> CallSite {
+        self.site
+    }
+
+    fn step_name(&self, step: u32) -> String {
+        self.program.step_name(step)
+    }
+
+    fn site_name(&self, step: u32) -> String {
+        self.program.site_name(step)
+    }
+
+    fn step_source(&self, step: u32) -> StepSource {
+        self.program.step_source(step)
+    }
+
+    fn tell_collectives(&mut self) {
+        self.program.tell_collectives();
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        self.called.take()
+    }
+}

@@ -1,0 +1,32 @@
+//! Runs by the library, side by side in one process: described ones go on at once, real programs one after another.
+
+use mcpsim::run::{Outcome, RunRequest};
+
+use crate::real;
+
+#[test]
+fn runs_of_all_kinds_in_one_process_give_what_they_give_alone() {
+    let directory = real::directory();
+    let program = directory.path().join("ring");
+    real::compile(&real::file("workloads/c/ring.c"), "-O1", &program).unwrap();
+    let request = |app: &std::path::Path, nct: &str| {
+        let request = RunRequest::new(app).set(&format!("run.nct={nct}")).unwrap();
+        request.set("run.compute=skip").unwrap()
+    };
+    let described = real::file("workloads/jacobi3d.toml");
+    let requests = [
+        request(&program, "2,1,2"),
+        RunRequest::new(&described).set("run.nct=2,1,2").unwrap(),
+        request(&program, "4,1,1"),
+        RunRequest::new(&described).set("run.nct=4,1,1").unwrap(),
+    ];
+    let run = |request: &RunRequest| request.resolve().unwrap().run().unwrap();
+    let alone: Vec<Outcome> = requests.iter().map(run).collect();
+    let together: Vec<Outcome> = std::thread::scope(|scope| {
+        let threads: Vec<_> = requests.iter().map(|request| scope.spawn(|| run(request))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for (alone, together) in alone.into_iter().zip(together) {
+        assert_eq!(Outcome { host: alone.host.clone(), ..together }, alone);
+    }
+}
