@@ -13,10 +13,13 @@ use super::activity::{ClockLog, ClockPoint};
 use super::lp::LogicalProcess;
 use super::state::RankState;
 
+/// A place's name, and what is done there.
+pub(super) type NamedSource = (String, StepSource);
+
 /// The logs of a worker's ranks, and the names of the places in them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ClockLogs {
-    pub names: Vec<(String, StepSource)>,
+    pub names: Vec<NamedSource>,
     pub logs: Vec<(Rank, ClockLog)>,
 }
 
@@ -126,7 +129,7 @@ pub(super) fn trails<P: Program>(
 
 /// Walks back from the end of `last`, whose clock was the greatest.
 pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -> CriticalPath {
-    let of_rank: HashMap<Rank, (&ClockLog, &[(String, StepSource)])> = workers
+    let of_rank: HashMap<Rank, (&ClockLog, &[NamedSource])> = workers
         .iter()
         .flat_map(|ClockLogs { names, logs }| logs.iter().map(|(rank, log)| (*rank, (log, &names[..]))))
         .collect();
