@@ -483,5 +483,6 @@ fn a_manager_that_unfolds_early_is_faster_and_holds_more_fragments() {
                     [tasks]\n";
     assert_eq!(desk.run("tasks other.study").stderr, expected);
     desk.write("cut.json", "{\"points\": 3}");
-    assert_eq!(desk.run("tasks cut.json").stderr, "error: cut.json: not a study: expected a list of points\n");
+    let expected = "error: cut.json: not the results of a study: invalid type: integer `3`, expected a sequence";
+    assert!(desk.run("tasks cut.json").stderr.starts_with(expected));
 }
