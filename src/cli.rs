@@ -151,6 +151,8 @@ enum FurtherRuns {
     Seeds(u32),
     /// On a machine with an ideal network.
     IdealNetwork,
+    /// With other algorithms for the collectives.
+    OtherAlgorithms,
 }
 
 /// What is left to do of what was asked for.
@@ -210,6 +212,9 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     if args.efficiencies {
         alone("--efficiencies")?;
     }
+    if args.other_algorithms {
+        alone("--other-algorithms")?;
+    }
     outputs.check_apart(&args)?;
     let recorded = args.record.is_some();
     let brief = several.then(|| RunMessage::of(&run, recorded, args.tag_output)).transpose()?;
@@ -220,6 +225,7 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
         further: match args.repeats.filter(|runs| *runs > 1) {
             Some(runs) => FurtherRuns::Seeds(runs),
             None if args.efficiencies => FurtherRuns::IdealNetwork,
+            None if args.other_algorithms => FurtherRuns::OtherAlgorithms,
             None => FurtherRuns::None,
         },
         outputs: Some(outputs),
@@ -245,6 +251,7 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
         FurtherRuns::None => run.run_in(conduct),
         FurtherRuns::Seeds(count) => run.repeat_in(conduct, *count),
         FurtherRuns::IdealNetwork => run.efficiencies_in(conduct),
+        FurtherRuns::OtherAlgorithms => run.other_algorithms_in(conduct),
     };
     drop(line);
     if let (Err(error @ PredictError::Simulation(why)), Some(outputs)) = (&ran, outputs) {

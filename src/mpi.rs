@@ -23,7 +23,7 @@ pub use comm::CommMember;
 pub use cost::DataCost;
 pub use group::{Group, Listing};
 pub use library::{default_algorithm, methods, number_of, numbered};
-pub use names::{algorithm_word, collective_word, non_blocking_name};
+pub use names::{algorithm_word, collective_of, collective_word, non_blocking_name};
 pub use process::{MpiDriver, Strand};
 pub use rules::{check_rules, choose, fits, rule_size, suits};
 pub use runner::{CalledCollective, CalledData, Elements, Mover, NoData, Runner};

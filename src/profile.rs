@@ -12,7 +12,7 @@ mod tasks;
 mod timeline;
 mod what_if;
 
-pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse};
+pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse, OtherAlgorithm};
 pub use copies::CopyUse;
 pub use critical::{CriticalPath, PathShare, RankShare, SiteShare, StepSource};
 pub use efficiency::{Efficiencies, LatencyTolerance};

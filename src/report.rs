@@ -83,6 +83,7 @@ pub fn summary(outcome: &Outcome) -> String {
         functions::table(outcome),
         functions::by_site(outcome),
         collectives::by_algorithm(outcome),
+        collectives::by_other_algorithms(outcome),
         tasks::brief(outcome.tasks.as_deref()),
         messages::by_level(outcome),
         messages::by_kind(outcome),

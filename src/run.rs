@@ -9,6 +9,7 @@
 //! print goes to a [`Console`] that the caller gives. Several described or traced runs may go on in one process at a
 //! time; real programs run one after another, because signal handlers and the C library's state are the process's.
 
+mod again;
 mod application;
 mod collective_rules;
 mod conduct;
@@ -20,6 +21,7 @@ mod host;
 mod key;
 mod mistake;
 mod otf2;
+mod other_algorithms;
 mod place;
 mod real;
 mod record;

@@ -106,6 +106,10 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "repeats", hide_short_help = true, help_heading = "Results")]
     pub efficiencies: bool,
 
+    /// Tell what other algorithms of the longest collectives would change, by one more run each
+    #[arg(long, conflicts_with_all = ["repeats", "efficiencies"], hide_short_help = true, help_heading = "Results")]
+    pub other_algorithms: bool,
+
     /// Tell how much more latency makes the run 1, 2, 5 % longer
     #[arg(long, hide_short_help = true, help_heading = "Results")]
     pub latency_tolerance: bool,

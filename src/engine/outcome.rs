@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::repeats::Repeats;
 use crate::profile::{
     CollectiveUse, CopyUse, CriticalPath, Efficiencies, FunctionProfile, KindMessages, LatencyTolerance, MessageCell,
-    MessageProfile, MessageSort, PathParts, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, WhatIf,
+    MessageProfile, MessageSort, OtherAlgorithm, PathParts, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline,
+    WhatIf,
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
@@ -48,6 +49,9 @@ pub struct Outcome {
     /// Collectives by call and algorithm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectives: Vec<CollectiveUse>,
+    /// What other algorithms of collectives would change, if asked for; the fastest run first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_algorithms: Option<Vec<OtherAlgorithm>>,
     /// What the predicted time is made of.
     pub path: PathParts,
     /// What changes of the machine would save to first order, the most first.
@@ -338,6 +342,7 @@ mod tests {
             }],
             mean_parts: parts,
             collectives: Vec::new(),
+            other_algorithms: None,
             path: PathParts { imbalance: span(9), ..PathParts::default() },
             what_if: vec![WhatIf {
                 level: crate::platform::Level::InterNode,

@@ -322,6 +322,7 @@ impl<'a> Simulation<'a> {
             profile: IntervalMessages::rows(&messages),
             mean_parts: mean,
             collectives: collectives.rows(times.len() as u64),
+            other_algorithms: None,
             path,
             what_if: WhatIf::all(&path, |level| self.platform.link(level).law()),
             critical_path,

@@ -17,6 +17,14 @@ pub fn collective_word(collective: Collective) -> &'static str {
     names(collective).0
 }
 
+/// The collective that an MPI function is, blocking or not.
+pub fn collective_of(function: &str) -> Option<Collective> {
+    Collective::ALL.into_iter().find(|&collective| {
+        let (_, blocking, non_blocking) = names(collective);
+        function == blocking || function == non_blocking
+    })
+}
+
 fn names(collective: Collective) -> (&'static str, &'static str, &'static str) {
     match collective {
         Collective::Barrier => ("barrier", "MPI_Barrier", "MPI_Ibarrier"),

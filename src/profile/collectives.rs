@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::{Algorithm, Method};
-use crate::units::{Bytes, SimSpan, picoseconds};
+use crate::platform::{Algorithm, Collective, Method};
+use crate::units::{Bytes, SimSpan, SimTime, picoseconds};
 
 /// The collectives of one kind that a worker's ranks made. A rank's part in a collective counts once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,19 @@ pub struct CollectiveUse {
     /// How long a rank was in such calls, the mean over all ranks.
     #[serde(rename = "mean_time_ps", deserialize_with = "picoseconds")]
     pub mean_time: SimSpan,
+}
+
+/// What the run would take if all calls of a collective had another algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherAlgorithm {
+    /// The collective.
+    pub collective: Collective,
+    /// How it would be done.
+    #[serde(flatten)]
+    pub method: Method,
+    /// The greatest clock of any rank.
+    #[serde(rename = "predicted_ps")]
+    pub predicted: SimTime,
 }
 
 impl CollectiveCounter {

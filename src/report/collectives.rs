@@ -1,6 +1,7 @@
 //! Which algorithms collectives were done by, how often, and what they took.
 
 use crate::engine::Outcome;
+use crate::mpi::collective_word;
 use crate::profile::CollectiveUse;
 
 use super::numbers::{count, percent, share, volume};
@@ -42,6 +43,35 @@ pub(super) fn by_algorithm(outcome: &Outcome) -> String {
     let mut text = table.render();
     if rows.len() > ROWS {
         text.push_str(&format!("  and {} more, in the JSON form\n", rows.len() - ROWS));
+    }
+    text
+}
+
+/// What other algorithms would change, the fastest run first.
+pub(super) fn by_other_algorithms(outcome: &Outcome) -> String {
+    let Some(all) = &outcome.other_algorithms else { return String::new() };
+    if all.is_empty() {
+        return "  no other algorithms: no collective with a choice was called\n".to_owned();
+    }
+    let mut table = Table::new(&[
+        ("all calls of", Align::Left),
+        ("by", Align::Left),
+        ("predicted", Align::Right),
+        ("change", Align::Right),
+    ]);
+    for other in all.iter().take(ROWS) {
+        let method = other.method;
+        let change = other.predicted.as_ps() as f64 / outcome.predicted.as_ps() as f64 - 1.0;
+        table.row([
+            collective_word(other.collective).to_owned(),
+            parts_text(Some(method.algorithm), method.segment, method.fan),
+            other.predicted.to_string(),
+            format!("{:+.2} %", 100.0 * change),
+        ]);
+    }
+    let mut text = table.render();
+    if all.len() > ROWS {
+        text.push_str(&format!("  and {} slower ones, in the JSON form\n", all.len() - ROWS));
     }
     text
 }

@@ -133,6 +133,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         profile: IntervalMessages::rows(profile),
         mean_parts,
         collectives: Vec::new(),
+        other_algorithms: None,
         path: PathParts::default(),
         what_if: Vec::new(),
         critical_path: None,

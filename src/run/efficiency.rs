@@ -1,7 +1,5 @@
-//! How efficient a run is: the same run once more on a machine with an ideal network. A real program runs once, and its
-//! recording is replayed.
+//! How efficient a run is: the same run once more on a machine with an ideal network.
 
-use crate::engine::Outcome;
 use crate::profile::Efficiencies;
 
 use super::application::Application;
@@ -31,31 +29,20 @@ impl Resolved {
                 app.name()
             )));
         }
-        let is_real = matches!(self.application, Application::Real(_));
         let mut first = self.clone();
         // Of each rank is asked what it computed.
         first.settings.details.per_rank = true;
-        let Some(first) = first.run_in(Conduct { recorded: conduct.recorded || is_real, ..conduct })? else {
+        let Some(mut first) = first.first_in(conduct, "--efficiencies")? else {
             return Ok(None);
         };
-        let scratch = |error: std::io::Error| PredictError::input(format!("--efficiencies: no scratch file: {error}"));
-        // It lives as long as it is replayed.
-        let mut file = tempfile::Builder::new().suffix(".trace").tempfile().map_err(scratch)?;
-        let mut again = match &first.trace {
-            Some(trace) if is_real => {
-                std::io::Write::write_all(&mut file, trace).map_err(scratch)?;
-                self.clone().replaying(file.path())
-            }
-            _ => self.clone(),
-        };
+        let mut again = first.again.clone();
         again.platform.platform = again.platform.platform.with_ideal_network();
         again.settings.details = Details::default();
         (again.settings.workers, again.settings.pairs) = (Some(1), false);
         let Some(ideal) = again.run_in(Conduct { recorded: false, ..conduct })? else { return Ok(None) };
-        let parts = first.outcome.per_rank.iter().map(|rank| &rank.parts);
-        let efficiencies = Efficiencies::of(first.outcome.predicted, ideal.outcome.predicted, parts);
-        let outcome = Outcome { efficiencies, ..first.outcome };
-        let trace = first.trace.filter(|_| conduct.recorded);
-        Ok(Some(Prediction { outcome, trace, ..first }))
+        let outcome = &mut first.prediction.outcome;
+        let parts = outcome.per_rank.iter().map(|rank| &rank.parts);
+        outcome.efficiencies = Efficiencies::of(outcome.predicted, ideal.outcome.predicted, parts);
+        Ok(Some(first.prediction))
     }
 }

@@ -170,6 +170,51 @@ fn efficiencies_are_told_with_an_ideal_network() {
     assert!((value("communication") - value("serialization") * value("transfer")).abs() < 1e-9);
 }
 
+/// The runs that `--other-algorithms` tells of, each held against a run with a rule for that algorithm; gives how many.
+fn others_are_runs_with_rules(here: &Path, line: &str, collective: &str) -> usize {
+    let told = outcome(here, &format!("--other-algorithms {line}"));
+    let base = outcome(here, line);
+    assert_eq!(predicted(&told), predicted(&base), "the run itself is what it was");
+    let others = told["other_algorithms"].as_array().unwrap();
+    let times: Vec<f64> = others.iter().map(predicted).collect();
+    assert!(times.is_sorted(), "{others:?}");
+    for other in others {
+        assert_eq!(other["collective"], collective);
+        let segment = other["segment"].as_u64().filter(|bytes| *bytes > 0);
+        let segment = segment.map_or(String::new(), |bytes| format!(",segment={bytes}"));
+        let rule = format!("{{algorithm={}{segment}}}", other["algorithm"]);
+        let ruled = outcome(here, &format!("--set platform.collectives.{collective}={rule} {line}"));
+        assert_eq!(predicted(&ruled), predicted(other), "{other}");
+        let ran = base["collectives"].as_array().unwrap().iter().find(|of| of["algorithm"].is_string()).unwrap();
+        assert!((&ran["algorithm"], &ran["segment"]) != (&other["algorithm"], &other["segment"]), "{other}");
+    }
+    others.len()
+}
+
+#[test]
+fn other_algorithms_of_collectives_are_tried() {
+    let directory = real::directory();
+    let here = directory.path();
+    fs::write(here.join("bcast.toml"), "main = [\"barrier\", { bcast = { root = 0, bytes = \"16 KiB\" } }]\n").unwrap();
+    // Of 16 KiB, segments of 4 KiB are tried, and none of 32 KiB.
+    let library = "--nct 5,1,1 --set platform.collectives.library=openmpi-4.1";
+    fs::write(here.join("only.toml"), "main = [{ bcast = { root = 0, bytes = \"16 KiB\" } }]\n").unwrap();
+    assert!(others_are_runs_with_rules(here, &format!("{library} only.toml"), "bcast") > 8);
+    assert!(others_are_runs_with_rules(here, "--nct 5,1,1 only.toml", "bcast") > 0);
+    let text = run(here, &format!("{library} --other-algorithms bcast.toml"));
+    assert!(text.stdout.contains("all calls of  by ") && text.stdout.contains("\n  barrier "), "{}", text.stdout);
+    let program = "#include <mpi.h>\nint main(int c, char **v) {\n  static char data[16384];\n  MPI_Init(&c, &v);\n  \
+                   MPI_Bcast(data, sizeof data, MPI_BYTE, 0, MPI_COMM_WORLD);\n  MPI_Finalize();\n}\n";
+    fs::write(here.join("only.c"), program).unwrap();
+    real::compile(&here.join("only.c"), "-O1", &here.join("only")).unwrap();
+    assert!(others_are_runs_with_rules(here, &format!("{library} --compute skip ./only"), "bcast") > 8);
+    fs::write(here.join("none.toml"), "main = [{ compute = { time = \"1 us\" } }]\n").unwrap();
+    let none = run(here, "--nct 5,1,1 --other-algorithms none.toml");
+    assert!(none.stdout.contains("  no other algorithms: no collective with a choice was called\n"), "{}", none.stdout);
+    let refused = run(here, "--nct 5,1,1 --other-algorithms --repeats 3 only.toml");
+    assert!(refused.code == Some(2) && refused.stderr.contains("cannot be used with"), "{}", refused.stderr);
+}
+
 #[test]
 fn latencies_that_a_run_bears_make_it_as_much_longer() {
     let directory = tempfile::tempdir().unwrap();

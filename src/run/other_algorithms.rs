@@ -1,0 +1,77 @@
+//! What other algorithms of collectives would change: the same run again, with another algorithm each time.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::mpi::{collective_of, methods};
+use crate::platform::{Collective, CollectiveRule};
+use crate::profile::{CollectiveUse, OtherAlgorithm};
+use crate::units::SimSpan;
+
+use super::conduct::{Conduct, Prediction};
+use super::error::{ErrorKind, PredictError};
+use super::request::Details;
+use super::resolved::Resolved;
+
+/// The collectives that are tried: those in which ranks were longest.
+const MOST: usize = 3;
+
+impl Resolved {
+    /// As [`Resolved::run_in`], and once more for each other algorithm of the platform's library that all calls of a
+    /// collective may have, of which the Outcome then tells. Of collectives the three with the most time are tried, with
+    /// segments only where they are smaller than the data. In one process.
+    ///
+    /// # Errors
+    /// As of [`Resolved::run`]. An algorithm that cannot do a call is left out, which a note tells.
+    pub fn other_algorithms_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
+        let Some(mut first) = self.first_in(conduct, "--other-algorithms")? else { return Ok(None) };
+        let outcome = &first.prediction.outcome;
+        let mut again = first.again.clone();
+        again.settings.details = Details::default();
+        let library = again.platform.platform.collectives.library;
+        let (mut found, mut cannot) = (Vec::new(), 0);
+        for (collective, uses) in longest(&outcome.collectives) {
+            let most = uses.iter().map(|use_| use_.most_bytes).max().unwrap_or(0);
+            for method in methods(library, collective, outcome.ranks) {
+                let ran = |use_: &&CollectiveUse| {
+                    (use_.algorithm, use_.segment, use_.fan) == (Some(method.algorithm), method.segment, method.fan)
+                };
+                if uses.iter().all(ran) || method.segment > 0 && u64::from(method.segment) >= most {
+                    continue;
+                }
+                let mut other = again.clone();
+                other.platform.platform.collectives.set(collective, vec![CollectiveRule::always(method)]);
+                match other.run_in(Conduct { recorded: false, ..conduct }) {
+                    Ok(Some(ran)) => {
+                        found.push(OtherAlgorithm { collective, method, predicted: ran.outcome.predicted });
+                    }
+                    Ok(None) => return Ok(None),
+                    Err(error) if matches!(error.kind(), ErrorKind::Input | ErrorKind::Program) => cannot += 1,
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        found.sort_by_key(|other| (other.predicted, other.collective, other.method));
+        first.prediction.outcome.other_algorithms = Some(found);
+        if cannot > 0 {
+            let are = if cannot == 1 { "algorithm is" } else { "algorithms are" };
+            first.prediction.notes.push(format!("{cannot} other {are} left out, which cannot do these collectives"));
+        }
+        Ok(Some(first.prediction))
+    }
+}
+
+/// Collectives with a choice of algorithms and their uses, the longest first.
+fn longest(uses: &[CollectiveUse]) -> Vec<(Collective, Vec<&CollectiveUse>)> {
+    let mut all: BTreeMap<Collective, Vec<&CollectiveUse>> = BTreeMap::new();
+    for use_ in uses.iter().filter(|use_| use_.algorithm.is_some()) {
+        if let Some(collective) = collective_of(&use_.call) {
+            all.entry(collective).or_default().push(use_);
+        }
+    }
+    let time = |uses: &[&CollectiveUse]| uses.iter().map(|use_| use_.mean_time).sum::<SimSpan>();
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|(_, uses)| Reverse(time(uses)));
+    all.truncate(MOST);
+    all
+}
