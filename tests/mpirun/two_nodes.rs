@@ -10,7 +10,7 @@ use mcpsim::platform::Platform;
 
 use super::hosts::{HostMpi, host_mpis};
 use super::real::{directory, limited, limited_to, told};
-use super::support::{Ran, is_full, is_there, mcpsim, skipped};
+use super::support::{Ran, is_full, is_there, mcpsim, not_allowed, skipped};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpirun/two_nodes.sh");
 const NETWORK: &str = "10.77.0.0/24";
@@ -34,7 +34,7 @@ fn two_nodes() -> Option<MutexGuard<'static, ()>> {
     }
     let ran = limited(&on_two_nodes(Path::new("/"), "exec sh $REMOTE_SHELL -x 10.77.0.2 hostname"));
     if ran.code != Some(0) || ran.stdout != "east\n" {
-        skipped(&format!(
+        not_allowed(&format!(
             "two nodes on one machine: {}",
             ran.stderr.lines().next().unwrap_or("no rights to make them")
         ));
@@ -82,7 +82,7 @@ fn a_link_with_a_rate_is_shaped_on_both_nodes() {
     shaped.args(["--net", "--uts", "--mount", "sh", SCRIPT, "--rate", "100", "sh", "-c", show]);
     let ran = limited(&shaped);
     if ran.stderr.contains("qdisc") {
-        return skipped(&format!("a link with a rate: {}", ran.stderr.lines().next().unwrap_or_default()));
+        return not_allowed(&format!("a link with a rate: {}", ran.stderr.lines().next().unwrap_or_default()));
     }
     let rates: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("qdisc tbf")).collect();
     assert_eq!((ran.code, rates.len()), (Some(0), 2), "{}", told("two nodes", &ran));

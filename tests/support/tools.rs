@@ -18,6 +18,11 @@ pub fn skipped(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
+/// Says that something is not tested here, as the system does not allow it: no tool would change that.
+pub fn not_allowed(what: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped, as this system does not allow it: {what}");
+}
+
 /// Whether the program is one of `PATH`.
 pub fn is_there(program: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|place| place.join(program).is_file()))
