@@ -65,6 +65,7 @@ fn follow(page: &Path) -> Vec<String> {
     let program = Path::new(env!("CARGO_BIN_EXE_mcpsim")).parent().unwrap();
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::env::join_paths(std::iter::once(program.to_owned()).chain(std::env::split_paths(&paths))).unwrap();
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache");
     let mut wrong = Vec::new();
     for part in parts(&std::fs::read_to_string(page).unwrap()) {
         let Step { line, command, expected } = match part {
@@ -75,7 +76,13 @@ fn follow(page: &Path) -> Vec<String> {
             Part::Step(step) => step,
         };
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(&command).current_dir(here).env("PATH", &paths).stdin(Stdio::null());
+        shell
+            .arg("-c")
+            .arg(&command)
+            .current_dir(here)
+            .env("PATH", &paths)
+            .env("MCPSIM_CACHE", &cache)
+            .stdin(Stdio::null());
         let output = shell.output().expect("a shell");
         let printed = [output.stdout, output.stderr].concat();
         let printed = String::from_utf8(printed).expect("mcpsim prints UTF-8");

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -89,9 +90,16 @@ impl SupportFiles {
         files.map(line).collect()
     }
 
-    /// Makes the kit aside and moves it to its place whole: others may be doing the same.
+    /// Makes the kit aside and moves it to its place whole. One process at a time does so: others wait for it, and find
+    /// the kit made.
     fn make(&self, root: &Path, compiler: &[OsString], own: &Path) -> Result<(), MakeError> {
         fs::create_dir_all(root)?;
+        let lock = fs::File::create(root.join(".lock"))?;
+        // File systems without locks: whoever is second keeps what the first made, below.
+        let _ = lock.lock();
+        if self.is_complete() {
+            return Ok(());
+        }
         let aside = tempfile::Builder::new().prefix(".making-").tempdir_in(root)?;
         let kit = SupportFiles { directory: aside.path().join("kit") };
         fs::create_dir_all(kit.include())?;
@@ -104,9 +112,12 @@ impl SupportFiles {
         build::write_sources(&work)?;
         build::all(&kit, &work, compiler, own).map_err(MakeError::Compiler)?;
         fs::write(kit.digests(), kit.digest()?)?;
-        if self.directory.exists() && !self.is_complete() {
-            // Something cleaned the cache half, or changed it.
-            fs::rename(&self.directory, aside.path().join("broken"))?;
+        if !self.is_complete() {
+            // Something may have cleaned the cache half, or changed it.
+            match fs::rename(&self.directory, aside.path().join("broken")) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
         }
         match fs::rename(&kit.directory, &self.directory) {
             Err(_) if self.is_complete() => Ok(()),
