@@ -21,13 +21,45 @@ pub(super) enum CompileStage {
 /// The arguments, read.
 #[derive(Debug)]
 pub(super) struct Arguments {
-    /// What to pass on.
+    /// What to pass on, in front of what the wrapper adds.
     pub passed: Vec<OsString>,
     /// How far to go.
     pub step: CompileStage,
     /// Whether files that follow would be taken for a language that `-x` named.
     pub language_set: bool,
+    /// Whether what is linked may need libraries besides those of the C library.
+    pub libraries: bool,
+    /// The libraries of the C library that are named, if there are no others: they come behind the functions that
+    /// replace some of theirs.
+    pub last: Vec<OsString>,
 }
+
+/// Libraries that belong to the C library.
+const C_LIBRARIES: [&str; 6] = ["-lc", "-lm", "-lpthread", "-lrt", "-ldl", "-lutil"];
+
+/// How the names of files end that are no libraries and bring none.
+const NO_LIBRARY_ENDS: [&str; 14] =
+    [".c", ".i", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CPP", ".ii", ".s", ".S", ".o", ".a"];
+
+/// How options begin that may bring libraries, or name what may.
+const MAY_LINK: [&str; 16] = [
+    "@",
+    "-Wl,",
+    "-Xlinker",
+    "-T",
+    "-z",
+    "-R",
+    "-B",
+    "-specs",
+    "--specs",
+    "-fopen",
+    "-fgnu-tm",
+    "-fsanitize",
+    "-ftree-parallelize",
+    "-nodefaultlibs",
+    "-nolibc",
+    "-nostdlib",
+];
 
 /// Options that make a program that is not position-independent, or not a shared object.
 const DROPPED: [&str; 18] = [
@@ -127,7 +159,10 @@ pub(super) fn read(arguments: &[OsString]) -> Arguments {
         let kept: Vec<OsString> = inner.iter().filter(|inner| seen.see(inner)).cloned().collect();
         // A file of arguments is passed on as it is, unless something in it must go.
         match seen.dropped == before && inner.len() != 1 {
-            true => passed.push(argument.clone()),
+            true => {
+                seen.libraries = true;
+                passed.push(argument.clone());
+            }
             false => passed.extend(kept),
         }
     }
@@ -135,7 +170,12 @@ pub(super) fn read(arguments: &[OsString]) -> Arguments {
         // The C library comes last of all, after the functions that replace some of its own.
         passed.retain(|argument| argument != "-lc");
     }
-    Arguments { passed, step: seen.step(), language_set: seen.language_set }
+    let mut last = Vec::new();
+    if !seen.libraries {
+        let is_last = |argument: &OsString| argument.to_str().is_some_and(|text| C_LIBRARIES.contains(&text));
+        (last, passed) = passed.into_iter().partition(is_last);
+    }
+    Arguments { passed, step: seen.step(), language_set: seen.language_set, libraries: seen.libraries, last }
 }
 
 /// What was seen in the arguments so far.
@@ -149,6 +189,7 @@ struct Seen {
     relocatable: bool,
     language_set: bool,
     default_libraries: bool,
+    libraries: bool,
     dropped: usize,
 }
 
@@ -163,6 +204,7 @@ impl Default for Seen {
             relocatable: false,
             language_set: false,
             default_libraries: true,
+            libraries: false,
             dropped: 0,
         }
     }
@@ -188,6 +230,7 @@ impl Seen {
             self.dropped += 1;
             return false;
         }
+        self.libraries |= MAY_LINK.iter().any(|start| text.starts_with(start));
         if WITH_VALUE.contains(&text) {
             self.value_of = Some(argument.to_owned());
         }
@@ -205,7 +248,13 @@ impl Seen {
 
     fn input(&mut self, name: &str) {
         self.inputs = true;
-        self.other_than_headers |= !HEADER_ENDS.iter().any(|end| name.ends_with(end));
+        let header = HEADER_ENDS.iter().any(|end| name.ends_with(end));
+        self.other_than_headers |= !header;
+        let known = header
+            || name == "-"
+            || C_LIBRARIES.contains(&name)
+            || NO_LIBRARY_ENDS.iter().any(|end| name.ends_with(end));
+        self.libraries |= !known;
     }
 
     fn step(&self) -> CompileStage {
@@ -292,11 +341,29 @@ mod tests {
     }
 
     #[test]
+    fn what_may_need_libraries_is_told_from_what_does_not() {
+        for line in ["a.c", "-O2 -o ring a.o b.c -lm -lpthread", "-g -D X -I dir/x.so -L lib a.cpp m.a", "-x c -"] {
+            assert!(!of(line).libraries, "{line}");
+        }
+        let may =
+            ["a.c -lfoo", "a.c -l m", "a.o libx.so.2", "a.c x", "a.c -Wl,--as-needed", "-fopenmp a.c", "@no/such"];
+        may.into_iter().for_each(|line| assert!(of(line).libraries, "{line}"));
+    }
+
+    #[test]
+    fn the_c_librarys_libraries_come_last_where_there_are_no_others() {
+        let both = |line: &str| (passed(line), of(line).last);
+        assert_eq!(both("a.o -lm b.o -lc -ldl"), ("a.o b.o".to_owned(), vec!["-lm".into(), "-ldl".into()]));
+        assert_eq!(both("a.o -lm -lx"), ("a.o -lm -lx".to_owned(), vec![]));
+        assert_eq!(both("a.o -nostdlib -lm"), ("a.o -nostdlib -lm".to_owned(), vec![]));
+    }
+
+    #[test]
     fn what_would_break_the_program_is_dropped() {
         assert_eq!(passed("-static -O2 -no-pie a.c -fno-pic -fPIE -pie"), "-O2 a.c");
         assert_eq!(passed("-o -static a.c"), "-o -static a.c");
         assert_eq!(passed("-static-libgcc a.c"), "-static-libgcc a.c");
-        assert_eq!(passed("a.o -lc -lm"), "a.o -lm");
+        assert_eq!(passed("a.o -lc -lx -lm"), "a.o -lx -lm");
         assert_eq!(passed("a.o -nostdlib -lc"), "a.o -nostdlib -lc");
     }
 

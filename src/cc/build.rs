@@ -9,6 +9,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 
+use super::header::LOADER_FUNCTIONS;
 use super::kit::SupportFiles;
 use super::{CcError, HOST_FUNCTIONS, functions, line};
 
@@ -17,7 +18,7 @@ macro_rules! sources {
 }
 
 /// The sources of start object and support archive.
-pub(super) const SOURCES: [(&str, &str); 23] = sources![
+pub(super) const SOURCES: [(&str, &str); 24] = sources![
     "start.c",
     "own.h",
     "assert.c",
@@ -27,6 +28,7 @@ pub(super) const SOURCES: [(&str, &str); 23] = sources![
     "getopt.c",
     "name.c",
     "omp.c",
+    "opens.c",
     "perror.c",
     "print.c",
     "psignal.c",
@@ -92,9 +94,9 @@ pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &
     finish(cc().args(shared).arg(kit.stubs()))
 }
 
-/// The object of all support functions under other names: each program has it, and the loader gives it to libraries
-/// that were linked with the C library's functions. Under their own names they might stand in for functions of other
-/// libraries.
+/// The object of all support functions under other names: each program that may have libraries has it, and the loader
+/// gives it to those that were linked with the C library's functions. Under their own names they might stand in for
+/// functions of other libraries.
 const RENAMED: &str = "own.o";
 
 /// Makes [`RENAMED`] of these objects.
@@ -128,8 +130,8 @@ fn stubs() -> String {
     );
     let names = functions();
     let twins = names.iter().map(|name| format!("P{name}"));
-    let all = names.iter().cloned().chain(twins).chain(HOST_FUNCTIONS.map(str::to_owned));
-    for name in all {
+    let own = HOST_FUNCTIONS.iter().chain(&LOADER_FUNCTIONS).map(|name| (*name).to_owned());
+    for name in names.iter().cloned().chain(twins).chain(own) {
         let _ = writeln!(text, "void {name}(void) __attribute__((alias(\"stub\")));");
     }
     text

@@ -12,6 +12,9 @@ const FUNCTIONS: &str = include_str!("include/mcpsim_functions.h");
 /// The functions beside MPI's that a program calls: those of `mcpsim.h`.
 pub const HOST_FUNCTIONS: [&str; 3] = ["mcpsim_sample_begin", "mcpsim_sample_end", "mcpsim_compute"];
 
+/// The functions behind those of the support archive that get at libraries (`opens.c`).
+pub(super) const LOADER_FUNCTIONS: [&str; 4] = ["mcpsim_dlopen", "mcpsim_dlmopen", "mcpsim_dlsym", "mcpsim_dlvsym"];
+
 /// The names of all functions that `mpi.h` declares, `MPI_Init` and on; each has its twin `PMPI_Init`.
 pub fn functions() -> Vec<String> {
     let names = FUNCTIONS.split("MPI_FN(").skip(1);

@@ -17,7 +17,21 @@ const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs"
 
 /// What is linked though nobody may have named it yet: `main`, which may stand in an archive that is read before what
 /// asks for it; and the compiler makes `puts` of `printf` at any time.
-const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar,-u,mcpsim_own";
+const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar";
+
+/// Links what libraries get in place of the C library's functions: some tens of KiB, which a program without libraries
+/// would have in each rank's memory for nothing. One that opens them itself has it by `opens.c`.
+const FOR_LIBRARIES: &str = "-Wl,-u,mcpsim_own";
+
+/// Whether the compiler of these words is known to add no libraries by itself but those of the C library and its own.
+fn adds_no_libraries(compiler: &[OsString]) -> bool {
+    let [name] = compiler else { return false };
+    let name = Path::new(name).file_name().unwrap_or_default().as_bytes();
+    [&b"cc"[..], b"gcc", b"clang", b"c++", b"g++"].iter().any(|known| {
+        let rest = name.strip_prefix(*known).and_then(|rest| rest.strip_prefix(b"++").or(Some(rest)));
+        rest.is_some_and(|rest| rest.iter().all(|byte| byte.is_ascii_digit() || b".-".contains(byte)))
+    })
+}
 
 pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<WrapperRequest, CcError> {
     let (variable, _) = language.compiler();
@@ -49,7 +63,8 @@ fn links_others(arguments: &[OsString], words: &[OsString]) -> bool {
 /// The compiler and all its arguments.
 fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, CcError> {
     let mut words = compiler(language);
-    let Arguments { passed, step, language_set } = arguments::read(arguments);
+    let Arguments { passed, step, language_set, libraries, last } = arguments::read(arguments);
+    let libraries = libraries || !adds_no_libraries(&words);
     if step == CompileStage::Question {
         words.extend_from_slice(arguments);
         return Ok(words);
@@ -62,6 +77,7 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
         words.push("-shared".into());
         words.extend(SHAPE.map(OsString::from));
         words.push(WANTED.into());
+        words.extend(libraries.then(|| FOR_LIBRARIES.into()));
         if language == Language::Cxx {
             words.push("-static-libstdc++".into());
         }
@@ -73,6 +89,7 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
         words.extend((step == CompileStage::Program).then(|| kit.start().into()));
         words.extend([kit.support().into(), kit.stubs().into()]);
     }
+    words.extend(last);
     Ok(words)
 }
 
@@ -207,6 +224,13 @@ mod tests {
         assert_eq!(of("-link-info"), Some(Question::Link { named: true }));
         assert_eq!(of("-showx"), None);
         assert_eq!(of("show"), None);
+    }
+
+    #[test]
+    fn compilers_that_may_add_libraries_are_told_from_those_that_do_not() {
+        let plain = |line: &str| adds_no_libraries(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert!(["cc", "/usr/bin/gcc", "gcc-12", "clang-14", "clang++", "g++", "c++"].into_iter().all(plain));
+        assert!(!["icx", "mpicc", "ccache gcc", "gcc -fopenmp", "x86_64-conda-gcc", ""].into_iter().any(plain));
     }
 
     #[test]

@@ -15,13 +15,14 @@ use super::loaded;
 use super::search::{Found, is_stub, other_mpi};
 use super::space::{Handle, InstanceMemory, Opened};
 
-/// The functions of this file by name.
+/// The functions of this file by name. Those that get at libraries are known to the support archive by names of their
+/// own (`opens.c`).
 pub(super) fn function(name: &str) -> Option<usize> {
     Some(match name {
-        "dlopen" => mcpsim_dlopen as *const () as usize,
-        "dlmopen" => mcpsim_dlmopen as *const () as usize,
-        "dlsym" => mcpsim_dlsym as *const () as usize,
-        "dlvsym" => mcpsim_dlvsym as *const () as usize,
+        "dlopen" | "mcpsim_dlopen" => mcpsim_dlopen as *const () as usize,
+        "dlmopen" | "mcpsim_dlmopen" => mcpsim_dlmopen as *const () as usize,
+        "dlsym" | "mcpsim_dlsym" => mcpsim_dlsym as *const () as usize,
+        "dlvsym" | "mcpsim_dlvsym" => mcpsim_dlvsym as *const () as usize,
         "dlclose" => mcpsim_dlclose as *const () as usize,
         "dlerror" => mcpsim_dlerror as *const () as usize,
         "dladdr" => address as *const () as usize,

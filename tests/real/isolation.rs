@@ -88,6 +88,29 @@ fn each_rank_has_its_own_copy_of_libraries_that_it_opens() {
 }
 
 #[test]
+fn only_programs_that_may_have_libraries_carry_what_those_get() {
+    let directory = real::directory();
+    libraries(directory.path(), &["state.c"], None);
+    let with = format!("-L{} -lstate", directory.path().display());
+    let opens = "#define _GNU_SOURCE\n#include <dlfcn.h>\nint main(void) { return CALL == 0; }\n";
+    for (text, flags, wanted) in [
+        ("int main(void) { return 0; }\n", "-O2 -g", false),
+        ("int main(void) { return 0; }\n", &with, true),
+        ("int main(void) { return 0; }\n", "-fopenmp", true),
+        (opens, "-DCALL=dlopen(0,RTLD_NOW)", true),
+        (opens, "-DCALL=dlmopen(0,0,RTLD_NOW)", true),
+        (opens, "-DCALL=dlsym(RTLD_DEFAULT,\"main\")", true),
+        (opens, "-DCALL=dlvsym(0,\"main\",\"1\")", true),
+    ] {
+        let [source, program] = ["a.c", "program"].map(|name| directory.path().join(name));
+        std::fs::write(&source, text).unwrap();
+        real::compile_with(&source, "-O1", &program, flags).unwrap_or_else(|why| panic!("{why}"));
+        let bytes = std::fs::read(&program).unwrap();
+        assert_eq!(bytes.windows(11).any(|part| part == b"mcpsim_own_"), wanted, "{flags}");
+    }
+}
+
+#[test]
 fn several_libraries_are_shared_by_names_with_commas_between() {
     let directory = real::directory();
     for name in ["libone.so", "libtwo.so"] {
