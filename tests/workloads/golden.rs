@@ -7,28 +7,39 @@ use super::{CASES, messages, number, outcome, root};
 /// All levels take part in each.
 const MACHINES: [(&str, &str); 2] = [("default", "--nct 4,2,2"), ("lcc2", "--platform configs/lcc2.toml --nct 2,2,2")];
 
+/// Each machine as it comes, under fair shares, and with loads judged once.
+const LAWS: [(&str, &str); 2] = [("fair", ""), ("share", SHARE)];
+
+/// Loads judged once.
+pub const SHARE: &str =
+    " --set platform.intra_cmp.law=ideal --set platform.inter_cmp.law=ideal --set platform.inter_node.law=share";
+
 const HEAD: &str = "\
 # What mcpsim predicts for each workload with its own parameters, on two machines: --nct 4,2,2 of the default platform,
-# and --platform configs/lcc2.toml --nct 2,2,2. A line that changes is a changed prediction: say in CHANGELOG why.
+# and --platform configs/lcc2.toml --nct 2,2,2. Each as it comes, under fair shares, and with its laws set to ideal within
+# a node and share between nodes. A line that changes is a changed prediction: say in CHANGELOG why.
 # Written by: MCPSIM_UPDATE_GOLDEN=1 cargo test --test workloads golden
 #
-# predicted_ps  messages  bytes  machine  workload
+# predicted_ps  messages  bytes  machine  law  workload
 ";
 
 #[test]
 fn predictions_are_the_golden_ones() {
     let mut text = HEAD.to_owned();
-    for (machine, options) in MACHINES {
+    let machines = MACHINES.iter().flat_map(|machine| LAWS.iter().map(move |law| (machine, law)));
+    for ((machine, options), (law, set)) in machines {
+        let options = format!("{options}{set}");
         for case in CASES {
             // Forms for other numbers of ranks than both machines have are for the other tests.
             if case.form.contains("run.ranks") || case.form.contains("app.b=12") {
                 continue;
             }
-            let outcome = outcome(case.workload, case.form, options);
+            let outcome = outcome(case.workload, case.form, &options);
             let (count, bytes) = messages(&outcome);
             let form = format!("{} {}", case.workload, case.form);
             let predicted = number(&outcome["predicted_ps"]);
-            writeln!(text, "{predicted:>14} {count:>9} {bytes:>11}  {machine:<7}  {}", form.trim_end()).unwrap();
+            writeln!(text, "{predicted:>14} {count:>9} {bytes:>11}  {machine:<7}  {law:<5}  {}", form.trim_end())
+                .unwrap();
         }
     }
     let path = root().join("tests/golden.txt");
