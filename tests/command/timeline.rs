@@ -380,13 +380,13 @@ fn a_page_shows_in_a_browser_what_was_predicted() {
     let Some(dom) = shown(Path::new(&page), directory.path()) else { return };
     let texts = [
         "data-ready=\"yes\"",
-        "<p class=\"big\" id=\"predicted\">3.075 ms</p>",
+        "<p class=\"big\" id=\"predicted\">2.912 ms</p>",
         "<h1>jacobi3d on default</h1>",
         "<td>load balance</td>",
         "<td>MPI_Allreduce in main[0].do[2]</td>",
         "<td>contention gone</td>",
         "id=\"matrix-picture\"",
-        "0 s to 3.075 ms, ranks 0 to 15",
+        "0 s to 2.912 ms, ranks 0 to 15",
     ];
     for text in texts {
         assert!(dom.contains(text), "{text} in {dom}");
