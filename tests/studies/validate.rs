@@ -57,7 +57,7 @@ fn heat3d_on_lcc2_is_predicted_as_stored() {
 
 #[test]
 fn jacobi3d_on_clovertown_is_predicted_as_stored() {
-    small("clovertown-jacobi3d", "--only processes=2,4,8", 6, 9.0);
+    small("clovertown-jacobi3d", "--only processes=2,4,8", 6, 10.0);
 }
 
 #[test]
