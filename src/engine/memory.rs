@@ -369,8 +369,14 @@ impl LogicalProcess<'_> {
     }
 
     /// Copies of the rank's node have begun or ended: says when the next ends.
-    #[inline]
+    #[inline(always)]
     pub fn settle_copies(&mut self, target: &mut TargetRank) {
+        if self.fair.is_some() {
+            self.settle_copies_by_caches(target);
+        }
+    }
+
+    fn settle_copies_by_caches(&mut self, target: &mut TargetRank) {
         let seat = self.seats[target.rank as usize];
         let Some(memory) = self.memory() else { return };
         let node = memory.node(seat);
