@@ -34,6 +34,8 @@ fn platform(nct: [u32; 3]) -> Platform {
             memory,
             cmp_memory: memory,
             node_memory: memory,
+            memory_law: Default::default(),
+            in_cache: None,
             poll: CoreRates::POLL,
             scale_factor: 1.0,
             slowdown: vec![1.0],

@@ -1,5 +1,6 @@
 //! What is recorded of messages and of ranks' time. Values add up: the profile of a run is the sum of its workers'.
 
+mod blocks;
 mod collectives;
 mod copies;
 mod critical;
@@ -12,6 +13,7 @@ mod tasks;
 mod timeline;
 mod what_if;
 
+pub use blocks::BlockUse;
 pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse, OtherAlgorithm};
 pub use copies::CopyUse;
 pub use critical::{CriticalPath, PathShare, RankShare, SiteShare, StepSource};

@@ -14,9 +14,9 @@ mod tally;
 pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailboxes, RunAhead};
 pub use ask::{Immediate, Simulator};
 pub use call::{
-    COMPLETE, Call, CallSite, Called, CollectiveEntry, Completion, Context, Data, FailureKind, Message, Pattern,
-    Payload, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source,
-    Tag, TagPattern, Which,
+    COMPLETE, Call, CallSite, Called, CollectiveEntry, Completion, Context, Data, FailureKind, MemoryBlock, Message,
+    Pattern, Payload, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served,
+    Source, Tag, TagPattern, Which,
 };
 pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap};
 pub(crate) use forward::forward_reports;

@@ -92,6 +92,7 @@ pub fn summary(outcome: &Outcome) -> String {
         sizes::times(outcome),
         messages::busiest_pairs(outcome),
         copies::copies(outcome),
+        copies::blocks(outcome),
         notes::notes(outcome),
         notes::host(outcome),
         notes::host_profile(outcome),

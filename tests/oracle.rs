@@ -3,6 +3,8 @@
 #[path = "support/mod.rs"]
 mod support;
 
+#[path = "oracle/blocks.rs"]
+mod blocks;
 #[path = "oracle/collectives.rs"]
 mod collectives;
 #[path = "oracle/conditions.rs"]

@@ -15,6 +15,7 @@ use super::requests::Outstanding;
 use super::slots::Slots;
 use super::tasks::TaskProgram;
 use super::value::{EvalError, Value};
+use super::work::Taken;
 
 /// Silent loop turns between two chances for the engine to look after its limits.
 const TURNS_PER_YIELD: u64 = 1 << 17;
@@ -208,9 +209,12 @@ impl ProgramState {
                     self.pc += 1;
                 }
                 Op::Compute(block) => {
-                    let span = attempt!(self.span(shared, block));
+                    let taken = attempt!(self.taken(shared, block));
                     self.called = true;
-                    return Call::Compute(span);
+                    return match taken {
+                        Taken::Span(span) => Call::Compute(span),
+                        Taken::Shared(block) => Call::Work(block),
+                    };
                 }
                 Op::Collective(collective) => {
                     let action = attempt!(self.collective(code, collective));

@@ -1,7 +1,8 @@
 //! What local blocks cost.
 
-use crate::platform::{CoreRates, Work};
-use crate::units::SimSpan;
+use crate::platform::{CoreRates, MemoryLaw, Work};
+use crate::rank::MemoryBlock;
+use crate::units::{Bytes, SimSpan};
 
 use super::code::{Block, Cost};
 use super::expr::Env;
@@ -18,12 +19,25 @@ pub(super) enum Amount {
     Work(Work),
 }
 
+/// What a block takes on a machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Taken {
+    /// This time.
+    Span(SimSpan),
+    /// A time that depends on who else uses memory then.
+    Shared(MemoryBlock),
+}
+
 impl ProgramState {
-    /// The time of `block`: as stated, drawn, or by the roofline.
+    /// What `block` takes: as stated, drawn, or by the roofline.
     #[inline]
-    pub(super) fn span(&mut self, shared: &SharedProgram, block: &Block) -> Evaluated<SimSpan> {
+    pub(super) fn taken(&mut self, shared: &SharedProgram, block: &Block) -> Evaluated<Taken> {
         let memory = self.memory_share;
-        block.amount(&mut self.env(&shared.code))?.span(&shared.rates, memory)
+        let amount = block.amount(&mut self.env(&shared.code))?;
+        match shared.rates.memory_law {
+            MemoryLaw::Placed => amount.span(&shared.rates, memory).map(Taken::Span),
+            MemoryLaw::Fair => amount.taken(&shared.rates),
+        }
     }
 }
 
@@ -40,6 +54,21 @@ impl Amount {
                 EvalError::new(format!("expected amounts of at least 0 that take less than 213 days; found {found}"))
             }),
         }
+    }
+}
+
+impl Amount {
+    /// What it takes where memory is shared over time.
+    fn taken(self, rates: &CoreRates) -> Evaluated<Taken> {
+        // An amount that makes no time has none however fast memory is.
+        let alone = self.span(rates, rates.memory.get() as f64)?;
+        Ok(match self {
+            Amount::Work(work) if work.bytes > 0.0 => {
+                let core = Amount::Work(Work { bytes: 0.0, ..work }).span(rates, 1.0)?;
+                Taken::Shared(MemoryBlock { core, bytes: Bytes::new(work.bytes.round() as u64) })
+            }
+            Amount::Work(_) | Amount::Span(_) => Taken::Span(alone),
+        })
     }
 }
 

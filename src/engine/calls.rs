@@ -18,6 +18,7 @@ use super::conditions::{Effects, sent};
 use super::error::RunError;
 use super::idle::begin_idle;
 use super::lp::LogicalProcess;
+use super::memory::begin_block;
 use super::messages::{post, recv, set_ready, start_send};
 use super::requests::RequestRecord;
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
@@ -173,6 +174,7 @@ impl CallTurn<'_, '_> {
                 target.spend(lp, task, Spent::Compute, span);
                 Some(Answer::Done)
             }
+            Call::Work(block) => begin_block(target, lp, task, *block),
             Call::Isend(message) => {
                 *stretch += SEND_WEIGHT;
                 Some(Answer::Started(start_send(target, lp, task, message)))
@@ -333,7 +335,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
             complete_all(target, lp, task, kind, &requests)
         }
         Wait::Parked(answer) => answer,
-        Wait::Cancel(_) | Wait::Idle { .. } => Answer::Done,
+        Wait::Cancel(_) | Wait::Idle { .. } | Wait::Block(_) => Answer::Done,
         // The waits below have left their completions at the logical process.
         Wait::Recv { .. } | Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
         wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),

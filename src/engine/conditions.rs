@@ -86,6 +86,13 @@ impl Conditions {
     }
 }
 
+impl Meets {
+    /// What its computing takes longer.
+    pub fn slower(&self) -> f64 {
+        self.factor
+    }
+}
+
 impl TargetRank {
     /// What the platform's conditions keep of the rank.
     pub fn meets(&mut self) -> &mut Meets {
@@ -101,12 +108,17 @@ impl LogicalProcess<'_> {
     /// How long the rank takes from `start` on for work of `alone`.
     #[cold]
     pub fn slowed(&self, shared: &mut TargetRank, start: SimTime, alone: SimSpan) -> SimSpan {
-        let rank = shared.rank;
-        let &mut Meets { factor, phase, .. } = shared.meets();
+        let factor = shared.meets().factor;
         let span = match factor == 1.0 {
             true => alone,
             false => SimSpan::from_ps((alone.as_ps() as f64 * factor).round() as u64),
         };
+        self.with_detours(shared, start, span)
+    }
+
+    /// How long the rank takes from `start` on for what takes its core `span`: the operating system stops it.
+    pub fn with_detours(&self, shared: &mut TargetRank, start: SimTime, span: SimSpan) -> SimSpan {
+        let (rank, phase) = (shared.rank, shared.meets().phase);
         let Conditions { seed, noise, .. } = self.conditions();
         noise.system.map_or(span, |noise| noise.stretched(*seed, rank, phase, start, span))
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{CollectiveProfile, CopyUse, MessageProfile, Pairs, TaskLog, TimeParts};
+use crate::profile::{BlockUse, CollectiveProfile, CopyUse, MessageProfile, Pairs, TaskLog, TimeParts};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -36,6 +36,7 @@ pub(super) struct Findings {
     pub collectives: CollectiveProfile,
     pub unreceived: u64,
     pub copies: Option<CopyUse>,
+    pub blocks: BlockUse,
     pub waiting: Vec<Waiting>,
     pub host_times: Vec<HostTime>,
     /// What programs of fragments have recorded.
@@ -68,6 +69,7 @@ impl Findings {
             collectives: lp.collectives.profile(),
             unreceived: ranks.iter().map(|state| state.target.matcher.unexpected() as u64).sum(),
             copies,
+            blocks: lp.computed,
             waiting,
             host_times,
             tasks,
@@ -99,6 +101,7 @@ impl Findings {
             if let (Some(mine), Some(theirs)) = (&mut merged.copies, other.copies) {
                 mine.merge(theirs);
             }
+            merged.blocks.merge(other.blocks);
             merged.waiting.extend(other.waiting);
             merged.host_times.extend(other.host_times);
             merged.tasks.extend(other.tasks);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::platform::{Level, Partition, Platform, Row};
-use crate::profile::{Arrow, CollectiveCounter, MessageProfile, Pairs, TransferParts};
+use crate::platform::{Level, Partition, Platform, Row, Site};
+use crate::profile::{Arrow, BlockUse, CollectiveCounter, MessageProfile, Pairs, TransferParts};
 use crate::rank::{Completion, Doorbell, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -14,6 +14,7 @@ use super::conditions::{Conditions, Effects};
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, InFlightMessage};
 use super::fair::{Fair, head_is_known, is_portless};
+use super::memory::NodeMemory;
 use super::meter::Meter;
 use super::network::{Departure, Network, RankLocation};
 use super::paths::{PathSlot, Paths};
@@ -51,6 +52,12 @@ pub(super) struct LogicalProcess<'a> {
     pub network: Network<'a>,
     /// What fair shares need, where a level has them.
     pub fair: Option<Box<Fair>>,
+    /// The memories of its nodes, where copies or blocks share them over time.
+    pub node_memory: Option<Box<NodeMemory>>,
+    /// Bytes a second that a core may move from and to memory.
+    pub core_memory: f64,
+    /// The blocks that used memory.
+    pub computed: BlockUse,
     /// What ranks and messages meet besides, if there is anything, and what of it there is.
     pub conditions: Option<Box<Conditions>>,
     pub effects: Effects,
@@ -102,7 +109,7 @@ pub(super) struct LogicalProcess<'a> {
 impl<'a> LogicalProcess<'a> {
     pub fn new(
         platform: &'a Platform,
-        seats: &'a [RankLocation],
+        (seats, sites): (&'a [RankLocation], &[Site]),
         me: u32,
         partition: &Partition,
         options: &RunOptions,
@@ -127,6 +134,9 @@ impl<'a> LogicalProcess<'a> {
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
             window_end: SimTime::ZERO,
             network: Network::new(platform, nodes.clone(), effects.delays),
+            node_memory: NodeMemory::new(platform, nodes.clone(), me, seats, sites),
+            core_memory: platform.core.memory.get() as f64,
+            computed: BlockUse::default(),
             fair: Fair::new(platform, nodes, me, &first_node, seats),
             conditions,
             effects,

@@ -1,4 +1,5 @@
-//! What copies within a node find: caches that hold their buffers, or memory, which the copies beyond caches share.
+//! What copies within a node find: caches that hold their buffers, or memory, which the copies beyond caches share, and
+//! with them the blocks that compute, where the platform says so.
 //!
 //! A copy reads a buffer of the sender's and writes one of the receiver's. A buffer that its CMP's caches do not hold
 //! is read from, or written to, that CMP's memory. If there is one such, the copy goes at most at the core's pace and
@@ -9,14 +10,16 @@
 //! at either end. The receives of a collective, as they are posted, have one each at either end, the same in every
 //! call.
 
+mod blocks;
 mod caches;
+mod nodes;
 mod shares;
 
 use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
-use crate::platform::{CopyMemory, Level, LoadLaw, Platform, Row};
+use crate::platform::{CopyMemory, Platform, Row};
 use crate::profile::CopyUse;
 use crate::rank::{Rank, RequestId};
 use crate::units::{Bandwidth, Bytes, SimTime};
@@ -26,13 +29,15 @@ use super::lp::LogicalProcess;
 use super::network::RankLocation;
 use super::paths::PathSlot;
 use super::state::TargetRank;
+pub(super) use blocks::{SharedBlock, begin_block, end_block, flow};
 use caches::{BufferKey, Cache};
-use shares::{Moves, Shares};
+pub(super) use nodes::NodeMemory;
+use nodes::{NO_LIMIT, copy_memory};
+pub(super) use shares::COPY;
+use shares::Moves;
 
 /// Of a cache's size, what the least buffer has that is asked for: smaller ones count as held.
 const FELT: u64 = 1 << 16;
-/// More than any memory moves.
-const NO_LIMIT: u64 = 1 << 50;
 
 /// The buffers of a message: of its context and tag, or by its number among those of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +103,7 @@ enum Begun {
     UnderWay,
 }
 
-/// Caches, memory and waiting copies of a worker's nodes.
+/// Caches and waiting copies of a worker's nodes.
 #[derive(Debug)]
 pub(super) struct Memory {
     stated: CopyMemory,
@@ -106,21 +111,11 @@ pub(super) struct Memory {
     cmps: u32,
     /// Of each CMP.
     caches: Vec<Cache>,
-    nodes: Vec<NodeShares>,
     /// Of each rank: the copies of its core that wait; of one that is under way, it is the first.
     cores: Vec<CoreCopies>,
     used: CopyUse,
     /// What was moved at the memory of each CMP.
     moved: Vec<u64>,
-}
-
-#[derive(Debug)]
-struct NodeShares {
-    shares: Shares,
-    /// The event that comes next, and its number.
-    next: SimTime,
-    version: u32,
-    changed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -136,24 +131,14 @@ impl Memory {
     /// For `nodes`, which are of worker `me`; none if the platform states no caches, or no level within a node shares
     /// fairly.
     pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Option<Memory> {
-        let stated = platform.memory?;
-        let is_fair = |level| platform.link(level).law() == LoadLaw::Fair;
-        if !is_fair(Level::IntraCmp) && !is_fair(Level::InterCmp) {
-            return None;
-        }
+        let stated = copy_memory(platform)?;
         let (cmps, nodes_of_worker) = (platform.shape.cmps, nodes.len());
-        let rate = |limit: Option<Bandwidth>| limit.map_or(NO_LIMIT, |limit| limit.get().min(NO_LIMIT));
-        let mut capacity = vec![rate(stated.cmp); cmps as usize];
-        capacity.push(rate(stated.node));
-        let node =
-            || NodeShares { shares: Shares::new(capacity.clone()), next: SimTime::NEVER, version: 0, changed: false };
         let own = seats.iter().filter(|seat| seat.worker == me).count();
         Some(Memory {
             stated,
             first_node: nodes.start,
             cmps,
             caches: (0..nodes.len() as u32 * cmps).map(|_| Cache::new(stated.cache.get())).collect(),
-            nodes: nodes.map(|_| node()).collect(),
             cores: (0..own).map(|_| CoreCopies::default()).collect(),
             used: CopyUse { cmp_bytes_per_s: stated.cmp.map_or(0, Bandwidth::get), ..CopyUse::default() },
             moved: vec![0; nodes_of_worker * cmps as usize],
@@ -167,10 +152,6 @@ impl Memory {
 
     fn cache(&mut self, seat: RankLocation) -> &mut Cache {
         &mut self.caches[(seat.cmp - self.first_node * self.cmps) as usize]
-    }
-
-    fn node(&mut self, seat: RankLocation) -> &mut NodeShares {
-        &mut self.nodes[(seat.node - self.first_node) as usize]
     }
 
     /// Whether caches feel a message between these seats.
@@ -300,9 +281,8 @@ impl LogicalProcess<'_> {
         }
         let pace = row.copy_bandwidth.unwrap_or(row.bandwidth).get().min(NO_LIMIT);
         memory.cores[to.local as usize].since = now;
-        let node = memory.node(to);
-        node.shares.begin(now.as_ps(), pace, moves, job.size.get(), target.rank);
-        node.changed = true;
+        let shares = self.node_memory.as_mut().expect("copies share memory");
+        shares.begin_copy(to, now, pace, moves, job.size.get(), (target.rank, COPY));
         Begun::UnderWay
     }
 
@@ -342,17 +322,6 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// The ranks of a node whose copies have ended now, if the event `version` is still meant.
-    pub fn ended_copies(&mut self, rank: Rank, version: u32) -> Vec<Rank> {
-        let (now, seat) = (self.now.time, self.seats[rank as usize]);
-        let node = self.memory().expect("there are caches").node(seat);
-        if node.version != version {
-            return Vec::new();
-        }
-        (node.next, node.changed) = (SimTime::NEVER, true);
-        node.shares.ended(now.as_ps())
-    }
-
     /// The copy of the rank that went through memory.
     pub fn ended_copy(&mut self, target: &mut TargetRank) -> CopyJob {
         let (now, seat) = (self.now.time, self.seats[target.rank as usize]);
@@ -366,31 +335,5 @@ impl LogicalProcess<'_> {
         let memory = self.memory().expect("there are caches");
         memory.used.slowed += taken.saturating_sub(alone);
         job
-    }
-
-    /// Copies of the rank's node have begun or ended: says when the next ends.
-    #[inline(always)]
-    pub fn settle_copies(&mut self, target: &mut TargetRank) {
-        if self.fair.is_some() {
-            self.settle_copies_by_caches(target);
-        }
-    }
-
-    fn settle_copies_by_caches(&mut self, target: &mut TargetRank) {
-        let seat = self.seats[target.rank as usize];
-        let Some(memory) = self.memory() else { return };
-        let node = memory.node(seat);
-        if !std::mem::take(&mut node.changed) {
-            return;
-        }
-        // An event that comes too early finds nothing, and says when the next ends.
-        if let Some((end, rank)) = node.shares.next()
-            && SimTime::from_ps(end) < node.next
-        {
-            node.version = node.version.wrapping_add(1);
-            node.next = SimTime::from_ps(end);
-            let (time, version) = (node.next, node.version);
-            self.push(target, time, rank, || EventKind::CopiesEnd { version });
-        }
     }
 }

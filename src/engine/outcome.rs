@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use crate::profile::{
-    CollectiveUse, CopyUse, CriticalPath, Efficiencies, FunctionProfile, KindMessages, LatencyTolerance, MessageCell,
-    MessageProfile, MessageSort, OtherAlgorithm, PathParts, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline,
-    WhatIf,
+    BlockUse, CollectiveUse, CopyUse, CriticalPath, Efficiencies, FunctionProfile, KindMessages, LatencyTolerance,
+    MessageCell, MessageProfile, MessageSort, OtherAlgorithm, PathParts, SiteProfile, TaskAnalysis, TaskLog, TimeParts,
+    Timeline, WhatIf,
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
@@ -102,6 +102,9 @@ pub struct Outcome {
     /// What copies within nodes found, where the platform states caches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopyUse>,
+    /// What blocks that compute found, where memory is shared over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<BlockUse>,
     /// How a real program ended, if not as MPI wants it, and what its ranks shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramEnd>>,
@@ -365,6 +368,7 @@ mod tests {
             per_rank: Vec::new(),
             pairs: None,
             copies: None,
+            blocks: None,
             repeats: None,
             config: serde_json::json!({ "run": { "seed": 1 } }),
             host: HostUse { wall_s: 1.0 / 3.0, ..HostUse::default() },

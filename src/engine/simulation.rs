@@ -283,6 +283,7 @@ impl<'a> Simulation<'a> {
             collectives,
             unreceived,
             copies,
+            blocks,
             mut host_times,
             tasks: mut task_logs,
             ..
@@ -341,6 +342,7 @@ impl<'a> Simulation<'a> {
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             copies,
+            blocks: Some(blocks).filter(|blocks| blocks.count > 0),
             repeats: None,
             config: self.labels.config.clone(),
             host: HostUse { profile: host_times, ..host },

@@ -9,6 +9,7 @@ use crate::units::{Bytes, SimTime};
 use super::activity::{ActivityLimits, ActivityRecord};
 use super::conditions::Meets;
 use super::idle::Idle;
+use super::memory::SharedBlock;
 use super::paths::PathSlot;
 use super::requests::RequestTable;
 
@@ -128,6 +129,8 @@ pub(super) enum Wait {
     Parked(Answer),
     /// The time of its clock, to make this call then: it sends a message for which there may be a credit by then.
     Credit(Box<Call>),
+    /// The end of a block of its own that shares memory.
+    Block(SharedBlock),
     /// Nothing ever: it has ended.
     Finished,
 }

@@ -8,6 +8,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 use super::clock::Spent;
 use super::event::EventKind;
 use super::lp::LogicalProcess;
+use super::memory::flow;
 use super::messages::set_ready;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, ProbedMessage, TargetRank, Wait, WaitKind};
@@ -229,6 +230,11 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             }
             target.control(task).wait = Wait::Iprobe(pattern);
             true
+        }
+        Wait::Block(block) => {
+            target.control(task).wait = Wait::Block(block);
+            flow(target, lp, task, block);
+            false
         }
         // The turn was decided by another event.
         wait => {

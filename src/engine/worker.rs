@@ -15,6 +15,7 @@ use super::flows::SUPERSTEPS;
 use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::lp::LogicalProcess;
+use super::memory::{COPY, end_block};
 use super::messages::{arrive, came, end_transfer, finish_copy, set_ready};
 use super::network::Flight;
 use super::paths::Path;
@@ -238,7 +239,9 @@ impl<'a, P: Program> Worker<'a, P> {
     fn look_for_overflow(&mut self) {
         let lp = &mut self.lp;
         let endless = lp.fair.as_deref().and_then(Fair::endless);
-        if let Some(key) = lp.queue.first_key().into_iter().chain(endless).min() {
+        let block = lp.node_memory.as_mut().and_then(|memory| memory.endless());
+        let block = block.map(|to| EventKey { time: SimTime::NEVER, to, from: to, sequence: 0 });
+        if let Some(key) = lp.queue.first_key().into_iter().chain(endless).chain(block).min() {
             lp.now = key;
             let rank = &self.ranks[lp.seats[key.to as usize].local as usize];
             lp.fail_by_time(key.to, rank.program.position());
@@ -383,13 +386,14 @@ impl<'a, P: Program> Worker<'a, P> {
             }
             EventKind::Copy { recv, head, end } => came(target, lp, recv, head, end),
             EventKind::CopyTurn => next_copies(target, lp),
-            EventKind::CopiesEnd { version } => return self.end_copies(event.key.to, version),
+            EventKind::CopiesEnd { version } => return self.end_memory_flows(event.key.to, version),
             EventKind::Credit => lp.credit_back(target, event.key.from),
             EventKind::TransferEnd { send, path } => {
                 target.requests.get_mut(send).came_at(event.key.time, path);
                 set_ready(target, lp, send, event.key.time);
             }
         }
+        lp.settle_memory(target);
         lp.alone = lp.woken.len() == 1 && target.strands.is_empty();
         go_on(program, target, lp);
         lp.alone = false;
@@ -481,18 +485,23 @@ impl<'a, P: Program> Worker<'a, P> {
         go_on(program, target, lp);
     }
 
-    /// Copies of the rank's node that went through memory have ended, if the event `version` is still meant.
-    fn end_copies(&mut self, rank: Rank, version: u32) {
+    /// Copies and blocks of the rank's node have got what they move from and to memory, if the event `version` is still
+    /// meant.
+    fn end_memory_flows(&mut self, rank: Rank, version: u32) {
         let lp = &mut self.lp;
-        for ended in lp.ended_copies(rank, version) {
+        for (ended, task) in lp.ended_flows(rank, version) {
             let RankState { program, target } = &mut self.ranks[lp.seats[ended as usize].local as usize];
-            let job = lp.ended_copy(target);
-            finish_copy(target, lp, &job, lp.now.time);
-            next_copies(target, lp);
+            if task == COPY {
+                let job = lp.ended_copy(target);
+                finish_copy(target, lp, &job, lp.now.time);
+                next_copies(target, lp);
+            } else {
+                end_block(target, lp, task);
+            }
             run_woken(program, target, lp);
         }
         let RankState { target, .. } = &mut self.ranks[lp.seats[rank as usize].local as usize];
-        lp.settle_copies(target);
+        lp.settle_memory(target);
     }
 
     /// The ranks that have not ended, and for whom they wait.
@@ -583,10 +592,10 @@ fn next_copies(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     }
 }
 
-/// Runs the tasks whose waits are over. Copies that have begun are under way then.
+/// Runs the tasks whose waits are over. Copies and blocks that have begun are under way then.
 fn go_on<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     run_woken(program, target, lp);
-    lp.settle_copies(target);
+    lp.settle_memory(target);
 }
 
 /// Runs the tasks whose waits are over.
@@ -639,7 +648,7 @@ fn waiting(target: &TargetRank, name: Option<&'static str>, position: Option<Str
             since = target.idle.as_ref().map_or(since, |idle| idle.since);
             "polling"
         }
-        Wait::Nothing | Wait::Parked(_) | Wait::Finished => "run",
+        Wait::Nothing | Wait::Parked(_) | Wait::Block(_) | Wait::Finished => "run",
     };
     let call = name.or(control.collective).unwrap_or(call).to_owned();
     Waiting { rank: target.rank, call, awaits, peers, since, position }

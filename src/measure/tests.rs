@@ -32,6 +32,8 @@ fn machine(shape: Shape, link: Link) -> Platform {
         memory,
         cmp_memory: memory,
         node_memory: memory,
+        memory_law: Default::default(),
+        in_cache: None,
         poll: CoreRates::POLL,
         scale_factor: 1.0,
         slowdown: vec![1.0],

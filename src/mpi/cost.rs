@@ -54,6 +54,8 @@ mod tests {
                 memory: bandwidth(10),
                 cmp_memory: bandwidth(20),
                 node_memory: bandwidth(40),
+                memory_law: Default::default(),
+                in_cache: None,
                 poll: CoreRates::POLL,
                 scale_factor: 1.0,
                 slowdown: Vec::new(),

@@ -2,7 +2,9 @@
 
 use crate::units::{Bandwidth, SimSpan};
 
-use super::{Copies, Level, Link, LoadLaw, NodeFactors, Noise, Occupancy, Platform, ProgressEngine, Protocol, Rails};
+use super::{
+    Copies, Level, Link, LoadLaw, MemoryLaw, NodeFactors, Noise, Occupancy, Platform, ProgressEngine, Protocol, Rails,
+};
 
 /// Something that a platform may state and that changes predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +25,8 @@ pub enum Effect {
     Cache,
     /// Cores of a CMP and of a node share memory as they compute.
     Memory,
+    /// They share it with those that use it at the time, not with all that are there.
+    MemoryLaw,
     /// Costs by class of pairs of cores.
     Pairs,
     /// First messages set up connections.
@@ -41,7 +45,7 @@ pub enum Effect {
 
 impl Effect {
     /// All, the model of contention first.
-    pub const ALL: [Effect; 15] = [
+    pub const ALL: [Effect; 16] = [
         Effect::Law,
         Effect::Copies,
         Effect::Gap,
@@ -50,6 +54,7 @@ impl Effect {
         Effect::Rails,
         Effect::Cache,
         Effect::Memory,
+        Effect::MemoryLaw,
         Effect::Pairs,
         Effect::Connect,
         Effect::UnexpectedCopy,
@@ -70,6 +75,7 @@ impl Effect {
             Effect::Rails => "rails",
             Effect::Cache => "cache",
             Effect::Memory => "memory_bandwidth",
+            Effect::MemoryLaw => "memory",
             Effect::Pairs => "pairs",
             Effect::Connect => "connect",
             Effect::UnexpectedCopy => "unexpected_copy",
@@ -91,6 +97,7 @@ impl Effect {
             Effect::Rails => "one adapter a node",
             Effect::Cache => "copies use no memory",
             Effect::Memory => "each core has its memory",
+            Effect::MemoryLaw => "memory by who is placed",
             Effect::Pairs => "levels alone",
             Effect::Connect => "no connections",
             Effect::UnexpectedCopy => "buffers cost no copy",
@@ -130,6 +137,7 @@ impl Platform {
             Effect::Rails => other.links = occupancies(|of| of.rails = Rails::default()),
             Effect::Cache => other.memory = None,
             Effect::Memory => (other.core.cmp_memory, other.core.node_memory) = (Bandwidth::MAX, Bandwidth::MAX),
+            Effect::MemoryLaw => other.core.memory_law = MemoryLaw::Placed,
             Effect::Pairs => other.pairs = None,
             Effect::Connect => other.links = protocols(|of| of.connect = SimSpan::ZERO),
             Effect::UnexpectedCopy => other.links = protocols(|of| of.unexpected_copy = None),
@@ -173,6 +181,7 @@ mod tests {
             ("nodes=[{only=[0],rate=0.5}]", Effect::Nodes),
             ("inter_node.duplex=\"15 GB/s\"", Effect::Duplex),
             ("inter_node.pair_duplex=\"15 GB/s\"", Effect::PairDuplex),
+            ("cmp.memory=fair", Effect::MemoryLaw),
         ] {
             assert_eq!(plain.without(effect), None, "{key}");
             let stated = machine(&["inter_node.law=fair", key]);

@@ -202,6 +202,8 @@ impl PlatformFile {
             memory: self.core.memory_bandwidth,
             cmp_memory: self.cmp.as_ref().map_or(Bandwidth::MAX, |cmp| cmp.memory_bandwidth),
             node_memory: self.node.as_ref().map_or(Bandwidth::MAX, |node| node.memory_bandwidth),
+            memory_law: self.cmp.as_ref().and_then(|cmp| cmp.memory).unwrap_or_default(),
+            in_cache: None,
             poll,
             scale_factor: self.core.scale_factor.map_or(1.0, |factor| factor.0),
             slowdown,

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use serde::Deserialize;
+
 use super::Site;
-use crate::units::{Bandwidth, Rate, SimSpan};
+use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
 
 /// What a core does a second, and how cores that share a CMP or a node slow each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +20,10 @@ pub struct CoreRates {
     pub cmp_memory: Bandwidth,
     /// Memory bandwidth of a node, shared by the ranks placed on it.
     pub node_memory: Bandwidth,
+    /// Among whom these are shared.
+    pub memory_law: MemoryLaw,
+    /// What a core does a second with data that the caches of its CMP hold, where that is something else.
+    pub in_cache: Option<CacheRates>,
     /// What a look for messages that finds none costs: without it a polling loop would never pass its instant. Above
     /// zero.
     pub poll: SimSpan,
@@ -25,6 +31,30 @@ pub struct CoreRates {
     pub scale_factor: f64,
     /// What real code's time is multiplied by when 1, 2, … ranks share the CMP; the last holds beyond.
     pub slowdown: Vec<f64>,
+}
+
+/// Among whom the memory bandwidth of a CMP and of a node is shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryLaw {
+    /// The ranks placed there, each an equal part all the time.
+    #[default]
+    Placed,
+    /// The blocks that compute there at a time, and the copies that go through memory: max-min fair.
+    Fair,
+}
+
+/// What a core does a second with data that the caches of its CMP hold. It uses no memory then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CacheRates {
+    /// Bytes of the caches of a CMP, of which each core with ranks has an equal part.
+    pub size: Bytes,
+    /// Floating-point operations.
+    pub flops: Rate,
+    /// Instructions.
+    pub instructions: Rate,
+    /// Bytes moved from and to caches.
+    pub bandwidth: Bandwidth,
 }
 
 /// An amount of work of a described block.
@@ -90,6 +120,8 @@ mod tests {
             memory: Bandwidth::new(5_000_000_000).unwrap(),
             cmp_memory: Bandwidth::new(8_000_000_000).unwrap(),
             node_memory: Bandwidth::new(12_000_000_000).unwrap(),
+            memory_law: Default::default(),
+            in_cache: None,
             poll: CoreRates::POLL,
             scale_factor: 1.0,
             slowdown: vec![1.0],

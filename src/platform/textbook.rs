@@ -4,7 +4,7 @@
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{Conditions, CoreRates, Level, Link, LoadLaw, Platform, Row, Shape, Site};
+use super::{Conditions, CoreRates, Level, Link, LoadLaw, MemoryLaw, Platform, Row, Shape, Site};
 
 /// A model of messages between processors of which all pairs are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,7 +250,14 @@ impl CoreRates {
         let share = self.memory_share(on_cmp as u32, on_node as u32).round() as u64;
         let memory = Bandwidth::new(share).unwrap_or(self.memory);
         let slowdown = self.slowdown.get(ranks.max(1) - 1).or(self.slowdown.last()).copied().unwrap_or(1.0);
-        CoreRates { memory, cmp_memory: memory, node_memory: memory, slowdown: vec![slowdown], ..self.clone() }
+        CoreRates {
+            memory,
+            cmp_memory: memory,
+            node_memory: memory,
+            memory_law: MemoryLaw::Placed,
+            slowdown: vec![slowdown],
+            ..self.clone()
+        }
     }
 }
 

@@ -119,6 +119,8 @@ pub enum Which {
 pub enum Call {
     /// Executes a local block of this length. → `Done`
     Compute(SimSpan),
+    /// Executes a local block that moves bytes from and to memory, which it may share with others. → `Done`
+    Work(MemoryBlock),
     /// Sends and returns when the buffer may be reused. → `Done`
     Send(Message),
     /// Receives. → `Completed` with one entry
@@ -173,6 +175,15 @@ pub enum Call {
     Finish,
     /// The program cannot go on; the run ends with this error. Never answered.
     Fail(Box<ProgramError>),
+}
+
+/// A local block that moves bytes from and to memory while it computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MemoryBlock {
+    /// How long it takes if memory does not bound it.
+    pub core: SimSpan,
+    /// What it moves.
+    pub bytes: Bytes,
 }
 
 /// A collective that a task enters.

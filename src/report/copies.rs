@@ -1,4 +1,4 @@
-//! Copies within nodes: what went through memory, and what that cost.
+//! What went through the memory of nodes, copies and blocks that compute, and what sharing it cost.
 
 use crate::engine::Outcome;
 use crate::units::SimSpan;
@@ -36,10 +36,26 @@ pub(super) fn copies(outcome: &Outcome) -> String {
     text
 }
 
+/// What others cost the blocks that use memory; empty where it is not shared over time, or none did.
+pub(super) fn blocks(outcome: &Outcome) -> String {
+    let Some(blocks) = outcome.blocks else { return String::new() };
+    let mut text = format!("  {} computing moved {} at memory", of(blocks.count, "block"), volume(blocks.bytes));
+    if let Some(each) = blocks.slowed.as_ps().checked_div(blocks.slowed_count) {
+        let each = SimSpan::from_ps(each);
+        text.push_str(&format!("; others slowed {} by {each} each", count(blocks.slowed_count)));
+    }
+    text + "\n"
+}
+
+/// So many of something.
+fn of(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::CopyUse;
+    use crate::profile::{BlockUse, CopyUse};
     use crate::report::samples::{busy, empty};
     use crate::units::Bytes;
 
@@ -64,5 +80,16 @@ mod tests {
         let last = "  waiting for the core 20.00 ns each, for memory 500.0 ns, busiest memory 50.0%\n";
         assert!(text.ends_with(last), "{text}");
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    }
+
+    #[test]
+    fn blocks_have_a_line_where_they_share_memory() {
+        assert_eq!(blocks(&empty()), "");
+        let mut found = BlockUse::default();
+        found.add(Bytes::new(1_500_000_000), SimSpan::ZERO);
+        let text = |found| blocks(&Outcome { blocks: Some(found), ..busy() });
+        assert_eq!(text(found), "  1 block computing moved 1.397 GiB at memory\n");
+        found.add(Bytes::ZERO, SimSpan::from_us(3));
+        assert_eq!(text(found), "  2 blocks computing moved 1.397 GiB at memory; others slowed 1 by 3.000 us each\n");
     }
 }

@@ -152,6 +152,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         per_rank,
         pairs: None,
         copies: None,
+        blocks: None,
         repeats: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),
         host: HostUse {

@@ -57,9 +57,9 @@ pub(super) fn simulate(
 /// The machine as each rank sees it.
 fn machine_of<'a>(platform: &'a Platform, sites: &'a [Site]) -> impl Fn(Rank) -> Machine + 'a {
     let (memory, shared) = (memory_shares(platform, sites), Arc::new(platform.clone()));
-    move |rank| Machine {
-        platform: shared.clone(),
-        cost: DataCost::new(&platform.core, memory.of(sites[rank as usize])),
+    move |rank| {
+        let memory = memory.of(sites[rank as usize]);
+        Machine { platform: shared.clone(), cost: DataCost::new(&platform.core, memory), memory }
     }
 }
 

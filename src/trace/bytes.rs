@@ -1,5 +1,7 @@
 //! Whole numbers as bytes: seven bits a byte, least first, the highest bit set in all but the last.
 
+use std::ops::Range;
+
 use super::TraceError;
 
 /// Appends `value`.
@@ -36,6 +38,12 @@ pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
         return Some(u64::from(first));
     }
     get_rest(bytes, at, u64::from(first & 0x7f))
+}
+
+/// Takes the next of the numbers at `range`.
+#[inline]
+pub(super) fn take_at(bytes: &[u8], range: &mut Range<usize>) -> Option<u64> {
+    get(&bytes[..range.end], &mut range.start)
 }
 
 fn get_rest(bytes: &[u8], at: &mut usize, mut value: u64) -> Option<u64> {

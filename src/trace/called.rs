@@ -8,9 +8,9 @@ use super::TraceError;
 use super::bytes::{TraceReader, put};
 use super::op::LISTED_SIZE;
 use crate::mpi::{CalledCollective, CollectiveCall, CommMember, DataCost, Group, Sizes};
-use crate::platform::{Algorithm, Collective, Platform};
-use crate::rank::Rank;
-use crate::units::Bytes;
+use crate::platform::{Algorithm, Collective, MemoryLaw, Platform};
+use crate::rank::{Call, MemoryBlock, Rank};
+use crate::units::{Bytes, SimSpan};
 
 /// The machine that a trace is replayed on, as one of its ranks sees it.
 #[derive(Clone, Debug)]
@@ -19,6 +19,19 @@ pub struct Machine {
     pub platform: Arc<Platform>,
     /// What combining and copying costs the rank.
     pub cost: DataCost,
+    /// The rank's part of memory bandwidth where that is shared by the ranks placed, bytes a second.
+    pub memory: f64,
+}
+
+/// A recorded block, which shares memory over time where the machine does.
+pub(super) fn block_on(machine: Option<&Machine>, core: SimSpan, bytes: Bytes) -> Call {
+    match machine {
+        Some(machine) if machine.platform.core.memory_law == MemoryLaw::Placed => {
+            let moving = SimSpan::from_seconds(bytes.get() as f64 / machine.memory).unwrap_or(SimSpan::MAX);
+            Call::Compute(core.max(moving))
+        }
+        _ => Call::Work(MemoryBlock { core, bytes }),
+    }
 }
 
 /// The members of a communicator, by world ranks.

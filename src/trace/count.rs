@@ -6,7 +6,7 @@ use super::bytes::get;
 use super::late::{self, Late};
 use super::op::{LISTED_SIZE, Sent, TraceOp};
 use super::read::{Task, Trace};
-use crate::rank::Rank;
+use crate::rank::{MemoryBlock, Rank};
 use crate::units::SimSpan;
 
 /// What a rank does, its strands included. Sums that are too large stay at the greatest number.
@@ -102,7 +102,9 @@ impl Trace {
         let mut all = OperationCounts::default();
         let mut add = |number: u32, count: u64| {
             let one = match &self.ops[number as usize] {
-                TraceOp::Compute(span) => OperationCounts { compute: *span, ..OperationCounts::default() },
+                TraceOp::Compute(span) | TraceOp::Work(MemoryBlock { core: span, .. }) => {
+                    OperationCounts { compute: *span, ..OperationCounts::default() }
+                }
                 TraceOp::Send(sent) | TraceOp::IsendEager(sent) | TraceOp::Isend(sent, _) => of_messages(&[*sent]),
                 TraceOp::Exchange(both) => of_messages(&[both.0]),
                 TraceOp::Called(_) => OperationCounts { collectives: 1, ..OperationCounts::default() },

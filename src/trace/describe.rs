@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::count::OperationCounts;
 use super::read::Trace;
-use crate::rank::{COMPLETE, Call, Message, Pattern, Program, Rank, Reply, ReplyKind, SendMode, Source, TagPattern};
+use crate::rank::{
+    COMPLETE, Call, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, SendMode, Source, TagPattern,
+};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// Of what was recorded, and how it is kept.
@@ -113,6 +115,7 @@ fn described(call: &Call, next: u32) -> String {
     };
     match call {
         Call::Compute(span) => format!("compute {span}"),
+        Call::Work(MemoryBlock { core, bytes }) => format!("compute {core} {bytes} of memory"),
         Call::Send(message) => format!("send {}", sent(message)),
         Call::Recv(pattern) => format!("recv {}", received(pattern)),
         Call::Exchange(message, pattern) => format!("sendrecv {}, {}", sent(message), received(pattern)),

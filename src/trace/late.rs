@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::bytes::{get, unzigzag};
 
-/// A receive from any got nothing.
+/// A receive from any got nothing. Anything else with these lowest bits: what a block moves, and one.
 pub(super) const NOTHING: u64 = 0;
 /// A receive from any got a message: the peer, and the tag less the last, which follows.
 pub(super) const GOT: u64 = 1;
@@ -24,6 +24,8 @@ pub(super) enum Late {
     Strand(u32, u32),
     /// A receive was withdrawn, or was not.
     Withdrawn(bool),
+    /// A block moves so many bytes.
+    Moves(u64),
 }
 
 /// Reads the next; `None` if there is none or it makes no sense.
@@ -34,6 +36,7 @@ pub(super) fn next(bytes: &[u8], range: &mut Range<usize>) -> Option<Late> {
     let number = || u32::try_from(word >> 2).ok();
     match word & 3 {
         NOTHING if word == NOTHING => Some(Late::Nothing),
+        NOTHING => Some(Late::Moves((word >> 2) - 1)),
         GOT => Some(Late::Got(number()?, step()?)),
         STRAND => Some(Late::Strand(number()?, step()?)),
         WITHDRAWN => Some(Late::Withdrawn(number()? != 0)),

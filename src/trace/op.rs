@@ -8,8 +8,8 @@ use super::bytes::{TraceReader, put};
 use super::called::CalledOp;
 use super::code::Amount;
 use crate::mpi::Group;
-use crate::rank::{Context, SERVICE, SendMode, Tag};
-use crate::units::SimSpan;
+use crate::rank::{Context, MemoryBlock, SERVICE, SendMode, Tag};
+use crate::units::{Bytes, SimSpan};
 
 /// A peer or a size that stands in the task's list of values instead.
 pub(super) const LISTED_PEER: u32 = u32::MAX;
@@ -100,6 +100,10 @@ pub(super) enum TraceOp {
     Compute(SimSpan),
     /// Computes as long as the next value says.
     ComputeListed,
+    /// Computes so long or as long as memory takes to move so many bytes.
+    Work(MemoryBlock),
+    /// The same of the next length and the next late value.
+    WorkListed,
     Send(Sent),
     Recv(PeerEnd),
     Exchange(Box<(Sent, PeerEnd)>),
@@ -168,7 +172,7 @@ impl TraceOp {
     /// The word that listings use.
     pub fn word(&self) -> &'static str {
         match self {
-            TraceOp::Compute(_) | TraceOp::ComputeListed => "compute",
+            TraceOp::Compute(_) | TraceOp::ComputeListed | TraceOp::Work(_) | TraceOp::WorkListed => "compute",
             TraceOp::Send(_) => "send",
             TraceOp::Recv(_) => "recv",
             TraceOp::Exchange(_) => "sendrecv",
@@ -200,6 +204,12 @@ impl TraceOp {
                 put(out, span.as_ps());
             }
             TraceOp::ComputeListed => kind(1),
+            TraceOp::Work(block) => {
+                kind(26);
+                put(out, block.core.as_ps());
+                put(out, block.bytes.get());
+            }
+            TraceOp::WorkListed => kind(27),
             TraceOp::Send(sent) => {
                 kind(2);
                 put_sent(out, sent);
@@ -339,7 +349,9 @@ impl TraceOp {
                 TraceOp::EnterBy(Box::new(Entered { names, segment, fan, bytes }))
             }
             25 => TraceOp::Called(Box::new(CalledOp::read(reader, names, groups)?)),
-            kind => return Err(reader.error(format_args!("expected a kind of operation up to 25; found {kind}"))),
+            26 => TraceOp::Work(MemoryBlock { core: span(reader)?, bytes: Bytes::new(reader.number()?) }),
+            27 => TraceOp::WorkListed,
+            kind => return Err(reader.error(format_args!("expected a kind of operation up to 27; found {kind}"))),
         })
     }
 }

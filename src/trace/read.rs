@@ -214,7 +214,7 @@ fn check_late(bytes: &[u8], tasks: &[Task], ranks: u32, codes: &[Amount]) -> Res
                     return Err(wrong("a strand is no earlier task"));
                 }
                 Late::Strand(strand, _) => amount = amount.plus(amounts[strand as usize]),
-                Late::Nothing | Late::Got(..) | Late::Withdrawn(_) => {}
+                Late::Nothing | Late::Got(..) | Late::Withdrawn(_) | Late::Moves(_) => {}
             }
         }
         amounts.push(amount);

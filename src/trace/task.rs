@@ -15,7 +15,8 @@ use super::op::{Entered, LISTED_PEER, LISTED_SIZE, PeerEnd, Sent, TagOrigin, Tag
 use crate::mpi::{CalledCollective, Group, Sizes, algorithm_word};
 use crate::platform::Method;
 use crate::rank::{
-    COMPLETE, Call, Completion, Message, Pattern, Rank, ReplyKind, RequestId, Requests, Source, Tag, TagPattern,
+    COMPLETE, Call, Completion, MemoryBlock, Message, Pattern, Rank, ReplyKind, RequestId, Requests, Source, Tag,
+    TagPattern,
 };
 use crate::units::SimSpan;
 
@@ -62,6 +63,8 @@ pub(super) enum Late {
     Strand(u32),
     /// Whether a receive was withdrawn.
     Withdrawn(bool),
+    /// What a block moves from and to memory.
+    Moves(u64),
 }
 
 /// What the next reply answers.
@@ -179,6 +182,7 @@ impl TaskRecorder {
         }
         match &call {
             Call::Compute(span) => self.compute(*span),
+            Call::Work(block) => self.work(*block),
             Call::Send(message) => {
                 let sent = self.sent(message);
                 self.push(TraceOp::Send(sent));

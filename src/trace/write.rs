@@ -140,6 +140,7 @@ impl Tables {
                     put(&mut late, u64::from(*peer) << 2 | late::GOT);
                     put(&mut late, relative(*tag));
                 }
+                Late::Moves(bytes) => put(&mut late, (bytes + 1) << 2 | late::NOTHING),
                 Late::Withdrawn(it_was) => put(&mut late, u64::from(*it_was) << 2 | late::WITHDRAWN),
                 Late::Strand(number) => {
                     let ended = strands.ended[*number as usize];

@@ -61,6 +61,8 @@ fn connections_credits_rails_and_noise_are_the_same_in_any_number_of_processes()
         "noise.system={period=\"100us\",length=\"5us\",deviation=0.3}",
         "noise.network={delay=\"1us\",part=0.1}",
         "noise.nodes={deviation=0.05}",
+        "cmp.memory=fair",
+        "cmp.memory_bandwidth=9GB/s",
     ];
     let sets: String = keys.iter().map(|key| format!(" --set platform.{key}")).collect();
     for workload in ["jacobi3d", "alltoall"] {

@@ -6,7 +6,7 @@
 
 use crate::support::{self, Do, Saw, link, machine, ns, row, run_placed};
 use mcpsim::engine::{Outcome, RunError};
-use mcpsim::platform::{Copies, Link, LoadColumn, LoadLaw, Occupancy, Platform, Rails, Row, Site};
+use mcpsim::platform::{Copies, Link, LoadColumn, LoadLaw, MemoryLaw, Occupancy, Platform, Rails, Row, Site};
 use mcpsim::rank::{Rank, SendMode};
 use mcpsim::units::{Bandwidth, Bytes, SimSpan, SimTime};
 use proptest::prelude::*;
@@ -22,6 +22,8 @@ struct Case {
     links: [LinkSpec; 3],
     sites: Vec<Site>,
     phases: Vec<Phase>,
+    /// Blocks share memory, of which there is little.
+    scarce: bool,
 }
 
 /// A link in units.
@@ -132,11 +134,19 @@ impl Case {
     fn platform(&self) -> Platform {
         let mut platform = machine(self.nct, LoadLaw::Ideal);
         platform.links = [0, 1, 2].map(|level: usize| self.links[level].link());
+        if self.scarce {
+            platform.core.cmp_memory = Bandwidth::new(700_000_000).unwrap();
+            platform.core.memory_law = MemoryLaw::Fair;
+        }
         platform
     }
 
     fn scripts(&self) -> Vec<Vec<Do>> {
-        (0..self.sites.len() as Rank).map(|rank| self.script(rank)).collect()
+        let mut scripts: Vec<Vec<Do>> = (0..self.sites.len() as Rank).map(|rank| self.script(rank)).collect();
+        if self.scarce {
+            scripts.iter_mut().for_each(|script| moving(script));
+        }
+        scripts
     }
 
     fn script(&self, rank: Rank) -> Vec<Do> {
@@ -151,6 +161,17 @@ impl Case {
         }
         script.extend([Do::WaitAll, Do::Clock]);
         script
+    }
+}
+
+/// All blocks move a byte a nanosecond.
+fn moving(script: &mut [Do]) {
+    for line in script {
+        match line {
+            Do::Compute(time) => *line = Do::Work(*time / 2, *time),
+            Do::StartApart(lines) => moving(lines),
+            _ => {}
+        }
     }
 }
 
@@ -299,6 +320,7 @@ fn case() -> impl Strategy<Value = Case> {
             links: links.clone(),
             sites,
             phases,
+            scarce: false,
         })
     })
 }
@@ -349,10 +371,13 @@ proptest! {
 proptest! {
     #![proptest_config(config())]
 
-    /// As above, on machines that share fairly at all levels or only between nodes.
+    /// As above, on machines that share fairly at all levels or only between nodes, and memory too or not.
     #[test]
-    fn the_number_of_workers_changes_nothing_where_shares_are_fair(case in case(), all in any::<bool>()) {
-        let mut case = case;
+    fn the_number_of_workers_changes_nothing_where_shares_are_fair(
+        case in case(),
+        [all, scarce] in any::<[bool; 2]>(),
+    ) {
+        let mut case = Case { scarce, ..case };
         case.links[2].law = LoadLaw::Fair;
         if all {
             case.links.iter_mut().for_each(|link| link.law = LoadLaw::Fair);

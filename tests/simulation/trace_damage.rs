@@ -146,7 +146,7 @@ fn a_file_that_ends_too_soon_or_too_late_says_so() {
 fn another_version_is_told() {
     let mut other = everything();
     other[8] = 9;
-    assert_eq!(error(&other), "version 9 of the format: this mcpsim reads versions 2 to 4");
+    assert_eq!(error(&other), "version 9 of the format: this mcpsim reads versions 2 to 5");
 }
 
 #[test]

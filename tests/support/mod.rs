@@ -10,8 +10,8 @@ use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation
 use mcpsim::platform::{CollectiveRules, CoreRates, Level, Link, LoadLaw, Placement, Platform, Row, Shape, Site};
 use mcpsim::profile::{PathShare, TimeParts};
 use mcpsim::rank::{
-    Call, Completion, Context, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SERVICE, SendMode, Served,
-    Source, TagPattern, Which,
+    Call, Completion, Context, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SERVICE,
+    SendMode, Served, Source, TagPattern, Which,
 };
 use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
@@ -70,6 +70,8 @@ pub fn rates() -> CoreRates {
         memory,
         cmp_memory: plenty,
         node_memory: plenty,
+        memory_law: Default::default(),
+        in_cache: None,
         poll: CoreRates::POLL,
         scale_factor: 1.0,
         slowdown: vec![1.0],
@@ -86,6 +88,8 @@ pub fn with_link(mut platform: Platform, level: Level, link: Link) -> Platform {
 #[derive(Clone, Debug)]
 pub enum Do {
     Compute(u64),
+    /// A block of so long that moves so many bytes.
+    Work(u64, u64),
     Send(Rank, u64),
     SendTag(Rank, u64, u32),
     SendMode(Rank, u64, SendMode),
@@ -289,6 +293,7 @@ impl Program for Script {
             let Some(line) = self.lines.next() else { return Call::Finish };
             return match line {
                 Do::Compute(time) => Call::Compute(ns(time)),
+                Do::Work(core, bytes) => Call::Work(MemoryBlock { core: ns(core), bytes: Bytes::new(bytes) }),
                 Do::Send(to, size) => Call::Send(self.message(to, size, 0, SendMode::Standard)),
                 Do::SendTag(to, size, tag) => Call::Send(self.message(to, size, tag, SendMode::Standard)),
                 Do::SendMode(to, size, mode) => Call::Send(self.message(to, size, 0, mode)),

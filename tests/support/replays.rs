@@ -38,7 +38,7 @@ fn simulation<'a>(platform: &'a Platform, sites: &[Site], workers: u32) -> Simul
 
 /// A machine for replays, whose cores have a gigabyte a second of memory each.
 pub fn replaying(platform: &Platform) -> Machine {
-    Machine { platform: Arc::new(platform.clone()), cost: DataCost::new(&platform.core, 1e9) }
+    Machine { platform: Arc::new(platform.clone()), cost: DataCost::new(&platform.core, 1e9), memory: 1e9 }
 }
 
 /// Replays a trace.

@@ -57,6 +57,12 @@ fn replays_are_what_was_recorded_of_the_two_level_baseline() {
 }
 
 #[test]
+fn replays_of_blocks_that_share_memory_are_what_was_recorded() {
+    let scarce = "--set platform.cmp.memory=fair --set platform.cmp.memory_bandwidth=9GB/s";
+    recorded_and_replayed(scarce, &format!("--nct 8,1,2 {scarce}"));
+}
+
+#[test]
 fn a_trace_is_small() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("halo");

@@ -17,6 +17,8 @@ pub(super) fn target(ranks: u32) -> TargetMachine {
         memory: gigabyte,
         cmp_memory: gigabyte,
         node_memory: gigabyte,
+        memory_law: Default::default(),
+        in_cache: None,
         poll: CoreRates::POLL,
         scale_factor: 1.0,
         slowdown: vec![],
@@ -127,6 +129,7 @@ fn describe(action: &MpiCall) -> String {
     match action {
         MpiCall::Call(call) => match call {
             Call::Compute(span) => format!("compute {span}"),
+            Call::Work(block) => format!("compute {} {}", block.core, block.bytes),
             Call::Send(m) => format!("send {}", send(m)),
             Call::Isend(m) => format!("isend {}", send(m)),
             Call::Recv(p) => format!("recv {}", receive(p)),

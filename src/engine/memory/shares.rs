@@ -1,27 +1,36 @@
-//! The memory of a node that copies beyond the caches share: max-min fair, rates change when one begins or ends.
+//! The memory of a node that copies beyond the caches and blocks that compute share: max-min fair, rates change when
+//! one begins or ends.
 //!
-//! A copy goes at most at its core's pace, and moves so many bytes at each memory for each that it copies. Copies with
-//! the same pace between the same memories are a class: all of them have the same rate, and the class a clock of what
-//! each has got.
+//! Either is a flow: it goes at most at its core's pace, and moves so many bytes at each memory for each that it copies
+//! or asks for. Flows with the same pace between the same memories are a class: all of them have the same rate, and the
+//! class a clock of what each has got.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use smallvec::SmallVec;
 
+use crate::rank::Rank;
+
 /// Picoseconds a second: clocks count bytes a second times picoseconds.
 const SECOND: u128 = 1_000_000_000_000;
 
-/// What a copy moves: at the memory of CMP `.0` of the node, or of the node itself after those, `.1` bytes for each it
-/// copies.
+/// What a flow moves: at the memory of CMP `.0` of the node, or of the node itself after those, `.1` bytes for each of
+/// its own.
 pub(super) type Moves = SmallVec<[(u32, u64); 3]>;
 
-/// The copies under way on a node.
+/// Whose a flow is: the rank, and its task that computes, or [`COPY`].
+pub(in super::super) type Owner = (Rank, u32);
+
+/// The core's copying.
+pub(in super::super) const COPY: u32 = u32::MAX;
+
+/// The flows under way on a node.
 #[derive(Debug)]
 pub(super) struct Shares {
     /// Bytes a second of each memory: of the CMPs, then of the node.
     capacity: Vec<u64>,
-    /// What is left of it while rates are found, and the weight of the copies that still rise.
+    /// What is left of it while rates are found, and the weight of the flows that still rise.
     left: Vec<u64>,
     rising: Vec<u64>,
     classes: Vec<Class>,
@@ -29,7 +38,7 @@ pub(super) struct Shares {
     now: u64,
     /// Rates are to be found again.
     stale: bool,
-    /// For how many times something was started, which orders copies that end at once.
+    /// For how many times something was started, which orders flows that end at once.
     started: u64,
 }
 
@@ -39,8 +48,8 @@ struct Class {
     moves: Moves,
     rate: u64,
     clock: u128,
-    /// What the clock shows when a copy has ended, its number, and the rank whose it is.
-    ends: BinaryHeap<Reverse<(u128, u64, u32)>>,
+    /// What the clock shows when a flow has ended, its number, and whose it is.
+    ends: BinaryHeap<Reverse<(u128, u64, Owner)>>,
     /// Its rate is found.
     is_set: bool,
 }
@@ -53,50 +62,61 @@ impl Shares {
         Shares { capacity, left, rising, classes: Vec::new(), now: 0, stale: false, started: 0 }
     }
 
-    /// A copy of `bytes` by `rank` begins at `time`, which is not before what came last.
-    pub fn begin(&mut self, time: u64, pace: u64, moves: Moves, bytes: u64, rank: u32) {
+    /// A flow of `bytes` begins at `time`, which is not before what came last.
+    pub fn begin(&mut self, time: u64, pace: u64, moves: Moves, bytes: u64, owner: Owner) {
         self.pass(time);
         let known = self.classes.iter().position(|class| class.pace == pace && class.moves == moves);
-        let at = known.unwrap_or_else(|| {
-            let (rate, clock, ends) = (0, 0, BinaryHeap::new());
-            self.classes.push(Class { pace, moves, rate, clock, ends, is_set: false });
-            self.classes.len() - 1
-        });
+        let at = known.unwrap_or_else(|| self.new_class(pace, moves));
         let class = &mut self.classes[at];
         self.started += 1;
-        class.ends.push(Reverse((class.clock + u128::from(bytes) * SECOND, self.started, rank)));
+        class.ends.push(Reverse((class.clock + u128::from(bytes) * SECOND, self.started, owner)));
         self.stale = true;
     }
 
-    /// The ranks whose copies have ended at `time`, in the order in which these began.
-    pub fn ended(&mut self, time: u64) -> Vec<u32> {
+    /// A class without flows, in the place of another one that has none.
+    fn new_class(&mut self, pace: u64, moves: Moves) -> usize {
+        let class = Class { pace, moves, rate: 0, clock: 0, ends: BinaryHeap::new(), is_set: false };
+        match self.classes.iter().position(|class| class.ends.is_empty()) {
+            Some(at) => {
+                self.classes[at] = class;
+                at
+            }
+            None => {
+                self.classes.push(class);
+                self.classes.len() - 1
+            }
+        }
+    }
+
+    /// Whose flows have ended at `time`, in the order in which these began.
+    pub fn ended(&mut self, time: u64) -> Vec<Owner> {
         self.pass(time);
-        let mut ended: Vec<(u64, u32)> = Vec::new();
+        let mut ended: Vec<(u64, Owner)> = Vec::new();
         for class in &mut self.classes {
-            while let Some(&Reverse((mark, number, rank))) = class.ends.peek()
+            while let Some(&Reverse((mark, number, owner))) = class.ends.peek()
                 && mark <= class.clock
             {
                 class.ends.pop();
-                ended.push((number, rank));
+                ended.push((number, owner));
             }
         }
         self.stale |= !ended.is_empty();
         ended.sort_unstable();
-        ended.into_iter().map(|(_, rank)| rank).collect()
+        ended.into_iter().map(|(_, owner)| owner).collect()
     }
 
-    /// When the first of the copies ends if none begins before, and whose it is.
-    pub fn next(&mut self) -> Option<(u64, u32)> {
+    /// When the first of the flows ends if none begins before, and whose it is.
+    pub fn next(&mut self) -> Option<(u64, Owner)> {
         if std::mem::take(&mut self.stale) {
             self.find_rates();
         }
         let first = self.classes.iter().filter_map(|class| {
-            let &Reverse((mark, number, rank)) = class.ends.peek()?;
+            let &Reverse((mark, number, owner)) = class.ends.peek()?;
             let left = mark.saturating_sub(class.clock).div_ceil(u128::from(class.rate));
             let end = self.now.saturating_add(u64::try_from(left).unwrap_or(u64::MAX));
-            Some((end, number, rank))
+            Some((end, number, owner))
         });
-        first.min().map(|(end, _, rank)| (end, rank))
+        first.min().map(|(end, _, owner)| (end, owner))
     }
 
     fn pass(&mut self, time: u64) {
@@ -170,11 +190,11 @@ mod tests {
             let first = shares.next();
             match (starts.peek(), first) {
                 (Some((rank, (start, pace, moves))), first) if first.is_none_or(|(end, _)| start * NS <= end) => {
-                    shares.begin(start * NS, pace * GB, moves.clone(), 1000, *rank);
+                    shares.begin(start * NS, pace * GB, moves.clone(), 1000, (*rank, COPY));
                     starts.next();
                 }
                 (_, Some((end, _))) => {
-                    shares.ended(end).into_iter().for_each(|rank| ends[rank as usize] = (end + NS / 2) / NS);
+                    shares.ended(end).into_iter().for_each(|(rank, _)| ends[rank as usize] = (end + NS / 2) / NS);
                 }
                 (_, None) => return ends,
             }

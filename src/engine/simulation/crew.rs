@@ -55,7 +55,8 @@ impl Crew {
         let Simulation { platform, options, labels, .. } = simulation;
         let workers = self.partition.workers();
         let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(platform.lookahead()) };
-        let lp = LogicalProcess::new(platform, &self.seats, me, &self.partition, options, labels.seed);
+        let lp =
+            LogicalProcess::new(platform, (&self.seats, &simulation.sites), me, &self.partition, options, labels.seed);
         let mut worker = Worker::new(lp, &self.owned[me as usize], make, options.max_events);
         worker.meet(&simulation.sites);
         let end = worker.work(&mut transport, horizon, trial, progress);

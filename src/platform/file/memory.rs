@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes};
 
-use super::super::{CopyMemory, CopyTraffic, Level, Link, LoadLaw};
+use super::super::{CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw};
 
 /// More than any CMP's caches have.
 const MOST_CACHE: Bytes = Bytes::new(64 << 30);
@@ -15,6 +15,7 @@ const MOST_CACHE: Bytes = Bytes::new(64 << 30);
 #[serde(deny_unknown_fields)]
 pub(super) struct CmpFile {
     pub memory_bandwidth: Bandwidth,
+    pub memory: Option<MemoryLaw>,
     cache: Option<Bytes>,
     copy_bandwidth: Option<Bandwidth>,
     copy_traffic: Option<u32>,

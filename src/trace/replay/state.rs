@@ -6,8 +6,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::super::Machine;
-use super::super::bytes::get;
-use super::super::called::CalledOp;
+use super::super::bytes::take_at;
+use super::super::called::{CalledOp, block_on};
 use super::super::code::Cursor;
 use super::super::late::{self, Late};
 use super::super::op::{Entered, LISTED_PEER, LISTED_SIZE, NOWHERE, PeerEnd, Sent, TagOrigin, TraceOp};
@@ -96,7 +96,7 @@ impl State {
     pub fn new(trace: &Trace, machine: Option<Machine>, rank: Rank, number: u32, (base, depth): (Tag, u8)) -> Self {
         let task = trace.tasks[number as usize].clone();
         let mut withdrawn = task.withdrawn;
-        let until_withdrawn = take(trace, &mut withdrawn).unwrap_or(u64::MAX);
+        let until_withdrawn = take_at(&trace.bytes, &mut withdrawn).unwrap_or(u64::MAX);
         State {
             rank,
             number,
@@ -147,6 +147,7 @@ impl State {
                     let span = attempt!(self.listed_span(trace));
                     return Call::Compute(self.scaled(span));
                 }
+                TraceOp::Work(block) => return block_on(self.machine.as_ref(), self.scaled(block.core), block.bytes),
                 TraceOp::Send(sent) => return Call::Send(attempt!(self.message(trace, sent))),
                 TraceOp::Recv(end) => return Call::Recv(attempt!(self.pattern(trace, end))),
                 TraceOp::Exchange(both) => {
@@ -166,7 +167,7 @@ impl State {
                     let pattern = attempt!(self.pattern(trace, end));
                     return Call::Irecv(self.received(trace, pattern));
                 }
-                TraceOp::IrecvLate { .. } | TraceOp::Start(_) | TraceOp::Cancel(_) => {
+                TraceOp::WorkListed | TraceOp::IrecvLate { .. } | TraceOp::Start(_) | TraceOp::Cancel(_) => {
                     return attempt!(self.late(trace, number));
                 }
                 TraceOp::Wait(slots, eager) => return Call::Complete(attempt!(self.waited(slots, *eager))),
@@ -204,7 +205,7 @@ impl State {
         let algorithm = trace.algorithms[algorithm].ok_or("an algorithm that is none")?;
         let mut bytes = entered.bytes;
         if bytes == LISTED_SIZE {
-            bytes = take(trace, &mut self.sizes).ok_or("its sizes end too soon")?;
+            bytes = take_at(&trace.bytes, &mut self.sizes).ok_or("its sizes end too soon")?;
         }
         self.collective = Some(trace.known[name]);
         let method = Some(Method::from(algorithm).in_segments(entered.segment).by(entered.fan));
@@ -215,7 +216,7 @@ impl State {
     #[inline(never)]
     fn begin_call(&mut self, trace: &Trace, op: &CalledOp) -> Step {
         let sizes = &mut self.sizes;
-        let call = op.call(self.rank, &trace.groups, &trace.algorithms, || take(trace, sizes))?;
+        let call = op.call(self.rank, &trace.groups, &trace.algorithms, || take_at(&trace.bytes, sizes))?;
         let (name, bytes) = (trace.known[op.name as usize], rule_size(&call));
         self.collective = Some(name);
         let Some(machine) = &self.machine else {
@@ -287,6 +288,10 @@ impl State {
                 let pattern = Pattern { from: Source::Rank(from), tag: TagPattern::Tag(tag), ..pattern };
                 Ok(Call::Irecv(self.received(trace, pattern)))
             }
+            (TraceOp::WorkListed, Late::Moves(bytes)) => {
+                let span = self.listed_span(trace)?;
+                Ok(block_on(self.machine.as_ref(), self.scaled(span), Bytes::new(bytes)))
+            }
             (TraceOp::Start(slot), Late::Strand(task, step)) => {
                 if self.depth == DEEPEST {
                     return Err("strands start strands too deep");
@@ -327,7 +332,7 @@ impl State {
 
     #[inline]
     fn listed_span(&mut self, trace: &Trace) -> Step<SimSpan> {
-        let value = take(trace, &mut self.spans).ok_or("its lengths of computing end too soon")?;
+        let value = take_at(&trace.bytes, &mut self.spans).ok_or("its lengths of computing end too soon")?;
         Ok(if value & 1 == 0 { SimSpan::from_ns(value >> 1) } else { SimSpan::from_ps(value >> 1) })
     }
 
@@ -335,7 +340,7 @@ impl State {
     fn end_of(&mut self, trace: &Trace, end: &PeerEnd) -> Step<(Rank, Context, Tag)> {
         let mut relative = end.peer;
         if relative == LISTED_PEER {
-            let peer = take(trace, &mut self.peers).filter(|&peer| peer < trace.header.ranks.into());
+            let peer = take_at(&trace.bytes, &mut self.peers).filter(|&peer| peer < trace.header.ranks.into());
             relative = peer.ok_or("a listed peer is no rank")? as u32;
         }
         let tag = self.origins[end.tag.origin as usize].wrapping_add(end.tag.offset);
@@ -350,7 +355,7 @@ impl State {
         let (to, context, tag) = self.end_of(trace, &sent.to)?;
         let mut size = sent.size;
         if size == LISTED_SIZE {
-            size = take(trace, &mut self.sizes).ok_or("its sizes end too soon")?;
+            size = take_at(&trace.bytes, &mut self.sizes).ok_or("its sizes end too soon")?;
         }
         Ok(Message { to, context, tag, size: Bytes::new(size), mode: sent.mode.into(), payload: None })
     }
@@ -371,7 +376,8 @@ impl State {
             self.until_withdrawn -= 1;
             return pattern;
         }
-        self.until_withdrawn = take(trace, &mut self.withdrawn).map_or(u64::MAX, |after| after.saturating_sub(1));
+        self.until_withdrawn =
+            take_at(&trace.bytes, &mut self.withdrawn).map_or(u64::MAX, |after| after.saturating_sub(1));
         Pattern { context: NOWHERE, ..pattern }
     }
 
@@ -490,10 +496,4 @@ impl State {
 /// To see at the time of the clock what is there anyway.
 fn look() -> Call {
     Call::Test { requests: Requests::from_slice(&[COMPLETE]), which: Which::Some, poll: false }
-}
-
-/// The next of the numbers at `range`.
-#[inline]
-fn take(trace: &Trace, range: &mut Range<usize>) -> Option<u64> {
-    get(&trace.bytes[..range.end], &mut range.start)
 }

@@ -41,6 +41,29 @@ impl TaskRecorder {
         if self.spans[class] < SPANS {
             return self.push(op);
         }
+        self.list_span(span);
+        self.push(TraceOp::ComputeListed);
+    }
+
+    pub(super) fn work(&mut self, block: MemoryBlock) {
+        let class = usize::from(self.in_collective);
+        let op = TraceOp::Work(block);
+        if self.spans[class] < SPANS && !self.numbers.contains_key(&op) {
+            self.spans[class] += 1;
+        }
+        if self.spans[class] < SPANS {
+            return self.push(op);
+        }
+        self.list_span(block.core);
+        let bytes = block.bytes.get();
+        if bytes >= 1 << 61 {
+            self.fault = Some(format!("a block that moves {} is too large to be recorded", block.bytes));
+        }
+        self.log.late.push(Late::Moves(bytes));
+        self.push(TraceOp::WorkListed);
+    }
+
+    fn list_span(&mut self, span: SimSpan) {
         let span = span.as_ps();
         // Host times are whole nanoseconds.
         let value = if span.is_multiple_of(1000) { span / 1000 * 2 } else { span.wrapping_mul(2) | 1 };
@@ -48,7 +71,6 @@ impl TaskRecorder {
         if !span.is_multiple_of(1000) && span >> 63 == 1 {
             self.fault = Some(format!("a block of {} is too long to be recorded", SimSpan::from_ps(span)));
         }
-        self.push(TraceOp::ComputeListed);
     }
 
     /// A peer, relative to this rank.

@@ -62,6 +62,8 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
             memory: bandwidth,
             cmp_memory: bandwidth,
             node_memory: bandwidth,
+            memory_law: Default::default(),
+            in_cache: None,
             poll: CoreRates::POLL,
             scale_factor: 1.0,
             slowdown: Vec::new(),

@@ -1,6 +1,6 @@
 //! What a platform file says of adapters, copies, caches and memory.
 
-use crate::platform::{Copies, CopyTraffic, Occupancy, Rails, Tolerance};
+use crate::platform::{Copies, CopyTraffic, MemoryLaw, Occupancy, Rails, Tolerance};
 use crate::units::Bandwidth;
 
 use super::*;
@@ -135,4 +135,15 @@ fn caches_and_memory_of_copies() {
         "expected \"receiver\" or \"none\" beside \"cache\" in [cmp] in intra_cmp.copies of x.toml; \
          found copies by the sender"
     );
+}
+
+#[test]
+fn memory_is_shared_by_who_is_placed_there_or_by_who_uses_it() {
+    let cmp = |more: &str| format!("{MACHINE}{NETWORK}[cmp]\nmemory_bandwidth = \"60 GB/s\"\n{more}");
+    let law = |more: &str| Platform::load(document(&cmp(more)), &[]).unwrap().core.memory_law;
+    assert_eq!(law(""), MemoryLaw::Placed);
+    assert_eq!(law("memory = \"placed\""), MemoryLaw::Placed);
+    assert_eq!(law("memory = \"fair\""), MemoryLaw::Fair);
+    let error = Platform::load(document(&cmp("memory = \"free\"")), &[]).unwrap_err().to_string();
+    assert_eq!(error, "expected \"placed\" or \"fair\" in cmp.memory of x.toml; found \"free\"");
 }

@@ -1,0 +1,106 @@
+//! Blocks that compute and use memory meanwhile: each instant they proceed as the slower of core and memory lets them.
+//!
+//! Whether a block can be slowed by others at all is known from the placement, before the run. If it cannot, its time is
+//! known at once, and its rank runs ahead. Otherwise it is a flow on the memories of its CMP and its node, from when it
+//! begins; its rank goes on when that has ended.
+
+use crate::rank::MemoryBlock;
+use crate::units::{Bytes, SimSpan, SimTime};
+
+use super::super::clock::Spent;
+use super::super::lp::LogicalProcess;
+use super::super::state::{Answer, TargetRank, Wait};
+use super::super::waits::wait_for_own_time;
+use super::nodes::NO_LIMIT;
+
+/// A block that is under way, or is to begin when its task's clock is there.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct SharedBlock {
+    /// How long it takes if memory does not bound it, and if nobody shares that.
+    core: SimSpan,
+    alone: SimSpan,
+    bytes: Bytes,
+    /// What it moves a second at most.
+    pace: u64,
+}
+
+impl SharedBlock {
+    /// On a core that moves `rate` bytes a second.
+    fn new(core: SimSpan, bytes: Bytes, rate: f64) -> SharedBlock {
+        let memory = SimSpan::from_seconds(bytes.get() as f64 / rate).unwrap_or(SimSpan::MAX);
+        let alone = core.max(memory);
+        let rate = rate.clamp(1.0, NO_LIMIT as f64);
+        let pace = match core > memory {
+            false => rate as u64,
+            true => rounded_up(bytes.get() as f64 / core.as_seconds()).min(rate as u64),
+        };
+        SharedBlock { core, alone, bytes, pace: pace.max(1) }
+    }
+}
+
+/// A pace with nine significant bits, not below `pace`: blocks that are nearly alike share one.
+fn rounded_up(pace: f64) -> u64 {
+    let pace = pace.clamp(1.0, NO_LIMIT as f64).ceil() as u64;
+    let dropped = (64 - pace.leading_zeros()).saturating_sub(9);
+    pace.div_ceil(1 << dropped) << dropped
+}
+
+/// The task computes a block: the answer, if its time is known.
+pub(in super::super) fn begin_block(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    asked: MemoryBlock,
+) -> Option<Answer> {
+    let seat = lp.seats[target.rank as usize];
+    let sharing = target.sharing;
+    let slower = if lp.effects.slows { target.meets().slower() } else { 1.0 };
+    let longer = |span: SimSpan| match slower == 1.0 {
+        true => span * u64::from(sharing),
+        false => SimSpan::from_seconds(span.as_seconds() * slower * f64::from(sharing)).unwrap_or(SimSpan::MAX),
+    };
+    let (rate, is_shared) = match &lp.node_memory {
+        Some(memory) => (lp.core_memory * memory.factor(seat), memory.is_shared(seat)),
+        None => (lp.core_memory, false),
+    };
+    let block = SharedBlock::new(longer(asked.core), asked.bytes, rate / (slower * f64::from(sharing)));
+    let clock = target.control(task).clock;
+    if !is_shared || block.bytes == Bytes::ZERO {
+        end(target, lp, task, block, clock + block.alone);
+        return Some(Answer::Done);
+    }
+    if clock == lp.now.time {
+        target.begin_wait(task, Wait::Block(block));
+        flow(target, lp, task, block);
+    } else {
+        wait_for_own_time(target, lp, task, Wait::Block(block));
+    }
+    None
+}
+
+/// The simulation has got to the beginning of a block.
+pub(in super::super) fn flow(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock) {
+    let (now, seat) = (lp.now.time, lp.seats[target.rank as usize]);
+    let memory = lp.node_memory.as_mut().expect("blocks share memory");
+    memory.begin_block(seat, now, block.pace, block.bytes.get(), (target.rank, task));
+}
+
+/// What the task's block moves has been moved by now: it goes on when that has ended.
+pub(in super::super) fn end_block(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
+    let Wait::Block(block) = target.control(task).wait else { unreachable!("a block was under way") };
+    let end_of_core = target.control(task).clock + block.core;
+    let time = lp.now.time.max(end_of_core);
+    end(target, lp, task, block, time);
+    lp.woken.push(task);
+}
+
+/// The task's block ends at `time`, but for what stops its core.
+fn end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock, time: SimTime) {
+    let clock = target.control(task).clock;
+    let mut span = time.since(clock);
+    lp.computed.add(block.bytes, span.saturating_sub(block.alone));
+    if lp.effects.slows {
+        span = lp.with_detours(target, clock, span);
+    }
+    target.spend(lp, task, Spent::Compute, span);
+}

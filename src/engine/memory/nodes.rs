@@ -1,0 +1,211 @@
+//! The memories of a worker's nodes: what copies beyond the caches and blocks that compute share there.
+
+use crate::platform::{CopyMemory, Level, LoadLaw, MemoryLaw, Platform, Site};
+use crate::rank::Rank;
+use crate::units::{Bandwidth, SimTime};
+
+use super::super::event::EventKind;
+use super::super::lp::LogicalProcess;
+use super::super::network::RankLocation;
+use super::super::state::TargetRank;
+use super::shares::{Moves, Owner, Shares};
+
+/// More than any memory moves.
+pub(super) const NO_LIMIT: u64 = 1 << 50;
+
+/// Where copies have a limit of their own, what a block weighs for each byte it moves; copies weigh more.
+const WEIGHT: u64 = 1 << 10;
+
+/// The memories of a worker's nodes.
+#[derive(Debug)]
+pub(in super::super) struct NodeMemory {
+    first_node: u32,
+    /// CMPs a node.
+    cmps: u32,
+    nodes: Vec<NodeShares>,
+    /// Of each CMP: blocks that compute there may be slowed by others, or may slow these.
+    shared: Vec<bool>,
+}
+
+#[derive(Debug)]
+struct NodeShares {
+    shares: Shares,
+    /// What a block weighs for each byte it moves, and a copy at a CMP's memory and at the node's.
+    block_weight: u64,
+    copy_weights: [u64; 2],
+    /// What this node's memory has of what the platform states.
+    factor: f64,
+    /// The event that comes next, and its number.
+    next: SimTime,
+    version: u32,
+    changed: bool,
+}
+
+/// What copies within nodes may move, if they use memory.
+pub(super) fn copy_memory(platform: &Platform) -> Option<CopyMemory> {
+    let is_fair = |level| platform.link(level).law() == LoadLaw::Fair;
+    platform.memory.filter(|_| is_fair(Level::IntraCmp) || is_fair(Level::InterCmp))
+}
+
+fn rate(limit: Option<Bandwidth>) -> u64 {
+    limit.map_or(NO_LIMIT, |limit| limit.get().min(NO_LIMIT))
+}
+
+impl NodeMemory {
+    /// Of `nodes`, which are of worker `me`; none if neither copies nor blocks share memory over time.
+    pub fn new(
+        platform: &Platform,
+        nodes: std::ops::Range<u32>,
+        me: u32,
+        seats: &[RankLocation],
+        sites: &[Site],
+    ) -> Option<Box<NodeMemory>> {
+        let (copies, law) = (copy_memory(platform), platform.core.memory_law);
+        if copies.is_none() && law == MemoryLaw::Placed {
+            return None;
+        }
+        let (first_node, cmps) = (nodes.start, platform.shape.cmps);
+        let mut memory = NodeMemory { first_node, cmps, nodes: Vec::new(), shared: Vec::new() };
+        if law == MemoryLaw::Placed {
+            let stated = copies.expect("copies share memory");
+            let mut capacity = vec![rate(stated.cmp); cmps as usize];
+            capacity.push(rate(stated.node));
+            memory.nodes = nodes.map(|_| NodeShares::new(capacity.clone(), 1, [1, 1], 1.0)).collect();
+            return Some(Box::new(memory));
+        }
+        let mut places: Vec<(RankLocation, Site)> =
+            seats.iter().copied().zip(sites.iter().copied()).filter(|(seat, _)| seat.worker == me).collect();
+        places.sort_unstable_by_key(|(_, site)| *site);
+        places.dedup_by_key(|(_, site)| *site);
+        for cores in places.chunk_by(|(a, _), (b, _)| a.node == b.node) {
+            memory.add(platform, copies, cores);
+        }
+        Some(Box::new(memory))
+    }
+
+    /// The next node, which has ranks on these cores.
+    fn add(&mut self, platform: &Platform, copies: Option<CopyMemory>, cores: &[(RankLocation, Site)]) {
+        let rates = &platform.core;
+        let factor = platform.conditions.nodes.memory(cores[0].1.node);
+        let limit = |stated: Bandwidth| ((rate(Some(stated)) as f64 * factor) as u64).clamp(1, NO_LIMIT);
+        let (of_cmp, of_node) = (limit(rates.cmp_memory), limit(rates.node_memory));
+        // Copies alone fill a memory at their own limit.
+        let weight = |memory: u64, limit: Option<Bandwidth>| {
+            let copies = rate(limit).min(memory);
+            ((WEIGHT as f64 * memory as f64 / copies as f64).round() as u64).clamp(WEIGHT, WEIGHT << 16)
+        };
+        let copy_weights =
+            copies.map_or([WEIGHT; 2], |copies| [weight(of_cmp, copies.cmp), weight(of_node, copies.node)]);
+        // What a core can ask for at most, by its block and by its copies.
+        let most_copied = copies.map_or(0.0, |stated| {
+            let rows = [Level::IntraCmp, Level::InterCmp].map(|level| platform.link(level).rows());
+            let paces = rows.into_iter().flatten().map(|row| row.copy_bandwidth.unwrap_or(row.bandwidth).get());
+            let moved: u64 = stated.traffic.parts().iter().sum();
+            (paces.max().unwrap_or(0) * moved) as f64
+        });
+        let heavier = |weight: u64| weight as f64 / WEIGHT as f64;
+        let computing = rates.memory.get() as f64 * factor;
+        let all = cores.len() as f64;
+        let node_is_full = all * (computing + most_copied * heavier(copy_weights[1])) > of_node as f64;
+        let first = self.shared.len() as u32;
+        self.shared.resize((first + self.cmps) as usize, false);
+        for cmp in 0..self.cmps {
+            let here = cores.iter().filter(|(_, site)| site.cmp == cmp).count() as f64;
+            let asked = here * computing + all * most_copied * heavier(copy_weights[0]);
+            self.shared[(first + cmp) as usize] = node_is_full || asked > of_cmp as f64;
+        }
+        let mut capacity = vec![of_cmp * WEIGHT; self.cmps as usize];
+        capacity.push(of_node * WEIGHT);
+        self.nodes.push(NodeShares::new(capacity, WEIGHT, copy_weights, factor));
+    }
+
+    fn node(&mut self, seat: RankLocation) -> &mut NodeShares {
+        &mut self.nodes[(seat.node - self.first_node) as usize]
+    }
+
+    /// Whether a block that computes there may be slowed by others, or may slow these.
+    pub fn is_shared(&self, seat: RankLocation) -> bool {
+        let cmp = seat.cmp - self.first_node * self.cmps;
+        self.shared.get(cmp as usize).copied().unwrap_or(false)
+    }
+
+    /// What this node's memory has of what the platform states.
+    pub fn factor(&self, seat: RankLocation) -> f64 {
+        self.nodes[(seat.node - self.first_node) as usize].factor
+    }
+
+    /// A copy of `bytes` by the core of `rank`, which moves this at memories for each byte, begins at `time`.
+    pub fn begin_copy(&mut self, seat: RankLocation, time: SimTime, pace: u64, moves: Moves, bytes: u64, owner: Owner) {
+        let cmps = self.cmps;
+        let node = self.node(seat);
+        let mut moves = moves;
+        for (memory, weight) in &mut moves {
+            *weight *= node.copy_weights[usize::from(*memory == cmps)];
+        }
+        node.begin(time, pace, moves, bytes, owner);
+    }
+
+    /// A block that moves `bytes` at most at this pace begins at `time`.
+    pub fn begin_block(&mut self, seat: RankLocation, time: SimTime, pace: u64, bytes: u64, owner: Owner) {
+        let cmps = self.cmps;
+        let node = self.node(seat);
+        let moves = Moves::from_slice(&[(seat.cmp % cmps, node.block_weight), (cmps, node.block_weight)]);
+        node.begin(time, pace, moves, bytes, owner);
+    }
+
+    /// The first rank of those whose flows have no end.
+    pub fn endless(&mut self) -> Option<Rank> {
+        self.nodes.iter_mut().filter_map(|node| node.shares.next()).map(|(_, (rank, _))| rank).min()
+    }
+}
+
+impl NodeShares {
+    fn new(capacity: Vec<u64>, block_weight: u64, copy_weights: [u64; 2], factor: f64) -> Self {
+        let shares = Shares::new(capacity);
+        NodeShares { shares, block_weight, copy_weights, factor, next: SimTime::NEVER, version: 0, changed: false }
+    }
+
+    fn begin(&mut self, time: SimTime, pace: u64, moves: Moves, bytes: u64, owner: Owner) {
+        self.shares.begin(time.as_ps(), pace.clamp(1, NO_LIMIT), moves, bytes, owner);
+        self.changed = true;
+    }
+}
+
+impl LogicalProcess<'_> {
+    /// Whose flows of the rank's node have ended now, if the event `version` is still meant.
+    pub fn ended_flows(&mut self, rank: Rank, version: u32) -> Vec<Owner> {
+        let (now, seat) = (self.now.time, self.seats[rank as usize]);
+        let node = self.node_memory.as_mut().expect("something shares memory").node(seat);
+        if node.version != version {
+            return Vec::new();
+        }
+        (node.next, node.changed) = (SimTime::NEVER, true);
+        node.shares.ended(now.as_ps())
+    }
+
+    /// Flows of the rank's node have begun or ended: says when the next ends.
+    #[inline(always)]
+    pub fn settle_memory(&mut self, target: &mut TargetRank) {
+        if self.node_memory.is_some() {
+            self.settle_shares(target);
+        }
+    }
+
+    fn settle_shares(&mut self, target: &mut TargetRank) {
+        let seat = self.seats[target.rank as usize];
+        let Some(memory) = &mut self.node_memory else { return };
+        let node = memory.node(seat);
+        if !std::mem::take(&mut node.changed) {
+            return;
+        }
+        // An event that comes too early finds nothing, and says when the next ends.
+        if let Some((end, (rank, _))) = node.shares.next()
+            && SimTime::from_ps(end) < node.next
+        {
+            node.version = node.version.wrapping_add(1);
+            node.next = SimTime::from_ps(end);
+            let (time, version) = (node.next, node.version);
+            self.push(target, time, rank, || EventKind::CopiesEnd { version });
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Expected times of blocks that share memory over time, worked out by hand: a core moves 1 byte a ns.
+
+use crate::support::Do::*;
+use crate::support::{Do, clocks, machine, ns, row, run_placed, run_with, with_link};
+use mcpsim::engine::RunError;
+use mcpsim::platform::{
+    Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw, Occupancy, Placement, Platform, Site,
+};
+use mcpsim::units::{Bandwidth, Bytes, SimSpan};
+
+fn rate(gigabytes: f64) -> Bandwidth {
+    Bandwidth::new((gigabytes * 1e9) as u64).unwrap()
+}
+
+/// Nodes whose CMPs have so many GB/s of memory, shared over time.
+fn sharing(nct: [u32; 3], of_cmp: f64) -> Platform {
+    let mut platform = machine(nct, LoadLaw::Ideal);
+    (platform.core.cmp_memory, platform.core.memory_law) = (rate(of_cmp), MemoryLaw::Fair);
+    platform
+}
+
+fn blocks(each: &[&[Do]]) -> Vec<Vec<Do>> {
+    each.iter().map(|lines| lines.to_vec()).collect()
+}
+
+#[test]
+fn a_block_alone_takes_the_longer_of_core_and_memory() {
+    for of_cmp in [1.5, 4.0] {
+        let node = sharing([1, 1, 2], of_cmp);
+        let lone = |block: Do| clocks(&node, &blocks(&[&[block], &[]]))[0];
+        assert_eq!([lone(Work(500, 1000)), lone(Work(2000, 1000)), lone(Work(700, 0))], [1000, 2000, 700]);
+    }
+    // More than the CMP moves has no core.
+    assert_eq!(clocks(&sharing([1, 1, 1], 0.5), &blocks(&[&[Work(0, 1000)]])), [2000]);
+}
+
+#[test]
+fn blocks_share_memory_for_as_long_as_they_are_under_way() {
+    let node = sharing([1, 1, 4], 1.0);
+    // Both have half all the time; or the second comes at 500, and has the rest alone.
+    assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &[Work(0, 1000)]])), [2000; 2]);
+    let second = [Compute(500), Work(0, 1000)];
+    assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &second])), [1500, 2000]);
+    // A third from 1000 to 1300, when all have a third: 0 has 750 at 1000, 850 at 1300, and is through at 1600; 1 has
+    // 250, 350, 500 then, and 500 more alone.
+    let third = [Compute(1000), Work(0, 100)];
+    assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &second, &third])), [1600, 2100, 1300]);
+    // One after another they do not meet.
+    assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &[Compute(1000), Work(0, 1000)]])), [1000, 2000]);
+}
+
+#[test]
+fn a_block_that_its_core_bounds_asks_for_no_more_than_it_needs() {
+    // 1000 bytes in 4000 ns: a quarter of a byte a ns, which leaves the rest to the other.
+    let node = sharing([1, 1, 4], 1.0);
+    let own = clocks(&node, &blocks(&[&[Work(4000, 1000)], &[Work(0, 600)]]));
+    assert_eq!(own[0], 4000);
+    // What it asks for is rounded up by less than 0.4 %.
+    assert!((800..804).contains(&own[1]), "{own:?}");
+    // Five ask for a quarter each: a fifth is there.
+    let node = sharing([1, 1, 5], 1.0);
+    assert_eq!(clocks(&node, &vec![vec![Work(4000, 1000)]; 5]), [5000; 5]);
+    // In a tie of core and memory, or nearly, nobody waits.
+    assert_eq!(clocks(&node, &vec![vec![Work(4000, 1000)]; 4]), [4000; 4]);
+}
+
+#[test]
+fn each_cmp_has_its_memory_and_a_node_may_have_less() {
+    let mut node = sharing([1, 2, 2], 1.0);
+    let all = vec![vec![Work(0, 1000)]; 4];
+    assert_eq!(clocks(&node, &all), [2000; 4]);
+    assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &[], &[Work(0, 1000)]])), [1000, 0, 1000]);
+    node.core.node_memory = rate(1.0);
+    assert_eq!(clocks(&node, &all), [4000; 4]);
+    assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &[], &[Work(0, 1000)]])), [2000, 0, 2000]);
+    // Nodes share nothing; one may have half as much as others.
+    let mut nodes = sharing([2, 1, 2], 1.0);
+    nodes.conditions.nodes.memory = vec![1.0, 0.5];
+    assert_eq!(clocks(&nodes, &all), [2000, 2000, 4000, 4000]);
+    assert_eq!(clocks(&nodes, &blocks(&[&[Work(0, 1000)], &[], &[Work(0, 1000)], &[]])), [1000, 0, 2000, 0]);
+}
+
+#[test]
+fn ranks_of_one_core_take_turns_at_it() {
+    let site = Site { node: 0, cmp: 0, core: 0 };
+    let run = |of_cmp: f64, sites: Vec<Site>| {
+        let scripts = vec![vec![Work(300, 1000)]; sites.len()];
+        let (outcome, _) = run_placed(&sharing([1, 1, 2], of_cmp), sites, &scripts, 1).unwrap();
+        outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect::<Vec<_>>()
+    };
+    assert_eq!(run(2.0, vec![site; 2]), [2000; 2]);
+    // The third is alone on its core; all three have a third of what there is.
+    assert_eq!(run(1.0, vec![site, site, Site { core: 1, ..site }]), [3000; 3]);
+}
+
+#[test]
+fn copies_and_blocks_share_one_memory() {
+    let link = |latency| Link::new(LoadLaw::Fair, Bytes::MAX, ns(latency), vec![row(latency)]);
+    let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+    let memory = CopyMemory { cache: Bytes::ZERO, cmp: Some(rate(2.0)), node: None, traffic: CopyTraffic::Two };
+    let node = |of_cmp| {
+        let node = with_link(sharing([1, 1, 4], of_cmp), Level::IntraCmp, link(10).occupying(copies.clone()));
+        Platform { memory: Some(memory), ..node }
+    };
+    let with_block = |bytes| blocks(&[&[Send(1, 1000)], &[Recv(0)], &[Work(0, bytes)]]);
+    // From 10 on the copy, which moves two bytes for each, and the block go at 2/3 of a byte a ns. The block ends at
+    // 1495, when the copy lacks 10 bytes.
+    assert_eq!(clocks(&node(2.0), &with_block(1000))[1..], [1505, 1495]);
+    assert_eq!(clocks(&node(2.0), &with_block(0))[1..], [1010, 0]);
+    // Memory moves 4 bytes a ns, of which copies alone get no more than 2: each of theirs counts twice.
+    assert_eq!(clocks(&node(4.0), &with_block(10_000))[1..], [1260, 10_250]);
+    let two = blocks(&[&[Send(1, 1000)], &[Recv(0)], &[Send(3, 1000)], &[Recv(2)]]);
+    assert_eq!(clocks(&node(4.0), &two), [10, 2010, 10, 2010].map(|end| if end == 10 { 0 } else { end }));
+}
+
+#[test]
+fn what_others_cost_a_block_is_computing_and_is_counted() {
+    let (outcome, _) = run_with(&sharing([1, 1, 4], 1.0), &vec![vec![Work(0, 1000)]; 2], 1).unwrap();
+    assert_eq!(outcome.path.compute, SimSpan::from_ns(2000));
+    let found = outcome.blocks.unwrap();
+    assert_eq!((found.count, found.bytes, found.slowed_count, found.slowed), (2, 2000, 2, SimSpan::from_ns(2000)));
+    let (outcome, _) = run_with(&sharing([1, 1, 4], 1.0), &vec![vec![Compute(1000)]; 2], 1).unwrap();
+    assert_eq!(outcome.blocks, None);
+}
+
+#[test]
+fn a_block_that_never_ends_is_an_error() {
+    // 200 days each alone, twice as long together: longer than there is time.
+    let days = 200 * 24 * 3600 * 1_000_000_000;
+    let ran = run_with(&sharing([1, 1, 2], 1.0), &vec![vec![Work(0, days)]; 2], 1);
+    assert!(matches!(ran, Err(RunError::ClockOverflow { rank: 0, .. })), "{ran:?}");
+}
+
+#[test]
+fn any_number_of_workers_finds_the_same() {
+    let mut platform = sharing([6, 2, 1], 0.7);
+    platform.core.node_memory = rate(0.9);
+    let scripts: Vec<Vec<Do>> = (0..12u32)
+        .map(|me| {
+            let mut lines = vec![Compute(u64::from(me * 7919 % 3001))];
+            for turn in 0..3u64 {
+                lines.extend((1..12).map(|by| Irecv((me + 12 - by) % 12)));
+                lines.push(Work(u64::from(me) * 100 * turn, 1000 + u64::from(me * 31 % 7) * 100));
+                lines.extend((1..12).map(|by| Isend((me + by) % 12, u64::from(me * by) * 7 + 10)));
+                lines.push(Start(vec![Work(0, 500 * turn)]));
+                lines.push(Work(0, 300));
+                lines.push(WaitAll);
+            }
+            lines
+        })
+        .collect();
+    let (one, _) = run_with(&platform, &scripts, 1).unwrap();
+    assert!(one.blocks.is_some_and(|blocks| blocks.slowed_count > 0), "memory counts here");
+    for workers in [2, 3, 6] {
+        let (several, _) = run_with(&platform, &scripts, workers).unwrap();
+        assert_eq!(one.per_rank, several.per_rank, "{workers} workers");
+        assert_eq!((&one.path, &one.levels, one.blocks), (&several.path, &several.levels, several.blocks));
+    }
+    let sites = Placement::Cyclic.sites(platform.shape, 12, false).unwrap();
+    let (cyclic, _) = run_placed(&platform, sites, &scripts, 1).unwrap();
+    assert_ne!(one.per_rank, cyclic.per_rank, "who is where counts");
+}
