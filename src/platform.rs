@@ -10,6 +10,7 @@ mod ideal;
 mod level;
 mod link;
 mod memory;
+mod node_map;
 mod nodes;
 mod noise;
 mod occupancy;
@@ -30,6 +31,7 @@ pub use file::PlatformSource;
 pub use level::{Level, Site};
 pub use link::{Link, LoadColumn, LoadLaw, Row};
 pub use memory::{CopyMemory, CopyTraffic};
+pub use node_map::{NodeMap, RegularNodes};
 pub use nodes::NodeFactors;
 pub use noise::{NetworkNoise, Noise, NoiseLaw, Spread, SystemNoise};
 pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
@@ -74,6 +76,11 @@ pub struct Platform {
 }
 
 impl Platform {
+    /// Tells its libraries where ranks are: a rank at each of `sites`.
+    pub fn spread_ranks(&mut self, sites: &[Site]) {
+        self.collectives.nodes = Some(Arc::new(NodeMap::of(sites)));
+    }
+
     /// The link a message crosses at `level`.
     pub fn link(&self, level: Level) -> &Link {
         &self.links[level as usize]

@@ -9,7 +9,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::config::{Document, Override};
 use crate::mpi::{check_rules, collective_word, write_open_mpi_rules};
-use crate::platform::{Collective, Library, Method, Placement, Platform, PlatformSource, Shape};
+use crate::platform::{Algorithm, Collective, Library, Method, Placement, Platform, PlatformSource, Shape};
 use crate::report::{tuning_csv, tuning_figures, tuning_summary};
 use crate::run::{Shipped, memory_of, with_rules, write_whole};
 use crate::study::collectives::{Field, Sized, Timing, size, taken, time, to_time};
@@ -210,11 +210,11 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
         let sizes: &[Bytes] = if collective == Collective::Barrier { &[Bytes::ZERO] } else { &args.sizes };
         for &bytes in sizes {
             let what = (collective, bytes, ranks);
-            let of = |library| taken(field.platform, library, what).map(|method| (library, method));
+            let of = |library| taken(field, library, what).map(|method| (library, method));
             let own = of(library).map_err(Failure::bad_input)?.1;
             let size = size(collective, bytes, ranks);
             let taken = Library::ALL.into_iter().filter_map(|library| of(library).ok()).collect();
-            points.extend(to_time(library, what, own).into_iter().map(|method| (all.len(), method)));
+            points.extend(to_time(field, library, what, own).into_iter().map(|method| (all.len(), method)));
             all.push(Sized { collective, size, bytes, taken, times: Vec::new() });
         }
     }
@@ -244,7 +244,9 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
 fn best(found: &[Sized]) -> Vec<(Collective, Vec<(Bytes, Method)>)> {
     let mut best: Vec<(Collective, Vec<(Bytes, Method)>)> = Vec::new();
     for sized in found {
-        let Some((method, _)) = sized.fastest() else { continue };
+        // A rules file is about flat algorithms.
+        let flat = sized.times.iter().filter(|(method, _)| method.algorithm != Algorithm::NodeAware);
+        let Some(&(method, _)) = flat.min_by_key(|(_, time)| *time) else { continue };
         // Open MPI's rules for an allgather go by all blocks together.
         match best.iter_mut().find(|(collective, _)| *collective == sized.collective) {
             Some((_, sizes)) => sizes.push((sized.size, method)),

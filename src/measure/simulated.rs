@@ -73,7 +73,9 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
 ) -> Result<T, RunError> {
     let ranks = sites.len() as u32;
     let found: Arc<Mutex<T>> = Arc::default();
-    let shared = Arc::new((work, platform.clone()));
+    let mut placed = platform.clone();
+    placed.spread_ranks(&sites);
+    let shared = Arc::new((work, placed));
     let memories = memories(platform, &sites);
     let options = RunOptions { workers: Some(1), ..RunOptions::default() };
     let make = |rank: Rank| {

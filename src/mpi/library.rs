@@ -13,6 +13,7 @@ mod openmpi41;
 pub use flat::default_algorithm;
 pub use openmpi::{number_of, numbered};
 
+use super::nodes::NodeSpread;
 use super::schedule::{Choice, Extent, ScheduleStyle, suitable, takes};
 use crate::platform::{Algorithm, Collective, Library, Method};
 
@@ -34,12 +35,14 @@ pub struct ChoiceContext {
     pub ordered: bool,
     /// The root; 0 where there is none.
     pub root: u32,
+    /// How the members are spread over nodes.
+    pub spread: NodeSpread,
 }
 
 impl ChoiceContext {
-    /// The same of another collective over `size` bytes in all.
+    /// The same of another collective over `size` bytes in all, which is flat: it is a part of one.
     fn of(self, collective: Collective, size: u64) -> Self {
-        ChoiceContext { collective, size, total: size, ..self }
+        ChoiceContext { collective, size, total: size, spread: NodeSpread::FLAT, ..self }
     }
 
     fn extent(self) -> Extent {
@@ -76,8 +79,9 @@ pub fn style(library: Library) -> ScheduleStyle {
     }
 }
 
-/// What may be asked of `library` for `collective` among `ranks`: its algorithms, with parameters that are worth a try.
-pub fn methods(library: Library, collective: Collective, ranks: u32) -> Vec<Method> {
+/// What may be asked of `library` for `collective` among `ranks`: its algorithms, with parameters that are worth a try,
+/// those that look at nodes where there are several (`nodes`).
+pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool) -> Vec<Method> {
     let segments: &[u32] = &[0, 4 << 10, 32 << 10, 128 << 10];
     let mut methods: Vec<Method> = if library.is_open_mpi() {
         numbered(collective).to_vec()
@@ -85,6 +89,9 @@ pub fn methods(library: Library, collective: Collective, ranks: u32) -> Vec<Meth
         suitable(collective).iter().map(|&algorithm| algorithm.into()).collect()
     };
     methods.retain(|method| method.algorithm != Algorithm::TwoProcs || ranks == 2);
+    if nodes && has_nodes_form(collective) {
+        methods.push(Algorithm::NodeAware.into());
+    }
     let with_segments = |method: Method| {
         let segments = if takes(collective, method.algorithm).0 { segments } else { &[0] };
         segments.iter().map(move |&segment| method.in_segments(segment))
@@ -92,15 +99,41 @@ pub fn methods(library: Library, collective: Collective, ranks: u32) -> Vec<Meth
     methods.into_iter().flat_map(with_segments).collect()
 }
 
+/// Whether libraries have a form of `collective` that looks at nodes.
+pub fn has_nodes_form(collective: Collective) -> bool {
+    matches!(collective, Collective::Barrier | Collective::Bcast | Collective::Reduce | Collective::Allreduce)
+}
+
+/// Whether such a form can do it, as `library` has it: there are nodes to speak of, as many members on each where Open
+/// MPI wants that, and an operator that commutes.
+fn can_see_nodes(library: Library, question: ChoiceContext) -> bool {
+    let ChoiceContext { collective, ordered, spread, .. } = question;
+    let equal = spread.equal || !library.is_open_mpi() || !matches!(collective, Collective::Bcast | Collective::Reduce);
+    has_nodes_form(collective) && spread.is_deep() && !ordered && equal
+}
+
+/// Whether `library` by itself takes the form that looks at nodes.
+fn sees_nodes(library: Library, question: ChoiceContext) -> bool {
+    library.sees_nodes() && can_see_nodes(library, question) && (library.is_open_mpi() || mpich::sees_nodes(question))
+}
+
+/// What Open MPI does for what is started and waited for later.
+pub fn started(question: ChoiceContext) -> Method {
+    openmpi::libnbc(question)
+}
+
 /// What `library` does.
 pub fn decide(library: Library, question: ChoiceContext) -> Choice {
+    if sees_nodes(library, question) {
+        return Method::from(Algorithm::NodeAware).into();
+    }
     let method = match library {
         Library::Mpich3Flat => flat::decide(question),
         Library::OpenMpi40 => openmpi40::decide(question),
         Library::OpenMpi41 | Library::OpenMpi50 => openmpi::decide_by_tables(question),
         Library::Mpich4 => mpich::decide(question),
     };
-    complete(library, question, settle(style(library), question, method))
+    complete(library, question, settle(library, question, method))
 }
 
 /// `method` with what `library` makes its parts of, if it has parts.
@@ -120,7 +153,10 @@ pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Ch
 }
 
 /// What runs where `method` is asked for: some algorithms have others take their place where they cannot do it.
-pub fn settle(style: ScheduleStyle, question: ChoiceContext, method: Method) -> Method {
+pub fn settle(library: Library, question: ChoiceContext, method: Method) -> Method {
+    if method.algorithm == Algorithm::NodeAware && !question.ordered && !can_see_nodes(library, question) {
+        return decide(library, ChoiceContext { spread: NodeSpread::FLAT, ..question }).method;
+    }
     use Algorithm::{
         Bruck, Linear, NeighborExchange, Pipeline, Rabenseifner, RecursiveDoubling, Ring, ScatterAllgather,
         ScatterRing, SegmentedRing, SplitBinary,
@@ -128,14 +164,14 @@ pub fn settle(style: ScheduleStyle, question: ChoiceContext, method: Method) -> 
     let (ranks, extent) = (question.ranks, question.extent());
     let count = extent.count();
     let plain = |algorithm: Algorithm| Method::from(algorithm);
-    let open_mpi = style == ScheduleStyle::OpenMpi;
+    let open_mpi = library.is_open_mpi();
     match (question.collective, method.algorithm) {
         (Collective::Allgather | Collective::Allgatherv, RecursiveDoubling) if !ranks.is_power_of_two() => plain(Bruck),
         (Collective::Allgather | Collective::Allgatherv, NeighborExchange) if ranks % 2 == 1 => plain(Ring),
         (Collective::Allreduce, SegmentedRing)
             if count < u64::from(ranks).saturating_mul(extent.in_segment(method.segment)) =>
         {
-            settle(style, question, plain(Ring))
+            settle(library, question, plain(Ring))
         }
         (Collective::Allreduce, Ring) if open_mpi && count < u64::from(ranks) => plain(RecursiveDoubling),
         (Collective::Allreduce | Collective::Reduce, Rabenseifner)

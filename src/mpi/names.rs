@@ -73,6 +73,7 @@ pub fn algorithm_word(algorithm: Algorithm) -> &'static str {
         Algorithm::ScatterAllgather => "scatter_allgather",
         Algorithm::ScatterRing => "scatter_ring",
         Algorithm::Nonoverlapping => "nonoverlapping",
+        Algorithm::NodeAware => "node_aware",
     }
 }
 

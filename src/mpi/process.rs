@@ -5,9 +5,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::cost::DataCost;
+use super::mover::{Mover, NoData};
 use super::names::{blocking_name, non_blocking_name};
 use super::rules::rule_size;
-use super::runner::{Mover, NoData, Runner};
+use super::runner::Runner;
 use super::{Aside, CollectiveCall, MpiCall, MpiProgram};
 use crate::platform::Platform;
 use crate::profile::TaskLog;

@@ -1,12 +1,19 @@
 //! Which algorithm a collective uses: what the call insists on, else the platform's rule, else its library's choice.
 
-use super::library::{ChoiceContext, complete, decide, settle, style};
+use super::library::{ChoiceContext, complete, decide, has_nodes_form, settle};
 use super::names::{algorithm_word, collective_word};
+use super::nodes::{NodeSpread, Nodes};
 use super::schedule::{Choice, keeps_rank_order, suitable, takes};
 use super::{CollectiveCall, Sizes};
 use crate::config::ConfigError;
 use crate::platform::{Algorithm, Collective, CollectiveRules, Method, Platform, SelectionContext};
 use crate::units::Bytes;
+
+/// What may be asked for.
+fn asked_for(collective: Collective) -> impl Iterator<Item = Algorithm> {
+    let by_nodes = has_nodes_form(collective).then_some(Algorithm::NodeAware);
+    suitable(collective).iter().copied().chain(by_nodes)
+}
 
 /// Whether `algorithm` suits `collective`.
 ///
@@ -16,11 +23,10 @@ use crate::units::Bytes;
 /// # Errors
 /// A text that names both and lists what suits.
 pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String> {
-    let suitable = suitable(collective);
-    if suitable.contains(&algorithm) {
+    if asked_for(collective).any(|other| other == algorithm) {
         return Ok(());
     }
-    let words: Vec<_> = suitable.iter().map(|&other| algorithm_word(other)).collect();
+    let words: Vec<_> = asked_for(collective).map(algorithm_word).collect();
     let (algorithm, collective) = (algorithm_word(algorithm), collective_word(collective));
     let one_of = if words.len() == 1 { "" } else { "one of " };
     Err(format!("algorithm \"{algorithm}\" does not suit {collective}: expected {one_of}{}", words.join(", ")))
@@ -116,14 +122,20 @@ fn volumes(call: &CollectiveCall) -> (u64, u64) {
 pub fn choose(call: &CollectiveCall, rules: &CollectiveRules, ordered: bool, element: u32) -> Result<Choice, String> {
     let (collective, ranks) = (call.collective, call.comm.size());
     let (size, total) = volumes(call);
-    let question = ChoiceContext { collective, ranks, size, total, element: element.max(1), ordered, root: call.root };
     let asked = call.algorithm.map(Method::from);
     let ruled = asked.or_else(|| rules.method(collective, ranks, rule_size(call)));
+    let looks = rules.library.sees_nodes() || ruled.is_some_and(|method| method.algorithm == Algorithm::NodeAware);
+    let spread = match &rules.nodes {
+        Some(map) if looks && has_nodes_form(collective) => Nodes::of(&call.comm, map).spread(),
+        _ => NodeSpread::FLAT,
+    };
+    let (root, element) = (call.root, element.max(1));
+    let question = ChoiceContext { collective, ranks, size, total, element, ordered, root, spread };
     let Some(method) = ruled.map_or_else(|| selected(rules, question), |method| Ok(Some(method)))? else {
         return Ok(decide(rules.library, question));
     };
     fits(collective, method)?;
-    let choice = complete(rules.library, question, settle(style(rules.library), question, method));
+    let choice = complete(rules.library, question, settle(rules.library, question, method));
     able(question, choice)?;
     Ok(choice)
 }
@@ -134,7 +146,7 @@ fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<M
     let ChoiceContext { collective, ranks, size, total, element, ordered, .. } = question;
     let of = SelectionContext { ranks, mean: size, total, element, ordered };
     selection.method(collective, of).map_err(|name| {
-        let words: Vec<_> = suitable(collective).iter().map(|&other| algorithm_word(other)).collect();
+        let words: Vec<_> = asked_for(collective).map(algorithm_word).collect();
         let (word, words) = (collective_word(collective), words.join(", "));
         format!("the selection file takes {name}, which there is no schedule for: of {word} there are {words}")
     })
@@ -227,7 +239,7 @@ pub(super) mod tests {
         assert_eq!(
             suits(Collective::Bcast, Algorithm::Ring).unwrap_err(),
             "algorithm \"ring\" does not suit bcast: expected one of binomial, scatter_allgather, linear, chain, \
-             pipeline, chains, binary, split_binary, knomial, scatter_ring"
+             pipeline, chains, binary, split_binary, knomial, scatter_ring, node_aware"
         );
         assert_eq!(
             suits(Collective::Gatherv, Algorithm::Binomial).unwrap_err(),

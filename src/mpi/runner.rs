@@ -4,97 +4,18 @@ use smallvec::SmallVec;
 
 use super::cost::DataCost;
 use super::library::style;
+use super::mover::{CalledData, Mover, NoData};
 use super::names::collective_word;
+use super::nodes::Nodes;
 use super::rules;
-use super::schedule::{
-    BlockLayout, Extent, Fold, Parts, Piece, Schedule, ScheduleStyle, Seat, Side, Space, Step, Then,
-};
+use super::schedule::{BlockLayout, Extent, Fold, Parts, Piece, Schedule, ScheduleStyle, Seat, Space, Step, Then};
+use super::staged::{FlatStage, Staged};
 use super::{CollectiveCall, CommMember, Sizes};
 use crate::platform::{Algorithm, Collective, CollectiveRules, Library, Method};
 use crate::rank::{
-    COMPLETE, Call, Completion, Message, Pattern, Payload, Reply, ReplyKind, Requests, SendMode, Source, Tag,
-    TagPattern,
+    COMPLETE, Call, Completion, Message, Pattern, Reply, ReplyKind, Requests, SendMode, Source, Tag, TagPattern,
 };
 use crate::units::{Bytes, SimSpan};
-
-/// Moves the data of a rank's part in a collective, as its schedule says. What has no data says only how they are
-/// divided.
-pub trait Mover {
-    /// Whether there is data; if not, none of the functions that move some is called.
-    const MOVES: bool = false;
-    /// The packed size of what is not divided between blocks of a split buffer of `collective`, bytes.
-    fn element(&self, collective: Collective) -> u32;
-    /// Whether contributions must be combined in order of ranks.
-    fn is_ordered(&self) -> bool {
-        false
-    }
-    /// The data of `piece`, packed.
-    fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
-        let _ = (layout, piece);
-        None
-    }
-    /// Stores packed data in `piece`, or combines it with what is there.
-    fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
-        let _ = (layout, piece, then, payload);
-    }
-    /// Copies block after block.
-    fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
-        let _ = (layout, from, to);
-    }
-    /// Combines block after block: `from` is on this side.
-    fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side) {
-        let _ = (layout, from, to, side);
-    }
-}
-
-/// Moves nothing: described programs have no data.
-#[derive(Clone, Copy, Debug)]
-pub struct NoData;
-
-impl Mover for NoData {
-    fn element(&self, collective: Collective) -> u32 {
-        Elements { size: 8, in_order: false }.element(collective)
-    }
-}
-
-/// Moves nothing either.
-#[derive(Clone, Copy, Debug)]
-pub struct Elements {
-    /// Bytes of an element of a reduction.
-    pub size: u32,
-    /// Whether contributions must be combined in order of ranks.
-    pub in_order: bool,
-}
-
-impl Mover for Elements {
-    fn element(&self, collective: Collective) -> u32 {
-        use Collective::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
-        // What is not combined is divided anywhere.
-        let combines = matches!(collective, Reduce | Allreduce | Scan | Exscan | ReduceScatter);
-        if combines { self.size.max(1) } else { 1 }
-    }
-    fn is_ordered(&self) -> bool {
-        self.in_order
-    }
-}
-
-/// Moves nothing: a collective that is made again as it was recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CalledData {
-    /// Bytes of what is not divided, whatever the collective; at least 1.
-    pub element: u32,
-    /// Whether contributions must be combined in order of ranks.
-    pub in_order: bool,
-}
-
-impl Mover for CalledData {
-    fn element(&self, _: Collective) -> u32 {
-        self.element
-    }
-    fn is_ordered(&self) -> bool {
-        self.in_order
-    }
-}
 
 /// One rank's part in a collective as a recording keeps it: with it any library does on any machine what it does for
 /// the call.
@@ -106,6 +27,15 @@ pub struct CalledCollective {
     pub data: CalledData,
     /// How many collectives of the communicator were begun before, modulo 2^28.
     pub sequence: u32,
+}
+
+/// What follows a schedule.
+#[derive(Debug)]
+enum Following {
+    /// Another one, of the same members.
+    Second(Schedule, BlockLayout),
+    /// The stages of a collective by nodes.
+    Stages(Staged),
 }
 
 /// One rank's part in one collective.
@@ -122,8 +52,10 @@ pub struct Runner<M = NoData> {
     started: SmallVec<[Option<(Piece, Then)>; 2]>,
     comm: CommMember,
     layout: BlockLayout,
+    /// In which spaces the schedule's input and output are.
+    spaces: [Space; 2],
     /// What follows the schedule.
-    second: Option<Box<(Schedule, BlockLayout)>>,
+    rest: Option<Box<Following>>,
     cost: DataCost,
     tag: Tag,
     /// Whether this rank does not know how much it receives.
@@ -150,6 +82,16 @@ impl<M: Mover> Runner<M> {
         let choice = rules::choose(&call, rules, mover.is_ordered(), element)?;
         let seat = seat(&call, rules.library)?;
         check_sizes(&call)?;
+        if let (Algorithm::NodeAware, Some(map)) = (choice.method.algorithm, &rules.nodes) {
+            let nodes = Nodes::of(&call.comm, map);
+            return Ok(Runner::staged(
+                Staged::new(rules.library, call, nodes, element),
+                choice.method,
+                cost,
+                sequence,
+                mover,
+            ));
+        }
         let CollectiveCall { collective, comm, sizes, algorithm: asked, .. } = call;
         let whole = match &sizes {
             Sizes::Same(size) if collective != Collective::Barrier => *size,
@@ -159,7 +101,7 @@ impl<M: Mover> Runner<M> {
         let (schedule, second) =
             Schedule::plan(collective, choice, seat, extent).expect("the algorithm was found to suit");
         let layout = blocks(&schedule, seat, extent, &sizes);
-        let second = second.map(|second| Box::new((second, blocks(&second, seat, extent, &sizes))));
+        let rest = second.map(|second| Box::new(Following::Second(second, blocks(&second, seat, extent, &sizes))));
         let open = match collective {
             Collective::Alltoallv => true,
             Collective::Gatherv => matches!(layout, BlockLayout::Uniform { .. }),
@@ -172,7 +114,8 @@ impl<M: Mover> Runner<M> {
             schedule,
             method: choice.method,
             asked,
-            second,
+            spaces: [Space::Input, Space::Output],
+            rest,
             mover,
             expected,
             started,
@@ -186,6 +129,59 @@ impl<M: Mover> Runner<M> {
         })
     }
 
+    /// A part in a collective by nodes.
+    fn staged(mut stages: Staged, method: Method, cost: DataCost, sequence: u32, mover: M) -> Self {
+        let CollectiveCall { collective, algorithm: asked, .. } = *stages.call();
+        let first = stages.next().expect("every rank is in a stage");
+        let mut runner = Runner {
+            schedule: first.schedule,
+            method,
+            asked,
+            spaces: [Space::Input, Space::Output],
+            rest: None,
+            mover,
+            expected: None,
+            started: SmallVec::new(),
+            comm: first.comm.clone(),
+            layout: first.layout.clone(),
+            cost,
+            tag: sequence << 4 | collective as Tag,
+            open: false,
+            busy: SimSpan::ZERO,
+            requests: Requests::new(),
+        };
+        runner.enter(first);
+        runner.rest = Some(Box::new(Following::Stages(stages)));
+        runner
+    }
+
+    /// Goes over to a stage.
+    fn enter(&mut self, stage: FlatStage) {
+        let FlatStage { schedule, layout, comm, input, output } = stage;
+        (self.schedule, self.layout, self.comm, self.spaces) = (schedule, layout, comm, [input, output]);
+    }
+
+    /// Goes over to what follows the schedule, if something does.
+    #[cold]
+    fn go_on(&mut self) -> bool {
+        match self.rest.as_deref_mut() {
+            None => false,
+            Some(Following::Second(..)) => {
+                if let Some(Following::Second(schedule, layout)) = self.rest.take().map(|rest| *rest) {
+                    (self.schedule, self.layout) = (schedule, layout);
+                }
+                true
+            }
+            Some(Following::Stages(stages)) => match stages.next() {
+                Some(stage) => {
+                    self.enter(stage);
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
     /// What it was decided to do.
     pub fn method(&self) -> Method {
         self.method
@@ -193,6 +189,12 @@ impl<M: Mover> Runner<M> {
 
     /// The call that it carries out, before its first step.
     pub fn called(&self) -> CalledCollective {
+        let element = self.mover.element(Collective::ALL[(self.tag & 15) as usize]).max(1);
+        let data = CalledData { element, in_order: self.mover.is_ordered() };
+        let sequence = self.tag >> 4;
+        if let Some(Following::Stages(stages)) = self.rest.as_deref() {
+            return CalledCollective { call: stages.call().clone(), data, sequence };
+        }
         let collective = Collective::ALL[(self.tag & 15) as usize];
         let sizes = match &self.layout {
             BlockLayout::Split { total, .. }
@@ -200,13 +202,13 @@ impl<M: Mover> Runner<M> {
             | BlockLayout::Halved { total, .. } => Sizes::Same(*total),
             BlockLayout::Headed { block, .. } | BlockLayout::Uniform { block, .. } => Sizes::Same(*block),
             BlockLayout::Varying(sizes) => Sizes::Each(sizes.clone()),
+            BlockLayout::Window { .. } => unreachable!("only stages are of a part of a buffer"),
         };
         let (comm, root) = (self.comm.clone(), self.schedule.root());
-        let element = self.mover.element(collective).max(1);
         CalledCollective {
             call: CollectiveCall { collective, comm, root, sizes, algorithm: self.asked },
-            data: CalledData { element, in_order: self.mover.is_ordered() },
-            sequence: self.tag >> 4,
+            data,
+            sequence,
         }
     }
 
@@ -256,6 +258,10 @@ impl<M: Mover> Runner<M> {
                     requests => Call::Complete(requests),
                 },
                 Step::Copy { from, to } => {
+                    let (from, to) = (self.placed(from), self.placed(to));
+                    if from == to {
+                        continue;
+                    }
                     if M::MOVES {
                         self.mover.copy(&self.layout, from, to);
                     }
@@ -265,6 +271,7 @@ impl<M: Mover> Runner<M> {
                     }
                 }
                 Step::Combine { from, to, side } => {
+                    let (from, to) = (self.placed(from), self.placed(to));
                     if M::MOVES {
                         self.mover.combine(&self.layout, from, to, side);
                     }
@@ -273,13 +280,8 @@ impl<M: Mover> Runner<M> {
                         span => Call::Compute(span),
                     }
                 }
-                Step::Done => match self.second.take() {
-                    Some(next) => {
-                        (self.schedule, self.layout) = *next;
-                        continue;
-                    }
-                    None => return None,
-                },
+                Step::Done if self.rest.is_some() && self.go_on() => continue,
+                Step::Done => return None,
             });
         }
     }
@@ -287,6 +289,7 @@ impl<M: Mover> Runner<M> {
     /// Stores what has come.
     fn take(&mut self, completions: &mut [Completion]) {
         if let Some((piece, then)) = self.expected.take() {
+            let piece = self.placed(piece);
             self.mover.store(&self.layout, piece, then, completions[0].payload.take());
             return;
         }
@@ -296,9 +299,17 @@ impl<M: Mover> Runner<M> {
         }
         for (received, completion) in self.started.drain(..).zip(completions) {
             if let Some((piece, then)) = received {
+                let [input, output] = self.spaces;
+                let piece = piece.placed(input, output);
                 self.mover.store(&self.layout, piece, then, completion.payload.take());
             }
         }
+    }
+
+    /// The piece where it is in this stage.
+    fn placed(&self, piece: Piece) -> Piece {
+        let [input, output] = self.spaces;
+        piece.placed(input, output)
     }
 
     /// Waits for the receive that was posted `back` before the last that is open.
@@ -338,7 +349,7 @@ impl<M: Mover> Runner<M> {
     }
 
     fn message(&mut self, to: u32, piece: Piece) -> Message {
-        let payload = if M::MOVES { self.mover.read(&self.layout, piece) } else { None };
+        let payload = if M::MOVES { self.mover.read(&self.layout, self.placed(piece)) } else { None };
         Message {
             to: self.comm.world(to),
             context: self.comm.collective(),
@@ -362,7 +373,7 @@ impl<M: Mover> Runner<M> {
 }
 
 /// The sizes of the blocks of `schedule`.
-fn blocks(schedule: &Schedule, seat: Seat, extent: Extent, sizes: &Sizes) -> BlockLayout {
+pub(super) fn blocks(schedule: &Schedule, seat: Seat, extent: Extent, sizes: &Sizes) -> BlockLayout {
     let Extent { size: total, element } = extent;
     match (schedule.parts(), sizes) {
         (Parts::Split(parts), _) => BlockLayout::Split { total, parts, element },
@@ -392,11 +403,16 @@ fn seat(call: &CollectiveCall, library: Library) -> Result<Seat, String> {
         let word = collective_word(call.collective);
         return Err(format!("root {root} of {word}: expected a rank of the communicator, which has {size}"));
     }
+    Ok(seat_of(call.collective, (size, rank), root, library))
+}
+
+/// The place of member `rank` of `size`.
+pub(super) fn seat_of(collective: Collective, (size, rank): (u32, u32), root: u32, library: Library) -> Seat {
     let style = style(library);
     // Where there is a root, it stays.
-    let towards_root = style == ScheduleStyle::Flat || call.collective == Collective::Reduce;
+    let towards_root = style == ScheduleStyle::Flat || collective == Collective::Reduce;
     let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
-    Ok(Seat { style, fold, root, ..Seat::of(size, rank) })
+    Seat { style, fold, root, ..Seat::of(size, rank) }
 }
 
 fn check_sizes(call: &CollectiveCall) -> Result<(), String> {

@@ -212,12 +212,14 @@ pub fn suitable(collective: Collective) -> &'static [Algorithm] {
 /// (MPI-3.1, section 5.9.1). All operators are assumed associative. Every reduction has an algorithm that does for any
 /// root. Of [`Algorithm::Nonoverlapping`] its reduction decides.
 pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm, root: u32) -> bool {
-    use Algorithm::{Binary, Binomial, Chains, Knomial, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing};
+    use Algorithm::{
+        Binary, Binomial, Chains, Knomial, NodeAware, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing,
+    };
     match (collective, algorithm) {
         // The tree's order begins with the root.
         (Collective::Reduce, Binomial) => root == 0,
-        (Collective::Reduce, Binary | Chains | Knomial | Pipeline)
-        | (Collective::Allreduce, Ring | SegmentedRing)
+        (Collective::Reduce, Binary | Chains | Knomial | Pipeline | NodeAware)
+        | (Collective::Allreduce, Ring | SegmentedRing | NodeAware)
         | (Collective::ReduceScatter, RecursiveHalving | Pairwise | Ring) => false,
         _ => true,
     }

@@ -277,6 +277,7 @@ mod tests {
                     element: 1,
                     ordered: false,
                     root: 0,
+                    spread: crate::mpi::nodes::NodeSpread::FLAT,
                 };
                 let read: Option<Method> = selection.method(Collective::Bcast, of(ranks, size, false)).unwrap();
                 assert_eq!(read, Some(decide(Library::Mpich4, question).method), "{ranks} {size}");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::node_map::NodeMap;
 use super::selection::Selection;
 use crate::units::Bytes;
 
@@ -105,6 +106,8 @@ pub enum Algorithm {
     ScatterRing,
     /// Two collectives one after another through rank 0, each as the library does it.
     Nonoverlapping,
+    /// Flat collectives within nodes and among members of different nodes, as the library puts them together.
+    NodeAware,
 }
 
 /// An algorithm with its parameters.
@@ -175,6 +178,11 @@ impl Library {
         }
     }
 
+    /// Whether it has collectives that look at nodes unless it is told otherwise.
+    pub fn sees_nodes(self) -> bool {
+        matches!(self, Library::OpenMpi50 | Library::Mpich4)
+    }
+
     /// Whether it is Open MPI of any version.
     pub fn is_open_mpi(self) -> bool {
         matches!(self, Library::OpenMpi40 | Library::OpenMpi41 | Library::OpenMpi50)
@@ -242,6 +250,8 @@ pub struct CollectiveRules {
     pub file: Option<String>,
     /// What a selection file says where no rule applies.
     pub selection: Option<Arc<Selection>>,
+    /// The node of each rank, for libraries that look at it; none: as if all were on one.
+    pub nodes: Option<Arc<NodeMap>>,
     rules: Vec<(Collective, Vec<CollectiveRule>)>,
 }
 

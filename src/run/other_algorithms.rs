@@ -28,11 +28,12 @@ impl Resolved {
         let outcome = &first.prediction.outcome;
         let mut again = first.again.clone();
         again.settings.details = Details::default();
-        let library = again.platform.platform.collectives.library;
+        let platform = &again.platform.platform;
+        let (library, nodes) = (platform.collectives.library, platform.shape.nodes > 1);
         let (mut found, mut cannot) = (Vec::new(), 0);
         for (collective, uses) in longest(&outcome.collectives) {
             let most = uses.iter().map(|use_| use_.most_bytes).max().unwrap_or(0);
-            for method in methods(library, collective, outcome.ranks) {
+            for method in methods(library, collective, outcome.ranks, nodes) {
                 let ran = |use_: &&CollectiveUse| {
                     (use_.algorithm, use_.segment, use_.fan) == (Some(method.algorithm), method.segment, method.fan)
                 };

@@ -11,7 +11,7 @@ use super::values::{Model, PlacementChoice};
 /// The platform as the model sees it, and the ranks' places on it.
 pub(crate) fn placed(
     settings: &Settings,
-    platform: Platform,
+    mut platform: Platform,
     own_ranks: Option<u32>,
 ) -> Result<(Platform, Vec<Site>), PredictError> {
     let shape = platform.shape;
@@ -34,6 +34,7 @@ pub(crate) fn placed(
         error => PredictError::input(error.to_string()),
     })?;
     check_memory(ranks, available_memory())?;
+    platform.spread_ranks(&sites);
     Ok(match settings.model {
         Model::Mcpsim => (platform, sites),
         // The baseline changes what is known of the machine, not where the ranks are.

@@ -7,7 +7,9 @@ use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use crate::mpi::{
     CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes, choose, methods, rule_size,
 };
-use crate::platform::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Platform, Site};
+use crate::platform::{
+    Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, NodeMap, Platform, Site,
+};
 use crate::rank::{Call, Reply};
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -131,6 +133,7 @@ pub fn time(
     let ranks = sites.len() as u32;
     let mut platform = platform.clone();
     platform.collectives = rules_of(&platform, library);
+    platform.spread_ranks(sites);
     if let Some(method) = method {
         platform.collectives.set(collective, vec![CollectiveRule::always(method)]);
     }
@@ -161,28 +164,36 @@ fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
     }
 }
 
-/// What `library` takes for the whole world on `platform`; of described programs, so operators commute.
+/// What `library` takes for the whole world in `field`; of described programs, so operators commute.
 ///
 /// # Errors
 /// A rule asks for what cannot be done.
 pub fn taken(
-    platform: &Platform,
+    field: Field<'_>,
     library: Library,
     (collective, bytes, ranks): (Collective, Bytes, u32),
 ) -> Result<Method, String> {
+    let mut rules = rules_of(field.platform, library);
+    rules.nodes = Some(Arc::new(NodeMap::of(field.sites)));
     let element = match collective {
         Collective::Reduce | Collective::Allreduce | Collective::Scan | Collective::Exscan => 8,
         Collective::ReduceScatter => 8,
         _ => 1,
     };
     let call = call(collective, bytes, ranks, 0);
-    choose(&call, &rules_of(platform, library), false, element).map(|choice| choice.method)
+    choose(&call, &rules, false, element).map(|choice| choice.method)
 }
 
 /// Which methods of `library` there are to time for a collective of so many bytes and ranks, and the one that is taken:
 /// each once, however it is asked for.
-pub fn to_time(library: Library, (collective, bytes, ranks): (Collective, Bytes, u32), taken: Method) -> Vec<Method> {
-    let mut all = methods(library, collective, ranks);
+pub fn to_time(
+    field: Field<'_>,
+    library: Library,
+    (collective, bytes, ranks): (Collective, Bytes, u32),
+    taken: Method,
+) -> Vec<Method> {
+    let nodes = field.sites.iter().any(|site| site.node != field.sites[0].node);
+    let mut all = methods(library, collective, ranks, nodes);
     all.retain(|method| u64::from(method.segment) < bytes.get().max(1) || method.algorithm == Algorithm::LinearSync);
     all.push(taken);
     all.sort_unstable();

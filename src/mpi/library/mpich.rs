@@ -3,6 +3,15 @@
 use super::ChoiceContext;
 use crate::platform::{Algorithm, Collective, Method};
 
+/// Whether MPICH 4 looks at nodes where there are some to speak of (`ch4/generic.json` of 4.0).
+pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
+    let ChoiceContext { collective, ranks, size, .. } = question;
+    match collective {
+        Collective::Bcast => ranks < 8 || size < 12_288 || ranks.is_power_of_two() && size < 524_288,
+        _ => true,
+    }
+}
+
 /// What MPICH 4 takes among ranks without regard to nodes.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;

@@ -50,6 +50,13 @@ pub enum BlockLayout {
         /// The number of ranks.
         ranks: u32,
     },
+    /// Part of a buffer.
+    Window {
+        /// Where it starts, bytes.
+        start: u64,
+        /// How it is divided.
+        inner: Box<BlockLayout>,
+    },
     /// Blocks of one size.
     Uniform {
         /// A block.
@@ -71,6 +78,7 @@ impl BlockLayout {
             BlockLayout::Nested { parts, inner, .. } => parts * inner,
             BlockLayout::Headed { ranks, .. } => 2 * ranks,
             BlockLayout::Varying(sizes) => sizes.len() as u32,
+            BlockLayout::Window { inner, .. } => inner.parts(),
         }
     }
 
@@ -87,6 +95,7 @@ impl BlockLayout {
                 _ => self.divided(blocks),
             },
             BlockLayout::Headed { .. } => self.divided(blocks),
+            BlockLayout::Window { inner, .. } => inner.bytes(blocks),
             BlockLayout::Varying(sizes) => sum(blocks.indices(sizes.len() as u32).map(|block| sizes[block as usize])),
         }
     }
@@ -143,6 +152,7 @@ impl BlockLayout {
                 let before = (block / 2).saturating_mul(size.get());
                 before.saturating_add(if block % 2 == 1 { head.min(size).get() } else { 0 })
             }
+            BlockLayout::Window { start, ref inner } => start + inner.offset(block),
             BlockLayout::Uniform { .. } | BlockLayout::Varying(_) => 0,
         }
     }

@@ -12,6 +12,8 @@ pub enum Space {
     Temp,
     /// A second one, for what is packed or only just received.
     Scratch,
+    /// What the members of a node have together, where that is not the output; no schedule names it.
+    Node,
 }
 
 /// Blocks of a layout, in the order in which they are sent, received or copied.
@@ -166,6 +168,18 @@ impl Blocks {
             Blocks::Down(first) => Some(((u64::from(first) + wide - i) % wide) as u32),
             Blocks::Bit(bit) => (i >> bit & 1 == 1).then_some(i as u32),
         })
+    }
+}
+
+impl Piece {
+    /// The same where these are in place of input and output.
+    pub(in crate::mpi) fn placed(self, input: Space, output: Space) -> Piece {
+        let space = match self.space {
+            Space::Input => input,
+            Space::Output => output,
+            other => other,
+        };
+        Piece { space, ..self }
     }
 }
 

@@ -32,6 +32,7 @@ pub struct DataMover {
     output: Region,
     temp: Option<Region>,
     scratch: Option<Region>,
+    node: Option<Region>,
     /// Of a reduction: how to combine items, of how many items the buffer is, and what the program calls their
     /// datatype.
     reduction: Option<(Combine, usize, Handle)>,
@@ -74,7 +75,7 @@ impl Combine {
 impl DataMover {
     /// Data that is only moved.
     pub fn new(input: Region, output: Region) -> Self {
-        DataMover { input, output, temp: None, scratch: None, reduction: None, too_long: None }
+        DataMover { input, output, temp: None, scratch: None, node: None, reduction: None, too_long: None }
     }
 
     /// Data that is combined: `count` items in all, whose datatype the program calls `handle`.
@@ -98,6 +99,7 @@ impl DataMover {
             Space::Output => &self.output,
             Space::Temp => self.temp.get_or_insert_with(own),
             Space::Scratch => self.scratch.get_or_insert_with(own),
+            Space::Node => self.node.get_or_insert_with(own),
         }
     }
 

@@ -57,7 +57,10 @@ impl Region {
         let size = datatype.size().max(1) as u64;
         let mut items = 0;
         let shape = match layout {
-            BlockLayout::Split { .. } | BlockLayout::Nested { .. } | BlockLayout::Halved { .. } => {
+            BlockLayout::Split { .. }
+            | BlockLayout::Nested { .. }
+            | BlockLayout::Halved { .. }
+            | BlockLayout::Window { .. } => {
                 items = whole;
                 BufferShape::Whole(whole)
             }
@@ -178,7 +181,8 @@ impl Region {
     /// # Safety
     /// The buffer is there.
     pub unsafe fn pack(&self, layout: &BlockLayout, blocks: Blocks, out: &mut Vec<u8>) {
-        if let (BufferShape::Whole(count), Blocks::All) = (&self.shape, blocks) {
+        let windowed = matches!(layout, BlockLayout::Window { .. });
+        if let (BufferShape::Whole(count), Blocks::All, false) = (&self.shape, blocks, windowed) {
             // SAFETY: the caller's promise.
             return unsafe { self.datatype.pack(self.base, *count, out) };
         }

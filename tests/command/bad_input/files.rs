@@ -97,7 +97,7 @@ fn platform_files_and_overrides() {
         (
             "latency = \"1 us\"\nbandwidth = \"1 GB/s\"\n[collectives]\nbcast = [{ algorithm = \"ring\" }]",
             "collectives.bcast[0] of platform p: algorithm \"ring\" does not suit bcast: expected one of binomial, \
-             scatter_allgather, linear, chain, pipeline, chains, binary, split_binary, knomial, scatter_ring",
+             scatter_allgather, linear, chain, pipeline, chains, binary, split_binary, knomial, scatter_ring, node_aware",
         ),
     ] {
         write(here, "p.toml", format!("{MACHINE}{text}\n"));

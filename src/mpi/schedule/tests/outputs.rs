@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::super::{Choice, ScheduleStyle, keeps_rank_order, suitable};
 use super::symbolic::{Case, Cell, Term, run};
 use crate::mpi::library::{self, ChoiceContext};
+use crate::mpi::nodes::NodeSpread;
 use crate::mpi::rules::tests::COLLECTIVES;
 use crate::platform::{Algorithm, Collective, Library, Method};
 
@@ -65,10 +66,18 @@ fn check(case: Case) {
 fn asked(library: Library, collective: Collective, method: Method, case: Case) -> Case {
     let Case { size, bytes, element, root, .. } = case;
     let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
-    let question =
-        ChoiceContext { collective, ranks: size, size: bytes, total: bytes * blocks, element, ordered: false, root };
+    let question = ChoiceContext {
+        collective,
+        ranks: size,
+        size: bytes,
+        total: bytes * blocks,
+        element,
+        ordered: false,
+        root,
+        spread: NodeSpread::FLAT,
+    };
     let style = library::style(library);
-    let choice = library::complete(library, question, library::settle(style, question, method));
+    let choice = library::complete(library, question, library::settle(library, question, method));
     Case { choice, style, collective, ..case }
 }
 
@@ -141,8 +150,16 @@ fn every_choice_of_every_library_ends_right() {
                         let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
                         let total = bytes * blocks;
                         let root = if has_root(collective) { size / 3 } else { 0 };
-                        let question =
-                            ChoiceContext { collective, ranks: size, size: bytes, total, element, ordered, root };
+                        let question = ChoiceContext {
+                            collective,
+                            ranks: size,
+                            size: bytes,
+                            total,
+                            element,
+                            ordered,
+                            root,
+                            spread: NodeSpread::FLAT,
+                        };
                         let (choice, style) = (library::decide(library, question), library::style(library));
                         check(Case { collective, choice, style, size, root, bytes, element });
                     }

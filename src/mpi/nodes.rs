@@ -1,0 +1,204 @@
+//! The members of a communicator by the nodes that they are on.
+//!
+//! Nodes are numbered by their first members, and the members of a node in their order. Those at the same place of
+//! their nodes are a *row*; the first members, row 0, are the nodes' leaders.
+
+use super::{CommMember, Group};
+use crate::platform::{NodeMap, RegularNodes};
+use crate::rank::Rank;
+
+/// How the members of a communicator are spread over nodes.
+#[derive(Clone, Debug)]
+pub struct Nodes {
+    comm: CommMember,
+    form: NodeForm,
+}
+
+/// Where members are.
+#[derive(Clone, Debug)]
+enum NodeForm {
+    /// As a formula says: the communicator is the world.
+    Regular(RegularNodes),
+    /// The members of each node, and each member's node and place there.
+    Listed { members: Vec<Vec<u32>>, places: Vec<(u32, u32)> },
+}
+
+/// What a library's choice asks about nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeSpread {
+    /// How many nodes there are; 1 where nobody knows.
+    pub nodes: u32,
+    /// The most members of a node.
+    pub most: u32,
+    /// Whether all nodes have as many.
+    pub equal: bool,
+}
+
+impl NodeSpread {
+    /// As if all were on one node.
+    pub const FLAT: NodeSpread = NodeSpread { nodes: 1, most: 1, equal: true };
+
+    /// Whether there are nodes to speak of: several, of which one has several members.
+    pub fn is_deep(self) -> bool {
+        self.nodes > 1 && self.most > 1
+    }
+}
+
+impl Nodes {
+    /// Those of `comm`. In constant time for the world where ranks are spread regularly, else linear in its members.
+    pub fn of(comm: &CommMember, map: &NodeMap) -> Self {
+        let world = Group::Strided { first: 0, stride: 1, size: map.ranks() };
+        let form = match map.regular() {
+            Some(regular) if *comm.group() == world => NodeForm::Regular(regular),
+            _ => listed(comm, map),
+        };
+        Nodes { comm: comm.clone(), form }
+    }
+
+    /// What a choice asks about them.
+    pub fn spread(&self) -> NodeSpread {
+        match &self.form {
+            NodeForm::Regular(regular) => NodeSpread { nodes: regular.nodes, most: regular.per_node, equal: true },
+            NodeForm::Listed { members, .. } => {
+                let sizes = || members.iter().map(|node| node.len() as u32);
+                let most = sizes().max().unwrap_or(1);
+                NodeSpread { nodes: members.len() as u32, most, equal: sizes().all(|size| size == most) }
+            }
+        }
+    }
+
+    /// The node of `member`, and its place there.
+    pub fn place(&self, member: u32) -> (u32, u32) {
+        match &self.form {
+            NodeForm::Regular(RegularNodes { nodes, cyclic: true, .. }) => (member % nodes, member / nodes),
+            NodeForm::Regular(RegularNodes { per_node, .. }) => (member / per_node, member % per_node),
+            NodeForm::Listed { places, .. } => places[member as usize],
+        }
+    }
+
+    /// The first member of node `node`.
+    pub fn leader(&self, node: u32) -> u32 {
+        match &self.form {
+            NodeForm::Regular(RegularNodes { cyclic: true, .. }) => node,
+            NodeForm::Regular(RegularNodes { per_node, .. }) => node * per_node,
+            NodeForm::Listed { members, .. } => members[node as usize][0],
+        }
+    }
+
+    /// The members of this member's node, as it sees them.
+    pub fn mine(&self) -> CommMember {
+        let (node, place) = self.place(self.comm.rank());
+        let group = match &self.form {
+            NodeForm::Regular(RegularNodes { nodes, per_node, cyclic: true }) => strided(node, *nodes, *per_node),
+            NodeForm::Regular(RegularNodes { per_node, .. }) => strided(node * per_node, 1, *per_node),
+            NodeForm::Listed { members, .. } => self.group(members[node as usize].iter().copied()),
+        };
+        CommMember::new(self.comm.id(), place, group)
+    }
+
+    /// The members in row `row`, one a node, as this member sees them if it is one. All nodes have that row.
+    pub fn row(&self, row: u32) -> Option<CommMember> {
+        let (node, place) = self.place(self.comm.rank());
+        if place != row {
+            return None;
+        }
+        let group = match &self.form {
+            NodeForm::Regular(RegularNodes { nodes, cyclic: true, .. }) => strided(row * nodes, 1, *nodes),
+            NodeForm::Regular(RegularNodes { nodes, per_node, .. }) => strided(row, *per_node, *nodes),
+            NodeForm::Listed { members, .. } => self.group(members.iter().map(|node| node[row as usize])),
+        };
+        Some(CommMember::new(self.comm.id(), node, group))
+    }
+
+    /// These two members, the first of which is number 0, as this member sees them if it is one.
+    pub fn pair(&self, first: u32, second: u32) -> Option<CommMember> {
+        let place = [first, second].into_iter().position(|member| member == self.comm.rank())?;
+        Some(CommMember::new(self.comm.id(), place as u32, self.group([first, second].into_iter())))
+    }
+
+    fn group(&self, members: impl Iterator<Item = u32>) -> Group {
+        Group::of(members.map(|member| self.comm.world(member)).collect::<Vec<Rank>>())
+    }
+}
+
+/// Equal groups have equal forms: one member is at no distance.
+fn strided(first: Rank, stride: u32, size: u32) -> Group {
+    Group::Strided { first, stride: if size == 1 { 1 } else { stride }, size }
+}
+
+fn listed(comm: &CommMember, map: &NodeMap) -> NodeForm {
+    let mut members: Vec<Vec<u32>> = Vec::new();
+    let mut places = Vec::with_capacity(comm.size() as usize);
+    let mut numbers = std::collections::BTreeMap::new();
+    for (member, rank) in (0..).zip(comm.group().ranks()) {
+        let node = *numbers.entry(map.node(rank)).or_insert_with(|| {
+            members.push(Vec::new());
+            members.len() - 1
+        });
+        places.push((node as u32, members[node].len() as u32));
+        members[node].push(member);
+    }
+    NodeForm::Listed { members, places }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::Site;
+
+    fn map(nodes: &[u32]) -> NodeMap {
+        NodeMap::of(&nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect::<Vec<_>>())
+    }
+
+    /// The members of a group, and this one's place.
+    type Seen = (Vec<Rank>, u32);
+
+    fn seen(map: &NodeMap, group: &Group, member: u32) -> (Seen, Option<Seen>) {
+        let nodes = Nodes::of(&CommMember::new(0, member, group.clone()), map);
+        let mine = nodes.mine();
+        let row = nodes.row(0).map(|row| (row.group().ranks().collect(), row.rank()));
+        ((mine.group().ranks().collect(), mine.rank()), row)
+    }
+
+    #[test]
+    fn formulas_give_what_lists_give() {
+        for nodes in [&[0u32, 0, 0, 1, 1, 1][..], &[0, 1, 2, 0, 1, 2], &[7, 7, 7, 7], &[3, 2, 1]] {
+            let map = map(nodes);
+            assert!(map.regular().is_some());
+            let size = nodes.len() as u32;
+            for member in 0..size {
+                let comm = CommMember::new(0, member, Group::Strided { first: 0, stride: 1, size });
+                let by_formula = Nodes::of(&comm, &map);
+                let by_list = Nodes { comm: comm.clone(), form: listed(&comm, &map) };
+                assert_eq!(by_formula.spread(), by_list.spread());
+                for other in 0..size {
+                    assert_eq!(by_formula.place(other), by_list.place(other));
+                    let (node, _) = by_list.place(other);
+                    assert_eq!(by_formula.leader(node), by_list.leader(node));
+                }
+                assert_eq!(by_formula.mine(), by_list.mine());
+                for row in 0..by_list.spread().most {
+                    assert_eq!(by_formula.row(row), by_list.row(row));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nodes_are_numbered_by_their_first_members() {
+        let map = map(&[5, 5, 3, 3, 5, 9]);
+        let group = Group::of(vec![2, 0, 4, 5, 3]);
+        let nodes = Nodes::of(&CommMember::new(1, 0, group.clone()), &map);
+        assert_eq!(nodes.spread(), NodeSpread { nodes: 3, most: 2, equal: false });
+        assert_eq!(
+            (0..5).map(|member| nodes.place(member)).collect::<Vec<_>>(),
+            [(0, 0), (1, 0), (1, 1), (2, 0), (0, 1)]
+        );
+        assert_eq!(seen(&map, &group, 0), ((vec![2, 3], 0), Some((vec![2, 0, 5], 0))));
+        assert_eq!(seen(&map, &group, 2), ((vec![0, 4], 1), None));
+        assert_eq!(seen(&map, &group, 3), ((vec![5], 0), Some((vec![2, 0, 5], 2))));
+        let pair = nodes.pair(4, 0).unwrap();
+        assert_eq!((pair.rank(), pair.world(0), pair.world(1)), (1, 3, 2));
+        assert_eq!(nodes.pair(1, 2), None);
+    }
+}

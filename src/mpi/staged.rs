@@ -1,0 +1,269 @@
+//! Collectives within nodes and between them: one flat collective after another, of a node's members or of one member
+//! of each node.
+//!
+//! MPICH's are those of `ch4_coll_impl.h` in 4.0 (compositions alpha and beta), where messages take the place of its
+//! shared memory within a node; Open MPI's those of its component `han` in 5.0, in segments of 64 KiB. There a rank does
+//! the parts of several segments in turn, where Open MPI has those between nodes under way meanwhile.
+//!
+//! | collective | MPICH | Open MPI |
+//! |---|---|---|
+//! | barrier | barrier within, of the leaders, a byte from each leader | barrier within, of the leaders, within |
+//! | bcast | from the root to its leader, among leaders, within; from 12 KiB on within the root's node first | among those at the root's place, within |
+//! | reduce | to leaders, among them to rank 0, to the root; up to 2 KiB the root's node comes last | to those at the root's place, among them |
+//! | allreduce | reduce to leaders, allreduce among them, bcast within | reduce to leaders, reduce and bcast among them, bcast within |
+
+use super::library::{ChoiceContext, decide, started, style};
+use super::nodes::{NodeSpread, Nodes};
+use super::runner::{blocks, seat_of};
+use super::schedule::{BlockLayout, Extent, Schedule, ScheduleStyle, Space};
+use super::{CollectiveCall, CommMember, Sizes};
+use crate::platform::{Collective, Library};
+use crate::units::Bytes;
+
+/// Bytes of a segment of Open MPI's (`coll_han_…_segsize`).
+const SEGMENT: u64 = 64 << 10;
+/// From here on MPICH's bcast goes through the root's node first.
+const WITHIN_FIRST: u64 = 12_288;
+/// Among fewer never.
+const FEW: u32 = 8;
+/// Up to here MPICH's reduce goes to the root's node.
+const TO_ROOTS_NODE: u64 = 2048;
+
+/// A flat collective of some members, and in which spaces its data is.
+#[derive(Debug)]
+pub(super) struct FlatStage {
+    pub(super) schedule: Schedule,
+    pub(super) layout: BlockLayout,
+    pub(super) comm: CommMember,
+    /// What takes the place of the schedule's input.
+    pub(super) input: Space,
+    /// What takes the place of its output.
+    pub(super) output: Space,
+}
+
+/// One rank's part in a collective by nodes: its stages, one after another.
+#[derive(Debug)]
+pub(super) struct Staged {
+    library: Library,
+    call: CollectiveCall,
+    whole: Extent,
+    nodes: Nodes,
+    mine: CommMember,
+    /// This member's node and place.
+    here: (u32, u32),
+    /// The root's.
+    root: (u32, u32),
+    next: u32,
+}
+
+/// Among whom a part is.
+enum Among {
+    /// The members of a node.
+    Node,
+    /// Those at a place of their nodes.
+    Row(u32),
+    /// Two members.
+    Pair(u32, u32),
+}
+
+/// A part of the collective.
+struct FlatPart {
+    among: Among,
+    collective: Collective,
+    root: u32,
+    input: Space,
+    output: Space,
+    /// The segment that it is of; none for all of the data.
+    segment: Option<u64>,
+    /// Whether the library starts it and waits for it later.
+    started: bool,
+}
+
+impl FlatPart {
+    fn new(among: Among, collective: Collective, root: u32) -> Self {
+        FlatPart { among, collective, root, input: Space::Input, output: Space::Output, segment: None, started: false }
+    }
+
+    fn between(self, input: Space, output: Space) -> Self {
+        FlatPart { input, output, ..self }
+    }
+}
+
+impl Staged {
+    /// The part in `call`, whose communicator spans `nodes`, of data that is not divided into less than `element` bytes.
+    pub(super) fn new(library: Library, call: CollectiveCall, nodes: Nodes, element: u32) -> Self {
+        let size = match &call.sizes {
+            Sizes::Same(size) if call.collective != Collective::Barrier => *size,
+            _ => Bytes::ZERO,
+        };
+        let (mine, here, root) = (nodes.mine(), nodes.place(call.comm.rank()), nodes.place(call.root));
+        Staged { library, call, whole: Extent { size, element }, nodes, mine, here, root, next: 0 }
+    }
+
+    /// The call that it is.
+    pub(super) fn call(&self) -> &CollectiveCall {
+        &self.call
+    }
+
+    /// The next stage that this rank is in.
+    pub(super) fn next(&mut self) -> Option<FlatStage> {
+        loop {
+            let n = self.next;
+            self.next += 1;
+            let part = match style(self.library) {
+                ScheduleStyle::OpenMpi => self.han(n)?,
+                _ => self.composition(n)?,
+            };
+            if let Some(stage) = part.and_then(|part| self.stage(part)) {
+                return Some(stage);
+            }
+        }
+    }
+
+    /// FlatPart `n` of MPICH's; `Some(None)` if this rank has none in it, `None` after the last.
+    fn composition(&self, n: u32) -> Option<Option<FlatPart>> {
+        use Collective::{Allreduce, Barrier, Bcast, Reduce};
+        let (size, root, (node, place)) = (self.whole.size.get(), self.call.root, self.here);
+        let (root_node, root_place) = self.root;
+        let at_root = node == root_node;
+        let alone = self.mine.size() == 1;
+        let direct = size < WITHIN_FIRST || self.call.comm.size() < FEW;
+        // Where a node's result is: the root's own buffer, or one of its leader.
+        let home = if self.call.comm.rank() == root { Space::Output } else { Space::Node };
+        let to_node = if alone { Space::Input } else { home };
+        Some(match (self.call.collective, n) {
+            (Barrier, 0) => Some(FlatPart::new(Among::Node, Barrier, 0)),
+            (Barrier, 1) => Some(FlatPart::new(Among::Row(0), Barrier, 0)),
+            (Barrier, 2) => Some(FlatPart::new(Among::Node, Bcast, 0)),
+            (Bcast, 0) if direct => {
+                let leader = self.nodes.leader(root_node);
+                (root_place > 0).then(|| FlatPart::new(Among::Pair(root, leader), Bcast, 0))
+            }
+            (Bcast, 0) => (at_root && root_place > 0).then(|| FlatPart::new(Among::Node, Bcast, root_place)),
+            (Bcast, 1) => Some(FlatPart::new(Among::Row(0), Bcast, root_node)),
+            (Bcast, 2) if !direct && at_root && root_place > 0 => None,
+            (Bcast, 2) => Some(FlatPart::new(Among::Node, Bcast, 0)),
+            (Allreduce, 0) => Some(FlatPart::new(Among::Node, Reduce, 0)),
+            (Allreduce, 1) => Some(FlatPart::new(Among::Row(0), Allreduce, 0).between(Space::Output, Space::Output)),
+            (Allreduce, 2) => Some(FlatPart::new(Among::Node, Bcast, 0)),
+            (Reduce, 0) if size > TO_ROOTS_NODE => {
+                (!alone).then(|| FlatPart::new(Among::Node, Reduce, 0).between(Space::Input, home))
+            }
+            (Reduce, 1) if size > TO_ROOTS_NODE => Some(FlatPart::new(Among::Row(0), Reduce, 0).between(to_node, home)),
+            (Reduce, 2) if size > TO_ROOTS_NODE => {
+                (root > 0).then(|| FlatPart::new(Among::Pair(0, root), Bcast, 0).between(Space::Input, home))
+            }
+            (Reduce, 0) => {
+                (!at_root && !alone).then(|| FlatPart::new(Among::Node, Reduce, 0).between(Space::Input, Space::Node))
+            }
+            (Reduce, 1) => {
+                let input = if at_root { Space::Input } else { to_node };
+                Some(FlatPart::new(Among::Row(0), Reduce, root_node).between(input, home))
+            }
+            (Reduce, 2) => {
+                let input = if place == 0 { home } else { Space::Input };
+                (at_root && !alone)
+                    .then(|| FlatPart::new(Among::Node, Reduce, root_place).between(input, Space::Output))
+            }
+            _ => return None,
+        })
+    }
+
+    /// FlatPart `n` of Open MPI's, as [`Staged::composition`].
+    fn han(&self, n: u32) -> Option<Option<FlatPart>> {
+        use Collective::{Allreduce, Barrier, Bcast, Reduce};
+        let (root_node, root_place) = self.root;
+        let segments = self.segments();
+        // A round has a part of each kind, of one segment after another: the first kind is that many segments ahead.
+        let (kinds, round, kind) = match self.call.collective {
+            Barrier => (3, 0, n),
+            Allreduce => (4, n / 4, n % 4),
+            _ => (2, n / 2, n % 2),
+        };
+        if self.call.collective == Barrier {
+            return (n < kinds).then(|| {
+                let among = if n == 1 { Among::Row(0) } else { Among::Node };
+                Some(FlatPart::new(among, Barrier, 0))
+            });
+        }
+        let (round, lag) = (u64::from(round), u64::from(kind));
+        if round >= segments + u64::from(kinds) - 1 {
+            return None;
+        }
+        let Some(segment) = round.checked_sub(lag).filter(|segment| *segment < segments) else { return Some(None) };
+        let part = match (self.call.collective, kind) {
+            // The first segment is not started, but done.
+            (Bcast, 0) => FlatPart { started: segment > 0, ..FlatPart::new(Among::Row(root_place), Bcast, root_node) },
+            (Bcast, _) => FlatPart::new(Among::Node, Bcast, root_place),
+            (Reduce, 0) => FlatPart::new(Among::Node, Reduce, root_place).between(Space::Input, Space::Node),
+            (Reduce, _) => {
+                let up = FlatPart::new(Among::Row(root_place), Reduce, root_node).between(Space::Node, Space::Output);
+                FlatPart { started: true, ..up }
+            }
+            (_, 0) => FlatPart::new(Among::Node, Reduce, 0).between(Space::Input, Space::Node),
+            (_, 1) => FlatPart {
+                started: true,
+                ..FlatPart::new(Among::Row(0), Reduce, 0).between(Space::Node, Space::Output)
+            },
+            (_, 2) => FlatPart { started: true, ..FlatPart::new(Among::Row(0), Bcast, 0) },
+            _ => FlatPart::new(Among::Node, Bcast, 0),
+        };
+        Some(Some(FlatPart { segment: Some(segment), ..part }))
+    }
+
+    /// How many segments Open MPI's has; one of no data.
+    fn segments(&self) -> u64 {
+        self.whole.count().div_ceil(self.in_segment()).max(1)
+    }
+
+    /// Elements of a segment.
+    fn in_segment(&self) -> u64 {
+        self.whole.in_segment(SEGMENT as u32).max(1)
+    }
+
+    /// This rank's stage of `part`, if it is in it.
+    fn stage(&self, part: FlatPart) -> Option<FlatStage> {
+        let comm = match part.among {
+            Among::Node => self.mine.clone(),
+            Among::Row(row) => self.nodes.row(row)?,
+            Among::Pair(first, second) => self.nodes.pair(first, second)?,
+        };
+        let element = u64::from(self.whole.element);
+        let (start, size) = match part.segment {
+            None if self.call.collective == Collective::Barrier && part.collective == Collective::Bcast => (0, 1),
+            None => (0, self.whole.size.get()),
+            Some(segment) => {
+                let each = self.in_segment().saturating_mul(element);
+                let start = segment.saturating_mul(each);
+                (start, self.whole.size.get().saturating_sub(start).min(each))
+            }
+        };
+        let extent = Extent { size: Bytes::new(size), element: if size == 1 { 1 } else { self.whole.element } };
+        let question = ChoiceContext {
+            collective: part.collective,
+            ranks: comm.size(),
+            size,
+            total: size,
+            element: extent.element,
+            ordered: false,
+            root: part.root,
+            spread: NodeSpread::FLAT,
+        };
+        let choice = match part.started {
+            true => started(question).into(),
+            false => decide(self.library, question),
+        };
+        let seat = seat_of(part.collective, (comm.size(), comm.rank()), part.root, self.library);
+        let (schedule, _) = Schedule::plan(part.collective, choice, seat, extent).expect("a library's choice suits");
+        let inner = blocks(&schedule, seat, extent, &Sizes::Same(extent.size));
+        let layout = if start == 0 && size == self.whole.size.get() {
+            inner
+        } else {
+            BlockLayout::Window { start, inner: Box::new(inner) }
+        };
+        Some(FlatStage { schedule, layout, comm, input: part.input, output: part.output })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,369 @@
+//! Every rank ends with what MPI-3.1, chapter 5 says, wherever the ranks are; messages and bytes are as counted by hand.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::mpi::schedule::{BlockLayout, Blocks, Piece, Side, Space, Then};
+use crate::mpi::{CollectiveCall, CommMember, DataCost, Group, Mover, Runner, Sizes};
+use crate::platform::{
+    Algorithm, Collective, CollectiveRule, CollectiveRules, Library, NodeMap, Platform, PlatformSource, Site,
+};
+use crate::rank::{Call, Completion, Message, Pattern, Payload, Rank, Reply, ReplyKind, Source};
+use crate::units::{Bytes, SimTime};
+
+/// A buffer of 8-byte items, each the sum of those that were combined in it.
+type Items = Vec<u64>;
+
+/// Moves items.
+struct Adder {
+    spaces: [Items; 5],
+}
+
+impl Adder {
+    fn places(layout: &BlockLayout, blocks: Blocks) -> Vec<usize> {
+        let range = |block: u32| layout.offset(block.into()) / 8..layout.offset(u64::from(block) + 1) / 8;
+        blocks.indices(layout.parts()).flat_map(range).map(|item| item as usize).collect()
+    }
+
+    fn items(&self, layout: &BlockLayout, piece: Piece) -> Items {
+        Adder::places(layout, piece.blocks).into_iter().map(|at| self.spaces[piece.space as usize][at]).collect()
+    }
+
+    fn put(&mut self, layout: &BlockLayout, piece: Piece, items: Items, adds: bool) {
+        assert_ne!(piece.space, Space::Input, "the input is never written");
+        let places = Adder::places(layout, piece.blocks);
+        assert_eq!(places.len(), items.len());
+        for (at, item) in places.into_iter().zip(items) {
+            let place = &mut self.spaces[piece.space as usize][at];
+            *place = if adds { place.wrapping_add(item) } else { item };
+        }
+    }
+}
+
+impl Mover for Adder {
+    const MOVES: bool = true;
+
+    fn element(&self, _: Collective) -> u32 {
+        8
+    }
+    fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
+        let items = self.items(layout, piece);
+        (!items.is_empty()).then(|| Box::new(items.into_iter().flat_map(u64::to_le_bytes).collect()))
+    }
+    fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
+        let Some(data) = payload else { return };
+        let items = data.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        self.put(layout, piece, items, matches!(then, Then::Combine(_)));
+    }
+    fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
+        let items = self.items(layout, from);
+        self.put(layout, to, items, false);
+    }
+    fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, _: Side) {
+        let items = self.items(layout, from);
+        self.put(layout, to, items, true);
+    }
+}
+
+/// What is run: by nodes, unless the library has another form for it.
+struct Case<'a> {
+    library: Library,
+    collective: Collective,
+    /// The node of each rank.
+    nodes: &'a [u32],
+    root: u32,
+    items: usize,
+}
+
+/// What came of it.
+struct Ran {
+    outputs: Vec<Items>,
+    /// Messages and bytes by sender and receiver.
+    sends: BTreeMap<(Rank, Rank), (u64, u64)>,
+    algorithm: Algorithm,
+}
+
+impl Ran {
+    fn total(&self) -> (u64, u64) {
+        self.sends.values().fold((0, 0), |(count, bytes), (more, size)| (count + more, bytes + size))
+    }
+
+    /// Messages and bytes between nodes.
+    fn across(&self, nodes: &[u32]) -> (u64, u64) {
+        let across = self.sends.iter().filter(|((from, to), _)| nodes[*from as usize] != nodes[*to as usize]);
+        across.fold((0, 0), |(count, bytes), (_, (more, size))| (count + more, bytes + size))
+    }
+}
+
+fn item(rank: u32, place: usize) -> u64 {
+    (u64::from(rank) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(place as u32 % 61).wrapping_add(place as u64)
+}
+
+/// A rank of the machine without time: what it waits for, and in which order it started that.
+struct RankAtWork {
+    runner: Runner<Adder>,
+    /// What is started and not done, by request: sends and receives.
+    open: BTreeMap<u32, Option<Option<Completion>>>,
+    waits: Vec<u32>,
+    next: u32,
+    reply: Option<Vec<u32>>,
+    done: bool,
+}
+
+fn completion(size: Bytes, payload: Payload) -> Completion {
+    Completion { index: 0, source: 0, tag: 0, size, payload, cancelled: false }
+}
+
+fn run(case: &Case<'_>) -> Ran {
+    let Case { library, collective, nodes, root, items } = *case;
+    let size = nodes.len() as u32;
+    let sites: Vec<Site> = nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect();
+    let mut rules = CollectiveRules::of(library);
+    rules.nodes = Some(Arc::new(NodeMap::of(&sites)));
+    rules.set(collective, vec![CollectiveRule::always(Algorithm::NodeAware.into())]);
+    let core = PlatformSource::load(Platform::default_document(), &[]).unwrap().platform.core;
+    let seat = |rank: u32| {
+        let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size });
+        let bytes = Bytes::new(8 * items as u64);
+        let call = CollectiveCall { collective, comm, root, sizes: Sizes::Same(bytes), algorithm: None };
+        let input: Items = (0..items).map(|place| item(rank, place)).collect();
+        let empty = vec![0; items];
+        let output = if collective == Collective::Bcast && rank == root { input.clone() } else { empty.clone() };
+        let mover = Adder { spaces: [input, output, empty.clone(), empty.clone(), empty] };
+        let runner = Runner::new(call, &rules, DataCost::new(&core, 1e9), 0, mover).unwrap();
+        RankAtWork { runner, open: BTreeMap::new(), waits: Vec::new(), next: 0, reply: Some(Vec::new()), done: false }
+    };
+    let mut seats: Vec<RankAtWork> = (0..size).map(seat).collect();
+    let algorithm = seats[0].runner.method().algorithm;
+    let mut sends = BTreeMap::new();
+    // Sends, and receives, that have not met, by pair.
+    let mut out: BTreeMap<(u32, u32), VecDeque<(u32, Message)>> = BTreeMap::new();
+    let mut posted: BTreeMap<(u32, u32), VecDeque<u32>> = BTreeMap::new();
+    loop {
+        let mut moved = false;
+        for me in 0..size {
+            while let Some(calls) = advance(&mut seats[me as usize]) {
+                moved = true;
+                for (request, call) in calls {
+                    let pair = match call {
+                        StartedCall::Send(message) => {
+                            let pair = (me, message.to);
+                            let sent: &mut (u64, u64) = sends.entry(pair).or_default();
+                            *sent = (sent.0 + 1, sent.1 + message.size.get());
+                            out.entry(pair).or_default().push_back((request, message));
+                            pair
+                        }
+                        StartedCall::Receive(pattern) => {
+                            let Source::Rank(from) = pattern.from else { panic!("{pattern:?}") };
+                            posted.entry((from, me)).or_default().push_back(request);
+                            (from, me)
+                        }
+                    };
+                    let (Some(waiting), Some(sent)) = (posted.get_mut(&pair), out.get_mut(&pair)) else { continue };
+                    while !waiting.is_empty() && !sent.is_empty() {
+                        let (receive, (send, message)) =
+                            (waiting.pop_front().expect("some"), sent.pop_front().expect("some"));
+                        let size = message.size;
+                        seats[pair.1 as usize].open.insert(receive, Some(Some(completion(size, message.payload))));
+                        seats[pair.0 as usize].open.insert(send, Some(Some(completion(size, None))));
+                    }
+                }
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    assert!(seats.iter().all(|seat| seat.done), "a deadlock: {collective:?} of {library:?} on {nodes:?}");
+    assert!(out.values().all(VecDeque::is_empty) && posted.values().all(VecDeque::is_empty));
+    let outputs = seats.into_iter().map(|seat| {
+        let [_, output, ..] = seat.runner.into_mover().spaces;
+        output
+    });
+    Ran { outputs: outputs.collect(), sends, algorithm }
+}
+
+enum StartedCall {
+    Send(Message),
+    Receive(Pattern),
+}
+
+/// The rank's next call, if it may go on: what it starts by it.
+fn advance(seat: &mut RankAtWork) -> Option<Vec<(u32, StartedCall)>> {
+    if seat.done || seat.waits.iter().any(|request| seat.open[request].is_none()) {
+        return None;
+    }
+    let waited = std::mem::take(&mut seat.waits);
+    let mut completions: Vec<Completion> = Vec::new();
+    for request in waited {
+        completions.push(seat.open.remove(&request).flatten().flatten().expect("it is done"));
+    }
+    let kind = match seat.reply.take() {
+        Some(started) if started.is_empty() => ReplyKind::Done,
+        Some(started) => ReplyKind::Started(started[0]),
+        None => ReplyKind::Completed(&mut completions),
+    };
+    let call = seat.runner.next_call(&mut Reply { clock: SimTime::ZERO, kind });
+    let start = |seat: &mut RankAtWork, what: StartedCall| {
+        let request = seat.next;
+        seat.next += 1;
+        seat.open.insert(request, None);
+        (request, what)
+    };
+    Some(match call {
+        None => {
+            assert!(seat.open.is_empty(), "done with requests open");
+            seat.done = true;
+            Vec::new()
+        }
+        Some(Call::Compute(_)) => {
+            seat.reply = Some(Vec::new());
+            Vec::new()
+        }
+        Some(Call::Send(message)) => {
+            let sent = start(seat, StartedCall::Send(message));
+            seat.waits = vec![sent.0];
+            vec![sent]
+        }
+        Some(Call::Recv(pattern)) => {
+            let received = start(seat, StartedCall::Receive(pattern));
+            seat.waits = vec![received.0];
+            vec![received]
+        }
+        Some(Call::Exchange(message, pattern)) => {
+            let sent = start(seat, StartedCall::Send(message));
+            let received = start(seat, StartedCall::Receive(pattern));
+            // What a receive gets comes first.
+            seat.waits = vec![received.0, sent.0];
+            vec![sent, received]
+        }
+        Some(Call::Isend(message)) => {
+            let sent = start(seat, StartedCall::Send(message));
+            seat.reply = Some(vec![sent.0]);
+            vec![sent]
+        }
+        Some(Call::Irecv(pattern)) => {
+            let received = start(seat, StartedCall::Receive(pattern));
+            seat.reply = Some(vec![received.0]);
+            vec![received]
+        }
+        Some(Call::WaitAll(requests) | Call::Complete(requests)) => {
+            seat.waits = requests.to_vec();
+            Vec::new()
+        }
+        Some(other) => panic!("{other:?}"),
+    })
+}
+
+const COLLECTIVES: [Collective; 4] =
+    [Collective::Barrier, Collective::Bcast, Collective::Reduce, Collective::Allreduce];
+/// One of each style, and each that takes these forms by itself.
+const LIBRARIES: [Library; 3] = [Library::Mpich3Flat, Library::OpenMpi50, Library::Mpich4];
+
+fn check(case: &Case<'_>) -> Ran {
+    let ran = run(case);
+    let Case { library, collective, nodes, root, items } = *case;
+    let size = nodes.len() as u32;
+    for (rank, output) in (0..).zip(&ran.outputs) {
+        for (place, &found) in output.iter().enumerate() {
+            let expected = match collective {
+                Collective::Barrier => continue,
+                Collective::Bcast => item(root, place),
+                Collective::Reduce if rank != root => continue,
+                _ => (0..size).fold(0u64, |sum, other| sum.wrapping_add(item(other, place))),
+            };
+            let what = format!("{collective:?} of {library:?} from {root}, {items} items on {nodes:?}");
+            assert_eq!(found, expected, "item {place} of rank {rank}: {what}");
+        }
+    }
+    ran
+}
+
+/// By blocks, in turn, and crooked.
+fn spreads(size: u32) -> Vec<Vec<u32>> {
+    let of = |node: &dyn Fn(u32) -> u32| (0..size).map(node).collect::<Vec<u32>>();
+    let mut spreads = vec![of(&|rank| rank % 3), of(&|rank| rank * 2 / size), of(&|rank| (rank * rank + rank / 3) % 4)];
+    spreads.push(of(&|rank| rank / 4));
+    spreads.push(of(&|rank| u32::from(rank == size / 2)));
+    spreads
+}
+
+#[test]
+fn every_rank_ends_with_its_data_wherever_the_ranks_are() {
+    for library in LIBRARIES {
+        for collective in COLLECTIVES {
+            for size in 1..=33u32 {
+                for (which, nodes) in spreads(size).iter().enumerate() {
+                    let roots: &[u32] = match collective {
+                        Collective::Bcast | Collective::Reduce => &[0, size / 2, size - 1],
+                        _ => &[0],
+                    };
+                    for &root in roots {
+                        // Below and above what decides in MPICH; sizes that leave parts of blocks.
+                        let all: &[usize] = if size < 10 { &[0, 1, 300, 1601] } else { &[3, 300] };
+                        for &items in all {
+                            if collective == Collective::Barrier && items != all[0]
+                                || size > 6 && !(which as u32 + size).is_multiple_of(5)
+                            {
+                                continue;
+                            }
+                            check(&Case { library, collective, nodes, root, items });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn segments_of_open_mpi_s_end_right() {
+    let library = Library::OpenMpi50;
+    for nodes in [&[0u32, 0, 1, 1][..], &[0, 1, 2, 0, 1, 2], &[0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]] {
+        for collective in COLLECTIVES {
+            for items in [8192, 8193, 3 * 8192, 5 * 8192 - 7] {
+                check(&Case { library, collective, nodes, root: 1, items });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
+    // Four nodes of three ranks.
+    let nodes: Vec<u32> = (0..12).map(|rank| rank / 3).collect();
+    let n = 800;
+    let ran = |library, collective, root| {
+        let ran = check(&Case { library, collective, nodes: &nodes, root, items: 100 });
+        assert_eq!(ran.algorithm, Algorithm::NodeAware);
+        (ran.total(), ran.across(&nodes))
+    };
+    for library in [Library::Mpich4, Library::OpenMpi50] {
+        // A message to each member but the root; three of them are for nodes.
+        assert_eq!(ran(library, Collective::Bcast, 0), ((11, 11 * n), (3, 3 * n)), "{library:?}");
+        assert_eq!(ran(library, Collective::Reduce, 0).1.1 % n, 0);
+    }
+    // The root is no leader: MPICH sends one message more, Open MPI goes by those at the root's place.
+    assert_eq!(ran(Library::Mpich4, Collective::Bcast, 4), ((12, 12 * n), (3, 3 * n)));
+    assert_eq!(ran(Library::OpenMpi50, Collective::Bcast, 4), ((11, 11 * n), (3, 3 * n)));
+    // Below 2 KiB MPICH reduces to the root's node first: 2 messages in three nodes, 3 between, 2 in the root's.
+    assert_eq!(ran(Library::Mpich4, Collective::Reduce, 4), ((11, 11 * n), (3, 3 * n)));
+    // Within 8, among four leaders 2 rounds of 4 by Rabenseifner: 2 · 2 · 4 messages and 2 · 3 · n bytes; within 8.
+    assert_eq!(ran(Library::Mpich4, Collective::Allreduce, 0), ((32, 22 * n), (16, 6 * n)));
+    // Barriers of 3 (2 rounds of 3 messages) and of 4 leaders (2 rounds of 4); then a byte to each of 8.
+    assert_eq!(ran(Library::Mpich4, Collective::Barrier, 0), ((24 + 8 + 8, 8), (8, 0)));
+}
+
+#[test]
+fn a_form_that_cannot_be_had_is_the_library_s_flat_one() {
+    let ran =
+        |library, nodes: &[u32]| check(&Case { library, collective: Collective::Bcast, nodes, root: 0, items: 1 });
+    for library in LIBRARIES {
+        // One node, and a rank a node.
+        assert_ne!(ran(library, &[0, 0, 0]).algorithm, Algorithm::NodeAware);
+        assert_ne!(ran(library, &[0, 1, 2]).algorithm, Algorithm::NodeAware);
+    }
+    // Open MPI wants as many ranks on each node.
+    assert_ne!(ran(Library::OpenMpi50, &[0, 0, 1]).algorithm, Algorithm::NodeAware);
+    assert_eq!(ran(Library::Mpich4, &[0, 0, 1]).algorithm, Algorithm::NodeAware);
+}

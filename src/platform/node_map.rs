@@ -1,0 +1,83 @@
+//! Which ranks share a node: what libraries look at that do a collective within nodes and between them.
+
+use super::level::Site;
+
+/// The node of each rank of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeMap {
+    of: Box<[u32]>,
+    regular: Option<RegularNodes>,
+}
+
+/// Equal numbers of ranks on every node, in an order that a formula gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegularNodes {
+    /// How many nodes there are.
+    pub nodes: u32,
+    /// How many ranks each has.
+    pub per_node: u32,
+    /// Whether rank r is on node r mod `nodes`; else on node r / `per_node`.
+    pub cyclic: bool,
+}
+
+impl NodeMap {
+    /// Of ranks at `sites`.
+    pub fn of(sites: &[Site]) -> Self {
+        let of: Box<[u32]> = sites.iter().map(|site| site.node).collect();
+        let regular = regular(&of);
+        NodeMap { of, regular }
+    }
+
+    /// The node of world rank `rank`.
+    pub fn node(&self, rank: u32) -> u32 {
+        self.of[rank as usize]
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.of.len() as u32
+    }
+
+    /// How the ranks are spread, where that is regular.
+    pub fn regular(&self) -> Option<RegularNodes> {
+        self.regular
+    }
+}
+
+fn regular(of: &[u32]) -> Option<RegularNodes> {
+    let ranks = of.len() as u32;
+    let nodes = of.iter().collect::<std::collections::BTreeSet<_>>().len() as u32;
+    if nodes == 0 || !ranks.is_multiple_of(nodes) {
+        return None;
+    }
+    let per_node = ranks / nodes;
+    [false, true].map(|cyclic| RegularNodes { nodes, per_node, cyclic }).into_iter().find(|regular| {
+        // The first rank of a node names it.
+        (0..ranks).all(|rank| {
+            let node = if regular.cyclic { rank % nodes } else { rank / per_node };
+            let first = if regular.cyclic { node } else { node * per_node };
+            of[rank as usize] == of[first as usize]
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(nodes: &[u32]) -> NodeMap {
+        NodeMap::of(&nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn equal_nodes_in_order_or_in_turn_need_no_list() {
+        let regular = |nodes, per_node, cyclic| Some(RegularNodes { nodes, per_node, cyclic });
+        assert_eq!(map(&[0, 0, 0, 1, 1, 1]).regular(), regular(2, 3, false));
+        assert_eq!(map(&[4, 2, 4, 2]).regular(), regular(2, 2, true));
+        assert_eq!(map(&[0, 0]).regular(), regular(1, 2, false));
+        assert_eq!(map(&[0, 1]).regular(), regular(2, 1, false));
+        assert_eq!(map(&[0, 0, 1]).regular(), None);
+        assert_eq!(map(&[0, 1, 1, 0]).regular(), None);
+        assert_eq!(map(&[]).regular(), None);
+    }
+}
