@@ -39,7 +39,7 @@ pub use pairs::{NO_CLASS, PairClasses};
 pub use partition::Partition;
 pub use placement::{Placement, PlacementError};
 pub use protocol::Protocol;
-pub use rates::{CacheRates, CoreRates, MemoryLaw, Work};
+pub use rates::{CacheRates, CoreRates, MemoryLaw, MemoryPart, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
 pub use selection::{Branch, Condition, Selection, SelectionContext};
 pub use shape::{Shape, ShapeError};

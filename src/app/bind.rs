@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::config::{ConfigError, Document};
-use crate::platform::CoreRates;
+use crate::platform::{CoreRates, MemoryPart};
 use crate::rank::Rank;
 
 use super::code::Code;
@@ -69,12 +69,13 @@ impl BoundApp {
         }
     }
 
-    /// The program of `rank`, whose part of the memory bandwidth is `memory_share` bytes a second
-    /// (see [`CoreRates::memory_share`]).
+    /// The program of `rank`, which has this part of memory and caches; of memory alone, if it is a number: bytes a
+    /// second (see [`CoreRates::memory_share`]).
     ///
     /// # Panics
     /// If there is no such rank.
-    pub fn program(&self, rank: Rank, memory_share: f64) -> AppProgram {
+    pub fn program(&self, rank: Rank, memory_share: impl Into<MemoryPart>) -> AppProgram {
+        let memory_share = memory_share.into();
         match &self.kind {
             ProgramKind::Statements(shared) => {
                 assert!(rank < shared.code.world.size, "rank {rank} of {}", shared.code.world.size);

@@ -182,13 +182,11 @@ pub(super) enum Cost {
         flops: Formula,
         instructions: Formula,
         bytes: Formula,
+        /// What it uses; none: more than any cache holds.
+        working_set: Option<Formula>,
     },
     /// In seconds.
-    Draw {
-        family: Family,
-        a: Formula,
-        b: Formula,
-    },
+    Draw { family: Family, a: Formula, b: Formula },
 }
 
 /// `send`, `isend`

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::mpi::{Aside, MpiCall, MpiProgram};
-use crate::platform::CoreRates;
+use crate::platform::{CoreRates, MemoryPart};
 use crate::profile::{StepSource, TaskLog};
 use crate::rank::{Call, CallSite, FailureKind, ProgramError, Rank, Reply, ReplyKind};
 
@@ -60,13 +60,13 @@ pub(super) struct ProgramState {
     random: Random,
     /// Loop turns and procedure calls since the last communication.
     pub(super) turns: u64,
-    pub(super) memory_share: f64,
+    pub(super) memory_share: MemoryPart,
     /// The op at `pc` has made a call that is not answered yet.
     called: bool,
 }
 
 impl RankProgram {
-    pub(super) fn new(shared: Arc<SharedProgram>, rank: Rank, memory_share: f64) -> Self {
+    pub(super) fn new(shared: Arc<SharedProgram>, rank: Rank, memory_share: MemoryPart) -> Self {
         let slots = Slots::new(shared.code.slots);
         let state = ProgramState {
             rank,

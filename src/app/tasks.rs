@@ -30,6 +30,7 @@ mod store;
 use std::sync::Arc;
 
 use crate::config::ConfigError;
+use crate::platform::MemoryPart;
 use crate::rank::Rank;
 
 use super::bind::TargetMachine;
@@ -64,7 +65,7 @@ pub(super) fn bind(node: &Node<'_>, mut scope: Scope, target: TargetMachine) -> 
 }
 
 /// The program of a process.
-pub(super) fn program(shared: &Arc<Shared>, rank: Rank, memory_share: f64) -> Box<TaskProgram> {
+pub(super) fn program(shared: &Arc<Shared>, rank: Rank, memory_share: MemoryPart) -> Box<TaskProgram> {
     Box::new(TaskProgram::new(shared.clone(), rank, memory_share))
 }
 

@@ -1,6 +1,6 @@
 //! What local blocks cost.
 
-use crate::platform::{CoreRates, MemoryLaw, Work};
+use crate::platform::{CoreRates, MemoryLaw, MemoryPart, Work};
 use crate::rank::MemoryBlock;
 use crate::units::{Bytes, SimSpan};
 
@@ -36,19 +36,19 @@ impl ProgramState {
         let amount = block.amount(&mut self.env(&shared.code))?;
         match shared.rates.memory_law {
             MemoryLaw::Placed => amount.span(&shared.rates, memory).map(Taken::Span),
-            MemoryLaw::Fair => amount.taken(&shared.rates),
+            MemoryLaw::Fair => amount.taken(&shared.rates, memory),
         }
     }
 }
 
 impl Amount {
-    /// The time on a core of these rates, whose part of the memory bandwidth is `memory` bytes a second.
+    /// The time on a core of these rates, which has this part of memory and caches.
     #[inline]
-    pub(super) fn span(self, rates: &CoreRates, memory: f64) -> Evaluated<SimSpan> {
+    pub(super) fn span(self, rates: &CoreRates, memory: MemoryPart) -> Evaluated<SimSpan> {
         match self {
             Amount::Span(span) => Ok(span),
-            Amount::Work(work) => rates.span(work, memory).ok_or_else(|| {
-                let Work { flops, instructions, bytes } = work;
+            Amount::Work(work) => rates.span_with(work, memory).ok_or_else(|| {
+                let Work { flops, instructions, bytes, .. } = work;
                 let [flops, instructions, bytes] = [flops, instructions, bytes].map(Value::Float);
                 let found = format!("{flops} flops, {instructions} instructions, {bytes} bytes");
                 EvalError::new(format!("expected amounts of at least 0 that take less than 213 days; found {found}"))
@@ -59,12 +59,12 @@ impl Amount {
 
 impl Amount {
     /// What it takes where memory is shared over time.
-    fn taken(self, rates: &CoreRates) -> Evaluated<Taken> {
+    fn taken(self, rates: &CoreRates, memory: MemoryPart) -> Evaluated<Taken> {
         // An amount that makes no time has none however fast memory is.
-        let alone = self.span(rates, rates.memory.get() as f64)?;
+        let alone = self.span(rates, MemoryPart { bandwidth: rates.memory.get() as f64, ..memory })?;
         Ok(match self {
-            Amount::Work(work) if work.bytes > 0.0 => {
-                let core = Amount::Work(Work { bytes: 0.0, ..work }).span(rates, 1.0)?;
+            Amount::Work(work) if work.bytes > 0.0 && !rates.fits(work, memory) => {
+                let core = Amount::Work(Work { bytes: 0.0, ..work }).span(rates, memory)?;
                 Taken::Shared(MemoryBlock { core, bytes: Bytes::new(work.bytes.round() as u64) })
             }
             Amount::Work(_) | Amount::Span(_) => Taken::Span(alone),
@@ -84,11 +84,17 @@ impl Block {
                 let draw = env.random.draw(env.world.seed, env.rank, *family, first, second);
                 a.explained(draw)?.max(0.0)
             }
-            Cost::Work { flops, instructions, bytes } => {
+            Cost::Work { flops, instructions, bytes, working_set } => {
+                let working_set = working_set.as_ref().map(|set| set.number(env)).transpose()?;
+                if let Some(set) = working_set.filter(|set| set.is_nan() || *set < 0.0) {
+                    let found = Value::Float(set);
+                    return Err(EvalError::new(format!("expected a working set of at least 0 bytes; found {found}")));
+                }
                 return Ok(Amount::Work(Work {
                     flops: flops.number(env)? * times,
                     instructions: instructions.number(env)? * times,
                     bytes: bytes.number(env)? * times,
+                    working_set,
                 }));
             }
         };

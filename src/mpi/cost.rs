@@ -64,8 +64,8 @@ mod tests {
             let cost = DataCost::new(&core, memory);
             for size in [0u64, 8, 4096, 1 << 30] {
                 let bytes = size as f64;
-                let combine = Work { flops: bytes / 8.0, instructions: 0.0, bytes: 3.0 * bytes };
-                let copy = Work { flops: 0.0, instructions: 0.0, bytes: 2.0 * bytes };
+                let combine = Work { flops: bytes / 8.0, instructions: 0.0, bytes: 3.0 * bytes, working_set: None };
+                let copy = Work { flops: 0.0, instructions: 0.0, bytes: 2.0 * bytes, working_set: None };
                 for (got, work) in [(cost.combine(Bytes::new(size)), combine), (cost.copy(Bytes::new(size)), copy)] {
                     let expected = core.span(work, memory).unwrap();
                     // One rounding of a double apart.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{CoreRates, Level, Link, LoadLaw, Platform, Row, Shape, Site};
+use super::{CacheRates, CoreRates, Level, Link, LoadLaw, Platform, Row, Shape, Site};
 
 /// What a platform states of its two-level baseline; what it leaves out comes from its links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -60,6 +60,10 @@ impl Platform {
             core: CoreRates {
                 cmp_memory: Bandwidth::new(cmp_memory).unwrap_or(self.core.cmp_memory),
                 slowdown: slowdown.collect(),
+                in_cache: self.core.in_cache.map(|rates| CacheRates {
+                    size: Bytes::new(rates.size.get().saturating_mul(u64::from(cmps))),
+                    ..rates
+                }),
                 ..self.core.clone()
             },
             links: [intra_node.clone(), intra_node, inter_node],

@@ -25,6 +25,8 @@ pub enum Effect {
     Cache,
     /// Cores of a CMP and of a node share memory as they compute.
     Memory,
+    /// What fits caches is computed faster.
+    InCache,
     /// They share it with those that use it at the time, not with all that are there.
     MemoryLaw,
     /// Costs by class of pairs of cores.
@@ -45,7 +47,7 @@ pub enum Effect {
 
 impl Effect {
     /// All, the model of contention first.
-    pub const ALL: [Effect; 16] = [
+    pub const ALL: [Effect; 17] = [
         Effect::Law,
         Effect::Copies,
         Effect::Gap,
@@ -54,6 +56,7 @@ impl Effect {
         Effect::Rails,
         Effect::Cache,
         Effect::Memory,
+        Effect::InCache,
         Effect::MemoryLaw,
         Effect::Pairs,
         Effect::Connect,
@@ -75,6 +78,7 @@ impl Effect {
             Effect::Rails => "rails",
             Effect::Cache => "cache",
             Effect::Memory => "memory_bandwidth",
+            Effect::InCache => "in_cache",
             Effect::MemoryLaw => "memory",
             Effect::Pairs => "pairs",
             Effect::Connect => "connect",
@@ -97,6 +101,7 @@ impl Effect {
             Effect::Rails => "one adapter a node",
             Effect::Cache => "copies use no memory",
             Effect::Memory => "each core has its memory",
+            Effect::InCache => "no block fits a cache",
             Effect::MemoryLaw => "memory by who is placed",
             Effect::Pairs => "levels alone",
             Effect::Connect => "no connections",
@@ -137,6 +142,7 @@ impl Platform {
             Effect::Rails => other.links = occupancies(|of| of.rails = Rails::default()),
             Effect::Cache => other.memory = None,
             Effect::Memory => (other.core.cmp_memory, other.core.node_memory) = (Bandwidth::MAX, Bandwidth::MAX),
+            Effect::InCache => other.core.in_cache = None,
             Effect::MemoryLaw => other.core.memory_law = MemoryLaw::Placed,
             Effect::Pairs => other.pairs = None,
             Effect::Connect => other.links = protocols(|of| of.connect = SimSpan::ZERO),

@@ -25,7 +25,7 @@ use crate::units::{Bandwidth, Rate, SimSpan};
 use super::{Baseline, CoreRates, Level, Occupancy, Platform, Shape};
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
-use memory::{CmpFile, NodeFile};
+use memory::{CmpFile, InCacheFile, NodeFile};
 use pairs::PairsKey;
 use values::Factor;
 
@@ -69,6 +69,7 @@ struct CoreFile {
     flops: Rate,
     instructions: Rate,
     memory_bandwidth: Bandwidth,
+    in_cache: Option<InCacheFile>,
     poll: Option<SimSpan>,
     scale_factor: Option<Factor>,
     slowdown: Option<Vec<Factor>>,
@@ -203,7 +204,7 @@ impl PlatformFile {
             cmp_memory: self.cmp.as_ref().map_or(Bandwidth::MAX, |cmp| cmp.memory_bandwidth),
             node_memory: self.node.as_ref().map_or(Bandwidth::MAX, |node| node.memory_bandwidth),
             memory_law: self.cmp.as_ref().and_then(|cmp| cmp.memory).unwrap_or_default(),
-            in_cache: None,
+            in_cache: memory::in_cache(document, &self.core, self.cmp.as_ref())?,
             poll,
             scale_factor: self.core.scale_factor.map_or(1.0, |factor| factor.0),
             slowdown,

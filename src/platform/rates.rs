@@ -47,7 +47,7 @@ pub enum MemoryLaw {
 /// What a core does a second with data that the caches of its CMP hold. It uses no memory then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheRates {
-    /// Bytes of the caches of a CMP, of which each core with ranks has an equal part.
+    /// Bytes of the caches of a CMP, of which each of its ranks has an equal part.
     pub size: Bytes,
     /// Floating-point operations.
     pub flops: Rate,
@@ -66,6 +66,24 @@ pub struct Work {
     pub instructions: f64,
     /// Bytes moved from and to memory.
     pub bytes: f64,
+    /// Bytes of the data that it uses; none: they never fit a cache.
+    pub working_set: Option<f64>,
+}
+
+/// What a rank has of memory and caches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryPart {
+    /// Bytes a second of memory (see [`CoreRates::memory_share`]).
+    pub bandwidth: f64,
+    /// Bytes of the caches of its CMP.
+    pub cache: f64,
+}
+
+impl From<f64> for MemoryPart {
+    /// No part of a cache.
+    fn from(bandwidth: f64) -> Self {
+        MemoryPart { bandwidth, cache: 0.0 }
+    }
 }
 
 impl CoreRates {
@@ -93,6 +111,21 @@ impl CoreRates {
     pub fn slowdown_of(&self, ranks: usize) -> f64 {
         // Past the end of the table the last holds.
         self.slowdown.get(ranks - 1).or(self.slowdown.last()).copied().unwrap_or(1.0)
+    }
+
+    /// The time `work` takes a rank with this part of memory and caches: as [`CoreRates::span`], or by the rates within
+    /// caches if what it uses fits there.
+    pub fn span_with(&self, work: Work, part: MemoryPart) -> Option<SimSpan> {
+        let Some(rates) = self.in_cache.filter(|_| self.fits(work, part)) else {
+            return self.span(work, part.bandwidth);
+        };
+        let in_cache = CoreRates { flops: rates.flops, instructions: rates.instructions, ..self.clone() };
+        in_cache.span(work, rates.bandwidth.get() as f64)
+    }
+
+    /// Whether what `work` uses fits the part of the caches, where these have rates of their own.
+    pub fn fits(&self, work: Work, part: MemoryPart) -> bool {
+        self.in_cache.is_some() && work.working_set.is_some_and(|set| set <= part.cache)
     }
 
     /// The time `work` takes a rank whose memory bandwidth is `memory` bytes a second (see
@@ -137,12 +170,35 @@ mod tests {
 
     #[test]
     fn a_block_takes_the_longest_of_its_parts() {
-        let span = |flops, instructions, bytes| rates().span(Work { flops, instructions, bytes }, 4e9);
+        let span =
+            |flops, instructions, bytes| rates().span(Work { flops, instructions, bytes, working_set: None }, 4e9);
         // 1 s of arithmetic, 0.5 s of instructions, 0.25 s of memory; then each of the others as the longest.
         assert_eq!(span(10e9, 1e9, 1e9), SimSpan::from_seconds(1.0));
         assert_eq!(span(10e9, 4e9, 1e9), SimSpan::from_seconds(2.0));
         assert_eq!(span(10e9, 4e9, 12e9), SimSpan::from_seconds(3.0));
         assert_eq!(span(0.0, 0.0, 0.0), Some(SimSpan::ZERO));
+    }
+
+    #[test]
+    fn what_fits_the_caches_has_their_rates() {
+        let size = Bytes::new(1000);
+        let (flops, bandwidth) = (Rate::new(20e9).unwrap(), Bandwidth::new(100_000_000_000).unwrap());
+        let caches = CacheRates { size, flops, instructions: rates().instructions, bandwidth };
+        let rates = CoreRates { in_cache: Some(caches), ..rates() };
+        let part = MemoryPart { bandwidth: 4e9, cache: 500.0 };
+        let span = |working_set, flops, bytes| {
+            let work = Work { flops, bytes, working_set, ..Work::default() };
+            rates.span_with(work, part).unwrap().as_seconds()
+        };
+        assert_eq!(
+            [span(None, 10e9, 0.0), span(Some(501.0), 10e9, 0.0), span(Some(500.0), 10e9, 0.0)],
+            [1.0, 1.0, 0.5]
+        );
+        assert_eq!([span(None, 0.0, 4e9), span(Some(501.0), 0.0, 4e9), span(Some(0.0), 0.0, 4e9)], [1.0, 1.0, 0.04]);
+        let without = CoreRates { in_cache: None, ..rates.clone() };
+        let work = Work { bytes: 4e9, working_set: Some(1.0), ..Work::default() };
+        assert_eq!(without.span_with(work, part), SimSpan::from_seconds(1.0));
+        assert_eq!(rates.span_with(work, 4e9.into()), SimSpan::from_seconds(1.0), "no part of a cache");
     }
 
     #[test]

@@ -255,6 +255,7 @@ impl CoreRates {
             cmp_memory: memory,
             node_memory: memory,
             memory_law: MemoryLaw::Placed,
+            in_cache: None,
             slowdown: vec![slowdown],
             ..self.clone()
         }

@@ -29,8 +29,8 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     let bound = if settings.details.task_logs { bound.with_names() } else { bound };
     let memory = memory_shares(&platform, &sites);
     let make = |rank: Rank| {
-        let share = memory.of(sites[rank as usize]);
-        MpiDriver::new(bound.program(rank, share), platform.clone(), share)
+        let part = memory.part(sites[rank as usize]);
+        MpiDriver::new(bound.program(rank, part), platform.clone(), part.bandwidth)
     };
     let header = record::header(&platform, sites.len(), &labels.app, settings.model.name(), settings.seed);
     let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);

@@ -1,6 +1,6 @@
 //! Where ranks are on a machine, and what each has of its node's memory.
 
-use crate::platform::{Placement, PlacementError, Platform, Shape, Site};
+use crate::platform::{MemoryPart, Placement, PlacementError, Platform, Shape, Site};
 use crate::units::Bytes;
 
 use super::error::PredictError;
@@ -60,14 +60,19 @@ fn check_memory(ranks: u32, available: Option<Bytes>) -> Result<(), PredictError
     }
 }
 
-/// The memory bandwidth of the ranks by their CMP.
+/// What the ranks have of memory and caches, by their CMP.
 pub(super) struct MemoryShares {
     cmps: u32,
-    of_cmp: Vec<f64>,
+    of_cmp: Vec<MemoryPart>,
 }
 
 impl MemoryShares {
+    /// Bytes a second of memory.
     pub fn of(&self, site: Site) -> f64 {
+        self.part(site).bandwidth
+    }
+
+    pub fn part(&self, site: Site) -> MemoryPart {
         self.of_cmp[(site.node * self.cmps + site.cmp) as usize]
     }
 }
@@ -88,12 +93,17 @@ pub(super) fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares
     let nodes = cores.last().map_or(0, |site| site.node + 1);
     let mut on_cmp = vec![0u32; (nodes * cmps) as usize];
     cores.iter().for_each(|site| on_cmp[(site.node * cmps + site.cmp) as usize] += 1);
+    let mut ranks = vec![0u32; on_cmp.len()];
+    sites.iter().for_each(|site| ranks[(site.node * cmps + site.cmp) as usize] += 1);
+    let caches = platform.core.in_cache.map_or(0.0, |rates| rates.size.get() as f64);
     let of_node = (0..).zip(on_cmp.chunks(cmps as usize)).flat_map(|(number, node)| {
         let on_node = node.iter().sum();
         let factor = platform.conditions.nodes.memory(number);
         node.iter().map(move |&on_cmp| platform.core.memory_share(on_cmp, on_node) * factor)
     });
-    MemoryShares { cmps, of_cmp: of_node.collect() }
+    let parts = of_node.zip(ranks);
+    let part = |(bandwidth, ranks)| MemoryPart { bandwidth, cache: caches / f64::from(u32::max(ranks, 1)) };
+    MemoryShares { cmps, of_cmp: parts.map(part).collect() }
 }
 
 #[cfg(test)]

@@ -185,7 +185,7 @@ pub(in super::super) fn block(node: &Node<'_>, scope: &Scope) -> Result<Block, C
     if !node.value.is_table() {
         return Ok(Block { cost: Cost::Time(node.time(scope)?), times: None });
     }
-    let mut keys = vec!["time", "flops", "bytes", "instructions", "times"];
+    let mut keys = vec!["time", "flops", "bytes", "instructions", "working_set", "times"];
     keys.extend(Family::ALL.map(Family::name));
     let fields = node.fields("a time or a table of compute's arguments", &keys)?;
     let times = fields.formula("times", scope)?;
@@ -196,6 +196,9 @@ pub(in super::super) fn block(node: &Node<'_>, scope: &Scope) -> Result<Block, C
         let kinds = "time, an amount of work (flops, bytes, instructions) or a distribution";
         return Err(node.error(format!("expected one of {kinds}")));
     }
+    if let Some(set) = fields.get("working_set").filter(|_| !work) {
+        return Err(set.error("expected an amount of work (flops, bytes, instructions) beside a working_set"));
+    }
     let cost = match (fields.time("time", scope)?, family) {
         (Some(time), _) => Cost::Time(time),
         (None, Some(family)) => draw(family, &fields.need(family.name(), "a distribution")?, scope)?,
@@ -203,6 +206,7 @@ pub(in super::super) fn block(node: &Node<'_>, scope: &Scope) -> Result<Block, C
             flops: fields.formula_or("flops", 0, scope)?,
             instructions: fields.formula_or("instructions", 0, scope)?,
             bytes: fields.size("bytes", scope)?.unwrap_or_else(|| Formula::constant(0)),
+            working_set: fields.size("working_set", scope)?,
         },
     };
     Ok(Block { cost, times })

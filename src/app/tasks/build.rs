@@ -220,7 +220,7 @@ fn lay_out_fragments(
             None => Amount::Span(crate::units::SimSpan::ZERO),
             Some((node, block)) => {
                 let amount = block.amount(&mut context.env()).and_then(|amount| {
-                    amount.span(&graph.rates, f64::MAX)?;
+                    amount.span(&graph.rates, f64::MAX.into())?;
                     Ok(amount)
                 });
                 amount.map_err(|fault| node.error(format!("{}: {fault}", graph.name(fragment))))?

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::mpi::{Aside, MpiCall, MpiProgram};
+use crate::platform::MemoryPart;
 use crate::profile::TaskLog;
 use crate::rank::{
     COMPLETE, Call, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests,
@@ -83,7 +84,7 @@ pub(super) struct State {
     pub(super) balance: Balance,
     pub(super) farm: Option<Box<Farm>>,
     pub(super) random: Random,
-    memory_share: f64,
+    memory_share: MemoryPart,
 }
 
 /// What is done until the next reply.
@@ -157,7 +158,7 @@ impl Program for Execution {
 }
 
 impl TaskProgram {
-    pub(in super::super) fn new(shared: Arc<Shared>, rank: Rank, memory_share: f64) -> Self {
+    pub(in super::super) fn new(shared: Arc<Shared>, rank: Rank, memory_share: MemoryPart) -> Self {
         let graph = &shared.graph;
         let options = &graph.options;
         let log = TaskLog {

@@ -86,6 +86,11 @@ fn unknown_words_are_named_with_their_place() {
             r#""2x" is no name, expected letters, digits and "_", beginning with a letter in main[0].recv.source_as of app.toml"#,
         ),
         (
+            r#"{ compute = { time = 1, working_set = 2 } }"#,
+            "expected an amount of work (flops, bytes, instructions) beside a working_set in \
+             main[0].compute.working_set of app.toml",
+        ),
+        (
             r#"{ compute = { time = 1, flops = 2 } }"#,
             "expected one of time, an amount of work (flops, bytes, instructions) or a distribution in main[0].compute of app.toml",
         ),
@@ -230,6 +235,10 @@ fn run_time_errors_name_the_statement_and_the_expression() {
             r#"main[0]: bcast.root = "none": root -1 is outside the communicator of 8 ranks: expected 0 to 7"#,
         ),
         (r#"{ compute = "-1 s" }"#, r#"main[0]: compute = "-1 s": expected a time from 0 to 213 days; found -1 s"#),
+        (
+            r#"{ compute = { flops = 5, working_set = -1 } }"#,
+            "main[0]: expected a working set of at least 0 bytes; found -1",
+        ),
         (
             r#"{ compute = { flops = -5 } }"#,
             "main[0]: expected amounts of at least 0 that take less than 213 days; found -5 flops, 0 instructions, 0 bytes",

@@ -3,9 +3,10 @@
 use serde::Deserialize;
 
 use crate::config::{ConfigError, Document};
-use crate::units::{Bandwidth, Bytes};
+use crate::units::{Bandwidth, Bytes, Rate};
 
-use super::super::{CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw};
+use super::super::{CacheRates, CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw};
+use super::CoreFile;
 
 /// More than any CMP's caches have.
 const MOST_CACHE: Bytes = Bytes::new(64 << 30);
@@ -27,6 +28,45 @@ pub(super) struct CmpFile {
 pub(super) struct NodeFile {
     pub memory_bandwidth: Bandwidth,
     copy_bandwidth: Option<Bandwidth>,
+}
+
+/// `in_cache` of `[core]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InCacheFile {
+    flops: Option<Rate>,
+    instructions: Option<Rate>,
+    memory_bandwidth: Option<Bandwidth>,
+}
+
+/// What a core does with data in the caches of its CMP: what is not stated, it does as beyond them.
+pub(super) fn in_cache(
+    document: &Document,
+    core: &CoreFile,
+    cmp: Option<&CmpFile>,
+) -> Result<Option<CacheRates>, ConfigError> {
+    let Some(stated) = &core.in_cache else { return Ok(None) };
+    let Some(size) = cmp.and_then(|cmp| cmp.cache) else {
+        return Err(document.expected("core.in_cache", "\"cache\" in [cmp] too, what caches hold,", "no \"cache\""));
+    };
+    let rate = |key: &str, stated: Option<Rate>, beyond: Rate| match stated.filter(|rate| rate.get() < beyond.get()) {
+        Some(slower) => {
+            let key = format!("core.in_cache.{key}");
+            Err(document.expected(&key, format!("at least {beyond}, the rate beyond caches,"), slower))
+        }
+        None => Ok(stated.unwrap_or(beyond)),
+    };
+    let beyond = core.memory_bandwidth;
+    if let Some(slower) = stated.memory_bandwidth.filter(|rate| *rate < beyond) {
+        let expected = format!("at least {beyond}, the bandwidth beyond caches,");
+        return Err(document.expected("core.in_cache.memory_bandwidth", expected, slower));
+    }
+    Ok(Some(CacheRates {
+        size,
+        flops: rate("flops", stated.flops, core.flops)?,
+        instructions: rate("instructions", stated.instructions, core.instructions)?,
+        bandwidth: stated.memory_bandwidth.unwrap_or(beyond),
+    }))
 }
 
 /// What both tables say of copies; nothing counts where no cache is stated.

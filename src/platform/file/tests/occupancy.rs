@@ -147,3 +147,30 @@ fn memory_is_shared_by_who_is_placed_there_or_by_who_uses_it() {
     let error = Platform::load(document(&cmp("memory = \"free\"")), &[]).unwrap_err().to_string();
     assert_eq!(error, "expected \"placed\" or \"fair\" in cmp.memory of x.toml; found \"free\"");
 }
+
+#[test]
+fn a_core_may_be_faster_within_caches() {
+    let text = |in_cache: &str, cmp: &str| {
+        let machine = MACHINE.replacen("core = {", &format!("core = {{ in_cache = {{ {in_cache} }},"), 1);
+        format!("{machine}{NETWORK}[cmp]\nmemory_bandwidth = \"60 GB/s\"\n{cmp}")
+    };
+    let load = |in_cache, cmp| Platform::load(document(&text(in_cache, cmp)), &[]);
+    let cache = "cache = \"40 MB\"";
+    let rates = load("flops = \"12 Gflop/s\"", cache).unwrap().core.in_cache.unwrap();
+    assert_eq!((rates.size.get(), rates.flops.get(), rates.instructions.get()), (40_000_000, 12e9, 3e9));
+    assert_eq!(rates.bandwidth.get(), 5_000_000_000, "as beyond caches");
+    let error = |in_cache, cmp| load(in_cache, cmp).unwrap_err().to_string();
+    assert_eq!(
+        error("", ""),
+        "expected \"cache\" in [cmp] too, what caches hold, in core.in_cache of x.toml; found no \"cache\""
+    );
+    assert_eq!(
+        error("flops = \"9 Gflop/s\"", cache),
+        "expected at least 10.00 G/s, the rate beyond caches, in core.in_cache.flops of x.toml; found 9.000 G/s"
+    );
+    assert_eq!(
+        error("memory_bandwidth = \"1 GB/s\"", cache),
+        "expected at least 5.000 GB/s, the bandwidth beyond caches, in core.in_cache.memory_bandwidth of x.toml; \
+         found 1.000 GB/s"
+    );
+}
