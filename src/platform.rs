@@ -88,7 +88,8 @@ impl Platform {
 
     /// The same machine with other numbers of nodes, CMPs and cores.
     ///
-    /// What a core, a CMP and a node have (rates, memory bandwidth, links) stays as it is. Classes of pairs are of other cores, and are lost.
+    /// What a core, a CMP and a node have (rates, memory bandwidth, links) stays as it is. Classes of pairs are of
+    /// other cores, and are lost.
     pub fn with_shape(&self, shape: Shape) -> Platform {
         let pairs = self.pairs.clone().filter(|_| shape == self.shape);
         Platform { shape, pairs, ..self.clone() }
@@ -135,8 +136,8 @@ impl Platform {
         }
     }
 
-    /// The time between two moments at which rates are judged anew, where the network shares fairly: as stated, or half the least
-    /// latency between nodes.
+    /// The time between two moments at which rates are judged anew, where the network shares fairly: as stated, or
+    /// half the least latency between nodes.
     pub fn slot(&self) -> SimSpan {
         let between = self.link(Level::InterNode);
         let half = SimSpan::from_ps(self.least_latency(Level::InterNode).as_ps() / 2);

@@ -13,7 +13,8 @@ use crate::run::{Agreed, ErrorKind, PredictError};
 /// Whether the process was started as a program of its own name, or as a launcher.
 static STANDS_FOR_PROGRAM: AtomicBool = AtomicBool::new(false);
 
-/// From now on a crash of the program ends the process with the code that a shell or a launcher gives: 128 and the signal's number.
+/// From now on a crash of the program ends the process with the code that a shell or a launcher gives: 128 and the
+/// signal's number.
 pub(super) fn stand_for_program() {
     STANDS_FOR_PROGRAM.store(true, Ordering::Relaxed);
 }

@@ -1,5 +1,5 @@
-//! What ranks and messages meet beside rates and links, where a platform states it: connections, credits, noise, nodes that are
-//! unlike others, and progress that waits for calls. Everything here is off unless a key turns it on.
+//! What ranks and messages meet beside rates and links, where a platform states it: connections, credits, noise,
+//! nodes that are unlike others, and progress that waits for calls. Everything here is off unless a key turns it on.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -123,7 +123,8 @@ impl LogicalProcess<'_> {
         noise.system.map_or(span, |noise| noise.stretched(*seed, rank, phase, start, span))
     }
 
-    /// What a message of the rank takes longer until its head comes than its link says; a control message if it has no row.
+    /// What a message of the rank takes longer until its head comes than its link says; a control message if it has
+    /// no row.
     #[cold]
     pub fn delay(&self, shared: &mut TargetRank, to: Rank, level: Level, row: Option<&Row>, size: Bytes) -> SimSpan {
         let rank = shared.rank;
@@ -148,8 +149,9 @@ impl LogicalProcess<'_> {
         shared.meets().connected.insert(from);
     }
 
-    /// Whether the credits of the receiver do not tell yet if `message` can go eagerly: messages may have been received by the time
-    /// of the rank's clock of which it has not heard. Beside strands any message waits for its time: another task may send before.
+    /// Whether the credits of the receiver do not tell yet if `message` can go eagerly: messages may have been
+    /// received by the time of the rank's clock of which it has not heard. Beside strands any message waits for its
+    /// time: another task may send before.
     pub fn lacks_credit(&self, shared: &mut TargetRank, message: &Message) -> bool {
         let level = self.level(shared.rank, message.to);
         let limited = self.conditions().credits[level as usize].is_some();

@@ -123,7 +123,8 @@ pub(super) enum EventKind {
     },
     /// The rank's core gets to the copies that wait for it.
     CopyTurn,
-    /// The first of the copies and blocks of the rank's node that share memory has ended, unless others have come since.
+    /// The first of the copies and blocks of the rank's node that share memory has ended, unless others have come
+    /// since.
     CopiesEnd {
         /// Which of the node's events is meant.
         version: u32,

@@ -13,7 +13,8 @@ pub struct Repeats {
     pub mean_s: f64,
     /// Their standard deviation, s.
     pub deviation_s: f64,
-    /// The bounds between which one more run lies in 95 of 100 cases, if runs are normal, s: mean ± t · deviation · √(1 + 1/runs).
+    /// The bounds between which one more run lies in 95 of 100 cases, if runs are normal, s: mean ± t · deviation ·
+    /// √(1 + 1/runs).
     pub interval_s: [f64; 2],
     /// The predicted times, that of the first seed first.
     pub predicted_ps: Vec<SimTime>,
@@ -26,7 +27,8 @@ pub struct NextValue {
     pub mean: f64,
     /// Their standard deviation.
     pub deviation: f64,
-    /// The bounds between which one more lies in 95 of 100 cases, if they are normal: mean ± t · deviation · √(1 + 1/number).
+    /// The bounds between which one more lies in 95 of 100 cases, if they are normal: mean ± t · deviation · √(1 +
+    /// 1/number).
     pub interval: [f64; 2],
 }
 

@@ -1,28 +1,29 @@
 //! A worker: the ranks of some nodes, and the loop of windows in which their events are handled.
 
+mod ends;
+mod waiting;
+
 use serde::{Deserialize, Serialize};
 
 use crate::platform::{Level, Site};
-use crate::rank::{COMPLETE, Program, Rank, RequestId, SERVICE};
+use crate::rank::{Program, Rank, RequestId, SERVICE};
 use crate::units::SimTime;
 
 use super::calls::{resume, run};
 use super::calls_kept::put_off;
-use super::error::{RunError, Waiting};
+use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, Going, InFlightMessage};
 use super::fair::{Fair, Landing, NO_FLOW, PendingService, Taker};
-use super::flows::SUPERSTEPS;
 use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::lp::LogicalProcess;
-use super::memory::{COPY, end_block};
 use super::messages::{arrive, came, end_transfer, finish_copy, set_ready};
 use super::network::Flight;
 use super::paths::Path;
-use super::requests::{RequestKind, RequestRecord, RequestState};
+use super::requests::RequestRecord;
 use super::service::{serve, serve_at_end};
 use super::simulation::Progress;
-use super::state::{Answer, MAIN, RankState, TargetRank, Wait};
+use super::state::{Answer, MAIN, RankState, TargetRank};
 use super::transport::{Batch, LocalBound, Transport};
 use super::waits::wake;
 
@@ -234,8 +235,8 @@ impl<'a, P: Program> Worker<'a, P> {
         progress.cancelled()
     }
 
-    /// An event past the greatest instant never happens: a run that ends with one in the queue, or with a transfer under
-    /// way, has no result.
+    /// An event past the greatest instant never happens: a run that ends with one in the queue, or with a transfer
+    /// under way, has no result.
     fn look_for_overflow(&mut self) {
         let lp = &mut self.lp;
         let endless = lp.fair.as_deref().and_then(Fair::endless);
@@ -273,8 +274,9 @@ impl<'a, P: Program> Worker<'a, P> {
                 Going::At(head) => head,
                 Going::Asked | Going::Copied(_) => lp.in_order(target, level, to, left, set_out.head),
             };
-            // The number of the leaving serves the head too: of the two only one exists at a time. Delays can hold up heads until
-            // those behind them come at the same time: these are in the order in which they left, not in that of running ahead.
+            // The number of the leaving serves the head too: of the two only one exists at a time. Delays can hold up
+            // heads until those behind them come at the same time: these are in the order in which they left, not in
+            // that of running ahead.
             let sequence = if lp.effects.delays { target.next_sequence() } else { sequence };
             let key = EventKey { time: head, sequence, ..key };
             lp.announce(key, level, row, &parcel, set_out.load, left);
@@ -398,123 +400,10 @@ impl<'a, P: Program> Worker<'a, P> {
         go_on(program, target, lp);
         lp.alone = false;
     }
-
-    /// All workers have come to the slot at `time`: judges flows together with the others, and goes on with the messages that end
-    /// before the next. True if the run is to stop.
-    fn judge(&mut self, transport: &mut Transport<'_>, incoming: &mut Batch, time: SimTime) -> bool {
-        let never = SimTime::NEVER;
-        let lp = &mut self.lp;
-        lp.window_end = time;
-        for step in 0.. {
-            let moves = lp.flows().is_some_and(|flows| {
-                if step == 0 {
-                    flows.open(time);
-                }
-                flows.judge(time)
-            });
-            lp.tell();
-            let slot = if moves { time } else { never };
-            let bid = LocalBound { queued: never, sent: never, handled: 0, slot, until: never, stop: false };
-            let agreement = transport.exchange(bid, &mut lp.outgoing, incoming, &mut || false);
-            if agreement.stop {
-                return true;
-            }
-            lp.hear(incoming);
-            let unsettled = agreement.slot == time;
-            if let Some(flows) = lp.flows() {
-                flows.take_levels(time);
-                if unsettled && step == SUPERSTEPS {
-                    flows.give_up();
-                }
-            }
-            if !unsettled || step == SUPERSTEPS {
-                break;
-            }
-        }
-        self.end_flows(time);
-        false
-    }
-
-    /// Goes on with the messages that end between the slot at `time` and the next, in order of their ends.
-    fn end_flows(&mut self, time: SimTime) {
-        let Some(fair) = self.lp.fair.as_deref_mut() else { return };
-        let mut ended = std::mem::take(&mut fair.ended);
-        if let Some(flows) = &mut fair.flows {
-            flows.settle(time, &mut ended);
-        }
-        ended.sort_unstable_by_key(|&(end, ticket)| (end, fair.transfer(ticket).key));
-        self.lp.tell();
-        for (end, ticket) in ended.drain(..) {
-            if self.lp.failure.is_none() {
-                self.end_flow(time, ticket, end);
-            }
-        }
-        if let Some(fair) = self.lp.fair.as_deref_mut() {
-            fair.ended = ended;
-        }
-    }
-
-    /// The flow with this ticket will have ended at `end`, which is before the slot that follows `now`.
-    fn end_flow(&mut self, now: SimTime, ticket: u32, end: SimTime) {
-        let lp = &mut self.lp;
-        let fair = lp.fair.as_deref_mut().expect("there are flows");
-        let transfer = *fair.transfer(ticket);
-        let (key, left, size) = (transfer.key, transfer.left, transfer.size);
-        lp.now = EventKey { time: now, ..key };
-        lp.handled += 1;
-        let seat = lp.seats[key.to as usize];
-        let RankState { program, target } = &mut self.ranks[seat.local as usize];
-        match transfer.taker {
-            Taker::Nobody => fair.transfer(ticket).taker = Taker::Ended(end),
-            Taker::Ended(_) => unreachable!("a flow ends once"),
-            Taker::Receive(_) | Taker::Granted { .. } | Taker::Serve => fair.forget(ticket),
-        }
-        match transfer.taker {
-            Taker::Granted { send, recv, path } => {
-                end_transfer(target, lp, key, (send, recv, path), size, left, end);
-            }
-            taker => {
-                lp.record_to(target, Level::InterNode, key.from, size, (left, end));
-                match taker {
-                    Taker::Receive(recv) => came(target, lp, recv, key.time, end),
-                    Taker::Serve => serve_in_order(program, target, lp, (key.to, key.from), ticket, end),
-                    Taker::Nobody | Taker::Ended(_) | Taker::Granted { .. } => {}
-                }
-            }
-        }
-        go_on(program, target, lp);
-    }
-
-    /// Copies and blocks of the rank's node have got what they move from and to memory, if the event `version` is still
-    /// meant.
-    fn end_memory_flows(&mut self, rank: Rank, version: u32) {
-        let lp = &mut self.lp;
-        for (ended, task) in lp.ended_flows(rank, version) {
-            let RankState { program, target } = &mut self.ranks[lp.seats[ended as usize].local as usize];
-            if task == COPY {
-                let job = lp.ended_copy(target);
-                finish_copy(target, lp, &job, lp.now.time);
-                next_copies(target, lp);
-            } else {
-                end_block(target, lp, task);
-            }
-            run_woken(program, target, lp);
-        }
-        let RankState { target, .. } = &mut self.ranks[lp.seats[rank as usize].local as usize];
-        lp.settle_memory(target);
-    }
-
-    /// The ranks that have not ended, and for whom they wait.
-    pub fn waiting(&self) -> Vec<Waiting> {
-        let unfinished = self.ranks.iter().filter(|state| !matches!(state.target.main.wait, Wait::Finished));
-        let described =
-            unfinished.map(|state| waiting(&state.target, state.program.call_name(), state.program.position()));
-        described.collect()
-    }
 }
 
-/// The head of an eager message that left as `flight` says has come by the event `key`, on a level that shares fairly: what is known of its
-/// end; nothing, if it is to be served after others.
+/// The head of an eager message that left as `flight` says has come by the event `key`, on a level that shares
+/// fairly: what is known of its end; nothing, if it is to be served after others.
 fn land(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -544,31 +433,8 @@ fn land(
     Some(landing)
 }
 
-/// A message that is to be served has an end: serves it and those behind it that have one, in the order of their heads.
-fn serve_in_order<P: Program>(
-    program: &mut P,
-    target: &mut TargetRank,
-    lp: &mut LogicalProcess<'_>,
-    pair: (Rank, Rank),
-    ticket: u32,
-    end: SimTime,
-) {
-    let fair = lp.fair.as_deref_mut().expect("there are flows");
-    let queue = fair.services.get_mut(&pair).expect("it was kept");
-    let ended = queue.iter_mut().find(|service| service.end == Landing::Open(ticket)).expect("it was kept");
-    ended.end = Landing::Ends(end);
-    let mut ready = Vec::new();
-    while let Some(&PendingService { key, parcel, left, end: Landing::Ends(end) }) = queue.front() {
-        ready.push((key, parcel, left, end));
-        queue.pop_front();
-    }
-    let now = lp.now.time;
-    for (key, parcel, left, end) in ready {
-        serve_at_end(program, target, lp, EventKey { time: now, ..key }, parcel, left, end.max(now));
-    }
-}
-
-/// The core of the sender copies a message that is to leave at `left`: gives when it starts; the send is ready when it ends.
+/// The core of the sender copies a message that is to leave at `left`: gives when it starts; the send is ready when
+/// it ends.
 fn copied(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -608,69 +474,4 @@ fn run_woken<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut Logi
     if let Some((_, RunError::Truncated { position, .. })) = &mut lp.failure {
         *position = program.position();
     }
-}
-
-fn waiting(target: &TargetRank, name: Option<&'static str>, position: Option<String>) -> Waiting {
-    let control = &target.main;
-    let mut since = control.since;
-    let mut awaits = Vec::new();
-    let mut peers = Vec::new();
-    let mut add = |(text, peer): (String, Option<Rank>)| {
-        awaits.push(text);
-        peers.extend(peer);
-    };
-    let call = match &control.wait {
-        Wait::All { kind, requests, .. } => {
-            let unfinished = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| target.requests.get(id));
-            unfinished
-                .filter(|request| request.state == RequestState::Pending)
-                .for_each(|request| add(awaited(target, request)));
-            kind.name()
-        }
-        Wait::Recv { kind, pattern } => {
-            add(RequestRecord::receive(pattern, control.since, control.path).awaits());
-            kind.name()
-        }
-        Wait::Any(requests) => {
-            requests.iter().for_each(|&id| add(awaited(target, target.requests.get(id))));
-            "waitany"
-        }
-        Wait::Probe(pattern) => {
-            add(RequestRecord::receive(pattern, control.since, control.path).awaits());
-            "probe"
-        }
-        Wait::Test { .. } => "test",
-        Wait::Iprobe(_) => "iprobe",
-        Wait::Cancel(_) => "cancel",
-        Wait::Credit(_) => "send",
-        Wait::Idle { .. } => {
-            add(("a message or the end of a request".to_owned(), None));
-            since = target.idle.as_ref().map_or(since, |idle| idle.since);
-            "polling"
-        }
-        Wait::Nothing | Wait::Parked(_) | Wait::Block(_) | Wait::Finished => "run",
-    };
-    let call = name.or(control.collective).unwrap_or(call).to_owned();
-    Waiting { rank: target.rank, call, awaits, peers, since, position }
-}
-
-/// For whom a request waits; a strand waits for what its own requests wait for.
-fn awaited(target: &TargetRank, request: &RequestRecord) -> (String, Option<Rank>) {
-    let strand = match request.kind {
-        RequestKind::Strand => target.strands[request.peer as usize - 1].as_ref(),
-        RequestKind::Unmatched | RequestKind::Matched | RequestKind::Cancelled | RequestKind::Send => None,
-    };
-    let Some(strand) = strand else { return request.awaits() };
-    let name = strand.program.as_ref().and_then(|program| program.position());
-    let inner = match &strand.control.wait {
-        Wait::All { requests, .. } => requests
-            .iter()
-            .filter(|&&id| id != COMPLETE)
-            .map(|&id| target.requests.get(id))
-            .find(|request| request.state == RequestState::Pending)
-            .map(RequestRecord::awaits),
-        _ => None,
-    };
-    let (text, peer) = inner.unwrap_or_else(|| request.awaits());
-    (name.map_or(text.clone(), |name| format!("{name}: {text}")), peer)
 }

@@ -99,13 +99,14 @@ impl Platform {
 impl PlatformSource {
     /// Lays those of `overrides` that begin with `platform` over `document` and reads the result.
     ///
-    /// An override of a level's `latency`, `bandwidth`, `send_overhead`, `recv_overhead`, `gap`, `copy_bandwidth` or `loads` replaces the value
-    /// of every interval, also of those that state their own. With a level's `latency` its `handshake` is replaced too, unless
-    /// an override of its own says otherwise: control messages cross the same link.
+    /// An override of a level's `latency`, `bandwidth`, `send_overhead`, `recv_overhead`, `gap`, `copy_bandwidth` or
+    /// `loads` replaces the value of every interval, also of those that state their own. With a level's `latency` its
+    /// `handshake` is replaced too, unless an override of its own says otherwise: control messages cross the same
+    /// link.
     ///
     /// # Errors
-    /// If a key is unknown or missing, or a value is not of the kind or in the range it must be: with its place and what was
-    /// expected there.
+    /// If a key is unknown or missing, or a value is not of the kind or in the range it must be: with its place and
+    /// what was expected there.
     pub fn load(mut document: Document, overrides: &[Override]) -> Result<Self, ConfigError> {
         for over in overrides {
             if let [first, key @ ..] = over.key.as_slice()
@@ -129,8 +130,8 @@ impl PlatformSource {
     }
 }
 
-/// After an override of a level's cost, its intervals have none of their own, and after one of its latency no handshake of
-/// the file's remains.
+/// After an override of a level's cost, its intervals have none of their own, and after one of its latency no
+/// handshake of the file's remains.
 fn forget_own_values(table: &mut toml::Table, key: &[String], overrides: &[Override]) {
     let [level, cost] = key else { return };
     if !Level::ALL.iter().any(|known| known.name() == level) || !link::COSTS.contains(&cost.as_str()) {

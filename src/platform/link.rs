@@ -1,4 +1,5 @@
-//! What a message costs at one level: size intervals, each with latency, bandwidth and overheads, and how load changes them.
+//! What a message costs at one level: size intervals, each with latency, bandwidth and overheads, and how load
+//! changes them.
 
 use serde::Deserialize;
 
@@ -14,7 +15,8 @@ pub enum LoadLaw {
     Ideal,
     /// Each of `k` transfers gets 1/k of the bandwidth.
     Share,
-    /// One after another: a transfer holds the resource for the longer of its gap and its bytes over the bandwidth (LogGP's g and G).
+    /// One after another: a transfer holds the resource for the longer of its gap and its bytes over the bandwidth
+    /// (LogGP's g and G).
     Queue,
     /// Measured latency and bandwidth per load, see [`Row::columns`].
     Measured,
@@ -44,7 +46,8 @@ pub struct Row {
     pub send_overhead: SimSpan,
     /// Time the receiver's core is busy with a message.
     pub recv_overhead: SimSpan,
-    /// Least time between two messages on a resource, under [`LoadLaw::Queue`] and of an adapter under [`LoadLaw::Fair`].
+    /// Least time between two messages on a resource, under [`LoadLaw::Queue`] and of an adapter under
+    /// [`LoadLaw::Fair`].
     pub gap: SimSpan,
     /// Bytes a second at which a core copies, under [`LoadLaw::Fair`]; none: `bandwidth`.
     pub copy_bandwidth: Option<Bandwidth>,

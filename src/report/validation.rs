@@ -20,8 +20,9 @@ pub fn validation_json(validations: &[Validation]) -> serde_json::Result<String>
     serde_json::to_string_pretty(&serde_json::json!({ "cases": validations })).map(|text| text + "\n")
 }
 
-/// A row a point and model, of all cases: what it is, what was measured, what is predicted, by how much that is off; of mcpsim's
-/// own model also the intervals and how many of the runs they hold. The machine without an effect is a model: `without law`.
+/// A row a point and model, of all cases: what it is, what was measured, what is predicted, by how much that is off;
+/// of mcpsim's own model also the intervals and how many of the runs they hold. The machine without an effect is a
+/// model: `without law`.
 pub fn validation_csv(validations: &[Validation]) -> String {
     let mut text = "case,point,role,model,runs,measured_s,measured_min_s,measured_max_s,predicted_s,error_percent,\
                     interval_from_s,interval_to_s,runs_inside,likely_from_s,likely_to_s,runs_likely\n"

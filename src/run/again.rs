@@ -1,4 +1,5 @@
-//! A run that is made more than once, each time a little different. A real program runs once, and its recording is replayed.
+//! A run that is made more than once, each time a little different. A real program runs once, and its recording is
+//! replayed.
 
 use std::io::Write;
 

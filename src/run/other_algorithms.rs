@@ -18,8 +18,8 @@ const MOST: usize = 3;
 
 impl Resolved {
     /// As [`Resolved::run_in`], and once more for each other algorithm of the platform's library that all calls of a
-    /// collective may have, of which the Outcome then tells. Of collectives the three with the most time are tried, with
-    /// segments only where they are smaller than the data. In one process.
+    /// collective may have, of which the Outcome then tells. Of collectives the three with the most time are tried,
+    /// with segments only where they are smaller than the data. In one process.
     ///
     /// # Errors
     /// As of [`Resolved::run`]. An algorithm that cannot do a call is left out, which a note tells.

@@ -1,5 +1,5 @@
-//! Every described workload in 1 to 4 processes of 1 or 2 threads: the same Outcome, but for the host. `./check` takes three
-//! processes, `./check full` all.
+//! Every described workload in 1 to 4 processes of 1 or 2 threads: the same Outcome, but for the host. `./check`
+//! takes three processes, `./check full` all.
 
 use super::cases::CASES;
 use super::hosts::{host_mpi, host_mpis};

@@ -43,9 +43,9 @@ fn two_nodes() -> Option<MutexGuard<'static, ()>> {
     Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Whether a run gave all that it should: its last lines on standard output are there. It must have ended with 0, but for
-/// MPICH 4.0 over UCX's TCP, which does not always return from MPI_Finalize: one rank waits until its connections are closed,
-/// which needs ranks that wait for the process manager already. mcpsim has written everything before.
+/// Whether a run gave all that it should: its last lines on standard output are there. It must have ended with 0, but
+/// for MPICH 4.0 over UCX's TCP, which does not always return from MPI_Finalize: one rank waits until its connections
+/// are closed, which needs ranks that wait for the process manager already. mcpsim has written everything before.
 fn is_whole(mpi: &HostMpi, ran: &Ran, last: &str) -> bool {
     let hung = !mpi.is_open_mpi && ran.code == Some(124);
     if hung {

@@ -1,8 +1,8 @@
 //! Blocks that compute and use memory meanwhile: each instant they proceed as the slower of core and memory lets them.
 //!
-//! Whether a block can be slowed by others at all is known from the placement, before the run. If it cannot, its time is
-//! known at once, and its rank runs ahead. Otherwise it is a flow on the memories of its CMP and its node, from when it
-//! begins; its rank goes on when that has ended.
+//! Whether a block can be slowed by others at all is known from the placement, before the run. If it cannot, its time
+//! is known at once, and its rank runs ahead. Otherwise it is a flow on the memories of its CMP and its node, from
+//! when it begins; its rank goes on when that has ended.
 
 use crate::rank::MemoryBlock;
 use crate::units::{Bytes, SimSpan, SimTime};

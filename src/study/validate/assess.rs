@@ -331,7 +331,8 @@ mod tests {
         let run = |ask: &Ask| {
             let ranks = value(ask, "run.ranks").unwrap();
             let start = if ranks > 1.0 { value(ask, "app.start").unwrap_or(0.0) } else { 0.0 };
-            // Noise takes a tenth for each seed; progress by calls takes a second, and connections what they are said to.
+            // Noise takes a tenth for each seed; progress by calls takes a second, and connections what they are said
+            // to.
             let noise =
                 value(ask, "app.noise").map_or(1.0, |noise| 1.0 + noise * value(ask, "run.seed").unwrap_or(0.0));
             let calls =

@@ -1,4 +1,5 @@
-//! `case.toml`: which measured runs are modelled by which machine and application, what is calibrated, and the error allowed.
+//! `case.toml`: which measured runs are modelled by which machine and application, what is calibrated, and the error
+//! allowed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -73,8 +74,9 @@ pub struct When {
     pub times: f64,
 }
 
-/// A parameter worked out from measured runs: for each combination of values of the columns `by`, the value with which the
-/// predictions of these `rows` are nearest to what was measured (least squares of the logarithms of their ratios).
+/// A parameter worked out from measured runs: for each combination of values of the columns `by`, the value with
+/// which the predictions of these `rows` are nearest to what was measured (least squares of the logarithms of their
+/// ratios).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibrate {
@@ -113,8 +115,8 @@ pub struct Limit {
     pub mean_percent: f64,
     /// Of the greatest.
     pub max_percent: f64,
-    /// Of points that several runs lie farther from than this, in percent of the median, nothing is demanded: no prediction can
-    /// be nearer to them than they are to each other.
+    /// Of points that several runs lie farther from than this, in percent of the median, nothing is demanded: no
+    /// prediction can be nearer to them than they are to each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_spread_percent: Option<f64>,
 }

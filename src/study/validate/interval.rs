@@ -23,8 +23,8 @@ pub struct PointInterval {
     pub measured_inside: usize,
 }
 
-/// Where runs of a point lie by the errors of the case's other points: what the model leaves out is in it, as far as these
-/// show it. Nothing measured of the point itself is.
+/// Where runs of a point lie by the errors of the case's other points: what the model leaves out is in it, as far as
+/// these show it. Nothing measured of the point itself is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LikelyRange {
     /// The bounds between which 95 of 100 runs of the other points would lie, s.
@@ -39,8 +39,8 @@ const LEAST_OTHERS: usize = 8;
 impl LikelyRange {
     /// That of each of `points`, measured as in `measured`; none where few others are predicted.
     ///
-    /// Split-conformal prediction (Vovk, Gammerman and Shafer 2005) with each point left out once: of the others' least and greatest
-    /// runs over their predictions, the values of rank (n + 1) / 40 from below and from above.
+    /// Split-conformal prediction (Vovk, Gammerman and Shafer 2005) with each point left out once: of the others'
+    /// least and greatest runs over their predictions, the values of rank (n + 1) / 40 from below and from above.
     pub(super) fn of(points: &[ValidatedPoint], measured: &[&MeasuredPoint]) -> Vec<Option<LikelyRange>> {
         let range = |place: usize| {
             let others = (0..points.len()).filter(|&other| other != place && !points[other].given);

@@ -1,0 +1,147 @@
+//! Ends that are found together: of transfers at slots, of what uses memory.
+
+use crate::platform::Level;
+use crate::rank::{Program, Rank};
+use crate::units::SimTime;
+
+use super::{Worker, go_on, next_copies, run_woken};
+use crate::engine::event::EventKey;
+use crate::engine::fair::{Landing, PendingService, Taker};
+use crate::engine::flows::SUPERSTEPS;
+use crate::engine::lp::LogicalProcess;
+use crate::engine::memory::{COPY, end_block};
+use crate::engine::messages::{came, end_transfer, finish_copy};
+use crate::engine::service::serve_at_end;
+use crate::engine::state::{RankState, TargetRank};
+use crate::engine::transport::{Batch, LocalBound, Transport};
+
+impl<P: Program> Worker<'_, P> {
+    /// All workers have come to the slot at `time`: judges flows together with the others, and goes on with the
+    /// messages that end before the next. True if the run is to stop.
+    pub(super) fn judge(&mut self, transport: &mut Transport<'_>, incoming: &mut Batch, time: SimTime) -> bool {
+        let never = SimTime::NEVER;
+        let lp = &mut self.lp;
+        lp.window_end = time;
+        for step in 0.. {
+            let moves = lp.flows().is_some_and(|flows| {
+                if step == 0 {
+                    flows.open(time);
+                }
+                flows.judge(time)
+            });
+            lp.tell();
+            let slot = if moves { time } else { never };
+            let bid = LocalBound { queued: never, sent: never, handled: 0, slot, until: never, stop: false };
+            let agreement = transport.exchange(bid, &mut lp.outgoing, incoming, &mut || false);
+            if agreement.stop {
+                return true;
+            }
+            lp.hear(incoming);
+            let unsettled = agreement.slot == time;
+            if let Some(flows) = lp.flows() {
+                flows.take_levels(time);
+                if unsettled && step == SUPERSTEPS {
+                    flows.give_up();
+                }
+            }
+            if !unsettled || step == SUPERSTEPS {
+                break;
+            }
+        }
+        self.end_flows(time);
+        false
+    }
+
+    /// Goes on with the messages that end between the slot at `time` and the next, in order of their ends.
+    fn end_flows(&mut self, time: SimTime) {
+        let Some(fair) = self.lp.fair.as_deref_mut() else { return };
+        let mut ended = std::mem::take(&mut fair.ended);
+        if let Some(flows) = &mut fair.flows {
+            flows.settle(time, &mut ended);
+        }
+        ended.sort_unstable_by_key(|&(end, ticket)| (end, fair.transfer(ticket).key));
+        self.lp.tell();
+        for (end, ticket) in ended.drain(..) {
+            if self.lp.failure.is_none() {
+                self.end_flow(time, ticket, end);
+            }
+        }
+        if let Some(fair) = self.lp.fair.as_deref_mut() {
+            fair.ended = ended;
+        }
+    }
+
+    /// The flow with this ticket will have ended at `end`, which is before the slot that follows `now`.
+    fn end_flow(&mut self, now: SimTime, ticket: u32, end: SimTime) {
+        let lp = &mut self.lp;
+        let fair = lp.fair.as_deref_mut().expect("there are flows");
+        let transfer = *fair.transfer(ticket);
+        let (key, left, size) = (transfer.key, transfer.left, transfer.size);
+        lp.now = EventKey { time: now, ..key };
+        lp.handled += 1;
+        let seat = lp.seats[key.to as usize];
+        let RankState { program, target } = &mut self.ranks[seat.local as usize];
+        match transfer.taker {
+            Taker::Nobody => fair.transfer(ticket).taker = Taker::Ended(end),
+            Taker::Ended(_) => unreachable!("a flow ends once"),
+            Taker::Receive(_) | Taker::Granted { .. } | Taker::Serve => fair.forget(ticket),
+        }
+        match transfer.taker {
+            Taker::Granted { send, recv, path } => {
+                end_transfer(target, lp, key, (send, recv, path), size, left, end);
+            }
+            taker => {
+                lp.record_to(target, Level::InterNode, key.from, size, (left, end));
+                match taker {
+                    Taker::Receive(recv) => came(target, lp, recv, key.time, end),
+                    Taker::Serve => serve_in_order(program, target, lp, (key.to, key.from), ticket, end),
+                    Taker::Nobody | Taker::Ended(_) | Taker::Granted { .. } => {}
+                }
+            }
+        }
+        go_on(program, target, lp);
+    }
+
+    /// Copies and blocks of the rank's node have got what they move from and to memory, if the event `version` is still
+    /// meant.
+    pub(super) fn end_memory_flows(&mut self, rank: Rank, version: u32) {
+        let lp = &mut self.lp;
+        for (ended, task) in lp.ended_flows(rank, version) {
+            let RankState { program, target } = &mut self.ranks[lp.seats[ended as usize].local as usize];
+            if task == COPY {
+                let job = lp.ended_copy(target);
+                finish_copy(target, lp, &job, lp.now.time);
+                next_copies(target, lp);
+            } else {
+                end_block(target, lp, task);
+            }
+            run_woken(program, target, lp);
+        }
+        let RankState { target, .. } = &mut self.ranks[lp.seats[rank as usize].local as usize];
+        lp.settle_memory(target);
+    }
+}
+
+/// A message that is to be served has an end: serves it and those behind it that have one, in the order of their heads.
+fn serve_in_order<P: Program>(
+    program: &mut P,
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    pair: (Rank, Rank),
+    ticket: u32,
+    end: SimTime,
+) {
+    let fair = lp.fair.as_deref_mut().expect("there are flows");
+    let queue = fair.services.get_mut(&pair).expect("it was kept");
+    let ended = queue.iter_mut().find(|service| service.end == Landing::Open(ticket)).expect("it was kept");
+    ended.end = Landing::Ends(end);
+    let mut ready = Vec::new();
+    while let Some(&PendingService { key, parcel, left, end: Landing::Ends(end) }) = queue.front() {
+        ready.push((key, parcel, left, end));
+        queue.pop_front();
+    }
+    let now = lp.now.time;
+    for (key, parcel, left, end) in ready {
+        serve_at_end(program, target, lp, EventKey { time: now, ..key }, parcel, left, end.max(now));
+    }
+}

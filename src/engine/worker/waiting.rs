@@ -1,0 +1,83 @@
+//! For whom ranks wait that have not ended.
+
+use crate::rank::{COMPLETE, Program, Rank};
+
+use super::Worker;
+use crate::engine::error::Waiting;
+use crate::engine::requests::{RequestKind, RequestRecord, RequestState};
+use crate::engine::state::{TargetRank, Wait};
+
+impl<P: Program> Worker<'_, P> {
+    /// The ranks that have not ended, and for whom they wait.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        let unfinished = self.ranks.iter().filter(|state| !matches!(state.target.main.wait, Wait::Finished));
+        let described =
+            unfinished.map(|state| waiting(&state.target, state.program.call_name(), state.program.position()));
+        described.collect()
+    }
+}
+
+fn waiting(target: &TargetRank, name: Option<&'static str>, position: Option<String>) -> Waiting {
+    let control = &target.main;
+    let mut since = control.since;
+    let mut awaits = Vec::new();
+    let mut peers = Vec::new();
+    let mut add = |(text, peer): (String, Option<Rank>)| {
+        awaits.push(text);
+        peers.extend(peer);
+    };
+    let call = match &control.wait {
+        Wait::All { kind, requests, .. } => {
+            let unfinished = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| target.requests.get(id));
+            unfinished
+                .filter(|request| request.state == RequestState::Pending)
+                .for_each(|request| add(awaited(target, request)));
+            kind.name()
+        }
+        Wait::Recv { kind, pattern } => {
+            add(RequestRecord::receive(pattern, control.since, control.path).awaits());
+            kind.name()
+        }
+        Wait::Any(requests) => {
+            requests.iter().for_each(|&id| add(awaited(target, target.requests.get(id))));
+            "waitany"
+        }
+        Wait::Probe(pattern) => {
+            add(RequestRecord::receive(pattern, control.since, control.path).awaits());
+            "probe"
+        }
+        Wait::Test { .. } => "test",
+        Wait::Iprobe(_) => "iprobe",
+        Wait::Cancel(_) => "cancel",
+        Wait::Credit(_) => "send",
+        Wait::Idle { .. } => {
+            add(("a message or the end of a request".to_owned(), None));
+            since = target.idle.as_ref().map_or(since, |idle| idle.since);
+            "polling"
+        }
+        Wait::Nothing | Wait::Parked(_) | Wait::Block(_) | Wait::Finished => "run",
+    };
+    let call = name.or(control.collective).unwrap_or(call).to_owned();
+    Waiting { rank: target.rank, call, awaits, peers, since, position }
+}
+
+/// For whom a request waits; a strand waits for what its own requests wait for.
+fn awaited(target: &TargetRank, request: &RequestRecord) -> (String, Option<Rank>) {
+    let strand = match request.kind {
+        RequestKind::Strand => target.strands[request.peer as usize - 1].as_ref(),
+        RequestKind::Unmatched | RequestKind::Matched | RequestKind::Cancelled | RequestKind::Send => None,
+    };
+    let Some(strand) = strand else { return request.awaits() };
+    let name = strand.program.as_ref().and_then(|program| program.position());
+    let inner = match &strand.control.wait {
+        Wait::All { requests, .. } => requests
+            .iter()
+            .filter(|&&id| id != COMPLETE)
+            .map(|&id| target.requests.get(id))
+            .find(|request| request.state == RequestState::Pending)
+            .map(RequestRecord::awaits),
+        _ => None,
+    };
+    let (text, peer) = inner.unwrap_or_else(|| request.awaits());
+    (name.map_or(text.clone(), |name| format!("{name}: {text}")), peer)
+}
