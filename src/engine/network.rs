@@ -68,26 +68,30 @@ struct AloneCosts {
 }
 
 impl AloneCosts {
-    fn new(row: &Row, law: LoadLaw, size: Bytes) -> Self {
+    fn new(link: &Link, size: Bytes) -> Self {
+        AloneCosts::of_row(link.row(size), link.law(), size)
+    }
+
+    fn of_row(row: &Row, law: LoadLaw, size: Bytes) -> Self {
         AloneCosts { size, latency: row.latency_under(law, 1), bytes: row.bytes_under(law, 1, size) }
     }
 
-    /// Latency and time of the bytes of `size`, which costs what `row` says; `anew` if another row may have been kept.
-    #[inline(always)]
-    fn of(&mut self, anew: bool, law: LoadLaw, row: &Row, size: Bytes) -> (SimSpan, SimSpan) {
-        if anew || self.size != size {
-            *self = AloneCosts::new(row, law, size);
+    /// That of `size`.
+    #[inline]
+    fn of(&mut self, link: &Link, size: Bytes) -> AloneCosts {
+        if self.size != size {
+            *self = AloneCosts::new(link, size);
         }
-        (self.latency, self.bytes)
+        *self
     }
 
-    /// The same under `load`.
-    #[inline(always)]
-    fn under(&mut self, anew: bool, law: LoadLaw, row: &Row, size: Bytes, load: u32) -> (SimSpan, SimSpan) {
+    /// Latency and time of the bytes under `load`.
+    #[inline]
+    fn under(self, law: LoadLaw, row: &Row, load: u32) -> (SimSpan, SimSpan) {
         if load == 1 {
-            return self.of(anew, law, row, size);
+            return (self.latency, self.bytes);
         }
-        (row.latency_under(law, load), row.bytes_under(law, load, size))
+        (row.latency_under(law, load), row.bytes_under(law, load, self.size))
     }
 }
 
@@ -122,10 +126,7 @@ impl<'a> Network<'a> {
         Network {
             platform,
             pairs: None,
-            alone: Level::ALL.map(|level| {
-                let link = platform.link(level);
-                AloneCosts::new(link.row(Bytes::ZERO), link.law(), Bytes::ZERO)
-            }),
+            alone: Level::ALL.map(|level| AloneCosts::new(platform.link(level), Bytes::ZERO)),
             first_node: nodes.start,
             first_cmp: nodes.start * cmps,
             cmps: ports(Level::IntraCmp, count * cmps as usize),
@@ -148,7 +149,7 @@ impl<'a> Network<'a> {
     }
 
     /// What the bytes of a transfer of a level take longer through the adapters of both nodes.
-    #[inline(always)]
+    #[inline]
     fn slower(&self, level: Level, nodes: [u32; 2]) -> Option<f64> {
         if self.adapters.is_empty() || level != Level::InterNode {
             return None;
@@ -164,19 +165,24 @@ impl<'a> Network<'a> {
     }
 
     /// What a message of `size` between two ranks of a level costs.
-    #[inline(always)]
+    #[inline]
     pub fn row(&self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
-        match self.pairs {
-            None => self.platform.link(level).row(size),
-            Some(_) => self.row_of_pair(from, to, level, size),
+        if let Some((of, cores)) = &self.pairs
+            && let Some(row) = of.row(cores[from as usize], cores[to as usize], level, size)
+        {
+            return row;
         }
+        self.platform.link(level).row(size)
     }
 
-    #[cold]
-    fn row_of_pair(&self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
-        let of_class =
-            |(of, cores): &(&'a PairClasses, Vec<u32>)| of.row(cores[from as usize], cores[to as usize], level, size);
-        self.pairs.as_ref().and_then(of_class).unwrap_or_else(|| self.platform.link(level).row(size))
+    /// What a message of `size` that costs what `row` says takes alone.
+    #[inline]
+    fn alone(&mut self, level: Level, row: &Row, size: Bytes) -> AloneCosts {
+        let link = self.platform.link(level);
+        match self.pairs {
+            Some(_) => AloneCosts::of_row(row, link.law(), size),
+            None => self.alone[level as usize].of(link, size),
+        }
     }
 
     /// The link between two seats.
@@ -187,14 +193,8 @@ impl<'a> Network<'a> {
 
     /// What the time of a transfer is made of.
     pub fn parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
-        let kept = self.alone[level as usize];
-        let (latency, bytes) = match self.pairs {
-            None if kept.size == size => (kept.latency, kept.bytes),
-            _ => {
-                let (row, law) = (self.row(from, to, level, size), self.platform.link(level).law());
-                self.alone[level as usize].of(self.pairs.is_some(), law, row, size)
-            }
-        };
+        let row = self.row(from, to, level, size);
+        let AloneCosts { latency, bytes, .. } = self.alone(level, row, size);
         TransferParts::of_transfer(time, latency, bytes)
     }
 
@@ -212,6 +212,7 @@ impl<'a> Network<'a> {
             return Departure { head: time + row.latency, load: 1 };
         }
         let slower = self.slower(level, [from.node; 2]);
+        let alone = self.alone(level, row, size);
         let port = match level {
             Level::IntraCmp => &mut self.cmps[(from.cmp - self.first_cmp) as usize],
             Level::InterCmp => &mut self.interconnects[(from.node - self.first_node) as usize],
@@ -222,7 +223,7 @@ impl<'a> Network<'a> {
             return Departure { head: start + row.latency, load: 1 };
         }
         let load = port.load_at(time);
-        let (latency, bytes) = self.alone[level as usize].under(self.pairs.is_some(), law, row, size, load);
+        let (latency, bytes) = alone.under(law, row, load);
         let head = time + latency;
         port.hold_until(head + longer(bytes, slower));
         Departure { head, load }
@@ -241,11 +242,12 @@ impl<'a> Network<'a> {
     ) -> SimTime {
         let Flight { left, load } = flight;
         let slower = self.slower(level, [from, to.node]);
-        let law = self.platform.link(level).law();
-        let (delayed, anew) = (self.delayed, self.pairs.is_some());
-        let alone = &mut self.alone[level as usize];
-        let mut under = |load| {
-            let (latency, bytes) = alone.under(anew, law, row, size, load);
+        let link = self.platform.link(level);
+        let law = link.law();
+        let alone = self.alone(level, row, size);
+        let delayed = self.delayed;
+        let under = |load| {
+            let (latency, bytes) = alone.under(law, row, load);
             let bytes = longer(bytes, slower);
             // What delays a head delays all that follows.
             if delayed { head + bytes } else { (left + latency + bytes).max(head) }
@@ -259,11 +261,10 @@ impl<'a> Network<'a> {
                 port.hold_until(end);
                 end
             }
-            (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + alone.of(anew, law, row, size).1,
+            (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + alone.bytes,
             (LoadLaw::Queue, Level::InterNode) => {
                 let port = &mut self.into[(to.node - self.first_node) as usize];
-                let (_, bytes) = alone.of(anew, law, row, size);
-                port.queue(head, longer(occupation(row, size), slower)) + longer(bytes, slower)
+                port.queue(head, longer(occupation(row, size), slower)) + longer(alone.bytes, slower)
             }
         }
     }

@@ -130,7 +130,7 @@ impl Paths {
             self.holders[own] -= 1;
             let shared = own;
             own = self.room();
-            self.kept[own] = self.kept[shared];
+            self.kept.copy_within(shared..=shared, own);
             if let Some(origins) = &mut self.origins {
                 origins[own] = origins[shared];
             }
