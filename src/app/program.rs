@@ -60,7 +60,9 @@ pub(super) struct ProgramState {
     random: Random,
     /// Loop turns and procedure calls since the last communication.
     pub(super) turns: u64,
-    pub(super) memory_share: MemoryPart,
+    pub(super) bandwidth: f64,
+    /// Its part of caches, bytes; short, as there may be millions of ranks.
+    pub(super) cache: f32,
     /// The op at `pc` has made a call that is not answered yet.
     called: bool,
 }
@@ -75,7 +77,8 @@ impl RankProgram {
             outstanding: Outstanding::default(),
             random: Random::default(),
             turns: 0,
-            memory_share,
+            bandwidth: memory_share.bandwidth,
+            cache: memory_share.cache as f32,
             called: false,
         };
         RankProgram { shared, state }

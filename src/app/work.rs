@@ -32,7 +32,7 @@ impl ProgramState {
     /// What `block` takes: as stated, drawn, or by the roofline.
     #[inline]
     pub(super) fn taken(&mut self, shared: &SharedProgram, block: &Block) -> Evaluated<Taken> {
-        let memory = self.memory_share;
+        let memory = MemoryPart { bandwidth: self.bandwidth, cache: f64::from(self.cache) };
         let amount = block.amount(&mut self.env(&shared.code))?;
         match shared.rates.memory_law {
             MemoryLaw::Placed => amount.span(&shared.rates, memory).map(Taken::Span),
