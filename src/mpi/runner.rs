@@ -349,7 +349,9 @@ impl<M: Mover> Runner<M> {
     }
 
     fn message(&mut self, to: u32, piece: Piece) -> Message {
-        let payload = if M::MOVES { self.mover.read(&self.layout, self.placed(piece)) } else { None };
+        // A barrier may send a byte, but none of the program's.
+        let moves = M::MOVES && self.tag & 15 != Collective::Barrier as Tag;
+        let payload = if moves { self.mover.read(&self.layout, self.placed(piece)) } else { None };
         Message {
             to: self.comm.world(to),
             context: self.comm.collective(),

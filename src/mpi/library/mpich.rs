@@ -16,7 +16,7 @@ pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     const KIB: u64 = 1 << 10;
-    let ChoiceContext { collective, ranks, size, total, element, ordered, .. } = question;
+    let ChoiceContext { collective, ranks, size, total, element, ordered, root, .. } = question;
     let two_to_k = ranks.is_power_of_two();
     // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
     let divisible = size / u64::from(element) >= 1 << ranks.max(1).ilog2();
@@ -26,6 +26,8 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
         Collective::Bcast if two_to_k && size <= 512 * KIB => ScatterAllgather,
         Collective::Bcast => ScatterRing,
         Collective::Allreduce if size <= 8 || !divisible => RecursiveDoubling,
+        // The tree's order begins with the root.
+        Collective::Reduce if ordered && root != 0 && (size <= 2 * KIB || !divisible) => Linear,
         Collective::Reduce if size <= 2 * KIB || !divisible => Binomial,
         Collective::Allreduce | Collective::Reduce => Rabenseifner,
         Collective::Allgather | Collective::Allgatherv if two_to_k && total < 512 * KIB => RecursiveDoubling,

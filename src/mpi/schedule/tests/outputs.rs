@@ -161,6 +161,11 @@ fn every_choice_of_every_library_ends_right() {
                             spread: NodeSpread::FLAT,
                         };
                         let (choice, style) = (library::decide(library, question), library::style(library));
+                        let reduces = match choice.method.algorithm {
+                            Algorithm::Nonoverlapping => (Collective::Reduce, choice.first.algorithm),
+                            algorithm => (collective, algorithm),
+                        };
+                        assert!(!ordered || keeps_rank_order(reduces.0, reduces.1, root), "{question:?}");
                         check(Case { collective, choice, style, size, root, bytes, element });
                     }
                 }
