@@ -51,7 +51,7 @@ fn unknown_words_are_named_with_their_place() {
              \"split_binary\", \"in_order_binary\", \"binomial\", \"knomial\", \"dissemination\", \
              \"double_ring\", \"recursive_doubling\", \"recursive_halving\", \"butterfly\", \"ring\", \
              \"segmented_ring\", \"neighbor_exchange\", \"bruck\", \"pairwise\", \"two_procs\", \
-             \"rabenseifner\", \"scatter_allgather\", \"scatter_ring\", \"nonoverlapping\" \
+             \"rabenseifner\", \"scatter_allgather\", \"scatter_ring\", \"nonoverlapping\", \"node_aware\" \
              in main[0].bcast.algorithm of app.toml; found \"magic\"",
         ),
         (
