@@ -152,7 +152,7 @@ impl<'de> Deserialize<'de> for Bytes {
 
 impl<'de> Deserialize<'de> for Bandwidth {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        text::deserialize_text(deserializer, "a bandwidth above zero such as \"12.5 GB/s\"")
+        text::deserialize_text(deserializer, "a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\"")
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
         })
         .filter(|rate| (1.0..1e18).contains(rate))
         .map(|rate| rate.round() as u64)
-        .ok_or(UnitError { expected: "a bandwidth above zero such as \"12.5 GB/s\"" })
+        .ok_or(UnitError { expected: "a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\"" })
 }
 
 pub(super) fn parse_rate(text: &str) -> Result<f64, UnitError> {

@@ -128,7 +128,7 @@ impl Stated<'_> {
                 return Err(document.expected(&format!("{path}.only"), expected, wrong));
             }
             if entry.adapter.is_some() && self.law == LoadLaw::Fair {
-                let expected = "no \"adapter\", which the law \"fair\" does not model yet,";
+                let expected = "no \"adapter\", which the law \"fair\" does not model yet (\"share\" does),";
                 return Err(document.expected(&format!("{path}.adapter"), expected, "one"));
             }
             let mut multiply = |stated: &Option<Factors>, key: &str, into: fn(&mut NodeFactors) -> &mut Vec<f64>| {

@@ -199,7 +199,7 @@ impl Reader<'_> {
             self.each(latencies, loads.len(), &self.place(here, interval.latency.is_some(), "latency"), "times")?;
         let bandwidths =
             interval.bandwidth.as_ref().or(file.bandwidth.as_ref()).ok_or_else(|| {
-                self.document.missing(here, "bandwidth", "a bandwidth above zero such as \"12.5 GB/s\"")
+                self.document.missing(here, "bandwidth", "a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\"")
             })?;
         let place = self.place(here, interval.bandwidth.is_some(), "bandwidth");
         let bandwidths = self.each(bandwidths, loads.len(), &place, "bandwidths")?;

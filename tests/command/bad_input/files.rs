@@ -43,7 +43,7 @@ fn platform_files_and_overrides() {
     let directory = directory();
     let here = directory.path();
     write(here, "a.toml", "main = []");
-    let bandwidth = "a bandwidth above zero such as \"12.5 GB/s\"";
+    let bandwidth = "a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\"";
     for (text, error) in [
         (
             "interval = [{ up_to = \"1 KiB\", latency = \"1 us\", bandwidth = \"1 GB/s\" }]",

@@ -103,7 +103,7 @@ fn nodes_differ_by_factors() {
     }
     let fair = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n[[nodes]]\nadapter = 0.5";
     let expected =
-        "expected no \"adapter\", which the law \"fair\" does not model yet, in nodes[0].adapter of x.toml; found one";
+        "expected no \"adapter\", which the law \"fair\" does not model yet (\"share\" does), in nodes[0].adapter of x.toml; found one";
     assert_eq!(network_error(fair), expected);
 }
 

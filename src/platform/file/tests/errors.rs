@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn missing_costs_are_named_with_an_example() {
     let time = "a time such as \"1.2 us\"; found none";
-    let bandwidth = "a bandwidth above zero such as \"12.5 GB/s\"; found none";
+    let bandwidth = "a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\"; found none";
     assert_eq!(
         network_error("bandwidth = \"1 GB/s\""),
         format!("expected \"latency\" in inter_node of x.toml, {time}")
@@ -45,7 +45,7 @@ fn costs_of_a_wrong_kind_are_refused() {
     assert_eq!(one("latency", "\"1 GB\""), format!("{time}.latency of x.toml; found \"1 GB\""));
     assert_eq!(one("latency", "[\"1 us\", 2]"), format!("{time}.latency[1] of x.toml; found 2"));
     assert_eq!(one("handshake", "[]"), format!("{time}.handshake of x.toml; found an array"));
-    let bandwidth = "expected a bandwidth above zero such as \"12.5 GB/s\" in inter_node.bandwidth of x.toml";
+    let bandwidth = "expected a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\" in inter_node.bandwidth of x.toml";
     for found in ["\"0 GB/s\"", "\"-1 GB/s\"", "\"1 GB\"", "\"1 us\"", "7"] {
         assert_eq!(one("bandwidth", found), format!("{bandwidth}; found {found}"));
     }
