@@ -1,8 +1,8 @@
 //! Collectives by the model of Xu and Hwang (Modeling communication overhead: MPI and MPL performance on the IBM SP2,
 //! IEEE Parallel & Distributed Technology 4, 1996): t(m, n) = t0(n) + m / r∞(n), with m bytes and n ranks.
 //!
-//! A time is that of the slowest rank between a barrier and the end of the call. t0(n) and 1 / r∞(n) grow with log n or
-//! with n, whichever fits better.
+//! A time is that of the slowest rank between a barrier and the end of the call; simulated ranks begin at one instant.
+//! t0(n) and 1 / r∞(n) grow with log n or with n, whichever fits better.
 
 use crate::platform::{Collective, Hockney};
 
@@ -100,12 +100,12 @@ pub fn time_collectives(
     found
 }
 
-/// The seconds of a call on this rank, after a barrier.
+/// The seconds of a call on this rank, which begins when all can.
 fn one(port: &mut dyn GroupPort, ranks: u32, collective: Collective, bytes: u64) -> f64 {
     if port.rank() >= ranks {
         return 0.0;
     }
-    port.collective(Collective::Barrier, 0, 0);
+    port.begin_together();
     let started = port.now();
     port.collective(collective, 0, bytes);
     port.now() - started

@@ -71,4 +71,8 @@ pub trait GroupPort: RankPort {
     fn among(&mut self, members: u32);
     /// A collective of the members; others do nothing. `bytes` is the size of the buffer, or of a block.
     fn collective(&mut self, collective: Collective, root: u32, bytes: u64);
+    /// Waits until all members can begin, as far as may be at the same instant. Members call this.
+    fn begin_together(&mut self) {
+        self.collective(Collective::Barrier, 0, 0);
+    }
 }

@@ -25,6 +25,9 @@ use super::samples::Samples;
 const TEST: u32 = 0;
 const TOLD: u32 = 1;
 
+/// So long after the last member has come ranks begin together, in seconds: for longer than telling them takes.
+const TOGETHER: f64 = 1.0;
+
 /// The stack of a rank.
 pub(super) const STACK: usize = 256 << 10;
 
@@ -321,5 +324,21 @@ impl GroupPort for Simulated<'_> {
 
     fn collective(&mut self, collective: Collective, root: u32, bytes: u64) {
         self.collect(collective, root, Sizes::Same(Bytes::new(bytes)));
+    }
+
+    /// All simulated clocks are the same one, so that members can agree on an instant that is to come.
+    fn begin_together(&mut self) {
+        let now = self.now();
+        let begin = if self.rank > 0 {
+            self.tell(0, &[now]);
+            self.told(0)[0]
+        } else {
+            let others: Vec<f64> = (1..self.members).map(|rank| self.told(rank)[0]).collect();
+            let begin = others.into_iter().fold(now, f64::max).max(self.now()) + TOGETHER;
+            (1..self.members).for_each(|rank| self.tell(rank, &[begin]));
+            begin
+        };
+        let left = begin - self.now();
+        self.compute(left.max(0.0));
     }
 }

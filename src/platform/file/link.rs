@@ -197,10 +197,9 @@ impl Reader<'_> {
         let latencies = latencies.ok_or_else(|| self.document.missing(here, "latency", "a time such as \"1.2 us\""))?;
         let latencies =
             self.each(latencies, loads.len(), &self.place(here, interval.latency.is_some(), "latency"), "times")?;
-        let bandwidths =
-            interval.bandwidth.as_ref().or(file.bandwidth.as_ref()).ok_or_else(|| {
-                self.document.missing(here, "bandwidth", "a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\"")
-            })?;
+        let bandwidths = interval.bandwidth.as_ref().or(file.bandwidth.as_ref()).ok_or_else(|| {
+            self.document.missing(here, "bandwidth", "a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\"")
+        })?;
         let place = self.place(here, interval.bandwidth.is_some(), "bandwidth");
         let bandwidths = self.each(bandwidths, loads.len(), &place, "bandwidths")?;
 

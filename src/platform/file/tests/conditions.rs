@@ -102,8 +102,7 @@ fn nodes_differ_by_factors() {
         assert_eq!(error_with(&format!("[[nodes]]\n{text}")), error);
     }
     let fair = "law = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n[[nodes]]\nadapter = 0.5";
-    let expected =
-        "expected no \"adapter\", which the law \"fair\" does not model yet (\"share\" does), in nodes[0].adapter of x.toml; found one";
+    let expected = "expected no \"adapter\", which the law \"fair\" does not model yet (\"share\" does), in nodes[0].adapter of x.toml; found one";
     assert_eq!(network_error(fair), expected);
 }
 

@@ -45,7 +45,8 @@ fn costs_of_a_wrong_kind_are_refused() {
     assert_eq!(one("latency", "\"1 GB\""), format!("{time}.latency of x.toml; found \"1 GB\""));
     assert_eq!(one("latency", "[\"1 us\", 2]"), format!("{time}.latency[1] of x.toml; found 2"));
     assert_eq!(one("handshake", "[]"), format!("{time}.handshake of x.toml; found an array"));
-    let bandwidth = "expected a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\" in inter_node.bandwidth of x.toml";
+    let bandwidth =
+        "expected a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\" in inter_node.bandwidth of x.toml";
     for found in ["\"0 GB/s\"", "\"-1 GB/s\"", "\"1 GB\"", "\"1 us\"", "7"] {
         assert_eq!(one("bandwidth", found), format!("{bandwidth}; found {found}"));
     }
