@@ -36,7 +36,7 @@ pub use selection::read_mpich_selection;
 pub use tuning::{Rules, read_open_mpi_rules, write_open_mpi_rules};
 
 use crate::platform::{Algorithm, Collective};
-use crate::profile::{StepSource, TaskLog};
+use crate::profile::{StepSource, TaskLog, TimerSums};
 use crate::rank::{Call, CallSite, Reply};
 use crate::units::Bytes;
 
@@ -89,6 +89,11 @@ pub trait MpiProgram: Send {
     fn step_source(&self, step: u32) -> StepSource {
         let _ = step;
         StepSource::default()
+    }
+
+    /// See [`crate::rank::Program::sum_timers`].
+    fn sum_timers(&self, sums: &mut TimerSums) {
+        let _ = sums;
     }
 
     /// See [`crate::rank::Program::task_log`].

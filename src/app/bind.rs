@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::config::{ConfigError, Document};
 use crate::platform::{CoreRates, MemoryPart};
+use crate::profile::{AppResult, TimerSums};
 use crate::rank::Rank;
 
 use super::code::Code;
@@ -15,9 +16,9 @@ use super::program::{AppProgram, FragmentProgram, RankProgram, SharedProgram};
 use super::random::Random;
 use super::scope::{Reach, Scope};
 use super::slots::Slots;
-use super::tasks;
 use super::value::{EvalError, Evaluated};
 use super::world::{AppWorld, CommTable};
+use super::{results, tasks, timers};
 
 /// What an application is to run on.
 #[derive(Clone, Debug)]
@@ -86,6 +87,17 @@ impl BoundApp {
             }
         }
     }
+
+    /// What the application makes of the times that all its ranks have timed.
+    ///
+    /// # Errors
+    /// A result without a value.
+    pub fn results(&self, timed: &TimerSums) -> Result<Vec<AppResult>, ConfigError> {
+        match &self.kind {
+            ProgramKind::Statements(shared) => results::work_out(shared, timed),
+            ProgramKind::Fragments(_) => Ok(Vec::new()),
+        }
+    }
 }
 
 /// Names of communicators by number.
@@ -98,7 +110,7 @@ pub(super) fn comm_names(document: &Document) -> Vec<String> {
 pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, AppWorld), ConfigError> {
     let mut arranged = AppWorld::default();
     if let Some((size, seed)) = scope.run() {
-        arranged = AppWorld { size, seed, grids: Vec::new(), comms: vec![CommTable::world(size)] };
+        arranged = AppWorld { size, seed, comms: vec![CommTable::world(size)], ..AppWorld::default() };
     }
     if let Some(grids) = Node::top(document, "grids") {
         scope.reach = Reach::Run;
@@ -107,6 +119,9 @@ pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, A
             let dimensions = grid(&node, &scope, &mut arranged)?;
             scope.add_grid(name, dimensions);
         }
+    }
+    if let Some(node) = Node::top(document, "timers") {
+        timers::arrange(&node, &mut scope, &mut arranged)?;
     }
     scope.reach = Reach::Rank;
     if let Some(comms) = Node::top(document, "comms") {

@@ -35,6 +35,26 @@ pub(super) struct Code {
     pub(super) comm_names: Vec<String>,
     /// Slots a rank.
     pub(super) slots: u32,
+    /// What is worked out once all ranks have ended.
+    pub(super) results: Option<ResultsCode>,
+}
+
+/// `[results]`
+#[derive(Debug)]
+pub(super) struct ResultsCode {
+    pub(super) start: Pc,
+    pub(super) end: Pc,
+    pub(super) shown: Vec<ResultCode>,
+}
+
+/// A figure to show.
+#[derive(Debug)]
+pub(super) struct ResultCode {
+    pub(super) name: String,
+    pub(super) value: Formula,
+    /// It is shown where this holds.
+    pub(super) condition: Option<Formula>,
+    pub(super) unit: String,
 }
 
 /// The file that code was compiled from.
@@ -149,6 +169,13 @@ pub(super) enum Op {
         found: Option<u32>,
     },
     Collective(Box<CollectiveOp>),
+    /// Begins what is timed.
+    Time(Box<TimeBlock>),
+    /// Ends what is timed, by the slots of its [`TimeBlock`].
+    Timed {
+        place: u32,
+        began: u32,
+    },
     Finish,
 }
 
@@ -164,6 +191,17 @@ pub(super) struct ForLoop {
     /// Holds the value of `step`.
     pub(super) stride: u32,
     pub(super) exit: Pc,
+}
+
+/// `time`
+#[derive(Debug)]
+pub(super) struct TimeBlock {
+    pub(super) timer: u32,
+    pub(super) at: Formula,
+    /// Holds where the element stands.
+    pub(super) place: u32,
+    /// Holds the clock at the beginning.
+    pub(super) began: u32,
 }
 
 /// `compute`

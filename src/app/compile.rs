@@ -7,6 +7,7 @@ mod collective;
 mod control;
 mod operation;
 mod procedure;
+mod results;
 
 pub(super) use operation::block;
 
@@ -15,7 +16,9 @@ use std::sync::Arc;
 use crate::config::ConfigError;
 
 use super::code::{Code, Op, Outputs, Pc, Procedure, RequestName, Start};
+use super::formula::Formula;
 use super::node::Node;
+use super::results::of_one_rank;
 use super::scope::{Reach, Scope};
 use super::world::AppWorld;
 
@@ -25,6 +28,7 @@ pub(super) struct AppParts<'a> {
     pub(super) lets: Option<Node<'a>>,
     pub(super) procedures: Option<Node<'a>>,
     pub(super) main: Node<'a>,
+    pub(super) results: Option<Node<'a>>,
 }
 
 /// What a list of statements is expected to be.
@@ -42,7 +46,11 @@ pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Res
     compiler.compile_lets(parts)?;
     compiler.block(&parts.main)?;
     compiler.emit("end of main", Op::Finish);
+    let results = compiler.compile_results(parts.results.as_ref())?;
     compiler.compile_procedures(parts.procedures.as_ref())?;
+    if let Some(results) = &results {
+        compiler.check_results(parts.results.as_ref(), results)?;
+    }
     compiler.check_waits()?;
     find_told(&mut compiler.ops);
     Ok(Code {
@@ -55,6 +63,7 @@ pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Res
         request_names: compiler.requests,
         comm_names: Vec::new(),
         slots: compiler.slots,
+        results,
     })
 }
 
@@ -95,6 +104,8 @@ struct Compiler<'a> {
     communicating: u64,
     max_turns: u64,
     depth: u32,
+    /// Names of `[let]` with their slots, and their values where these are the same for all ranks.
+    lets: Vec<(String, u32, Option<Formula>)>,
 }
 
 impl<'a> Compiler<'a> {
@@ -116,6 +127,7 @@ impl<'a> Compiler<'a> {
             communicating: 0,
             max_turns,
             depth: 0,
+            lets: Vec::new(),
         }
     }
 
@@ -151,11 +163,16 @@ impl<'a> Compiler<'a> {
                 let value = node.formula(&self.scope)?;
                 let slot = self.new_slot();
                 self.scope.add_global(name, slot);
+                let same = of_one_rank(&value.expr, &|slot| self.differs(slot)).is_none();
+                self.lets.push((name.to_owned(), slot, same.then(|| value.clone())));
                 self.emit(&node.path, Op::Set { slot, value });
             }
         }
         let mut names = Vec::new();
         assigned_names(parts.main.value, &[], &mut names);
+        if let Some(node) = &parts.results {
+            assigned_names(node.value, &[], &mut names);
+        }
         if let Some(node) = &parts.procedures {
             for (name, body) in node.entries("a table of procedures")? {
                 let procedure = self.procedures.iter().find(|procedure| procedure.name == name);

@@ -4,6 +4,7 @@ use super::functions::NumericFunction;
 use super::grid::NONE;
 use super::random::Random;
 use super::slots::Slots;
+use super::timers::{self, TimerFunction};
 use super::value::{Binary, EvalError, Evaluated, Value};
 use super::world::AppWorld;
 
@@ -32,6 +33,8 @@ pub(super) enum Expr {
     Grid(GridFunction, u32, Box<[Expr]>),
     CommRank(u32),
     CommSize(u32),
+    /// A function of the times that ranks have in an element of the timer of this number.
+    Timer(TimerFunction, u32, Box<Expr>),
 }
 
 /// Functions whose first argument is a grid's name.
@@ -147,6 +150,7 @@ impl Expr {
                 Value::Int(env.world.comms[*comm as usize].rank_of(env.rank).map_or(NONE, i64::from))
             }
             Expr::CommSize(comm) => Value::Int(i64::from(env.world.comms[*comm as usize].size_for(env.rank))),
+            Expr::Timer(function, timer, index) => return timers::evaluate(*function, *timer, index, env),
         })
     }
 
@@ -159,7 +163,7 @@ impl Expr {
     pub(super) fn any(&self, wanted: &mut dyn FnMut(&Expr) -> bool) -> bool {
         wanted(self)
             || match self {
-                Expr::Negate(a) | Expr::Not(a) => a.any(wanted),
+                Expr::Negate(a) | Expr::Not(a) | Expr::Timer(_, _, a) => a.any(wanted),
                 Expr::Binary(_, sides) | Expr::And(sides) | Expr::Or(sides) => {
                     sides.0.any(wanted) || sides.1.any(wanted)
                 }

@@ -17,10 +17,11 @@ use super::tasks;
 use super::value::Value;
 use super::world::AppWorld;
 
-const KEYS: [&str; 10] = ["name", "about", "params", "let", "grids", "comms", "procedures", "main", "tasks", "run"];
+const KEYS: [&str; 12] =
+    ["name", "about", "params", "let", "grids", "comms", "timers", "procedures", "main", "results", "tasks", "run"];
 
 /// Those that go with `main` only.
-const OF_STATEMENTS: [&str; 5] = ["let", "grids", "comms", "procedures", "main"];
+const OF_STATEMENTS: [&str; 7] = ["let", "grids", "comms", "timers", "procedures", "main", "results"];
 
 /// A described application: read, checked, its parameters known.
 #[derive(Clone, Debug)]
@@ -153,7 +154,7 @@ impl App {
                 self.document.name()
             ))
         })?;
-        Ok(AppParts { lets: top("let"), procedures: top("procedures"), main })
+        Ok(AppParts { lets: top("let"), procedures: top("procedures"), main, results: top("results") })
     }
 }
 

@@ -8,6 +8,7 @@ use super::expr::{Expr, GridFunction};
 use super::functions::NumericFunction;
 use super::lexer::{KEYWORDS, SyntaxError, Token, tokens};
 use super::scope::Scope;
+use super::timers::TimerFunction;
 use super::value::{Binary, Value};
 
 /// More would be no formula but an attack on the stack.
@@ -292,6 +293,15 @@ impl<'a> Parser<'a> {
                 }
                 Ok(Expr::Grid(function, grid, arguments.into()))
             }
+            _ if let Some(function) = TimerFunction::ALL.into_iter().find(|function| function.name() == name) => {
+                if !self.scope.results {
+                    return Err(fail(format!("\"{name}\" is of all ranks' times, known only in [results]")));
+                }
+                let timer = self.thing(name, "timer", |scope, word| scope.timer(word))?;
+                let index = if self.takes(&[","]) { self.ternary()? } else { Expr::Const(Value::Int(0)) };
+                self.expect(")")?;
+                Ok(Expr::Timer(function, timer, Box::new(index)))
+            }
             _ => {
                 let function = NumericFunction::ALL.iter().copied().find(|function| function.name() == name);
                 let function = function.ok_or_else(|| fail(self.scope.unknown_function(name)))?;
@@ -318,7 +328,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The name of a grid or communicator as a function's first argument.
+    /// The name of a grid, communicator or timer as a function's first argument.
     fn thing(
         &mut self,
         function: &str,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::mpi::{Aside, MpiCall, MpiProgram};
 use crate::platform::{CoreRates, MemoryPart};
-use crate::profile::{StepSource, TaskLog};
+use crate::profile::{StepSource, TaskLog, TimerSums};
 use crate::rank::{Call, CallSite, FailureKind, ProgramError, Rank, Reply, ReplyKind};
+use crate::units::SimTime;
 
 use super::code::{Code, Op, Pc, Start};
 use super::expr::Env;
@@ -14,6 +15,7 @@ use super::random::Random;
 use super::requests::Outstanding;
 use super::slots::Slots;
 use super::tasks::TaskProgram;
+use super::timers::rank_slots;
 use super::value::{EvalError, Value};
 use super::work::Taken;
 
@@ -69,18 +71,7 @@ pub(super) struct ProgramState {
 
 impl RankProgram {
     pub(super) fn new(shared: Arc<SharedProgram>, rank: Rank, memory_share: MemoryPart) -> Self {
-        let slots = Slots::new(shared.code.slots);
-        let state = ProgramState {
-            rank,
-            pc: 0,
-            slots,
-            outstanding: Outstanding::default(),
-            random: Random::default(),
-            turns: 0,
-            bandwidth: memory_share.bandwidth,
-            cache: memory_share.cache as f32,
-            called: false,
-        };
+        let state = ProgramState::new(rank_slots(&shared.code), rank, 0, memory_share);
         RankProgram { shared, state }
     }
 }
@@ -96,8 +87,9 @@ impl MpiProgram for AppProgram {
     fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
         match self {
             AppProgram::Statements(RankProgram { shared, state }) => {
+                let clock = reply.clock;
                 state.answered(&shared.code, reply.kind);
-                state.run(shared, aside)
+                state.run(shared, clock, aside)
             }
             AppProgram::Fragments(FragmentProgram(program)) => program.next_call(reply, aside),
         }
@@ -138,6 +130,12 @@ impl MpiProgram for AppProgram {
         }
     }
 
+    fn sum_timers(&self, sums: &mut TimerSums) {
+        if let AppProgram::Statements(RankProgram { shared, state }) = self {
+            state.sum_timers(&shared.code, sums);
+        }
+    }
+
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         match self {
             AppProgram::Statements(_) => None,
@@ -147,6 +145,18 @@ impl MpiProgram for AppProgram {
 }
 
 impl ProgramState {
+    /// At `pc`, with nothing under way.
+    pub(super) fn new(slots: Slots, rank: Rank, pc: Pc, memory_share: MemoryPart) -> Self {
+        let (outstanding, random) = (Outstanding::default(), Random::default());
+        let (bandwidth, cache) = (memory_share.bandwidth, memory_share.cache as f32);
+        ProgramState { rank, pc, slots, outstanding, random, turns: 0, bandwidth, cache, called: false }
+    }
+
+    /// Goes on with what makes no calls but the end, a failure and chances to stop.
+    pub(super) fn work_out(&mut self, shared: &SharedProgram) -> Call {
+        self.run(shared, SimTime::ZERO, &mut None)
+    }
+
     /// Takes the reply to the last call, if there was one that concerns the program.
     #[inline]
     fn answered(&mut self, code: &Code, reply: ReplyKind<'_>) {
@@ -167,9 +177,10 @@ impl ProgramState {
         self.pc += 1;
     }
 
-    /// Goes on to the next call. Gives it by itself, not within a `Result`, as copying one costs as much as making it.
+    /// Goes on to the next call; until then no time passes, it is `clock`. Gives the call by itself, not within a
+    /// `Result`, as copying one costs as much as making it.
     #[inline]
-    fn run(&mut self, shared: &SharedProgram, aside: &mut Aside) -> Call {
+    fn run(&mut self, shared: &SharedProgram, clock: SimTime, aside: &mut Aside) -> Call {
         let code = &shared.code;
         macro_rules! attempt {
             ($result:expr) => {
@@ -258,6 +269,14 @@ impl ProgramState {
                     }
                     self.received_from_none(pattern.outputs);
                     self.assign(*found, Value::Bool(true));
+                    self.pc += 1;
+                }
+                Op::Time(block) => {
+                    attempt!(self.begin_timing(code, block, clock));
+                    self.pc += 1;
+                }
+                Op::Timed { place, began } => {
+                    attempt!(self.end_timing((*place, *began), clock));
                     self.pc += 1;
                 }
                 Op::Finish => return Call::Finish,

@@ -6,6 +6,7 @@ use super::expr::Expr;
 use super::functions::NumericFunction;
 use super::grid::NONE;
 use super::lexer;
+use super::timers::TimerFunction;
 use super::value::Value;
 use crate::config::did_you_mean;
 
@@ -43,6 +44,9 @@ pub(super) struct Scope {
     locals: Vec<(String, u32, Local)>,
     grids: Vec<(String, usize)>,
     comms: Vec<String>,
+    timers: Vec<String>,
+    /// Whether the times of all ranks are known: in `[results]`.
+    pub(super) results: bool,
     run: Option<(u32, u64)>,
 }
 
@@ -66,6 +70,8 @@ impl Scope {
             locals: Vec::new(),
             grids: Vec::new(),
             comms: vec!["world".to_owned()],
+            timers: Vec::new(),
+            results: false,
             run,
         }
     }
@@ -97,6 +103,20 @@ impl Scope {
 
     pub(super) fn add_comm(&mut self, name: &str) {
         self.comms.push(name.to_owned());
+    }
+
+    pub(super) fn add_timer(&mut self, name: &str) {
+        self.timers.push(name.to_owned());
+    }
+
+    /// The number of the timer `name`.
+    pub(super) fn timer(&self, name: &str) -> Result<u32, String> {
+        let index = self.timers.iter().position(|timer| timer == name);
+        let known = || self.timers.iter().map(String::as_str);
+        index.map(|index| index as u32).ok_or_else(|| match did_you_mean(name, known()) {
+            hint if hint.is_empty() => format!("unknown timer \"{name}\"{}", one_of("timers", known())),
+            hint => format!("unknown timer \"{name}\"{hint}"),
+        })
     }
 
     pub(super) fn push_local(&mut self, name: &str, slot: u32, kind: Local) {
@@ -189,6 +209,7 @@ impl Scope {
 
     pub(super) fn unknown_function(&self, name: &str) -> String {
         let known = NumericFunction::ALL.iter().map(|function| function.name()).chain(PLACE_FUNCTIONS);
+        let known = known.chain(TimerFunction::ALL.map(TimerFunction::name));
         format!("unknown function \"{name}\"{}", did_you_mean(name, known))
     }
 

@@ -15,7 +15,34 @@ pub(super) struct Slots {
 impl Slots {
     /// `count` slots, all unset.
     pub(super) fn new(count: u32) -> Self {
-        Slots { words: vec![0; (count + count.div_ceil(8)) as usize].into_boxed_slice() }
+        Slots::with_words(count, 0)
+    }
+
+    /// `count` slots, all unset, and so many words after them, all 0.
+    pub(super) fn with_words(count: u32, words: usize) -> Self {
+        Slots { words: vec![0; (count + count.div_ceil(8)) as usize + words].into_boxed_slice() }
+    }
+
+    /// The last `count` words.
+    pub(super) fn last_words(&self, count: usize) -> &[u64] {
+        &self.words[self.words.len() - count..]
+    }
+
+    /// The last `count` words, to be set.
+    pub(super) fn last_words_mut(&mut self, count: usize) -> &mut [u64] {
+        let first = self.words.len() - count;
+        &mut self.words[first..]
+    }
+
+    /// The word so far from the end; the last is at 1.
+    pub(super) fn word_from_end(&self, place: usize) -> u64 {
+        self.words[self.words.len() - place]
+    }
+
+    /// Sets the word so far from the end.
+    pub(super) fn set_word_from_end(&mut self, place: usize, word: u64) {
+        let index = self.words.len() - place;
+        self.words[index] = word;
     }
 
     #[inline]

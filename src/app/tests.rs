@@ -5,4 +5,5 @@ mod errors;
 mod expressions;
 mod fuzz;
 mod statements;
+mod timers;
 mod workloads;

@@ -4,6 +4,7 @@ use crate::mpi::{CommMember, Group};
 use crate::rank::Rank;
 
 use super::grid::Grid;
+use super::timers::TimerPlace;
 
 /// The ranks, and how they are arranged and divided.
 #[derive(Debug, Default)]
@@ -13,6 +14,9 @@ pub(super) struct AppWorld {
     pub(super) grids: Vec<Grid>,
     /// Number 0 is the world's.
     pub(super) comms: Vec<CommTable>,
+    pub(super) timers: Vec<TimerPlace>,
+    /// The elements of all timers.
+    pub(super) timer_room: usize,
 }
 
 /// A communicator as all ranks see it: the world, or disjoint groups of it that share a name (MPI_Comm_split).

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{BlockUse, CollectiveProfile, CopyUse, MessageProfile, Pairs, TaskLog, TimeParts};
+use crate::profile::{BlockUse, CollectiveProfile, CopyUse, MessageProfile, Pairs, TaskLog, TimeParts, TimerSums};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -41,6 +41,8 @@ pub(super) struct Findings {
     pub host_times: Vec<HostTime>,
     /// What programs of fragments have recorded.
     pub tasks: Vec<TaskLog>,
+    /// What ranks have timed.
+    pub timers: TimerSums,
 }
 
 impl Findings {
@@ -50,6 +52,8 @@ impl Findings {
         let Worker { mut ranks, lp, .. } = worker;
         let (timelines, logs) = trails(&mut ranks, &lp);
         let tasks = ranks.iter_mut().filter_map(|state| task_log(state)).collect();
+        let mut timers = TimerSums::default();
+        ranks.iter().for_each(|state| state.program.sum_timers(&mut timers));
         let last = ranks.iter().max_by_key(|state| (state.target.main.clock, Reverse(state.target.rank)));
         let last =
             last.map(|RankState { target, .. }| (target.main.clock, target.rank, *lp.paths.get(target.main.path)));
@@ -73,6 +77,7 @@ impl Findings {
             waiting,
             host_times,
             tasks,
+            timers,
         }
     }
 
@@ -105,6 +110,7 @@ impl Findings {
             merged.waiting.extend(other.waiting);
             merged.host_times.extend(other.host_times);
             merged.tasks.extend(other.tasks);
+            merged.timers.merge(other.timers);
         }
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use crate::profile::{
-    BlockUse, CollectiveUse, CopyUse, CriticalPath, Efficiencies, FunctionProfile, KindMessages, LatencyTolerance,
-    MessageCell, MessageProfile, MessageSort, OtherAlgorithm, PathParts, SiteProfile, TaskAnalysis, TaskLog, TimeParts,
-    Timeline, WhatIf,
+    AppResult, BlockUse, CollectiveUse, CopyUse, CriticalPath, Efficiencies, FunctionProfile, KindMessages,
+    LatencyTolerance, MessageCell, MessageProfile, MessageSort, OtherAlgorithm, PathParts, SiteProfile, TaskAnalysis,
+    TaskLog, TimeParts, Timeline, TimerSums, WhatIf,
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
@@ -26,6 +26,12 @@ pub struct Outcome {
     pub predicted_s: f64,
     /// Nodes, CMPs a node, cores a CMP.
     pub nct: [u32; 3],
+    /// What the application works out from its timers, in the order in which it names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<AppResult>,
+    /// What its timers held; not a part of the JSON form.
+    #[serde(skip)]
+    pub timers: TimerSums,
     /// Target ranks.
     pub ranks: u32,
     /// The application's name.
@@ -125,7 +131,8 @@ impl Outcome {
     pub fn of_point(self) -> Outcome {
         let (per_rank, pairs, sent) = (Vec::new(), None, BTreeMap::new());
         let (task_logs, timelines, places) = (Vec::new(), Vec::new(), Vec::new());
-        Outcome { per_rank, pairs, sent, task_logs, timelines, places, ..self }
+        let timers = TimerSums::default();
+        Outcome { per_rank, pairs, sent, task_logs, timers, timelines, places, ..self }
     }
 }
 
@@ -354,6 +361,8 @@ mod tests {
             }],
             tasks: None,
             task_logs: Vec::new(),
+            timers: TimerSums::default(),
+            results: vec![AppResult { name: "b_eff".to_owned(), value: 0.1 + 0.2, unit: "B/s".to_owned() }],
             program: None,
             critical_path: None,
             efficiencies: None,

@@ -286,6 +286,7 @@ impl<'a> Simulation<'a> {
             blocks,
             mut host_times,
             tasks: mut task_logs,
+            timers,
             ..
         } = findings;
         task_logs.sort_unstable_by_key(|log| log.process);
@@ -336,6 +337,8 @@ impl<'a> Simulation<'a> {
             sent: BTreeMap::new(),
             tasks: TaskAnalysis::of_run(&task_logs),
             task_logs,
+            timers,
+            results: Vec::new(),
             program: None,
             timelines,
             places,

@@ -11,7 +11,7 @@ use super::ahead::Doorbell;
 use super::ask::Simulator;
 use super::forward_reports;
 use crate::platform::Method;
-use crate::profile::{StepSource, TaskLog};
+use crate::profile::{StepSource, TaskLog, TimerSums};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// A target rank's number in the world, at most 2^32 − 2.
@@ -356,6 +356,11 @@ pub trait Program: Send {
     /// What it has recorded of the fragments it executed; asked for once, after its end.
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         None
+    }
+
+    /// Adds its timers, if it has some; asked for once, after its end.
+    fn sum_timers(&self, sums: &mut TimerSums) {
+        let _ = sums;
     }
 
     /// The collectives that the program enters will be recorded: it is to keep what [`Program::called`] asks for.

@@ -1,6 +1,7 @@
-//! What wrappers around a program hand on to it: in which call it is and where, for reports.
+//! What wrappers around a program hand on to it: in which call it is and where, and its timers, for reports.
 
-/// Functions of [`crate::rank::Program`] that ask the program within in which call it is, and where.
+/// Functions of [`crate::rank::Program`] that ask the program within in which call it is, and where, and for
+/// its timers.
 macro_rules! forward_reports {
     ($this:ident, $program:expr) => {
         fn call_name(&$this) -> Option<&'static str> {
@@ -25,6 +26,10 @@ macro_rules! forward_reports {
 
         fn step_source(&$this, step: u32) -> $crate::profile::StepSource {
             ($program).step_source(step)
+        }
+
+        fn sum_timers(&$this, sums: &mut $crate::profile::TimerSums) {
+            ($program).sum_timers(sums);
         }
     };
 }

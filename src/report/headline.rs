@@ -2,6 +2,7 @@
 
 use crate::engine::{Outcome, Repeats};
 use crate::platform::Shape;
+use crate::profile::AppResult;
 use crate::units::SimSpan;
 
 use super::numbers;
@@ -28,7 +29,7 @@ pub(super) fn headline(outcome: &Outcome) -> String {
         }
         other => format!("  model            {}\n", clip(other, 50)),
     };
-    format!("{what}{between}{machine}\n\n{time}\n{}{model}{}", repeats(outcome), last_rank(outcome))
+    format!("{what}{between}{machine}\n\n{time}\n{}{model}{}{}", repeats(outcome), last_rank(outcome), results(outcome))
 }
 
 /// What runs with other seeds say, if there were some.
@@ -44,6 +45,15 @@ fn repeats(outcome: &Outcome) -> String {
         time(*low),
         time(*high)
     )
+}
+
+/// What the application works out from its timers.
+fn results(outcome: &Outcome) -> String {
+    let width = outcome.results.iter().map(|result| result.name.chars().count().min(32)).max().unwrap_or(0).max(16);
+    let line = |result: &AppResult| {
+        format!("  {:<width$} {}\n", clip(&result.name, 32), numbers::figure(result.value, &clip(&result.unit, 16)))
+    };
+    outcome.results.iter().map(line).collect()
 }
 
 /// Which rank determined the time, where that is known.
@@ -116,6 +126,32 @@ mod tests {
         assert_eq!(last_rank(&outcome), "  finished last    rank 3 (node 0, CMP 1, core 1) and 1 more\n");
         outcome.per_rank.iter_mut().for_each(|rank| rank.clock = SimTime::from_ps(5));
         assert_eq!(last_rank(&outcome), "  finished last    all ranks at the same time\n");
+    }
+
+    #[test]
+    fn results_stand_below_each_other_with_their_units() {
+        let of = |name: &str, value: f64, unit: &str| AppResult { name: name.into(), value, unit: unit.into() };
+        let results = vec![
+            of("b_eff", 6.79e9, "B/s"),
+            of("latency", 1.5e-6, "s"),
+            of("room", 123_456_789.0, "B"),
+            of("share", 0.25, ""),
+            of("of_something_with_a_long_name", -3.0, "points"),
+            of("tiny", 1e-12, "B/s"),
+            of("huge", 1e300, "flop/s"),
+            of("off", -1e-6, "s"),
+        ];
+        let outcome = Outcome { results, ..Outcome::default() };
+        let expected = "  b_eff                         6.790 GB/s
+  latency                       1.500 us
+  room                          117.7 MiB
+  share                         0.2500
+  of_something_with_a_long_name -3 points
+  tiny                          1.000e-12 B/s
+  huge                          1.000e300 flop/s
+  off                           -1.000e-6 s
+";
+        assert_eq!(super::results(&outcome), expected);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Numbers as people read them: counts, volumes, rates, percentages, bars.
 
+use crate::units::SimSpan;
+
 /// Exact with thousands separators up to nine digits, above with four significant ones: "12,345", "1.234 G".
 pub fn count(number: u64) -> String {
     count_up_to(number, 999_999_999)
@@ -41,6 +43,29 @@ pub(super) fn volume(bytes: u64) -> String {
         return format!("{bytes} B");
     }
     scaled(bytes as f64, 1024.0, &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"], "B")
+}
+
+/// A figure with its unit and four significant digits: "1.500 us", "117.7 MiB", "6.790 GB/s", "0.2500".
+pub(super) fn figure(value: f64, unit: &str) -> String {
+    let size = value.abs();
+    match unit {
+        "s" if let Some(span) = SimSpan::from_seconds(value).filter(|_| value >= 0.0) => return span.to_string(),
+        "B" if (0.0..1e18).contains(&value) => return volume(value.round() as u64),
+        _ if unit.ends_with("/s") && (1.0..1e20).contains(&value) => {
+            return scaled(value, 1000.0, &["", "k", "M", "G", "T", "P", "E"], unit);
+        }
+        _ => {}
+    }
+    let number = match size {
+        0.0 => "0".to_owned(),
+        size if value == value.trunc() && size < 1e9 => format!("{value}"),
+        size if (1e-3..1e6).contains(&size) => {
+            let digits = (3 - size.log10().floor() as i32).max(0) as usize;
+            format!("{value:.digits$}")
+        }
+        _ => format!("{value:.3e}"),
+    };
+    format!("{number} {unit}").trim_end().to_owned()
 }
 
 fn scaled(value: f64, step: f64, prefixes: &[&str], unit: &str) -> String {

@@ -146,6 +146,8 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         sizes: None,
         tasks: None,
         task_logs: Vec::new(),
+        timers: Default::default(),
+        results: Vec::new(),
         program: None,
         timelines: Vec::new(),
         places: Vec::new(),

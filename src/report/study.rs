@@ -43,7 +43,7 @@ fn list<T: Serialize>(text: &mut String, key: &str, entries: &[T]) -> serde_json
 }
 
 /// The results as tidy rows, one a point: its values, those that are quantities also as plain numbers; the time and its
-/// parts; messages; why there is no prediction where there is none.
+/// parts; messages; the application's results; why there is no prediction where there is none.
 pub fn study_csv(results: &Results) -> String {
     let columns = results.columns();
     let mut table: Vec<Vec<String>> = Vec::new();
@@ -59,6 +59,20 @@ pub fn study_csv(results: &Results) -> String {
     for column in COLUMNS {
         let cell = |point: &PointResult| point.outcome.as_ref().map_or(String::new(), |outcome| column.text(outcome));
         table.push(std::iter::once(column.name.to_owned()).chain(results.points.iter().map(cell)).collect());
+    }
+    let of = |point: &PointResult| point.outcome.as_ref().map_or(Vec::new(), |outcome| outcome.results.clone());
+    let mut shown: Vec<String> = Vec::new();
+    for result in results.points.iter().flat_map(of) {
+        if !shown.contains(&result.name) {
+            shown.push(result.name);
+        }
+    }
+    for name in shown {
+        let cell = |point: &PointResult| {
+            let result = of(point).into_iter().find(|result| result.name == name);
+            result.map_or(String::new(), |result| result.value.to_string())
+        };
+        table.push(std::iter::once(format!("results.{name}")).chain(results.points.iter().map(cell)).collect());
     }
     let error = |point: &PointResult| point.error.clone().unwrap_or_default();
     table.push(std::iter::once("error".to_owned()).chain(results.points.iter().map(error)).collect());

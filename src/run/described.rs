@@ -35,7 +35,9 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     let header = record::header(&platform, sites.len(), &labels.app, settings.model.name(), settings.seed);
     let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
     let recorded = record::run(&simulation, &(), make, (conduct, settings.details), &header)?;
-    Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes: Vec::new() }))
+    let Some((mut outcome, trace)) = recorded else { return Ok(None) };
+    outcome.results = bound.results(&std::mem::take(&mut outcome.timers))?;
+    Ok(Some(Prediction { outcome, trace, exit_code: 0, notes: Vec::new() }))
 }
 
 /// What the run gave on the first process, with the memory that all of them took.

@@ -111,6 +111,32 @@ fn the_effective_bandwidth_sends_to_both_neighbours_in_every_pattern_and_size() 
 }
 
 #[test]
+fn the_effective_bandwidth_of_two_ranks_is_that_of_the_best_method() {
+    // Both send 64 B to each other, to the right and to the left, at 1 us + 64 B / (1 GB/s) = 1.064 us a message. With
+    // all under way at once that is the time of all four; with Sendrecv one follows the other; MPI_Alltoallv sends 128
+    // B in one, in 1.128 us. The best: 4 · 64 B in 1.064 us.
+    let platform = "platform.inter_node.law=ideal platform.inter_node.latency=1us platform.inter_node.bandwidth=1GB/s \
+                    platform.inter_node.send_overhead=0s platform.inter_node.recv_overhead=0s";
+    let sets = |method: &str| {
+        format!("app.first_size=6 app.last_size=6 app.first_pattern=4 app.loops=7 app.method={method} {platform}")
+    };
+    let rings = |method: &str| {
+        let outcome = outcome("b_eff", &sets(method), "--nct 2,1,1");
+        let results = outcome["results"].as_array().unwrap();
+        assert_eq!((results.len(), results[0]["name"].as_str()), (1, Some("rings")), "{results:?}");
+        assert_eq!(results[0]["unit"].as_str(), Some("B/s"));
+        results[0]["value"].as_f64().unwrap()
+    };
+    for (method, seconds) in
+        [("nonblocking", 1.064e-6), ("sendrecv", 2.128e-6), ("alltoallv", 1.128e-6), ("all", 1.064e-6)]
+    {
+        let expected = 4.0 * 64.0 / seconds;
+        let found = rings(method);
+        assert!((found / expected - 1.0).abs() < 1e-9, "{method}: {found} instead of {expected}");
+    }
+}
+
+#[test]
 fn primes_are_counted_with_one_allreduce_evenly_or_with_the_last_rank_waited_for() {
     let compute = |sets: &str| -> Vec<u64> {
         let outcome = outcome("prime", sets, MACHINE);

@@ -22,11 +22,12 @@ const fn case(workload: &'static str, form: &'static str, small: &'static str) -
 }
 
 /// Every described workload.
-pub const CASES: [Case; 30] = [
+pub const CASES: [Case; 31] = [
     case("allreduce", "", "app.iterations=1 app.most=65536"),
     case("alltoall", "", "app.iterations=2"),
     case("b_eff", "", "app.loops=1 app.lmax=8192 app.first_pattern=4 app.last_pattern=8"),
     case("b_eff", "app.method=sendrecv", "app.loops=1 app.lmax=8192 app.last_pattern=1"),
+    case("b_eff", "app.method=all", "app.loops=1 app.lmax=8192 app.first_pattern=5 app.last_pattern=6"),
     case("barrier", "", "app.iterations=10"),
     case("halo3d", "", "app.iterations=3"),
     case("heat3d", "", "app.room_size=13 app.steps=5"),

@@ -33,9 +33,11 @@ fn recorded_and_replayed(options: &str, elsewhere: &str) {
             let line = format!("--nct 4,2,2 --workers {workers} --record {} {options}", file.display());
             comparable(outcome(case.workload, &sets, &line))
         };
-        let expected = record(&first, 1);
+        let mut expected = record(&first, 1);
         assert!(record(&second, 3) == expected, "{name}: recorded by three workers");
         assert!(std::fs::read(&first).unwrap() == std::fs::read(&second).unwrap(), "{name}: the traces differ");
+        // A trace holds no timers: replays have no results.
+        expected.as_object_mut().unwrap().remove("results");
         for workers in 1..=4 {
             let found = replayed(&first, &format!("--nct 4,2,2 --workers {workers} {options}"));
             assert!(found == expected, "{name}: replayed by {workers} workers\n{found}\nexpected {expected}");

@@ -10,12 +10,13 @@ use super::super::value::Value;
 use super::{Compiler, collective, operation};
 
 /// Keys that make a table a statement of several keys, with those keys.
-const CONTROL: [(&str, &[&str]); 5] = [
+const CONTROL: [(&str, &[&str]); 6] = [
     ("for", &["for", "from", "to", "step", "do"]),
     ("repeat", &["repeat", "do"]),
     ("while", &["while", "do"]),
     ("if", &["if", "then", "else"]),
     ("call", &["call", "with"]),
+    ("time", &["time", "at", "do"]),
 ];
 
 /// All words a statement can begin with.
@@ -48,6 +49,7 @@ impl<'a> Compiler<'a> {
                         "repeat" => self.repeat(&fields),
                         "while" => self.while_loop(&fields),
                         "if" => self.condition(&fields),
+                        "time" => self.time(&fields),
                         _ => self.call(&fields),
                     };
                 }

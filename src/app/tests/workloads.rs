@@ -62,7 +62,7 @@ fn the_examples_of_the_reference_are_read() {
                 "main = [\n  {{ irecv = {{ from = 0, request = 'out' }} }}, {{ irecv = {{ from = 0, request = 'a' }} }}, \
                  {{ irecv = {{ from = 0, request = 'b' }} }}, {{ irecv = {{ from = 0, request = 'in' }} }},\n{}\n]\n\
                  [params]\nn = 2\nk = 1\n[let]\nleft = 0\nright = 0\n\
-                 [comms]\nrow = {{ split = 'rank' }}\n[procedures]\npanel = {{ params = ['p'], do = [] }}\n",
+                 [comms]\nrow = {{ split = 'rank' }}\n[timers]\nrings = 42\n[procedures]\npanel = {{ params = ['p'], do = [] }}\n",
                 statements.join("\n").replace("with = { k =", "with = { p =")
             )
         };

@@ -1,0 +1,94 @@
+//! What timers of a described application held, over all ranks, and what the application makes of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::SimSpan;
+
+/// The elements of all timers, each over the ranks that were added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimerSums {
+    elements: Vec<TimerElement>,
+    ranks: u64,
+}
+
+/// One element of a timer over ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct TimerElement {
+    longest: SimSpan,
+    shortest: SimSpan,
+    sum_ps: u128,
+}
+
+impl TimerSums {
+    /// Adds a rank with these times, as many as every other rank has.
+    pub fn add(&mut self, times: impl Iterator<Item = SimSpan>) {
+        let element = |time: SimSpan| TimerElement { longest: time, shortest: time, sum_ps: time.as_ps().into() };
+        self.merge(TimerSums { elements: times.map(element).collect(), ranks: 1 });
+    }
+
+    /// Adds the ranks of `other`. The order in which ranks are added changes nothing.
+    pub fn merge(&mut self, other: TimerSums) {
+        if self.ranks == 0 {
+            *self = other;
+            return;
+        }
+        self.ranks += other.ranks;
+        for (mine, theirs) in self.elements.iter_mut().zip(other.elements) {
+            mine.longest = mine.longest.max(theirs.longest);
+            mine.shortest = mine.shortest.min(theirs.shortest);
+            mine.sum_ps += theirs.sum_ps;
+        }
+    }
+
+    /// The time of the rank with the most, in seconds, element by element.
+    pub fn longest(&self) -> impl Iterator<Item = f64> {
+        self.elements.iter().map(|element| element.longest.as_seconds())
+    }
+
+    /// The time of the rank with the least, in seconds.
+    pub fn shortest(&self) -> impl Iterator<Item = f64> {
+        self.elements.iter().map(|element| element.shortest.as_seconds())
+    }
+
+    /// The mean over ranks, in seconds.
+    pub fn mean(&self) -> impl Iterator<Item = f64> {
+        self.elements.iter().map(|element| element.sum_ps as f64 / self.ranks as f64 * 1e-12)
+    }
+}
+
+/// A figure that an application works out from its timers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AppResult {
+    /// What the application calls it.
+    pub name: String,
+    /// The figure.
+    pub value: f64,
+    /// Its unit; empty for a plain number.
+    pub unit: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_add_up_in_any_order() {
+        let rank = |ps: [u64; 2]| {
+            let mut sums = TimerSums::default();
+            sums.add(ps.into_iter().map(SimSpan::from_ps));
+            sums
+        };
+        let ranks = [rank([1_000_000, 9]), rank([3_000_000, 3]), rank([5_000_000, 0])];
+        let merged = |order: [usize; 3]| {
+            let mut all = TimerSums::default();
+            order.into_iter().for_each(|of| all.merge(ranks[of].clone()));
+            all
+        };
+        let all = merged([0, 1, 2]);
+        assert_eq!(all, merged([2, 0, 1]));
+        assert_eq!(all.longest().collect::<Vec<_>>(), [5e-6, 9e-12]);
+        assert_eq!(all.shortest().collect::<Vec<_>>(), [1e-6, 0.0]);
+        let means: Vec<f64> = all.mean().collect();
+        assert!((means[0] / 3e-6 - 1.0).abs() < 1e-15 && (means[1] / 4e-12 - 1.0).abs() < 1e-15, "{means:?}");
+    }
+}
