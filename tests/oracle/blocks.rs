@@ -124,6 +124,15 @@ fn what_others_cost_a_block_is_computing_and_is_counted() {
 }
 
 #[test]
+fn many_unlike_blocks_are_recorded_and_replayed_as_they_were() {
+    // More lengths than a trace has operations for; what is run here is replayed as well.
+    let lines = |rank: u64| (0..200).map(|turn| Work(7 * turn + rank, 100 + 13 * (turn % 90) * rank)).collect();
+    let (outcome, _) = run_with(&sharing([1, 1, 3], 1.5), &(0..3).map(lines).collect::<Vec<Vec<Do>>>(), 1).unwrap();
+    let found = outcome.blocks.unwrap();
+    assert!(found.count == 600 && found.slowed_count > 100, "{found:?}");
+}
+
+#[test]
 fn a_block_that_never_ends_is_an_error() {
     // 200 days each alone, twice as long together: longer than there is time.
     let days = 200 * 24 * 3600 * 1_000_000_000;

@@ -42,6 +42,7 @@ fn everything() -> Vec<u8> {
     let turn = vec![Irecv(1), Isend(1, 8), Isend(1, 100_000), WaitAll, Compute(5)];
     let mut first = vec![turn; 40].concat();
     first.extend((0..80).map(|length| Compute(1000 + length * 17)));
+    first.extend((0..20).map(|length| Work(length * 3, 1000 + length * 17)));
     first.extend([Irecv(1), IrecvAny, Test, poll, Irecv(1), Cancel, WaitAll, Ask(1, 64, ANSWER), Recv(1)]);
     first.extend([Start(vec![SendTag(1, 5, 9), Compute(7)]), WaitAny, ProbeRecv(7), IprobeAny, Exchange(1, 9, 1)]);
     first.extend((0..90).map(|tag| SendTag(1, 300 + u64::from(tag), 1000 + tag * 3)));
@@ -91,7 +92,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// A file with this body, its length and checksum right.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let mut file = b"MCPSIM\0T".to_vec();
-    file.extend(4u32.to_le_bytes());
+    file.extend(5u32.to_le_bytes());
     file.extend((body.len() as u64).to_le_bytes());
     file.extend(checksum(body).to_le_bytes());
     file.extend(body);
