@@ -46,6 +46,7 @@ fn platform(nct: [u32; 3]) -> Platform {
         memory: None,
         baseline: Default::default(),
         pairs: None,
+        unread: Vec::new(),
     }
 }
 

@@ -23,6 +23,7 @@ mod rules;
 mod selection;
 mod shape;
 mod textbook;
+mod unread;
 
 pub use baseline::{Baseline, BaselineLink};
 pub use conditions::{Conditions, ProgressEngine};
@@ -44,6 +45,7 @@ pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library,
 pub use selection::{Branch, Condition, Selection, SelectionContext};
 pub use shape::{Shape, ShapeError};
 pub use textbook::{Hockney, LOGP_BYTES, LogGp, LogP, Textbook, message_sizes};
+pub use unread::UnreadKeys;
 
 use std::sync::Arc;
 
@@ -73,6 +75,8 @@ pub struct Platform {
     pub baseline: Baseline,
     /// Costs by class of pairs of cores instead of their levels', where the machine fits no shape.
     pub pairs: Option<Arc<PairClasses>>,
+    /// What the file states and nothing reads, as the laws are.
+    pub unread: Vec<UnreadKeys>,
 }
 
 impl Platform {

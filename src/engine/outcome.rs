@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
+use crate::platform::UnreadKeys;
 use crate::profile::{
     AppResult, BlockUse, CollectiveUse, CopyUse, CriticalPath, Efficiencies, FunctionProfile, KindMessages,
     LatencyTolerance, MessageCell, MessageProfile, MessageSort, OtherAlgorithm, PathParts, SiteProfile, TaskAnalysis,
@@ -111,6 +112,9 @@ pub struct Outcome {
     /// What blocks that compute found, where memory is shared over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockUse>,
+    /// Keys of the platform that nothing reads, as its laws are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread_keys: Vec<UnreadKeys>,
     /// How a real program ended, if not as MPI wants it, and what its ranks shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramEnd>>,
@@ -378,6 +382,7 @@ mod tests {
             pairs: None,
             copies: None,
             blocks: None,
+            unread_keys: Vec::new(),
             repeats: None,
             config: serde_json::json!({ "run": { "seed": 1 } }),
             host: HostUse { wall_s: 1.0 / 3.0, ..HostUse::default() },

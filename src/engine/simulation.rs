@@ -346,6 +346,7 @@ impl<'a> Simulation<'a> {
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             copies,
             blocks: Some(blocks).filter(|blocks| blocks.count > 0),
+            unread_keys: self.platform.unread.clone(),
             repeats: None,
             config: self.labels.config.clone(),
             host: HostUse { profile: host_times, ..host },

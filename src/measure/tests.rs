@@ -49,6 +49,7 @@ fn machine(shape: Shape, link: Link) -> Platform {
         memory: None,
         baseline: Default::default(),
         pairs: None,
+        unread: Vec::new(),
     }
 }
 

@@ -72,6 +72,7 @@ impl Platform {
             conditions: self.conditions.clone(),
             baseline: self.baseline,
             pairs: None,
+            unread: Vec::new(),
         }
     }
 }

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document, Override};
 use crate::units::{Bandwidth, Rate, SimSpan};
 
-use super::{Baseline, CoreRates, Level, Occupancy, Platform, Shape};
+use super::{Baseline, CoreRates, Level, LoadLaw, Occupancy, Platform, Shape};
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, InCacheFile, NodeFile};
@@ -171,6 +171,17 @@ impl PlatformFile {
             let capacity = between.occupancy().capacity.max(pairs.greatest_bandwidth(Level::InterNode));
             *between = between.clone().occupying(Occupancy { capacity, ..between.occupancy().clone() });
         }
+        let fair = links.each_ref().map(|link| link.law() == LoadLaw::Fair);
+        let files = [&self.intra_cmp, &self.inter_cmp, &self.inter_node];
+        let of_levels = Level::ALL.into_iter().zip(files).zip(&links).filter_map(|((level, file), link)| {
+            if link.law() == LoadLaw::Fair { None } else { file.unread(level, link.law()) }
+        });
+        let of_memory = if fair[0] || fair[1] {
+            Vec::new()
+        } else {
+            memory::unread(self.cmp.as_ref(), self.node.as_ref(), self.core.in_cache.is_some())
+        };
+        let unread = of_levels.chain(of_memory).collect();
         Ok(Platform {
             name: self.name.clone(),
             shape: self.nct,
@@ -181,6 +192,7 @@ impl PlatformFile {
             conditions: stated.conditions(document)?,
             baseline: self.bigsim.unwrap_or_default(),
             pairs: pairs.map(Arc::new),
+            unread,
         })
     }
 

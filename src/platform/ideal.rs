@@ -20,6 +20,7 @@ impl Platform {
             memory: None,
             conditions: Conditions { progress, noise: Noise { network: None, ..noise }, nodes },
             baseline: Baseline::default(),
+            unread: Vec::new(),
             ..self.clone()
         }
     }

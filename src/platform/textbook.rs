@@ -232,6 +232,7 @@ impl Platform {
             conditions: Conditions::default(),
             // Nor any pair that is unlike others.
             pairs: None,
+            unread: Vec::new(),
             ..self.clone()
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::{HostTime, Outcome};
+use crate::platform::UnreadKeys;
 
 use super::headline::{cores, plural};
 use super::numbers::{count, percent, rate, share, volume};
@@ -20,7 +21,27 @@ pub(super) fn notes(outcome: &Outcome) -> String {
         let (ranks, cores) = (plural(u64::from(outcome.ranks), "rank"), plural(cores(outcome), "core"));
         notes.push_str(&format!("  note: oversubscribed, {ranks} on {cores}, up to {} on one\n", count(most)));
     }
+    for UnreadKeys { table, keys } in &outcome.unread_keys {
+        let place = if matches!(table.as_str(), "cmp" | "node") { " within a node" } else { "" };
+        let words = format!("note: [{table}] states {}, which only law = \"fair\"{place} reads", keys.join(", "));
+        notes.push_str(&wrapped(&words));
+    }
     notes
+}
+
+/// The words of a note on lines of at most 80 columns.
+fn wrapped(words: &str) -> String {
+    let (mut text, mut line) = (String::new(), String::from(" "));
+    for word in words.split(' ') {
+        if line.len() + 1 + word.len() > 80 {
+            text.push_str(&line);
+            text.push('\n');
+            line = String::from("   ");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text + &line + "\n"
 }
 
 /// The greatest number of ranks that share a core, if any do.
@@ -98,6 +119,23 @@ mod tests {
         let mut outcome = huge();
         outcome.ranks *= 2;
         assert!(notes(&outcome).contains("2,097,152 ranks on 1,048,576 cores, up to 2 on one"), "{}", notes(&outcome));
+    }
+
+    #[test]
+    fn keys_that_nothing_reads_are_named_with_their_table() {
+        let mut outcome = busy();
+        let of = |table: &str, keys: &[&str]| UnreadKeys {
+            table: table.to_owned(),
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        };
+        outcome.unread_keys =
+            vec![of("inter_node", &["capacity", "duplex"]), of("cmp", &["cache", "copy_bandwidth", "copy_traffic"])];
+        assert_eq!(
+            notes(&outcome),
+            "  note: [inter_node] states capacity, duplex, which only law = \"fair\" reads\n  \
+             note: [cmp] states cache, copy_bandwidth, copy_traffic, which only law =\n    \
+             \"fair\" within a node reads\n"
+        );
     }
 
     #[test]

@@ -155,6 +155,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         pairs: None,
         copies: None,
         blocks: None,
+        unread_keys: Vec::new(),
         repeats: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),
         host: HostUse {

@@ -57,6 +57,7 @@ pub fn machine(nct: [u32; 3], law: LoadLaw) -> Platform {
         memory: None,
         baseline: Default::default(),
         pairs: None,
+        unread: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::super::{Copies, Level, Link, LoadColumn, LoadLaw, Protocol, Row};
+use super::super::{Copies, Level, Link, LoadColumn, LoadLaw, Protocol, Row, UnreadKeys};
 use super::occupancy::{RailsFile, Stated};
 use super::values::{Factor, PerLoad};
 
@@ -103,6 +103,25 @@ impl LinkFile {
     /// Whether the file says what an adapter carries; else it carries what its fastest message does.
     pub fn states_capacity(&self) -> bool {
         self.capacity.is_some()
+    }
+
+    /// What it states and nothing reads under this law, which is not [`LoadLaw::Fair`].
+    pub fn unread(&self, level: Level, law: LoadLaw) -> Option<UnreadKeys> {
+        let in_intervals = |stated: fn(&IntervalFile) -> bool| self.interval.iter().flatten().any(stated);
+        let gap = self.gap.is_some() || in_intervals(|interval| interval.gap.is_some());
+        let copy = self.copy_bandwidth.is_some() || in_intervals(|interval| interval.copy_bandwidth.is_some());
+        let keys = [
+            ("copies", self.copies.is_some()),
+            ("copy_bandwidth", copy),
+            ("gap", gap && law != LoadLaw::Queue),
+            ("capacity", self.capacity.is_some()),
+            ("duplex", self.duplex.is_some()),
+            ("pair_duplex", self.pair_duplex.is_some()),
+            ("rails", self.rails.is_some()),
+            ("slot", self.slot.is_some()),
+            ("tolerance", self.tolerance.is_some()),
+        ];
+        UnreadKeys::stated(level.name(), &keys)
     }
 
     fn protocol(&self, document: &Document, level: Level) -> Result<Protocol, ConfigError> {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, Rate};
 
-use super::super::{CacheRates, CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw};
+use super::super::{CacheRates, CopyMemory, CopyTraffic, Level, Link, LoadLaw, MemoryLaw, UnreadKeys};
 use super::CoreFile;
 
 /// More than any CMP's caches have.
@@ -67,6 +67,18 @@ pub(super) fn in_cache(
         instructions: rate("instructions", stated.instructions, core.instructions)?,
         bandwidth: stated.memory_bandwidth.unwrap_or(beyond),
     }))
+}
+
+/// What both tables state of copies, where no level within a node shares fairly; blocks `in_cache` read the cache.
+pub(super) fn unread(cmp: Option<&CmpFile>, node: Option<&NodeFile>, in_cache: bool) -> Vec<UnreadKeys> {
+    let stated = |of: fn(&CmpFile) -> bool| cmp.is_some_and(of);
+    let of_cmp = [
+        ("cache", stated(|cmp| cmp.cache.is_some()) && !in_cache),
+        ("copy_bandwidth", stated(|cmp| cmp.copy_bandwidth.is_some())),
+        ("copy_traffic", stated(|cmp| cmp.copy_traffic.is_some())),
+    ];
+    let of_node = [("copy_bandwidth", node.is_some_and(|node| node.copy_bandwidth.is_some()))];
+    [UnreadKeys::stated("cmp", &of_cmp), UnreadKeys::stated("node", &of_node)].into_iter().flatten().collect()
 }
 
 /// What both tables say of copies; nothing counts where no cache is stated.

@@ -74,6 +74,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
         memory: None,
         baseline: Default::default(),
         pairs: None,
+        unread: Vec::new(),
     })
 }
 

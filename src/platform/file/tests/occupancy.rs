@@ -174,3 +174,49 @@ fn a_core_may_be_faster_within_caches() {
          found 1.000 GB/s"
     );
 }
+
+/// The tables of a platform that state what nothing reads, each with its keys.
+fn unread(platform: &Platform) -> Vec<String> {
+    platform.unread.iter().map(|of| format!("{}: {}", of.table, of.keys.join(" "))).collect()
+}
+
+#[test]
+fn keys_that_only_fair_reads_are_told_where_another_law_holds() {
+    let keys =
+        "latency = \"2 us\"\nbandwidth = \"1 GB/s\"\ngap = \"5 ns\"\ncapacity = \"2 GB/s\"\nduplex = \"3 GB/s\"\n";
+    let with = |law: &str| unread(&network(&format!("law = \"{law}\"\n{keys}")).unwrap());
+    assert_eq!(with("share"), ["inter_node: gap capacity duplex"]);
+    assert_eq!(with("queue"), ["inter_node: capacity duplex"], "this law reads the gap");
+    assert_eq!(with("fair"), [""; 0]);
+    // An interval states it, and a level within a node.
+    let level = "intra_cmp = { copies = \"none\", interval = [{ latency = \"1 us\", bandwidth = \"1 GB/s\", copy_bandwidth = \"1 GB/s\" }] }";
+    let text =
+        format!("{MACHINE}{NETWORK}").replace("intra_cmp = { latency = \"400 ns\", bandwidth = \"4 GB/s\" }", level);
+    assert_eq!(unread(&Platform::load(document(&text), &[]).unwrap()), ["intra_cmp: copies copy_bandwidth"]);
+}
+
+#[test]
+fn caches_count_where_a_level_within_a_node_is_fair() {
+    let memory = "[cmp]\nmemory_bandwidth = \"9 GB/s\"\ncache = \"1 MB\"\ncopy_traffic = 3\n\
+                  [node]\nmemory_bandwidth = \"9 GB/s\"\ncopy_bandwidth = \"8 GB/s\"\n";
+    let load = |text: &str| unread(&load_with(text, &[]).unwrap().platform);
+    let text = format!("{MACHINE}{NETWORK}{memory}");
+    assert_eq!(load(&text), ["cmp: cache copy_traffic", "node: copy_bandwidth"]);
+    assert_eq!(load(&text.replace("inter_cmp = {", "inter_cmp = { law = \"fair\", ")), [""; 0]);
+    // Blocks that fit a cache need its size, whatever the laws.
+    let text = text.replace("memory_bandwidth = \"5 GB/s\" }", "memory_bandwidth = \"5 GB/s\", in_cache = {} }");
+    assert_eq!(load(&text), ["cmp: copy_traffic", "node: copy_bandwidth"]);
+}
+
+#[test]
+fn machines_that_come_with_mcpsim_state_nothing_in_vain() {
+    for directory in ["configs", "configs/studies", "configs/studies/paper"] {
+        for file in std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()) {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            if text.contains("[inter_node]") {
+                let document = Document::parse(&file.display().to_string(), &text).unwrap();
+                assert_eq!(unread(&Platform::load(document, &[]).unwrap()), [""; 0], "{}", file.display());
+            }
+        }
+    }
+}
