@@ -5,9 +5,11 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use super::headline::clip;
 use super::timeline::call_spans;
 use crate::config::ConfigError;
 use crate::engine::Outcome;
+use crate::units::SimSpan;
 
 /// A call of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,23 +61,37 @@ pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, 
 /// The functions shown, and the ranks.
 const MOST: usize = 20;
 
-/// Where two runs differ: in total, by function and by rank, those with the greatest difference first.
+/// The last characters of a file's name, of which there is room for 16.
+fn end_of(name: &str) -> String {
+    match name.chars().count() {
+        0..=16 => name.to_owned(),
+        count => format!("…{}", name.chars().skip(count - 15).collect::<String>()),
+    }
+}
+
+/// Where two runs differ: in total, by function and by rank, those with the greatest difference first. No line is longer
+/// than 80 columns.
 pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
     let seconds = |ps: u64| ps as f64 * 1e-12;
     let [(first, a), (second, b)] = runs;
-    let width = 16.max(first.chars().count().max(second.chars().count()).min(24));
-    let cut = |name: &str| name.chars().rev().take(24).collect::<Vec<_>>().into_iter().rev().collect::<String>();
-    let mut out = format!("{:<30} {:>width$} {:>width$} {:>14} {:>9}\n", "", cut(first), cut(second), "more", "");
-    let mut line = |name: &str, [a, b]: [f64; 2]| {
-        let part = if a > 0.0 { format!("{:+.1} %", 100.0 * (b / a - 1.0)) } else { "-".to_owned() };
-        let _ = writeln!(out, "{name:<30} {a:>width$.9} {b:>width$.9} {:>+14.9} {part:>9}", b - a);
+    let mut out = format!("{:<24} {:>16} {:>16} {:>11} {:>9}\n", "", end_of(first), end_of(second), "more", "");
+    let mut line = |name: &str, [a, b]: [u64; 2]| {
+        let part = match b as f64 / a as f64 - 1.0 {
+            _ if a == 0 => "-".to_owned(),
+            part if part < 10.0 => format!("{:+.1} %", 100.0 * part),
+            part => format!("x {:.0}", (part + 1.0).min(999_999.0)),
+        };
+        let more = SimSpan::from_ps(a.abs_diff(b));
+        let sign = if b < a { '-' } else { '+' };
+        let (name, a, b) = (clip(name, 24), seconds(a), seconds(b));
+        let _ = writeln!(out, "{name:<24} {a:>16.9} {b:>16.9} {:>11} {part:>9}", format!("{sign}{more}"));
     };
     let end = |calls: &[TimedCall]| calls.iter().map(|call| call.start + call.length).max().unwrap_or(0);
     let ends = |ranks: &[Vec<TimedCall>]| ranks.iter().map(|calls| end(calls)).collect::<Vec<u64>>();
     let (ends_a, ends_b) = (ends(a), ends(b));
-    let last = |ends: &[u64]| seconds(ends.iter().copied().max().unwrap_or(0));
+    let last = |ends: &[u64]| ends.iter().copied().max().unwrap_or(0);
     line("end of the last call, s", [last(&ends_a), last(&ends_b)]);
-    let sum = |ranks: &[Vec<TimedCall>]| seconds(ranks.iter().flatten().map(|call| call.length).sum());
+    let sum = |ranks: &[Vec<TimedCall>]| ranks.iter().flatten().map(|call| call.length).sum();
     line("in calls, all ranks, s", [sum(a), sum(b)]);
     let mut functions: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
     for (which, ranks) in [a, b].into_iter().enumerate() {
@@ -88,15 +104,15 @@ pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
         rows.len().saturating_sub(MOST)
     };
     let mut rest = by_difference(&mut rows);
-    rows.iter().take(MOST).for_each(|(name, times)| line(name, times.map(seconds)));
+    rows.iter().take(MOST).for_each(|(name, times)| line(name, *times));
     let more = |rest: usize, what: &str| if rest > 0 { format!("  and {rest} more {what}\n") } else { String::new() };
     let functions_left = more(rest, "functions");
-    let end_of = |ends: &[u64], rank: usize| ends.get(rank).copied().unwrap_or(0);
+    let at = |ends: &[u64], rank: usize| ends.get(rank).copied().unwrap_or(0);
     let mut rows: Vec<(String, [u64; 2])> = (0..ends_a.len().max(ends_b.len()))
-        .map(|rank| (format!("rank {rank}"), [end_of(&ends_a, rank), end_of(&ends_b, rank)]))
+        .map(|rank| (format!("rank {rank}"), [at(&ends_a, rank), at(&ends_b, rank)]))
         .collect();
     rest = by_difference(&mut rows);
-    rows.iter().take(MOST).for_each(|(name, times)| line(name, times.map(seconds)));
+    rows.iter().take(MOST).for_each(|(name, times)| line(name, *times));
     out + &functions_left + &more(rest, "ranks")
 }
 
@@ -119,10 +135,20 @@ mod tests {
         ];
         let text = differences([("a", &a), ("b", &b)]);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines[1][6..], ["0.000006000", "0.000008000", "+0.000002000", "+33.3", "%"]);
-        assert_eq!(lines[3], ["MPI_Recv", "0.000005000", "0.000007000", "+0.000002000", "+40.0", "%"]);
+        assert_eq!(lines[1][6..], ["0.000006000", "0.000008000", "+2.000", "us", "+33.3", "%"]);
+        assert_eq!(lines[3], ["MPI_Recv", "0.000005000", "0.000007000", "+2.000", "us", "+40.0", "%"]);
         assert_eq!(lines[4][..2], ["MPI_Send", "0.000002000"]);
         assert_eq!(lines[5][..2], ["rank", "0"]);
+    }
+
+    #[test]
+    fn the_table_has_80_columns_at_most() {
+        let calls = |length: u64| vec![vec![call(0, length, "MPI_Neighbor_alltoallw_and_more_than_that")]];
+        let names = ["a/rather/long/path/of/a/recorded/run.trace", "another/rather/long/path/of/a/run.json"];
+        // A picosecond in the first run, a day in the second.
+        let text = differences([(names[0], &calls(1)), (names[1], &calls(86_400_000_000_000_000))]);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("…orded/run.trace") && text.contains("x 999999"), "{text}");
     }
 
     #[test]

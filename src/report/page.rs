@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::exported::Exported;
+use super::study::bests;
 use crate::config::ConfigError;
 use crate::engine::{Outcome, PairMessages};
 
@@ -33,7 +34,12 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
     let data = if text.trim_start().starts_with('{') {
         let expected = "what --json of a run wrote, study.json of a sweep, or a table of mcpsim validate";
         match Exported::read(name, text, expected)? {
-            Exported::Study(results) => json!({ "kind": "study", "study": results }),
+            Exported::Study(results) => {
+                let best = bests(&results, &results.combinations());
+                let best: Vec<_> =
+                    best.iter().map(|best| json!({ "ps": best.time.as_ps(), "label": best.label })).collect();
+                json!({ "kind": "study", "study": results, "best": best })
+            }
             Exported::Run(outcome) => json!({ "kind": "run", "run": run(*outcome, timeline)? }),
         }
     } else {
@@ -149,6 +155,23 @@ mod tests {
         let study = json!({ "mcpsim": "0", "study": "s", "axes": [], "points": [] }).to_string();
         let studied = page("x", &study, Some(("t.json", "{}"))).unwrap_err().to_string();
         assert_eq!(studied, "t.json: a timeline belongs to a run; found results of several");
+    }
+
+    #[test]
+    fn a_study_of_several_problems_has_a_best_of_each() {
+        let outcome = json!(busy());
+        let point = |n: &str, ranks: &str, ps: u64| {
+            let mut outcome = outcome.clone();
+            outcome["predicted_ps"] = json!(ps);
+            json!({ "values": { "app.n": n, "run.ranks": ranks }, "key": "", "outcome": outcome })
+        };
+        let axis = |key: &str| json!({ "keys": [key], "steps": [["1"], ["2"]] });
+        let points = [point("1", "1", 40), point("1", "2", 20), point("2", "1", 80), point("2", "2", 90)];
+        let axes = [axis("app.n"), axis("run.ranks")];
+        let study = json!({ "mcpsim": "0", "study": "s", "axes": axes, "points": points }).to_string();
+        let page = page("study.json", &study, None).unwrap();
+        let best = r#""best":[{"label":"app.n=1 run.ranks=2","ps":20},{"label":"app.n=2 run.ranks=1","ps":80}],"kind":"study""#;
+        assert!(page.contains(best), "{page}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::study::{COLUMNS, Combination, Measure, PointResult, Results};
+use crate::study::{COLUMNS, Combination, Measure, PointResult, Results, Spread};
 use crate::units::SimSpan;
 
 use super::headline::clip;
@@ -129,6 +129,30 @@ pub fn study_summary_csv(results: &Results) -> String {
     text
 }
 
+/// The best of those that do the same work.
+pub(super) struct BestPoint {
+    /// The mean over its runs.
+    pub time: SimSpan,
+    /// Runs with a prediction, one a seed.
+    pub runs: usize,
+    /// Its values, `key=value` with blanks between.
+    pub label: String,
+}
+
+/// The best of each problem, in the order of points.
+pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
+    let columns = results.own_columns();
+    let best = |best: &Combination| {
+        let Spread { runs, mean_ps, .. } = best.spread?;
+        let label = match best.points.len() {
+            1 => results.points[best.points[0]].label(&results.columns()),
+            _ => results.label(best, &columns),
+        };
+        Some(BestPoint { time: SimSpan::from_ps(mean_ps), runs, label })
+    };
+    all.iter().filter(|found| found.best).filter_map(best).collect()
+}
+
 /// What a study found, to be read by people: a row a combination, the best, up to where ranks pay off, and how many
 /// failed.
 pub fn study_summary(results: &Results) -> String {
@@ -143,19 +167,13 @@ pub fn study_summary(results: &Results) -> String {
         text.push('\n');
         text.push_str(&listed(results, &all));
     }
-    let columns = results.own_columns();
-    let bests: Vec<&Combination> = all.iter().filter(|found| found.best).collect();
+    let bests = bests(results, &all);
     if (1..=20).contains(&bests.len()) {
         text.push('\n');
-        for best in &bests {
-            let Some(spread) = best.spread else { continue };
-            let label = match best.points.len() {
-                1 => results.points[best.points[0]].label(&results.columns()),
-                _ => results.label(best, &columns),
-            };
+        for BestPoint { time, runs, label } in bests {
             let with = if label.is_empty() { String::new() } else { format!("  with {label}") };
-            let seeds = if spread.runs == 1 { String::new() } else { format!(" (mean of {} seeds)", spread.runs) };
-            text.push_str(&format!("  best   {}{seeds}{with}\n", SimSpan::from_ps(spread.mean_ps)));
+            let seeds = if runs == 1 { String::new() } else { format!(" (mean of {runs} seeds)") };
+            text.push_str(&format!("  best   {time}{seeds}{with}\n"));
         }
     }
     let paying = results.pays_off(&all);
