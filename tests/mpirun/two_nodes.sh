@@ -1,15 +1,20 @@
 #!/bin/sh
 # Two nodes on one machine: two network namespaces with host names of their own, joined by a pair of virtual devices.
 #
-#     unshare --net --uts --mount sh two_nodes.sh [--rate MBITS] COMMAND...
+#     unshare --net --uts --mount sh two_nodes.sh [--rate MBITS [--burst BYTES]] COMMAND...
 #
 # runs COMMAND on the first node, 10.77.0.1, whose name is west. $REMOTE_SHELL is a remote shell to the second one,
-# 10.77.0.2, whose name is east. With --rate neither sends more than MBITS Mbit/s (tc tbf, a bucket of one millisecond),
-# and TCP controls congestion as Reno does, whatever the machine has set. All of it ends with COMMAND. It needs root.
+# 10.77.0.2, whose name is east. With --rate neither sends more than MBITS Mbit/s (tc tbf, a bucket of BYTES, or of
+# one millisecond), and TCP controls congestion as Reno does, whatever the machine has set. All of it ends with
+# COMMAND. It needs root.
 set -e
 rate=
 if [ "$1" = --rate ]; then
-    rate=$2
+    rate=$2 burst=$(($2 * 125))
+    shift 2
+fi
+if [ "$1" = --burst ]; then
+    burst=$2
     shift 2
 fi
 scratch=$(mktemp -d)
@@ -39,7 +44,7 @@ done
 shape() {
     device=$1
     shift
-    "$@" tc qdisc add dev "$device" root tbf rate "${rate}mbit" burst $((rate * 125)) latency 50ms
+    "$@" tc qdisc add dev "$device" root tbf rate "${rate}mbit" burst "$burst" latency 50ms
     "$@" sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'
 }
 if [ -n "$rate" ]; then

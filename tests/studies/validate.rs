@@ -76,6 +76,7 @@ fn pairs_windows_and_exchanges_under_fair_shares_are_predicted_as_stored() {
     small("ring-of-four", "--only program=visit", 12, 26.0);
     small("shaped-link", "--repeats 0 --only pattern=window", 6, 3.0);
     small("link-100-from-1000", "--only program=is.trace,hpl.trace", 2, 3.0);
+    small("link-1000-from-100", "--only program=is.trace,hpl.trace", 2, 5.0);
 }
 
 #[test]
