@@ -26,7 +26,8 @@ pub fn revisions_summary(table: &RevisionTable) -> String {
             .flatten(),
     );
     columns.push(("subject", Align::Left));
-    let mut shown = Table::new(&columns);
+    let shown = Table::new(&columns).keyed(1 + usize::from(with_arguments));
+    let mut shown = shown.with_previous(&["deviation", "change", "p"]);
     for row in rows {
         let mut cells = vec![row.commit.short()];
         cells.extend(with_arguments.then(|| clip(&row.arguments, 20)));

@@ -207,7 +207,7 @@ fn listed(results: &Results, all: &[Combination]) -> String {
         headings.extend([("speed-up", Align::Right), ("efficiency", Align::Right)]);
     }
     headings.extend([("compute", Align::Right), ("", Align::Left)]);
-    let mut table = Table::new(&headings);
+    let mut table = Table::new(&headings).keyed(columns.len().max(1));
     for found in all {
         let first = &results.points[found.points[0]];
         let mut cells: Vec<String> = columns.iter().map(|column| clip(value(first, column), 24)).collect();

@@ -7,11 +7,18 @@ pub(super) enum Align {
     Right,
 }
 
+/// The columns of a terminal that a table keeps to.
+const WIDTH: usize = 80;
+
 /// Rows of cells under a heading; two blanks in front of the table and between columns.
 #[derive(Debug)]
 pub(super) struct Table {
     aligns: Vec<Align>,
     rows: Vec<Vec<String>>,
+    /// How many columns, from the first on, tell rows apart.
+    keys: usize,
+    /// Whether a column stays with the one before it.
+    stays: Vec<bool>,
 }
 
 impl Table {
@@ -19,7 +26,22 @@ impl Table {
     pub(super) fn new(columns: &[(&str, Align)]) -> Self {
         let aligns = columns.iter().map(|column| column.1).collect();
         let heading = columns.iter().map(|column| column.0.to_owned()).collect();
-        Table { aligns, rows: vec![heading] }
+        let stays = columns.iter().map(|column| column.0.is_empty() && column.1 == Align::Right).collect();
+        Table { aligns, rows: vec![heading], keys: 1, stays }
+    }
+
+    /// The table whose first `keys` columns tell its rows apart, not only the first.
+    pub(super) fn keyed(self, keys: usize) -> Self {
+        Table { keys, ..self }
+    }
+
+    /// The table whose columns with these headings say something of the column before them and stay with it, as those
+    /// of numbers without a heading do.
+    pub(super) fn with_previous(mut self, headings: &[&str]) -> Self {
+        for (stays, heading) in self.stays.iter_mut().zip(&self.rows[0]) {
+            *stays |= headings.contains(&heading.as_str());
+        }
+        self
     }
 
     /// Adds a row; missing cells at its end stay empty.
@@ -27,18 +49,50 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The lines, without blanks at their ends.
+    /// The lines, without blanks at their ends, at most 80 characters each: columns that do not fit beside the others
+    /// follow in a block below, after a blank line, with the key columns again and the rows that have something there.
+    /// A line is longer only where the key columns and one other do not fit.
     pub(super) fn render(&self) -> String {
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.aligns.len()).map(width).collect();
+        self.blocks(&widths).iter().map(|block| self.lines(block, &widths)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The columns of each block.
+    fn blocks(&self, widths: &[usize]) -> Vec<Vec<usize>> {
+        let wide = |columns: &[usize]| columns.iter().map(|&column| widths[column] + 2).sum::<usize>();
+        let mut blocks: Vec<Vec<usize>> = vec![(0..self.keys.min(widths.len())).collect()];
+        let mut from = self.keys;
+        while from < widths.len() {
+            let until = (from + 1..widths.len()).find(|&column| !self.stays[column]).unwrap_or(widths.len());
+            let last = blocks.last_mut().expect("there is a block");
+            let fits = wide(last) + wide(&(from..until).collect::<Vec<_>>()) <= WIDTH;
+            if fits || last.len() == self.keys {
+                last.extend(from..until);
+            } else {
+                blocks.push((0..self.keys).chain(from..until).collect());
+            }
+            from = until;
+        }
+        blocks
+    }
+
+    fn lines(&self, columns: &[usize], widths: &[usize]) -> String {
         let mut text = String::new();
-        for row in &self.rows {
+        // The first block has all rows.
+        let whole = columns.get(self.keys).is_none_or(|&column| column == self.keys);
+        for (number, row) in self.rows.iter().enumerate() {
+            let cell = |column: usize| row.get(column).map_or("", String::as_str);
+            if !whole && number > 0 && columns[self.keys..].iter().all(|&column| cell(column).is_empty()) {
+                continue;
+            }
             let mut line = String::new();
-            for ((cell, &align), &width) in row.iter().zip(&self.aligns).zip(&widths) {
+            for &column in columns {
+                let (cell, width) = (cell(column), widths[column]);
                 line.push_str("  ");
-                line.push_str(&match align {
+                line.push_str(&match self.aligns[column] {
                     Align::Left => format!("{cell:<width$}"),
                     Align::Right => format!("{cell:>width$}"),
                 });
@@ -48,6 +102,23 @@ impl Table {
         }
         text
     }
+}
+
+/// Headings for things beside each other, at most `widest` characters each: their names, or letters where a name is
+/// longer, and the lines that tell what a letter stands for.
+pub(super) fn short_headings(names: &[String], widest: usize) -> (Vec<String>, String) {
+    if names.iter().all(|name| name.chars().count() <= widest) {
+        return (names.to_vec(), String::new());
+    }
+    let letters: Vec<String> = (0..names.len()).map(letter).collect();
+    let legend = letters.iter().zip(names).map(|(letter, name)| format!("  {letter}: {name}\n")).collect();
+    (letters, legend)
+}
+
+/// A to Z, then A1 to Z1 and so on.
+fn letter(index: usize) -> String {
+    let name = char::from(b'A' + (index % 26) as u8);
+    if index < 26 { name.to_string() } else { format!("{name}{}", index / 26) }
 }
 
 #[cfg(test)]
@@ -60,5 +131,45 @@ mod tests {
         table.row(["a".to_owned(), "100".to_owned(), String::new()]);
         table.row(["longer".to_owned(), "7".to_owned()]);
         assert_eq!(table.render(), "  name      n  note\n  a       100\n  longer    7\n");
+    }
+
+    #[test]
+    fn columns_beyond_80_characters_follow_below_with_the_first_again() {
+        let heads = ["key", "a", "b", "c"].map(|head| (head, Align::Right));
+        let mut table = Table::new(&heads);
+        let cell = |letter: &str, width| letter.repeat(width);
+        // 2 + 10, and three times 2 + 22: 84 in all, 60 without the last.
+        table.row([cell("k", 10), cell("x", 22), cell("y", 22), cell("z", 22)]);
+        let text = table.render();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5, "{text}");
+        assert_eq!(lines[1], format!("  kkkkkkkkkk  {}  {}", cell("x", 22), cell("y", 22)));
+        assert_eq!((lines[2], lines[4]), ("", format!("  kkkkkkkkkk  {}", cell("z", 22)).as_str()));
+
+        let mut fits = Table::new(&heads);
+        fits.row([cell("k", 9), cell("x", 21), cell("y", 21), cell("z", 21)]);
+        assert_eq!(fits.render().lines().map(str::len).max(), Some(80));
+
+        let mut stays = Table::new(&heads).with_previous(&["c"]);
+        stays.row(["k", "x", "y", "z"].map(|letter| cell(letter, 24)));
+        stays.row(["k".to_owned(), "x".to_owned()]);
+        let text = stays.render();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert!(lines[1].ends_with("xxx") && lines[5].ends_with("zzz"), "{text}");
+        assert_eq!(lines.len(), 6, "a row that has nothing there is not in the block: {text}");
+
+        let mut wide = Table::new(&heads[..2]);
+        wide.row([cell("k", 50), cell("x", 50)]);
+        assert_eq!(wide.render().lines().count(), 2, "the first column and one other stay together");
+    }
+
+    #[test]
+    fn long_names_become_letters_with_a_legend() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let short = names(&["late.json", "early.json"]);
+        assert_eq!(short_headings(&short, 10), (short.clone(), String::new()));
+        let (heads, legend) = short_headings(&short, 9);
+        assert_eq!((heads, legend.as_str()), (names(&["A", "B"]), "  A: late.json\n  B: early.json\n"));
+        assert_eq!(["A", "Z", "A1", "B2"], [0, 25, 26, 53].map(letter).each_ref().map(String::as_str));
     }
 }

@@ -4,10 +4,13 @@ use crate::profile::{ProcessTasks, Stage, TaskAnalysis};
 use crate::units::{SimSpan, SimTime};
 
 use super::numbers::{count, percent, share, short_count};
-use super::table::{Align, Table};
+use super::table::{Align, Table, short_headings};
 
 /// Processes that are listed; of more, those that idled most and least.
 const MOST_LISTED: usize = 16;
+
+/// Longer names of runs stand above the table in which runs are beside each other.
+const WIDEST_NAME: usize = 24;
 
 /// Steps of the table of waiting times by arrival.
 const ARRIVALS: usize = 10;
@@ -33,7 +36,8 @@ pub fn task_summary(name: &str, tasks: &TaskAnalysis) -> String {
 
 /// Runs beside each other.
 pub fn task_comparison(runs: &[(String, TaskAnalysis)]) -> String {
-    let heading: Vec<String> = runs.iter().map(|(name, _)| name.clone()).collect();
+    let names: Vec<String> = runs.iter().map(|(name, _)| name.clone()).collect();
+    let (heading, legend) = short_headings(&names, WIDEST_NAME);
     let mut columns = vec![("", Align::Left)];
     columns.extend(heading.iter().map(|name| (name.as_str(), Align::Right)));
     let mut table = Table::new(&columns);
@@ -50,7 +54,8 @@ pub fn task_comparison(runs: &[(String, TaskAnalysis)]) -> String {
     for (number, what) in ["useful", "overhead", "idle"].into_iter().enumerate() {
         row(format!("threads {what}"), &|tasks| percent(shares(tasks)[number]));
     }
-    format!("Beside each other\n{}", table.render())
+    let gap = if legend.is_empty() { "" } else { "\n" };
+    format!("Beside each other\n{legend}{gap}{}", table.render())
 }
 
 /// In the words of the runtime system's own analyser.

@@ -16,7 +16,8 @@ pub fn collectives_measured(kinds: &[(&str, Vec<CollectiveFit>)]) -> String {
         ("t0", Align::Right),
         ("r_inf", Align::Right),
         ("error", Align::Right),
-    ]);
+    ])
+    .keyed(3);
     let collectives: Vec<_> = kinds.iter().flat_map(|(_, fits)| fits).map(|fit| fit.collective).collect();
     let mut seen = Vec::new();
     for collective in collectives {
@@ -85,8 +86,8 @@ pub fn effective_summary(ranks: u32, kinds: &[(&str, Effective)]) -> String {
         ("", Align::Left),
         ("b_eff", Align::Right),
         ("a rank", Align::Right),
-        ("at L_max, in order", Align::Right),
-        ("at random", Align::Right),
+        ("rings, L_max", Align::Right),
+        ("random, L_max", Align::Right),
         ("ring latency", Align::Right),
     ]);
     for (kind, of) in kinds {

@@ -136,7 +136,8 @@ fn points(validation: &Validation, points: &[&ValidatedPoint]) -> String {
     if has_interval {
         headings.extend([("95% from", Align::Right), ("to", Align::Right), ("holds", Align::Right)]);
     }
-    let mut table = Table::new(&headings);
+    let stays = ["spread", "error", "to", "holds"];
+    let mut table = Table::new(&headings).keyed(columns.len().max(1)).with_previous(&stays);
     for point in points {
         let mut cells: Vec<String> =
             columns.iter().map(|column| point.values.get(*column).cloned().unwrap_or_default()).collect();
@@ -174,7 +175,7 @@ fn errors(validation: &Validation) -> String {
         let columns = [("model", Align::Left), ("mean", Align::Right), ("max", Align::Right), ("bias", Align::Right)];
         headings.extend(columns);
     }
-    let mut table = Table::new(&headings);
+    let mut table = Table::new(&headings).with_previous(&["max", "bias"]);
     let mut row = |name: &str, all: &[ErrorSummary]| {
         if !beside {
             for (place, (of, errors)) in all.iter().zip(&validation.models).enumerate() {
@@ -251,7 +252,7 @@ pub fn validations_table(validations: &[Validation]) -> String {
     ];
     others.iter().for_each(|name| headings.extend([(name.as_str(), Align::Right), ("max", Align::Right)]));
     headings.push(("", Align::Left));
-    let mut table = Table::new(&headings);
+    let mut table = Table::new(&headings).with_previous(&["max"]);
     for validation in validations {
         let own = validation.models[0].all;
         let (limit, verdict) = match validation.limit {
