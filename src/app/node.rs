@@ -32,9 +32,9 @@ impl<'a> Node<'a> {
         document.table().get(key).map(|value| Node { document, path: key.to_owned(), value })
     }
 
-    /// Where this stands: `main[0].send.to of app.toml`.
+    /// Where this stands: `main[0].send.to of app.toml:3`.
     pub(super) fn place(&self) -> String {
-        self.document.place(&self.path)
+        self.document.place_in_lists(&self.path)
     }
 
     /// `WHAT in PLACE`.
@@ -44,12 +44,12 @@ impl<'a> Node<'a> {
 
     /// `expected EXPECTED in PLACE; found FOUND`.
     pub(super) fn expected(&self, expected: impl Display) -> ConfigError {
-        self.document.expected(&self.path, expected, found(self.value))
+        self.expected_value(expected, found(self.value))
     }
 
     /// As [`Node::expected`], with the value that an expression has.
     pub(super) fn expected_value(&self, expected: impl Display, found: impl Display) -> ConfigError {
-        self.document.expected(&self.path, expected, found)
+        ConfigError::new(format!("expected {expected} in {}; found {found}", self.place()))
     }
 
     pub(super) fn text(&self, expected: impl Display) -> Result<&'a str, ConfigError> {
@@ -106,7 +106,7 @@ impl<'a> Node<'a> {
     /// What is wrong with the text of this expression.
     pub(super) fn syntax(&self, error: &SyntaxError) -> ConfigError {
         let SyntaxError { column, what } = error;
-        ConfigError::new(format!("{} in {}, column {column}: {what}", found(self.value), self.place()))
+        ConfigError::new(format!("{} in {}, character {column}: {what}", found(self.value), self.place()))
     }
 
     /// This as an expression of a time. Within expressions units are only factors, but a size alone is a mistake.

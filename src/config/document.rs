@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::{ConfigError, Override, did_you_mean};
+use super::{ConfigError, Override, SourceLines, did_you_mean};
 
 /// A TOML document, where it came from, and which of its values the command line replaced.
 #[derive(Clone, Debug)]
@@ -95,6 +95,17 @@ impl Document {
             Some(over) => format!("--set {}", over.text),
             None if path.is_empty() => self.name.clone(),
             None => format!("{path} of {}", self.name),
+        }
+    }
+
+    /// As [`Document::place`], in a list with the line of the file, `main[2].send of a.toml:7`: who reads `main[17]`
+    /// would have to count.
+    pub fn place_in_lists(&self, path: &str) -> String {
+        let place = self.place(path);
+        let of_file = path.contains('[') && !place.starts_with("--set");
+        match of_file.then(|| SourceLines::new(&self.text).line(path)).flatten() {
+            Some(line) => format!("{place}:{line}"),
+            None => place,
         }
     }
 

@@ -69,13 +69,13 @@ fn lines(cases: &[(&str, &str)]) {
 #[test]
 fn keys_and_words_that_do_not_exist() {
     statements(&[
-        ("{ snd = { to = 1, bytes = 8 } }", "unknown operation \"snd\", did you mean \"send\"? in main[0] of a.toml"),
+        ("{ snd = { to = 1, bytes = 8 } }", "unknown operation \"snd\", did you mean \"send\"? in main[0] of a.toml:1"),
         (
             "{ send = { to = 1, bites = 8 } }",
-            "unknown key \"bites\", did you mean \"bytes\"? in main[0].send of a.toml",
+            "unknown key \"bites\", did you mean \"bytes\"? in main[0].send of a.toml:1",
         ),
-        ("{ wait = \"x\" }", "no statement starts a request \"x\", waited for in main[0].wait of a.toml"),
-        ("{ waitall = [\"x\"] }", "no statement starts a request \"x\", waited for in main[0].waitall[0] of a.toml"),
+        ("{ wait = \"x\" }", "no statement starts a request \"x\", waited for in main[0].wait of a.toml:1"),
+        ("{ waitall = [\"x\"] }", "no statement starts a request \"x\", waited for in main[0].waitall[0] of a.toml:1"),
     ]);
     applications(&[
         ("mian = []", "", "unknown key \"mian\", did you mean \"main\"? in a.toml"),
@@ -83,7 +83,7 @@ fn keys_and_words_that_do_not_exist() {
         (
             "main = [{ barrier = { comm = \"od\" } }]\ncomms.odd = { split = \"rank % 2\" }",
             "",
-            "unknown communicator \"od\", expected world or odd in main[0].barrier.comm of a.toml",
+            "unknown communicator \"od\", expected world or odd in main[0].barrier.comm of a.toml:1",
         ),
     ]);
 }
@@ -93,28 +93,28 @@ fn values_of_the_wrong_type_or_unit() {
     statements(&[
         (
             "{ send = { to = 1, bytes = \"8 s\" } }",
-            "expected a size such as \"64 KiB\" in main[0].send.bytes of a.toml; found \"8 s\"",
+            "expected a size such as \"64 KiB\" in main[0].send.bytes of a.toml:1; found \"8 s\"",
         ),
         (
             "{ sendrecv = { to = 1, bytes = 8, from = 1, recv_bytes = \"1 ms\" } }",
-            "expected a size such as \"64 KiB\" in main[0].sendrecv.recv_bytes of a.toml; found \"1 ms\"",
+            "expected a size such as \"64 KiB\" in main[0].sendrecv.recv_bytes of a.toml:1; found \"1 ms\"",
         ),
         (
             "{ bcast = { bytes = \"1 h\" } }",
-            "expected a size such as \"64 KiB\" in main[0].bcast.bytes of a.toml; found \"1 h\"",
+            "expected a size such as \"64 KiB\" in main[0].bcast.bytes of a.toml:1; found \"1 h\"",
         ),
         (
             "{ compute = { bytes = \"3 s\" } }",
-            "expected a size such as \"64 KiB\" in main[0].compute.bytes of a.toml; found \"3 s\"",
+            "expected a size such as \"64 KiB\" in main[0].compute.bytes of a.toml:1; found \"3 s\"",
         ),
-        ("{ compute = \"8 kB\" }", "expected a time such as \"1.2 us\" in main[0].compute of a.toml; found \"8 kB\""),
+        ("{ compute = \"8 kB\" }", "expected a time such as \"1.2 us\" in main[0].compute of a.toml:1; found \"8 kB\""),
         (
             "{ compute = { time = \"8 B\" } }",
-            "expected a time such as \"1.2 us\" in main[0].compute.time of a.toml; found \"8 B\"",
+            "expected a time such as \"1.2 us\" in main[0].compute.time of a.toml:1; found \"8 B\"",
         ),
         (
             "{ compute = \"8 parsecs\" }",
-            "\"8 parsecs\" in main[0].compute of a.toml, column 1: unknown unit \"parsecs\" after \"8\", expected one of \
+            "\"8 parsecs\" in main[0].compute of a.toml:1, character 1: unknown unit \"parsecs\" after \"8\", expected one of \
              time or size such as us or KiB",
         ),
         (
@@ -123,14 +123,17 @@ fn values_of_the_wrong_type_or_unit() {
         ),
         (
             "{ compute = nan }",
-            "expected a number or an expression such as \"2 * n\" in main[0].compute of a.toml; found nan",
+            "expected a number or an expression such as \"2 * n\" in main[0].compute of a.toml:1; found nan",
         ),
         (
             "{ compute = -inf }",
-            "expected a number or an expression such as \"2 * n\" in main[0].compute of a.toml; found -inf",
+            "expected a number or an expression such as \"2 * n\" in main[0].compute of a.toml:1; found -inf",
         ),
-        ("{ compute = \"nan\" }", "\"nan\" in main[0].compute of a.toml, column 1: unknown name \"nan\""),
-        ("{ compute = \"1e400 s\" }", "\"1e400 s\" in main[0].compute of a.toml, column 1: the number is out of range"),
+        ("{ compute = \"nan\" }", "\"nan\" in main[0].compute of a.toml:1, character 1: unknown name \"nan\""),
+        (
+            "{ compute = \"1e400 s\" }",
+            "\"1e400 s\" in main[0].compute of a.toml:1, character 1: the number is out of range",
+        ),
     ]);
     // A product of a size and something else may well be a time.
     let directory = directory();
@@ -141,8 +144,11 @@ fn values_of_the_wrong_type_or_unit() {
 #[test]
 fn expressions_that_have_no_value() {
     statements(&[
-        ("{ compute = \"nn\" }", "\"nn\" in main[0].compute of a.toml, column 1: unknown name \"nn\""),
-        ("{ compute = \"foo(1)\" }", "\"foo(1)\" in main[0].compute of a.toml, column 1: unknown function \"foo\""),
+        ("{ compute = \"nn\" }", "\"nn\" in main[0].compute of a.toml:1, character 1: unknown name \"nn\""),
+        (
+            "{ compute = \"foo(1)\" }",
+            "\"foo(1)\" in main[0].compute of a.toml:1, character 1: unknown function \"foo\"",
+        ),
         ("{ compute = \"1 / 0\" }", "rank 0 at virtual time 0 s: main[0]: compute = \"1 / 0\": division by zero"),
         (
             "{ compute = \"1 // (rank - rank)\" }",
@@ -188,12 +194,12 @@ fn expressions_that_have_no_value() {
         statements(&[(&format!("{{ set = {{ x = \"{text}\" }} }}"), &error)]);
     }
     applications(&[
-        ("main = []\nparams.a = \"b\"", "", "\"b\" in params.a of a.toml, column 1: unknown name \"b\""),
-        ("main = []\nparams.a = 1", "--set app.a=foo", "\"foo\" in --set app.a=foo, column 1: unknown name \"foo\""),
+        ("main = []\nparams.a = \"b\"", "", "\"b\" in params.a of a.toml, character 1: unknown name \"b\""),
+        ("main = []\nparams.a = 1", "--set app.a=foo", "\"foo\" in --set app.a=foo, character 1: unknown name \"foo\""),
         (
             "main = []\nparams.a = 1",
             "--set app.a=",
-            "\"\" in --set app.a=, column 1: expected a number, a name or \"(\", found the end",
+            "\"\" in --set app.a=, character 1: expected a number, a name or \"(\", found the end",
         ),
     ]);
 }
@@ -318,7 +324,7 @@ fn peers_roots_and_members_outside_the_communicator() {
         ),
         (
             "{ send = { to = \"any\", bytes = 1 } }",
-            "\"any\" in main[0].send.to of a.toml, column 1: \"any\" has a meaning only by itself, as the from or tag of a \
+            "\"any\" in main[0].send.to of a.toml:1, character 1: \"any\" has a meaning only by itself, as the from or tag of a \
              receive",
         ),
         (
@@ -347,7 +353,7 @@ fn procedures_and_loops_without_end() {
         "procedures call each other in a cycle: a → b → a in procedures of a.toml",
     )]);
     let endless = "a loop takes 1000000000000000000 iterations without communication, expected at most 10000000 (--max-iterations) \
-                   in main[0] of a.toml";
+                   in main[0] of a.toml:1";
     for body in ["", "{ set = { x = \"rank\" } }", "{ compute = \"1 us\" }"] {
         let text = format!("main = [{{ repeat = \"10 ** 18\", do = [{body}] }}]");
         for limit in ["", "--max-time 1s", "--max-events 1000"] {

@@ -334,22 +334,25 @@ fn what_is_wrong_with_fragments_is_said() {
         ),
         (
             format!("{PLAIN}out = [\"u[i // 2]\"]\n"),
-            "u[0] is made by f[0] and by f[1] in tasks.fragments.f.out[0] of app.toml",
+            "u[0] is made by f[0] and by f[1] in tasks.fragments.f.out[0] of app.toml:7",
         ),
         (
             format!("{PLAIN}out = [\"u[i + 1]\"]\n"),
-            "f[2] names u[3], which is outside of the index of u, in tasks.fragments.f.out[0] of app.toml",
+            "f[2] names u[3], which is outside of the index of u, in tasks.fragments.f.out[0] of app.toml:7",
         ),
         (
             format!("{PLAIN}at = \"2 * i\"\n"),
             "expected a process from 0 to 3 in tasks.fragments.f.at of app.toml; found 4 for f[2]",
         ),
         (format!("{PLAIN}at = \"1 // i\"\n"), "f[0]: division by zero in tasks.fragments.f.at of app.toml"),
-        (format!("{PLAIN}in = [\"v[i]\"]\n"), "unknown data \"v\", expected u in tasks.fragments.f.in[0] of app.toml"),
-        (format!("{PLAIN}in = [\"u\"]\n"), "expected 1 index; found 0 in tasks.fragments.f.in[0] of app.toml"),
+        (
+            format!("{PLAIN}in = [\"v[i]\"]\n"),
+            "unknown data \"v\", expected u in tasks.fragments.f.in[0] of app.toml:7",
+        ),
+        (format!("{PLAIN}in = [\"u\"]\n"), "expected 1 index; found 0 in tasks.fragments.f.in[0] of app.toml:7"),
         (
             format!("{PLAIN}in = [\"u[i\"]\n"),
-            "\"u[i\" in tasks.fragments.f.in[0] of app.toml, column 4: expected \"]\", found the end",
+            "\"u[i\" in tasks.fragments.f.in[0] of app.toml:7, character 4: expected \"]\", found the end",
         ),
         (
             format!("{PLAIN}[tasks.fragments.g]\nunfold = [\"f[0 to 1]\"]\n"),
@@ -361,7 +364,7 @@ fn what_is_wrong_with_fragments_is_said() {
         ),
         (
             format!("{PLAIN}[tasks.fragments.g]\nunfold = [\"f[0 to 3]\"]\n"),
-            "g creates f[3], which is outside of the index of f, in tasks.fragments.g.unfold[0] of app.toml",
+            "g creates f[3], which is outside of the index of f, in tasks.fragments.g.unfold[0] of app.toml:8",
         ),
         (
             "[tasks.fragments.f]\nindex = { i = 10, j = \"10**9\" }\ncost = 0\n".to_owned(),
@@ -369,7 +372,7 @@ fn what_is_wrong_with_fragments_is_said() {
         ),
         (
             "[tasks.fragments.f]\ncost = \"rank\"\n".to_owned(),
-            "\"rank\" in tasks.fragments.f.cost of app.toml, column 1: \"rank\" is not known where fragments are defined",
+            "\"rank\" in tasks.fragments.f.cost of app.toml, character 1: \"rank\" is not known where fragments are defined",
         ),
         (
             "[tasks.fragments.f]\ncost = \"-1\"\n".to_owned(),

@@ -20,30 +20,30 @@ fn fails(statements: &str) -> String {
 #[test]
 fn unknown_words_are_named_with_their_place() {
     for (statements, expected) in [
-        (r#"{ sned = { to = 1 } }"#, r#"unknown operation "sned", did you mean "send"? in main[0] of app.toml"#),
-        (r#""exchange""#, r#"unknown procedure or operation "exchange" in main[0] of app.toml"#),
-        (r#""bcast""#, r#""bcast" needs its arguments, expected { bcast = … } in main[0] of app.toml"#),
+        (r#"{ sned = { to = 1 } }"#, r#"unknown operation "sned", did you mean "send"? in main[0] of app.toml:1"#),
+        (r#""exchange""#, r#"unknown procedure or operation "exchange" in main[0] of app.toml:1"#),
+        (r#""bcast""#, r#""bcast" needs its arguments, expected { bcast = … } in main[0] of app.toml:1"#),
         (
             r#""barrier", { send = { to = 1, size = 8 } }"#,
-            r#"unknown key "size", expected to, bytes, tag, comm or mode in main[1].send of app.toml"#,
+            r#"unknown key "size", expected to, bytes, tag, comm or mode in main[1].send of app.toml:1"#,
         ),
-        (r#"{ send = { to = 1 } }"#, r#"missing "bytes" (a size) in main[0].send of app.toml"#),
+        (r#"{ send = { to = 1 } }"#, r#"missing "bytes" (a size) in main[0].send of app.toml:1"#),
         (
             r#"{ repeat = 2, do = [{ send = { to = "rank + * 2", bytes = 8 } }] }"#,
-            r#""rank + * 2" in main[0].do[0].send.to of app.toml, column 8: expected a number, a name or "(", found "*""#,
+            r#""rank + * 2" in main[0].do[0].send.to of app.toml:1, character 8: expected a number, a name or "(", found "*""#,
         ),
         (
             r#"{ send = { to = [1], bytes = 8 } }"#,
-            r#"expected a number or an expression such as "2 * n" in main[0].send.to of app.toml; found an array"#,
+            r#"expected a number or an expression such as "2 * n" in main[0].send.to of app.toml:1; found an array"#,
         ),
-        (r#"{ send = 1 }"#, r#"expected a table of send's arguments in main[0].send of app.toml; found 1"#),
+        (r#"{ send = 1 }"#, r#"expected a table of send's arguments in main[0].send of app.toml:1; found 1"#),
         (
             r#"{ send = { to = 1, bytes = 8, mode = "fast" } }"#,
-            r#"expected "standard", "synchronous" or "buffered" in main[0].send.mode of app.toml; found "fast""#,
+            r#"expected "standard", "synchronous" or "buffered" in main[0].send.mode of app.toml:1; found "fast""#,
         ),
         (
             r#"{ send = { to = 1, bytes = 8, comm = "row" } }"#,
-            r#"unknown communicator "row", expected world in main[0].send.comm of app.toml"#,
+            r#"unknown communicator "row", expected world in main[0].send.comm of app.toml:1"#,
         ),
         (
             r#"{ bcast = { bytes = 8, algorithm = "magic" } }"#,
@@ -56,59 +56,59 @@ fn unknown_words_are_named_with_their_place() {
         ),
         (
             r#"{ barrier = { bytes = 8 } }"#,
-            r#"unknown key "bytes", expected comm or algorithm in main[0].barrier of app.toml"#,
+            r#"unknown key "bytes", expected comm or algorithm in main[0].barrier of app.toml:1"#,
         ),
-        (r#"{ wait = "r" }"#, r#"no statement starts a request "r", waited for in main[0].wait of app.toml"#),
+        (r#"{ wait = "r" }"#, r#"no statement starts a request "r", waited for in main[0].wait of app.toml:1"#),
         (
             r#"{ barrier = {}, send = {} }"#,
-            r#"expected one operation a statement, found "barrier" and "send" in main[0] of app.toml"#,
+            r#"expected one operation a statement, found "barrier" and "send" in main[0] of app.toml:1"#,
         ),
-        (r#"{}"#, r#"expected a statement, found {} in main[0] of app.toml"#),
+        (r#"{}"#, r#"expected a statement, found {} in main[0] of app.toml:1"#),
         (
             r#"7"#,
-            r#"expected a statement such as "barrier" or { send = { to = 1, bytes = 8 } } in main[0] of app.toml; found 7"#,
+            r#"expected a statement such as "barrier" or { send = { to = 1, bytes = 8 } } in main[0] of app.toml:1; found 7"#,
         ),
-        (r#"{ repeat = 2 }"#, r#"missing "do" (the statements to repeat) in main[0] of app.toml"#),
+        (r#"{ repeat = 2 }"#, r#"missing "do" (the statements to repeat) in main[0] of app.toml:1"#),
         (
             r#"{ for = "i", to = 2, do = [{ set = { i = 1 } }] }"#,
-            r#""i" is a name of [let] or set elsewhere, choose another name in main[0].for of app.toml"#,
+            r#""i" is a name of [let] or set elsewhere, choose another name in main[0].for of app.toml:1"#,
         ),
         (
             r#"{ for = "i", to = 2, do = [{ for = "i", to = 2, do = [] }] }"#,
-            r#""i" is a loop variable or parameter around this, choose another name in main[0].do[0].for of app.toml"#,
+            r#""i" is a loop variable or parameter around this, choose another name in main[0].do[0].for of app.toml:1"#,
         ),
         (
             r#"{ set = { rank = 1 } }"#,
-            r#""rank" has a fixed meaning, choose another name in main[0].set.rank of app.toml"#,
+            r#""rank" has a fixed meaning, choose another name in main[0].set.rank of app.toml:1"#,
         ),
         (
             r#"{ recv = { from = 0, source_as = "2x" } }"#,
-            r#""2x" is no name, expected letters, digits and "_", beginning with a letter in main[0].recv.source_as of app.toml"#,
+            r#""2x" is no name, expected letters, digits and "_", beginning with a letter in main[0].recv.source_as of app.toml:1"#,
         ),
         (
             r#"{ compute = { time = 1, working_set = 2 } }"#,
             "expected an amount of work (flops, bytes, instructions) beside a working_set in \
-             main[0].compute.working_set of app.toml",
+             main[0].compute.working_set of app.toml:1",
         ),
         (
             r#"{ compute = { time = 1, flops = 2 } }"#,
-            "expected one of time, an amount of work (flops, bytes, instructions) or a distribution in main[0].compute of app.toml",
+            "expected one of time, an amount of work (flops, bytes, instructions) or a distribution in main[0].compute of app.toml:1",
         ),
         (
             r#"{ compute = { normal = { mean = 1 } } }"#,
-            r#"missing "sd" (a parameter of the distribution) in main[0].compute.normal of app.toml"#,
+            r#"missing "sd" (a parameter of the distribution) in main[0].compute.normal of app.toml:1"#,
         ),
         (
             r#"{ test = { request = "a", requests = [] } }"#,
-            "expected request or requests, found both in main[0].test of app.toml",
+            "expected request or requests, found both in main[0].test of app.toml:1",
         ),
         (
             r#"{ repeat = 2000, do = [{ compute = 1 }] }"#,
-            "a loop takes 2000 iterations without communication, expected at most 1000 (--max-iterations) in main[0] of app.toml",
+            "a loop takes 2000 iterations without communication, expected at most 1000 (--max-iterations) in main[0] of app.toml:1",
         ),
         (
             r#"{ for = "i", to = 10000, step = 4, do = [] }"#,
-            "a loop takes 2500 iterations without communication, expected at most 1000 (--max-iterations) in main[0] of app.toml",
+            "a loop takes 2500 iterations without communication, expected at most 1000 (--max-iterations) in main[0] of app.toml:1",
         ),
     ] {
         assert_eq!(wrong(statements), expected, "{statements}");
@@ -128,10 +128,10 @@ fn what_is_wrong_with_the_file_is_named() {
         ),
         ("main = 1", "expected an array of statements in main of app.toml; found 1"),
         ("name = 1\nmain = []", "expected a name in name of app.toml; found 1"),
-        ("main = []\n[params]\nn = 'm'\nm = 1", r#""m" in params.n of app.toml, column 1: unknown name "m""#),
+        ("main = []\n[params]\nn = 'm'\nm = 1", r#""m" in params.n of app.toml, character 1: unknown name "m""#),
         (
             "main = []\n[params]\nn = 'rank'",
-            r#""rank" in params.n of app.toml, column 1: "rank" is not known where parameters are defined"#,
+            r#""rank" in params.n of app.toml, character 1: "rank" is not known where parameters are defined"#,
         ),
         ("main = []\n[params]\nn = '1 / 0'", "expected a value in params.n of app.toml; found division by zero"),
         (
@@ -139,7 +139,7 @@ fn what_is_wrong_with_the_file_is_named() {
             r#""size" has a fixed meaning, choose another name in params.size of app.toml"#,
         ),
         ("main = []\n[params]\nn = 1\n[let]\nn = 2", r#""n" is a parameter, choose another name in let.n of app.toml"#),
-        ("main = []\n[let]\na = 'b'\nb = 1", r#""b" in let.a of app.toml, column 1: unknown name "b""#),
+        ("main = []\n[let]\na = 'b'\nb = 1", r#""b" in let.a of app.toml, character 1: unknown name "b""#),
         (
             "main = []\n[grids]\ng = { dims = [3, 2] }",
             "expected extents that multiply to the number of ranks, 8 (0 lets mcpsim choose) in grids.g.dims of app.toml; found [3, 2]",
@@ -150,11 +150,11 @@ fn what_is_wrong_with_the_file_is_named() {
         ),
         (
             "main = []\n[grids]\ng = { dims = ['rank'] }",
-            r#""rank" in grids.g.dims[0] of app.toml, column 1: "rank" is not known where grids are defined"#,
+            r#""rank" in grids.g.dims[0] of app.toml:3, character 1: "rank" is not known where grids are defined"#,
         ),
         (
             "main = []\n[grids]\ng = { dims = [-1] }",
-            "expected an extent of at least 0 in grids.g.dims[0] of app.toml; found -1",
+            "expected an extent of at least 0 in grids.g.dims[0] of app.toml:3; found -1",
         ),
         (
             "main = []\n[grids]\ng = { dims = [0, 0], periodic = [true] }",
@@ -166,7 +166,7 @@ fn what_is_wrong_with_the_file_is_named() {
         ),
         (
             "main = []\n[comms]\nc = { split = 'random()' }",
-            r#""random()" in comms.c.split of app.toml, column 1: random numbers differ from rank to rank and can be used only in [let] and statements"#,
+            r#""random()" in comms.c.split of app.toml, character 1: random numbers differ from rank to rank and can be used only in [let] and statements"#,
         ),
         (
             "main = []\n[comms]\nc = { grid = 'g', keep = [] }",
@@ -182,11 +182,11 @@ fn what_is_wrong_with_the_file_is_named() {
         ),
         (
             "main = ['p']\n[procedures]\np = { params = ['k'], do = [] }",
-            r#"missing argument "k" of "p" in main[0] of app.toml"#,
+            r#"missing argument "k" of "p" in main[0] of app.toml:1"#,
         ),
         (
             "main = [{ call = 'p', with = { j = 1 } }]\n[procedures]\np = { params = ['k'], do = [] }",
-            r#""p" has no parameter "j", expected k in main[0].with.j of app.toml"#,
+            r#""p" has no parameter "j", expected k in main[0].with.j of app.toml:1"#,
         ),
     ] {
         assert_eq!(wrong_file(text), expected, "{text}");
@@ -201,7 +201,7 @@ fn overrides_are_checked_against_the_parameters() {
     assert_eq!(wrong("app.n.x=3"), r#"--set app.n.x=3: app.toml has no parameter "n.x", expected n or iterations"#);
     assert_eq!(
         wrong("app.n=1 +"),
-        r#""1 +" in --set app.n=1 +, column 4: expected a number, a name or "(", found the end"#
+        r#""1 +" in --set app.n=1 +, character 4: expected a number, a name or "(", found the end"#
     );
     assert_eq!(
         load_with("main = []", &["app.n=1"]).unwrap_err().to_string(),

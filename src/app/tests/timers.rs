@@ -58,15 +58,15 @@ fn what_is_wrong_with_timers_is_told_with_its_place() {
     for (text, expected) in [
         (
             "main = [{ time = \"tt\", do = [] }]\n[timers]\nt = 1",
-            "unknown timer \"tt\", did you mean \"t\"? in main[0].time of app.toml",
+            "unknown timer \"tt\", did you mean \"t\"? in main[0].time of app.toml:1",
         ),
         (
             "main = [{ time = \"t\", do = [] }]",
-            "unknown timer \"t\", there are no [timers] in main[0].time of app.toml",
+            "unknown timer \"t\", there are no [timers] in main[0].time of app.toml:1",
         ),
         (
             "main = [{ time = \"t\" }]\n[timers]\nt = 1",
-            "missing \"do\" (the statements to time) in main[0] of app.toml",
+            "missing \"do\" (the statements to time) in main[0] of app.toml:1",
         ),
         (
             "main = []\n[timers]\nt = \"true\"",
@@ -87,7 +87,7 @@ fn what_is_wrong_with_timers_is_told_with_its_place() {
         ),
         (
             "main = [{ compute = \"longest(t, 0)\" }]\n[timers]\nt = 1",
-            "\"longest(t, 0)\" in main[0].compute of app.toml, column 1: \"longest\" is of all ranks' times, known only \
+            "\"longest(t, 0)\" in main[0].compute of app.toml:1, character 1: \"longest\" is of all ranks' times, known only \
              in [results]",
         ),
     ] {
@@ -119,7 +119,7 @@ fn what_is_wrong_with_results_is_told_with_its_place() {
         ),
         (
             "show.x = { value = \"longest(u, 0)\" }",
-            "\"longest(u, 0)\" in results.show.x.value of app.toml, column 9: unknown timer \"u\", did you mean \
+            "\"longest(u, 0)\" in results.show.x.value of app.toml, character 9: unknown timer \"u\", did you mean \
              \"t\"?"
                 .to_owned(),
         ),
