@@ -115,7 +115,10 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         )));
     };
     if args.figures.is_none() && args.html.is_none() && args.fit.is_none() && args.csv.is_none() {
-        return Err(Failure::bad_input("expected --figures DIR, --html FILE.html or --fit FORMULA"));
+        // A name that is wrong is said before what is missing beside it.
+        let (name, _) = read(source)?;
+        let what = format!("{name}: what of it? expected --figures DIR, --html FILE.html or --fit FORMULA");
+        return Err(Failure::bad_input(what));
     }
     if let Some(formula) = &args.fit {
         let (time, rows) = (args.time.as_deref(), &args.rows[..]);

@@ -40,8 +40,9 @@ fn repeats(outcome: &Outcome) -> String {
     let time = |seconds: f64| SimSpan::from_seconds(seconds).unwrap_or(SimSpan::MAX);
     let percent = if *mean_s > 0.0 { 100.0 * deviation_s / mean_s } else { 0.0 };
     let (mean, deviation) = (time(*mean_s), time(*deviation_s));
+    let of = format!("of {runs} runs");
     format!(
-        "  of {runs:<8} runs mean {mean}, deviation {deviation} ({percent:.2} %)\n  95 % of runs     {} to {}\n",
+        "  {of:<16} mean {mean}, deviation {deviation} ({percent:.2} %)\n  95 % of runs     {} to {}\n",
         time(*low),
         time(*high)
     )

@@ -47,6 +47,19 @@ pub(super) fn by_keys(document: &Document) -> Result<(), PredictError> {
     Ok(())
 }
 
+/// Refuses a document given as the machine that is an application or a study by its keys.
+pub(super) fn machine_by_keys(document: &Document) -> Result<(), PredictError> {
+    let (table, name) = (document.table(), document.name());
+    let what = match ["main", "program", "tasks", "vary"].into_iter().find(|key| table.contains_key(*key)) {
+        None => return Ok(()),
+        Some("vary") => "is a study",
+        Some(_) => "describes an application",
+    };
+    Err(PredictError::input(format!(
+        "--platform {name}: {name} {what}, expected a machine such as configs/default.toml"
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +89,14 @@ mod tests {
             "x.toml describes a machine: mcpsim --platform x.toml APP"
         );
         assert_eq!(keys("app = 'a.toml'\n[vary]\n").unwrap_err(), "x.toml is a study: mcpsim sweep x.toml");
+        let machine = |text: &str| {
+            machine_by_keys(&Document::parse("x.toml", text).unwrap()).map_err(|failure| failure.to_string())
+        };
+        assert_eq!(machine("[core]\n[intra_cmp]\n"), Ok(()));
+        let expected =
+            "--platform x.toml: x.toml describes an application, expected a machine such as configs/default.toml";
+        assert_eq!(machine("main = []").unwrap_err(), expected);
+        assert!(machine("[vary]").unwrap_err().contains("x.toml is a study"));
         assert_eq!(keys("main = []\n[params]\nvary = 1"), Ok(()));
         assert_eq!(keys("[platform.inter_node]\n[app]\nmain = []"), Ok(()));
     }

@@ -214,7 +214,11 @@ impl Sources {
         }
         let settings = Settings::merge(run, directory, &of("run"), &request)?;
         let document = match &settings.platform {
-            Some(path) => Document::read(path)?,
+            Some(path) => {
+                let document = Document::read(path)?;
+                mistake::machine_by_keys(&document)?;
+                document
+            }
             None => own_platform.unwrap_or_else(Platform::default_document),
         };
         let mut platform = PlatformSource::load(document, &of("platform"))?;

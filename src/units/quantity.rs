@@ -93,7 +93,7 @@ impl std::str::FromStr for Bytes {
 
 impl std::str::FromStr for Bandwidth {
     type Err = UnitError;
-    /// Reads "12.5 GB/s", "1 GiB/s", "100 Gbit/s".
+    /// Reads "12.5 GB/s", "1 GiB/s", "100 Gbit/s", also as "100 Gb/s" and "100 Gbps": a small b is a bit.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         text::parse_bandwidth(text).map(Bandwidth)
     }
@@ -185,10 +185,13 @@ mod tests {
         assert_eq!("8".parse(), Ok(Bytes::new(8)));
         assert_eq!("1.5MiB".parse(), Ok(Bytes::new(3 << 19)));
         assert_eq!("12.5 GB/s".parse(), Ok(Bandwidth(12_500_000_000)));
-        assert_eq!("1 Gbit/s".parse(), Ok(Bandwidth(125_000_000)));
+        for bits in ["1 Gbit/s", "1 Gb/s", "1 Gbps", "1000 Mb/s"] {
+            assert_eq!(bits.parse(), Ok(Bandwidth(125_000_000)), "{bits}");
+        }
+        assert_eq!("1 GBps".parse(), Ok(Bandwidth(1_000_000_000)));
         assert_eq!("8 Gflop/s".parse(), Ok(Rate(8e9)));
         assert_eq!("2 Ginstr/s".parse(), Ok(Rate(2e9)));
-        for bad in ["0 B/s", "-1 GB/s", "1 GB", "x"] {
+        for bad in ["0 B/s", "-1 GB/s", "1 GB", "x", "1 ps", "1 gb/s", "1 Gp", "1 b/s s"] {
             assert!(bad.parse::<Bandwidth>().is_err(), "{bad}");
         }
         assert!("0.3 B".parse::<Bytes>().is_err());

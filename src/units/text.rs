@@ -81,8 +81,10 @@ pub(super) fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 pub(super) fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
     split_quantity(text)
         .and_then(|(number, unit)| {
-            let unit = unit.strip_suffix("/s")?;
-            let bits = unit.strip_suffix("bit").and_then(decimal_prefix).map(|factor| factor / 8.0);
+            // Networks are sold in "Gb/s" and "Gbps": by IEEE 1541 b is a bit, B a byte.
+            let unit = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps").filter(|unit| unit.len() > 1))?;
+            let bits = unit.strip_suffix("bit").or_else(|| unit.strip_suffix('b').filter(|_| unit.len() > 1));
+            let bits = bits.and_then(decimal_prefix).map(|factor| factor / 8.0);
             Some(number * bits.or_else(|| lookup(SIZE_UNITS, unit))?)
         })
         .filter(|rate| (1.0..1e18).contains(rate))
