@@ -30,7 +30,7 @@ pub use tasks::{
     TaskLog, Visit, WaitingTimes, read_task_logs,
 };
 pub use timeline::{Activity, Arrow, Interval, NO_PLACE, StrandSpan, Thinned, Timeline};
-pub use timers::{AppResult, TimerSums};
+pub use timers::{AppFigure, AppResult, TimerSums};
 pub use what_if::{Change, WhatIf};
 
 use serde::{Deserialize, Serialize};

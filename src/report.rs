@@ -17,6 +17,7 @@ mod figures;
 mod functions;
 mod headline;
 mod histogram;
+mod imported;
 mod measured;
 mod messages;
 mod models;
@@ -54,6 +55,7 @@ pub use figures::{
 };
 pub use functions::calls_csv;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table, sorts_csv};
+pub use imported::imported_summary;
 pub use measured::measured_summary;
 pub use models::{models_csv, models_summary};
 pub use numbers::{count, rate};

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::config::ConfigError;
 use crate::platform::MemoryPart;
-use crate::profile::{AppResult, TimerSums};
+use crate::profile::{AppFigure, AppResult, TimerSums};
 use crate::rank::Call;
 
 use super::code::{Code, Op, Pc, ResultCode};
@@ -88,34 +87,33 @@ pub(super) fn of_one_rank(expr: &Expr, differs: &impl Fn(u32) -> Option<String>)
     found
 }
 
-/// The application's results, where all ranks timed `sums`.
-///
-/// # Errors
-/// Expressions without a value, and loops that never end.
-pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Result<Vec<AppResult>, ConfigError> {
+/// The application's results, where all ranks timed `sums`. What has no value, or needs a loop that never ends, says so.
+pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<AppResult> {
     let code = &shared.code;
-    let Some(results) = &code.results else { return Ok(Vec::new()) };
-    let fault = |place: &str, fault: &dyn std::fmt::Display| {
-        let file = code.source.as_ref().map_or("the application", |source| &source.name);
-        ConfigError::new(format!("{fault} in {place} of {file}"))
-    };
+    let Some(results) = &code.results else { return Vec::new() };
+    let file = code.source.as_ref().map_or("the application", |source| &source.name);
     let mut state = ProgramState::new(result_slots(code, sums), NO_RANK, results.start, MemoryPart::from(0.0));
-    loop {
+    let failed = loop {
         match state.work_out(shared) {
-            Call::Finish => break,
-            Call::Fail(error) => return Err(fault(&error.place, &error.what)),
+            Call::Finish => break None,
+            Call::Fail(error) => break Some(format!("{} in {} of {file}", error.what, error.place)),
             // A chance to look after limits, of which there are none here.
             _ => {}
         }
-    }
-    let mut shown = Vec::new();
-    for result in &results.shown {
-        let place = format!("results.show.{}", result.name);
-        if let Some(value) = value(result, &mut state, code).map_err(|error| fault(&place, &error))? {
-            shown.push(AppResult { name: result.name.clone(), value, unit: result.unit.clone() });
-        }
-    }
-    Ok(shown)
+    };
+    let show = |result: &ResultCode| {
+        let (name, unit) = (result.name.clone(), result.unit.clone());
+        let found = match &failed {
+            // What all of them are made of.
+            Some(why) => AppFigure::Error(why.clone()),
+            None => match value(result, &mut state, code) {
+                Ok(value) => AppFigure::Value(value?),
+                Err(fault) => AppFigure::Error(format!("{fault} in results.show.{name} of {file}")),
+            },
+        };
+        Some(AppResult { name, found, unit })
+    };
+    results.shown.iter().filter_map(show).collect()
 }
 
 /// The figure, where its condition holds.

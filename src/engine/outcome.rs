@@ -327,7 +327,7 @@ impl From<(u32, u32, u64, u64)> for PairMessages {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Change, FunctionCalls, PathShare, RankShare, SiteShare, StepSource};
+    use crate::profile::{AppFigure, Change, FunctionCalls, PathShare, RankShare, SiteShare, StepSource};
 
     #[test]
     fn an_outcome_reads_back_from_its_json() {
@@ -366,7 +366,10 @@ mod tests {
             tasks: None,
             task_logs: Vec::new(),
             timers: TimerSums::default(),
-            results: vec![AppResult { name: "b_eff".to_owned(), value: 0.1 + 0.2, unit: "B/s".to_owned() }],
+            results: vec![
+                AppResult { name: "b_eff".into(), found: AppFigure::Value(0.1 + 0.2), unit: "B/s".into() },
+                AppResult { name: "none".into(), found: AppFigure::Error("1 / 0".into()), unit: "s".into() },
+            ],
             program: None,
             critical_path: None,
             efficiencies: None,

@@ -4,6 +4,7 @@
 //! All ranks go through the same program; what they decide by, they have been given by one of them.
 
 mod effects;
+mod limits;
 mod repeated;
 
 use crate::platform::{Level, message_sizes};
@@ -163,6 +164,8 @@ impl Campaign<'_> {
         let (level, pair) = (plan.level, plan.pair());
         self.first_messages(plan);
         let eager = self.eager(level, pair);
+        let credits = self.credits(level, pair, eager);
+        self.samples.credits.extend(credits.map(|credits| (level, credits)));
         let mut sizes = self.plan.sizes();
         sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]));
         sizes.sort_unstable();
@@ -219,44 +222,6 @@ impl Campaign<'_> {
                 });
             }
         }
-    }
-
-    /// The greatest size whose send ends before its receive is posted; `None` if that of every size does.
-    fn eager(&mut self, level: Level, pair: RankPair) -> Option<u64> {
-        let done = self.done();
-        (self.tell)(&format!("{}: eager threshold", level.name()), done);
-        let is_eager = |campaign: &mut Self, bytes: u64| {
-            let port = &mut *campaign.port;
-            port.barrier();
-            protocol::ping_pong(port, pair, bytes, 1);
-            let mut delay = vec![20.0 * protocol::ping_pong(port, pair, bytes, 2) + 200e-6];
-            port.share(pair.first, &mut delay);
-            let mut votes = 0;
-            for _ in 0..3 {
-                // The second rank computes on after an eager send.
-                port.barrier();
-                let mut took = vec![protocol::early_send(port, pair, bytes, delay[0])];
-                port.share(pair.first, &mut took);
-                votes += i32::from(took[0] < delay[0] / 2.0);
-            }
-            votes >= 2
-        };
-        let (mut low, mut high) = (0, self.plan.most_bytes);
-        if is_eager(self, high) {
-            return None;
-        }
-        while high - low > 1 {
-            // In steps of ratios first: thresholds are of any order of magnitude.
-            let ratio = (low.max(1) as f64 * high as f64).sqrt() as u64;
-            let middle = if high > 4 * low.max(1) { ratio } else { low.midpoint(high) };
-            let middle = middle.clamp(low + 1, high - 1);
-            if is_eager(self, middle) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        Some(low)
     }
 
     /// What sends and receives cost the core.

@@ -1,4 +1,7 @@
-//! Whether samples can be used: what no machine does, and medians that say nothing.
+//! Whether samples can be used: what no machine does, medians that say nothing, and platforms on which the same tests
+//! take other times.
+
+use crate::platform::Level;
 
 use super::link::LinkFit;
 use super::samples::{SampleSeries, Samples, Test};
@@ -12,6 +15,58 @@ const UNSURE: f64 = 0.25;
 const FASTER: f64 = 0.5;
 /// No machine moves more bytes a second between two ranks.
 const MOST: f64 = 10e12;
+
+/// A platform on which a test takes so many times longer or shorter, in the geometric mean, is none of this machine: a
+/// ping-pong, and others, which the model does not reproduce by construction.
+const OTHER_PING_PONG: f64 = 1.0 + FAR_OFF;
+const OTHER: f64 = 3.0;
+/// One on which it takes so many times longer or shorter is told with a word of warning.
+const WARNED: f64 = 1.5;
+
+/// What the same tests say of the platform that was made of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// Why the platform is better not used.
+    pub doubts: Vec<String>,
+    /// What it is far off in all the same.
+    pub warnings: Vec<String>,
+}
+
+/// Sets the medians of `samples` beside those of `again`, the same tests on the platform made of them.
+pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
+    let mut judgement = Judgement::default();
+    let ratios = samples.ratios_to(again);
+    for level in Level::ALL {
+        for test in Test::ALL {
+            let of: Vec<f64> = ratios
+                .iter()
+                .filter(|(series, _)| series.level == Some(level) && series.test == test)
+                .map(|(_, ratio)| ratio.ln().abs())
+                .collect();
+            if of.is_empty() || matches!(test, Test::FirstMessage | Test::TrainOfOne | Test::DelayedTrain) {
+                continue;
+            }
+            let factor = (of.iter().sum::<f64>() / of.len() as f64).exp();
+            let line = format!(
+                "{}: on the platform written {} takes {factor:.1} times longer or shorter than measured, in the mean",
+                level.name(),
+                test.name().replace('_', " ")
+            );
+            // Waits for what has come already are a core's steps, of which the model has the mean alone.
+            let most = match test {
+                Test::PingPong => OTHER_PING_PONG,
+                Test::LateReceive | Test::PostedReceive => f64::INFINITY,
+                _ => OTHER,
+            };
+            if factor > most {
+                judgement.doubts.push(line);
+            } else if factor > WARNED {
+                judgement.warnings.push(line);
+            }
+        }
+    }
+    judgement
+}
 
 /// Why `samples`, to which `links` were fitted, are better not used: a line each; nothing if all is well.
 pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
@@ -86,6 +141,34 @@ mod tests {
     fn a_machine_with_a_little_noise_is_believed() {
         let noise = |sample: usize| 1.0 + 0.02 * (sample % 7) as f64;
         assert_eq!(of(|bytes, sample| (1e-6 + 1e-9 * bytes as f64) * noise(sample)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_platform_on_which_the_same_tests_take_other_times_is_doubted() {
+        let series = |test: Test, seconds: f64| SampleSeries {
+            level: Some(Level::InterNode),
+            test,
+            bytes: 8,
+            load: 1,
+            count: 2,
+            seconds: vec![seconds; 5],
+        };
+        let of = |ping: f64, window: f64, late: f64| Samples {
+            series: vec![series(Test::PingPong, ping), series(Test::Window, window), series(Test::LateReceive, late)],
+            ..Samples::default()
+        };
+        let measured = of(1e-6, 1e-6, 1e-6);
+        assert_eq!(judged(&measured, &of(1.2e-6, 0.8e-6, 1.1e-6)), Judgement::default());
+        let far = judged(&measured, &of(1.3e-6, 0.5e-6, 9e-6));
+        let line = |test: &str, factor: &str| {
+            format!(
+                "inter_node: on the platform written {test} takes {factor} times longer or shorter than measured, in \
+                 the mean"
+            )
+        };
+        assert_eq!(far.doubts, [line("ping pong", "1.3")]);
+        assert_eq!(far.warnings, [line("window", "2.0"), line("late receive", "9.0")]);
+        assert_eq!(judged(&measured, &of(1e-6, 4e-6, 1e-6)).doubts, [line("window", "4.0")]);
     }
 
     #[test]

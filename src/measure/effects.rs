@@ -3,7 +3,8 @@
 //! | key | from |
 //! |---|---|
 //! | connect | the first message of pairs that have not spoken, less half a round trip, where it is many times that |
-//! | unexpected_copy | s / (late(s) − posted(s)) of the greatest eager size s, where a late receive takes longer than one posted early |
+//! | unexpected_copy | s / (late(s) − posted(s)), the median of the three greatest eager sizes s, where a late receive takes longer than one posted early |
+//! | credits | how many sends of 8 B end before the first receive is posted, where that is a limit |
 //! | progress | whether a rendezvous whose receive was posted is there when the core has computed for longer than it takes |
 
 use crate::platform::Level;
@@ -27,6 +28,8 @@ pub struct MeasuredEffects {
     pub connect: Option<f64>,
     /// Bytes a second at which what is not expected is copied.
     pub unexpected_copy: Option<f64>,
+    /// Eager messages that a rank may have under way to another.
+    pub credits: Option<u32>,
     /// Whether large messages move on while the receiving core computes.
     pub progresses: Option<bool>,
 }
@@ -41,15 +44,21 @@ impl MeasuredEffects {
         let posted = samples.medians(level, Test::PostedReceive);
         let late = samples.medians(level, Test::LateReceive);
         let is_eager = |bytes: u64| eager.is_none_or(|eager| bytes <= eager);
-        let both = late.iter().rev().find_map(|(bytes, late)| {
+        let both = late.iter().rev().filter_map(|(bytes, late)| {
             let (_, posted) = posted.iter().find(|(size, _)| size == bytes)?;
             (is_eager(*bytes) && *bytes >= LEAST_COPY).then_some((*bytes, *late, *posted))
         });
-        let copied = both.filter(|(_, late, posted)| late - posted > COPIES * late);
-        let unexpected_copy = copied.map(|(bytes, late, posted)| bytes as f64 / (late - posted));
+        // A size that noise has hit does not decide alone; where nothing is copied there is no limit.
+        let rate = |(bytes, late, posted): (u64, f64, f64)| {
+            if late - posted > COPIES * late { bytes as f64 / (late - posted) } else { f64::INFINITY }
+        };
+        let mut rates: Vec<f64> = both.take(3).map(rate).collect();
+        rates.sort_by(f64::total_cmp);
+        let unexpected_copy = rates.get(rates.len() / 2).copied().filter(|rate| rate.is_finite());
         let parts = posted.iter().filter(|(bytes, _)| !is_eager(*bytes));
         let parts: Vec<f64> = parts.filter_map(|(bytes, posted)| Some(posted / alone(*bytes)?)).collect();
         let progresses = Summary::of(&parts).map(|summary| summary.median < PROGRESSED);
-        MeasuredEffects { connect, unexpected_copy, progresses }
+        let credits = samples.credits.iter().find(|(of, _)| *of == level).map(|(_, credits)| *credits);
+        MeasuredEffects { connect, unexpected_copy, credits, progresses }
     }
 }

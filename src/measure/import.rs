@@ -43,13 +43,55 @@ pub struct Import {
 /// What is taken over from another platform beside levels.
 const TAKEN: [&str; 4] = ["core", "cmp", "node", "collectives"];
 
+/// A platform made, and where each of its figures is from.
+#[derive(Clone, Debug)]
+pub struct ImportedPlatform {
+    /// The file's text.
+    pub text: String,
+    /// Nodes, CMPs a node, cores a CMP.
+    pub shape: Shape,
+    /// In the order of the file.
+    pub keys: Vec<ImportedKey>,
+}
+
+/// Where figures are from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedKey {
+    /// The level, or the table, that they stand in.
+    pub table: String,
+    /// The keys, separated by commas; none for a file that was read.
+    pub keys: String,
+    /// What they are from, in words.
+    pub from: String,
+    /// Whether no file tells them.
+    pub assumed: bool,
+}
+
+impl ImportedKey {
+    /// Of a line such as "gap: NO DATA (many pairs). ASSUMED: none.".
+    fn of(table: &str, line: &str) -> ImportedKey {
+        let (keys, told) = line.split_once(": ").unwrap_or(("", line));
+        let told = told.trim_end_matches('.');
+        let assumed = told.split_once("ASSUMED").filter(|(before, _)| !before.contains(';'));
+        let from = match assumed {
+            Some((_, what)) => what.trim_start_matches([':', ',', ' ']).to_owned(),
+            None => told.replace("ASSUMED", "assumed"),
+        };
+        ImportedKey { table: table.to_owned(), keys: keys.to_owned(), from, assumed: assumed.is_some() }
+    }
+
+    fn assumed(table: &str, keys: &str, from: &str) -> ImportedKey {
+        ImportedKey { table: table.to_owned(), keys: keys.to_owned(), from: from.to_owned(), assumed: true }
+    }
+}
+
 impl Import {
-    /// The platform file's text.
+    /// The platform file.
     ///
     /// # Errors
     /// Files that are no output of these programs, or were cut; tables whose level is not clear; levels that messages
     /// can cross on this machine but that neither a file nor the base covers.
-    pub fn text(&self) -> Result<String, ConfigError> {
+    pub fn platform(&self) -> Result<ImportedPlatform, ConfigError> {
         let mut sources: Vec<(Vec<Level>, ImportSource)> = Vec::new();
         for (part, text) in &self.files {
             let tables = table::tables(&part.file, text)?;
@@ -69,7 +111,40 @@ impl Import {
             let eager = self.eager.iter().find(|(other, _)| *other == level).map(|(_, eager)| *eager);
             levels.push(level::level(level, &of, eager)?);
         }
-        self.written(shape, &levels)
+        Ok(ImportedPlatform { text: self.written(shape, &levels)?, shape, keys: self.keys(&levels) })
+    }
+
+    /// Where the figures are from, as the file's comments say it.
+    fn keys(&self, levels: &[ImportedLevel]) -> Vec<ImportedKey> {
+        let base = self.base.as_ref().map(|base| format!("that of {}", base.name()));
+        let default = format!("that of {}", Platform::default_document().name());
+        let mut keys = Vec::new();
+        if self.shape.is_none() {
+            let from = base.clone().unwrap_or_else(|| "two nodes, a core for each pair".to_owned());
+            keys.push(ImportedKey::assumed("machine", "nct", &from));
+        }
+        keys.push(ImportedKey::assumed("core", "all", base.as_ref().unwrap_or(&default)));
+        for level in Level::ALL {
+            let Some(of) = levels.iter().find(|of| of.fit.level == level) else {
+                let from = base.clone().unwrap_or_else(|| "no ranks are this far apart".to_owned());
+                keys.push(ImportedKey::assumed(level.name(), "all", &from));
+                continue;
+            };
+            // The first lines are of files, those of ping-pongs among them.
+            let key = |line: &String| ImportedKey::of(level.name(), line);
+            let (files, told) = of.told.split_at(of.files);
+            let read = files.iter().map(key);
+            keys.extend(read.map(|read| ImportedKey {
+                keys: String::new(),
+                from: format!("{}: {}", read.keys, read.from),
+                ..read
+            }));
+            let from = "half round trips".to_owned();
+            let table = level.name().to_owned();
+            keys.push(ImportedKey { table, keys: "latency, bandwidth".to_owned(), from, assumed: false });
+            keys.extend(told.iter().map(key));
+        }
+        keys
     }
 
     /// The shape stated, that of the base, or two nodes with a core for each pair.

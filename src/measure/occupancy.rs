@@ -2,7 +2,7 @@
 //!
 //! | parameter | from |
 //! |---|---|
-//! | capacity; within a node a core's copy | windows one way of the greatest size: n s / (T − 2 T(0)) |
+//! | capacity; within a node a core's copy | windows one way of the greatest size: n s / (T − 2 T(0)); no less than a message alone reaches, s / (T(s) − T(0)) |
 //! | duplex | windows both ways of the greatest size by all pairs: 2 n s / (T − T(0)), if the directions are not independent; one pair does not tell it, whose cores may be the limit |
 //! | gap | windows of all pairs, 8 B and 128 B: (T − T(s) − T(0)) / (n − 1) − s / capacity, if pairs slow each other down |
 
@@ -36,8 +36,10 @@ impl MeasuredOccupancy {
     /// What the samples of `level` tell.
     pub fn of(samples: &Samples, level: Level) -> MeasuredOccupancy {
         let windows = Windows { samples, level };
-        // What several pairs carry counts if it is more than one core can drive.
-        let one = samples.of(level, Test::Window).last().and_then(|series| windows.rate(series));
+        // What several pairs carry counts if it is more than one core can drive. A message alone passes all that it
+        // occupies: whatever took longer in a window was something else's doing.
+        let window = samples.of(level, Test::Window).last().and_then(|series| windows.rate(series));
+        let one = window.into_iter().chain(windows.of_a_message()).max_by(f64::total_cmp);
         let many = windows.of_all_pairs(None).and_then(|series| windows.rate(series));
         if level != Level::InterNode {
             return MeasuredOccupancy { copy: one, ..MeasuredOccupancy::default() };
@@ -84,6 +86,13 @@ impl Windows<'_> {
         let of_most: Vec<&SampleSeries> = all.into_iter().filter(|series| series.bytes == most).collect();
         let several = of_most.iter().any(|series| series.load > 1);
         of_most.into_iter().filter_map(|series| self.both_ways(series)).reduce(f64::max).filter(|_| several)
+    }
+
+    /// Bytes a second of one message of the greatest size.
+    fn of_a_message(&self) -> Option<f64> {
+        let (bytes, seconds) = self.samples.medians(self.level, Test::PingPong).pop()?;
+        let rest = seconds - self.alone(0)?;
+        (bytes > 0 && rest > 0.0).then(|| bytes as f64 / rest)
     }
 
     /// Half a round trip.

@@ -5,6 +5,8 @@
 
 use crate::platform::Collective;
 
+use super::cores::piece;
+
 /// How a rank exchanges messages with both of its neighbours in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeighbourMethod {
@@ -53,6 +55,10 @@ pub trait RankPort {
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64;
     /// Keeps the core busy for so long, without MPI.
     fn compute(&mut self, seconds: f64);
+    /// Does a fixed piece of work, of ten microseconds or so, without MPI.
+    fn work(&mut self) {
+        piece();
+    }
     /// Waits for all.
     fn barrier(&mut self);
     /// Sends values to a rank that waits for them.

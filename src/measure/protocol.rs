@@ -139,18 +139,19 @@ pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u3
     port.now() - started
 }
 
-/// The time of a send for which no receive is posted until `delay` later: an eager one ends before.
-pub fn early_send(port: &mut dyn RankPort, pair: RankPair, bytes: u64, delay: f64) -> f64 {
+/// The time of `count` sends for which no receive is posted until `delay` later: eager ones that find buffers end
+/// before.
+pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.recv(pair.second, 0);
         let started = port.now();
-        port.send(pair.second, bytes);
+        (0..count).for_each(|_| port.send(pair.second, bytes));
         return port.now() - started;
     }
     if port.rank() == pair.second {
         port.send(pair.first, 0);
         port.compute(delay);
-        port.recv(pair.first, bytes);
+        (0..count).for_each(|_| port.recv(pair.first, bytes));
     }
     0.0
 }

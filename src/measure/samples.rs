@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::platform::Level;
+use crate::units::{Bandwidth, Bytes};
 
 use super::statistics::Summary;
 
@@ -104,6 +105,8 @@ pub struct Samples {
     pub series: Vec<SampleSeries>,
     /// Of levels measured: the greatest size that was sent eagerly; `None` within it if all sizes tried were.
     pub eager: Vec<(Level, Option<u64>)>,
+    /// Of levels where sends wait for it: how many small messages a rank may have under way to another.
+    pub credits: Vec<(Level, u32)>,
     /// The sum of the bandwidths of all ranks, as b_eff has it, bytes a second.
     pub effective_bandwidth: Option<f64>,
 }
@@ -126,6 +129,19 @@ impl Samples {
     /// The median of a test at a level; 0 if it was not made.
     pub fn median(&self, level: Level, test: Test, bytes: u64) -> f64 {
         self.medians(level, test).into_iter().find(|(size, _)| *size == bytes).map_or(0.0, |(_, median)| median)
+    }
+
+    /// What the most ranks that sent to one at a time carried together, in words; `None` if there were no two.
+    pub fn incast(&self, level: Level) -> Option<String> {
+        let all = self.of(level, Test::Incast);
+        let most = all.iter().map(|of| of.load).max().filter(|most| *most > 1)?;
+        let of_most = || all.iter().filter(|of| of.load == most);
+        let each = |of: &SampleSeries| Some(Summary::of(&of.seconds)?.median / f64::from(of.load * of.count));
+        let (small, large) = (of_most().next()?, of_most().next_back()?);
+        let rate = Bandwidth::new((large.bytes as f64 / each(large)?) as u64)?;
+        let messages = 1e-6 / each(small)?;
+        let (many, few) = (Bytes::new(large.bytes), Bytes::new(small.bytes));
+        Some(format!("Incast: {most} ranks to one carry {rate} of {many}, {messages:.3} M messages/s of {few}."))
     }
 
     /// For each series that `other` has too: how many times longer its median is than there.

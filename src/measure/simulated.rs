@@ -16,6 +16,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::campaign::{CampaignPlan, measure_levels};
 use super::collectives::{CollectiveTests, TimedCollective, time_collectives};
+use super::cores::{MeasuredCores, PIECE, measure_cores};
 use super::pairs::answer;
 use super::port::{GroupPort, NeighbourMethod, RankPort};
 use super::rings::measure_rings;
@@ -50,6 +51,19 @@ pub fn simulate_rings(platform: &Platform, sites: Vec<Site>, most: u64) -> Resul
         let series = measure_rings(port, most, 1, &mut |_, _| ());
         Samples { series, ..Samples::default() }
     })
+}
+
+/// The pieces of work of `firsts`, one a node, on a simulated machine.
+///
+/// # Errors
+/// If the run ends without a result.
+pub fn simulate_cores(
+    platform: &Platform,
+    sites: Vec<Site>,
+    firsts: Vec<u32>,
+    count: u32,
+) -> Result<MeasuredCores, RunError> {
+    on_simulated(platform, sites, move |port| measure_cores(port, &firsts, count))
 }
 
 /// The collectives of `plan` on a simulated machine.
@@ -264,6 +278,10 @@ impl RankPort for Simulated<'_> {
     fn compute(&mut self, seconds: f64) {
         let span = SimSpan::from_seconds(seconds).unwrap_or_else(|| panic!("a delay of {seconds} s"));
         self.call(Call::Compute(span), |_| ());
+    }
+
+    fn work(&mut self) {
+        self.compute(PIECE);
     }
 
     fn barrier(&mut self) {

@@ -8,6 +8,8 @@ use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
 
 use super::*;
 
+mod effects;
+
 /// A row of round numbers; the times in ns.
 fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64; 2]) -> Row {
     Row {

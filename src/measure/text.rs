@@ -6,6 +6,7 @@ use crate::config::Document;
 use crate::platform::{Level, Shape};
 use crate::units::{Bandwidth, SimSpan};
 
+use super::cores::MeasuredCores;
 use super::effects::MeasuredEffects;
 use super::fit::FitPiece;
 use super::kernels::Speed;
@@ -28,6 +29,10 @@ pub struct MeasuredMachine {
     pub links: Vec<LinkFit>,
     /// What they were made of.
     pub samples: Samples,
+    /// What the system takes from cores, and nodes unlike others.
+    pub cores: MeasuredCores,
+    /// Whether what the system takes is in predictions, or in comments.
+    pub states_noise: bool,
 }
 
 /// Bandwidths that differ from this are beyond what was measured.
@@ -61,6 +66,7 @@ impl MeasuredMachine {
         for level in Level::ALL {
             self.level(&mut text, level);
         }
+        text.push_str(&self.cores.text(self.states_noise));
         text
     }
 
@@ -113,6 +119,9 @@ impl MeasuredMachine {
                 None => return,
             },
         };
+        if let Some(incast) = self.samples.incast(level) {
+            comment(text, &incast);
+        }
         if copied {
             let from = fit.level.name();
             comment(
@@ -157,9 +166,10 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
         }
     }
-    let MeasuredEffects { connect, unexpected_copy, .. } = fit.effects;
+    let MeasuredEffects { connect, unexpected_copy, credits, .. } = fit.effects;
     connect.iter().for_each(|seconds| _ = writeln!(text, "connect = \"{}\"", span(*seconds)));
     unexpected_copy.iter().for_each(|rate| _ = writeln!(text, "unexpected_copy = \"{}\"", bandwidth(1.0 / rate)));
+    credits.iter().for_each(|credits| _ = writeln!(text, "credits = {credits}"));
     if let Some(eager) = fit.eager {
         let _ = writeln!(text, "eager_threshold = {eager}");
     }
@@ -172,7 +182,10 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         if let Some(capacity) = fit.occupancy.and_then(|of| of.capacity).filter(|_| fit.level == Level::InterNode) {
             keep_below(&mut row, above, 1.0 / capacity);
         }
-        let _ = writeln!(text, "    {{ {} }},", interval(&row, law == "measured"));
+        // No message copies more slowly than it goes: where sizes that fit caches go faster, they are copied faster.
+        let copy = fit.occupancy.and_then(|of| of.copy).filter(|copy| row.columns[0].1 * copy < 1.0);
+        let copied = copy.map_or(String::new(), |_| format!(", copy_bandwidth = \"{}\"", bandwidth(row.columns[0].1)));
+        let _ = writeln!(text, "    {{ {}{copied} }},", interval(&row, law == "measured"));
         above = row.up_to.unwrap_or(u64::MAX);
     }
     text.push_str("]\n");
@@ -281,7 +294,16 @@ mod tests {
         };
         let provenance = vec!["Measured\nby a test".to_owned()];
         let shape = Shape { nodes: 1, cmps: 1, cores: 2 };
-        MeasuredMachine { name: "a \"b\"".into(), provenance, shape, speed, links, samples: Samples::default() }
+        MeasuredMachine {
+            name: "a \"b\"".into(),
+            provenance,
+            shape,
+            speed,
+            links,
+            samples: Samples::default(),
+            cores: MeasuredCores::default(),
+            states_noise: false,
+        }
     }
 
     fn read(text: &str) -> Platform {

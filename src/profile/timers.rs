@@ -61,10 +61,31 @@ impl TimerSums {
 pub struct AppResult {
     /// What the application calls it.
     pub name: String,
-    /// The figure.
-    pub value: f64,
+    /// The figure, or why there is none: `value` or `error` in JSON.
+    #[serde(flatten)]
+    pub found: AppFigure,
     /// Its unit; empty for a plain number.
     pub unit: String,
+}
+
+/// What became of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AppFigure {
+    /// A finite number.
+    Value(f64),
+    /// It could not be worked out: why, and where that stands.
+    Error(String),
+}
+
+impl AppResult {
+    /// The figure, if there is one.
+    pub fn value(&self) -> Option<f64> {
+        match self.found {
+            AppFigure::Value(value) => Some(value),
+            AppFigure::Error(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::engine::{Outcome, Repeats};
 use crate::platform::Shape;
-use crate::profile::AppResult;
+use crate::profile::{AppFigure, AppResult};
 use crate::units::SimSpan;
 
 use super::numbers;
@@ -52,7 +52,11 @@ fn repeats(outcome: &Outcome) -> String {
 fn results(outcome: &Outcome) -> String {
     let width = outcome.results.iter().map(|result| result.name.chars().count().min(32)).max().unwrap_or(0).max(16);
     let line = |result: &AppResult| {
-        format!("  {:<width$} {}\n", clip(&result.name, 32), numbers::figure(result.value, &clip(&result.unit, 16)))
+        let found = match &result.found {
+            AppFigure::Value(value) => numbers::figure(*value, &clip(&result.unit, 16)),
+            AppFigure::Error(why) => format!("not worked out: {}", clip(why, 400)),
+        };
+        format!("  {:<width$} {found}\n", clip(&result.name, 32))
     };
     outcome.results.iter().map(line).collect()
 }
@@ -131,7 +135,11 @@ mod tests {
 
     #[test]
     fn results_stand_below_each_other_with_their_units() {
-        let of = |name: &str, value: f64, unit: &str| AppResult { name: name.into(), value, unit: unit.into() };
+        let of = |name: &str, value: f64, unit: &str| AppResult {
+            name: name.into(),
+            found: AppFigure::Value(value),
+            unit: unit.into(),
+        };
         let results = vec![
             of("b_eff", 6.79e9, "B/s"),
             of("latency", 1.5e-6, "s"),
@@ -141,6 +149,7 @@ mod tests {
             of("tiny", 1e-12, "B/s"),
             of("huge", 1e300, "flop/s"),
             of("off", -1e-6, "s"),
+            AppResult { name: "none".into(), found: AppFigure::Error("1 / 0".into()), unit: "s".into() },
         ];
         let outcome = Outcome { results, ..Outcome::default() };
         let expected = "  b_eff                         6.790 GB/s
@@ -151,6 +160,7 @@ mod tests {
   tiny                          1.000e-12 B/s
   huge                          1.000e300 flop/s
   off                           -1.000e-6 s
+  none                          not worked out: 1 / 0
 ";
         assert_eq!(super::results(&outcome), expected);
     }

@@ -92,7 +92,7 @@ fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{CampaignPlan, Corrections, LevelPlan, RankPair, Speed, WINDOW, simulate};
+    use crate::measure::{CampaignPlan, Corrections, LevelPlan, MeasuredCores, RankPair, Speed, WINDOW, simulate};
     use crate::platform::{Placement, Platform};
 
     #[test]
@@ -106,7 +106,10 @@ mod tests {
         let links = vec![LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap()];
         let speed = Speed { slowdowns: vec![("a".into(), vec![1.0, 1.25])], ..Speed::default() };
         let (name, shape) = ("default".to_owned(), platform.shape);
-        let measured = MeasuredMachine { name, provenance: vec![], shape, speed, links, samples: samples.clone() };
+        let cores = MeasuredCores::default();
+        let (provenance, own) = (vec![], samples.clone());
+        let measured =
+            MeasuredMachine { name, provenance, shape, speed, links, samples: own, cores, states_noise: false };
         let text = measured_summary(&measured, &samples);
         assert!(text.contains("slowdown of code by ranks on a CMP: 1.000, 1.250"), "{text}");
         // Half of 100 + 200 + 100 ns both ways.

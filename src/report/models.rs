@@ -5,6 +5,7 @@ use crate::platform::{Hockney, LOGP_BYTES, Level, LogGp, Textbook};
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::table::{Align, Table};
+use super::validation::signed;
 
 /// The tables of all levels; `processors` is P, where it is known, `courses` what the course's ways gave, where there
 /// is a machine to try.
@@ -24,6 +25,7 @@ pub fn models_summary(
         table.row([level(of.level)].into_iter().chain(figures).chain(residual(of, Textbook::Hockney)));
     }
     text.push_str(&table.render());
+    text.push_str(&ends(models));
     if models.iter().all(|of| of.log_p.is_none()) {
         text.push_str("\nLogP and LogGP: no overheads were measured\n");
         return text;
@@ -59,6 +61,32 @@ pub fn models_summary(
     text.push_str(&course(courses));
     text.push_str("\nerror: of half round trips, mean and greatest; LogP's up to its own size\n");
     text
+}
+
+/// What the messages themselves do at both ends of the sizes, where one line for all of them may do neither: how far
+/// t0 and r_inf are from these.
+fn ends(models: &[LevelModels]) -> String {
+    let mut table = Table::new(&headings(&["least", "takes", "t0 off", "to", "further bytes at", "r_inf off"]));
+    for of in models {
+        let (Some(&(least, start)), [.., (before, first), (most, second)]) = (of.points.first(), &of.points[..]) else {
+            continue;
+        };
+        let per_byte = (second - first) / (most - before) as f64;
+        if per_byte <= 0.0 {
+            continue;
+        }
+        let off = |found: f64, there: f64| signed((found / there - 1.0) * 100.0);
+        table.row([
+            level(of.level),
+            Bytes::new(least).to_string(),
+            span(start),
+            off(of.hockney.start + of.hockney.per_byte * least as f64, start),
+            Bytes::new(*most).to_string(),
+            rate(per_byte),
+            off(per_byte, of.hockney.per_byte),
+        ]);
+    }
+    format!("\nThe ends of what one line is fitted to: where sizes bend, it is at neither\n{}", table.render())
 }
 
 /// What the ways of a course give.
@@ -174,6 +202,7 @@ pub(super) mod tests {
         for line in [
             "m, P = 4 processors",
             "inter-node 1.999 us 1.000 GB/s 1999 B 0.0%",
+            "inter-node 1 B 2.000 us 0.0% 97.66 KiB 1.000 GB/s 0.0%",
             "inter-node 8 1.407 us 300.0 ns 250.0 ns 350.0 ns 500.0 ns 3 0.2%",
             "inter-node 1.400 us 300.0 ns 1.0000 ns 1.000 GB/s 0.0%",
             "inter-node 2.007 us 501.0 ns 300.0 ns 1.407 us",

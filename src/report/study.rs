@@ -70,7 +70,7 @@ pub fn study_csv(results: &Results) -> String {
     for name in shown {
         let cell = |point: &PointResult| {
             let result = of(point).into_iter().find(|result| result.name == name);
-            result.map_or(String::new(), |result| result.value.to_string())
+            result.and_then(|result| result.value()).map_or(String::new(), |value| value.to_string())
         };
         table.push(std::iter::once(format!("results.{name}")).chain(results.points.iter().map(cell)).collect());
     }
@@ -249,7 +249,7 @@ fn listed(results: &Results, all: &[Combination]) -> String {
 mod tests {
     use super::*;
     use crate::engine::Outcome;
-    use crate::profile::TimeParts;
+    use crate::profile::{AppFigure, AppResult, TimeParts};
     use crate::study::{Asked, Axis, InputHash, StudyPlan};
     use crate::units::SimTime;
 
@@ -278,6 +278,23 @@ mod tests {
         let none = ",".repeat(COLUMNS.len() + 1);
         assert_eq!(rows[2], format!("\"4,1,1\",1.5ms,0.0015{none}\"deadlock: \"\"a\"\""));
         assert_eq!((rows[3], rows.len()), ("  rank, call\"", 7));
+    }
+
+    #[test]
+    fn what_applications_work_out_is_a_column_each() {
+        let of = |name: &str, found: AppFigure| AppResult { name: name.into(), found, unit: "B/s".into() };
+        let csv = study_csv(&results(&["app.n=1,2,3,4"], |index| {
+            let results = match index {
+                0 => vec![of("best", AppFigure::Value(2.5e9))],
+                1 => vec![of("best", AppFigure::Error("division by zero".into())), of("least", AppFigure::Value(7.0))],
+                2 => return Err("no".into()),
+                _ => Vec::new(),
+            };
+            Ok(Outcome { results, ..outcome(5) })
+        }));
+        let ends: Vec<Vec<&str>> = csv.lines().map(|row| row.rsplitn(4, ',').take(3).collect()).collect();
+        assert_eq!(ends[0], ["error", "results.least", "results.best"], "{csv}");
+        assert_eq!(ends[1..], [vec!["", "", "2500000000"], vec!["", "7", ""], vec!["no", "", ""], vec!["", "", ""]]);
     }
 
     #[test]

@@ -184,6 +184,30 @@ fn the_outcome_is_the_same_for_any_number_of_workers() {
 }
 
 #[test]
+fn a_figure_without_a_value_costs_no_prediction() {
+    let directory = directory();
+    let here = directory.path();
+    let results = "[timers]\nt = 1\n[results.show]\nbad = { value = \"n / longest(t, 0)\", unit = \"B/s\" }\n\
+                   good = { value = \"2 * n\" }\n";
+    std::fs::write(here.join("figures.toml"), format!("{APP}{results}")).unwrap();
+    let ran = run(here, "figures.toml --set app.n=3");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let why = "results.show.bad.value = \"n / longest(t, 0)\": division by zero in results.show.bad of figures.toml";
+    assert!(ran.stdout.contains("predicted time"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(&format!("  bad              not worked out: {why}\n")), "{}", ran.stdout);
+    let expected = serde_json::json!([
+        { "name": "bad", "error": why, "unit": "B/s" }, { "name": "good", "value": 6.0, "unit": "" }
+    ]);
+    assert_eq!(outcome(here, "figures.toml --set app.n=3")["results"], expected);
+    // In a study each is a column.
+    let ran = run(here, "sweep --quiet --out study --vary app.n=3,4 figures.toml");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let csv = std::fs::read_to_string(here.join("study/study.csv")).unwrap();
+    let ends: Vec<Vec<&str>> = csv.lines().map(|row| row.rsplitn(4, ',').take(3).collect()).collect();
+    assert_eq!(ends, [["error", "results.good", "results.bad"], ["", "6", ""], ["", "8", ""]], "{csv}");
+}
+
+#[test]
 fn two_levels_see_no_cmps() {
     let directory = directory();
     let value = outcome(directory.path(), "app.toml --model bigsim");

@@ -1,6 +1,6 @@
 //! Timers and results: what they give, and what is wrong with them.
 
-use crate::profile::TimerSums;
+use crate::profile::{AppFigure, TimerSums};
 use crate::units::SimSpan;
 
 use super::driver::{calls, load, target};
@@ -23,14 +23,18 @@ fn wrong(text: &str) -> String {
     load(text).and_then(|app| app.bind(target(2))).map(|_| ()).unwrap_err().to_string()
 }
 
-fn results(text: &str) -> Result<Vec<(String, f64, String)>, String> {
+/// What is found of each result: its value, or why there is none.
+fn results(text: &str) -> Vec<(String, Result<f64, String>, String)> {
     // Two ranks with five elements in two timers.
     let mut sums = TimerSums::default();
     sums.add([1, 2, 10, 20, 30].into_iter().map(|us| SimSpan::from_ps(us * 1_000_000)));
     sums.add([3, 4, 40, 10, 10].into_iter().map(|us| SimSpan::from_ps(us * 1_000_000)));
     let bound = load(text).unwrap().bind(target(2)).unwrap();
-    let found = bound.results(&sums).map_err(|error| error.to_string())?;
-    Ok(found.into_iter().map(|result| (result.name, result.value, result.unit)).collect())
+    let found = |found: AppFigure| match found {
+        AppFigure::Value(value) => Ok(value),
+        AppFigure::Error(why) => Err(why),
+    };
+    bound.results(&sums).into_iter().map(|result| (result.name, found(result.found), result.unit)).collect()
 }
 
 #[test]
@@ -45,12 +49,12 @@ least = { value = \"shortest(t, 2) / 1 us\" }
 mean = { value = \"mean(before) / 1 us\", if = \"twice == size\" }
 never = { value = \"1 / 0\", if = \"half > 1\" }
 ";
-    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;
-    let found = results(&text).unwrap();
+    let near = |a: &Result<f64, String>, b: f64| (a.as_ref().unwrap() / b - 1.0).abs() < 1e-12;
+    let found = results(&text);
     assert_eq!(found.len(), 3, "{found:?}");
     // 40 + 20 + 30 us.
-    assert!(found[0].0 == "sum" && near(found[0].1, 90e-6) && found[0].2 == "s", "{found:?}");
-    assert!(near(found[1].1, 10.0) && near(found[2].1, 2.0), "{found:?}");
+    assert!(found[0].0 == "sum" && near(&found[0].1, 90e-6) && found[0].2 == "s", "{found:?}");
+    assert!(near(&found[1].1, 10.0) && near(&found[2].1, 2.0), "{found:?}");
 }
 
 #[test]
@@ -137,14 +141,19 @@ fn what_is_wrong_with_results_is_told_with_its_place() {
     ] {
         assert_eq!(wrong(&with(text)), expected, "{text}");
     }
-    let fails = |text: &str| results(&with(text)).unwrap_err();
+}
+
+#[test]
+fn a_result_without_a_value_says_why_and_the_others_have_theirs() {
+    let with = |results: &str| TIMED.replace("send = []\n", "") + "[results]\n" + results;
+    let fails = |text: &str| results(&with(text)).remove(0).1.unwrap_err();
     assert_eq!(
         fails("show.x = { value = \"longest(t, 3)\" }"),
         "results.show.x.value = \"longest(t, 3)\": longest(…, 3): expected an index from 0 to 2; found 3 in \
          results.show.x of app.toml"
     );
     assert_eq!(
-        fails("do = [{ while = \"true\", do = [] }]\nshow = {}"),
+        fails("do = [{ while = \"true\", do = [] }]\nshow.x = { value = 1 }"),
         "1000 iterations of loops without communication; a loop that is meant to take more needs --max-iterations in \
          results.do[0] of app.toml"
     );
@@ -152,4 +161,8 @@ fn what_is_wrong_with_results_is_told_with_its_place() {
         fails("show.x = { value = \"true\" }"),
         "results.show.x.value = \"true\": expected a number; found true in results.show.x of app.toml"
     );
+    let found = results(&with("show.x = { value = \"1 / 0\", unit = \"s\" }\nshow.y = { value = 2 }"));
+    let why = "results.show.x.value = \"1 / 0\": division by zero in results.show.x of app.toml";
+    assert_eq!(found[0], ("x".into(), Err(why.into()), "s".into()));
+    assert_eq!(found[1], ("y".into(), Ok(2.0), String::new()));
 }

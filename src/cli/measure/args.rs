@@ -80,6 +80,10 @@ pub(crate) struct MeasureArgs {
     #[arg(long)]
     pub force: bool,
 
+    /// State the noise of the operating system as keys, in predictions, and not as comments
+    #[arg(long)]
+    pub noise: bool,
+
     /// What messages do to each other: fair (windows tell what they occupy) or measured (costs under load)
     #[arg(long, value_name = "LAW", default_value = "fair")]
     pub law: Law,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::Document;
 use crate::measure::{
-    self, CampaignPlan, Corrections, HostPlace, LevelPlan, LinkFit, MeasuredMachine, Samples, doubts,
+    self, CampaignPlan, Corrections, HostPlace, LevelPlan, LinkFit, MeasuredMachine, Samples, doubts, judged,
 };
 use crate::platform::Platform;
 use crate::report::{Figure, measured_figures, measured_summary};
@@ -97,16 +97,23 @@ pub(super) fn conclude(
     measured: &MeasuredMachine,
     again: &Samples,
 ) -> Result<(), Failure> {
-    let text = measured.text();
+    let mut text = measured.text();
     if let Some(samples) = &targets.samples {
         samples.put(&measured.samples.csv())?;
     }
-    let doubts = doubts(&measured.samples, &measured.links);
+    let judgement = judged(&measured.samples, again);
+    let mut doubts = doubts(&measured.samples, &measured.links);
+    doubts.extend(judgement.doubts);
     if !doubts.is_empty() && !args.force {
         return Err(unusable(&doubts));
     }
-    for doubt in &doubts {
-        let _ = writeln!(std::io::stderr(), "note: {doubt}");
+    // Whoever reads the file later is to know it too.
+    for note in doubts.iter().chain(&judgement.warnings) {
+        let _ = writeln!(std::io::stderr(), "note: {note}");
+        text.push_str(&format!("\n# NOTE: {note}."));
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
     }
     targets.output.put(&text)?;
     let shows = !args.quiet && targets.output != OutputTarget::Stdout && targets.samples != Some(OutputTarget::Stdout);

@@ -5,10 +5,11 @@ use std::path::Path;
 use crate::config::{Document, read_text};
 use crate::measure::{Import, ImportPart};
 use crate::platform::{Level, Platform};
+use crate::report::imported_summary;
 use crate::units::Bytes;
 
 use super::super::exit::{Exit, Failure};
-use super::super::output::OutputTarget;
+use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
 use super::host;
 
@@ -29,12 +30,17 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let made = format!("Made by mcpsim measure --import {version} on {}.", host::today());
     let import = Import { name: args.name.clone(), made, shape: args.nct, eager, files, base };
-    let text = import.text()?;
+    let made = import.platform()?;
+    let text = &made.text;
     // What is written is read by the same program.
-    Document::parse("the platform made", &text)
+    Document::parse("the platform made", text)
         .and_then(|document| Platform::load(document, &[]))
         .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })?;
-    target.put(&text)
+    target.put(text)?;
+    if args.quiet || target == OutputTarget::Stdout {
+        return Ok(());
+    }
+    output::print(&imported_summary(&args.name, &made))
 }
 
 fn base(path: &Path) -> Result<Document, Failure> {

@@ -17,7 +17,8 @@ use std::thread;
 use clap::Args;
 
 use crate::measure::{
-    self, Binding, CampaignPlan, HostFacts, Kernel, MeasuredMachine, RankPort, Samples, Speed, measure_levels,
+    self, Binding, CampaignPlan, HostFacts, Kernel, MeasuredCores, MeasuredMachine, RankPort, Samples, Speed,
+    measure_levels,
 };
 
 use super::super::exit::Failure;
@@ -196,7 +197,17 @@ fn write(
         "What MPI adds to this layer is not in these figures.".to_owned(),
     ];
     let shape = measure::shape(facts, &places);
-    let measured = MeasuredMachine { name: args.name.clone(), provenance, shape, speed, links: Vec::new(), samples };
+    let name = args.name.clone();
+    let measured = MeasuredMachine {
+        name,
+        provenance,
+        shape,
+        speed,
+        links: Vec::new(),
+        samples,
+        cores: MeasuredCores::default(),
+        states_noise: false,
+    };
     let (measured, again) = fitted(measured, &plan(args, facts, bindings), &places, args.law)?;
     conclude(args, targets, &measured, &again)
 }

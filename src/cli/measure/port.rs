@@ -243,8 +243,11 @@ impl GroupPort for RealPort {
         let RealPort { world, sent, received, several, numbers: [one, other], members, .. } = self;
         let Some(members) = members else {
             // Of all ranks, as long as nobody has said otherwise.
-            if collective == Collective::Bcast {
-                world.process_at_rank(root as i32).broadcast_into(&mut sent[..bytes as usize]);
+            match collective {
+                Collective::Bcast => {
+                    world.process_at_rank(root as i32).broadcast_into(&mut sent[..bytes as usize]);
+                }
+                _ => world.barrier(),
             }
             return;
         };

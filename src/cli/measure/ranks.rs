@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::engine::Processes;
 use crate::measure::{
-    self, Binding, CampaignPlan, Figures, HostFacts, HostPlace, Kernel, MeasuredMachine, RankPort, Speed,
+    self, Binding, CampaignPlan, Figures, HostFacts, HostPlace, Kernel, MeasuredMachine, PIECE, RankPort, Speed,
 };
 use crate::run::agree;
 
@@ -41,12 +41,18 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
         CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds(), window: args.window };
     let mut port = RealPort::new(plan.most_bytes);
     let speed = speeds(&mut port, processes, &places);
+    // A rank of each node; a twentieth of the time.
+    let firsts: Vec<u32> =
+        (0..).zip(&places).filter(|(rank, place)| place.node == *rank).map(|(rank, _)| rank).collect();
+    let pieces = (args.time.as_seconds() / 20.0 / PIECE).clamp(1000.0, 100_000.0) as u32;
+    let cores = measure::measure_cores(&mut port, &firsts, pieces);
     let mut line = Line::new(processes.is_first() && !args.quiet);
     let samples = measure::measure(&mut port, &plan, &mut |what, part| line.tell(what, part));
     line.end();
     let Some(targets) = targets else { return Ok(()) };
     let (provenance, shape) = (provenance(&seen, &bindings, &notes), measure::shape(&seen, &places));
-    let measured = MeasuredMachine { name: args.name.clone(), provenance, shape, speed, links: Vec::new(), samples };
+    let (name, states_noise) = (args.name.clone(), args.noise);
+    let measured = MeasuredMachine { name, provenance, shape, speed, links: Vec::new(), samples, cores, states_noise };
     let (measured, again) = fitted(measured, &plan, &places, args.law)?;
     conclude(args, &targets, &measured, &again)
 }

@@ -39,8 +39,10 @@ pub struct ImportSource<'a> {
 pub struct ImportedLevel {
     /// The parameters.
     pub fit: LinkFit,
-    /// A line each.
+    /// A line each: first of the files.
     pub told: Vec<String>,
+    /// How many files there were.
+    pub files: usize,
 }
 
 /// Of the tables of a file, those that a part means.
@@ -136,7 +138,7 @@ pub fn level(level: Level, sources: &[ImportSource], eager: Option<u64>) -> Resu
         occupancy: Some(occupancy),
         effects: MeasuredEffects::default(),
     };
-    Ok(ImportedLevel { fit, told })
+    Ok(ImportedLevel { fit, told, files: sources.len() })
 }
 
 fn row(piece: &FitPiece, overhead: f64, control: f64, gap: f64) -> RowFit {

@@ -64,7 +64,7 @@ fn import(files: &[(&str, String)]) -> Import {
 }
 
 fn error(import: &Import) -> String {
-    import.text().unwrap_err().to_string()
+    import.platform().unwrap_err().to_string()
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn what_was_put_in_comes_out() {
         ("inter_node=mr", pairs()),
     ];
     let import = Import { eager: vec![(Level::InterNode, 8192)], ..import(&files) };
-    let text = import.text().unwrap();
+    let text = import.platform().unwrap().text;
     let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
     let link = platform.link(Level::InterNode);
     assert_eq!(link.eager_threshold(), Bytes::new(8192));
@@ -120,12 +120,12 @@ fn tables_are_read_in_both_forms() {
     assert_eq!((found.len(), found[0].benchmark, found[0].at(1024)), (1, Benchmark::PingPong, Some(2.5e-6)));
     // Equal runs count as their median.
     let twice = import(&[("inter_node=a", latency()), ("inter_node=b", latency())]);
-    assert!(twice.text().is_ok());
+    assert!(twice.platform().is_ok());
 }
 
 #[test]
 fn what_no_file_tells_is_said() {
-    let text = import(&[("inter_node=lat", latency())]).text().unwrap();
+    let text = import(&[("inter_node=lat", latency())]).platform().unwrap().text;
     for line in [
         "# lat: osu_latency 5.6.2, 2 processes, 10 sizes up to 4194304 B",
         "# send_overhead, recv_overhead: NO DATA (windows of one pair at 8 and 128 B). ASSUMED: none.",
@@ -141,7 +141,7 @@ fn what_no_file_tells_is_said() {
     }
     let based =
         Import { base: Some(Platform::default_document()), shape: None, ..import(&[("inter_node=lat", latency())]) };
-    let text = based.text().unwrap();
+    let text = based.platform().unwrap().text;
     assert!(text.contains("nct = [16, 2, 16]\n") && text.contains("# nct: ASSUMED: configs/default.toml.\n"), "{text}");
     assert!(text.contains("# NO DATA for intra_cmp. ASSUMED: that of configs/default.toml.\n[intra_cmp]\n"), "{text}");
     let found = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();

@@ -26,6 +26,23 @@ pub(super) enum Mark {
 pub(super) enum Dash {
     Solid,
     Dashed,
+    Dotted,
+    Mixed,
+}
+
+impl Dash {
+    /// All, in the order in which lines that cover each other get them.
+    pub(super) const ALL: [Dash; 4] = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::Mixed];
+
+    /// Lengths drawn and left out in turn; none of a solid line.
+    pub(super) fn pattern(self) -> &'static [f32] {
+        match self {
+            Dash::Solid => &[],
+            Dash::Dashed => &[5.0, 3.0],
+            Dash::Dotted => &[2.0, 3.5],
+            Dash::Mixed => &[8.0, 3.0, 2.0, 3.0],
+        }
+    }
 }
 
 /// Where words go from their place.

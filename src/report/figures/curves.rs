@@ -6,7 +6,7 @@ use crate::units::SimTime;
 use super::super::numbers::count;
 use super::axis::{Axis, value_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED, Style};
-use super::frame::{Frame, Head, begin, feet, fit, frame, horizontal, title_below, vertical};
+use super::frame::{Frame, Head, begin, dashes, feet, fit, frame, horizontal, title_below, vertical};
 use super::points::{Panel, PointSample, panels};
 use super::run::stack;
 use crate::study::Results;
@@ -63,7 +63,7 @@ fn head(title: &str, panel: &Panel, what: &str) -> Head {
     });
     let names = panel.series.iter().filter(|series| !series.name.is_empty()).map(|series| series.name.clone());
     let (common, legend) = (panel.common.clone(), PALETTE.into_iter().zip(names).collect());
-    Head { title: title.to_owned(), more, best: best.unwrap_or_default(), common, legend }
+    Head { title: title.to_owned(), more, best: best.unwrap_or_default(), common, legend, lines: Vec::new() }
 }
 
 /// A step of the horizontal axis, as short as it can be said.
@@ -85,14 +85,24 @@ fn time_axis(panel: &Panel) -> Option<Axis> {
 fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let (measure, numbers) = panel.numbers.as_ref()?;
     let y = time_axis(panel)?;
-    let (mut figure, top) = begin(name, &head(title, panel, TITLE), 420.0);
+    let means: Vec<Vec<(f64, f64)>> = panel
+        .series
+        .iter()
+        .map(|series| {
+            let point = |(step, sample): (usize, &Option<PointSample>)| Some((numbers[step], sample.as_ref()?.mean));
+            series.samples.iter().enumerate().filter_map(point).collect()
+        })
+        .collect();
+    let lines = dashes(&means);
+    let head = Head { lines: lines.clone(), ..head(title, panel, TITLE) };
+    let (mut figure, top) = begin(name, &head, 420.0);
     let x = Axis::values(&panel.title, *measure, numbers);
     let frame = frame(&figure, top, &y, 50.0);
     vertical(&mut figure, frame, &y);
     horizontal(&mut figure, frame, &x);
     let place = |step: usize, time: f64| (frame.x(x.at(numbers[step])), frame.y(y.at(time)));
     let mut best = Vec::new();
-    for (series, color) in panel.series.iter().zip(PALETTE) {
+    for ((series, color), dash) in panel.series.iter().zip(PALETTE).zip(lines) {
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
         // A point without a prediction interrupts the curve.
@@ -100,7 +110,7 @@ fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
             let along: Vec<Place> =
                 run.iter().filter_map(|&step| Some(place(step, series.samples[step].as_ref()?.mean))).collect();
             if along.len() > 1 {
-                figure.line(along, color, 2.0, Dash::Solid);
+                figure.line(along, color, 2.0, dash);
             }
         }
         for (step, sample) in series.samples.iter().enumerate() {

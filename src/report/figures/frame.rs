@@ -46,11 +46,13 @@ pub(super) struct Head {
     /// What all entries of the legend have in common.
     pub common: String,
     pub legend: Vec<(Color, String)>,
+    /// How the lines of the legend's entries are drawn; none where these are areas, or all lines are solid.
+    pub lines: Vec<Dash>,
 }
 
 /// A figure with its head, and where that ends.
 pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
-    let Head { title, more, best, common, legend } = head;
+    let Head { title, more, best, common, legend, lines } = head;
     let mut figure = Figure::new(name, WIDTH, height);
     let room = WIDTH - 2.0 * EDGE;
     figure.text((EDGE, 24.0), &fit(title, Style::TITLE, room), Style::TITLE, Anchor::Start);
@@ -76,14 +78,19 @@ pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
         figure.text((x, y), &common, Style::PLAIN, Anchor::Start);
         x += Style::PLAIN.width(&common) + 14.0;
     }
-    for (color, text) in legend {
-        let text = fit(text, Style::PLAIN, room - 20.0);
-        let width = 15.0 + Style::PLAIN.width(&text) + 18.0;
+    let is_lines = lines.iter().any(|dash| *dash != Dash::Solid);
+    let sign = if is_lines { 26.0 } else { 10.0 };
+    for (number, (color, text)) in legend.iter().enumerate() {
+        let text = fit(text, Style::PLAIN, room - sign - 10.0);
+        let width = sign + 5.0 + Style::PLAIN.width(&text) + 18.0;
         if x + width > WIDTH && x > EDGE {
             (x, y) = (EDGE, y + LEGEND_LINE);
         }
-        figure.rect((x, y - 9.0), (x + 10.0, y + 1.0), *color);
-        figure.text((x + 15.0, y), &text, Style::PLAIN, Anchor::Start);
+        match lines.get(number).filter(|_| is_lines) {
+            Some(dash) => figure.line(vec![(x, y - 4.0), (x + sign, y - 4.0)], *color, 2.4, *dash),
+            None => figure.rect((x, y - 9.0), (x + sign, y + 1.0), *color),
+        }
+        figure.text((x + sign + 5.0, y), &text, Style::PLAIN, Anchor::Start);
         x += width;
     }
     (figure, y + 14.0)
@@ -132,6 +139,29 @@ pub(super) fn title_below(figure: &mut Figure, frame: Frame, title: &str, below:
     figure.text((frame.x(0.5), frame.bottom + below), &title, Style::PLAIN, Anchor::Middle);
 }
 
+/// How lines through these points are drawn: one that an earlier one of them covers in part is broken, so that both
+/// are seen.
+pub(super) fn dashes(curves: &[Vec<(f64, f64)>]) -> Vec<Dash> {
+    // So near each other lines cannot be told apart; so large a part of one is seen to be missing.
+    const NEAR: f64 = 0.02;
+    const PART: f64 = 0.2;
+    let mut dashes: Vec<Dash> = Vec::new();
+    for (number, curve) in curves.iter().enumerate() {
+        let covers = |other: &&(usize, &Vec<(f64, f64)>)| {
+            let near = |(x, y): &&(f64, f64)| {
+                let there = other.1.iter().find(|(at, _)| at == x);
+                there.is_some_and(|(_, value)| (y - value).abs() <= NEAR * y.abs().max(value.abs()))
+            };
+            curve.iter().filter(near).count() as f64 > PART * curve.len() as f64
+        };
+        let others: Vec<(usize, &Vec<(f64, f64)>)> = curves[..number].iter().enumerate().collect();
+        let taken: Vec<Dash> = others.iter().filter(covers).map(|(other, _)| dashes[*other]).collect();
+        let free = Dash::ALL.into_iter().find(|dash| !taken.contains(dash));
+        dashes.push(free.unwrap_or(Dash::Mixed));
+    }
+    dashes
+}
+
 /// The lines that the data stand on.
 pub(super) fn feet(figure: &mut Figure, frame: Frame) {
     let corners: Vec<Place> = vec![(frame.left, frame.top), (frame.left, frame.bottom), (frame.right, frame.bottom)];
@@ -151,4 +181,26 @@ pub(super) fn fit(text: &str, style: Style, room: f64) -> String {
         }
     }
     String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_covers_another_is_broken() {
+        let line = |factor: f64| (0..10).map(|x| (f64::from(x), factor * f64::from(x + 1))).collect::<Vec<_>>();
+        // The last covers the first one's second half alone.
+        let half = |factor: f64| {
+            let there = |(x, y): (f64, f64)| (x, if x < 5.0 { 3.0 * y } else { y });
+            line(factor).into_iter().map(there).collect::<Vec<_>>()
+        };
+        let found = dashes(&[line(1.0), line(2.0), line(1.01), half(1.0), line(2.0)]);
+        assert_eq!(found, [Dash::Solid, Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::Dashed]);
+        let mut head = Head { legend: vec![(BLACK, "a".into()), (GRAY, "b".into())], ..Head::default() };
+        let lines = |figure: Figure| figure.svg().matches("<polyline").count();
+        assert_eq!(lines(begin("f", &head, 100.0).0), 0);
+        head.lines = vec![Dash::Solid, Dash::Dashed];
+        assert_eq!(lines(begin("f", &head, 100.0).0), 2);
+    }
 }

@@ -6,8 +6,8 @@ use crate::platform::Textbook;
 use crate::study::Measure;
 
 use super::axis::Axis;
-use super::canvas::{BLACK, Dash, Figure, PALETTE, Place};
-use super::frame::{Head, begin, feet, frame, horizontal, vertical};
+use super::canvas::{BLACK, Figure, PALETTE, Place};
+use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
 
 const MODELS: [(Textbook, &str); 3] =
     [(Textbook::Hockney, "Hockney"), (Textbook::LogP, "LogP"), (Textbook::LogGp, "LogGP")];
@@ -25,10 +25,18 @@ fn figure(name: &str, of: &LevelModels) -> Option<Figure> {
     let (least, most) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
     let level = of.level.name().replace('_', "-").replace("cmp", "CMP");
     let known = || MODELS.into_iter().zip(PALETTE).filter(|((model, _), _)| of.residual(*model).is_some());
+    let curves: Vec<Vec<(f64, f64)>> = known()
+        .map(|((model, _), _)| {
+            points.iter().filter_map(|(bytes, _)| Some((*bytes as f64, of.at(model, *bytes)?))).collect()
+        })
+        .collect();
+    let lines = dashes(&curves);
     let head = Head {
         title: format!("{name}: {level}, half a round trip"),
         more: "dots: as sampled; lines: the models".to_owned(),
         legend: known().map(|((_, name), color)| (color, name.to_owned())).collect(),
+        common: "model:".to_owned(),
+        lines: lines.clone(),
         ..Head::default()
     };
     let y = Axis::log_time("time", least * 0.8, most * 1.2);
@@ -42,9 +50,9 @@ fn figure(name: &str, of: &LevelModels) -> Option<Figure> {
     let place = |bytes: u64, seconds: f64| -> Place {
         (frame.x(x.at(bytes as f64)), frame.y(y.at(seconds.clamp(least * 0.8, most * 1.2))))
     };
-    for ((model, _), color) in known() {
-        let along = points.iter().filter_map(|&(bytes, _)| Some(place(bytes, of.at(model, bytes)?))).collect();
-        figure.line(along, color, 1.6, Dash::Solid);
+    for ((curve, (_, color)), dash) in curves.iter().zip(known()).zip(lines) {
+        let along = curve.iter().map(|(bytes, seconds)| place(*bytes as u64, *seconds)).collect();
+        figure.line(along, color, 2.0, dash);
     }
     points.iter().for_each(|&(bytes, seconds)| figure.dot(place(bytes, seconds), 2.2, BLACK));
     feet(&mut figure, frame);

@@ -2,7 +2,7 @@
 
 use tiny_skia::{FillRule, Paint, Path, PathBuilder, Pixmap, Stroke as Pen, StrokeDash, Transform};
 
-use super::canvas::{Color, Dash, Figure, Mark, Place, Turn};
+use super::canvas::{Color, Figure, Mark, Place, Turn};
 use super::font::{self, Stroke};
 
 /// Pixels of the file a pixel of the figure: sharp on screens of today, and in print.
@@ -28,10 +28,7 @@ fn draw(map: &mut Pixmap, mark: &Mark) {
             }
         }
         Mark::Line { places, color, width, dash } => {
-            let dash = match dash {
-                Dash::Solid => None,
-                Dash::Dashed => StrokeDash::new(vec![5.0, 3.0], 0.0),
-            };
+            let dash = StrokeDash::new(dash.pattern().to_vec(), 0.0);
             let pen = Pen { width: *width as f32, dash, line_join: tiny_skia::LineJoin::Round, ..Pen::default() };
             if let Some(path) = polygon(places, false) {
                 map.stroke_path(&path, &paint(*color), &pen, whole, None);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::canvas::{Color, Dash, Figure, Mark, Place, Turn};
+use super::canvas::{Color, Figure, Mark, Place, Turn};
 use super::font::{self, Stroke, Weight};
 
 impl Figure {
@@ -45,7 +45,11 @@ fn write_mark(body: &mut String, letters: &mut Letters, mark: &Mark) {
             put(body, format_args!("<polygon points=\"{}\" fill=\"{}\"/>\n", places(corners), hex(*color)));
         }
         Mark::Line { places: along, color, width, dash } => {
-            let dash = if *dash == Dash::Dashed { " stroke-dasharray=\"5 3\"" } else { "" };
+            let lengths: Vec<String> = dash.pattern().iter().map(f32::to_string).collect();
+            let dash = match lengths.is_empty() {
+                true => String::new(),
+                false => format!(" stroke-dasharray=\"{}\"", lengths.join(" ")),
+            };
             put(
                 body,
                 format_args!(

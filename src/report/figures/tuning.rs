@@ -8,7 +8,7 @@ use crate::study::collectives::Sized;
 use super::super::tuning::of_ranks;
 use super::axis::Axis;
 use super::canvas::{Dash, Figure, PALETTE, Place};
-use super::frame::{Head, begin, feet, frame, horizontal, vertical};
+use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
 
 /// A figure a collective.
 pub fn tuning_figures(found: &[Sized], library: Library, ranks: u32) -> Vec<Figure> {
@@ -42,10 +42,18 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     let sizes: Vec<f64> = (0..).map(|power| 4f64.powi(power)).take_while(|size| *size <= largest * 2.0).collect();
     let x = Axis::values("size", Measure::Size, &sizes);
     let colors = || PALETTE.iter().copied().cycle();
+    // Colours come again with broken lines.
+    let again = |(number, dash): (usize, Dash)| match dash {
+        Dash::Solid if number >= PALETTE.len() => Dash::Dashed,
+        _ => dash,
+    };
+    let lines: Vec<Dash> = dashes(&curves).into_iter().enumerate().map(again).collect();
     let head = Head {
         title: format!("{} of {}, {}", collective_word(collective), of_ranks(ranks), library.name()),
         more: "large dots: what the library takes".to_owned(),
         legend: colors().zip(algorithms.iter().map(|algorithm| algorithm_word(*algorithm).to_owned())).collect(),
+        common: "algorithm:".to_owned(),
+        lines: lines.clone(),
         ..Head::default()
     };
     let (mut figure, top) = begin(&format!("collectives-{}", collective_word(collective)), &head, 420.0);
@@ -57,9 +65,7 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
             points.iter().map(|&(size, value)| (frame.x(x.at(size)), frame.y(y.at(value)))).collect();
         along.iter().for_each(|at| figure.dot(*at, 1.8, color));
         if along.len() > 1 {
-            // Colours come again with broken lines.
-            let dash = if number < PALETTE.len() { Dash::Solid } else { Dash::Dashed };
-            figure.line(along, color, 1.6, dash);
+            figure.line(along, color, 1.8, lines[number]);
         }
     }
     for sized in found {

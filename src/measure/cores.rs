@@ -1,0 +1,149 @@
+//! What fixed pieces of work tell of cores: what the system takes from them, and nodes that compute more slowly.
+//!
+//! | key | from |
+//! |---|---|
+//! | noise.system | pieces that take longer than the median by more than a tenth of it: how often, by how much (fixed work quanta: Sottile and Minnich, Analysis of Microbenchmarks for Performance Tuning of Clusters, IEEE Cluster 2004) |
+//! | nodes.rate | the median piece of the first node over that of each node |
+
+use std::fmt::Write;
+use std::hint::black_box;
+
+use super::port::RankPort;
+use super::statistics::Summary;
+use super::text::comment;
+
+/// What a piece takes, about, seconds.
+pub const PIECE: f64 = 10e-6;
+/// A piece that takes longer than the median by this part of it has met a detour.
+const DETOUR: f64 = 0.1;
+/// Fewer detours tell no period.
+const FEWEST: usize = 5;
+/// Nodes whose cores differ by less are alike.
+const ALIKE: f64 = 0.05;
+
+/// What the system takes from a core.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Detours {
+    /// From one to the next in the mean, seconds.
+    pub period: f64,
+    /// The mean, seconds.
+    pub length: f64,
+    /// The standard deviation of lengths as a part of their mean.
+    pub deviation: f64,
+}
+
+/// What cores are like beside their rates.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MeasuredCores {
+    /// Of the first rank's core, if it met enough.
+    pub detours: Option<Detours>,
+    /// What each node's cores do a second, as a part of what the first node's do; `None` if nodes are alike.
+    pub nodes: Option<Vec<f64>>,
+}
+
+/// The integer work of a real rank's piece: Marsaglia's xorshift.
+pub(super) fn piece() {
+    const TURNS: u32 = 5000;
+    let mut state = black_box(88_172_645_463_325_252_u64);
+    for _ in 0..TURNS {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    black_box(state);
+}
+
+/// Lets the ranks `firsts`, one a node, do `count` pieces of work at the same time. All ranks call this.
+pub fn measure_cores(port: &mut dyn RankPort, firsts: &[u32], count: u32) -> MeasuredCores {
+    port.barrier();
+    let mut times = Vec::new();
+    if firsts.contains(&port.rank()) {
+        port.work();
+        times.reserve(count as usize);
+        let mut before = port.now();
+        for _ in 0..count {
+            port.work();
+            let now = port.now();
+            times.push(now - before);
+            before = now;
+        }
+    }
+    let medians: Vec<f64> = firsts
+        .iter()
+        .map(|first| {
+            let mut median = vec![Summary::of(&times).map_or(0.0, |summary| summary.median)];
+            port.share(*first, &mut median);
+            median[0]
+        })
+        .collect();
+    MeasuredCores { detours: detours(&times), nodes: unlike(&medians) }
+}
+
+fn detours(times: &[f64]) -> Option<Detours> {
+    let median = Summary::of(times)?.median;
+    let mut ends = Vec::new();
+    let mut lengths = Vec::new();
+    let mut end = 0.0;
+    for time in times {
+        end += time;
+        if *time > (1.0 + DETOUR) * median {
+            ends.push(end);
+            lengths.push(time - median);
+        }
+    }
+    if lengths.len() < FEWEST {
+        return None;
+    }
+    let count = lengths.len() as f64;
+    let period = (ends[ends.len() - 1] - ends[0]) / (count - 1.0);
+    let length = lengths.iter().sum::<f64>() / count;
+    let variance = lengths.iter().map(|of| (of - length).powi(2)).sum::<f64>() / (count - 1.0);
+    (length < period).then(|| Detours { period, length, deviation: variance.sqrt() / length })
+}
+
+fn unlike(medians: &[f64]) -> Option<Vec<f64>> {
+    let first = medians.first().copied().filter(|first| *first > 0.0)?;
+    let rates: Vec<f64> = medians.iter().map(|median| first / median).collect();
+    rates.iter().any(|rate| (rate - 1.0).abs() > ALIKE && rate.is_finite()).then_some(rates)
+}
+
+impl MeasuredCores {
+    /// The tables of a platform file. What the system takes stands there as keys if `stated`, else as comments.
+    pub fn text(&self, stated: bool) -> String {
+        let mut text = String::new();
+        if let Some(Detours { period, length, deviation }) = self.detours {
+            let what = if stated { "" } else { " Without # these lines are in predictions." };
+            text.push('\n');
+            comment(&mut text, &format!("What the system took from the first rank's core, by pieces of work.{what}"));
+            let mark = if stated { "" } else { "# " };
+            let _ = writeln!(text, "{mark}[noise.system]");
+            let _ = writeln!(text, "{mark}period = \"{:.3} us\"", period * 1e6);
+            let _ = writeln!(text, "{mark}length = \"{:.3} us\"", length * 1e6);
+            let _ = writeln!(text, "{mark}deviation = {deviation:.3}");
+            let _ = writeln!(text, "{mark}law = \"lognormal\"");
+        }
+        if let Some(rates) = &self.nodes {
+            let rates: Vec<String> = rates.iter().map(|rate| format!("{rate:.3}")).collect();
+            let _ = writeln!(text, "\n[[nodes]]\nabout = \"pieces of integer work on a core of each node\"");
+            let _ = writeln!(text, "rate = [{}]", rates.join(", "));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_detours_tell_no_period_and_small_differences_no_kinds() {
+        let mut times = vec![10e-6; 100];
+        times[3] = 30e-6;
+        assert_eq!(detours(&times), None);
+        assert_eq!(detours(&[]), None);
+        assert_eq!(unlike(&[1e-5, 1.03e-5, 0.97e-5]), None);
+        assert_eq!(unlike(&[1e-5, 2e-5]), Some(vec![1.0, 0.5]));
+        assert_eq!(unlike(&[]), None);
+        assert_eq!(MeasuredCores::default().text(true), "");
+    }
+}

@@ -1,0 +1,69 @@
+//! A platform made of benchmarks' files: which figures have data, and which are assumed.
+
+use crate::measure::{ImportedKey, ImportedPlatform};
+use crate::platform::Shape;
+
+use super::headline::clip;
+use super::table::{Align, Table};
+
+/// The widest text of a cell that says where figures are from.
+const WIDEST: usize = 36;
+
+/// A row for the figures of each source, those with data before the assumed ones of a level.
+pub fn imported_summary(name: &str, made: &ImportedPlatform) -> String {
+    let Shape { nodes, cmps, cores } = made.shape;
+    let mut text = format!("{}: ({nodes}, {cmps}, {cores})\n\n", clip(name, 60));
+    let mut table = Table::new(&["in", "figures", "", "from"].map(|name| (name, Align::Left)));
+    let mut last = "";
+    for of in made.keys.iter().filter(|of| !of.keys.is_empty()) {
+        let ImportedKey { table: place, keys, from, assumed } = of;
+        let place = if place == last { "" } else { place };
+        last = &of.table;
+        let keys = keys.replace("send_overhead, recv_overhead", "send, recv_overhead");
+        let kind = if *assumed { "assumed" } else { "data" };
+        table.row([place.to_owned(), keys, kind.to_owned(), clip(from, WIDEST)]);
+    }
+    text.push_str(&table.render());
+    text.push_str("\nread\n");
+    for of in made.keys.iter().filter(|of| of.keys.is_empty()) {
+        text.push_str(&format!("  {} {}\n", of.table, clip(&of.from, 66)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_with_data_and_assumed_ones_are_told_apart() {
+        let key = |keys: &str, from: &str, assumed| ImportedKey {
+            table: "inter_node".into(),
+            keys: keys.into(),
+            from: from.into(),
+            assumed,
+        };
+        let keys = vec![
+            ImportedKey { table: "core".into(), ..key("all", "that of configs/default.toml", true) },
+            key("", "osu.txt: osu_latency 7.4, 2 processes", false),
+            key("latency, bandwidth", "half round trips", false),
+            key("send_overhead, recv_overhead", &"windows ".repeat(9), false),
+            key("gap", "none", true),
+        ];
+        let made = ImportedPlatform { text: String::new(), shape: Shape { nodes: 2, cmps: 1, cores: 4 }, keys };
+        let text = imported_summary("m", &made);
+        let expected = "m: (2, 1, 4)
+
+  in          figures                       from
+  core        all                  assumed  that of configs/default.toml
+  inter_node  latency, bandwidth   data     half round trips
+              send, recv_overhead  data     windows windows windows windows w...
+              gap                  assumed  none
+
+read
+  inter_node osu.txt: osu_latency 7.4, 2 processes
+";
+        assert_eq!(text, expected);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
