@@ -14,18 +14,18 @@ const SIDE: f64 = 440.0;
 
 /// How many messages went between each pair; `None` if the run did not count them or there are none.
 pub(super) fn count(run: &Outcome) -> Option<Figure> {
-    matrix(run, "matrix-count", "messages between pairs of ranks", |pair| pair.count, count_text)
+    matrix(run, "matrix-count", ["messages between pairs of ranks", "messages"], |pair| pair.count, count_text)
 }
 
 /// How much went between each pair; `None` if the run did not count it or it is nothing.
 pub(super) fn volume(run: &Outcome) -> Option<Figure> {
-    matrix(run, "matrix-volume", "volume between pairs of ranks", |pair| pair.bytes, volume_text)
+    matrix(run, "matrix-volume", ["volume between pairs of ranks", "volume"], |pair| pair.bytes, volume_text)
 }
 
 fn matrix(
     run: &Outcome,
     name: &str,
-    what: &str,
+    [what, unit]: [&str; 2],
     value: impl Fn(&PairMessages) -> u64,
     text: impl Fn(u64) -> String,
 ) -> Option<Figure> {
@@ -51,8 +51,7 @@ fn matrix(
         more.push_str(&format!("; a field is the sum of {together} × {together} ranks"));
     }
     let (mut figure, top) = begin(name, &Head { title: run_title(run), more, ..Head::default() }, 560.0);
-    let frame = Frame { left: 70.0, top: top + 4.0, right: 70.0 + SIDE, bottom: top + 4.0 + SIDE };
-    let step = SIDE / fields as f64;
+    let (frame, step) = fields_frame(top, fields);
     let shade = |sum: u64| match is_log {
         false => 0.25 + 0.75 * (sum - least) as f64 / (most - least).max(1) as f64,
         true => 0.15 + 0.85 * (sum as f64 / least as f64).ln() / (most as f64 / least as f64).ln(),
@@ -71,7 +70,7 @@ fn matrix(
         [only] => vec![(1.0, only)],
         _ => scale.into_iter().map(|value| (shade(value), value)).collect(),
     };
-    bar(&mut figure, frame, &scale, text);
+    bar(&mut figure, frame, unit, &scale, text);
     Some(figure)
 }
 
@@ -91,6 +90,14 @@ fn nodes(figure: &mut Figure, frame: Frame, run: &Outcome, step: f64) {
         figure.line(vec![(frame.left, frame.top + at), (frame.right, frame.top + at)], gray, 0.6, Dash::Solid);
     }
     box_around(figure, frame);
+}
+
+/// The frame of so many fields in a row, and the width of one: whole pixels, for there to be no seams between them.
+pub(super) fn fields_frame(top: f64, fields: usize) -> (Frame, f64) {
+    let step = (SIDE / fields as f64).floor();
+    let side = step * fields as f64;
+    let (left, top) = (70.0, (top + 4.0).round());
+    (Frame { left, top, right: left + side, bottom: top + side }, step)
 }
 
 /// A line around all fields.
@@ -116,8 +123,16 @@ pub(super) fn ranks(figure: &mut Figure, frame: Frame, ranks: usize, step: f64, 
     figure.text((24.0, (frame.top + frame.bottom) / 2.0), rows, Style::PLAIN.up(), Anchor::Middle);
 }
 
-/// What colours stand for.
-pub(super) fn bar<V: Copy>(figure: &mut Figure, frame: Frame, scale: &[(f64, V)], text: impl Fn(V) -> String) {
+/// What colours stand for, under the word for it.
+pub(super) fn bar<V: Copy>(
+    figure: &mut Figure,
+    frame: Frame,
+    title: &str,
+    scale: &[(f64, V)],
+    text: impl Fn(V) -> String,
+) {
+    figure.text((frame.right + 28.0, frame.top + 10.0), title, Style::PLAIN, Anchor::Start);
+    let frame = Frame { top: frame.top + 12.0, ..frame };
     let height = if scale.len() == 1 { 12.0 } else { 220.0 };
     let (left, right) = (frame.right + 28.0, frame.right + 44.0);
     let (top, low) = (frame.top + 10.0, scale[0].0);

@@ -6,13 +6,11 @@ use crate::units::Bytes;
 use super::super::clusters::span;
 use super::canvas::{Anchor, Color, Figure, PALETTE, Style};
 use super::frame::{Frame, Head, begin};
-use super::matrix::{bar, box_around, color, ranks};
+use super::matrix::{bar, box_around, color, fields_frame, ranks};
 use super::run::together;
 
 /// More fields in a row than this cannot be told apart.
 const MOST_FIELDS: usize = 128;
-/// The width of the field of all fields.
-const SIDE: f64 = 440.0;
 
 /// What stands where.
 const ROWS: &str = "x, whose clock measured (rank)";
@@ -40,8 +38,7 @@ pub fn values_figure(name: &str, parameters: &Parameters, matrix: usize, values:
     };
     let mut more = format!("{} of {}", parameters.test.name(), Bytes::new(parameters.length(matrix)));
     more.push_str(if is_log { ", shades by the logarithm of time" } else { "" });
-    let (mut figure, frame) = field(&format!("{name}-values"), name, more, together);
-    let step = SIDE / fields as f64;
+    let (mut figure, frame, step) = field(&format!("{name}-values"), name, more, (fields, together));
     for (index, mean) in means.iter().enumerate().filter(|(_, mean)| **mean > 0.0) {
         square(&mut figure, frame, index / fields, index % fields, step, color(shade(*mean)));
     }
@@ -53,7 +50,7 @@ pub fn values_figure(name: &str, parameters: &Parameters, matrix: usize, values:
             true => [least, middle, most].map(|value| (shade(value), value)).to_vec(),
             false => vec![(1.0, most)],
         };
-        bar(&mut figure, frame, &scale, span);
+        bar(&mut figure, frame, "time", &scale, span);
     }
     figure
 }
@@ -78,8 +75,7 @@ pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, label
     };
     let (length, test) = (Bytes::new(parameters.length(matrix)), parameters.test.name());
     let more = format!("{count} clusters, {test} of {length}");
-    let (mut figure, frame) = field(&format!("{name}-clusters"), name, more, together);
-    let step = SIDE / fields as f64;
+    let (mut figure, frame, step) = field(&format!("{name}-clusters"), name, more, (fields, together));
     for index in 0..fields * fields {
         // Of the pairs in a field the one in its middle is shown.
         let rank = |at: usize| (at * together + together / 2).min(side - 1);
@@ -96,8 +92,9 @@ pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, label
         let rest: usize = order[shown..].iter().map(|cluster| sizes[*cluster]).sum();
         words.push((PALETTE[PALETTE.len() - 1], format!("{} more: {rest}", count - shown)));
     }
+    figure.text((frame.right + 18.0, frame.top + 10.0), "cluster", Style::PLAIN, Anchor::Start);
     for (line, (color, text)) in words.iter().enumerate() {
-        let (x, y) = (frame.right + 18.0, frame.top + 14.0 + 18.0 * line as f64);
+        let (x, y) = (frame.right + 18.0, frame.top + 30.0 + 18.0 * line as f64);
         figure.rect((x, y - 9.0), (x + 10.0, y + 1.0), *color);
         figure.text((x + 15.0, y), text, Style::TICK, Anchor::Start);
     }
@@ -109,13 +106,14 @@ fn square(figure: &mut Figure, frame: Frame, row: usize, column: usize, step: f6
     figure.rect((x, y), (x + step, y + step), color);
 }
 
-/// A figure with the place of its fields.
-fn field(file: &str, title: &str, mut more: String, together: usize) -> (Figure, Frame) {
+/// A figure with the place of its fields, and the width of one.
+fn field(file: &str, title: &str, mut more: String, (fields, together): (usize, usize)) -> (Figure, Frame, f64) {
     if together > 1 {
         more.push_str(&format!("; a field is {together} × {together} pairs"));
     }
     let (figure, top) = begin(file, &Head { title: title.to_owned(), more, ..Head::default() }, 560.0);
-    (figure, Frame { left: 70.0, top: top + 4.0, right: 70.0 + SIDE, bottom: top + 4.0 + SIDE })
+    let (frame, step) = fields_frame(top, fields);
+    (figure, frame, step)
 }
 
 #[cfg(test)]
