@@ -49,6 +49,17 @@ int main(int argc, char **argv) {
                 qsort(seconds, REPEATS, sizeof *seconds, in_order);
                 printf("%s %d %d %.12f\n", kinds[kind], x, y, seconds[REPEATS / 2]);
             }
+    for (int root = 0; root < size; root++) {
+        double seconds[REPEATS];
+        for (int i = 0; i < REPEATS; i++) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            double start = MPI_Wtime();
+            MPI_Bcast(data, BYTES, MPI_BYTE, root, MPI_COMM_WORLD);
+            seconds[i] = MPI_Wtime() - start;
+        }
+        qsort(seconds, REPEATS, sizeof *seconds, in_order);
+        if (rank != root) printf("bcast %d %d %.12f\n", rank, root, seconds[REPEATS / 2]);
+    }
     MPI_Win_free(&win);
     MPI_Finalize();
 }

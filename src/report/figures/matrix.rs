@@ -12,6 +12,9 @@ const MOST_FIELDS: usize = 128;
 /// The width of the field of all fields.
 const SIDE: f64 = 440.0;
 
+/// The height that the bar of colours takes with its words.
+const BAR: f64 = 280.0;
+
 /// How many messages went between each pair; `None` if the run did not count them or there are none.
 pub(super) fn count(run: &Outcome) -> Option<Figure> {
     matrix(run, "matrix-count", ["messages between pairs of ranks", "messages"], |pair| pair.count, count_text)
@@ -51,7 +54,7 @@ fn matrix(
         more.push_str(&format!("; a field is the sum of {together} × {together} ranks"));
     }
     let (mut figure, top) = begin(name, &Head { title: run_title(run), more, ..Head::default() }, 560.0);
-    let (frame, step) = fields_frame(top, fields);
+    let (frame, step) = fields_frame(&mut figure, top, fields);
     let shade = |sum: u64| match is_log {
         false => 0.25 + 0.75 * (sum - least) as f64 / (most - least).max(1) as f64,
         true => 0.15 + 0.85 * (sum as f64 / least as f64).ln() / (most as f64 / least as f64).ln(),
@@ -93,10 +96,12 @@ fn nodes(figure: &mut Figure, frame: Frame, run: &Outcome, step: f64) {
 }
 
 /// The frame of so many fields in a row, and the width of one: whole pixels, for there to be no seams between them.
-pub(super) fn fields_frame(top: f64, fields: usize) -> (Frame, f64) {
+pub(super) fn fields_frame(figure: &mut Figure, top: f64, fields: usize) -> (Frame, f64) {
     let step = (SIDE / fields as f64).floor();
     let side = step * fields as f64;
     let (left, top) = (70.0, (top + 4.0).round());
+    // Below them are the numbers and what they are.
+    figure.height = top + side.max(BAR) + 60.0;
     (Frame { left, top, right: left + side, bottom: top + side }, step)
 }
 

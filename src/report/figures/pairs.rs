@@ -111,8 +111,8 @@ fn field(file: &str, title: &str, mut more: String, (fields, together): (usize, 
     if together > 1 {
         more.push_str(&format!("; a field is {together} × {together} pairs"));
     }
-    let (figure, top) = begin(file, &Head { title: title.to_owned(), more, ..Head::default() }, 560.0);
-    let (frame, step) = fields_frame(top, fields);
+    let (mut figure, top) = begin(file, &Head { title: title.to_owned(), more, ..Head::default() }, 560.0);
+    let (frame, step) = fields_frame(&mut figure, top, fields);
     (figure, frame, step)
 }
 
