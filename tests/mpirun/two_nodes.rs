@@ -9,8 +9,8 @@ use mcpsim::config::Document;
 use mcpsim::platform::Platform;
 
 use super::hosts::{HostMpi, host_mpis};
-use super::real::{directory, limited, limited_to, told};
-use super::support::{Ran, is_full, is_there, mcpsim, not_allowed, skipped};
+use super::real::{directory, file, limited, limited_to, real_mpis, simulate, told};
+use super::support::{Ran, is_full, is_there, mcpsim, not_allowed, open_mpi_environment, skipped};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpirun/two_nodes.sh");
 const NETWORK: &str = "10.77.0.0/24";
@@ -74,19 +74,80 @@ fn run_on_two_nodes(mpi: &HostMpi, directory: &Path, line: &str, seconds: u32) -
 #[test]
 fn a_link_with_a_rate_is_shaped_on_both_nodes() {
     let Some(_alone) = two_nodes() else { return };
-    if !is_there("tc") {
-        return skipped("a link with a rate: there is no tc");
+    if !can_be_shaped() {
+        return;
     }
     let show = "tc qdisc show dev west && sh $REMOTE_SHELL 10.77.0.2 tc qdisc show dev east";
     let mut shaped = Command::new("unshare");
     shaped.args(["--net", "--uts", "--mount", "sh", SCRIPT, "--rate", "100", "sh", "-c", show]);
     let ran = limited(&shaped);
-    if ran.stderr.contains("qdisc") {
-        return not_allowed(&format!("a link with a rate: {}", ran.stderr.lines().next().unwrap_or_default()));
-    }
     let rates: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("qdisc tbf")).collect();
     assert_eq!((ran.code, rates.len()), (Some(0), 2), "{}", told("two nodes", &ran));
     assert!(rates.iter().all(|line| line.contains("rate 100Mbit")), "{}", ran.stdout);
+}
+
+/// Whether a link can have a rate here; says so if not.
+fn can_be_shaped() -> bool {
+    if !is_there("tc") {
+        skipped("a link with a rate: there is no tc");
+        return false;
+    }
+    let ran =
+        limited(Command::new("unshare").args(["--net", "--uts", "--mount", "sh", SCRIPT, "--rate", "100", "true"]));
+    if ran.code != Some(0) {
+        not_allowed(&format!("a link with a rate: {}", ran.stderr.lines().next().unwrap_or_default()));
+    }
+    ran.code == Some(0)
+}
+
+/// A run over a live link of 100 Mbit/s is recorded, and replayed on that link and on one of 1 Gbit/s. How long it took
+/// is the host's matter, but that no link carries more than its rate.
+#[test]
+fn what_a_slow_link_carried_is_recorded_and_replayed_on_a_fast_one() {
+    let Some(_alone) = two_nodes() else { return };
+    if !can_be_shaped() {
+        return;
+    }
+    let Some(mpi) = real_mpis().iter().find(|mpi| mpi.is_open_mpi) else { return };
+    let directory = directory();
+    let [program, library, trace, json] =
+        ["alltoall", "lib.so", "link.trace", "link.json"].map(|name| directory.path().join(name));
+    mpi.compile(&file("workloads/c/alltoall.c"), &program).unwrap();
+    let made = simulate(&format!("trace lib --mpicc {} -o {}", mpi.compiler(), library.display()));
+    assert_eq!(made.code, Some(0), "{}", told("trace lib", &made));
+    // Twenty times 60,000 B each way: 96 ms of 100 Mbit/s without the headers of packets.
+    let launch = format!(
+        "exec {} --oversubscribe --bind-to none --mca plm_rsh_agent $REMOTE_SHELL --mca oob_tcp_if_include {NETWORK} \
+         --mca btl_tcp_if_include {NETWORK} --mca pml ob1 --mca btl tcp,self --host 10.77.0.1:1,10.77.0.2:1 -n 2 \
+         -x LD_PRELOAD={} -x MCPSIM_TRACE={} {} 60000 20",
+        mpi.launcher,
+        library.display(),
+        trace.display(),
+        program.display()
+    );
+    let mut record = Command::new("unshare");
+    record.args(["--net", "--uts", "--mount", "sh", SCRIPT, "--rate", "100", "--burst", "3200", "sh", "-c", &launch]);
+    record.envs(open_mpi_environment());
+    let ran = limited(&record);
+    assert!(ran.code == Some(0) && trace.exists(), "{}", told("alltoall", &ran));
+    let info = simulate(&format!("trace info {}", trace.display()));
+    assert!(info.stdout.contains("2 on 2 hosts"), "{}", told("trace info", &info));
+    let measured =
+        info.stdout.lines().find_map(|line| line.strip_prefix("measured")?.split(" s ").next()?.trim().parse().ok());
+    let measured: f64 = measured.expect("a measured time");
+    assert!(measured > 0.09, "{}", told("trace info", &info));
+    let predicted = |rate: &str| -> f64 {
+        let set = format!("--set platform.inter_node.bandwidth={rate} --set platform.inter_node.capacity={rate}");
+        let machine =
+            format!("--nct 2,1,1 --platform {} {set}", file("validation/shaped-link/platform.toml").display());
+        let ran = simulate(&format!("--quiet --json {} {machine} {}", json.display(), trace.display()));
+        assert_eq!(ran.code, Some(0), "{}", told("the replay", &ran));
+        let outcome: serde_json::Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        outcome["predicted_ps"].as_f64().unwrap() * 1e-12
+    };
+    let (slow, fast) = (predicted("11.95MB/s"), predicted("119.5MB/s"));
+    // The difference is that of 1.2 MB at either rate.
+    assert!((slow - fast - 1.2e6 / 11.95e6 * 0.9).abs() < 0.02, "{slow} s and {fast} s, measured {measured} s");
 }
 
 #[test]

@@ -158,8 +158,8 @@ pub fn is_the_same_on_workers(program: &Path, options: &str, arguments: &str) ->
 pub struct RealMpi {
     pub name: &'static str,
     compiler: &'static str,
-    launcher: &'static str,
-    is_open_mpi: bool,
+    pub launcher: &'static str,
+    pub is_open_mpi: bool,
 }
 
 /// Commands by which they are installed. On Debian both have their own, and one of them the plain ones.

@@ -93,5 +93,13 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
     for rank in outcome.per_rank.iter().take(64) {
         line(&format!("rank {}", rank.rank), seconds(logs.measured(rank.rank)), rank.clock.as_seconds());
     }
+    if let Some((host, shared, cores)) = logs.crowded() {
+        let _ = write!(
+            out,
+            "note: {shared} ranks shared the {cores} cores of {host} when this was recorded: measured times of calls\n      \
+             have in them how long ranks waited for a core, which a replay does not know. Record with\n      a core a \
+             rank to compare\n"
+        );
+    }
     format!("{:<28} {:>14} {:>14} {:>10}\n{out}", "", "measured", "replayed", "off")
 }

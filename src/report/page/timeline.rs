@@ -37,11 +37,13 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
         let (mut row, mut at) = (String::new(), 0);
         for &(start, until, state) in &*intervals {
             let (start, until) = (units(start), units(until));
+            // Times are rounded: a unit between two intervals is no gap.
+            let start = if start > at + 1 { start } else { at };
             if start > at {
                 put(&mut row, place(&mut states, "ended"), start - at);
             }
-            if until > at.max(start) {
-                put(&mut row, place(&mut states, state), until - start.max(at));
+            if until > start {
+                put(&mut row, place(&mut states, state), until - start);
                 at = until;
             }
         }
@@ -87,6 +89,9 @@ mod tests {
             found,
             json!({ "unit": 1.0, "end": 140, "states": ["compute", "send", "ended"], "ranks": ["A14B2s", "CaA2"] })
         );
+        // What rounding leaves between two intervals is none.
+        let near = json!({ "traceEvents": [event(0, 0.0, 0.00004, "send"), event(0, 0.000041, 0.0001, "wait")] });
+        assert_eq!(timeline("t", &near.to_string()).unwrap()["ranks"], json!(["A14B2t"]));
         let error = timeline("t.json", "{}").unwrap_err().to_string();
         assert_eq!(error, "t.json: expected what --timeline FILE.json wrote; found no traceEvents");
     }

@@ -143,7 +143,9 @@ impl Definitions {
             // Its own archives show what ranks did over time; not all that a replay needs is in them.
             "creator" if words.peek() == Some("mcpsim") => {
                 return Err(error(
-                    "an archive that mcpsim wrote: what its ranks called is not in it; --record FILE.trace keeps that",
+                    "an archive that mcpsim wrote: it shows the messages that a collective is made of and not the call, \
+                     no tags and no requests, so that a replay would be another run; expected what --record FILE.trace \
+                     of the same run writes",
                 ));
             }
             "creator" => {}

@@ -216,6 +216,7 @@ static void begin(void)
     at = put_text(at, host, 255);
     at = put_text(at, version, 255);
     at = put_text(at, program_invocation_short_name, 255);
+    at = put(at, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
     write_chunk(INFO, info, (size_t)(at - info));
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
     add_comm(MPI_COMM_WORLD, 0, world_size);

@@ -92,6 +92,16 @@ impl Logs {
         found
     }
 
+    /// A host on which more ranks ran than it has cores, if there is one: its name, the ranks and the cores.
+    pub fn crowded(&self) -> Option<(&str, u64, u64)> {
+        let on = |host: &str| self.ranks.iter().filter(|log| log.info.host == host).count() as u64;
+        self.ranks.iter().find_map(|log| {
+            let (host, cores) = (&log.info.host[..], log.info.cores);
+            let ranks = on(host);
+            (cores > 0 && ranks > cores).then_some((host, ranks, cores))
+        })
+    }
+
     /// What was recorded, and how.
     pub fn tell(&self) -> String {
         let info = self.info(0);
@@ -107,7 +117,11 @@ impl Logs {
         let mut line = |name: &str, value: String| _ = writeln!(out, "{name:<14}{value}");
         line("recorded", format!("under {}", info.library));
         line("program", info.program.clone());
-        line("ranks", format!("{} on {} hosts", self.ranks(), hosts.len()));
+        let shared = self
+            .crowded()
+            .map_or(String::new(), |(host, ranks, cores)| format!("; {ranks} shared the {cores} cores of {host}"));
+        let plural = if hosts.len() == 1 { "" } else { "s" };
+        line("ranks", format!("{} on {} host{plural}{shared}", self.ranks(), hosts.len()));
         line("calls", format!("{calls} in {bytes} bytes"));
         line("code", format!("by {clock}; {} in the longest rank", seconds(code)));
         line("measured", format!("{} from MPI_Init to MPI_Finalize in the longest rank", seconds(longest)));

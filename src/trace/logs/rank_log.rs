@@ -21,6 +21,8 @@ pub struct LogInfo {
     pub library: String,
     /// The program.
     pub program: String,
+    /// The host's cores; 0 if the log does not tell.
+    pub cores: u64,
     /// The host's clock when it began, and by how much rank 0's was ahead, ns.
     pub begin: (u64, i64),
     /// The same of its end; as at the beginning if that is not known.
@@ -110,9 +112,11 @@ impl RankLog {
         let begin = (u64::from_le_bytes(reader.array("a time")?), i64::from_le_bytes(reader.array("a time")?));
         let host = text(&mut reader, "a host")?;
         let (library, program) = (text(&mut reader, "a library")?, text(&mut reader, "a program")?);
-        let info =
-            LogInfo { run, rank, ranks, by_cpu, host, library, program, begin, end: begin, ..LogInfo::default() };
-        self.info = info;
+        // Logs of libraries made earlier end here.
+        let cores = if reader.rest() > 0 { reader.number()? } else { 0 };
+        let end = begin;
+        self.info =
+            LogInfo { run, rank, ranks, by_cpu, host, library, program, cores, begin, end, ..LogInfo::default() };
         Ok(())
     }
 

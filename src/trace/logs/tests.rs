@@ -23,12 +23,18 @@ fn call(name: &str, rest: &[i64], signed: &[usize]) -> Vec<u8> {
 
 /// The log of `rank` of two in run `run` with these calls, a microsecond of code before each, two in each.
 fn log(run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
+    log_on(None, run, rank, calls)
+}
+
+/// The same on a host of so many cores.
+fn log_on(cores: Option<u64>, run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
     let mut out = LOG.to_vec();
     [VERSION, ORDER].iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     let mut info = run.to_le_bytes().to_vec();
     [u64::from(rank), 2, 1].iter().for_each(|&number| put(&mut info, number));
     info.extend_from_slice(&[0; 16]);
     ["host", "An MPI", "program"].iter().for_each(|text| put_text(&mut info, text));
+    cores.into_iter().for_each(|cores| put(&mut info, cores));
     out.extend(chunk(0, &info));
     let mut records = Vec::new();
     for (number, call) in calls.iter().enumerate() {
@@ -70,6 +76,17 @@ fn logs_in_any_order_become_a_run() {
     let steps: Vec<LoggedCall> = run.steps(0).collect();
     assert_eq!((steps[0].call.function.name(), steps[0].call.bytes()), ("MPI_Send", 800));
     assert_eq!(run.head(0, 9), "code         1000 ns  MPI_Send                         2000 ns  800 B\n");
+}
+
+#[test]
+fn ranks_that_shared_cores_are_told() {
+    for (cores, found) in [(None, None), (Some(2), None), (Some(1), Some(("host", 2, 1)))] {
+        let logs = [log_on(cores, 5, 0, &[send(1)]), log_on(cores, 5, 1, &[receive()])];
+        let logs = logs.map(|log| (String::new(), log));
+        let run = Logs::read(&merge(&logs).unwrap()).unwrap();
+        assert_eq!(run.crowded(), found);
+        assert_eq!(run.tell().contains("2 on 1 host; 2 shared the 1 cores of host"), found.is_some(), "{}", run.tell());
+    }
 }
 
 #[test]
