@@ -109,7 +109,7 @@ impl FoundClusters {
         if let Some(truth) = &self.truth {
             let found = agreement(&partition.labels, truth);
             self.text.push_str(&format!(
-                "  with the platform's levels: adjusted Rand index {:.4}, {:.2} % in their class\n",
+                "  against the platform: adjusted Rand index {:.4}, {:.2} % in their class\n",
                 found.rand_index,
                 found.share * 100.0
             ));

@@ -200,7 +200,7 @@ fn pairs_are_in_their_class_with_noise_on_each_of_a_hundred_repeats() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let ran = run(here, "cluster p_median.nc --truth default --nct 16,2,4");
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        let told: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("with the platform's levels")).collect();
+        let told: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("against the platform")).collect();
         assert!(!told.is_empty() && ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
         for line in told {
             let share = line.split([',', '%']).nth(1).and_then(|share| share.trim().parse::<f64>().ok());

@@ -7,6 +7,11 @@ use super::{Campaign, SMALL};
 
 /// More messages than this are not tried: a rank that may have so many under way meets no limit in practice.
 const MOST_CREDITS: u32 = 1024;
+/// A limit that is to be told from a single message under way needs room for so many.
+const FEWEST: u32 = 8;
+/// The part of all time that waiting for a receiver may take at once, and the seconds that it may at least.
+const SHARE: f64 = 0.02;
+const LEAST_DELAY: f64 = 0.01;
 /// The answer that is given so often counts.
 const MOST_VOTES: u32 = 2;
 
@@ -39,10 +44,16 @@ impl Campaign<'_> {
         let bytes = eager.map_or(SMALL[0], |eager| eager.min(SMALL[0]));
         let done = self.done();
         (self.tell)(&format!("{}: messages under way", level.name()), done);
-        if self.ends_early(pair, bytes, MOST_CREDITS) || !self.ends_early(pair, bytes, 1) {
+        // As many as a share of the time allows, where ranks that wait for their core make messages slow.
+        let port = &mut *self.port;
+        let least = (0..5).map(|_| protocol::ping_pong(port, pair, bytes, 1)).fold(f64::INFINITY, f64::min);
+        let mut most = vec![((self.plan.budget * SHARE).max(LEAST_DELAY) / least.max(1e-9) / 4.0).min(1e6)];
+        port.share(pair.first, &mut most);
+        let most = (most[0] as u32).min(MOST_CREDITS);
+        if most < FEWEST || self.ends_early(pair, bytes, most) || !self.ends_early(pair, bytes, 1) {
             return None;
         }
-        let (mut low, mut high) = (1, MOST_CREDITS);
+        let (mut low, mut high) = (1, most);
         while high - low > 1 {
             let middle = if high > 4 * low { low * 2 } else { low.midpoint(high) };
             if self.ends_early(pair, bytes, middle) {
@@ -51,7 +62,8 @@ impl Campaign<'_> {
                 high = middle;
             }
         }
-        Some(low)
+        // A limit shows again: what held ranks up once does not.
+        (!self.ends_early(pair, bytes, high) && self.ends_early(pair, bytes, low)).then_some(low)
     }
 
     /// Whether `count` sends end while the second rank computes on, and posts no receive.
@@ -59,7 +71,12 @@ impl Campaign<'_> {
         let port = &mut *self.port;
         port.barrier();
         protocol::ping_pong(port, pair, bytes, 1);
-        let mut delay = vec![f64::from(4 * count + 16) * protocol::ping_pong(port, pair, bytes, 2) + 200e-6];
+        let once = protocol::ping_pong(port, pair, bytes, 2);
+        let mut delay = vec![f64::from(4 * count + 16) * once + 200e-6];
+        if count > 1 {
+            // Several sends are asked for where a single message is quick: one that was held up is no measure.
+            delay[0] = delay[0].min((self.plan.budget * SHARE).max(LEAST_DELAY) * 2.0);
+        }
         port.share(pair.first, &mut delay);
         let (mut early, mut late) = (0, 0);
         while early < MOST_VOTES && late < MOST_VOTES {
