@@ -4,6 +4,8 @@
 //! The tests build mcpsim with the feature `mpi` for each library, in directories of their own below `target`. Where
 //! there is no library, or no libclang to build with, they say so and do without.
 
+#[path = "mpirun/by_nodes.rs"]
+mod by_nodes;
 #[path = "workloads/cases.rs"]
 mod cases;
 #[path = "mpirun/failures.rs"]
@@ -21,6 +23,8 @@ mod programs;
 mod real;
 #[path = "mpirun/recordings.rs"]
 mod recordings;
+#[path = "support/sends.rs"]
+mod sends;
 #[path = "support/binary.rs"]
 mod support;
 #[path = "mpirun/two_nodes.rs"]

@@ -19,6 +19,8 @@ mod programs;
 mod programs_c;
 #[path = "real/recorded.rs"]
 mod recorded;
+#[path = "support/sends.rs"]
+mod sends;
 #[path = "real/together.rs"]
 mod together;
 #[path = "real/traces.rs"]

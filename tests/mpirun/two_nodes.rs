@@ -13,11 +13,11 @@ use super::real::{directory, file, limited, limited_to, real_mpis, simulate, tol
 use super::support::{Ran, is_full, is_there, mcpsim, not_allowed, open_mpi_environment, skipped};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpirun/two_nodes.sh");
-const NETWORK: &str = "10.77.0.0/24";
+pub const NETWORK: &str = "10.77.0.0/24";
 const HOSTS: &str = "10.77.0.1:2,10.77.0.2:2";
 
 /// A command on the first of two nodes.
-fn on_two_nodes(directory: &Path, command: &str) -> Command {
+pub fn on_two_nodes(directory: &Path, command: &str) -> Command {
     let mut nodes = Command::new("unshare");
     nodes.args(["--net", "--uts", "--mount", "sh", SCRIPT, "sh", "-c", command, "sh"]).current_dir(directory);
     nodes
@@ -27,7 +27,7 @@ fn on_two_nodes(directory: &Path, command: &str) -> Command {
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The right to make two nodes, if that can be; says so if not.
-fn two_nodes() -> Option<MutexGuard<'static, ()>> {
+pub fn two_nodes() -> Option<MutexGuard<'static, ()>> {
     if !["unshare", "nsenter", "ip", "hostname"].into_iter().all(is_there) {
         skipped("two nodes on one machine: there is no unshare, nsenter, ip or hostname");
         return None;

@@ -1,6 +1,8 @@
 //! The conformance programs: each of `tests/mpi` checks a part of MPI from inside, under mcpsim and under the real MPIs
 //! of the machine, where it has to say the same. The programs `strict_*` check what real MPIs leave unchecked.
 
+#[path = "conformance/mpich.rs"]
+mod mpich;
 #[path = "conformance/openmpi.rs"]
 mod openmpi;
 

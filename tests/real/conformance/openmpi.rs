@@ -2,15 +2,11 @@
 //! whose component `pml_monitoring` counts. It does not count persistent requests, of which Open MPI's linear alltoall
 //! is made.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::sends::{self, Sends};
 use crate::{real, support};
-
-/// Messages and bytes by sender and receiver.
-type Sends = BTreeMap<(u64, u64), (u64, u64)>;
 
 /// Collectives and sizes, each on the other side of a threshold.
 const CASES: [(&str, &[u32]); 14] = [
@@ -45,13 +41,11 @@ fn is_open_mpi_41() -> bool {
 /// What Open MPI's ranks sent; an error if it cannot be had.
 fn counted(program: &Path, ranks: u32, what: &str, bytes: u32) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let file = directory.path().join("sent");
     let mut command = Command::new("mpirun.openmpi");
     command
         .envs(support::open_mpi_environment())
         .args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"])
-        .args(["--mca", "pml_monitoring_enable", "2", "--mca", "pml_monitoring_enable_output", "3"])
-        .args(["--mca", "pml_monitoring_filename", file.to_str().ok_or("a path that is no text")?])
+        .args(sends::monitoring(directory.path()).split_whitespace())
         .args(["-n", &ranks.to_string()])
         .arg(program)
         .args([what, &bytes.to_string()]);
@@ -59,34 +53,12 @@ fn counted(program: &Path, ranks: u32, what: &str, bytes: u32) -> Result<Sends, 
     if ran.code != Some(0) {
         return Err(real::told("mpirun.openmpi", &ran));
     }
-    let mut sends = Sends::new();
-    let mut files = 0;
-    for entry in fs::read_dir(directory.path()).map_err(|error| error.to_string())?.flatten() {
-        files += 1;
-        // I sender receiver "100 bytes" "1 msgs sent" …
-        for line in fs::read_to_string(entry.path()).unwrap_or_default().lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            if let ["I", from, to, bytes, "bytes", count, ..] = words[..] {
-                let number = |word: &str| word.parse::<u64>().map_err(|error| format!("{line}: {error}"));
-                sends.insert((number(from)?, number(to)?), (number(count)?, number(bytes)?));
-            }
-        }
-    }
-    if files == ranks { Ok(sends) } else { Err(format!("{files} files of {ranks} ranks")) }
+    sends::monitored(directory.path(), ranks)
 }
 
 /// What mcpsim's ranks send, and by which algorithm.
 fn predicted(directory: &Path, ranks: u32, what: &str, bytes: u32) -> (Sends, String) {
-    let argument = if what == "barrier" { String::new() } else { format!("bytes = {bytes}") };
-    fs::write(directory.join("one.toml"), format!("main = [{{ {what} = {{ {argument} }} }}]\n")).unwrap();
-    let options = "--quiet --pairs --json - --set platform.collectives.library=openmpi-4.1";
-    let ran = support::run(directory, &format!("one.toml --nct 1,1,{ranks} {options}"));
-    let outcome: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
-    let number = |value: &serde_json::Value| value.as_u64().unwrap();
-    let pairs = outcome["pairs"].as_array().unwrap().iter();
-    let sends = pairs
-        .map(|pair| ((number(&pair["from"]), number(&pair["to"])), (number(&pair["count"]), number(&pair["bytes"]))));
-    (sends.collect(), outcome["collectives"][0]["algorithm"].to_string())
+    sends::predicted(directory, &format!("1,1,{ranks}"), "openmpi-4.1", what, bytes)
 }
 
 #[test]

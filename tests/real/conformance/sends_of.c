@@ -1,4 +1,4 @@
-/* One collective of the size given: who sends what is counted from outside. */
+/* One collective of the size given, or so many in a row: who sends what is counted from outside. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,17 +6,18 @@
 int main(int argc, char **argv)
 {
     MPI_Comm world = MPI_COMM_WORLD;
-    int ranks, i, bytes, doubles, *counts, *from;
+    int ranks, i, bytes, doubles, times, *counts, *from;
     char *mine, *all;
     const char *what;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_size(world, &ranks);
-    if (argc != 3)
+    if (argc < 3)
         MPI_Abort(world, 2);
     what = argv[1];
     bytes = atoi(argv[2]);
     doubles = bytes / 8;
+    times = argc > 3 ? atoi(argv[3]) : 1;
     mine = calloc((size_t)bytes * ranks + 8, 1);
     all = calloc((size_t)bytes * ranks + 8, 1);
     counts = malloc(ranks * sizeof *counts);
@@ -25,36 +26,38 @@ int main(int argc, char **argv)
         counts[i] = strcmp(what, "reduce_scatter") ? bytes : doubles;
         from[i] = bytes * i;
     }
-    if (!strcmp(what, "barrier"))
-        MPI_Barrier(world);
-    else if (!strcmp(what, "bcast"))
-        MPI_Bcast(mine, bytes, MPI_CHAR, 0, world);
-    else if (!strcmp(what, "reduce"))
-        MPI_Reduce(mine, all, doubles, MPI_DOUBLE, MPI_SUM, 0, world);
-    else if (!strcmp(what, "allreduce"))
-        MPI_Allreduce(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world);
-    else if (!strcmp(what, "gather"))
-        MPI_Gather(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, 0, world);
-    else if (!strcmp(what, "scatter"))
-        MPI_Scatter(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, 0, world);
-    else if (!strcmp(what, "gatherv"))
-        MPI_Gatherv(mine, bytes, MPI_CHAR, all, counts, from, MPI_CHAR, 0, world);
-    else if (!strcmp(what, "scatterv"))
-        MPI_Scatterv(mine, counts, from, MPI_CHAR, all, bytes, MPI_CHAR, 0, world);
-    else if (!strcmp(what, "allgather"))
-        MPI_Allgather(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, world);
-    else if (!strcmp(what, "allgatherv"))
-        MPI_Allgatherv(mine, bytes, MPI_CHAR, all, counts, from, MPI_CHAR, world);
-    else if (!strcmp(what, "alltoall"))
-        MPI_Alltoall(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, world);
-    else if (!strcmp(what, "scan"))
-        MPI_Scan(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world);
-    else if (!strcmp(what, "exscan"))
-        MPI_Exscan(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world);
-    else if (!strcmp(what, "reduce_scatter"))
-        MPI_Reduce_scatter(mine, all, counts, MPI_DOUBLE, MPI_SUM, world);
-    else
-        MPI_Abort(world, 2);
+    while (times-- > 0) {
+        if (!strcmp(what, "barrier"))
+            MPI_Barrier(world);
+        else if (!strcmp(what, "bcast"))
+            MPI_Bcast(mine, bytes, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "reduce"))
+            MPI_Reduce(mine, all, doubles, MPI_DOUBLE, MPI_SUM, 0, world);
+        else if (!strcmp(what, "allreduce"))
+            MPI_Allreduce(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world);
+        else if (!strcmp(what, "gather"))
+            MPI_Gather(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "scatter"))
+            MPI_Scatter(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "gatherv"))
+            MPI_Gatherv(mine, bytes, MPI_CHAR, all, counts, from, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "scatterv"))
+            MPI_Scatterv(mine, counts, from, MPI_CHAR, all, bytes, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "allgather"))
+            MPI_Allgather(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, world);
+        else if (!strcmp(what, "allgatherv"))
+            MPI_Allgatherv(mine, bytes, MPI_CHAR, all, counts, from, MPI_CHAR, world);
+        else if (!strcmp(what, "alltoall"))
+            MPI_Alltoall(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, world);
+        else if (!strcmp(what, "scan"))
+            MPI_Scan(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world);
+        else if (!strcmp(what, "exscan"))
+            MPI_Exscan(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world);
+        else if (!strcmp(what, "reduce_scatter"))
+            MPI_Reduce_scatter(mine, all, counts, MPI_DOUBLE, MPI_SUM, world);
+        else
+            MPI_Abort(world, 2);
+    }
     MPI_Finalize();
     return 0;
 }

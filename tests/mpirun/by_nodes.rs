@@ -1,0 +1,74 @@
+//! What ranks on two nodes send each other in a collective: the same under `library = "openmpi-5.0"` and under Open MPI
+//! 5.0 itself, whose component `han` does collectives by nodes.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::real::{directory, file, limited, told};
+use super::sends::{Sends, monitored, monitoring, one_more, predicted};
+use super::support::{is_full, not_allowed, open_mpi_environment};
+use super::two_nodes::{NETWORK, on_two_nodes, two_nodes};
+
+/// Collectives and sizes.
+const CASES: [(&str, &[u32]); 4] =
+    [("barrier", &[0]), ("bcast", &[8, 100_000]), ("reduce", &[8, 100_000]), ("allreduce", &[8, 100_000])];
+
+/// Where Open MPI 5.0 is installed: in $MCPSIM_OPENMPI5, as PyPI's package `openmpi` puts it into a virtual environment.
+fn installed() -> Option<PathBuf> {
+    let prefix = PathBuf::from(env::var_os("MCPSIM_OPENMPI5")?);
+    let version = Command::new(prefix.join("bin/mpirun")).arg("--version").output().ok()?;
+    String::from_utf8_lossy(&version.stdout).contains("Open MPI) 5.0.").then_some(prefix)
+}
+
+/// What the ranks sent in so many collectives, with what they sent beside.
+fn counted(prefix: &Path, program: &Path, per_node: u32, call: (&str, u32), times: u32) -> Result<Sends, String> {
+    let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (what, bytes) = call;
+    let words = format!(
+        "--prtemca plm_ssh_agent $REMOTE_SHELL --prtemca prte_if_include {NETWORK} --pmixmca ptl_tcp_if_include {NETWORK} \
+         --mca btl_tcp_if_include {NETWORK} --mca pml ^ucx,cm --mca btl tcp,self --mca mpi_yield_when_idle 1 \
+         --host 10.77.0.1:{per_node},10.77.0.2:{per_node} --map-by :OVERSUBSCRIBE --bind-to none {} -n {}",
+        monitoring(directory.path()),
+        2 * per_node
+    );
+    let launcher = prefix.join("bin/mpirun");
+    let command = format!("exec {} {words} {} {what} {bytes} {times}", launcher.display(), program.display());
+    let ran = limited(on_two_nodes(directory.path(), &command).envs(open_mpi_environment()));
+    match ran.code {
+        Some(0) => monitored(directory.path(), 2 * per_node),
+        _ => Err(told("mpirun of Open MPI 5.0", &ran)),
+    }
+}
+
+#[test]
+fn collectives_by_nodes_send_what_open_mpi_s_send() {
+    if !is_full("what collectives of Open MPI 5.0 send by nodes") {
+        return;
+    }
+    let Some(prefix) = installed() else {
+        return not_allowed("what Open MPI 5.0 sends by nodes: MCPSIM_OPENMPI5 names no place where it is");
+    };
+    let Some(_alone) = two_nodes() else { return };
+    let directory = directory();
+    let program = directory.path().join("sends_of");
+    let mut compiler = Command::new(prefix.join("bin/mpicc"));
+    compiler.arg("-o").arg(&program).arg(file("tests/real/conformance/sends_of.c"));
+    let compiled = limited(&compiler);
+    assert_eq!(compiled.code, Some(0), "{}", told("mpicc of Open MPI 5.0", &compiled));
+    let mut wrong = Vec::new();
+    for per_node in [2, 3] {
+        for (what, sizes) in CASES {
+            for &bytes in sizes {
+                let shape = format!("2,1,{per_node}");
+                let (mine, algorithm) = predicted(directory.path(), &shape, "openmpi-5.0", what, bytes);
+                let count = |times| counted(&prefix, &program, per_node, (what, bytes), times);
+                let theirs = count(1).and_then(|one| one_more(&one, count(3)?));
+                if theirs.as_ref() != Ok(&mine) {
+                    wrong.push(format!("{what} of {bytes} bytes on {shape} by {algorithm}: {mine:?}, not {theirs:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
