@@ -116,6 +116,15 @@ pub enum MpiCall {
     StartCollective(CollectiveCall),
 }
 
+/// Whether who calls a collective waits in it: libraries have algorithms of their own for those that do not block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallForm {
+    /// It returns when the caller's part is done.
+    Blocking,
+    /// It gives a request, and goes on beside the caller (MPI-3.1, section 5.12).
+    NonBlocking,
+}
+
 /// One rank's part in a collective.
 #[derive(Clone, Debug)]
 pub struct CollectiveCall {

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
-use crate::mpi::{CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
+use crate::mpi::{CallForm, CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
 use crate::platform::{Collective, Platform, Site};
 use crate::rank::{
     Call, Context, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Served,
@@ -180,7 +180,8 @@ impl Simulated<'_> {
         let call = CollectiveCall { collective, comm, root, sizes, algorithm: None };
         let cost = DataCost::new(&self.platform.core, self.memory);
         self.collectives += 1;
-        let runner = Runner::new(call, &self.platform.collectives, cost, self.collectives, NoData);
+        let runner =
+            Runner::new((call, CallForm::Blocking), &self.platform.collectives, cost, self.collectives, NoData);
         let mut runner = runner.expect("a platform's rules have been checked");
         let mut next = self.call(Call::Yield, |reply| runner.next_call(reply));
         while let Some(call) = next {

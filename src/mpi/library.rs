@@ -5,6 +5,7 @@
 //! an algorithm cannot do a case the library has another take its place ([`settle`]); what is given here is what runs.
 
 mod flat;
+mod libnbc;
 mod mpich;
 mod openmpi;
 mod openmpi40;
@@ -13,6 +14,7 @@ mod openmpi41;
 pub use flat::default_algorithm;
 pub use openmpi::{number_of, numbered};
 
+use super::CallForm;
 use super::nodes::NodeSpread;
 use super::schedule::{Choice, Extent, ScheduleStyle, suitable, takes};
 use crate::platform::{Algorithm, Collective, Library, Method};
@@ -22,6 +24,8 @@ use crate::platform::{Algorithm, Collective, Library, Method};
 pub struct ChoiceContext {
     /// Which collective.
     pub collective: Collective,
+    /// Whether it blocks.
+    pub form: CallForm,
     /// The communicator's size.
     pub ranks: u32,
     /// Bytes: the buffer, or one block where every rank has one (the mean block where they vary); 0 where ranks do not
@@ -114,12 +118,8 @@ fn can_see_nodes(library: Library, question: ChoiceContext) -> bool {
 
 /// Whether `library` by itself takes the form that looks at nodes.
 fn sees_nodes(library: Library, question: ChoiceContext) -> bool {
-    library.sees_nodes() && can_see_nodes(library, question) && (library.is_open_mpi() || mpich::sees_nodes(question))
-}
-
-/// What Open MPI does for what is started and waited for later.
-pub fn started(question: ChoiceContext) -> Method {
-    openmpi::libnbc(question)
+    let does = if library.is_open_mpi() { question.form == CallForm::Blocking } else { mpich::sees_nodes(question) };
+    does && library.sees_nodes() && can_see_nodes(library, question)
 }
 
 /// What `library` does.
@@ -128,6 +128,7 @@ pub fn decide(library: Library, question: ChoiceContext) -> Choice {
         return Method::from(Algorithm::NodeAware).into();
     }
     let method = match library {
+        _ if library.is_open_mpi() && question.form == CallForm::NonBlocking => libnbc::decide(library, question),
         Library::Mpich3Flat => flat::decide(question),
         Library::OpenMpi40 => openmpi40::decide(question),
         Library::OpenMpi41 | Library::OpenMpi50 => openmpi::decide_by_tables(question),
@@ -140,6 +141,11 @@ pub fn decide(library: Library, question: ChoiceContext) -> Choice {
 pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Choice {
     if method.algorithm != Algorithm::Nonoverlapping {
         return method.into();
+    }
+    if let (CallForm::NonBlocking, true, Collective::ReduceScatter) =
+        (question.form, library.is_open_mpi(), question.collective)
+    {
+        return Choice { method, first: Algorithm::Binomial.into(), second: Algorithm::Linear.into() };
     }
     let total = question.total;
     let part = |collective, size| decide(library, question.of(collective, size)).method;

@@ -9,7 +9,7 @@ use super::mover::{Mover, NoData};
 use super::names::{blocking_name, non_blocking_name};
 use super::rules::rule_size;
 use super::runner::Runner;
-use super::{Aside, CollectiveCall, MpiCall, MpiProgram};
+use super::{Aside, CallForm, CollectiveCall, MpiCall, MpiProgram};
 use crate::platform::Platform;
 use crate::profile::TaskLog;
 use crate::rank::forward_reports;
@@ -79,17 +79,18 @@ impl<P: MpiProgram> MpiDriver<P> {
     fn begin_aside(&mut self) -> Call {
         match *self.aside.take().expect("there is a collective") {
             MpiCall::Call(call) => call,
-            MpiCall::Collective(call) => self.begin(call, true),
-            MpiCall::StartCollective(call) => self.begin(call, false),
+            MpiCall::Collective(call) => self.begin(call, CallForm::Blocking),
+            MpiCall::StartCollective(call) => self.begin(call, CallForm::NonBlocking),
         }
     }
 
-    fn begin(&mut self, call: CollectiveCall, blocking: bool) -> Call {
+    fn begin(&mut self, call: CollectiveCall, form: CallForm) -> Call {
+        let blocking = form == CallForm::Blocking;
         let collective = call.collective;
         let sequence = self.sequence(call.comm.id());
         let bytes = rule_size(&call);
         let name = if blocking { blocking_name(collective) } else { non_blocking_name(collective) };
-        match Runner::new(call, &self.platform.collectives, self.cost, sequence, NoData) {
+        match Runner::new((call, form), &self.platform.collectives, self.cost, sequence, NoData) {
             Ok(runner) if blocking => {
                 let entry = CollectiveEntry { name, method: Some(runner.method()), bytes };
                 self.active = Some(Box::new(EnteredCollective { runner, left: false }));

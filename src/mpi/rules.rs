@@ -4,7 +4,7 @@ use super::library::{ChoiceContext, complete, decide, has_nodes_form, settle};
 use super::names::{algorithm_word, collective_word};
 use super::nodes::{NodeSpread, Nodes};
 use super::schedule::{Choice, keeps_rank_order, suitable, takes};
-use super::{CollectiveCall, Sizes};
+use super::{CallForm, CollectiveCall, Sizes};
 use crate::config::ConfigError;
 use crate::platform::{Algorithm, Collective, CollectiveRules, Method, Platform, SelectionContext};
 use crate::units::Bytes;
@@ -114,12 +114,17 @@ fn volumes(call: &CollectiveCall) -> (u64, u64) {
     }
 }
 
-/// What `call` uses under a platform's `rules`, where contributions must be combined in order of ranks or need not
+/// What `call`, which blocks or does not, uses under a platform's `rules`, where contributions must be combined in order of ranks or need not
 /// (`ordered`), and elements of so many bytes are not divided.
 ///
 /// # Errors
 /// See [`suits`]; or the algorithm that was asked for cannot do it.
-pub fn choose(call: &CollectiveCall, rules: &CollectiveRules, ordered: bool, element: u32) -> Result<Choice, String> {
+pub fn choose(
+    (call, form): (&CollectiveCall, CallForm),
+    rules: &CollectiveRules,
+    ordered: bool,
+    element: u32,
+) -> Result<Choice, String> {
     let (collective, ranks) = (call.collective, call.comm.size());
     let (size, total) = volumes(call);
     let asked = call.algorithm.map(Method::from);
@@ -130,7 +135,7 @@ pub fn choose(call: &CollectiveCall, rules: &CollectiveRules, ordered: bool, ele
         _ => NodeSpread::FLAT,
     };
     let (root, element) = (call.root, element.max(1));
-    let question = ChoiceContext { collective, ranks, size, total, element, ordered, root, spread };
+    let question = ChoiceContext { collective, form, ranks, size, total, element, ordered, root, spread };
     let Some(method) = ruled.map_or_else(|| selected(rules, question), |method| Ok(Some(method)))? else {
         return Ok(decide(rules.library, question));
     };
@@ -140,10 +145,10 @@ pub fn choose(call: &CollectiveCall, rules: &CollectiveRules, ordered: bool, ele
     Ok(choice)
 }
 
-/// What the platform's selection file says, if it has one that says something.
+/// What the platform's selection file says, if it has one that says something: of what blocks.
 fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<Method>, String> {
-    let Some(selection) = &rules.selection else { return Ok(None) };
-    let ChoiceContext { collective, ranks, size, total, element, ordered, .. } = question;
+    let ChoiceContext { collective, form, ranks, size, total, element, ordered, .. } = question;
+    let Some(selection) = rules.selection.as_ref().filter(|_| form == CallForm::Blocking) else { return Ok(None) };
     let of = SelectionContext { ranks, mean: size, total, element, ordered };
     selection.method(collective, of).map_err(|name| {
         let words: Vec<_> = asked_for(collective).map(algorithm_word).collect();

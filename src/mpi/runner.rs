@@ -10,7 +10,7 @@ use super::nodes::Nodes;
 use super::rules;
 use super::schedule::{BlockLayout, Extent, Fold, Parts, Piece, Schedule, ScheduleStyle, Seat, Space, Step, Then};
 use super::staged::{FlatStage, Staged};
-use super::{CollectiveCall, CommMember, Sizes};
+use super::{CallForm, CollectiveCall, CommMember, Sizes};
 use crate::platform::{Algorithm, Collective, CollectiveRules, Library, Method};
 use crate::rank::{
     COMPLETE, Call, Completion, Message, Pattern, Reply, ReplyKind, Requests, SendMode, Source, Tag, TagPattern,
@@ -66,12 +66,13 @@ pub struct Runner<M = NoData> {
 }
 
 impl<M: Mover> Runner<M> {
-    /// This rank's part in `call`, the `sequence`th collective of its communicator, whose data `mover` moves.
+    /// This rank's part in `call`, which blocks or does not, the `sequence`th collective of its communicator, whose data
+    /// `mover` moves.
     ///
     /// # Errors
     /// What is wrong with the call.
     pub fn new(
-        call: CollectiveCall,
+        (call, form): (CollectiveCall, CallForm),
         rules: &CollectiveRules,
         cost: DataCost,
         sequence: u32,
@@ -79,7 +80,7 @@ impl<M: Mover> Runner<M> {
     ) -> Result<Self, String> {
         // What is combined is divided between elements only.
         let element = mover.element(call.collective).max(1);
-        let choice = rules::choose(&call, rules, mover.is_ordered(), element)?;
+        let choice = rules::choose((&call, form), rules, mover.is_ordered(), element)?;
         let seat = seat(&call, rules.library)?;
         check_sizes(&call)?;
         if let (Algorithm::NodeAware, Some(map)) = (choice.method.algorithm, &rules.nodes) {

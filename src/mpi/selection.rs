@@ -222,6 +222,7 @@ fn algorithm(collective: Collective, name: &str, parameters: &SelectionTree) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpi::CallForm;
     use crate::mpi::library::{ChoiceContext, decide};
     use crate::platform::{Library, Method, SelectionContext};
 
@@ -271,6 +272,7 @@ mod tests {
             for size in [0, 8, 12_288, 12_289, 524_288, 1 << 20] {
                 let question = ChoiceContext {
                     collective: Collective::Bcast,
+                    form: CallForm::Blocking,
                     ranks,
                     size,
                     total: size,

@@ -12,11 +12,11 @@
 //! | reduce | to leaders, among them to rank 0, to the root; up to 2 KiB the root's node comes last | to those at the root's place, among them |
 //! | allreduce | reduce to leaders, allreduce among them, bcast within | reduce to leaders, reduce and bcast among them, bcast within |
 
-use super::library::{ChoiceContext, decide, started, style};
+use super::library::{ChoiceContext, decide, style};
 use super::nodes::{NodeSpread, Nodes};
 use super::runner::{blocks, seat_of};
 use super::schedule::{BlockLayout, Extent, Schedule, ScheduleStyle, Space};
-use super::{CollectiveCall, CommMember, Sizes};
+use super::{CallForm, CollectiveCall, CommMember, Sizes};
 use crate::platform::{Collective, Library};
 use crate::units::Bytes;
 
@@ -241,6 +241,7 @@ impl Staged {
         let extent = Extent { size: Bytes::new(size), element: if size == 1 { 1 } else { self.whole.element } };
         let question = ChoiceContext {
             collective: part.collective,
+            form: if part.started { CallForm::NonBlocking } else { CallForm::Blocking },
             ranks: comm.size(),
             size,
             total: size,
@@ -249,10 +250,7 @@ impl Staged {
             root: part.root,
             spread: NodeSpread::FLAT,
         };
-        let choice = match part.started {
-            true => started(question).into(),
-            false => decide(self.library, question),
-        };
+        let choice = decide(self.library, question);
         let seat = seat_of(part.collective, (comm.size(), comm.rank()), part.root, self.library);
         let (schedule, _) = Schedule::plan(part.collective, choice, seat, extent).expect("a library's choice suits");
         let inner = blocks(&schedule, seat, extent, &Sizes::Same(extent.size));

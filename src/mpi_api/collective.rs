@@ -16,7 +16,7 @@ use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use crate::mpi::abi::{self, Handle};
-use crate::mpi::{CalledCollective, CalledData, CollectiveCall, Mover, Runner, Sizes, choose, rule_size};
+use crate::mpi::{CallForm, CalledCollective, CalledData, CollectiveCall, Mover, Runner, Sizes, choose, rule_size};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
@@ -39,9 +39,10 @@ impl CollectivePart {
     }
 
     /// What the engine is told of it.
-    fn entry(&self, p: &MpiProcess) -> CollectiveEntry {
+    fn entry(&self, p: &MpiProcess, form: CallForm) -> CollectiveEntry {
         let (call, mover) = (self.call(), &self.mover);
-        let choice = choose(&call, &p.job.platform.collectives, mover.is_ordered(), mover.element(call.collective));
+        let choice =
+            choose((&call, form), &p.job.platform.collectives, mover.is_ordered(), mover.element(call.collective));
         let method = choice.ok().map(|choice| choice.method);
         CollectiveEntry { name: p.function.get(), method, bytes: rule_size(&call) }
     }
@@ -58,12 +59,16 @@ impl CollectivePart {
     /// # Errors
     /// What is wrong with the sizes.
     pub fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
+        self.carry_out_as(p, CallForm::Blocking, sequence)
+    }
+
+    fn carry_out_as(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
         let call = self.call();
         let CollectivePart { comm, mover, .. } = self;
         let handle = comm.handle;
         let failed = |what| MpiError::new(abi::MPI_ERR_ARG, what).on_comm(handle);
         let rules = &p.job.platform.collectives;
-        let mut runner = Runner::new(call, rules, p.job.cost(p.rank), sequence, mover).map_err(failed)?;
+        let mut runner = Runner::new((call, form), rules, p.job.cost(p.rank), sequence, mover).map_err(failed)?;
         let first = runner.next_call(&mut Reply { clock: p.clock.get(), kind: ReplyKind::Done });
         let mut next = first.map(ManuallyDrop::new);
         while let Some(call) = &mut next {
@@ -112,9 +117,9 @@ impl CollectivePlan {
     }
 
     /// Carries it out between Enter and Leave.
-    fn carry_out(self, p: &MpiProcess, sequence: u32) -> MpiResult {
+    fn carry_out(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
         let entry = match &self {
-            CollectivePlan::Part(part) => part.entry(p),
+            CollectivePlan::Part(part) => part.entry(p, form),
             CollectivePlan::Code(..) => CollectiveEntry::named(p.function.get()),
         };
         if let (true, CollectivePlan::Part(part)) = (p.tells_collectives.get(), &self) {
@@ -122,7 +127,7 @@ impl CollectivePlan {
         }
         p.call_done(Call::Enter(entry));
         let result = match self {
-            CollectivePlan::Part(part) => part.carry_out(p, sequence),
+            CollectivePlan::Part(part) => part.carry_out_as(p, form, sequence),
             CollectivePlan::Code(_, code) => code(p, sequence),
         };
         p.call_done(Call::Leave);
@@ -136,7 +141,7 @@ impl CollectivePlan {
     pub fn block(self, p: &MpiProcess) -> MpiResult {
         p.no_poll();
         let sequence = self.comm().next_sequence();
-        self.carry_out(p, sequence)
+        self.carry_out(p, CallForm::Blocking, sequence)
     }
 
     /// Starts the collective beside the rank's own task: the handle of its request.
@@ -146,6 +151,6 @@ impl CollectivePlan {
     pub fn start(self, p: &MpiProcess) -> MpiResult<Handle> {
         let comm = self.comm().clone();
         let sequence = comm.next_sequence();
-        start_strand(p, p.function.get(), comm, move |p| self.carry_out(p, sequence))
+        start_strand(p, p.function.get(), comm, move |p| self.carry_out(p, CallForm::NonBlocking, sequence))
     }
 }

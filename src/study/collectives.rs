@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use crate::mpi::{
-    CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes, choose, methods, rule_size,
+    CallForm, CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes, choose, methods, rule_size,
 };
 use crate::platform::{
     Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, NodeMap, Platform, Site,
@@ -181,7 +181,7 @@ pub fn taken(
         _ => 1,
     };
     let call = call(collective, bytes, ranks, 0);
-    choose(&call, &rules, false, element).map(|choice| choice.method)
+    choose((&call, CallForm::Blocking), &rules, false, element).map(|choice| choice.method)
 }
 
 /// Which methods of `library` there are to time for a collective of so many bytes and ranks, and the one that is taken:

@@ -11,8 +11,9 @@ pub type Sends = BTreeMap<(u64, u64), (u64, u64)>;
 
 /// What mcpsim's ranks send on nodes, CMPs and cores of this shape under the library, and by which algorithm.
 pub fn predicted(directory: &Path, shape: &str, library: &str, what: &str, bytes: u32) -> (Sends, String) {
-    let argument = if what == "barrier" { String::new() } else { format!("bytes = {bytes}") };
-    fs::write(directory.join("one.toml"), format!("main = [{{ {what} = {{ {argument} }} }}]\n")).unwrap();
+    let argument = if what.ends_with("barrier") { String::new() } else { format!("bytes = {bytes}") };
+    let wait = if what.starts_with('i') { ", \"waitall\"" } else { "" };
+    fs::write(directory.join("one.toml"), format!("main = [{{ {what} = {{ {argument} }} }}{wait}]\n")).unwrap();
     let options = format!("--quiet --pairs --json - --set platform.collectives.library={library}");
     let ran = support::run(directory, &format!("one.toml --nct {shape} {options}"));
     let outcome: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));

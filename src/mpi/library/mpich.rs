@@ -1,12 +1,16 @@
-//! The flat choices of MPICH 4: from its `generic.json` for communicators whose ranks' places do not count.
+//! The choices of MPICH 4: flat ones from its `generic.json` for communicators whose ranks' places do not count. What
+//! does not block has entries of its own there (`mpir/generic.json`): other thresholds, and no form by nodes but those
+//! of bcast and reduce.
 
+use super::super::CallForm;
 use super::ChoiceContext;
 use crate::platform::{Algorithm, Collective, Method};
 
 /// Whether MPICH 4 looks at nodes where there are some to speak of (`ch4/generic.json` of 4.0).
 pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
-    let ChoiceContext { collective, ranks, size, .. } = question;
+    let ChoiceContext { collective, form, ranks, size, .. } = question;
     match collective {
+        _ if form == CallForm::NonBlocking => matches!(collective, Collective::Bcast | Collective::Reduce),
         Collective::Bcast => ranks < 8 || size < 12_288 || ranks.is_power_of_two() && size < 524_288,
         _ => true,
     }
@@ -16,7 +20,8 @@ pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     const KIB: u64 = 1 << 10;
-    let ChoiceContext { collective, ranks, size, total, element, ordered, root, .. } = question;
+    let ChoiceContext { collective, form, ranks, size, total, element, ordered, root, .. } = question;
+    let (few, short) = if form == CallForm::NonBlocking { (2 * KIB, 2 * KIB) } else { (8, 256) };
     let two_to_k = ranks.is_power_of_two();
     // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
     let divisible = size / u64::from(element) >= 1 << ranks.max(1).ilog2();
@@ -25,7 +30,7 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
         Collective::Bcast if ranks < 8 || size <= 12 * KIB => Binomial,
         Collective::Bcast if two_to_k && size <= 512 * KIB => ScatterAllgather,
         Collective::Bcast => ScatterRing,
-        Collective::Allreduce if size <= 8 || !divisible => RecursiveDoubling,
+        Collective::Allreduce if size <= few || !divisible => RecursiveDoubling,
         // The tree's order begins with the root.
         Collective::Reduce if ordered && root != 0 && (size <= 2 * KIB || !divisible) => Linear,
         Collective::Reduce if size <= 2 * KIB || !divisible => Binomial,
@@ -39,7 +44,7 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
         Collective::Gather | Collective::Scatter => Binomial,
         Collective::Gatherv | Collective::Scatterv => Linear,
         Collective::Scan | Collective::Exscan => RecursiveDoubling,
-        Collective::Alltoall if size <= 256 && ranks >= 8 => Bruck,
+        Collective::Alltoall if size <= short && ranks >= 8 => Bruck,
         Collective::Alltoall if size > 32 * KIB => Pairwise,
         Collective::Alltoall | Collective::Alltoallv => Linear,
     })

@@ -59,20 +59,6 @@ pub fn number_of(collective: Collective, method: Method) -> Option<u8> {
     Some(place as u8 + 1)
 }
 
-/// What `libnbc` has for a bcast or reduce of 5.0 that does not block, of an operator that commutes (`nbc_ibcast.c`,
-/// `nbc_ireduce.c` of 5.0.9).
-pub(super) fn libnbc(question: ChoiceContext) -> Method {
-    let ChoiceContext { collective, ranks, size, element, .. } = question;
-    let divisible = size / u64::from(element) >= 1 << ranks.max(1).ilog2();
-    Method::from(match collective {
-        Collective::Reduce if ranks > 2 && divisible => Algorithm::Rabenseifner,
-        Collective::Reduce if ranks <= 4 && size >= 64 << 10 => return of(Algorithm::Pipeline).in_segments(8 << 10),
-        Collective::Reduce => Algorithm::Binomial,
-        _ if ranks <= 4 => Algorithm::Linear,
-        _ => Algorithm::Binomial,
-    })
-}
-
 /// What 4.1 takes, and 5.0 within a node and among leaders.
 pub(super) fn decide_by_tables(question: ChoiceContext) -> Method {
     let ChoiceContext { collective, ranks, size, total, ordered, .. } = question;
@@ -101,6 +87,7 @@ pub(super) fn decide_by_tables(question: ChoiceContext) -> Method {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpi::CallForm;
     use crate::mpi::nodes::NodeSpread;
     use crate::mpi::schedule::suitable;
 
@@ -112,6 +99,7 @@ mod tests {
                     for ordered in [false, true] {
                         let question = ChoiceContext {
                             collective,
+                            form: CallForm::Blocking,
                             ranks,
                             size,
                             total: size,

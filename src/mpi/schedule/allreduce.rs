@@ -19,6 +19,7 @@
 //! bytes more.
 
 use super::phase::Phase;
+use super::shape::Tree;
 use super::step::Space;
 use super::{Extent, Fold, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
@@ -56,6 +57,9 @@ pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedul
         Algorithm::Ring => {
             let shift = if seat.size > 1 { 1 } else { 0 };
             copied(seat.size).then(Phase::RingReduce).then(Phase::RingAllgather { shift })
+        }
+        Algorithm::Binomial if seat.style == ScheduleStyle::OpenMpi => {
+            copied(1).then(Phase::TreeReduce { hold }).then(Phase::Down { tree: Tree::HighBinomial, segments: 1 })
         }
         Algorithm::Binomial => copied(1).then(Phase::TreeReduce { hold }).then(Phase::TreeBcast { hold }),
         _ => return None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::mpi::schedule::{BlockLayout, Blocks, Piece, Side, Space, Then};
-use crate::mpi::{CollectiveCall, CommMember, DataCost, Group, Mover, Runner, Sizes};
+use crate::mpi::{CallForm, CollectiveCall, CommMember, DataCost, Group, Mover, Runner, Sizes};
 use crate::platform::{
     Algorithm, Collective, CollectiveRule, CollectiveRules, Library, NodeMap, Platform, PlatformSource, Site,
 };
@@ -130,7 +130,7 @@ fn run(case: &Case<'_>) -> Ran {
         let empty = vec![0; items];
         let output = if collective == Collective::Bcast && rank == root { input.clone() } else { empty.clone() };
         let mover = Adder { spaces: [input, output, empty.clone(), empty.clone(), empty] };
-        let runner = Runner::new(call, &rules, DataCost::new(&core, 1e9), 0, mover).unwrap();
+        let runner = Runner::new((call, CallForm::Blocking), &rules, DataCost::new(&core, 1e9), 0, mover).unwrap();
         RankAtWork { runner, open: BTreeMap::new(), waits: Vec::new(), next: 0, reply: Some(Vec::new()), done: false }
     };
     let mut seats: Vec<RankAtWork> = (0..size).map(seat).collect();

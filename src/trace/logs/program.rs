@@ -8,7 +8,7 @@ use super::cursor::{LogCursor, LoggedCall};
 use super::function::Function;
 use super::rank_log::RankLog;
 use super::resolve::{ResolvedLog, SELF};
-use crate::mpi::{CollectiveCall, CommMember, Elements, Group, Runner, Sizes, Strand, rule_size};
+use crate::mpi::{CallForm, CollectiveCall, CommMember, Elements, Group, Runner, Sizes, Strand, rule_size};
 use crate::platform::Collective;
 use crate::rank::{
     Call, CallSite, Called, CollectiveEntry, FailureKind, Message, Pattern, Program, ProgramError, Rank, Reply,
@@ -145,7 +145,7 @@ impl LogProgram {
     fn runner(
         &mut self,
         comm: u32,
-        call: CollectiveCall,
+        (call, form): (CollectiveCall, CallForm),
         element: u32,
         in_order: bool,
     ) -> Result<Runner<Elements>, String> {
@@ -153,7 +153,7 @@ impl LogProgram {
         let sequence = known.begun;
         known.begun = known.begun.wrapping_add(1);
         let rules = &self.machine.platform.collectives;
-        Runner::new(call, rules, self.machine.cost, sequence, Elements { size: element, in_order })
+        Runner::new((call, form), rules, self.machine.cost, sequence, Elements { size: element, in_order })
     }
 
     fn join(&mut self, call: &LogCall, joined: &Joined) -> Option<Call> {
@@ -169,7 +169,8 @@ impl LogProgram {
         };
         let whole = CollectiveCall { collective, comm, root: joined.root, sizes, algorithm: None };
         let (name, bytes) = (call.function.name(), rule_size(&whole));
-        match self.runner(joined.comm, whole, joined.element, joined.in_order) {
+        let form = if joined.slot.is_none() { CallForm::Blocking } else { CallForm::NonBlocking };
+        match self.runner(joined.comm, (whole, form), joined.element, joined.in_order) {
             Err(what) => Some(self.fail(what)),
             Ok(runner) => match joined.slot {
                 None => {
@@ -203,7 +204,7 @@ impl LogProgram {
         };
         let comm = self.comms[&among].comm.clone();
         let call = CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(Bytes::new(size)), algorithm: None };
-        match self.runner(among, call, 4, false) {
+        match self.runner(among, (call, CallForm::Blocking), 4, false) {
             Ok(runner) => {
                 self.state = State::Collective(Box::new(runner));
                 Some(Call::Enter(CollectiveEntry::named(function.name())))

@@ -13,7 +13,7 @@ use super::super::late::{self, Late};
 use super::super::op::{Entered, LISTED_PEER, LISTED_SIZE, NOWHERE, PeerEnd, Sent, TagOrigin, TraceOp};
 use super::super::read::Trace;
 use super::TaskReplay;
-use crate::mpi::{CalledData, Runner, rule_size};
+use crate::mpi::{CallForm, CalledData, Runner, rule_size};
 use crate::platform::Method;
 use crate::rank::{
     COMPLETE, Call, Called, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, ProgramError, Rank,
@@ -228,7 +228,8 @@ impl State {
             return Err("a collective's tag is another's");
         }
         let data = CalledData { element: op.element, in_order: op.in_order };
-        match Runner::new(call, &machine.platform.collectives, machine.cost, tag >> 4, data) {
+        let form = if self.depth == 0 { CallForm::Blocking } else { CallForm::NonBlocking };
+        match Runner::new((call, form), &machine.platform.collectives, machine.cost, tag >> 4, data) {
             Ok(runner) => {
                 let method = Some(runner.method());
                 self.under_way = UnderWay::Carried(Box::new(runner));

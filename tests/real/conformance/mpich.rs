@@ -12,9 +12,17 @@ use crate::{real, sends, support};
 /// Messages and bytes by sender.
 type Sends = BTreeMap<u64, (u64, u64)>;
 
-/// Collectives and sizes, each on the other side of a threshold.
-const CASES: [(&str, &[u32]); 4] =
-    [("barrier", &[0]), ("bcast", &[8, 100_000, 600_000]), ("reduce", &[8, 100_000]), ("allreduce", &[8, 100_000])];
+/// Collectives and sizes, each on the other side of a threshold; with an `i`, those that do not block.
+const CASES: [(&str, &[u32]); 8] = [
+    ("barrier", &[0]),
+    ("bcast", &[8, 100_000, 600_000]),
+    ("reduce", &[8, 100_000]),
+    ("allreduce", &[8, 100_000]),
+    ("ibarrier", &[0]),
+    ("ibcast", &[8, 100_000]),
+    ("ireduce", &[8, 100_000]),
+    ("iallreduce", &[1000, 98_304]),
+];
 
 /// Nodes and ranks a node.
 const SHAPES: [(u32, u32); 2] = [(2, 4), (3, 3)];

@@ -8,8 +8,8 @@ use std::process::Command;
 use crate::sends::{self, Sends};
 use crate::{real, support};
 
-/// Collectives and sizes, each on the other side of a threshold.
-const CASES: [(&str, &[u32]); 14] = [
+/// Collectives and sizes, each on the other side of a threshold; with an `i`, those that do not block.
+const CASES: [(&str, &[u32]); 28] = [
     ("barrier", &[0]),
     ("bcast", &[8, 100, 5000, 100_000, 2_000_000]),
     ("reduce", &[8, 5000, 300_000]),
@@ -24,6 +24,20 @@ const CASES: [(&str, &[u32]); 14] = [
     ("scan", &[1000]),
     ("exscan", &[1000]),
     ("reduce_scatter", &[8, 1000, 30_000]),
+    ("ibarrier", &[0]),
+    ("ibcast", &[8, 100_000]),
+    ("ireduce", &[8, 300_000]),
+    ("iallreduce", &[8, 10_000, 200_000]),
+    ("igather", &[5000]),
+    ("iscatter", &[5000]),
+    ("igatherv", &[5000]),
+    ("iscatterv", &[5000]),
+    ("iallgather", &[5000]),
+    ("iallgatherv", &[2000]),
+    ("ialltoall", &[1000]),
+    ("iscan", &[1000]),
+    ("iexscan", &[1000]),
+    ("ireduce_scatter", &[1000]),
 ];
 
 /// Numbers of ranks: odd, and even without being a power of two.

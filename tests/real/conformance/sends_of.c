@@ -1,4 +1,5 @@
-/* One collective of the size given, or so many in a row: who sends what is counted from outside. */
+/* One collective of the size given, or so many in a row: who sends what is counted from outside. Names with an i before
+   them are of those that do not block. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 int main(int argc, char **argv)
 {
     MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Request started = MPI_REQUEST_NULL;
     int ranks, i, bytes, doubles, times, *counts, *from;
     char *mine, *all;
     const char *what;
@@ -23,40 +25,69 @@ int main(int argc, char **argv)
     counts = malloc(ranks * sizeof *counts);
     from = malloc(ranks * sizeof *from);
     for (i = 0; i < ranks; i++) {
-        counts[i] = strcmp(what, "reduce_scatter") ? bytes : doubles;
+        counts[i] = strstr(what, "reduce_scatter") ? doubles : bytes;
         from[i] = bytes * i;
     }
     while (times-- > 0) {
         if (!strcmp(what, "barrier"))
             MPI_Barrier(world);
+        else if (!strcmp(what, "ibarrier"))
+            MPI_Ibarrier(world, &started);
         else if (!strcmp(what, "bcast"))
             MPI_Bcast(mine, bytes, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "ibcast"))
+            MPI_Ibcast(mine, bytes, MPI_CHAR, 0, world, &started);
         else if (!strcmp(what, "reduce"))
             MPI_Reduce(mine, all, doubles, MPI_DOUBLE, MPI_SUM, 0, world);
+        else if (!strcmp(what, "ireduce"))
+            MPI_Ireduce(mine, all, doubles, MPI_DOUBLE, MPI_SUM, 0, world, &started);
         else if (!strcmp(what, "allreduce"))
             MPI_Allreduce(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world);
+        else if (!strcmp(what, "iallreduce"))
+            MPI_Iallreduce(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world, &started);
         else if (!strcmp(what, "gather"))
             MPI_Gather(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "igather"))
+            MPI_Igather(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, 0, world, &started);
         else if (!strcmp(what, "scatter"))
             MPI_Scatter(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "iscatter"))
+            MPI_Iscatter(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, 0, world, &started);
         else if (!strcmp(what, "gatherv"))
             MPI_Gatherv(mine, bytes, MPI_CHAR, all, counts, from, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "igatherv"))
+            MPI_Igatherv(mine, bytes, MPI_CHAR, all, counts, from, MPI_CHAR, 0, world, &started);
         else if (!strcmp(what, "scatterv"))
             MPI_Scatterv(mine, counts, from, MPI_CHAR, all, bytes, MPI_CHAR, 0, world);
+        else if (!strcmp(what, "iscatterv"))
+            MPI_Iscatterv(mine, counts, from, MPI_CHAR, all, bytes, MPI_CHAR, 0, world, &started);
         else if (!strcmp(what, "allgather"))
             MPI_Allgather(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, world);
+        else if (!strcmp(what, "iallgather"))
+            MPI_Iallgather(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, world, &started);
         else if (!strcmp(what, "allgatherv"))
             MPI_Allgatherv(mine, bytes, MPI_CHAR, all, counts, from, MPI_CHAR, world);
+        else if (!strcmp(what, "iallgatherv"))
+            MPI_Iallgatherv(mine, bytes, MPI_CHAR, all, counts, from, MPI_CHAR, world, &started);
         else if (!strcmp(what, "alltoall"))
             MPI_Alltoall(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, world);
+        else if (!strcmp(what, "ialltoall"))
+            MPI_Ialltoall(mine, bytes, MPI_CHAR, all, bytes, MPI_CHAR, world, &started);
         else if (!strcmp(what, "scan"))
             MPI_Scan(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world);
+        else if (!strcmp(what, "iscan"))
+            MPI_Iscan(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world, &started);
         else if (!strcmp(what, "exscan"))
             MPI_Exscan(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world);
+        else if (!strcmp(what, "iexscan"))
+            MPI_Iexscan(mine, all, doubles, MPI_DOUBLE, MPI_SUM, world, &started);
         else if (!strcmp(what, "reduce_scatter"))
             MPI_Reduce_scatter(mine, all, counts, MPI_DOUBLE, MPI_SUM, world);
+        else if (!strcmp(what, "ireduce_scatter"))
+            MPI_Ireduce_scatter(mine, all, counts, MPI_DOUBLE, MPI_SUM, world, &started);
         else
             MPI_Abort(world, 2);
+        MPI_Wait(&started, MPI_STATUS_IGNORE);
     }
     MPI_Finalize();
     return 0;

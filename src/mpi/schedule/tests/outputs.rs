@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::super::{Choice, ScheduleStyle, keeps_rank_order, suitable};
 use super::symbolic::{Case, Cell, Term, run};
+use crate::mpi::CallForm;
 use crate::mpi::library::{self, ChoiceContext};
 use crate::mpi::nodes::NodeSpread;
 use crate::mpi::rules::tests::COLLECTIVES;
@@ -68,6 +69,7 @@ fn asked(library: Library, collective: Collective, method: Method, case: Case) -
     let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
     let question = ChoiceContext {
         collective,
+        form: CallForm::Blocking,
         ranks: size,
         size: bytes,
         total: bytes * blocks,
@@ -139,19 +141,28 @@ fn every_method_of_every_library_ends_right() {
     }
 }
 
+/// Whether combining is in order of ranks, and whether calls block.
+const FORMS: [(bool, CallForm); 4] = [
+    (false, CallForm::Blocking),
+    (true, CallForm::Blocking),
+    (false, CallForm::NonBlocking),
+    (true, CallForm::NonBlocking),
+];
+
 #[test]
 fn every_choice_of_every_library_ends_right() {
     for library in Library::ALL {
         for collective in COLLECTIVES {
             for size in [1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 33, 64] {
                 for bytes in [0, 8, 1000, 4096, 40_000, 400_000] {
-                    for ordered in [false, true] {
+                    for (ordered, form) in FORMS {
                         let element = 8;
                         let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
                         let total = bytes * blocks;
                         let root = if has_root(collective) { size / 3 } else { 0 };
                         let question = ChoiceContext {
                             collective,
+                            form,
                             ranks: size,
                             size: bytes,
                             total,
