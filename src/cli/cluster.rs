@@ -144,14 +144,18 @@ fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut Fo
     let (values, exceptions) = put([&info, &data], |[info, data]| writer.finish(info, data))?;
     let size: u64 = [&info, &data].iter().filter_map(|path| Some(path.metadata().ok()?.len())).sum();
     found.text.push_str(&format!(
-        "\n{} and {}: {} partition{}, {values} values, {exceptions} exceptions\n{size} bytes of {whole}: {:.1} times smaller\n",
+        "\n{} and {}: {} partition{}, {values} values, {exceptions} exceptions\n{size} bytes of {whole}: {}\n",
         info.display(),
         data.display(),
         found.partitions,
         if found.partitions == 1 { "" } else { "s" },
-        whole as f64 / size.max(1) as f64
+        times_smaller(whole as f64 / size.max(1) as f64)
     ));
     Ok(())
+}
+
+fn times_smaller(ratio: f64) -> String {
+    if ratio < 1.0 { format!("{:.1} times larger", 1.0 / ratio) } else { format!("{ratio:.1} times smaller") }
 }
 
 /// `--expand`: the matrices of a pair of files.
@@ -181,4 +185,15 @@ fn expand(args: &ClusterArgs) -> Result<(), Failure> {
 
 fn text_of(of: &mut Matrices, path: &Path, hosts: &[String]) -> Result<(), Failure> {
     put([path], |[mut output]| write_text(&mut output, of, hosts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_grow_are_not_called_smaller() {
+        assert_eq!(times_smaller(16.27), "16.3 times smaller");
+        assert_eq!(times_smaller(512.0 / 888.0), "1.7 times larger");
+    }
 }

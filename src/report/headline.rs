@@ -109,11 +109,41 @@ pub(super) fn clip(name: &str, width: usize) -> String {
     format!("{kept}...")
 }
 
+/// The words of `text` on lines of at most so many characters, the first one and the others; words longer than that are
+/// divided.
+pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
+    let mut found: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        let mut letters: Vec<char> = word.chars().collect();
+        while !letters.is_empty() {
+            let room = if found.len() == 1 { first } else { others };
+            let line = found.last_mut().expect("there is a first line");
+            let used = line.chars().count() + usize::from(!line.is_empty());
+            if used > 0 && used + letters.len() > room {
+                found.push(String::new());
+                continue;
+            }
+            if used > 0 {
+                line.push(' ');
+            }
+            line.extend(letters.drain(..letters.len().min(room)));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::samples::busy;
     use crate::units::SimTime;
+
+    #[test]
+    fn words_keep_to_lines_and_none_is_lost() {
+        assert_eq!(lines("one two three", 7, 5), ["one two", "three"]);
+        assert_eq!(lines("a abcdefghij b", 4, 4), ["a", "abcd", "efgh", "ij b"]);
+        assert_eq!(lines("", 4, 4), [""]);
+    }
 
     #[test]
     fn long_times_are_also_given_in_hours() {

@@ -3,7 +3,7 @@
 use crate::measure::{ImportedKey, ImportedPlatform};
 use crate::platform::Shape;
 
-use super::headline::clip;
+use super::headline::{clip, lines};
 use super::table::{Align, Table};
 
 /// The widest text of a cell that says where figures are from.
@@ -21,12 +21,16 @@ pub fn imported_summary(name: &str, made: &ImportedPlatform) -> String {
         last = &of.table;
         let keys = keys.replace("send_overhead, recv_overhead", "send, recv_overhead");
         let kind = if *assumed { "assumed" } else { "data" };
-        table.row([place.to_owned(), keys, kind.to_owned(), clip(from, WIDEST)]);
+        let mut row = [place.to_owned(), keys, kind.to_owned(), String::new()];
+        for line in lines(from, WIDEST, WIDEST) {
+            row[3] = line;
+            table.row(std::mem::take(&mut row));
+        }
     }
     text.push_str(&table.render());
     text.push_str("\nread\n");
     for of in made.keys.iter().filter(|of| of.keys.is_empty()) {
-        text.push_str(&format!("  {} {}\n", of.table, clip(&of.from, 66)));
+        text.push_str(&format!("  {}\n", lines(&format!("{} {}", of.table, of.from), 78, 76).join("\n    ")));
     }
     text
 }
@@ -46,6 +50,7 @@ mod tests {
         let keys = vec![
             ImportedKey { table: "core".into(), ..key("all", "that of configs/default.toml", true) },
             key("", "osu.txt: osu_latency 7.4, 2 processes", false),
+            key("", &format!("{}osu_bw.txt: osu_bw 7.4", "far/".repeat(15)), false),
             key("latency, bandwidth", "half round trips", false),
             key("send_overhead, recv_overhead", &"windows ".repeat(9), false),
             key("gap", "none", true),
@@ -57,11 +62,16 @@ mod tests {
   in          figures                       from
   core        all                  assumed  that of configs/default.toml
   inter_node  latency, bandwidth   data     half round trips
-              send, recv_overhead  data     windows windows windows windows w...
+              send, recv_overhead  data     windows windows windows windows
+                                            windows windows windows windows
+                                            windows
               gap                  assumed  none
 
 read
   inter_node osu.txt: osu_latency 7.4, 2 processes
+  inter_node
+    far/far/far/far/far/far/far/far/far/far/far/far/far/far/far/osu_bw.txt:
+    osu_bw 7.4
 ";
         assert_eq!(text, expected);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

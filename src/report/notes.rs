@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::engine::{HostTime, Outcome};
 use crate::platform::UnreadKeys;
 
-use super::headline::{cores, plural};
+use super::headline::{cores, lines, plural};
 use super::numbers::{count, percent, rate, share, volume};
 use super::table::{Align, Table};
 
@@ -31,17 +31,7 @@ pub(super) fn notes(outcome: &Outcome) -> String {
 
 /// The words of a note on lines of at most 80 columns.
 fn wrapped(words: &str) -> String {
-    let (mut text, mut line) = (String::new(), String::from(" "));
-    for word in words.split(' ') {
-        if line.len() + 1 + word.len() > 80 {
-            text.push_str(&line);
-            text.push('\n');
-            line = String::from("   ");
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    text + &line + "\n"
+    format!("  {}\n", lines(words, 78, 76).join("\n    "))
 }
 
 /// The greatest number of ranks that share a core, if any do.

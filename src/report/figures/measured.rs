@@ -84,7 +84,12 @@ fn each(samples: &Samples, level: Level, test: Test, value: impl Fn(f64, f64, f6
 fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<MeasuredEntry>) -> Option<Figure> {
     let entries: Vec<MeasuredEntry> = entries.into_iter().filter(|entry| !entry.lines.is_empty()).collect();
     let legend = entries.iter().map(|entry| (entry.color, entry.name.clone())).collect();
-    let drawn = || entries.iter().flat_map(|of| of.lines.iter().map(move |(dash, points)| (of.color, *dash, points)));
+    // What is drawn first is widest, to be seen where others lie on it.
+    let wider = |of: usize| 1.4 * (entries.len() - 1 - of) as f64;
+    let drawn = || {
+        let each = entries.iter().enumerate();
+        each.flat_map(|(number, of)| of.lines.iter().map(move |(dash, points)| (number, of.color, *dash, points)))
+    };
     let values = || drawn().flat_map(|(.., points)| points.iter().copied());
     let least = values().map(|(_, y)| y).reduce(f64::min).filter(|least| *least > 0.0)?;
     let most = values().map(|(_, y)| y).reduce(f64::max)?;
@@ -101,12 +106,12 @@ fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<Meas
     let frame = frame(&figure, top, &y, 50.0);
     vertical(&mut figure, frame, &y);
     horizontal(&mut figure, frame, &x);
-    for (color, dash, points) in drawn() {
+    for (number, color, dash, points) in drawn() {
         let along: Vec<Place> =
             points.iter().map(|&(size, value)| (frame.x(x.at(size)), frame.y(y.at(value)))).collect();
-        along.iter().for_each(|at| figure.dot(*at, 2.2, color));
+        along.iter().for_each(|at| figure.dot(*at, 2.2 + wider(number), color));
         if along.len() > 1 {
-            figure.line(along, color, 1.6, dash);
+            figure.line(along, color, 1.6 + wider(number), dash);
         }
     }
     feet(&mut figure, frame);
@@ -121,6 +126,7 @@ fn decades(least: f64, most: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::canvas::Mark;
     use super::*;
     use crate::measure::SampleSeries;
 
@@ -156,6 +162,15 @@ mod tests {
         let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
         let expected = ["beside-intra_cmp-latency", "beside-intra_cmp-bandwidth", "beside-intra_cmp-messages"];
         assert_eq!(names, expected);
+        // The same times twice: the line below is seen on both sides of the one above.
+        let widths = |figure: &Figure| -> Vec<f64> {
+            let wide = |mark: &Mark| match mark {
+                Mark::Line { color, width, .. } if PALETTE.contains(color) => Some(*width),
+                _ => None,
+            };
+            figure.marks.iter().filter_map(wide).collect()
+        };
+        assert_eq!(widths(&figures[0]), [3.0, 1.6]);
         let words: Vec<&str> = figures[0].words().collect();
         assert!(["one", "other", "intra-CMP: latency"].iter().all(|word| words.contains(word)), "{words:?}");
     }

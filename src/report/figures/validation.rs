@@ -13,6 +13,9 @@ use super::frame::{Frame, Head, begin, feet, frame, horizontal, vertical};
 /// More curves than this cannot be told apart.
 const MOST_CURVES: usize = 7;
 
+/// How far dots of one point are apart, a model each.
+const ASIDE: f64 = 5.0;
+
 /// The figures of a case.
 pub fn validation_figures(validation: &Validation) -> Vec<Figure> {
     errors(validation).into_iter().chain(times(validation)).collect()
@@ -24,7 +27,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
     let points: Vec<&ValidatedPoint> = validation.points.iter().filter(|point| !point.given).collect();
     let least = points.iter().map(|point| point.measured_s).reduce(f64::min)?;
     let most = points.iter().map(|point| point.measured_s).reduce(f64::max)?;
-    let models = 0..validation.models.len();
+    let models = 0..validation.models.len().min(PALETTE.len());
     let limit = validation.limit.map(|limit| limit.max_percent);
     let all = points.iter().flat_map(|point| models.clone().map(|model| point.error_percent(model)));
     let least_range = limit.unwrap_or(1.0);
@@ -41,7 +44,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
     });
     let head = Head {
         title: format!("{}: {} points predicted", validation.case, points.len()),
-        more: format!("relative error;{dashed} lines: the range of the measured runs"),
+        more: format!("relative error;{dashed} lines: the range of the measured runs{}", more_models(validation)),
         legend: legend.collect(),
         ..Head::default()
     };
@@ -66,14 +69,22 @@ fn errors(validation: &Validation) -> Option<Figure> {
         };
         figure.line(vec![place(point.measured_min_s), place(point.measured_max_s)], GRAY, 1.0, Dash::Solid);
     }
-    for model in models.rev() {
+    // Side by side: models that agree would cover each other.
+    let beside = |model: usize| ASIDE * (model as f64 - (models.len() - 1) as f64 / 2.0);
+    for (model, color) in models.clone().zip(PALETTE) {
         for point in &points {
-            let at = (frame.x(x.at(point.measured_s)), frame.y(y.at(point.error_percent(model))));
-            figure.dot(at, 3.2, PALETTE[model % PALETTE.len()]);
+            let at = (frame.x(x.at(point.measured_s)) + beside(model), frame.y(y.at(point.error_percent(model))));
+            figure.dot(at, 3.2, color);
         }
     }
     feet(&mut figure, frame);
     Some(figure)
+}
+
+/// What of a validation has no colour left.
+fn more_models(validation: &Validation) -> String {
+    let more = validation.models.len().saturating_sub(PALETTE.len());
+    if more == 0 { String::new() } else { format!("; {more} more in the table") }
 }
 
 /// Times over a column: dots for what was measured, rings of those given, lines for mcpsim, dashed for the first of the
@@ -158,6 +169,7 @@ fn curves_of(
 #[cfg(test)]
 mod tests {
     use super::super::super::validation::tests::sample;
+    use super::super::canvas::Mark;
     use super::*;
 
     #[test]
@@ -171,6 +183,28 @@ mod tests {
         }
         for word in ["a,b", "ranks", "1", "2", "4"] {
             assert!(words[1].contains(&word), "{word} in {:?}", words[1]);
+        }
+    }
+
+    #[test]
+    fn models_that_agree_stand_side_by_side_and_none_shares_a_colour() {
+        let mut many = sample();
+        let first = many.models[0].clone();
+        many.models.resize(9, first);
+        many.points.iter_mut().for_each(|point| point.predicted_s = vec![point.predicted_s[0]; 9]);
+        let figure = errors(&many).unwrap();
+        assert!(figure.words().any(|word| word.ends_with("; 2 more in the table")), "{figure:?}");
+        let dot = |mark: &Mark| match mark {
+            Mark::Area { corners, color } if corners.len() > 4 => Some((corners[0], *color)),
+            _ => None,
+        };
+        let dots: Vec<(Place, Color)> = figure.marks.iter().filter_map(dot).collect();
+        // Two points, of as many models as there are colours.
+        assert_eq!(dots.len(), 2 * PALETTE.len());
+        for (number, (at, color)) in dots.iter().enumerate() {
+            let others = &dots[number + 1..];
+            assert!(others.iter().all(|(other, _)| other != at), "{at:?} twice");
+            assert_eq!(others.iter().filter(|(_, other)| other == color).count(), usize::from(number % 2 == 0));
         }
     }
 
