@@ -8,6 +8,7 @@ use crate::units::SimSpan;
 use super::headline::clip;
 use super::numbers::{count, share};
 use super::table::{Align, Table};
+use super::tasks::useful;
 
 /// Combinations that the summary lists; of more only the best are told.
 const LISTED: usize = 400;
@@ -206,7 +207,10 @@ fn listed(results: &Results, all: &[Combination]) -> String {
     if speedups {
         headings.extend([("speed-up", Align::Right), ("efficiency", Align::Right)]);
     }
-    headings.extend([("compute", Align::Right), ("", Align::Left)]);
+    // Of programs of fragments threads compute, beside the ranks.
+    let outcomes = || results.points.iter().filter_map(|point| point.outcome.as_ref());
+    let fragments = outcomes().next().is_some() && outcomes().all(|outcome| outcome.tasks.is_some());
+    headings.extend([(if fragments { "useful" } else { "compute" }, Align::Right), ("", Align::Left)]);
     let mut table = Table::new(&headings).keyed(columns.len().max(1));
     for found in all {
         let first = &results.points[found.points[0]];
@@ -233,6 +237,9 @@ fn listed(results: &Results, all: &[Combination]) -> String {
         let compute = |&index: &usize| {
             let point = &results.points[index];
             let outcome = point.outcome.as_ref()?;
+            if let Some(tasks) = outcome.tasks.as_deref().filter(|_| fragments) {
+                return Some(useful(tasks) * 100.0);
+            }
             Some(share(outcome.mean_parts.compute.as_ps() as f64, outcome.predicted.as_ps() as f64) * 100.0)
         };
         let shares: Vec<f64> = found.points.iter().filter_map(compute).collect();

@@ -71,6 +71,11 @@ fn shares(tasks: &TaskAnalysis) -> [f64; 3] {
     [sum(|p| p.useful), sum(|p| p.overhead), sum(|p| p.idle)].map(|part| share(part, whole))
 }
 
+/// The share of all threads' time in which they execute fragments.
+pub(super) fn useful(tasks: &TaskAnalysis) -> f64 {
+    shares(tasks)[0]
+}
+
 fn threads(tasks: &TaskAnalysis) -> String {
     let [useful, overhead, idle] = shares(tasks).map(percent);
     let time = |seconds: f64| SimTime::from_ps((seconds * 1e12) as u64);

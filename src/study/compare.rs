@@ -90,10 +90,11 @@ impl Results {
     }
 
     /// Whether steps of this axis are not to be compared: other work (it has a key of the application that is not said
-    /// to be a choice), or another model of the same machine.
+    /// to be a choice, and not of a task runtime's manager), or another model of the same machine.
     fn is_problem(&self, axis: usize) -> bool {
-        let choices = &self.asked.choices;
-        self.axes[axis].keys.iter().any(|key| key == "run.model" || key.starts_with("app.") && !choices.contains(key))
+        let managers = |key: &str| key.strip_prefix("app.tasks.").is_some_and(|key| !key.contains('.'));
+        let is_choice = |key: &String| managers(key) || self.asked.choices.contains(key);
+        self.axes[axis].keys.iter().any(|key| key == "run.model" || key.starts_with("app.") && !is_choice(key))
     }
 
     /// The least mean time of each problem; the first of equals.
@@ -224,6 +225,11 @@ mod tests {
         let models = results(&["run.ranks=1,2", "run.model=mcpsim,bigsim"], &[Some(5), Some(4), Some(3), Some(2)]);
         assert_eq!(bests(&models), [(2, 3), (3, 2)]);
         assert!(bests(&results(&["app.n=1,2"], &[Some(5), Some(4)])).is_empty());
+        // How a task runtime manages is a choice; what its fragments cost is other work.
+        let managers = "app.tasks.manager=static,queue";
+        assert_eq!(bests(&results(&[managers], &[Some(5), Some(4)])), [(1, 4)]);
+        let costs = "app.tasks.fragments.step.cost=1ms,2ms";
+        assert!(bests(&results(&[costs], &[Some(5), Some(4)])).is_empty());
         sizes.asked.choices = vec!["app.n".to_owned()];
         assert_eq!(bests(&sizes), [(1, 4)]);
     }
