@@ -258,6 +258,10 @@ fn a_check_tells_measured_and_replayed_times() {
         mpi.compile(&real::file("workloads/c/ring.c"), &program)?;
         let trace = record(mpi, library, &program, 2, "2")?;
         let beside = directory.join("beside.json");
+        let info = real::simulate(&format!("trace info {}", trace.display()));
+        let told =
+            info.stdout.lines().any(|line| line.starts_with("waited") && line.contains(" s for a core, in rank "));
+        assert_eq!(told, Path::new("/proc/thread-self/schedstat").exists(), "{}", real::told("trace info", &info));
         let options = format!("--nct 1,1,2 --timeline {}", beside.display());
         let ran = real::simulate(&format!("trace check {options} {}", trace.display()));
         let timeline: Value = serde_json::from_str(&fs::read_to_string(&beside).unwrap()).unwrap();

@@ -57,6 +57,9 @@ pub(super) fn measured_calls(logs: &Logs) -> Vec<Vec<TimedCall>> {
     logs.spans().into_iter().map(|spans| spans.into_iter().map(call).collect()).collect()
 }
 
+/// What part of a rank's time it may have waited for a core without a note.
+const SHARE_TOLD: f64 = 0.01;
+
 fn percent(replayed: f64, measured: f64) -> String {
     if measured > 0.0 { format!("{:+.1} %", 100.0 * (replayed / measured - 1.0)) } else { "–".to_owned() }
 }
@@ -99,6 +102,14 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
             "note: {shared} ranks shared the {cores} cores of {host} when this was recorded: measured times of calls\n      \
              have in them how long ranks waited for a core, which a replay does not know. Record with\n      a core a \
              rank to compare\n"
+        );
+    }
+    if let Some((rank, waited, part)) = logs.waited().filter(|&(_, _, part)| part >= SHARE_TOLD) {
+        let (waited, share) = (seconds(waited), 100.0 * part);
+        let _ = write!(
+            out,
+            "note: when this was recorded, rank {rank} waited for {waited:.3} s until it had a core, {share:.1} % of its \
+             time.\n      A replay does not know of that, and measured times have it in them\n"
         );
     }
     format!("{:<28} {:>14} {:>14} {:>10}\n{out}", "", "measured", "replayed", "off")

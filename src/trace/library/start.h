@@ -2,6 +2,7 @@
 
 static int64_t clock_offset;
 static uint64_t run_id;
+static int64_t waited_before; /* What `waited_for_core` was at the beginning. */
 static int began;
 
 /* By how much the clock of rank 0 is ahead of this one: hosts exchange messages with it, the quickest of which tells. */
@@ -47,6 +48,21 @@ static int64_t ask_offset(void)
     PMPI_Bcast(&offset, 1, MPI_INT64_T, 0, node);
     PMPI_Comm_free(&node);
     return offset;
+}
+
+/* For how long this thread was ready to run and had no core, ns: the second figure of the system's file. -1: unknown. */
+static int64_t waited_for_core(void)
+{
+    char text[128];
+    long long ran, waited;
+    int from = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    ssize_t length = from < 0 ? -1 : read(from, text, sizeof text - 1);
+    if (from >= 0)
+        close(from);
+    if (length <= 0)
+        return -1;
+    text[length] = 0;
+    return sscanf(text, "%lld %lld", &ran, &waited) == 2 ? waited : -1;
 }
 
 static unsigned char *put_word(unsigned char *at, uint64_t word)
@@ -223,6 +239,7 @@ static void begin(void)
     add_comm(MPI_COMM_SELF, 1, 1);
     comm_next = 2;
     mine = 1;
+    waited_before = waited_for_core();
     flushed_at = left_at = pair_wall = wall();
     pair_cpu = cpu();
 }
@@ -231,6 +248,7 @@ static void begin(void)
 static void end_log(int finished, int64_t offset)
 {
     unsigned char end[128], *at = end;
+    int64_t waited = waited_for_core();
     flush_log();
     at = put_word(at, wall());
     at = put_word(at, (uint64_t)offset);
@@ -238,6 +256,8 @@ static void end_log(int finished, int64_t offset)
     at = put(at, polls_failed);
     at = put(at, polls_time);
     at = put(at, (uint64_t)finished);
+    if (waited >= waited_before && waited_before >= 0)
+        at = put(at, (uint64_t)(waited - waited_before));
     write_chunk(END, end, (size_t)(at - end));
     active = 0;
 }

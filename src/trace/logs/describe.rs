@@ -1,5 +1,6 @@
 //! What there is in a real run's file, as text.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -102,6 +103,14 @@ impl Logs {
         })
     }
 
+    /// The rank that waited longest for a core, for how many ns, and their part of its measured time, if the logs tell.
+    pub fn waited(&self) -> Option<(u32, u64, f64)> {
+        let (rank, waited) = (0..self.ranks())
+            .filter_map(|rank| Some((rank, self.info(rank).waited?)))
+            .max_by_key(|&(rank, waited)| (waited, Reverse(rank)))?;
+        Some((rank, waited, waited as f64 / self.measured(rank).max(1) as f64))
+    }
+
     /// What was recorded, and how.
     pub fn tell(&self) -> String {
         let info = self.info(0);
@@ -125,6 +134,13 @@ impl Logs {
         line("calls", format!("{calls} in {bytes} bytes"));
         line("code", format!("by {clock}; {} in the longest rank", seconds(code)));
         line("measured", format!("{} from MPI_Init to MPI_Finalize in the longest rank", seconds(longest)));
+        if let Some((rank, waited, part)) = self.waited() {
+            let share = 100.0 * part;
+            line(
+                "waited",
+                format!("{} for a core, in rank {rank}, the longest: {share:.1} % of its time", seconds(waited)),
+            );
+        }
         line("replay", self.fault().map_or("whole".to_owned(), |fault| format!("none: {fault}")));
         out
     }

@@ -31,6 +31,8 @@ pub struct LogInfo {
     pub polls: (u64, u64),
     /// Whether the rank came to MPI_Finalize.
     pub finished: bool,
+    /// For how long it was ready to run while others had the cores, ns, if the log tells.
+    pub waited: Option<u64>,
 }
 
 /// What a rank did.
@@ -127,6 +129,7 @@ impl RankLog {
         reader.number()?;
         self.info.polls = (reader.number()?, reader.number()?);
         self.info.finished = reader.number()? == 1;
+        self.info.waited = if reader.rest() > 0 { Some(reader.number()?) } else { None };
         Ok(())
     }
 }

@@ -23,11 +23,11 @@ fn call(name: &str, rest: &[i64], signed: &[usize]) -> Vec<u8> {
 
 /// The log of `rank` of two in run `run` with these calls, a microsecond of code before each, two in each.
 fn log(run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
-    log_on(None, run, rank, calls)
+    log_on((None, None), run, rank, calls)
 }
 
-/// The same on a host of so many cores.
-fn log_on(cores: Option<u64>, run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
+/// The same on a host of so many cores, for which the rank waited for so many ns.
+fn log_on((cores, waited): (Option<u64>, Option<u64>), run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
     let mut out = LOG.to_vec();
     [VERSION, ORDER].iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     let mut info = run.to_le_bytes().to_vec();
@@ -46,6 +46,7 @@ fn log_on(cores: Option<u64>, run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8>
     out.extend(chunk(1, &records));
     let mut end = vec![0; 16];
     [calls.len() as u64, 0, 0, 1].iter().for_each(|&number| put(&mut end, number));
+    waited.into_iter().for_each(|waited| put(&mut end, waited));
     out.extend(chunk(2, &end));
     out
 }
@@ -81,11 +82,23 @@ fn logs_in_any_order_become_a_run() {
 #[test]
 fn ranks_that_shared_cores_are_told() {
     for (cores, found) in [(None, None), (Some(2), None), (Some(1), Some(("host", 2, 1)))] {
-        let logs = [log_on(cores, 5, 0, &[send(1)]), log_on(cores, 5, 1, &[receive()])];
+        let logs = [log_on((cores, None), 5, 0, &[send(1)]), log_on((cores, None), 5, 1, &[receive()])];
         let logs = logs.map(|log| (String::new(), log));
         let run = Logs::read(&merge(&logs).unwrap()).unwrap();
         assert_eq!(run.crowded(), found);
         assert_eq!(run.tell().contains("2 on 1 host; 2 shared the 1 cores of host"), found.is_some(), "{}", run.tell());
+    }
+}
+
+#[test]
+fn the_rank_that_waited_longest_for_a_core_is_told() {
+    for (waited, found) in
+        [([None, None], None), ([Some(30), None], Some((0, 30, 0.01))), ([Some(30), Some(60)], Some((1, 60, 0.02)))]
+    {
+        let logs = [log_on((None, waited[0]), 5, 0, &[send(1)]), log_on((None, waited[1]), 5, 1, &[receive()])];
+        let run = Logs::read(&merge(&logs.map(|log| (String::new(), log))).unwrap()).unwrap();
+        assert_eq!(run.waited(), found);
+        assert_eq!(run.tell().contains(" for a core, in rank "), found.is_some(), "{}", run.tell());
     }
 }
 
