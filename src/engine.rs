@@ -7,6 +7,7 @@ mod calls;
 mod calls_kept;
 mod clock;
 mod conditions;
+mod delays;
 mod error;
 mod event;
 mod fair;

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod collectives;
+mod contention;
 mod copies;
 mod critical;
 mod efficiency;
@@ -12,10 +13,12 @@ mod path;
 mod tasks;
 mod timeline;
 mod timers;
+mod uses;
 mod what_if;
 
 pub use blocks::BlockUse;
 pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse, OtherAlgorithm};
+pub use contention::{ContentionLevels, ContentionParts, Resource};
 pub use copies::CopyUse;
 pub use critical::{CriticalPath, PathShare, RankShare, SiteShare, StepSource};
 pub use efficiency::{Efficiencies, LatencyTolerance};
@@ -31,6 +34,7 @@ pub use tasks::{
 };
 pub use timeline::{Activity, Arrow, Interval, NO_PLACE, StrandSpan, Thinned, Timeline};
 pub use timers::{AppFigure, AppResult, TimerSums};
+pub use uses::{ResourceUse, SharedKind, SharesChanged, Uses};
 pub use what_if::{Change, WhatIf};
 
 use serde::{Deserialize, Serialize};

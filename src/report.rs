@@ -93,6 +93,7 @@ pub fn summary(outcome: &Outcome) -> String {
         sizes::volumes(outcome),
         sizes::times(outcome),
         messages::busiest_pairs(outcome),
+        copies::utilisation(outcome),
         copies::copies(outcome),
         copies::blocks(outcome),
         notes::notes(outcome),

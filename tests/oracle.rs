@@ -9,6 +9,8 @@ mod blocks;
 mod collectives;
 #[path = "oracle/conditions.rs"]
 mod conditions;
+#[path = "oracle/contention.rs"]
+mod contention;
 #[path = "oracle/fair.rs"]
 mod fair;
 #[path = "oracle/memory.rs"]

@@ -5,6 +5,7 @@
 //! and in; where both directions share, at both together as well. Knows nothing of ranks.
 
 use crate::platform::{Level, Platform, Rails, Row};
+use crate::profile::Resource;
 use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
 
 use super::flows::Flows;
@@ -25,6 +26,15 @@ pub(super) struct Adapters {
     out: Vec<Port>,
     into: Vec<Port>,
     both: Vec<Port>,
+    carried: Carried,
+}
+
+/// For how long messages held each adapter: outwards, inwards, and both directions together where they share.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    pub out: Vec<SimSpan>,
+    pub into: Vec<SimSpan>,
+    pub both: Vec<SimSpan>,
 }
 
 impl Adapters {
@@ -43,6 +53,11 @@ impl Adapters {
             out: vec![Port::default(); count],
             into: vec![Port::default(); count],
             both: vec![Port::default(); if occupancy.duplex.is_some() { count } else { 0 }],
+            carried: Carried {
+                out: vec![SimSpan::ZERO; count],
+                into: vec![SimSpan::ZERO; count],
+                both: vec![SimSpan::ZERO; if occupancy.duplex.is_some() { count } else { 0 }],
+            },
         };
         if adapters.take_turns() {
             // The ranks of a node begin with one adapter after the other.
@@ -116,11 +131,14 @@ impl Adapters {
         row: &Row,
         size: Bytes,
         time: SimTime,
-    ) -> SimTime {
+    ) -> (SimTime, Option<Resource>) {
         let [rail, _] = self.rails_of(from, to, turn);
         let (held, both) = (self.held(row, size), self.held_both(row, size));
         let at = self.port(from, rail);
-        pass(&mut self.out[at], self.both.get_mut(at), time, held, both)
+        self.carried.out[at] += held;
+        self.carry_both(at, both);
+        let (start, one) = pass(&mut self.out[at], self.both.get_mut(at), time, held, both);
+        (start, one.map(|one| if one { behind(row, held, Resource::AdapterOut) } else { Resource::Duplex }))
     }
 
     /// Its head gets there at `time`: when the adapter takes it.
@@ -132,11 +150,41 @@ impl Adapters {
         row: &Row,
         size: Bytes,
         time: SimTime,
-    ) -> SimTime {
+    ) -> (SimTime, Option<Resource>) {
         let [_, rail] = self.rails_of(from, to, turn);
         let (held, both) = (self.held(row, size), self.held_both(row, size));
         let at = self.port(to, rail);
-        pass(&mut self.into[at], self.both.get_mut(at), time, held, both)
+        self.carried.into[at] += held;
+        self.carry_both(at, both);
+        let (start, one) = pass(&mut self.into[at], self.both.get_mut(at), time, held, both);
+        (start, one.map(|one| if one { behind(row, held, Resource::AdapterIn) } else { Resource::Duplex }))
+    }
+
+    /// A message's flow leaves by an adapter.
+    pub fn carry_out(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
+        let [rail, _] = self.rails_of(from, to, turn);
+        let (at, held) = (self.port(from, rail), self.held(row, size));
+        self.carried.out[at] += held;
+        self.carry_both(at, self.held_both(row, size));
+    }
+
+    /// It comes by one.
+    pub fn carry_in(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
+        let [_, rail] = self.rails_of(from, to, turn);
+        let (at, held) = (self.port(to, rail), self.held(row, size));
+        self.carried.into[at] += held;
+        self.carry_both(at, self.held_both(row, size));
+    }
+
+    fn carry_both(&mut self, at: usize, held: SimSpan) {
+        if let Some(both) = self.carried.both.get_mut(at) {
+            *both += held;
+        }
+    }
+
+    /// For how long messages held each adapter.
+    pub fn carried(&self) -> &Carried {
+        &self.carried
     }
 
     /// How long a message holds what both directions of an adapter have together.
@@ -152,10 +200,22 @@ impl Adapters {
     }
 }
 
+/// What a message waits for behind others like it, which hold the adapter for as long as it does.
+fn behind(row: &Row, held: SimSpan, direction: Resource) -> Resource {
+    if row.gap.as_ps() * 2 > held.as_ps() { Resource::Gap } else { direction }
+}
+
 /// A message comes at `time` to a direction of an adapter and to what both share, which queue apart: when it has passed
-/// both queues.
+/// both queues, and, if it has waited, whether for the direction.
 #[inline]
-fn pass(one: &mut Port, both: Option<&mut Port>, time: SimTime, held: SimSpan, held_both: SimSpan) -> SimTime {
+fn pass(
+    one: &mut Port,
+    both: Option<&mut Port>,
+    time: SimTime,
+    held: SimSpan,
+    held_both: SimSpan,
+) -> (SimTime, Option<bool>) {
     let start = one.queue(time, held);
-    both.map_or(start, |both| start.max(both.queue(time, held_both)))
+    let past_both = both.map_or(start, |both| start.max(both.queue(time, held_both)));
+    (past_both, (past_both > time).then_some(past_both == start))
 }

@@ -9,12 +9,14 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::platform::{Copies, Level, Link, LoadLaw, Platform, Row};
+use crate::profile::{Resource, SharedKind, Uses};
 use crate::rank::{Rank, RequestId};
-use crate::units::{Bytes, SimTime};
+use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::adapters::Adapters;
+use super::delays::Delays;
 use super::event::{EventKey, InFlightMessage};
-use super::flows::{BundleKey, Flows, SlotGrid, Wires};
+use super::flows::{BundleKey, EndedFlow, FlowStart, Flows, Losses, ResourceKind, SlotGrid, Wires};
 use super::lp::LogicalProcess;
 use super::memory::Memory;
 use super::network::{Flight, RankLocation};
@@ -41,7 +43,7 @@ pub(super) struct Fair {
     /// Messages to be served, receiver and sender, of which an earlier one of the pair has no end yet.
     pub services: FxHashMap<(Rank, Rank), VecDeque<PendingService>>,
     /// Flows whose ends were decided last; kept for its room.
-    pub ended: Vec<(SimTime, u32)>,
+    pub ended: Vec<EndedFlow>,
 }
 
 /// A transfer between nodes whose end is not known, or has not been asked for.
@@ -52,6 +54,9 @@ pub(super) struct Transfer {
     pub left: SimTime,
     pub size: Bytes,
     pub taker: Taker,
+    /// What has held it up, and what its bundle had lost when it started.
+    pub delays: Delays,
+    lost: Losses,
 }
 
 /// Who gets a transfer.
@@ -90,6 +95,36 @@ impl Transfer {
     fn has_ended(&self) -> bool {
         matches!(self.taker, Taker::Ended(_))
     }
+
+    /// Its flow has ended: what held it up in all.
+    pub fn held_up(&self, flow: &EndedFlow) -> Delays {
+        let mut delays = self.delays;
+        for (by, (after, before)) in WIRE.into_iter().zip(flow.lost.0.into_iter().zip(self.lost.0)) {
+            if after > before {
+                let span = (after - before) / i128::from(flow.pace);
+                delays = delays.and(by, SimSpan::from_ps(u64::try_from(span).unwrap_or(u64::MAX)));
+            }
+        }
+        delays
+    }
+}
+
+/// The parts of [`Losses`].
+const WIRE: [Resource; 3] = [Resource::AdapterOut, Resource::AdapterIn, Resource::Duplex];
+
+/// What travels with a head: the turn of its adapter, and what held it up.
+pub(super) fn packed(turn: u32, by: Option<Resource>) -> u32 {
+    turn & 0xff | by.map_or(0, |by| (by as u32 + 1) << 8)
+}
+
+fn turn_of(load: u32) -> u32 {
+    load & 0xff
+}
+
+/// What held up a head that left at `left` and came at `head`, by what travelled with it.
+pub(super) fn head_delays(row: &Row, left: SimTime, head: SimTime, load: u32) -> Delays {
+    let by = (load >> 8).checked_sub(1).map(|by| Resource::ALL[by as usize]);
+    Delays::of_head(head.since(left).saturating_sub(row.latency), by)
 }
 
 impl Fair {
@@ -131,6 +166,31 @@ impl Fair {
     fn bundle(&self, from: RankLocation, to: RankLocation, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
         let pace = self.adapters.flow(row, size, self.flows.as_ref()?.slot())?;
         Some(BundleKey { from: from.node, to: to.node, pace, rails: self.adapters.rails_of(from, to, turn) })
+    }
+
+    /// How much of its nodes' adapters was used.
+    pub fn add_uses(&self, uses: &mut Uses) {
+        let Some(flows) = &self.flows else { return };
+        let carried = self.adapters.carried();
+        let all = [
+            (SharedKind::AdapterOut, &carried.out),
+            (SharedKind::AdapterIn, &carried.into),
+            (SharedKind::Duplex, &carried.both),
+        ];
+        for (kind, spans) in all {
+            spans.iter().for_each(|span| uses.add(kind, span.as_ps()));
+        }
+        for (kind, in_full, most) in flows.used() {
+            match kind {
+                ResourceKind::Out => uses.at_most(SharedKind::AdapterOut, most),
+                ResourceKind::In => uses.at_most(SharedKind::AdapterIn, most),
+                ResourceKind::Duplex => uses.at_most(SharedKind::Duplex, most),
+                ResourceKind::Pair => {
+                    uses.add(SharedKind::PairDuplex, in_full);
+                    uses.at_most(SharedKind::PairDuplex, most);
+                }
+            }
+        }
     }
 
     fn keep(&mut self, transfer: Transfer) -> u32 {
@@ -209,7 +269,7 @@ impl LogicalProcess<'_> {
         parcel.rendezvous.is_some() || is_flow()
     }
 
-    /// A transfer of `size` leaves at `left`: when its adapter takes it.
+    /// A transfer of `size` leaves at `left`: when its adapter takes it, and what it has waited for.
     #[inline]
     pub fn past_adapter(
         &mut self,
@@ -218,14 +278,14 @@ impl LogicalProcess<'_> {
         size: Bytes,
         turn: u32,
         left: SimTime,
-    ) -> SimTime {
+    ) -> (SimTime, Option<Resource>) {
         let Some(fair) = self.fair.as_deref_mut().filter(|fair| level == Level::InterNode && fair.flows.is_some())
         else {
-            return left;
+            return (left, None);
         };
         let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
         if fair.bundle(from, to, turn, row, size).is_some() {
-            return left;
+            return (left, None);
         }
         fair.adapters.send(from, to, turn, row, size, left)
     }
@@ -242,7 +302,7 @@ impl LogicalProcess<'_> {
         left: SimTime,
     ) {
         if self.fair.is_some() && level == Level::InterNode && parcel.rendezvous.is_none() {
-            self.announce_transfer(key, row, parcel.size, turn, left);
+            self.announce_transfer(key, row, parcel.size, turn_of(turn), left);
         }
     }
 
@@ -251,6 +311,7 @@ impl LogicalProcess<'_> {
         let Some(fair) = self.fair.as_deref_mut() else { return };
         let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
         let Some(bundle) = fair.bundle(from, to, turn, row, size) else { return };
+        fair.adapters.carry_out((from, to), turn, row, size);
         let Some(flows) = &mut fair.flows else { return };
         let slot = flows.announce(bundle, left, key.time);
         self.window_end = self.window_end.min(slot);
@@ -293,41 +354,55 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// The head of a transfer between nodes has come by the event `key`; it left at `left`.
+    /// The head of a transfer between nodes has come by the event `key`; it left at `left`. Gives what is known of its
+    /// end, and what has held it up, if its end is known.
     pub fn land(
         &mut self,
         key: EventKey,
         row: &Row,
         size: Bytes,
-        Flight { left, load: turn }: Flight,
+        Flight { left, load }: Flight,
         taker: Taker,
-    ) -> Landing {
+    ) -> (Landing, Delays) {
         let (head, alone) = (key.time, row.bandwidth.span(size, 1));
         let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
+        let (turn, delays) = (turn_of(load), head_delays(row, left, head, load));
         let fair = self.fair.as_deref_mut().expect("the level shares fairly");
         let Some(bundle) = fair.bundle(from, to, turn, row, size) else {
-            return Landing::Ends(fair.adapters.receive(from, to, turn, row, size, head) + alone);
+            let (taken, by) = fair.adapters.receive(from, to, turn, row, size, head);
+            let delays = by.map_or(delays, |by| delays.and(by, taken.since(head)));
+            return (Landing::Ends(taken + alone), delays);
         };
-        let ticket = fair.keep(Transfer { key, left, size, taker });
+        fair.adapters.carry_in((from, to), turn, row, size);
+        let ticket = fair.keep(Transfer { key, left, size, taker, delays, lost: Losses::default() });
         let flows = fair.flows.as_mut().expect("it has a bundle");
-        let end = flows.start(bundle, head, alone, ticket);
+        let start = flows.start(bundle, head, alone, ticket);
         let slot = flows.next_slot();
-        if end.is_some() {
-            fair.forget(ticket);
-        }
+        let landing = match start {
+            FlowStart::Ends(end, part) => {
+                fair.forget(ticket);
+                let longer = end.since(head).saturating_sub(alone);
+                (Landing::Ends(end), part.map_or(delays, |part| delays.and(WIRE[part], longer)))
+            }
+            FlowStart::Goes(lost) => {
+                fair.transfer(ticket).lost = lost;
+                (Landing::Open(ticket), delays)
+            }
+        };
         self.window_end = self.window_end.min(slot);
         self.tell();
-        end.map_or(Landing::Open(ticket), Landing::Ends)
+        landing
     }
 
-    /// The end of a message that was kept with this ticket, if it is known by now. If it is not, `recv` will be told of
-    /// it.
-    pub fn ask(&mut self, ticket: u32, recv: Option<RequestId>) -> Option<SimTime> {
+    /// The end of a message that was kept with this ticket and what held it up, if it is known by now. If it is not,
+    /// `recv` will be told of it.
+    pub fn ask(&mut self, ticket: u32, recv: Option<RequestId>) -> Option<(SimTime, Delays)> {
         let fair = self.fair.as_deref_mut().expect("there are tickets");
         match (fair.transfer(ticket).taker, recv) {
             (Taker::Ended(end), _) => {
+                let delays = fair.transfer(ticket).delays;
                 fair.forget(ticket);
-                Some(end)
+                Some((end, delays))
             }
             (_, Some(recv)) => {
                 fair.transfer(ticket).taker = Taker::Receive(recv);
@@ -361,8 +436,9 @@ impl TargetRank {
     /// The rank's core copies what is there from `time` on, once it has copied what came before: gives when it starts
     /// and ends.
     pub fn copy(&mut self, row: &Row, size: Bytes, time: SimTime) -> (SimTime, SimTime) {
-        let start = time.max(self.copied);
-        self.copied = start + row.copy(size);
+        let (start, span) = (time.max(self.copied), row.copy(size));
+        self.copied = start + span;
+        self.copying += span;
         (start, self.copied)
     }
 }

@@ -4,14 +4,19 @@ use std::cmp::Reverse;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::{BlockUse, CollectiveProfile, CopyUse, MessageProfile, Pairs, TaskLog, TimeParts, TimerSums};
+use crate::profile::{
+    BlockUse, CollectiveProfile, CopyUse, MessageProfile, Pairs, SharedKind, TaskLog, TimeParts, TimerSums, Uses,
+};
 use crate::rank::{Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
 use super::backtrack::{ClockLogs, NamedTimelines, trails};
+use super::delays::Charges;
 use super::error::{RunError, Waiting};
 use super::event::EventKey;
+use super::lp::LogicalProcess;
 use super::memory::Memory;
+use super::network::PassedPorts;
 use super::outcome::HostTime;
 use super::paths::Path;
 use super::state::RankState;
@@ -28,6 +33,12 @@ pub(super) struct Findings {
     pub times: Vec<(Rank, SimTime, TimeParts)>,
     /// The rank with the greatest clock, the lowest of equals, and its path.
     pub last: Option<(SimTime, Rank, Path)>,
+    /// What of its contention is charged to what, under fair shares.
+    pub charges: Option<Charges>,
+    /// How much of what messages share was used, under fair shares.
+    pub uses: Option<Uses>,
+    /// What passed ports that judge load once.
+    pub passed: PassedPorts,
     /// What ranks did over time, and the way back; where these were recorded.
     pub timelines: Vec<NamedTimelines>,
     pub logs: Vec<ClockLogs>,
@@ -55,6 +66,8 @@ impl Findings {
         let mut timers = TimerSums::default();
         ranks.iter().for_each(|state| state.program.sum_timers(&mut timers));
         let last = ranks.iter().max_by_key(|state| (state.target.main.clock, Reverse(state.target.rank)));
+        let charges = last.and_then(|state| lp.paths.charges(state.target.main.path));
+        let uses = uses(&ranks, &lp);
         let last =
             last.map(|RankState { target, .. }| (target.main.clock, target.rank, *lp.paths.get(target.main.path)));
         let copies = lp.fair.as_deref().and_then(|fair| fair.memory.as_ref()).map(Memory::used);
@@ -66,6 +79,9 @@ impl Findings {
             reached: lp.now.time,
             times: ranks.iter().map(|state| (state.target.rank, state.target.main.clock, state.target.parts)).collect(),
             last,
+            charges,
+            uses,
+            passed: lp.network.passed(),
             timelines,
             logs,
             messages: lp.messages,
@@ -96,7 +112,16 @@ impl Findings {
             merged.timelines.extend(other.timelines);
             merged.logs.extend(other.logs);
             let order = |&(clock, rank, _): &(SimTime, Rank, Path)| (clock, Reverse(rank));
-            merged.last = merged.last.into_iter().chain(other.last).max_by_key(order);
+            // Of equal clocks the lowest rank's counts, and ranks differ.
+            let last = merged.last.into_iter().chain(other.last).max_by_key(order);
+            if last.map(|last| last.1) != merged.last.map(|last| last.1) {
+                merged.charges = other.charges;
+            }
+            merged.last = last;
+            merged.passed.merge(&other.passed);
+            if let (Some(mine), Some(theirs)) = (&mut merged.uses, &other.uses) {
+                mine.merge(theirs);
+            }
             merged.messages.merge(&other.messages);
             if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
                 mine.merge(theirs);
@@ -115,6 +140,22 @@ impl Findings {
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged
     }
+}
+
+/// How much of what its messages share was used, where a level shares fairly.
+fn uses<P>(ranks: &[RankState<P>], lp: &LogicalProcess<'_>) -> Option<Uses> {
+    if lp.fair.is_none() && lp.node_memory.is_none() {
+        return None;
+    }
+    let mut uses = Uses::default();
+    ranks.iter().for_each(|state| uses.add(SharedKind::Core, state.target.copying.as_ps()));
+    if let Some(fair) = &lp.fair {
+        fair.add_uses(&mut uses);
+    }
+    if let Some(memory) = &lp.node_memory {
+        memory.add_uses(&mut uses);
+    }
+    Some(uses)
 }
 
 /// What the rank has recorded of its fragments, with the time that its manager worked.

@@ -32,11 +32,12 @@ use smallvec::SmallVec;
 use crate::platform::Occupancy;
 use crate::units::{SimSpan, SimTime};
 
-pub(super) use bundles::BundleKey;
+pub(super) use bundles::{BundleKey, Losses};
 use bundles::{Bundles, PACE};
 pub(super) use grid::SlotGrid;
 pub(super) use judge::SUPERSTEPS;
-use resources::{MOST, ResourceId, ResourceKind, Resources, UNIT, divided};
+pub(super) use resources::ResourceKind;
+use resources::{MOST, ResourceId, Resources, UNIT, divided};
 
 /// What a worker tells another of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +90,25 @@ pub(super) struct Flows {
     levels: Vec<(u32, u64)>,
     moves: Vec<(u32, u64)>,
     pub counts: FlowCounts,
+}
+
+/// What is known of a flow when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FlowStart {
+    /// It ends then, before the next slot; what it takes longer than alone is lost at this part of [`Losses`].
+    Ends(SimTime, Option<usize>),
+    /// [`Flows::settle`] will tell. The flows of its bundle had lost so much before.
+    Goes(Losses),
+}
+
+/// A flow whose end is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EndedFlow {
+    pub end: SimTime,
+    pub ticket: u32,
+    /// What the flows of its bundle have lost by then, and their pace.
+    pub lost: Losses,
+    pub pace: u64,
 }
 
 /// What it took.
@@ -179,7 +199,7 @@ impl Flows {
 
     /// A flow starts at `now` at this, its receiver's worker, and takes `alone` by itself: gives its end, if that is
     /// known already. Otherwise [`Flows::settle`] gives its ticket when it is.
-    pub fn start(&mut self, bundle: BundleKey, now: SimTime, alone: SimSpan, ticket: u32) -> Option<SimTime> {
+    pub fn start(&mut self, bundle: BundleKey, now: SimTime, alone: SimSpan, ticket: u32) -> FlowStart {
         let now = now.as_ps();
         let j = self.bundle(bundle);
         let at = j as usize;
@@ -196,7 +216,7 @@ impl Flows {
         let next = self.wires.grid.after(now);
         if end < next {
             self.end(j, next);
-            return Some(SimTime::from_ps(end));
+            return FlowStart::Ends(SimTime::from_ps(end), self.part(bound));
         }
         let mark = self.value(j, now) + work;
         let ends = &mut self.bundles.home[at].ends;
@@ -206,7 +226,7 @@ impl Flows {
             self.offer(j);
             self.look_again(bound);
         }
-        None
+        FlowStart::Goes(self.lost(j, now))
     }
 
     /// The next slot at which there is something to do; NEVER if there is none.
@@ -260,7 +280,7 @@ impl Flows {
     }
 
     /// Levels have settled at the slot at `time`: gives the flows that end before the next slot, each with its end.
-    pub fn settle(&mut self, time: SimTime, ended: &mut Vec<(SimTime, u32)>) {
+    pub fn settle(&mut self, time: SimTime, ended: &mut Vec<EndedFlow>) {
         let time = time.as_ps();
         let next = time.saturating_add(self.wires.grid.slot());
         for j in std::mem::take(&mut self.felt) {
@@ -294,7 +314,9 @@ impl Flows {
                 Due::Resource(p) => self.resources.time_of(p, self.next_mark(j)),
             };
             let Reverse((_, ticket)) = self.bundles.home[j as usize].ends.pop().expect("a bundle that ends has a flow");
-            ended.push((SimTime::from_ps(end.max(time)), ticket));
+            let end = end.max(time);
+            let (lost, pace) = (self.lost(j, end), self.bundles.pace[j as usize]);
+            ended.push(EndedFlow { end: SimTime::from_ps(end), ticket, lost, pace });
             self.end(j, next);
             self.offer(j);
             if let Due::Resource(p) = due {
@@ -304,6 +326,16 @@ impl Flows {
         if !self.ripening.is_empty() || !self.dirty.is_empty() {
             self.wake = self.wake.min(next);
         }
+    }
+
+    /// How much of own resources is used: of which kind, for how long one would have been used in full, and its most at
+    /// a time in millionths.
+    pub fn used(&self) -> impl Iterator<Item = (ResourceKind, u64, u32)> + '_ {
+        (0..self.resources.id.len()).filter(|&p| self.resources.own[p]).map(|p| {
+            let (used, capacity) = (&self.resources.used[p], u128::from(self.resources.capacity[p]));
+            let most = (u128::from(used.most) * 1_000_000).div_ceil(capacity).min(1_000_000);
+            (self.resources.id[p].kind(), u64::try_from(used.sum / capacity).unwrap_or(u64::MAX), most as u32)
+        })
     }
 
     /// A flow of this bundle ends before the slot `next`, where its share is given back.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::platform::{Level, Partition, Platform, Row, Site};
+use crate::platform::{Level, LoadLaw, Partition, Platform, Row, Site};
 use crate::profile::{Arrow, BlockUse, CollectiveCounter, MessageProfile, Pairs, TransferParts};
 use crate::rank::{Completion, Doorbell, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -13,7 +13,7 @@ use super::clock::Cause;
 use super::conditions::{Conditions, Effects};
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, InFlightMessage};
-use super::fair::{Fair, head_is_known, is_portless};
+use super::fair::{Fair, head_is_known, is_portless, packed};
 use super::memory::NodeMemory;
 use super::meter::Meter;
 use super::network::{Departure, Network, RankLocation};
@@ -117,6 +117,7 @@ impl<'a> LogicalProcess<'a> {
     ) -> Self {
         let per_level = |level: Level| platform.link(level);
         let recording = options.recording(seats.len());
+        let charges = Level::ALL.into_iter().any(|level| platform.link(level).law() == LoadLaw::Fair);
         let (nodes, workers) = (partition.nodes(me), partition.workers());
         let first_node: Vec<u32> = (0..workers).map(|worker| partition.nodes(worker).start).collect();
         let (conditions, effects) = Conditions::new(platform, seed).unzip();
@@ -126,7 +127,7 @@ impl<'a> LogicalProcess<'a> {
             seats,
             queue: EventQueue::default(),
             payloads: Payloads::default(),
-            paths: Paths::new(recording.marks > 0),
+            paths: Paths::new(recording.marks > 0, charges),
             recording,
             sites: Sites::default(),
             outgoing: (0..workers).map(|_| Batch::default()).collect(),
@@ -214,10 +215,10 @@ impl<'a> LogicalProcess<'a> {
             return Departure { head: departure.head + delay, ..departure };
         }
         let turn = self.turn(target, level);
-        let left = self.past_adapter(key, (level, row), parcel.size, turn, left);
+        let (left, by) = self.past_adapter(key, (level, row), parcel.size, turn, left);
         let departure = self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
         let departure = Departure { head: departure.head + delay, ..departure };
-        if self.is_fair(level) { Departure { load: turn, ..departure } } else { departure }
+        if self.is_fair(level) { Departure { load: packed(turn, by), ..departure } } else { departure }
     }
 
     /// The holder of `path` goes on by a transfer between two ranks that left at `left` and ended at `end`.

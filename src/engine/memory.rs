@@ -20,10 +20,11 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::platform::{CopyMemory, Platform, Row};
-use crate::profile::CopyUse;
+use crate::profile::{CopyUse, Resource};
 use crate::rank::{Rank, RequestId};
-use crate::units::{Bandwidth, Bytes, SimTime};
+use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
 
+use super::delays::Delays;
 use super::event::{EventKey, EventKind};
 use super::lp::LogicalProcess;
 use super::network::RankLocation;
@@ -95,10 +96,10 @@ pub(super) enum CopyFor {
 }
 
 /// What is done with a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Begun {
-    /// It ends then.
-    Ends(SimTime),
+    /// It ends then, and was held up by this.
+    Ends(SimTime, Delays),
     /// It goes through memory.
     UnderWay,
 }
@@ -125,6 +126,8 @@ struct CoreCopies {
     busy: bool,
     /// When the one under way began.
     since: SimTime,
+    /// How long it would take if nobody shared memory with it.
+    lone: SimSpan,
 }
 
 impl Memory {
@@ -150,19 +153,9 @@ impl Memory {
         CopyUse { busiest_bytes: self.moved.iter().copied().max().unwrap_or(0), ..self.used }
     }
 
-    fn cache(&mut self, seat: RankLocation) -> &mut Cache {
-        &mut self.caches[(seat.cmp - self.first_node * self.cmps) as usize]
-    }
-
     /// Whether caches feel a message between these seats.
     fn feels(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
         from.node == to.node && size.get() > self.stated.cache.get() / FELT
-    }
-
-    /// Whether it depends on what is copied until then whether caches hold its buffers.
-    fn is_open(&mut self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
-        let both = size.get().saturating_mul(2);
-        self.feels(from, to, size) && !(self.cache(from).has_room(both) && self.cache(to).has_room(both))
     }
 
     /// Uses both buffers: what is moved from and to memory for each byte, nothing if both are in caches.
@@ -228,16 +221,16 @@ impl LogicalProcess<'_> {
         BufferPair::of_collective(context, control.receives)
     }
 
-    /// The rank's core copies a message when it gets to it: its end, if that is known.
+    /// The rank's core copies a message when it gets to it: its end and what held it up, if that is known.
     #[inline]
-    pub fn copy(&mut self, target: &mut TargetRank, row: &Row, job: &CopyJob) -> Option<SimTime> {
+    pub fn copy(&mut self, target: &mut TargetRank, row: &Row, job: &CopyJob) -> Option<(SimTime, Delays)> {
         match self.memory() {
-            None => Some(target.copy(row, job.size, job.start).1),
+            None => Some(copied_by_core(target, row, job)),
             Some(_) => self.copy_by_caches(target, row, job),
         }
     }
 
-    fn copy_by_caches(&mut self, target: &mut TargetRank, row: &Row, job: &CopyJob) -> Option<SimTime> {
+    fn copy_by_caches(&mut self, target: &mut TargetRank, row: &Row, job: &CopyJob) -> Option<(SimTime, Delays)> {
         let (from, to) = (self.seats[job.from as usize], self.seats[target.rank as usize]);
         let memory = self.memory().expect("there are caches");
         let core = &mut memory.cores[to.local as usize];
@@ -246,10 +239,11 @@ impl LogicalProcess<'_> {
             return None;
         }
         let begins = job.start.max(target.copied);
-        let later = memory.is_open(from, to, job.size) && begins > self.now.time;
+        // Buffers are used when they are copied, not when messages come: what is copied until then decides.
+        let later = memory.feels(from, to, job.size) && begins > self.now.time;
         if !later {
             return match self.begin_copy(target, row, job) {
-                Begun::Ends(end) => Some(end),
+                Begun::Ends(end, delays) => Some((end, delays)),
                 Begun::UnderWay => {
                     let core = &mut self.memory().expect("there are caches").cores[to.local as usize];
                     core.busy = true;
@@ -277,18 +271,23 @@ impl LogicalProcess<'_> {
             memory.used.begin(job.size, begins.since(job.start));
         }
         if moves.is_empty() {
-            return Begun::Ends(target.copy(row, job.size, job.start).1);
+            let (end, delays) = copied_by_core(target, row, job);
+            return Begun::Ends(end, delays);
         }
         let pace = row.copy_bandwidth.unwrap_or(row.bandwidth).get().min(NO_LIMIT);
-        memory.cores[to.local as usize].since = now;
+        let shares = self.node_memory.as_mut().expect("copies share memory");
+        let lone = shares.lone(to, pace, &moves, job.size);
+        let memory = self.fair.as_deref_mut().and_then(|fair| fair.memory.as_mut()).expect("there are caches");
+        let core = &mut memory.cores[to.local as usize];
+        (core.since, core.lone) = (now, lone);
         let shares = self.node_memory.as_mut().expect("copies share memory");
         shares.begin_copy(to, now, pace, moves, job.size.get(), (target.rank, COPY));
         Begun::UnderWay
     }
 
     /// Begins the copies that wait at the rank's core until one takes time that is not known: those whose ends are,
-    /// with these.
-    pub fn next_copies(&mut self, target: &mut TargetRank) -> SmallVec<[(CopyJob, SimTime); 4]> {
+    /// with these and what held them up.
+    pub fn next_copies(&mut self, target: &mut TargetRank) -> SmallVec<[(CopyJob, SimTime, Delays); 2]> {
         let to = self.seats[target.rank as usize];
         let mut known = SmallVec::new();
         loop {
@@ -300,7 +299,7 @@ impl LogicalProcess<'_> {
             let Some(&job) = core.waiting.front() else { return known };
             let from = seats[job.from as usize];
             let begins = job.start.max(target.copied);
-            if begins > now && memory.is_open(from, to, job.size) {
+            if begins > now && memory.feels(from, to, job.size) {
                 memory.cores[to.local as usize].busy = true;
                 let rank = target.rank;
                 self.push(target, begins, rank, || EventKind::CopyTurn);
@@ -310,9 +309,9 @@ impl LogicalProcess<'_> {
             let begun = self.begin_copy(target, row, &job);
             let core = &mut self.memory().expect("there are caches").cores[to.local as usize];
             match begun {
-                Begun::Ends(end) => {
+                Begun::Ends(end, delays) => {
                     core.waiting.pop_front();
-                    known.push((job, end));
+                    known.push((job, end, delays));
                 }
                 Begun::UnderWay => {
                     core.busy = true;
@@ -322,18 +321,38 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// The copy of the rank that went through memory.
-    pub fn ended_copy(&mut self, target: &mut TargetRank) -> CopyJob {
+    /// The copy of the rank that went through memory, and what held it up.
+    pub fn ended_copy(&mut self, target: &mut TargetRank) -> (CopyJob, Delays) {
         let (now, seat) = (self.now.time, self.seats[target.rank as usize]);
         target.copied = now;
         let seats = self.seats;
         let core = &mut self.memory().expect("there are caches").cores[seat.local as usize];
         let job = core.waiting.pop_front().expect("it was under way");
-        let taken = now.since(core.since);
+        let (taken, since, lone) = (now.since(core.since), core.since, core.lone);
+        target.copying += taken;
         let level = RankLocation::level(seats[job.from as usize], seat);
-        let alone = self.network.link(level).row(job.size).copy(job.size);
+        let row = self.network.link(level).row(job.size);
+        let alone = row.copy(job.size);
         let memory = self.memory().expect("there are caches");
         memory.used.slowed += taken.saturating_sub(alone);
-        job
+        let delays = held_by_core(row, &job, since)
+            .and(Resource::Cache, lone.saturating_sub(alone))
+            .and(Resource::Memory, taken.saturating_sub(lone.max(alone)));
+        (job, delays)
     }
+}
+
+/// The core copies a message from caches: the end, and what held it up.
+fn copied_by_core(target: &mut TargetRank, row: &Row, job: &CopyJob) -> (SimTime, Delays) {
+    let (start, end) = target.copy(row, job.size, job.start);
+    (end, held_by_core(row, job, start))
+}
+
+/// What a copy that its core began at `start` lost by that: it waited, and takes longer than the bytes of a ping-pong.
+fn held_by_core(row: &Row, job: &CopyJob, start: SimTime) -> Delays {
+    let slower = match row.copy_bandwidth {
+        Some(_) => row.copy(job.size).saturating_sub(row.bandwidth.span(job.size, 1)),
+        None => SimSpan::ZERO,
+    };
+    Delays::default().and(Resource::Core, start.since(job.start) + slower)
 }

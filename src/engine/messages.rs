@@ -7,6 +7,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::calls_kept::{CallMoment, grant, hold_grant, instant, put_off};
 use super::clock::{Cause, Spent};
+use super::delays::Delays;
 use super::error::RunError;
 use super::event::{EventKey, EventKind, Going, InFlightMessage};
 use super::fair::NO_FLOW;
@@ -126,8 +127,9 @@ fn recv_matched(
     let Envelope { source, tag, .. } = envelope;
     let copies = lp.fair.is_some() && lp.receiver_copies(lp.level(source, target.rank), arrived.size);
     if arrived.ticket != NO_FLOW
-        && let Some(end) = lp.ask(arrived.ticket, None)
+        && let Some((end, delays)) = lp.ask(arrived.ticket, None)
     {
+        lp.paths.delay(&mut arrived.path, delays);
         (arrived.end, arrived.ticket) = (end, NO_FLOW);
     }
     let asks = arrived.rendezvous.is_some() || arrived.ticket != NO_FLOW;
@@ -245,20 +247,28 @@ fn matched(
         lp.fail(RunError::Truncated { rank: target.rank, source, size, capacity, clock: head, position: None });
         return;
     }
-    let mine = std::mem::replace(&mut request.path, PathSlot::NONE);
+    let mut mine = std::mem::replace(&mut request.path, PathSlot::NONE);
     let Some(send) = rendezvous else {
         if posted > head {
             request.overhead += link.protocol().unexpected(size);
         }
         if posted > head && lp.fair.is_some() && lp.receiver_copies(level, size) {
             // The receiver was there last: from there its core copies.
+            let delays = lp.paths.delays(path);
+            lp.paths.delay(&mut mine, delays);
             request.came_at(posted, mine);
             lp.paths.release(path);
         } else {
             request.came_at(left, path);
             lp.paths.release(mine);
         }
-        let end = if ticket == NO_FLOW { Some(end) } else { lp.ask(ticket, Some(id)) };
+        let end = match ticket {
+            NO_FLOW => Some(end),
+            ticket => lp.ask(ticket, Some(id)).map(|(end, delays)| {
+                lp.paths.delay(&mut request.path, delays);
+                end
+            }),
+        };
         if let Some(end) = end {
             came(target, lp, id, head, end.max(posted));
         }
@@ -318,16 +328,33 @@ pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Req
     let row = lp.network.link(level).row(size);
     let takes = CopyFor::Receive { recv: id, end };
     let job = CopyJob { from: peer, tag, buffers, size, start, takes };
-    if let Some(end) = lp.copy(target, row, &job) {
-        finish_copy(target, lp, &job, end);
+    if let Some((end, delays)) = lp.copy(target, row, &job) {
+        finish_copy(target, lp, &job, end, delays);
     }
 }
 
-/// The core's copy of a message has ended or ends at `copied`.
-pub(super) fn finish_copy(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, job: &CopyJob, copied: SimTime) {
+/// The core's copy of a message has ended or ends at `copied`, and was held up by this.
+pub(super) fn finish_copy(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    job: &CopyJob,
+    copied: SimTime,
+    delays: Delays,
+) {
     match job.takes {
-        CopyFor::Receive { recv, end } => received(target, lp, recv, end.max(copied)),
-        CopyFor::Transfer { head, send, recv, path, left, end } => {
+        CopyFor::Receive { recv, end } => {
+            if copied > end {
+                let path = &mut target.requests.get_mut(recv).path;
+                let delays = lp.paths.delays(*path).copied(delays);
+                lp.paths.delay(path, delays);
+            }
+            received(target, lp, recv, end.max(copied));
+        }
+        CopyFor::Transfer { head, send, recv, mut path, left, end } => {
+            if copied > end {
+                let delays = lp.paths.delays(path).copied(delays);
+                lp.paths.delay(&mut path, delays);
+            }
             finish_transfer(target, lp, head, (send, recv, path), job.size, left, end.max(copied));
         }
     }
@@ -350,8 +377,8 @@ pub(super) fn end_transfer(
     let &RequestRecord { tag, buffers, .. } = target.requests.get(recv);
     let takes = CopyFor::Transfer { head, send, recv, path, left, end };
     let job = CopyJob { from: head.from, tag, buffers, size, start: head.time, takes };
-    if let Some(end) = lp.copy(target, lp.network.link(level).row(size), &job) {
-        finish_copy(target, lp, &job, end);
+    if let Some((end, delays)) = lp.copy(target, lp.network.link(level).row(size), &job) {
+        finish_copy(target, lp, &job, end, delays);
     }
 }
 

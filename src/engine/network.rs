@@ -5,8 +5,10 @@
 //! belongs to the worker that owns its node. The load is judged once, when the transfer meets the port; later ones do
 //! not slow it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::platform::{Level, Link, LoadLaw, NodeFactors, PairClasses, Platform, Row, Site};
-use crate::profile::TransferParts;
+use crate::profile::{SharesChanged, TransferParts};
 use crate::rank::Rank;
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -204,6 +206,19 @@ impl<'a> Network<'a> {
         TransferParts::of_transfer(time, self.row(from, to, level, size).latency_under(law, 1), SimSpan::ZERO)
     }
 
+    /// What passed its ports.
+    pub fn passed(&self) -> PassedPorts {
+        let mut passed = PassedPorts::default();
+        let of_levels = [vec![&self.cmps], vec![&self.interconnects], vec![&self.out, &self.into]];
+        for (sums, ports) in passed.0.iter_mut().zip(of_levels) {
+            for port in ports.into_iter().flatten() {
+                sums[0] += u128::from(port.passed);
+                sums[1] += u128::from(port.changed);
+            }
+        }
+        passed
+    }
+
     /// A message of `size` leaves `from` at `time`.
     pub fn depart(&mut self, from: RankLocation, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
         let link = self.platform.link(level);
@@ -220,12 +235,15 @@ impl<'a> Network<'a> {
         };
         if law == LoadLaw::Queue {
             let start = port.queue(time, longer(occupation(row, size), slower));
+            port.count_queued(time, start, size.get());
             return Departure { head: start + row.latency, load: 1 };
         }
         let load = port.load_at(time);
         let (latency, bytes) = alone.under(law, row, load);
         let head = time + latency;
-        port.hold_until(head + longer(bytes, slower));
+        let end = head + longer(bytes, slower);
+        port.count(time, end, size.get());
+        port.hold_until(end);
         Departure { head, load }
     }
 
@@ -258,15 +276,41 @@ impl<'a> Network<'a> {
             (LoadLaw::Share | LoadLaw::Measured, Level::InterNode) => {
                 let port = &mut self.into[(to.node - self.first_node) as usize];
                 let end = under(load.max(port.load_at(head)));
+                port.count(head, end, size.get());
                 port.hold_until(end);
                 end
             }
             (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + alone.bytes,
             (LoadLaw::Queue, Level::InterNode) => {
                 let port = &mut self.into[(to.node - self.first_node) as usize];
-                port.queue(head, longer(occupation(row, size), slower)) + longer(alone.bytes, slower)
+                let start = port.queue(head, longer(occupation(row, size), slower));
+                port.count_queued(head, start, size.get());
+                start + longer(alone.bytes, slower)
             }
         }
+    }
+}
+
+/// By level: the bytes that passed ports which judge load once, and those of transfers whose share changed meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PassedPorts([[u128; 2]; 3]);
+
+impl PassedPorts {
+    /// Adds those of other nodes.
+    pub fn merge(&mut self, other: &PassedPorts) {
+        for (mine, theirs) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
+            *mine += theirs;
+        }
+    }
+
+    /// The levels with such transfers, whose laws are these.
+    pub fn changed(&self, law: impl Fn(Level) -> LoadLaw) -> Vec<SharesChanged> {
+        let judged_once = |level: &Level| !matches!(law(*level), LoadLaw::Ideal | LoadLaw::Fair);
+        let part = |level: Level| {
+            let [passed, changed] = self.0[level as usize];
+            (changed > 0).then(|| SharesChanged { level, part: changed as f64 / passed as f64 })
+        };
+        Level::ALL.into_iter().filter(judged_once).filter_map(part).collect()
     }
 }
 

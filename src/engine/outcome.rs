@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::repeats::Repeats;
 use crate::platform::UnreadKeys;
 use crate::profile::{
-    AppResult, BlockUse, CollectiveUse, CopyUse, CriticalPath, Efficiencies, FunctionProfile, KindMessages,
-    LatencyTolerance, MessageCell, MessageProfile, MessageSort, OtherAlgorithm, PathParts, SiteProfile, TaskAnalysis,
-    TaskLog, TimeParts, Timeline, TimerSums, WhatIf,
+    AppResult, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
+    KindMessages, LatencyTolerance, MessageCell, MessageProfile, MessageSort, OtherAlgorithm, PathParts, ResourceUse,
+    SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, TimerSums, WhatIf,
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
@@ -61,6 +61,15 @@ pub struct Outcome {
     pub other_algorithms: Option<Vec<OtherAlgorithm>>,
     /// What the predicted time is made of.
     pub path: PathParts,
+    /// What the contention on the path was for, where messages share over time what they occupy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<ContentionLevels>,
+    /// How much of what messages share over time was used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub utilisation: Vec<ResourceUse>,
+    /// Transfers whose shares changed while they were under way, where a law judges them once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares_changed: Vec<SharesChanged>,
     /// What changes of the machine would save to first order, the most first.
     pub what_if: Vec<WhatIf>,
     /// Whose the path was and in which calls, if asked for.
@@ -363,6 +372,9 @@ mod tests {
                 change: Change::LatencyHalved,
                 saved: span(2),
             }],
+            contention: None,
+            utilisation: Vec::new(),
+            shares_changed: Vec::new(),
             tasks: None,
             task_logs: Vec::new(),
             timers: TimerSums::default(),

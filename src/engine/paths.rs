@@ -12,6 +12,7 @@ use crate::rank::Rank;
 use crate::units::{SimSpan, SimTime};
 
 use super::activity::ClockPoint;
+use super::delays::{Charges, Delays};
 
 /// Where a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,22 +54,90 @@ pub(super) struct Paths {
     /// Whose clock each path was last, where that is recorded. Its time is when it left that clock; NEVER if it has
     /// not.
     origins: Option<Vec<ClockPoint>>,
+    /// What contention was charged to, under fair shares.
+    charged: Option<Vec<Charged>>,
+}
+
+/// What stands beside a path under fair shares.
+#[derive(Clone, Copy, Debug)]
+enum Charged {
+    /// What of its contention is charged to what.
+    Path(Charges),
+    /// The slot has no path of its own: it holds that of `base`, which a transfer that was held up is going to follow.
+    Delayed { base: PathSlot, delays: Delays },
 }
 
 /// Of a path of which nobody has said whose it is.
 const NOBODYS: ClockPoint = ClockPoint { rank: 0, serial: 0, time: SimTime::NEVER };
 
 impl Paths {
-    /// No paths yet; `recording` whose they were.
-    pub fn new(recording: bool) -> Self {
-        Paths { origins: recording.then(Vec::new), ..Paths::default() }
+    /// No paths yet; `recording` whose they were, `charging` contention to what messages occupied.
+    pub fn new(recording: bool, charging: bool) -> Self {
+        Paths { origins: recording.then(Vec::new), charged: charging.then(Vec::new), ..Paths::default() }
     }
 
     /// Keeps `path` for one holder.
     pub fn put(&mut self, path: Path) -> PathSlot {
         let slot = self.room();
         self.kept[slot] = path;
+        if let Some(charged) = &mut self.charged {
+            charged[slot] = Charged::Path(Charges::default());
+        }
         PathSlot(slot as u32)
+    }
+
+    /// What of the path's contention is charged to what, if that is known.
+    pub fn charges(&self, slot: PathSlot) -> Option<Charges> {
+        match self.charged.as_ref()?[self.resolved(slot)] {
+            Charged::Path(charges) => Some(charges),
+            Charged::Delayed { .. } => unreachable!("what a delayed transfer follows is a path"),
+        }
+    }
+
+    /// Says what of it is charged to what, if that is known.
+    pub fn set_charges(&mut self, slot: PathSlot, charges: Charges) {
+        if let Some(charged) = &mut self.charged {
+            charged[slot.0 as usize] = Charged::Path(charges);
+        }
+    }
+
+    /// The holder of `slot` is a transfer that was held up: its contention is charged by `delays` when the path crosses
+    /// it.
+    pub fn delay(&mut self, slot: &mut PathSlot, delays: Delays) {
+        if delays.is_none() || self.charged.is_none() {
+            return;
+        }
+        let base = PathSlot(self.resolved(*slot) as u32);
+        if base != *slot {
+            self.share(base);
+            self.release(*slot);
+        }
+        let own = self.room();
+        if let Some(origins) = &mut self.origins {
+            origins[own] = origins[base.0 as usize];
+        }
+        self.charged.as_mut().expect("contention is charged")[own] = Charged::Delayed { base, delays };
+        *slot = PathSlot(own as u32);
+    }
+
+    /// What held up the transfer that holds `slot`.
+    pub fn delays(&self, slot: PathSlot) -> Delays {
+        match self.charged.as_ref().map(|charged| charged[slot.0 as usize]) {
+            Some(Charged::Delayed { delays, .. }) => delays,
+            Some(Charged::Path(_)) | None => Delays::default(),
+        }
+    }
+
+    /// Where the path of `slot` stands.
+    #[inline]
+    fn resolved(&self, slot: PathSlot) -> usize {
+        match &self.charged {
+            Some(charged) => match charged[slot.0 as usize] {
+                Charged::Delayed { base, .. } => base.0 as usize,
+                Charged::Path(_) => slot.0 as usize,
+            },
+            None => slot.0 as usize,
+        }
     }
 
     /// A slot for one holder.
@@ -90,6 +159,9 @@ impl Paths {
         if let Some(origins) = &mut self.origins {
             origins.push(NOBODYS);
         }
+        if let Some(charged) = &mut self.charged {
+            charged.push(Charged::Path(Charges::default()));
+        }
         self.kept.len() - 1
     }
 
@@ -108,18 +180,31 @@ impl Paths {
             *holders -= 1;
             if *holders == 0 {
                 self.free.push(slot.0);
+                if self.charged.is_some() {
+                    self.release_base(slot);
+                }
             }
         }
     }
 
+    /// A slot without holders holds nothing itself.
+    fn release_base(&mut self, slot: PathSlot) {
+        let charged = &mut self.charged.as_mut().expect("contention is charged")[slot.0 as usize];
+        if let Charged::Delayed { base, .. } = *charged {
+            *charged = Charged::Path(Charges::default());
+            self.release(base);
+        }
+    }
+
     pub fn get(&self, slot: PathSlot) -> &Path {
-        &self.kept[slot.0 as usize]
+        &self.kept[self.resolved(slot)]
     }
 
     /// Gives back a path for good, of which there may be other holders.
     pub fn take(&mut self, slot: PathSlot) -> Path {
+        let path = *self.get(slot);
         self.release(slot);
-        self.kept[slot.0 as usize]
+        path
     }
 
     /// The holder of `slot` goes on by itself.
@@ -135,14 +220,41 @@ impl Paths {
                 origins[own] = origins[shared];
             }
             *slot = PathSlot(own as u32);
+            if let Some(charged) = &mut self.charged {
+                charged[own] = charged[shared];
+                if let Charged::Delayed { base, .. } = charged[own] {
+                    self.share(base);
+                }
+            }
+        }
+        if self.charged.is_some() {
+            self.own(own);
         }
         &mut self.kept[own]
+    }
+
+    /// The slot has a path of its own from here on.
+    fn own(&mut self, own: usize) {
+        let charged = self.charged.as_mut().expect("contention is charged");
+        if let Charged::Delayed { base, .. } = charged[own] {
+            let from = base.0 as usize;
+            charged[own] = charged[from];
+            self.kept.copy_within(from..=from, own);
+            self.release(base);
+        }
     }
 
     /// The holder of `slot` goes on by a message of `level` that left at `left`.
     #[inline]
     pub fn cross(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
+        let delays = self.delays(*slot);
         self.change(slot).levels[level as usize] += parts;
+        if !delays.is_none()
+            && let Some(charged) = &mut self.charged
+            && let Charged::Path(charges) = &mut charged[slot.0 as usize]
+        {
+            charges.charge(level, parts.contention, &delays);
+        }
         if let Some(origins) = &mut self.origins {
             let origin = &mut origins[slot.0 as usize];
             if origin.time == SimTime::NEVER {
@@ -190,6 +302,7 @@ pub(super) fn path_parts(last: Option<(SimTime, Rank, Path)>, mean: &TimeParts) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::Resource;
 
     #[test]
     fn a_shared_path_is_copied_when_one_holder_goes_on() {
@@ -205,6 +318,33 @@ mod tests {
         let parts = paths.get(mine).parts(SimTime::from_ps(10));
         assert_eq!((parts.compute.as_ps(), parts.recv.as_ps(), parts.send.as_ps()), (5, 2, 3));
         assert_eq!(parts.total(), SimSpan::from_ps(10));
+    }
+
+    #[test]
+    fn what_held_up_a_transfer_is_charged_to_the_path_that_crosses_it() {
+        let ps = SimSpan::from_ps;
+        let mut paths = Paths::new(false, true);
+        let start = paths.put(Path { compute: ps(5), ..Path::default() });
+        // Two messages leave from there, one of them is held up.
+        let mut late = paths.share(start);
+        let mut other = paths.share(start);
+        paths.delay(&mut late, Delays::default().and(Resource::AdapterIn, ps(40)));
+        assert_eq!(paths.get(late).compute, ps(5), "it stands for the path it is to go on");
+        let parts = TransferParts { contention: ps(30), ..TransferParts::default() };
+        paths.cross(&mut late, Level::InterNode, SimTime::ZERO, parts);
+        paths.cross(&mut other, Level::InterNode, SimTime::ZERO, parts);
+        let charged = |slot| paths.charges(slot).unwrap().of(Level::InterNode, Resource::AdapterIn);
+        assert_eq!([late, other, start].map(charged), [ps(30), ps(0), ps(0)]);
+        assert_eq!(paths.get(late).compute, ps(5));
+        // A delay that is never crossed holds its path no longer than itself.
+        let slots = paths.kept.len();
+        for _ in 0..3 {
+            let mut unused = paths.share(start);
+            paths.delay(&mut unused, Delays::default().and(Resource::Core, ps(1)));
+            paths.delay(&mut unused, Delays::default().and(Resource::Core, ps(2)));
+            paths.release(unused);
+        }
+        assert!(paths.kept.len() <= slots + 2 && paths.holders[start.0 as usize] == 1);
     }
 
     #[test]

@@ -11,6 +11,11 @@ pub struct Port {
     ends: VecDeque<SimTime>,
     /// When the last transfer queued will have passed.
     free: SimTime,
+    /// When the transfer that started last ends, and its bytes; none once these are counted as changed.
+    last: (SimTime, u64),
+    /// Bytes that have passed, and those of transfers whose share changed while they were under way.
+    pub passed: u64,
+    pub changed: u64,
 }
 
 impl Port {
@@ -34,6 +39,32 @@ impl Port {
                 self.ends.insert(at, end);
             }
             _ => self.ends.push_back(end),
+        }
+    }
+
+    /// A transfer of `bytes` starts at `time` and will hold the port until `end`: counts it, and the one before, as one
+    /// whose share changes, where a law judges that once. The one before has another share if it is still under way;
+    /// this one will, if one that started earlier ends sooner.
+    #[inline]
+    pub fn count(&mut self, time: SimTime, end: SimTime, bytes: u64) {
+        self.passed = self.passed.saturating_add(bytes);
+        if self.last.0 > time {
+            self.changed = self.changed.saturating_add(self.last.1);
+        }
+        let changes = self.ends.front().is_some_and(|&first| first < end);
+        self.last = (end, if changes { 0 } else { bytes });
+        if changes {
+            self.changed = self.changed.saturating_add(bytes);
+        }
+    }
+
+    /// A transfer of `bytes` that came at `time` starts at `start`, once those before it have passed: had they shared,
+    /// it would not have waited.
+    #[inline]
+    pub fn count_queued(&mut self, time: SimTime, start: SimTime, bytes: u64) {
+        self.passed = self.passed.saturating_add(bytes);
+        if start > time {
+            self.changed = self.changed.saturating_add(bytes);
         }
     }
 
@@ -64,6 +95,28 @@ mod tests {
         assert_eq!(port.load_at(at(4)), 3);
         assert_eq!(port.load_at(at(5)), 2, "a transfer no longer holds the port at its end");
         assert_eq!(port.load_at(at(10)), 1);
+    }
+
+    #[test]
+    fn a_transfer_whose_share_changes_is_counted_once() {
+        let mut port = Port::default();
+        let mut start = |time, end, bytes| {
+            port.load_at(at(time));
+            port.count(at(time), at(end), bytes);
+            port.hold_until(at(end));
+            port.changed
+        };
+        assert_eq!(start(0, 100, 1), 0);
+        assert_eq!(start(50, 200, 10), 11, "the first is joined; the second outlives it");
+        assert_eq!(start(60, 80, 100), 11, "it ends before both");
+        assert_eq!(start(70, 75, 1000), 111, "it is joined");
+        assert_eq!(start(300, 400, 10_000), 111);
+        assert_eq!(start(400, 500, 100_000), 111, "one ends as the next starts");
+        assert_eq!(port.passed, 111_111);
+        let mut port = Port::default();
+        port.count_queued(at(3), at(3), 1);
+        port.count_queued(at(3), at(13), 10);
+        assert_eq!((port.passed, port.changed), (11, 10));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::platform::{Platform, Site};
-use crate::profile::{Intervals, LatencyTolerance, TaskAnalysis, TaskLog, TimeParts, WhatIf};
+use crate::profile::{ContentionLevels, Intervals, LatencyTolerance, TaskAnalysis, TaskLog, TimeParts, WhatIf};
 use crate::rank::{Mailboxes, Program, Rank};
 use crate::units::{SimSpan, SimTime};
 
@@ -276,6 +276,9 @@ impl<'a> Simulation<'a> {
         let Findings {
             mut times,
             last,
+            charges,
+            uses,
+            passed,
             timelines,
             logs,
             messages,
@@ -301,6 +304,7 @@ impl<'a> Simulation<'a> {
         // Threads that execute fragments compute beside their rank.
         let computing = TimeParts { compute: mean.compute + TaskLog::mean_of_threads(&task_logs), ..mean };
         let path = path_parts(last, &computing);
+        let contention = charges.map(|charges| ContentionLevels::new(&path, |level, by| charges.of(level, by)));
         let smallest = |level| self.platform.link(level).rows()[0].latency;
         let tolerance = self.options.latency_tolerance.then(|| LatencyTolerance::all(&path, predicted, smallest));
         let critical_path = last.filter(|_| self.options.critical_path);
@@ -326,7 +330,10 @@ impl<'a> Simulation<'a> {
             collectives: collectives.rows(times.len() as u64),
             other_algorithms: None,
             path,
-            what_if: WhatIf::all(&path, |level| self.platform.link(level).law()),
+            what_if: WhatIf::all(&path, contention.as_ref(), |level| self.platform.link(level).law()),
+            contention,
+            shares_changed: passed.changed(|level| self.platform.link(level).law()),
+            utilisation: uses.map(|uses| uses.rows(predicted)).unwrap_or_default(),
             critical_path,
             efficiencies: None,
             latency_tolerance: tolerance,

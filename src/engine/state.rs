@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::profile::TimeParts;
 use crate::rank::{Call, Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Which};
-use crate::units::{Bytes, SimTime};
+use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ActivityLimits, ActivityRecord};
 use super::conditions::Meets;
@@ -46,6 +46,8 @@ pub(super) struct TargetRank {
     pub leaving: VecDeque<Rank>,
     /// Until when its core copies messages, where cores do.
     pub copied: SimTime,
+    /// For how long it has copied, where cores do.
+    pub copying: SimSpan,
     /// The adapter whose turn it is, where one is taken after the other.
     pub turn_of_rails: u32,
     pub strands: Vec<Option<Box<StrandState>>>,
@@ -222,6 +224,7 @@ impl TargetRank {
             furthest_head: SimTime::ZERO,
             leaving: VecDeque::new(),
             copied: SimTime::ZERO,
+            copying: SimSpan::ZERO,
             turn_of_rails: 0,
             strands: Vec::new(),
             idle: None,

@@ -23,6 +23,7 @@ use crate::units::SimTime;
 use crate::rank::Payload;
 
 use super::activity::ClockPoint;
+use super::delays::Charges;
 use super::event::Event;
 use super::flows::News;
 use super::paths::{Path, Paths};
@@ -38,6 +39,8 @@ pub(super) struct Batch {
     paths: Vec<Path>,
     /// Whose clocks these were last, where that is recorded.
     origins: Vec<ClockPoint>,
+    /// What of their contention is charged to what, where that is known.
+    charges: Vec<Charges>,
     /// What there is to hear of flows.
     pub news: Vec<News>,
 }
@@ -47,6 +50,7 @@ impl Batch {
     pub fn push(&mut self, mut event: Event, payloads: &mut Payloads, paths: &mut Paths) {
         if let Some(&mut slot) = event.body.path_mut() {
             self.origins.extend(paths.origin(slot));
+            self.charges.extend(paths.charges(slot));
             self.paths.push(paths.take(slot));
         }
         if let Some(slot) = event.body.payload_mut()
@@ -66,10 +70,12 @@ impl Batch {
         let mut data = self.payloads.drain(..);
         let mut travelled = self.paths.drain(..);
         let mut origins = self.origins.drain(..);
+        let mut charges = self.charges.drain(..);
         self.events.drain(..).map(move |mut event| {
             if let Some(slot) = event.body.path_mut() {
                 *slot = paths.put(travelled.next().expect("the path of every event that has one"));
                 origins.next().into_iter().for_each(|origin| paths.set_origin(*slot, origin));
+                charges.next().into_iter().for_each(|charges| paths.set_charges(*slot, charges));
             }
             if let Some(slot) = event.body.payload_mut()
                 && *slot != PayloadSlot::NONE
@@ -91,6 +97,7 @@ impl Batch {
         self.payloads.append(&mut other.payloads);
         self.paths.append(&mut other.paths);
         self.origins.append(&mut other.origins);
+        self.charges.append(&mut other.charges);
         self.news.append(&mut other.news);
     }
 }

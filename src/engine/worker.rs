@@ -6,14 +6,16 @@ mod waiting;
 use serde::{Deserialize, Serialize};
 
 use crate::platform::{Level, Site};
+use crate::profile::Resource;
 use crate::rank::{Program, Rank, RequestId, SERVICE};
 use crate::units::SimTime;
 
 use super::calls::{resume, run};
 use super::calls_kept::put_off;
+use super::delays::Delays;
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, Going, InFlightMessage};
-use super::fair::{Fair, Landing, NO_FLOW, PendingService, Taker};
+use super::fair::{Fair, Landing, NO_FLOW, PendingService, Taker, head_delays, packed};
 use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::lp::LogicalProcess;
@@ -270,6 +272,7 @@ impl<'a, P: Program> Worker<'a, P> {
             };
             let key = EventKey { time: start, to, from, sequence };
             let set_out = lp.set_out(target, key, (level, row), &parcel, start);
+            let load = if start > left { packed(set_out.load, Some(Resource::Core)) } else { set_out.load };
             let head = match going {
                 Going::At(head) => head,
                 Going::Asked | Going::Copied(_) => lp.in_order(target, level, to, left, set_out.head),
@@ -279,8 +282,8 @@ impl<'a, P: Program> Worker<'a, P> {
             // that of running ahead.
             let sequence = if lp.effects.delays { target.next_sequence() } else { sequence };
             let key = EventKey { time: head, sequence, ..key };
-            lp.announce(key, level, row, &parcel, set_out.load, left);
-            lp.push_event(key, || EventKind::Arrival { parcel, left, load: set_out.load });
+            lp.announce(key, level, row, &parcel, load, left);
+            lp.push_event(key, || EventKind::Arrival { parcel, left, load });
             if let Going::Copied(_) = going {
                 go_on(program, target, lp);
             }
@@ -299,7 +302,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 }
             }
             EventKind::Departure { .. } => unreachable!("handled above"),
-            EventKind::Arrival { parcel, left, load } => {
+            EventKind::Arrival { mut parcel, left, load } => {
                 let from = event.key.from;
                 if lp.effects.connects {
                     lp.connected(target, from);
@@ -307,7 +310,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 let end = if parcel.rendezvous.is_some() {
                     event.key.time
                 } else if lp.fair.is_some() && lp.is_fair(lp.level(from, target.rank)) {
-                    match land(target, lp, event.key, parcel, Flight { left, load }) {
+                    match land(target, lp, event.key, &mut parcel, Flight { left, load }) {
                         Some(Landing::Ends(end)) => end,
                         Some(Landing::Open(ticket)) => {
                             arrive(target, lp, from, parcel, left, (SimTime::NEVER, ticket));
@@ -340,12 +343,13 @@ impl<'a, P: Program> Worker<'a, P> {
                 let level = lp.level(target.rank, to);
                 let row = lp.network.row(target.rank, to, level, size);
                 let key = EventKey { time: left, to, from: target.rank, sequence: target.next_sequence() };
-                let start = match lp.sender_copies(level, size) {
+                let copied = match lp.sender_copies(level, size) {
                     true => target.copy(row, size, left).0,
                     false => left,
                 };
                 let turn = lp.turn(target, level);
-                let start = lp.past_adapter(key, (level, row), size, turn, start);
+                let (start, by) = lp.past_adapter(key, (level, row), size, turn, copied);
+                let by = if copied > left { Some(Resource::Core) } else { by };
                 let departure = lp.network.depart(seat, level, row, size, start);
                 let head = match lp.effects.delays {
                     true => departure.head + lp.delay(target, to, level, Some(row), size),
@@ -355,11 +359,11 @@ impl<'a, P: Program> Worker<'a, P> {
                 if lp.fair.is_some() && level == Level::InterNode {
                     lp.announce_transfer(key, row, size, turn, left);
                 }
-                let load = if lp.is_fair(level) { turn } else { departure.load };
+                let load = if lp.is_fair(level) { packed(turn, by) } else { departure.load };
                 let body = EventKind::TransferArrival { send, recv, size, left, load, path };
                 lp.push_event(key, || body);
             }
-            EventKind::TransferArrival { send, recv, size, left, load, path } => {
+            EventKind::TransferArrival { send, recv, size, left, load, mut path } => {
                 let from = event.key.from;
                 let level = lp.level(from, target.rank);
                 let row = lp.network.row(from, target.rank, level, size);
@@ -377,11 +381,15 @@ impl<'a, P: Program> Worker<'a, P> {
                         event.key.time,
                     )
                 } else if level != Level::InterNode {
+                    lp.paths.delay(&mut path, head_delays(row, left, event.key.time, load));
                     event.key.time + row.bandwidth.span(size, 1)
                 } else {
                     match lp.land(event.key, row, size, Flight { left, load }, Taker::Granted { send, recv, path }) {
-                        Landing::Ends(end) => end,
-                        Landing::Open(_) => return,
+                        (Landing::Ends(end), delays) => {
+                            lp.paths.delay(&mut path, delays);
+                            end
+                        }
+                        (Landing::Open(_), _) => return,
                     }
                 };
                 end_transfer(target, lp, event.key, (send, recv, path), size, left, end);
@@ -408,25 +416,31 @@ fn land(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     key: EventKey,
-    parcel: InFlightMessage,
+    parcel: &mut InFlightMessage,
     flight: Flight,
 ) -> Option<Landing> {
     let left = flight.left;
     let level = lp.level(key.from, key.to);
     let row = lp.network.row(key.from, key.to, level, parcel.size);
     let serves = parcel.context == SERVICE;
-    let landing = match level {
+    let (landing, delays) = match level {
         Level::InterNode => lp.land(key, row, parcel.size, flight, if serves { Taker::Serve } else { Taker::Nobody }),
-        Level::IntraCmp | Level::InterCmp => Landing::Ends(key.time + row.bandwidth.span(parcel.size, 1)),
+        Level::IntraCmp | Level::InterCmp => {
+            let end = key.time + row.bandwidth.span(parcel.size, 1);
+            (Landing::Ends(end), head_delays(row, left, key.time, flight.load))
+        }
     };
     if let Landing::Ends(end) = landing {
+        if !serves {
+            lp.paths.delay(&mut parcel.path, delays);
+        }
         lp.record_to(target, level, key.from, parcel.size, (left, end));
     }
     if serves && level == Level::InterNode {
         let fair = lp.fair.as_deref_mut().expect("the level shares fairly");
         let queue = fair.services.entry((key.to, key.from)).or_default();
         if !queue.is_empty() || matches!(landing, Landing::Open(_)) {
-            queue.push_back(PendingService { key, parcel, left, end: landing });
+            queue.push_back(PendingService { key, parcel: *parcel, left, end: landing });
             return None;
         }
     }
@@ -445,7 +459,8 @@ fn copied(
     let level = lp.level(target.rank, target.requests.get(send).peer);
     let row = lp.network.link(level).row(parcel.size);
     let (start, end) = target.copy(row, parcel.size, left);
-    let path = lp.paths.share(parcel.path);
+    let mut path = lp.paths.share(parcel.path);
+    lp.paths.delay(&mut path, Delays::default().and(Resource::Core, start.since(left)));
     target.requests.get_mut(send).came_at(left, path);
     set_ready(target, lp, send, end);
     start
@@ -453,8 +468,8 @@ fn copied(
 
 /// The rank's core begins the copies that wait for it.
 fn next_copies(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
-    for (job, end) in lp.next_copies(target) {
-        finish_copy(target, lp, &job, end);
+    for (job, end, delays) in lp.next_copies(target) {
+        finish_copy(target, lp, &job, end, delays);
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::platform::{Level, LoadLaw};
 use crate::units::{SimSpan, picoseconds};
 
-use super::PathParts;
+use super::{ContentionLevels, ContentionParts, PathParts};
 
 /// A change of the machine at one level, and what it would save if the path stayed what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,14 +29,26 @@ pub enum Change {
     BandwidthDoubled,
     /// Transfers do not slow each other.
     ContentionGone,
+    /// Cores copy twice as fast; the ping-pong's bandwidth stays.
+    CopiesDoubled,
+    /// Adapters carry twice as much, each way and both ways together; a message's own pace stays.
+    CapacityDoubled,
+    /// Both directions are independent.
+    DuplexGone,
+    /// Adapters take twice as many messages a second.
+    GapHalved,
+    /// Caches hold all buffers of copies.
+    CachesHold,
+    /// Memory moves twice as much for copies.
+    MemoryDoubled,
 }
 
 impl WhatIf {
     /// Every change at every level that would save something, the most first. `law` gives the levels' laws.
     ///
     /// Where transfers share a bandwidth or wait for each other's bytes, what they lose by that gets less with more of
-    /// it.
-    pub fn all(path: &PathParts, law: impl Fn(Level) -> LoadLaw) -> Vec<WhatIf> {
+    /// it. `charged` says what contention was for, where that is known.
+    pub fn all(path: &PathParts, charged: Option<&ContentionLevels>, law: impl Fn(Level) -> LoadLaw) -> Vec<WhatIf> {
         let half = |span: SimSpan| SimSpan::from_ps(span.as_ps() / 2);
         let of_level = |level: Level| {
             let parts = path.level(level);
@@ -47,7 +59,21 @@ impl WhatIf {
                 WhatIf { level, change: Change::ContentionGone, saved: contention },
             ]
         };
+        let occupied = |level: Level| {
+            let parts = charged.map_or_else(ContentionParts::default, |charged| *charged.level(level));
+            let ContentionParts { core, adapter_out, adapter_in, duplex, gap, cache, memory, .. } = parts;
+            [
+                (Change::CopiesDoubled, half(core)),
+                (Change::CapacityDoubled, half(adapter_out + adapter_in + duplex)),
+                (Change::DuplexGone, duplex),
+                (Change::GapHalved, half(gap)),
+                (Change::CachesHold, cache + memory),
+                (Change::MemoryDoubled, half(cache + memory)),
+            ]
+            .map(|(change, saved)| WhatIf { level, change, saved })
+        };
         let mut all: Vec<WhatIf> = Level::ALL.into_iter().flat_map(of_level).collect();
+        all.extend(Level::ALL.into_iter().flat_map(occupied));
         all.retain(|what| what.saved > SimSpan::ZERO);
         // A stable sort: equal ones stay in the order of levels.
         all.sort_by_key(|what| std::cmp::Reverse(what.saved));
@@ -75,6 +101,33 @@ mod tests {
             what(Level::InterNode, Change::LatencyHalved, 8),
             what(Level::IntraCmp, Change::LatencyHalved, 2),
         ];
-        assert_eq!(WhatIf::all(&path, law), expected);
+        assert_eq!(WhatIf::all(&path, None, law), expected);
+    }
+
+    #[test]
+    fn what_is_occupied_gives_as_much_as_contention_is_charged_to_it() {
+        let ps = SimSpan::from_ps;
+        let contention = ContentionParts {
+            core: ps(100),
+            adapter_out: ps(40),
+            adapter_in: ps(20),
+            duplex: ps(6),
+            gap: ps(10),
+            cache: ps(200),
+            memory: ps(1000),
+            other: ps(5),
+        };
+        let charged = ContentionLevels { inter_node: contention, ..ContentionLevels::default() };
+        let all = WhatIf::all(&PathParts::default(), Some(&charged), |_| LoadLaw::Fair);
+        let found: Vec<_> = all.iter().map(|what| (what.change, what.saved.as_ps())).collect();
+        let expected = [
+            (Change::CachesHold, 1200),
+            (Change::MemoryDoubled, 600),
+            (Change::CopiesDoubled, 50),
+            (Change::CapacityDoubled, 33),
+            (Change::DuplexGone, 6),
+            (Change::GapHalved, 5),
+        ];
+        assert_eq!(found, expected);
     }
 }

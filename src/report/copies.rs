@@ -1,6 +1,7 @@
 //! What went through the memory of nodes, copies and blocks that compute, and what sharing it cost.
 
 use crate::engine::Outcome;
+use crate::profile::SharedKind;
 use crate::units::SimSpan;
 
 use super::numbers::{count, percent, share, volume};
@@ -36,6 +37,30 @@ pub(super) fn copies(outcome: &Outcome) -> String {
     text
 }
 
+/// How much of what messages share was used; empty where nothing is shared over time, or nothing was used.
+pub(super) fn utilisation(outcome: &Outcome) -> String {
+    if outcome.utilisation.is_empty() {
+        return String::new();
+    }
+    let right = |name| (name, Align::Right);
+    let columns = [("used over time", Align::Left), right("of"), right("mean"), right("busiest"), right("greatest")];
+    let mut table = Table::new(&columns);
+    for used in &outcome.utilisation {
+        let name = match used.resource {
+            SharedKind::Core => "cores, copying",
+            SharedKind::AdapterOut => "adapters, out",
+            SharedKind::AdapterIn => "adapters, in",
+            SharedKind::Duplex => "adapters, both ways",
+            SharedKind::PairDuplex => "pairs of nodes, both ways",
+            SharedKind::CmpMemory => "memory of CMPs",
+            SharedKind::NodeMemory => "memory of nodes",
+        };
+        let greatest = used.greatest.map_or("-".to_owned(), percent);
+        table.row([name.to_owned(), count(used.count), percent(used.mean), percent(used.busiest), greatest]);
+    }
+    table.render()
+}
+
 /// What others cost the blocks that use memory; empty where it is not shared over time, or none did.
 pub(super) fn blocks(outcome: &Outcome) -> String {
     let Some(blocks) = outcome.blocks else { return String::new() };
@@ -55,7 +80,7 @@ fn of(number: u64, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{BlockUse, CopyUse};
+    use crate::profile::{BlockUse, CopyUse, ResourceUse};
     use crate::report::samples::{busy, empty};
     use crate::units::Bytes;
 
@@ -80,6 +105,21 @@ mod tests {
         let last = "  waiting for the core 20.00 ns each, for memory 500.0 ns, busiest memory 50.0%\n";
         assert!(text.ends_with(last), "{text}");
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    }
+
+    #[test]
+    fn what_was_used_has_a_row_each() {
+        assert_eq!(utilisation(&busy()), "");
+        let row = |resource, greatest| ResourceUse { resource, count: 16, mean: 0.125, busiest: 0.5, greatest };
+        let utilisation = |rows| super::utilisation(&Outcome { utilisation: rows, ..busy() });
+        let text = utilisation(vec![row(SharedKind::Core, None), row(SharedKind::AdapterOut, Some(1.0))]);
+        let words = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
+        let expected = [
+            "used over time of mean busiest greatest",
+            "cores, copying 16 12.5% 50.0% -",
+            "adapters, out 16 12.5% 50.0% 100.0%",
+        ];
+        assert_eq!(words, expected, "{text}");
     }
 
     #[test]

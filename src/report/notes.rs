@@ -9,6 +9,9 @@ use super::headline::{cores, lines, plural};
 use super::numbers::{count, percent, rate, share, volume};
 use super::table::{Align, Table};
 
+/// Shares that change for so much of the traffic are noted.
+const MUCH: f64 = 0.25;
+
 /// One line a note; empty if there is nothing to say.
 pub(super) fn notes(outcome: &Outcome) -> String {
     let mut notes = String::new();
@@ -20,6 +23,14 @@ pub(super) fn notes(outcome: &Outcome) -> String {
     if let Some(most) = ranks_on_a_core(outcome) {
         let (ranks, cores) = (plural(u64::from(outcome.ranks), "rank"), plural(cores(outcome), "core"));
         notes.push_str(&format!("  note: oversubscribed, {ranks} on {cores}, up to {} on one\n", count(most)));
+    }
+    for changed in outcome.shares_changed.iter().filter(|changed| changed.part >= MUCH) {
+        let (level, part) = (changed.level.name(), percent(changed.part));
+        let words = format!(
+            "note: {part} of the bytes at [{level}] had shares that changed under way, and its law judges them once: \
+             law = \"fair\" follows them"
+        );
+        notes.push_str(&wrapped(&words));
     }
     for UnreadKeys { table, keys } in &outcome.unread_keys {
         let place = if matches!(table.as_str(), "cmp" | "node") { " within a node" } else { "" };
@@ -94,6 +105,8 @@ fn seconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::Level;
+    use crate::profile::SharesChanged;
     use crate::report::samples::{busy, huge};
 
     #[test]
@@ -109,6 +122,18 @@ mod tests {
         let mut outcome = huge();
         outcome.ranks *= 2;
         assert!(notes(&outcome).contains("2,097,152 ranks on 1,048,576 cores, up to 2 on one"), "{}", notes(&outcome));
+    }
+
+    #[test]
+    fn shares_that_changed_for_much_of_the_traffic_are_noted() {
+        let changed = |part| SharesChanged { level: Level::InterNode, part };
+        let of = |part| notes(&Outcome { shares_changed: vec![changed(part)], ..busy() });
+        assert_eq!(of(0.24), "");
+        assert_eq!(
+            of(0.5),
+            "  note: 50.0% of the bytes at [inter_node] had shares that changed under way,\n    \
+             and its law judges them once: law = \"fair\" follows them\n"
+        );
     }
 
     #[test]

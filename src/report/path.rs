@@ -2,7 +2,7 @@
 
 use crate::engine::Outcome;
 use crate::platform::Level;
-use crate::profile::{Change, TransferParts, WhatIf};
+use crate::profile::{Change, ContentionParts, TransferParts, WhatIf};
 use crate::units::SimSpan;
 
 use super::messages::level_names;
@@ -13,6 +13,22 @@ const BAR: usize = 10;
 
 /// A part of messages' time: its name and where it stands.
 type Part = (&'static str, fn(&TransferParts) -> SimSpan);
+
+/// What contention was for: its name and where it stands.
+type ChargedPart = (&'static str, fn(&ContentionParts) -> SimSpan);
+
+/// All of them, in the order of the report.
+const CHARGED: [ChargedPart; 8] = [
+    ("  core", |parts| parts.core),
+    ("  adapter out", |parts| parts.adapter_out),
+    ("  adapter in", |parts| parts.adapter_in),
+    ("  duplex", |parts| parts.duplex),
+    ("  gap", |parts| parts.gap),
+    ("  cache", |parts| parts.cache),
+    ("  memory", |parts| parts.memory),
+    (OTHER, |parts| parts.other),
+];
+const OTHER: &str = "  other";
 
 /// The parts of the path that determined the predicted time; empty if there is none. They sum to it.
 pub(super) fn parts(outcome: &Outcome) -> String {
@@ -54,6 +70,19 @@ pub(super) fn parts(outcome: &Outcome) -> String {
         let time = levels.iter().map(|(_, parts)| part(parts)).sum();
         let cell = |time: SimSpan| if time == SimSpan::ZERO { "-".to_owned() } else { time.to_string() };
         row(name, time, used().map(|(_, parts)| cell(part(parts))).collect());
+        if let Some(contention) = outcome.contention.as_ref().filter(|_| name == "contention") {
+            let charged: Vec<(bool, &ContentionParts)> =
+                Level::ALL.map(|level| (path.level(level).total() > SimSpan::ZERO, contention.level(level))).to_vec();
+            for (name, part) in CHARGED {
+                let time: SimSpan = charged.iter().map(|(_, parts)| part(parts)).sum();
+                // Ends are rounded to a picosecond: so little is no other reason.
+                if name == OTHER && time < SimSpan::from_ns(1) {
+                    continue;
+                }
+                let cells = charged.iter().filter(|(used, _)| *used).map(|(_, parts)| cell(part(parts)));
+                row(name, time, cells.collect());
+            }
+        }
     }
     table.render()
 }
@@ -76,6 +105,12 @@ pub(super) fn what_if(outcome: &Outcome) -> String {
             Change::LatencyHalved => "latency halved",
             Change::BandwidthDoubled => "bandwidth doubled",
             Change::ContentionGone => "without contention",
+            Change::CopiesDoubled => "cores copy twice as fast",
+            Change::CapacityDoubled => "adapters twice as wide",
+            Change::DuplexGone => "ways independent",
+            Change::GapHalved => "gap halved",
+            Change::CachesHold => "caches hold all",
+            Change::MemoryDoubled => "memory doubled",
         };
         table.row([format!("{} {change}", names[what.level as usize]), what.saved.to_string(), percent(part(what))]);
     }
@@ -85,7 +120,27 @@ pub(super) fn what_if(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::ContentionLevels;
     use crate::report::samples::{busy, empty};
+
+    #[test]
+    fn contention_is_told_by_what_it_was_for() {
+        let mut outcome = busy();
+        let whole = outcome.path.level(Level::InterNode).contention;
+        let gap = SimSpan::from_us(70);
+        let parts_of = ContentionParts { adapter_in: whole - gap, gap, ..ContentionParts::default() };
+        outcome.contention = Some(ContentionLevels { inter_node: parts_of, ..ContentionLevels::default() });
+        let text = parts(&outcome);
+        let rows = text.lines().skip_while(|line| !line.contains("contention"));
+        let words = rows.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
+        let expected = [
+            "contention . 9.870 ms 1.1% - 9.870 ms",
+            "adapter in . 9.800 ms 1.1% - 9.800 ms",
+            "gap . 70.00 us <0.1% - 70.00 us",
+        ];
+        assert_eq!(words, expected, "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    }
 
     #[test]
     fn shares_of_the_path_add_up_and_what_is_not_there_has_no_row() {

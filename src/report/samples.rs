@@ -45,7 +45,7 @@ pub(crate) fn busy() -> Outcome {
     path.send = SimSpan::from_ps(outcome.predicted.as_ps()) - path.total();
     outcome.path = path;
     outcome.what_if =
-        WhatIf::all(&path, |level| if level == Level::InterNode { LoadLaw::Share } else { LoadLaw::Ideal });
+        WhatIf::all(&path, None, |level| if level == Level::InterNode { LoadLaw::Share } else { LoadLaw::Ideal });
     outcome
 }
 
@@ -156,6 +156,9 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         copies: None,
         blocks: None,
         unread_keys: Vec::new(),
+        contention: None,
+        utilisation: Vec::new(),
+        shares_changed: Vec::new(),
         repeats: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),
         host: HostUse {

@@ -91,6 +91,24 @@ fn what_is_used_in_turn_and_does_not_fit_comes_from_memory() {
 }
 
 #[test]
+fn a_buffer_is_used_when_it_is_copied_not_when_its_message_comes() {
+    // Three pairs, three messages each that all come at 10; of six buffers the cache holds four. Rank by rank, all of
+    // the first pair's would find their buffers. But from 10 to 1010 each pair has its first copied, the third by
+    // memory, which is no slower than its core. Then the buffers of the second messages have left, and those of the
+    // third: six bytes move for each byte that all three copy, 2 of them a ns, until 4010 and 7010.
+    for eager in [5000, 0] {
+        let later = if eager == 0 { 20 } else { 0 };
+        let node = cached(copying([1, 1, 6], eager), 4000);
+        let (outcome, _) = run_with(&node, &pairs(3, 3), 1).unwrap();
+        let copies = outcome.copies.unwrap();
+        assert_eq!((copies.count, copies.memory_count), (9, 7));
+        assert_eq!(received(&node, &pairs(3, 3)), [7010 + later; 3]);
+        // All six fit: each core copies its three.
+        assert_eq!(received(&cached(copying([1, 1, 6], eager), 6000), &pairs(3, 3)), [3010 + later; 3]);
+    }
+}
+
+#[test]
 fn each_cmp_has_its_own_memory_and_the_node_may_have_less() {
     // Within each of two CMPs a pair.
     let node = cached(copying([1, 2, 2], 5000), 0);

@@ -51,7 +51,16 @@ pub(super) struct Home {
     pub ends: BinaryHeap<Reverse<(i128, u32)>>,
     /// Tells what is still meant of what was said of its next end.
     pub version: u32,
+    /// What each flow has lost up to `since`, when it had got `mark`.
+    pub lost: Losses,
+    pub since: u64,
+    pub mark: i128,
 }
+
+/// What the flows of a bundle would have got more at their pace, by what they were bound to: an adapter outwards,
+/// inwards, both directions. In bytes a second times picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::engine) struct Losses(pub [i128; 3]);
 
 impl Bundles {
     pub fn get(&self, key: &BundleKey) -> Option<u32> {

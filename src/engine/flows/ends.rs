@@ -5,8 +5,8 @@
 
 use std::cmp::Reverse;
 
-use super::bundles::PACE;
-use super::resources::divided;
+use super::bundles::{Losses, PACE};
+use super::resources::{ResourceKind, divided};
 use super::{Due, Flows};
 
 impl Flows {
@@ -39,6 +39,8 @@ impl Flows {
         if anew {
             self.bundles.home[at].bound = to;
             self.bundles.home[at].offset = -self.shown(j, to, time);
+            let home = &mut self.bundles.home[at];
+            (home.lost, home.since, home.mark) = (Losses::default(), time, 0);
             return;
         }
         // To be bound by a little more than the least costs less than to change.
@@ -47,11 +49,33 @@ impl Flows {
         if was == to || (enough && level(was) <= self.bundles.pace[at]) {
             return;
         }
-        let value = self.value(j, time);
+        let (value, lost) = (self.value(j, time), self.lost(j, time));
+        let home = &mut self.bundles.home[at];
+        (home.lost, home.since, home.mark) = (lost, time, value);
         self.bundles.home[at].bound = to;
         self.bundles.home[at].offset = value - self.shown(j, to, time);
         self.offer(j);
         self.look_later(to);
+    }
+
+    /// What each flow of a bundle has lost at `time`, since the bundle began.
+    pub(super) fn lost(&self, j: u32, time: u64) -> Losses {
+        let home = &self.bundles.home[j as usize];
+        let mut lost = home.lost;
+        if let Some(part) = self.part(home.bound) {
+            let at_pace = i128::from(self.bundles.pace[j as usize]) * i128::from(time - home.since);
+            lost.0[part] += at_pace - (self.value(j, time) - home.mark);
+        }
+        lost
+    }
+
+    /// Where [`Losses`] have what is lost at `bound`; nothing is at the own pace.
+    pub(super) fn part(&self, bound: u32) -> Option<usize> {
+        match self.resources.id.get(bound as usize)?.kind() {
+            ResourceKind::Out => Some(0),
+            ResourceKind::In => Some(1),
+            ResourceKind::Duplex | ResourceKind::Pair => Some(2),
+        }
     }
 
     /// Says anew when the next flow of a bundle ends.

@@ -137,8 +137,11 @@ impl Resources {
     /// From `time` on so much of it is used.
     pub fn use_of(&mut self, p: u32, now: u64, time: u64) {
         let used = &mut self.used[p as usize];
-        used.sum += u128::from(used.now) * u128::from(time - used.since);
-        (used.now, used.since, used.most) = (now, time, used.most.max(now));
+        if time > used.since {
+            used.sum += u128::from(used.now) * u128::from(time - used.since);
+            used.most = used.most.max(used.now);
+        }
+        (used.now, used.since) = (now, time);
     }
 }
 

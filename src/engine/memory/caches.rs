@@ -46,11 +46,6 @@ impl Cache {
         }
     }
 
-    /// Whether so many bytes more would leave all in it that has ever been there.
-    pub fn has_room(&self, bytes: u64) -> bool {
-        !self.full && self.held.saturating_add(bytes) <= self.size
-    }
-
     /// The first `bytes` of a buffer are used: whether they were there. What is used for the first time was, as long as
     /// all buffers have fitted.
     pub fn touch(&mut self, key: BufferKey, bytes: u64) -> bool {
@@ -127,12 +122,11 @@ mod tests {
     #[test]
     fn buffers_that_fit_together_stay() {
         let mut cache = Cache::new(100);
-        assert!(cache.has_room(100) && !cache.has_room(101));
         // 100 bytes in all, again and again.
         for _ in 0..3 {
             assert!([(1, 40), (2, 40), (3, 20)].into_iter().all(|(key, bytes)| cache.touch(key, bytes)));
         }
-        assert!(!cache.has_room(1));
+        assert!(!cache.touch(4, 1), "it is full");
     }
 
     #[test]
@@ -151,7 +145,6 @@ mod tests {
     fn a_buffer_has_its_greatest_extent_and_may_be_too_large() {
         let mut cache = Cache::new(100);
         assert!(cache.touch(1, 10) && cache.touch(1, 60) && cache.touch(1, 5));
-        assert!(!cache.has_room(41) && cache.has_room(40));
         assert!(!cache.touch(2, 101) && !cache.touch(2, 101));
         assert!(!cache.touch(1, 60) && cache.touch(1, 60), "all has left");
     }

@@ -1,8 +1,9 @@
 //! The memories of a worker's nodes: what copies beyond the caches and blocks that compute share there.
 
 use crate::platform::{CopyMemory, Level, LoadLaw, MemoryLaw, Platform, Site};
+use crate::profile::{SharedKind, Uses};
 use crate::rank::Rank;
-use crate::units::{Bandwidth, SimTime};
+use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
 
 use super::super::event::EventKind;
 use super::super::lp::LogicalProcess;
@@ -143,6 +144,30 @@ impl NodeMemory {
             *weight *= node.copy_weights[usize::from(*memory == cmps)];
         }
         node.begin(time, pace, moves, bytes, owner);
+    }
+
+    /// How long a copy at this pace that moves this takes if it has the memories for itself.
+    pub fn lone(&mut self, seat: RankLocation, pace: u64, moves: &Moves, size: Bytes) -> SimSpan {
+        let cmps = self.cmps;
+        let node = self.node(seat);
+        let rate = |&(memory, weight): &(u32, u64)| {
+            node.shares.capacity(memory) / (weight * node.copy_weights[usize::from(memory == cmps)])
+        };
+        let rate = moves.iter().map(rate).fold(pace, u64::min);
+        Bandwidth::new(rate.max(1)).map_or(SimSpan::ZERO, |rate| rate.span(size, 1))
+    }
+
+    /// How much of its memories was used.
+    pub fn add_uses(&self, uses: &mut Uses) {
+        for node in &self.nodes {
+            // What has no limit is not used up.
+            let is_limited = |memory: u32| node.shares.capacity(memory) < NO_LIMIT.saturating_mul(node.block_weight);
+            for (memory, (in_full, most)) in (0..).zip(node.shares.used()).filter(|(memory, _)| is_limited(*memory)) {
+                let kind = if memory == self.cmps { SharedKind::NodeMemory } else { SharedKind::CmpMemory };
+                uses.add(kind, in_full);
+                uses.at_most(kind, most);
+            }
+        }
     }
 
     /// A block that moves `bytes` at most at this pace begins at `time`.

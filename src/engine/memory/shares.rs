@@ -15,6 +15,9 @@ use crate::rank::Rank;
 /// Picoseconds a second: clocks count bytes a second times picoseconds.
 const SECOND: u128 = 1_000_000_000_000;
 
+/// Parts in which it is counted how much of a memory is used.
+const PARTS: u64 = 1_000_000;
+
 /// What a flow moves: at the memory of CMP `.0` of the node, or of the node itself after those, `.1` bytes for each of
 /// its own.
 pub(super) type Moves = SmallVec<[(u32, u64); 3]>;
@@ -33,6 +36,8 @@ pub(super) struct Shares {
     /// What is left of it while rates are found, and the weight of the flows that still rise.
     left: Vec<u64>,
     rising: Vec<u64>,
+    /// How much of each was used: picoseconds in full times [`PARTS`], and its most at a time in these parts.
+    used: Vec<(u128, u64)>,
     classes: Vec<Class>,
     /// Until when clocks are right.
     now: u64,
@@ -58,8 +63,9 @@ impl Shares {
     /// Nothing under way at memories of these bytes a second.
     pub fn new(capacity: Vec<u64>) -> Self {
         let idle = vec![0; capacity.len()];
-        let (left, rising) = (idle.clone(), idle);
-        Shares { capacity, left, rising, classes: Vec::new(), now: 0, stale: false, started: 0 }
+        let used = vec![(0, 0); idle.len()];
+        let (left, rising) = (capacity.clone(), idle);
+        Shares { capacity, left, rising, used, classes: Vec::new(), now: 0, stale: false, started: 0 }
     }
 
     /// A flow of `bytes` begins at `time`, which is not before what came last.
@@ -119,6 +125,16 @@ impl Shares {
         first.min().map(|(end, _, owner)| (end, owner))
     }
 
+    /// Bytes a second of a memory.
+    pub fn capacity(&self, memory: u32) -> u64 {
+        self.capacity[memory as usize]
+    }
+
+    /// For how long each memory would have been used in full, and the most of it at a time in millionths.
+    pub fn used(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        self.used.iter().map(|&(sum, most)| (u64::try_from(sum / u128::from(PARTS)).unwrap_or(u64::MAX), most as u32))
+    }
+
     fn pass(&mut self, time: u64) {
         debug_assert!(time >= self.now, "a memory's time went backwards");
         let passed = u128::from(time.saturating_sub(self.now));
@@ -128,6 +144,10 @@ impl Shares {
             }
             for class in self.classes.iter_mut().filter(|class| !class.ends.is_empty()) {
                 class.clock += u128::from(class.rate) * passed;
+            }
+            for (used, (left, capacity)) in self.used.iter_mut().zip(self.left.iter().zip(&self.capacity)) {
+                let part = u128::from(capacity - left) * u128::from(PARTS) / u128::from((*capacity).max(1));
+                *used = (used.0 + part * passed, used.1.max(part as u64));
             }
         }
         self.now = self.now.max(time);

@@ -7,7 +7,7 @@ use crate::units::SimTime;
 use super::{Worker, go_on, next_copies, run_woken};
 use crate::engine::event::EventKey;
 use crate::engine::fair::{Landing, PendingService, Taker};
-use crate::engine::flows::SUPERSTEPS;
+use crate::engine::flows::{EndedFlow, SUPERSTEPS};
 use crate::engine::lp::LogicalProcess;
 use crate::engine::memory::{COPY, end_block};
 use crate::engine::messages::{came, end_transfer, finish_copy};
@@ -59,11 +59,11 @@ impl<P: Program> Worker<'_, P> {
         if let Some(flows) = &mut fair.flows {
             flows.settle(time, &mut ended);
         }
-        ended.sort_unstable_by_key(|&(end, ticket)| (end, fair.transfer(ticket).key));
+        ended.sort_unstable_by_key(|flow| (flow.end, fair.transfer(flow.ticket).key));
         self.lp.tell();
-        for (end, ticket) in ended.drain(..) {
+        for flow in ended.drain(..) {
             if self.lp.failure.is_none() {
-                self.end_flow(time, ticket, end);
+                self.end_flow(time, flow);
             }
         }
         if let Some(fair) = self.lp.fair.as_deref_mut() {
@@ -71,29 +71,38 @@ impl<P: Program> Worker<'_, P> {
         }
     }
 
-    /// The flow with this ticket will have ended at `end`, which is before the slot that follows `now`.
-    fn end_flow(&mut self, now: SimTime, ticket: u32, end: SimTime) {
+    /// The flow will have ended at its end, which is before the slot that follows `now`.
+    fn end_flow(&mut self, now: SimTime, flow: EndedFlow) {
+        let EndedFlow { end, ticket, .. } = flow;
         let lp = &mut self.lp;
         let fair = lp.fair.as_deref_mut().expect("there are flows");
         let transfer = *fair.transfer(ticket);
         let (key, left, size) = (transfer.key, transfer.left, transfer.size);
+        let delays = transfer.held_up(&flow);
         lp.now = EventKey { time: now, ..key };
         lp.handled += 1;
         let seat = lp.seats[key.to as usize];
         let RankState { program, target } = &mut self.ranks[seat.local as usize];
         match transfer.taker {
-            Taker::Nobody => fair.transfer(ticket).taker = Taker::Ended(end),
+            Taker::Nobody => {
+                let transfer = fair.transfer(ticket);
+                (transfer.taker, transfer.delays) = (Taker::Ended(end), delays);
+            }
             Taker::Ended(_) => unreachable!("a flow ends once"),
             Taker::Receive(_) | Taker::Granted { .. } | Taker::Serve => fair.forget(ticket),
         }
         match transfer.taker {
-            Taker::Granted { send, recv, path } => {
+            Taker::Granted { send, recv, mut path } => {
+                lp.paths.delay(&mut path, delays);
                 end_transfer(target, lp, key, (send, recv, path), size, left, end);
             }
             taker => {
                 lp.record_to(target, Level::InterNode, key.from, size, (left, end));
                 match taker {
-                    Taker::Receive(recv) => came(target, lp, recv, key.time, end),
+                    Taker::Receive(recv) => {
+                        lp.paths.delay(&mut target.requests.get_mut(recv).path, delays);
+                        came(target, lp, recv, key.time, end);
+                    }
                     Taker::Serve => serve_in_order(program, target, lp, (key.to, key.from), ticket, end),
                     Taker::Nobody | Taker::Ended(_) | Taker::Granted { .. } => {}
                 }
@@ -109,8 +118,8 @@ impl<P: Program> Worker<'_, P> {
         for (ended, task) in lp.ended_flows(rank, version) {
             let RankState { program, target } = &mut self.ranks[lp.seats[ended as usize].local as usize];
             if task == COPY {
-                let job = lp.ended_copy(target);
-                finish_copy(target, lp, &job, lp.now.time);
+                let (job, delays) = lp.ended_copy(target);
+                finish_copy(target, lp, &job, lp.now.time, delays);
                 next_copies(target, lp);
             } else {
                 end_block(target, lp, task);

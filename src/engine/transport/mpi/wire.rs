@@ -12,6 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::activity::ClockPoint;
+use crate::engine::delays::Charges;
 use crate::engine::event::Event;
 use crate::engine::flows::News;
 use crate::engine::paths::Path;
@@ -148,10 +149,11 @@ impl Package {
             let (mut event, behind) = postcard::take_from_bytes::<Event>(rest).expect(EXPECT);
             rest = behind;
             if event.body.path_mut().is_some() {
-                let (path, behind) = postcard::take_from_bytes::<(Path, Option<ClockPoint>)>(rest).expect(EXPECT);
+                let (path, behind) = postcard::take_from_bytes::<TravelledPath>(rest).expect(EXPECT);
                 rest = behind;
                 incoming.paths.push(path.0);
                 incoming.origins.extend(path.1);
+                incoming.charges.extend(path.2);
             }
             if has_data(&mut event) {
                 let (data, behind) = postcard::take_from_bytes::<Option<&[u8]>>(rest).expect(EXPECT);
@@ -164,6 +166,9 @@ impl Package {
     }
 }
 
+/// A path, whose it was last, and what of its contention is charged to what.
+type TravelledPath = (Path, Option<ClockPoint>, Option<Charges>);
+
 fn has_data(event: &mut Event) -> bool {
     event.body.payload_mut().is_some_and(|slot| *slot != PayloadSlot::NONE)
 }
@@ -172,6 +177,7 @@ fn has_data(event: &mut Event) -> bool {
 pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
     let mut data = batch.payloads.drain(..);
     let (mut paths, mut origins) = (batch.paths.drain(..), batch.origins.drain(..));
+    let mut charges = batch.charges.drain(..);
     let open = |news: &mut Vec<News>| {
         let mut package = Package::to(thread);
         let bytes = std::mem::take(&mut package.bytes);
@@ -188,7 +194,8 @@ pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
         let mut bytes = std::mem::take(&mut package.bytes);
         bytes = postcard::to_extend(&event, bytes).expect("a vector takes everything");
         if event.body.path_mut().is_some() {
-            let path = (paths.next().expect("the path of every event that has one"), origins.next());
+            let path: TravelledPath =
+                (paths.next().expect("the path of every event that has one"), origins.next(), charges.next());
             bytes = postcard::to_extend(&path, bytes).expect("a vector takes everything");
         }
         if has_data(&mut event) {
@@ -209,9 +216,12 @@ pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
 mod tests {
     use super::*;
     use crate::engine::activity::ClockPoint;
+    use crate::engine::delays::Delays;
     use crate::engine::event::{EventKey, EventKind, InFlightMessage};
     use crate::engine::paths::{Path, PathSlot, Paths};
     use crate::engine::payloads::Payloads;
+    use crate::platform::Level;
+    use crate::profile::Resource;
     use crate::units::{Bytes, SimSpan, SimTime};
 
     fn event(number: u64, payload: PayloadSlot, path: PathSlot) -> Event {
@@ -231,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_is_unpacked_is_what_was_packed() {
-        let (mut batch, mut payloads, mut paths) = (Batch::default(), Payloads::default(), Paths::new(true));
+        let (mut batch, mut payloads, mut paths) = (Batch::default(), Payloads::default(), Paths::new(true, true));
         let mut expected = Vec::new();
         for number in 0..100u64 {
             let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number / 4 % 5) as usize];
@@ -239,9 +249,13 @@ mod tests {
             let path = Path { compute: SimSpan::from_ps(number), ..Path::default() };
             let origin = ClockPoint { rank: 1, serial: number as u32, time: SimTime::NEVER };
             let without = event(number, PayloadSlot::NONE, PathSlot::NONE);
-            expected.push((format!("{without:?} {path:?} {origin:?}"), data.clone()));
+            let mut charges = Charges::default();
+            let waited = Delays::default().and(Resource::AdapterIn, SimSpan::from_ps(number));
+            charges.charge(Level::InterNode, SimSpan::from_ps(number), &waited);
+            expected.push((format!("{without:?} {path:?} {origin:?} {charges:?}"), data.clone()));
             let slot = paths.put(path);
             paths.set_origin(slot, origin);
+            paths.set_charges(slot, charges);
             batch.push(event(number, payloads.put(data), slot), &mut payloads, &mut paths);
         }
         let news = News::Level { resource: 1 << 60, level: 7 };
@@ -255,13 +269,14 @@ mod tests {
         let mut incoming = Batch::default();
         package.unpack(&mut incoming);
         assert_eq!(std::mem::take(&mut incoming.news), [news]);
-        let (mut payloads, mut paths) = (Payloads::default(), Paths::new(true));
+        let (mut payloads, mut paths) = (Payloads::default(), Paths::new(true, true));
         let events: Vec<Event> = incoming.drain(&mut payloads, &mut paths).collect();
         let found = events.into_iter().map(|mut event| {
             let slot = event.body.payload_mut().map(|slot| std::mem::replace(slot, PayloadSlot::NONE));
             let path = std::mem::replace(event.body.path_mut().unwrap(), PathSlot::NONE);
             let origin = paths.origin(path).unwrap();
-            let text = format!("{event:?} {:?} {origin:?}", paths.get(path));
+            let charges = paths.charges(path).unwrap();
+            let text = format!("{event:?} {:?} {origin:?} {charges:?}", paths.get(path));
             (text, slot.and_then(|slot| payloads.take(slot)))
         });
         assert!(found.eq(expected));

@@ -1,0 +1,125 @@
+//! What held up a transfer under fair shares, and what of a path's contention is charged for it.
+//!
+//! A transfer is held up before its head sets out (its core copies others, its adapter lets others pass), and after it
+//! has come, on the wire or in the copy that ends it, whichever is later. What it takes longer than alone is its
+//! contention; this is divided by the delays. Where they are more than that, as what came first hid some of it, each
+//! counts in proportion.
+
+use serde::{Deserialize, Serialize};
+
+use crate::platform::Level;
+use crate::profile::Resource;
+use crate::units::SimSpan;
+
+/// What held up a transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Delays {
+    /// Before its head set out, and by what.
+    before: SimSpan,
+    by: Option<Resource>,
+    /// From its head on, by [`Resource`].
+    after: [SimSpan; 7],
+}
+
+impl Delays {
+    /// Its head was held up by `by`.
+    pub fn of_head(before: SimSpan, by: Option<Resource>) -> Self {
+        Delays { before: if by.is_some() { before } else { SimSpan::ZERO }, by, ..Delays::default() }
+    }
+
+    /// From the head on it was held up by `by` as well.
+    pub fn and(mut self, by: Resource, span: SimSpan) -> Self {
+        self.after[by as usize] += span;
+        self
+    }
+
+    /// The copy of the message ended later than the wire: it was held up by that alone, and before its head set out.
+    pub fn copied(self, copy: Delays) -> Self {
+        Delays { after: copy.after, ..self }
+    }
+
+    /// Whether nothing held it up.
+    pub fn is_none(&self) -> bool {
+        self.before == SimSpan::ZERO && self.after == [SimSpan::ZERO; 7]
+    }
+
+    /// What of `contention` is charged to each resource.
+    fn charged(&self, contention: SimSpan) -> [SimSpan; 7] {
+        let mut parts = self.after;
+        if let Some(by) = self.by {
+            parts[by as usize] += self.before;
+        }
+        let all = parts.iter().map(|part| u128::from(part.as_ps())).sum::<u128>();
+        let limit = u128::from(contention.as_ps());
+        if all > limit {
+            for part in &mut parts {
+                *part = SimSpan::from_ps((u128::from(part.as_ps()) * limit / all) as u64);
+            }
+            // What rounding leaves is the greatest's.
+            let rest = contention - parts.iter().copied().sum();
+            *parts.iter_mut().max_by_key(|part| part.as_ps()).expect("there are seven") += rest;
+        }
+        parts
+    }
+}
+
+/// What of a path's contention is charged to what, by level: within a node to cores, caches and memory, between nodes
+/// to cores and adapters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Charges([SimSpan; 11]);
+
+impl Charges {
+    fn place(level: Level, resource: Resource) -> Option<usize> {
+        let within = |part: usize| (level != Level::InterNode).then_some(level as usize * 3 + part);
+        let between = |part: usize| (level == Level::InterNode).then_some(6 + part);
+        match resource {
+            Resource::Core if level == Level::InterNode => between(0),
+            Resource::Core => within(0),
+            Resource::Cache => within(1),
+            Resource::Memory => within(2),
+            Resource::AdapterOut => between(1),
+            Resource::AdapterIn => between(2),
+            Resource::Duplex => between(3),
+            Resource::Gap => between(4),
+        }
+    }
+
+    /// A transfer of `level` with so much contention was held up by `delays`.
+    pub fn charge(&mut self, level: Level, contention: SimSpan, delays: &Delays) {
+        for (resource, part) in Resource::ALL.into_iter().zip(delays.charged(contention)) {
+            if let Some(place) = Charges::place(level, resource) {
+                self.0[place] += part;
+            }
+        }
+    }
+
+    /// What is charged to `resource` at `level`.
+    pub fn of(&self, level: Level, resource: Resource) -> SimSpan {
+        Charges::place(level, resource).map_or(SimSpan::ZERO, |place| self.0[place])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contention_is_divided_by_what_held_up_a_transfer_and_never_more_is_charged() {
+        let ps = SimSpan::from_ps;
+        let delays = Delays::of_head(ps(100), Some(Resource::Gap)).and(Resource::AdapterIn, ps(200));
+        let charged = |contention| {
+            let mut charges = Charges::default();
+            charges.charge(Level::InterNode, ps(contention), &delays);
+            [Resource::Gap, Resource::AdapterIn].map(|resource| charges.of(Level::InterNode, resource).as_ps())
+        };
+        assert_eq!(charged(1000), [100, 200]);
+        assert_eq!(charged(300), [100, 200]);
+        assert_eq!(charged(30), [10, 20]);
+        assert_eq!(charged(31), [10, 21], "what rounding leaves is the greatest's");
+        assert_eq!(charged(0), [0, 0]);
+        // The copy that ended last replaces what the wire did.
+        let copied = delays.copied(Delays::default().and(Resource::Core, ps(7)));
+        assert_eq!(copied, Delays::of_head(ps(100), Some(Resource::Gap)).and(Resource::Core, ps(7)));
+        assert!(Delays::of_head(ps(5), None).is_none());
+    }
+}

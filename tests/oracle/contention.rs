@@ -1,0 +1,232 @@
+//! What contention is charged to under fair shares, and what was used over time, worked out by hand: 1 ns a byte,
+//! latencies of 10 ns within a CMP and 1000 between nodes.
+
+use crate::support::Do::{self, *};
+use crate::support::{machine, ns, row, run_with, with_link};
+use mcpsim::engine::Outcome;
+use mcpsim::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Platform, Row};
+use mcpsim::profile::{Change, Resource, ResourceUse, SharedKind};
+use mcpsim::units::{Bandwidth, Bytes};
+
+fn rate(gigabytes: f64) -> Option<Bandwidth> {
+    Bandwidth::new((gigabytes * 1e9) as u64)
+}
+
+/// Nodes of one core between which `change` says what messages occupy.
+fn network(nodes: u32, row: Row, change: impl Fn(&mut Occupancy)) -> Platform {
+    let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(1000), vec![row]);
+    let mut occupancy = Occupancy { capacity: rate(1.0), ..link.occupancy().clone() };
+    change(&mut occupancy);
+    with_link(machine([nodes, 1, 1], LoadLaw::Fair), Level::InterNode, link.occupying(occupancy))
+}
+
+/// A CMP whose receivers' cores copy; messages to `eager` bytes are eager.
+fn copying(cores: u32, eager: u64) -> Platform {
+    let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+    let link = Link::new(LoadLaw::Fair, Bytes::new(eager), ns(10), vec![row(10)]).occupying(copies);
+    with_link(machine([1, 1, cores], LoadLaw::Fair), Level::IntraCmp, link)
+}
+
+/// The same without caches, and with so much memory.
+fn through_memory(platform: Platform, gigabytes: f64) -> Platform {
+    let cmp = rate(gigabytes);
+    let memory = CopyMemory { cache: Bytes::ZERO, cmp, node: None, traffic: CopyTraffic::Two };
+    Platform { memory: Some(memory), ..platform }
+}
+
+/// The run ends at `end`, and the contention on its path is charged to these, in ns; the same for any number of
+/// workers.
+fn charged(platform: &Platform, scripts: &[Vec<Do>], level: Level, end: u64, expected: &[(Resource, u64)]) -> Outcome {
+    charged_within(1, platform, scripts, level, end, expected)
+}
+
+/// The same within so many ns.
+fn charged_within(
+    within: u64,
+    platform: &Platform,
+    scripts: &[Vec<Do>],
+    level: Level,
+    end: u64,
+    expected: &[(Resource, u64)],
+) -> Outcome {
+    let (outcome, _) = run_with(platform, scripts, 1).unwrap();
+    let near = |found: u64, expected: u64| found.abs_diff(expected * 1000) <= within * 1000;
+    assert!(near(outcome.predicted.as_ps(), end), "{} ps", outcome.predicted.as_ps());
+    let contention = outcome.contention.expect("it is fair");
+    for resource in Resource::ALL {
+        let expected = expected.iter().find(|(of, _)| *of == resource).map_or(0, |(_, ns)| *ns);
+        let found = contention.level(level).of(resource).as_ps();
+        assert!(near(found, expected), "{resource:?}: {found} ps, expected {expected} ns; {contention:?}");
+    }
+    let of_path = outcome.path.level(level).contention;
+    let all: mcpsim::units::SimSpan = Resource::ALL.into_iter().map(|of| contention.level(level).of(of)).sum();
+    assert_eq!(all + contention.level(level).other, of_path, "the parts sum to the path's contention");
+    for workers in 2..=platform.shape.nodes {
+        let (other, _) = run_with(platform, scripts, workers).unwrap();
+        assert_eq!(other.contention, outcome.contention, "{workers} workers");
+        assert_eq!((&other.utilisation, &other.what_if), (&outcome.utilisation, &outcome.what_if), "{workers} workers");
+    }
+    outcome
+}
+
+fn window(to: u32, count: usize, bytes: u64) -> Vec<Do> {
+    let mut script = vec![Isend(to, bytes); count];
+    script.push(WaitAll);
+    script
+}
+
+fn window_from(from: u32, count: usize) -> Vec<Do> {
+    let mut script = vec![Irecv(from); count];
+    script.push(WaitAll);
+    script
+}
+
+fn used(outcome: &Outcome, kind: SharedKind) -> ResourceUse {
+    *outcome.utilisation.iter().find(|used| used.resource == kind).expect("it was used")
+}
+
+fn is(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-4, "{found}, expected {expected}");
+}
+
+#[test]
+fn what_leaves_by_one_adapter_waits_for_it() {
+    let scripts = [vec![Isend(1, 100_000), Isend(2, 100_000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
+    let platform = network(3, row(1000), |_| {});
+    let end = 201_000;
+    let outcome = charged(&platform, &scripts, Level::InterNode, end, &[(Resource::AdapterOut, 100_000)]);
+    // 200,000 bytes left by one of three adapters, and came by two.
+    let [out, into] = [SharedKind::AdapterOut, SharedKind::AdapterIn].map(|kind| used(&outcome, kind));
+    assert_eq!((out.count, out.greatest, into.greatest), (3, Some(1.0), Some(0.5)));
+    is(out.busiest, 200.0 / 201.0);
+    is(out.mean, 200.0 / 201.0 / 3.0);
+    is(into.busiest, 100.0 / 201.0);
+    // Twice as wide an adapter gets rid of half of it, to first order.
+    let saved =
+        |change| outcome.what_if.iter().find(|what| what.change == change).map(|what| what.saved.as_ps() / 1000);
+    assert_eq!(saved(Change::CapacityDoubled), Some(50_000));
+    assert_eq!(saved(Change::CopiesDoubled), None);
+}
+
+#[test]
+fn an_incast_waits_for_the_adapter_inwards() {
+    let mut scripts: Vec<Vec<Do>> = (0..4).map(|_| vec![Send(4, 100_000)]).collect();
+    scripts.push(vec![Irecv(0), Irecv(1), Irecv(2), Irecv(3), WaitAll]);
+    let platform = network(5, row(1000), |_| {});
+    charged(&platform, &scripts, Level::InterNode, 401_000, &[(Resource::AdapterIn, 300_000)]);
+    // As rendezvous: two handshakes later.
+    let link = platform.link(Level::InterNode).clone();
+    let rendezvous = Link::new(LoadLaw::Fair, Bytes::ZERO, ns(1000), vec![row(1000)]);
+    let platform = with_link(platform, Level::InterNode, rendezvous.occupying(link.occupancy().clone()));
+    charged(&platform, &scripts, Level::InterNode, 403_000, &[(Resource::AdapterIn, 300_000)]);
+}
+
+#[test]
+fn a_transfer_is_charged_to_what_it_was_bound_to_each_for_its_time() {
+    // From 0 two leave, half each: one has its 100 kB at 201,000, the other as much of its 200. Then another comes to
+    // where this one goes, until 401,000.
+    let scripts = [
+        vec![Isend(2, 200_000), Isend(3, 100_000), WaitAll],
+        vec![Compute(200_000), Send(2, 100_000)],
+        vec![Recv(0)],
+        vec![Recv(0)],
+    ];
+    let expected = [(Resource::AdapterOut, 100_000), (Resource::AdapterIn, 100_000)];
+    // Shares change at slots of 500 ns.
+    charged_within(500, &network(4, row(1000), |_| {}), &scripts, Level::InterNode, 401_000, &expected);
+}
+
+#[test]
+fn both_ways_wait_for_what_they_share() {
+    let scripts = [vec![Irecv(1), Isend(1, 100_000), WaitAll], vec![Irecv(0), Isend(0, 100_000), WaitAll]];
+    for pair in [false, true] {
+        let platform = network(2, row(1000), |occupancy| match pair {
+            true => occupancy.pair_duplex = rate(1.0),
+            false => occupancy.duplex = rate(1.0),
+        });
+        let outcome = charged(&platform, &scripts, Level::InterNode, 201_000, &[(Resource::Duplex, 100_000)]);
+        let both = used(&outcome, if pair { SharedKind::PairDuplex } else { SharedKind::Duplex });
+        assert_eq!((both.count, both.greatest), (if pair { 1 } else { 2 }, Some(1.0)));
+        // A slot's use counts in full: a pair's is known to 500 ns.
+        assert!((both.busiest - 200.0 / 201.0).abs() < 0.003, "{}", both.busiest);
+    }
+}
+
+#[test]
+fn small_messages_wait_for_the_gap() {
+    // Each holds the adapter for 100 and 8 ns: the tenth leaves at 972.
+    let platform = network(2, Row { gap: ns(100), ..row(1000) }, |_| {});
+    let scripts = [window(1, 10, 8), window_from(0, 10)];
+    let outcome = charged(&platform, &scripts, Level::InterNode, 1980, &[(Resource::Gap, 972)]);
+    let out = used(&outcome, SharedKind::AdapterOut);
+    is(out.busiest, 1080.0 / 1980.0);
+    assert_eq!(out.greatest, None);
+    // Without a gap they wait for the bytes of those before.
+    let platform = network(2, row(1000), |_| {});
+    charged(&platform, &scripts, Level::InterNode, 1080, &[(Resource::AdapterOut, 72)]);
+}
+
+#[test]
+fn a_window_within_a_node_waits_for_the_core() {
+    let scripts = [window(1, 4, 1000), window_from(0, 4)];
+    for (eager, handshakes) in [(5000, 0), (0, 20)] {
+        let end = 4010 + handshakes;
+        let outcome = charged(&copying(2, eager), &scripts, Level::IntraCmp, end, &[(Resource::Core, 3000)]);
+        let core = used(&outcome, SharedKind::Core);
+        assert_eq!((core.count, core.greatest), (2, None));
+        is(core.busiest, 4000.0 / end as f64);
+        is(core.mean, 2000.0 / end as f64);
+    }
+    // The sender copies: each message leaves when its copy begins.
+    let link = copying(2, 5000).link(Level::IntraCmp).clone();
+    let sender = link.clone().occupying(Occupancy { copies: Copies::Sender, ..link.occupancy().clone() });
+    let platform = with_link(copying(2, 5000), Level::IntraCmp, sender);
+    charged(&platform, &scripts, Level::IntraCmp, 4010, &[(Resource::Core, 3000)]);
+    // One alone, by a core that copies at half the ping-pong's bandwidth.
+    let slow = Row { copy_bandwidth: rate(0.5), ..row(10) };
+    let link = Link::new(LoadLaw::Fair, Bytes::MAX, ns(10), vec![slow]).occupying(link.occupancy().clone());
+    let platform = with_link(copying(2, 5000), Level::IntraCmp, link);
+    let scripts = [window(1, 1, 1000), window_from(0, 1)];
+    charged(&platform, &scripts, Level::IntraCmp, 2010, &[(Resource::Core, 1000)]);
+}
+
+#[test]
+fn copies_beyond_caches_wait_for_what_others_use_of_memory() {
+    let pairs = |number: u32| -> Vec<Vec<Do>> {
+        (0..number).flat_map(|pair| [window(2 * pair + 1, 1, 1000), window_from(2 * pair, 1)]).collect()
+    };
+    // 2 GB/s let one core copy as fast as it can, two half as fast.
+    for eager in [5000, 0] {
+        let later = if eager == 0 { 20 } else { 0 };
+        let platform = through_memory(copying(4, eager), 2.0);
+        let outcome = charged(&platform, &pairs(1), Level::IntraCmp, 1010 + later, &[]);
+        is(used(&outcome, SharedKind::CmpMemory).busiest, 1000.0 / (1010 + later) as f64);
+        charged(&platform, &pairs(2), Level::IntraCmp, 2010 + later, &[(Resource::Memory, 1000)]);
+    }
+    // 0.5 GB/s let one take 4000 ns: what it loses alone, it loses to the caches that do not hold its buffers.
+    let platform = through_memory(copying(4, 5000), 0.5);
+    charged(&platform, &pairs(1), Level::IntraCmp, 4010, &[(Resource::Cache, 3000)]);
+    let expected = [(Resource::Cache, 3000), (Resource::Memory, 4000)];
+    let outcome = charged(&platform, &pairs(2), Level::IntraCmp, 8010, &expected);
+    let memory = used(&outcome, SharedKind::CmpMemory);
+    assert_eq!((memory.count, memory.greatest), (1, Some(1.0)));
+    is(memory.mean, 8000.0 / 8010.0);
+}
+
+#[test]
+fn where_a_law_judges_once_it_is_told_what_changed_under_way() {
+    // Both leave by one adapter, the second 10 ns later; each comes by one of its own.
+    let scripts = [vec![Isend(1, 1000), Compute(10), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
+    for (law, part) in [(LoadLaw::Share, 0.5), (LoadLaw::Queue, 0.25)] {
+        for workers in 1..=3 {
+            let (outcome, _) = run_with(&machine([3, 1, 1], law), &scripts, workers).unwrap();
+            let [changed] = outcome.shares_changed[..] else { panic!("{:?}", outcome.shares_changed) };
+            assert_eq!((changed.level, changed.part), (Level::InterNode, part), "{law:?}");
+            assert!(outcome.contention.is_none() && outcome.utilisation.is_empty());
+        }
+    }
+    for law in [LoadLaw::Ideal, LoadLaw::Fair] {
+        let (outcome, _) = run_with(&machine([3, 1, 1], law), &scripts, 1).unwrap();
+        assert!(outcome.shares_changed.is_empty());
+    }
+}
