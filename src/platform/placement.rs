@@ -57,6 +57,18 @@ pub enum PlacementError {
     },
 }
 
+impl PlacementError {
+    /// What is wrong, where ranks have a core each whatever options say.
+    pub fn of_a_rank_a_core(&self) -> String {
+        match self {
+            PlacementError::TooManyRanks { ranks, cores } => {
+                format!("{ranks} ranks on {cores} cores: expected a core a rank, --nct states how many there are")
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for PlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -59,7 +59,8 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
     let parameters = args.pairs.parameters(ranks);
     let refused = |what: String| Failure::bad_input(format!("--pairs: {what}"));
     parameters.check().map_err(|error| refused(error.to_string()))?;
-    let sites = Placement::Block.sites(platform.shape, ranks, false).map_err(|error| refused(error.to_string()))?;
+    let sites =
+        Placement::Block.sites(platform.shape, ranks, false).map_err(|error| refused(error.of_a_rank_a_core()))?;
     let nodes = args.pairs.parallel.then(|| sites.iter().map(|site| site.node).collect());
     let jitter = (args.pairs.jitter > 0.0).then_some((args.pairs.jitter, args.pairs.seed));
     let plan = PairPlan { parameters, nodes, jitter };

@@ -90,7 +90,7 @@ impl PreparedTests {
             return Err(Failure::bad_input(format!("{option}: expected two ranks or more; found {ranks}")));
         }
         let sites = Placement::Block.sites(platform.shape, ranks, false);
-        let sites = sites.map_err(|error| Failure::bad_input(format!("{option}: {error}")))?;
+        let sites = sites.map_err(|error| Failure::bad_input(format!("{option}: {}", error.of_a_rank_a_core())))?;
         Ok(PreparedTests { target, simulated: Some((platform, sites)), ranks })
     }
 }

@@ -53,7 +53,7 @@ pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
 /// # Errors
 /// If there are more ranks than cores.
 pub fn levels_of_pairs(platform: &Platform, ranks: u32) -> Result<Vec<u32>, MatrixError> {
-    let refused = |error: PlacementError| MatrixError::new(error.to_string());
+    let refused = |error: PlacementError| MatrixError::new(error.of_a_rank_a_core());
     let sites = Placement::Block.sites(platform.shape, ranks, false).map_err(refused)?;
     let kind = |(x, one): (usize, &crate::platform::Site), (y, other): (usize, &crate::platform::Site)| {
         if x == y {
@@ -99,6 +99,7 @@ mod tests {
         let found = levels_of_pairs(&platform, 8).unwrap();
         assert_eq!(found[..8], [0, 1, 2, 2, 3, 3, 3, 3]);
         assert_eq!(found[56..], [3, 3, 3, 3, 2, 2, 1, 0]);
-        assert!(levels_of_pairs(&platform, 9).is_err());
+        let error = levels_of_pairs(&platform, 9).unwrap_err().to_string();
+        assert_eq!(error, "9 ranks on 8 cores: expected a core a rank, --nct states how many there are");
     }
 }
