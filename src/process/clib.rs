@@ -20,13 +20,17 @@ mod locks;
 mod mappings;
 mod names;
 mod output;
+mod pending;
 mod place;
+mod reap;
+mod rlimits;
 mod several;
 mod signals;
 mod streams;
 mod teams;
 mod threads;
 mod time;
+mod zones;
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -46,7 +50,7 @@ pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[NamedFunction]; 23] = [
+const FUNCTIONS: [&[NamedFunction]; 27] = [
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
     descriptors::FUNCTIONS,
@@ -62,7 +66,10 @@ const FUNCTIONS: [&[NamedFunction]; 23] = [
     mappings::FUNCTIONS,
     names::FUNCTIONS,
     output::FUNCTIONS,
+    pending::FUNCTIONS,
     place::FUNCTIONS,
+    reap::FUNCTIONS,
+    rlimits::FUNCTIONS,
     sample::FUNCTIONS,
     several::FUNCTIONS,
     signals::FUNCTIONS,
@@ -70,6 +77,7 @@ const FUNCTIONS: [&[NamedFunction]; 23] = [
     teams::FUNCTIONS,
     threads::FUNCTIONS,
     time::FUNCTIONS,
+    zones::FUNCTIONS,
 ];
 
 /// The address of the function `name`, if it is one of these.
@@ -97,6 +105,9 @@ pub struct Variables {
     /// Whether the rank has a place or a locale of its own.
     surroundings: Cell<bool>,
     pipes: children::Pipes,
+    children: reap::Children,
+    limits: rlimits::RankLimits,
+    zones: zones::Zones,
     keys: keys::Keys,
     waits: files::Waits,
 }
@@ -125,7 +136,20 @@ impl Variables {
 }
 
 /// Variables of the C library of which each rank has its own.
-pub const VARIABLES: [&str; 6] = ["stdin", "stdout", "stderr", "environ", "__environ", "_environ"];
+pub const VARIABLES: [&str; 12] = [
+    "stdin",
+    "stdout",
+    "stderr",
+    "environ",
+    "__environ",
+    "_environ",
+    "tzname",
+    "__tzname",
+    "timezone",
+    "__timezone",
+    "daylight",
+    "__daylight",
+];
 
 /// The address of the variable `name` that `p` owns.
 pub fn data(p: &Process, name: &str) -> Option<usize> {
@@ -134,6 +158,9 @@ pub fn data(p: &Process, name: &str) -> Option<usize> {
         "stdout" => Some(p.variables.streams.address(1)),
         "stderr" => Some(p.variables.streams.address(2)),
         "environ" | "__environ" | "_environ" => Some(p.variables.environment.address()),
+        "tzname" | "__tzname" | "timezone" | "__timezone" | "daylight" | "__daylight" => {
+            Some(p.variables.zones.address(name))
+        }
         _ => None,
     }
 }

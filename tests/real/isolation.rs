@@ -237,6 +237,11 @@ fn each_rank_has_its_own_statics_of_the_c_library_keys_and_locks() {
     assert_eq!(prepared(directory.path(), "statics.c", "-pthread", &here).len(), 4);
 }
 
+#[test]
+fn signals_alarms_and_ends_of_children_are_the_ranks_own() {
+    assert_eq!(same("signals.c", "-pthread", "").len(), 4);
+}
+
 /// The end of a run of `tests/real/outside.c` by two ranks, one of which does this.
 fn outside(how: &str) -> support::Ran {
     let directory = real::directory();
@@ -273,6 +278,16 @@ fn ranks_that_wait_for_each_other_outside_of_mpi_are_named() {
         let expected = ": outside of MPI: it has waited for 500.0 s for ";
         assert!(ran.stderr.contains(expected) && ran.stderr.contains(what), "{how}: {}", ran.stderr);
         assert!(ran.stderr.contains("let the ranks wait for each other by MPI"), "{how}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_rank_that_waits_for_a_signal_that_nobody_can_send_is_told() {
+    for how in ["pause", "sigwait"] {
+        let ran = outside(how);
+        assert_eq!(ran.code, Some(1), "{how}: {}{}", ran.stdout, ran.stderr);
+        let expected = ": outside of MPI: it waits for a signal for ever: nobody can send one to a rank but itself, ";
+        assert!(ran.stderr.starts_with("error: rank 1 at ") && ran.stderr.contains(expected), "{how}: {}", ran.stderr);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <mpi.h>
 #include <netdb.h>
+#include <netinet/ether.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <search.h>
@@ -15,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -72,6 +75,72 @@ static void people(void) {
     user = getpwuid(0);
     group = getgrgid(0);
     CHECK(user && user->pw_uid == 0 && group && group->gr_gid == 0);
+    TURN;
+}
+
+static void lists(void) {
+    static const char *names[] = {"root", "daemon", "bin", "sys"};
+    struct ether_addr address = {{1, 2, 3, 4, 5, 6 + rank}};
+    struct protoent *protocol = getprotobynumber(rank % 2 ? 6 : 17);
+    struct passwd *user;
+    const char *text;
+    char expected[32];
+    int i;
+    TURN;
+    CHECK(!protocol || !strcmp(protocol->p_name, rank % 2 ? "tcp" : "udp"));
+    text = ether_ntoa(&address);
+    sprintf(expected, "1:2:3:4:5:%x", 6 + rank);
+    TURN;
+    CHECK(!strcmp(text, expected));
+    setpwent();
+    for (i = 0; i <= rank; i++) {
+        user = getpwent();
+        TURN;
+        CHECK(user && !strcmp(user->pw_name, names[i]));
+    }
+    for (; i < 4; i++) TURN;
+    endpwent();
+}
+
+static void zones(void) {
+    time_t begin = 86400;
+    struct tm *local, mine;
+    char text[32];
+    TURN;
+    setenv("TZ", rank % 2 ? "ABC+5" : "DEF-3", 1);
+    tzset();
+    TURN;
+    CHECK(timezone == (rank % 2 ? 18000 : -10800) && !strcmp(tzname[0], rank % 2 ? "ABC" : "DEF"));
+    local = localtime(&begin);
+    TURN;
+    CHECK(local->tm_hour == (rank % 2 ? 19 : 3));
+    CHECK(strftime(text, sizeof text, "%H %Z", local) == 6 && !strcmp(text, rank % 2 ? "19 ABC" : "03 DEF"));
+    CHECK(mktime(local) == begin);
+    /* What localtime_r goes by changes with tzset only. */
+    setenv("TZ", "UTC", 1);
+    CHECK(localtime_r(&begin, &mine)->tm_hour == (rank % 2 ? 19 : 3));
+    TURN;
+    tzset();
+    CHECK(timezone == 0 && localtime_r(&begin, &mine)->tm_hour == 0);
+    unsetenv("TZ");
+    TURN;
+}
+
+static void limits(void) {
+    struct rlimit limit;
+    char name[16] = "", expected[16];
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = 64 + rank;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    sprintf(expected, "rank %d", rank);
+    prctl(PR_SET_NAME, expected);
+    TURN;
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur == 64u + rank);
+    CHECK(sysconf(_SC_OPEN_MAX) == 64 + rank && getdtablesize() == 64 + rank);
+    limit.rlim_cur = limit.rlim_max;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    prctl(PR_GET_NAME, name);
+    CHECK(!strcmp(name, expected));
     TURN;
 }
 
@@ -185,6 +254,9 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     texts();
     people();
+    lists();
+    zones();
+    limits();
     tables();
     locales();
     thread_keys();

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <grp.h>
 #include <netdb.h>
+#include <netinet/ether.h>
 #include <pwd.h>
 #include <search.h>
 #include <signal.h>
@@ -116,6 +117,48 @@ OWN struct hostent *gethostbyname(const char *name) { return host(name, NULL, 0,
 OWN struct hostent *gethostbyname2(const char *name, int family) { return host(name, NULL, 0, family); }
 OWN struct hostent *gethostbyaddr(const void *address, socklen_t length, int family) {
     return host(NULL, address, length, family);
+}
+
+/* The lists of users and groups, one after another. */
+static FILE *users, *groups;
+
+OWN void setpwent(void) { if (users) rewind(users); }
+OWN void endpwent(void) { if (users) fclose(users), users = NULL; }
+OWN struct passwd *getpwent(void) {
+    if (!users && !(users = fopen("/etc/passwd", "re"))) return NULL;
+    FIND(struct passwd, fgetpwent_r(users, &entry, room, size, &found));
+}
+
+OWN void setgrent(void) { if (groups) rewind(groups); }
+OWN void endgrent(void) { if (groups) fclose(groups), groups = NULL; }
+OWN struct group *getgrent(void) {
+    if (!groups && !(groups = fopen("/etc/group", "re"))) return NULL;
+    FIND(struct group, fgetgrent_r(groups, &entry, room, size, &found));
+}
+
+static struct servent *service(const char *name, int port, const char *protocol) {
+    FIND(struct servent, name ? getservbyname_r(name, protocol, &entry, room, size, &found)
+                              : getservbyport_r(port, protocol, &entry, room, size, &found));
+}
+
+static struct protoent *protocol(const char *name, int number) {
+    FIND(struct protoent, name ? getprotobyname_r(name, &entry, room, size, &found)
+                               : getprotobynumber_r(number, &entry, room, size, &found));
+}
+
+OWN struct servent *getservbyname(const char *name, const char *protocol) { return service(name, 0, protocol); }
+OWN struct servent *getservbyport(int port, const char *protocol) { return service(NULL, port, protocol); }
+OWN struct protoent *getprotobyname(const char *name) { return protocol(name, 0); }
+OWN struct protoent *getprotobynumber(int number) { return protocol(NULL, number); }
+
+OWN char *ether_ntoa(const struct ether_addr *address) {
+    static char text[18];
+    return ether_ntoa_r(address, text);
+}
+
+OWN struct ether_addr *ether_aton(const char *text) {
+    static struct ether_addr address;
+    return ether_aton_r(text, &address);
 }
 
 /* Characters of several bytes that were read in part. */

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use super::{environment, error, flush, identity};
+use super::{environment, error, flush, identity, reap};
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction, current};
 
@@ -80,26 +80,13 @@ fn empty(list: Words) -> Words {
     if list.is_null() { NOTHING.0.as_ptr() } else { list }
 }
 
-/// Waits for a child's end: its status.
-fn wait(child: libc::pid_t) -> c_int {
-    let mut status = 0;
-    // SAFETY: the status is written to.
-    while unsafe { libc::waitpid(child, &mut status, 0) } < 0 {
-        // SAFETY: the location is the thread's own.
-        if unsafe { *libc::__errno_location() } != libc::EINTR {
-            return -1;
-        }
-    }
-    status
-}
-
 unsafe extern "C" fn system(command: *const c_char) -> c_int {
     if command.is_null() {
         return 1;
     }
     // SAFETY: the caller's string.
     match unsafe { shell(command, ptr::null()) } {
-        Ok(child) => wait(child),
+        Ok(child) => reap::until_end(child),
         Err(number) => error(number),
     }
 }
@@ -135,7 +122,10 @@ unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut 
             }
         };
         match (child, current()) {
-            (Ok(child), Some(p)) if !file.is_null() => p.variables.pipes.borrow_mut().push((file, child)),
+            (Ok(child), Some(p)) if !file.is_null() => {
+                p.variables.pipes.borrow_mut().push((file, child));
+                reap::started(child);
+            }
             _ => {
                 libc::close(mine);
                 return ptr::null_mut();
@@ -155,7 +145,7 @@ unsafe extern "C" fn pclose(file: *mut libc::FILE) -> c_int {
     let Some(child) = child else { return error(libc::ECHILD) };
     // SAFETY: the caller's stream.
     unsafe { libc::fclose(file) };
-    wait(child)
+    reap::until_end(child)
 }
 
 type Actions = *const libc::posix_spawn_file_actions_t;
@@ -170,7 +160,21 @@ unsafe extern "C" fn spawn(
     environment: Words,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe { libc::posix_spawn(child, path, actions, attributes, words, empty(environment)) }
+    unsafe { known(child, |child| libc::posix_spawn(child, path, actions, attributes, words, empty(environment))) }
+}
+
+/// Starts a process by `start` and keeps its number, which the caller may not want to know.
+unsafe fn known(child: *mut libc::pid_t, start: impl FnOnce(*mut libc::pid_t) -> c_int) -> c_int {
+    let mut number = 0;
+    let result = start(&mut number);
+    if result == 0 {
+        reap::started(number);
+        if !child.is_null() {
+            // SAFETY: the caller's.
+            unsafe { *child = number };
+        }
+    }
+    result
 }
 
 /// The file is looked for where the rank's PATH says.
@@ -187,14 +191,16 @@ unsafe extern "C" fn spawn_by_path(
         let name = CStr::from_ptr(file).to_bytes();
         let path = super::environment::value(c"PATH");
         let (Some(path), false) = (path, name.contains(&b'/')) else {
-            return libc::posix_spawnp(child, file, actions, attributes, words, empty(environment));
+            return known(child, |child| {
+                libc::posix_spawnp(child, file, actions, attributes, words, empty(environment))
+            });
         };
         for directory in path.to_bytes().split(|&byte| byte == b':') {
             let directory = if directory.is_empty() { b"." } else { directory };
             let candidate = [directory, b"/", name, b"\0"].concat();
             let candidate: *const c_char = candidate.as_ptr().cast::<c_void>().cast();
             if libc::access(candidate, libc::X_OK) == 0 {
-                return libc::posix_spawn(child, candidate, actions, attributes, words, empty(environment));
+                return spawn(child, candidate, actions, attributes, words, environment);
             }
         }
         libc::ENOENT

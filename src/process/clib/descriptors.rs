@@ -11,7 +11,7 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
-use super::{end, identity, signals, streams};
+use super::{end, identity, pending, streams};
 use crate::process::{Function, NamedFunction, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
@@ -112,8 +112,8 @@ unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: us
             libc::SYS_write => streams::write(first, b as *const c_void, c) as c_long,
             libc::SYS_getpid => identity::number(p).into(),
             libc::SYS_getppid => p.job.numbers.parent.into(),
-            libc::SYS_kill => signals::kill(first, second).into(),
-            libc::SYS_tgkill if identity::is_ours(p, first) => signals::kill(first, c as c_int).into(),
+            libc::SYS_kill => pending::kill(first, second).into(),
+            libc::SYS_tgkill if identity::is_ours(p, first) => pending::kill(first, c as c_int).into(),
             libc::SYS_exit | libc::SYS_exit_group => end::exit_now(first),
             libc::SYS_fork | libc::SYS_vfork => end::no_fork().into(),
             libc::SYS_execve | libc::SYS_execveat => end::no_exec().into(),

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 
-use super::{error, signals};
+use super::{error, keys, signals};
 use crate::process::crash;
 use crate::process::job;
 use crate::process::program::{end, leave};
@@ -92,7 +92,7 @@ unsafe extern "C" fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void),
 unsafe extern "C" fn abort() -> ! {
     match current() {
         Some(p) => {
-            signals::deliver(p, libc::SIGABRT);
+            signals::deliver(p, libc::SIGABRT, libc::SI_TKILL, 0);
             crash::called(p, libc::SIGABRT)
         }
         // SAFETY: the C library's, whose signal is then reported as a crash of a thread.
@@ -122,6 +122,7 @@ unsafe extern "C-unwind" fn thrd_exit(value: c_int) -> ! {
 /// Ends the rank, if its main thread is this one.
 fn leave_thread() {
     if let Some(p) = current() {
+        keys::end_of_main_thread(p);
         let last = end(p, 0);
         p.call_done(last);
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::input::has_writer;
 use super::streams::open_awaited;
-use super::{error, identity};
+use super::{error, identity, rlimits};
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction, Process, current};
 use crate::rank::{Call, FailureKind};
@@ -161,7 +161,7 @@ unsafe fn meaning(path: *const c_char) -> Meaning {
         return Meaning::Same;
     }
     let name = || p.job.arguments[0].to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    let short = || name()[..name().len().min(15)].to_vec();
+    let short = || rlimits::own_name(p).unwrap_or_else(|| name()[..name().len().min(15)].to_vec());
     match rest {
         b"/exe" => Meaning::Link(program(p)),
         b"/cmdline" => {

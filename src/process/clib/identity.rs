@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_long, c_uint};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use super::error;
+use super::{error, rlimits};
 use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current, put_text};
 
@@ -141,6 +141,7 @@ unsafe extern "C" fn sysconf(name: c_int) -> c_long {
     unsafe {
         match name {
             libc::_SC_NPROCESSORS_ONLN | libc::_SC_NPROCESSORS_CONF => c_long::from(cores()),
+            libc::_SC_OPEN_MAX => current().and_then(rlimits::files).unwrap_or_else(|| libc::sysconf(name)),
             _ => libc::sysconf(name),
         }
     }

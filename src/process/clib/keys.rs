@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::process::{Function, NamedFunction, current};
+use crate::process::{Function, NamedFunction, Process, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("pthread_key_create", Function(mcpsim_key_create as *const ())),
@@ -52,20 +52,30 @@ struct OfThread(Values);
 
 impl Drop for OfThread {
     fn drop(&mut self) {
-        for _ in 0..ROUNDS {
-            let values = self.0.take();
-            if values.is_empty() {
-                return;
-            }
-            for (key, value) in values.into_iter().filter(|(_, value)| !value.is_null()) {
-                let destructor = keys().get(key as usize).copied().flatten().flatten();
-                if let Some(destructor) = destructor {
-                    // SAFETY: the program's own function, for a value that it has set.
-                    unsafe { destructor(value) }
-                }
+        destroy(|| self.0.take());
+    }
+}
+
+/// Calls the destructors of what `values` takes away.
+fn destroy(values: impl Fn() -> Vec<(c_uint, *mut c_void)>) {
+    for _ in 0..ROUNDS {
+        let values = values();
+        if values.is_empty() {
+            return;
+        }
+        for (key, value) in values.into_iter().filter(|(_, value)| !value.is_null()) {
+            let destructor = keys().get(key as usize).copied().flatten().flatten();
+            if let Some(destructor) = destructor {
+                // SAFETY: the program's own function, for a value that it has set.
+                unsafe { destructor(value) }
             }
         }
     }
+}
+
+/// The rank's main thread ends by itself, not by the end of the program.
+pub(super) fn end_of_main_thread(p: &Process) {
+    destroy(|| p.variables.keys.values.take());
 }
 
 thread_local! {

@@ -1,20 +1,18 @@
 //! Signals. A process has one handler a signal, and mcpsim has ranks of several programs' lives in one: what a program
 //! installs is kept and told to it when it asks, and called when it sends the signal to itself or its code faults. It
-//! is not installed: Ctrl-C is mcpsim's. Timers that send signals never do.
+//! is not installed: Ctrl-C is mcpsim's. How signals come is the affair of `pending`.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 use std::mem::{self, MaybeUninit};
 use std::ptr;
 
 use super::error;
-use super::identity;
-use crate::process::crash;
+use super::pending;
 use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
-use crate::rank::FailureKind;
 
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("signal", Function(signal as *const ())),
@@ -28,19 +26,16 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("siginterrupt", Function(siginterrupt as *const ())),
     ("sigprocmask", Function(sigmask as *const ())),
     ("pthread_sigmask", Function(sigmask as *const ())),
-    ("raise", Function(raise as *const ())),
-    ("gsignal", Function(raise as *const ())),
-    ("kill", Function(kill as *const ())),
-    ("alarm", Function(alarm as *const ())),
-    ("ualarm", Function(ualarm as *const ())),
-    ("setitimer", Function(setitimer as *const ())),
 ];
 
 /// What a rank does about signals, as it believes.
 #[derive(Default)]
 pub struct Signals {
     actions: RefCell<HashMap<c_int, libc::sigaction>>,
-    mask: RefCell<Option<libc::sigset_t>>,
+    /// The signals that are held back, a bit each, the first for signal 1.
+    pub(super) mask: Cell<u64>,
+    /// What waits for them.
+    pub(super) pending: super::pending::HeldSignals,
     /// The stack that the rank has named for handlers: its first address and its size.
     stack: Cell<Option<(usize, usize)>>,
 }
@@ -159,53 +154,46 @@ unsafe extern "C" fn sigmask(how: c_int, new: *const libc::sigset_t, old: *mut l
     // SAFETY: the caller's sets.
     unsafe {
         let Some(p) = current() else { return libc::pthread_sigmask(how, new, old) };
-        let mut mask = p.variables.signals.mask.borrow_mut();
-        let before = mask.unwrap_or_else(|| MaybeUninit::zeroed().assume_init());
+        let mask = &p.variables.signals.mask;
+        let before = mask.get();
         if !new.is_null() {
-            let (words, change) = (mem::transmute::<libc::sigset_t, [u64; 16]>(before), new.cast::<[u64; 16]>().read());
-            let change = |how: fn(u64, u64) -> u64| std::array::from_fn::<u64, 16, _>(|at| how(words[at], change[at]));
-            let after = match how {
-                libc::SIG_BLOCK => change(|old, new| old | new),
-                libc::SIG_UNBLOCK => change(|old, new| old & !new),
-                libc::SIG_SETMASK => change(|_, new| new),
+            mask.set(match how {
+                libc::SIG_BLOCK => before | pending::bits(new),
+                libc::SIG_UNBLOCK => before & !pending::bits(new),
+                libc::SIG_SETMASK => pending::bits(new),
                 _ => return error(libc::EINVAL),
-            };
-            *mask = Some(mem::transmute::<[u64; 16], libc::sigset_t>(after));
+            });
         }
         if !old.is_null() {
-            *old = before;
+            *old = pending::set_of(before);
         }
+        pending::deliver_open(p);
     }
     0
 }
 
-unsafe extern "C" fn raise(number: c_int) -> c_int {
-    if !(0..=64).contains(&number) {
-        return error(libc::EINVAL);
-    }
-    match current() {
-        Some(p) => {
-            if !deliver(p, number) && ends(number) {
-                crash::called(p, number);
-            }
-            0
-        }
-        // SAFETY: a thread of the program's own, whose crash is reported.
-        None => unsafe { libc::raise(number) },
-    }
+/// Whether the program has a handler of its own for a signal.
+pub(super) fn is_handled(p: &Process, number: c_int) -> bool {
+    let action = p.variables.signals.actions.borrow().get(&number).map(|action| action.sa_sigaction);
+    action.is_some_and(|handler| handler != libc::SIG_DFL && handler != libc::SIG_IGN)
 }
 
-/// Calls the rank's handler of a signal; whether there is one, or the signal is to be ignored.
-pub fn deliver(p: &Process, number: c_int) -> bool {
-    let action = p.variables.signals.actions.borrow().get(&number).copied().unwrap_or_else(no_action);
+/// Calls the rank's handler of a signal, which came by `code` with `value`; whether there is one, or the signal is to be
+/// ignored.
+pub fn deliver(p: &Process, number: c_int, code: c_int, value: usize) -> bool {
+    let actions = &p.variables.signals.actions;
+    let action = actions.borrow().get(&number).copied().unwrap_or_else(no_action);
+    let handled = action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN;
+    if handled && action.sa_flags & libc::SA_RESETHAND != 0 {
+        actions.borrow_mut().remove(&number);
+    }
     match action.sa_sigaction {
         libc::SIG_DFL => return false,
         libc::SIG_IGN => {}
         handler if action.sa_flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: the program says that it is such a function; all zeros is a valid structure.
             unsafe {
-                let mut info: libc::siginfo_t = MaybeUninit::zeroed().assume_init();
-                info.si_signo = number;
+                let mut info = pending::information(p, number, code, value);
                 let mut context: libc::ucontext_t = MaybeUninit::zeroed().assume_init();
                 type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
                 let handler = mem::transmute::<usize, Handler>(handler);
@@ -216,58 +204,4 @@ pub fn deliver(p: &Process, number: c_int) -> bool {
         handler => unsafe { mem::transmute::<usize, unsafe extern "C" fn(c_int)>(handler)(number) },
     }
     true
-}
-
-/// Whether a signal ends a process that does not handle it.
-fn ends(number: c_int) -> bool {
-    let harmless = [
-        0,
-        libc::SIGCHLD,
-        libc::SIGURG,
-        libc::SIGWINCH,
-        libc::SIGCONT,
-        libc::SIGSTOP,
-        libc::SIGTSTP,
-        libc::SIGTTIN,
-        libc::SIGTTOU,
-    ];
-    !harmless.contains(&number)
-}
-
-pub(super) unsafe extern "C" fn kill(pid: c_int, number: c_int) -> c_int {
-    let Some(p) = current() else { return error(libc::ESRCH) };
-    // SAFETY: a process that the program has started, or no process at all.
-    unsafe {
-        match pid {
-            0 => raise(number),
-            pid if pid == identity::number(p) => raise(number),
-            pid if identity::is_ours(p, pid) && number == 0 => 0,
-            pid if identity::is_ours(p, pid) && pid != identity::parent(pid) => {
-                let other = pid - identity::parent(pid) - 1;
-                let text = format!(
-                    "signal {number} to process {pid}, which is rank {other}: ranks are no processes of the system and \
-                     cannot send each other signals; use a message or MPI_Abort"
-                );
-                p.fail_at("kill".to_owned(), FailureKind::Error, text)
-            }
-            pid if pid < 0 || identity::is_ours(p, pid) || pid == libc::getpid() => error(libc::EPERM),
-            _ => libc::kill(pid, number),
-        }
-    }
-}
-
-unsafe extern "C" fn alarm(_seconds: c_uint) -> c_uint {
-    0
-}
-
-unsafe extern "C" fn ualarm(_after: c_uint, _interval: c_uint) -> c_uint {
-    0
-}
-
-unsafe extern "C" fn setitimer(_which: c_int, _new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
-    if !old.is_null() {
-        // SAFETY: the caller's structure, for which zeros mean no timer.
-        unsafe { old.write(MaybeUninit::zeroed().assume_init()) };
-    }
-    0
 }

@@ -7,7 +7,7 @@ use std::ffi::{c_double, c_int, c_long, c_short, c_ushort, c_void};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::error;
+use super::{error, pending};
 use crate::process::current;
 use crate::process::{Function, NamedFunction};
 use crate::units::SimSpan;
@@ -188,39 +188,62 @@ pub(super) fn length(time: libc::timespec) -> Option<Duration> {
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, ns))
 }
 
+/// A length of virtual time; what no run's time holds, if it is longer.
+pub(super) fn span(time: Duration) -> SimSpan {
+    const FOREVER: SimSpan = SimSpan::from_ps(u64::MAX);
+    let ps = time.as_nanos().checked_mul(1000).and_then(|ps| u64::try_from(ps).ok());
+    ps.map_or(FOREVER, SimSpan::from_ps)
+}
+
 /// Lets virtual time pass.
 pub(super) fn pass(time: Duration) {
-    /// What no run's time holds.
-    const FOREVER: SimSpan = SimSpan::from_ps(u64::MAX);
     match current() {
         Some(p) => {
-            let ps = time.as_nanos().checked_mul(1000).and_then(|ps| u64::try_from(ps).ok());
-            p.pass(ps.map_or(FOREVER, SimSpan::from_ps));
+            p.pass(span(time));
             p.start_timer();
         }
         None => std::thread::sleep(time),
     }
 }
 
+/// As [`pass`], unless the rank's alarm comes before: what is left of the time.
+fn pass_until_alarm(time: Duration) -> Duration {
+    match current().filter(|p| pending::has_alarm(p)) {
+        Some(p) => {
+            let left = pending::sleep_of(p, span(time));
+            p.start_timer();
+            Duration::from_nanos(left.as_ps() / 1000)
+        }
+        None => {
+            pass(time);
+            Duration::ZERO
+        }
+    }
+}
+
 unsafe extern "C" fn sleep(seconds: u32) -> u32 {
-    pass(Duration::from_secs(seconds.into()));
-    0
+    let left = pass_until_alarm(Duration::from_secs(seconds.into()));
+    left.as_secs() as u32 + u32::from(left.subsec_nanos() >= 500_000_000)
 }
 
 unsafe extern "C" fn usleep(microseconds: u32) -> c_int {
-    pass(Duration::from_micros(microseconds.into()));
-    0
+    interrupted(pass_until_alarm(Duration::from_micros(microseconds.into())))
+}
+
+/// The result of a sleep of which so much is left.
+fn interrupted(left: Duration) -> c_int {
+    if left.is_zero() { 0 } else { error(libc::EINTR) }
 }
 
 unsafe extern "C" fn nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
     // SAFETY: the caller's.
     let Some(time) = length(unsafe { *time }) else { return error(libc::EINVAL) };
-    pass(time);
+    let rest = pass_until_alarm(time);
     if !left.is_null() {
         // SAFETY: the caller's.
-        unsafe { *left = timespec(0) };
+        unsafe { *left = timespec(rest.as_nanos() as u64) };
     }
-    0
+    interrupted(rest)
 }
 
 unsafe extern "C" fn clock_nanosleep(
@@ -231,16 +254,13 @@ unsafe extern "C" fn clock_nanosleep(
 ) -> c_int {
     // SAFETY: the caller's.
     let (Some(time), Some(now)) = (length(unsafe { *time }), read(clock)) else { return libc::EINVAL };
-    if flags & libc::TIMER_ABSTIME != 0 {
-        pass(time.saturating_sub(Duration::from_nanos(now)));
-    } else {
-        pass(time);
-        if !left.is_null() {
-            // SAFETY: the caller's.
-            unsafe { *left = timespec(0) };
-        }
+    let is_absolute = flags & libc::TIMER_ABSTIME != 0;
+    let rest = pass_until_alarm(if is_absolute { time.saturating_sub(Duration::from_nanos(now)) } else { time });
+    if !is_absolute && !left.is_null() {
+        // SAFETY: the caller's.
+        unsafe { *left = timespec(rest.as_nanos() as u64) };
     }
-    0
+    if rest.is_zero() { 0 } else { libc::EINTR }
 }
 
 /// Other ranks are not on the same core; threads of the program may be.
