@@ -127,6 +127,23 @@ impl Platform {
         factors
     }
 
+    /// What code on `node` takes longer where `ranks`, at least one, share a CMP.
+    pub fn slowdown_of(&self, node: u32, ranks: usize) -> f64 {
+        match self.conditions.nodes.slowdown(node) {
+            Some(own) => own.get(ranks - 1).or(own.last()).copied().unwrap_or(1.0),
+            None => self.core.slowdown_of(ranks),
+        }
+    }
+
+    /// The same machine for code whose time memory bounds only in part, of 1.
+    pub fn with_memory_bound(mut self, part: f64) -> Platform {
+        self.core.slowdown = CoreRates::bound_by_memory(&self.core.slowdown, part);
+        for own in &mut self.conditions.nodes.slowdown {
+            *own = CoreRates::bound_by_memory(own, part);
+        }
+        self
+    }
+
     /// The least time between a message's leaving a node and any effect of it at another: the least inter-node latency,
     /// handshakes included. Workers may be that far apart in virtual time.
     pub fn lookahead(&self) -> SimSpan {

@@ -5,6 +5,8 @@ mod support;
 
 #[path = "oracle/blocks.rs"]
 mod blocks;
+#[path = "oracle/code.rs"]
+mod code;
 #[path = "oracle/collectives.rs"]
 mod collectives;
 #[path = "oracle/conditions.rs"]

@@ -26,12 +26,16 @@ impl Args for SettingArgs {
 /// Settings that launchers have a letter for.
 const LETTERS: [(&str, char); 1] = [("ranks", 'n')];
 
+/// Settings that only `--help` shows.
+const SELDOM: [&str; 1] = ["memory_bound"];
+
 /// The option of a setting.
 fn option(setting: &'static Setting) -> Arg {
     let option = Arg::new(setting.key)
         .long(setting.name.replace('_', "-"))
         .help(setting.help)
-        .help_heading(setting.heading.text());
+        .help_heading(setting.heading.text())
+        .hide_short_help(SELDOM.contains(&setting.key));
     let letter = LETTERS.iter().find(|(key, _)| *key == setting.key);
     let option = letter.map_or(option.clone(), |(_, letter)| option.short(*letter));
     let option = match setting.name == setting.key {

@@ -9,7 +9,7 @@ use std::mem::take;
 
 use crate::profile::StrandSpan;
 use crate::rank::{COMPLETE, Call, Completion, Immediate, Program, Reply, ReplyKind, RequestId, Requests, Simulator};
-use crate::units::{Bytes, SimTime};
+use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ClockMark, ClockPoint};
 use super::calls_kept::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
@@ -18,7 +18,7 @@ use super::conditions::{Effects, sent};
 use super::error::RunError;
 use super::idle::begin_idle;
 use super::lp::LogicalProcess;
-use super::memory::begin_block;
+use super::memory::{begin_block, begin_code};
 use super::messages::{post, recv, set_ready, start_send};
 use super::requests::RequestRecord;
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
@@ -165,7 +165,11 @@ impl CallTurn<'_, '_> {
         lp.handled += 1;
         *stretch += 1;
         let proceeds = match call {
-            Call::Compute(span) => {
+            Call::Code(span) if *span > SimSpan::ZERO && task == MAIN && lp.slows_code(target) => {
+                begin_code(target, lp, task, *span);
+                None
+            }
+            Call::Compute(span) | Call::Code(span) => {
                 let mut span = *span * u64::from(target.sharing);
                 if lp.effects.slows {
                     let start = target.control(task).clock;

@@ -12,6 +12,7 @@
 
 mod blocks;
 mod caches;
+mod code;
 mod nodes;
 mod shares;
 
@@ -30,7 +31,7 @@ use super::lp::LogicalProcess;
 use super::network::RankLocation;
 use super::paths::PathSlot;
 use super::state::TargetRank;
-pub(super) use blocks::{SharedBlock, begin_block, end_block, flow};
+pub(super) use blocks::{SharedBlock, begin_block, begin_code, end_block, flow};
 use caches::{BufferKey, Cache};
 pub(super) use nodes::NodeMemory;
 use nodes::{NO_LIMIT, copy_memory};

@@ -100,17 +100,28 @@ impl CoreRates {
     }
 
     /// What the host time of each rank's own code is multiplied by (the MCPSim paper's eq. 1): `scale_factor`, and the
-    /// slowdown by as many ranks as there are on its CMP.
+    /// slowdown by as many ranks as there are on its CMP. Where memory is shared over time, it is that of a rank alone:
+    /// others slow it while they compute.
     pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
         let mut on_cmp = HashMap::new();
         sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);
-        sites.iter().map(|site| self.scale_factor * self.slowdown_of(on_cmp[&(site.node, site.cmp)])).collect()
+        let ranks = |site: &Site| match self.memory_law {
+            MemoryLaw::Placed => on_cmp[&(site.node, site.cmp)],
+            MemoryLaw::Fair => 1,
+        };
+        sites.iter().map(|site| self.scale_factor * self.slowdown_of(ranks(site))).collect()
     }
 
     /// The slowdown of code where `ranks`, at least one, share a CMP.
     pub fn slowdown_of(&self, ranks: usize) -> f64 {
         // Past the end of the table the last holds.
         self.slowdown.get(ranks - 1).or(self.slowdown.last()).copied().unwrap_or(1.0)
+    }
+
+    /// The slowdown where memory bounds only this part, of 1, of the code's time.
+    pub fn bound_by_memory(slowdown: &[f64], part: f64) -> Vec<f64> {
+        let alone = slowdown.first().copied().unwrap_or(1.0);
+        slowdown.iter().map(|factor| alone + part * (factor - alone)).collect()
     }
 
     /// The time `work` takes a rank with this part of memory and caches: as [`CoreRates::span`], or by the rates within

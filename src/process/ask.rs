@@ -45,7 +45,7 @@ impl Process {
         if gate.asks() {
             let charge = self.take_charge();
             if charge > SimSpan::ZERO {
-                gate.call(Call::Compute(charge), |_| ());
+                gate.call(self.charged_block(charge), |_| ());
             }
         }
         gate

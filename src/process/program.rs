@@ -126,7 +126,7 @@ impl<I: Interface> RealProgram<I> {
         let charge = self.process.take_charge();
         if charge > SimSpan::ZERO {
             self.held = Some(call);
-            return Some(Call::Compute(charge));
+            return Some(self.process.charged_block(charge));
         }
         Some(call)
     }

@@ -255,6 +255,15 @@ impl Process {
         self.charged.set(self.charged.get() + span);
     }
 
+    /// The call for a local execution block that cost so much: of code, if that is timed.
+    #[inline]
+    pub fn charged_block(&self, charge: SimSpan) -> Call {
+        match self.job.options.compute {
+            ComputeMode::Measure => Call::Code(charge),
+            ComputeMode::Skip | ComputeMode::Fixed(_) => Call::Compute(charge),
+        }
+    }
+
     /// What local execution blocks have cost since the last time.
     #[inline]
     pub fn take_charge(&self) -> SimSpan {

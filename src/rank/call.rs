@@ -121,6 +121,8 @@ pub enum Call {
     Compute(SimSpan),
     /// Executes a local block that moves bytes from and to memory, which it may share with others. → `Done`
     Work(MemoryBlock),
+    /// Executes a local block of real code, of this length where nobody else computes on the CMP. → `Done`
+    Code(SimSpan),
     /// Sends and returns when the buffer may be reused. → `Done`
     Send(Message),
     /// Receives. → `Completed` with one entry

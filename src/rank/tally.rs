@@ -115,9 +115,8 @@ fn own_name(call: &Call) -> Option<&'static str> {
         Call::Iprobe(_) => "iprobe",
         Call::Enter(entry) => entry.name,
         Call::Start(_) => "start",
-        Call::Compute(_) | Call::Work(_) | Call::Idle(_) | Call::Leave | Call::Yield | Call::Finish | Call::Fail(_) => {
-            return None;
-        }
+        Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Idle(_) | Call::Leave | Call::Yield => return None,
+        Call::Finish | Call::Fail(_) => return None,
     })
 }
 
@@ -191,7 +190,7 @@ impl<P: Program> Program for Tallied<P> {
             Call::Leave => self.within = None,
             _ => {}
         }
-        let computes = matches!(call, Call::Compute(_) | Call::Work(_)) && self.within.is_none();
+        let computes = matches!(call, Call::Compute(_) | Call::Work(_) | Call::Code(_)) && self.within.is_none();
         if self.open.is_none() && !computes {
             let counted = self.program.is_profiled();
             self.open = self.key(&call).map(|key| Open { key, since: clock, entry, counted });

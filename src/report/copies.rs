@@ -61,10 +61,14 @@ pub(super) fn utilisation(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// What others cost the blocks that use memory; empty where it is not shared over time, or none did.
+/// What others cost the blocks that use memory, and real code; empty where it is not shared over time, or none did.
 pub(super) fn blocks(outcome: &Outcome) -> String {
     let Some(blocks) = outcome.blocks else { return String::new() };
-    let mut text = format!("  {} computing moved {} at memory", of(blocks.count, "block"), volume(blocks.bytes));
+    let mut text = format!("  {} computing", of(blocks.count, "block"));
+    // Of real code it is not known.
+    if blocks.bytes > 0 {
+        text.push_str(&format!(" moved {} at memory", volume(blocks.bytes)));
+    }
     if let Some(each) = blocks.slowed.as_ps().checked_div(blocks.slowed_count) {
         let each = SimSpan::from_ps(each);
         text.push_str(&format!("; others slowed {} by {each} each", count(blocks.slowed_count)));
@@ -129,6 +133,9 @@ mod tests {
         found.add(Bytes::new(1_500_000_000), SimSpan::ZERO);
         let text = |found| blocks(&Outcome { blocks: Some(found), ..busy() });
         assert_eq!(text(found), "  1 block computing moved 1.397 GiB at memory\n");
+        let mut code = BlockUse::default();
+        code.add(Bytes::ZERO, SimSpan::from_us(2));
+        assert_eq!(text(code), "  1 block computing; others slowed 1 by 2.000 us each\n");
         found.add(Bytes::ZERO, SimSpan::from_us(3));
         assert_eq!(text(found), "  2 blocks computing moved 1.397 GiB at memory; others slowed 1 by 3.000 us each\n");
     }

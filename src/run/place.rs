@@ -35,6 +35,9 @@ pub(crate) fn placed(
     })?;
     check_memory(ranks, available_memory())?;
     platform.spread_ranks(&sites);
+    if let Some(part) = settings.memory_bound {
+        platform = platform.with_memory_bound(part.of_one());
+    }
     Ok(match settings.model {
         Model::Mcpsim => (platform, sites),
         // The baseline changes what is known of the machine, not where the ranks are.

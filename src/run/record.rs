@@ -59,7 +59,7 @@ fn traced<P: Program>(
         let ran = simulation.run_in(processes, screen, make, progress);
         return Ok(concluded(ran, processes)?.map(|outcome| (outcome, None)));
     }
-    let recording = Arc::new(Recording::new(header.ranks));
+    let recording = Arc::new(Recording::new(header.ranks).of_code(!header.factors.is_empty()));
     let ran = simulation.run_in(processes, screen, |rank| recording.wrap(rank, make(rank)), progress);
     processes.gather(recording.give()).into_iter().for_each(|portion| recording.take_in(portion));
     let Some(outcome) = concluded(ran, processes)? else { return Ok(None) };

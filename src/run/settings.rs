@@ -21,8 +21,8 @@ use super::host;
 use super::request::{Details, RunRequest};
 use super::shipped::Shipped;
 use super::values::{
-    Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of, natural,
-    parse_clock, parse_compute, parse_intervals, parse_stack, parse_whole, positive, stack_of,
+    MemoryBound, Model, PlacementChoice, clock_of, clock_text, compute_of, compute_text, intervals_of, model_of,
+    natural, parse_clock, parse_compute, parse_intervals, parse_stack, parse_whole, part_of, positive, stack_of,
 };
 
 /// A rank's stack, as it is for a process by default, bytes.
@@ -65,6 +65,8 @@ pub struct Settings {
     pub pairs: bool,
     /// What the outcome tells beside.
     pub details: Details,
+    /// The part of a real program's time that memory bounds; all of it if not given.
+    pub memory_bound: Option<MemoryBound>,
     /// How a real program is run.
     pub job: JobOptions,
 }
@@ -204,6 +206,8 @@ settings! {
         "What its own code costs: measure (default), skip, or a time a block";
     #[serde(deserialize_with = "clock_of")]
     clock: HostClock = "CLOCK", Programs, |text| utf8(text).and_then(parse_clock), "What measures it: cpu (default) or wall";
+    #[serde(deserialize_with = "part_of")]
+    memory_bound: MemoryBound = "PART", Programs, parsed, "How much of its time memory bounds, so that ranks slow it: 0 to 1 (default: 1)";
     #[serde(deserialize_with = "stack_of")]
     stack_size: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_stack), "Stack of each rank (default: 8 MiB)";
     #[serde(alias = "share_library")]
@@ -294,6 +298,7 @@ impl Settings {
             intervals: given.intervals.unwrap_or_default(),
             pairs: given.pairs.unwrap_or(false),
             details,
+            memory_bound: given.memory_bound,
             job: JobOptions {
                 clock: given.clock.unwrap_or_default(),
                 compute: given.compute.unwrap_or_default(),
@@ -373,6 +378,7 @@ impl Settings {
             ("pairs", Some(self.pairs.into())),
             ("compute", real(compute_text(self.job.compute).into())),
             ("clock", real(clock_text(self.job.clock).into())),
+            ("memory_bound", self.memory_bound.map(|part| part.of_one().into())),
             ("stack_size", real(self.job.stack_size.to_string().into())),
             ("share_libraries", real(Value::Array(shared)).filter(|_| !self.job.shared.is_empty())),
         ];

@@ -85,6 +85,32 @@ impl PlacementChoice {
     }
 }
 
+/// A part of one, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryBound(u32);
+
+impl MemoryBound {
+    const ONE: u32 = 1_000_000;
+
+    /// None, if it is not from 0 to 1.
+    fn new(part: f64) -> Option<MemoryBound> {
+        (0.0..=1.0).contains(&part).then(|| MemoryBound((part * f64::from(MemoryBound::ONE)).round() as u32))
+    }
+
+    /// From 0 to 1.
+    pub fn of_one(self) -> f64 {
+        f64::from(self.0) / f64::from(MemoryBound::ONE)
+    }
+}
+
+impl std::str::FromStr for MemoryBound {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().ok().and_then(MemoryBound::new).ok_or_else(|| format!("expected {PART}; found \"{text}\""))
+    }
+}
+
 /// Reads a whole number from `least`, which is 0 or 1, to what a `T` and a TOML file can hold.
 pub(crate) fn parse_whole<T: TryFrom<i64>>(text: &str, least: i64) -> Result<T, String> {
     let range = if least > 0 { "above zero" } else { "that is not negative" };
@@ -160,6 +186,7 @@ as_option!(clock_of, parse_clock, HostClock, "\"cpu\" or \"wall\"");
 as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \"8 MiB\"");
 
 const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";
+const PART: &str = "a number from 0 to 1";
 const MODELS: &str = "mcpsim, bigsim, hockney, logp or loggp";
 
 /// Reads "256,4KiB,64KiB".
@@ -207,6 +234,13 @@ pub(super) fn intervals_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result
 /// The name of a model.
 pub(super) fn model_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Model>, D::Error> {
     checked(deserializer, MODELS, |value| value.as_str()?.parse().ok().map(Some))
+}
+
+/// A number from 0 to 1.
+pub(super) fn part_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MemoryBound>, D::Error> {
+    checked(deserializer, PART, |value| {
+        value.as_float().or(value.as_integer().map(|number| number as f64)).and_then(MemoryBound::new).map(Some)
+    })
 }
 
 /// The comma-separated form of text, of a number, or of an array of these.

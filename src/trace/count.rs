@@ -102,7 +102,7 @@ impl Trace {
         let mut all = OperationCounts::default();
         let mut add = |number: u32, count: u64| {
             let one = match &self.ops[number as usize] {
-                TraceOp::Compute(span) | TraceOp::Work(MemoryBlock { core: span, .. }) => {
+                TraceOp::Compute(span) | TraceOp::Pass(span) | TraceOp::Work(MemoryBlock { core: span, .. }) => {
                     OperationCounts { compute: *span, ..OperationCounts::default() }
                 }
                 TraceOp::Send(sent) | TraceOp::IsendEager(sent) | TraceOp::Isend(sent, _) => of_messages(&[*sent]),

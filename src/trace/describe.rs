@@ -114,7 +114,7 @@ fn described(call: &Call, next: u32) -> String {
         shown.collect::<Vec<_>>().join(" ")
     };
     match call {
-        Call::Compute(span) => format!("compute {span}"),
+        Call::Compute(span) | Call::Code(span) => format!("compute {span}"),
         Call::Work(MemoryBlock { core, bytes }) => format!("compute {core} {bytes} of memory"),
         Call::Send(message) => format!("send {}", sent(message)),
         Call::Recv(pattern) => format!("recv {}", received(pattern)),

@@ -104,6 +104,8 @@ pub(super) enum TraceOp {
     Work(MemoryBlock),
     /// The same of the next length and the next late value.
     WorkListed,
+    /// Lets so long pass without computing, beside code that is timed.
+    Pass(SimSpan),
     Send(Sent),
     Recv(PeerEnd),
     Exchange(Box<(Sent, PeerEnd)>),
@@ -183,6 +185,7 @@ impl TraceOp {
             TraceOp::Poll | TraceOp::Look => "poll",
             TraceOp::Test(_) => "test",
             TraceOp::Idle(_) => "idle",
+            TraceOp::Pass(_) => "pass",
             TraceOp::Cancel(_) => "cancel",
             TraceOp::Probe(_) => "probe",
             TraceOp::Iprobe(_) => "iprobe",
@@ -210,6 +213,10 @@ impl TraceOp {
                 put(out, block.bytes.get());
             }
             TraceOp::WorkListed => kind(27),
+            TraceOp::Pass(span) => {
+                kind(28);
+                put(out, span.as_ps());
+            }
             TraceOp::Send(sent) => {
                 kind(2);
                 put_sent(out, sent);
@@ -351,7 +358,8 @@ impl TraceOp {
             25 => TraceOp::Called(Box::new(CalledOp::read(reader, names, groups)?)),
             26 => TraceOp::Work(MemoryBlock { core: span(reader)?, bytes: Bytes::new(reader.number()?) }),
             27 => TraceOp::WorkListed,
-            kind => return Err(reader.error(format_args!("expected a kind of operation up to 27; found {kind}"))),
+            28 => TraceOp::Pass(span(reader)?),
+            kind => return Err(reader.error(format_args!("expected a kind of operation up to 28; found {kind}"))),
         })
     }
 }

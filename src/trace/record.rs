@@ -23,6 +23,8 @@ const IN_VIEW: u32 = 1 << 22;
 pub struct Recording {
     ranks: u32,
     longest: usize,
+    /// Of programs whose code is timed.
+    is_code: bool,
     logs: Vec<Mutex<Option<RecordedRank>>>,
 }
 
@@ -63,7 +65,13 @@ impl Recording {
     /// Of a run of `ranks` ranks.
     pub fn new(ranks: u32) -> Self {
         let longest = ((IN_VIEW / ranks.max(1)) as usize).clamp(256, LONGEST);
-        Recording { ranks, longest, logs: (0..ranks).map(|_| Mutex::default()).collect() }
+        Recording { ranks, longest, is_code: false, logs: (0..ranks).map(|_| Mutex::default()).collect() }
+    }
+
+    /// The same, if `is_code` of programs whose code is timed.
+    #[must_use]
+    pub fn of_code(self, is_code: bool) -> Self {
+        Recording { is_code, ..self }
     }
 
     /// The ranks of the run.
@@ -74,7 +82,9 @@ impl Recording {
     /// `program` of `rank`, recorded.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Recorder<P> {
         program.tell_collectives();
-        let task = Some(TaskRecorder::new(rank, self.ranks, self.longest, false));
+        let mut task = TaskRecorder::new(rank, self.ranks, self.longest, false);
+        task.is_code = self.is_code;
+        let task = Some(task);
         let strands = Arc::default();
         Recorder { program, rank, task, strands, served: ServedLog::default(), recording: self.clone() }
     }

@@ -128,6 +128,8 @@ pub(super) struct TaskRecorder {
     seen_sizes: FxHashSet<u64>,
     /// Outside and inside of collectives.
     spans: [usize; 2],
+    /// What it computes is code that was timed.
+    pub is_code: bool,
     /// Why it cannot be recorded.
     pub fault: Option<String>,
 }
@@ -157,6 +159,7 @@ impl TaskRecorder {
             seen_tags: FxHashSet::default(),
             seen_sizes: FxHashSet::default(),
             spans: [0; 2],
+            is_code: false,
             fault: None,
         }
     }
@@ -181,7 +184,11 @@ impl TaskRecorder {
             return call;
         }
         match &call {
-            Call::Compute(span) => self.compute(*span),
+            // Time that passes without code is as long on any machine.
+            Call::Compute(span) if self.is_code && !self.in_collective && *span > SimSpan::ZERO => {
+                self.push(TraceOp::Pass(*span));
+            }
+            Call::Compute(span) | Call::Code(span) => self.compute(*span),
             Call::Work(block) => self.work(*block),
             Call::Send(message) => {
                 let sent = self.sent(message);

@@ -78,6 +78,14 @@ fn measured_times_follow_the_machine_of_the_replay_and_stated_ones_do_not() {
     assert_eq!(twice, times(&measured, 2));
     let crowded = computed(&format!("--nct 1,1,8 --set platform.core.slowdown=[1,2,3] {trace}"));
     assert_eq!(crowded, times(&measured, 3));
+    // Over time only those count that compute at once: all of them at the start, few while the token goes round.
+    let fair = "--nct 1,1,8 --set platform.core.slowdown=[1,2,3] --set platform.cmp.memory=fair";
+    assert_eq!(computed(&format!("{fair} --memory-bound 0 {trace}")), measured);
+    let slowed = computed(&format!("{fair} {trace}"));
+    let between = |(slowed, measured): (&u64, &u64)| (measured..=&(3 * measured)).contains(&slowed);
+    assert!(slowed.iter().zip(&measured).all(between), "{slowed:?} of {measured:?}");
+    let [fair, placed, alone] = [&slowed, &crowded, &measured].map(|times| times.iter().sum::<u64>());
+    assert!(alone < fair && fair < placed, "{alone} {fair} {placed}");
     let stated = computed(&format!("{MACHINE} --compute 1us --record {trace} {program} 2 1000"));
     assert_eq!(computed(&format!("{MACHINE} --set platform.core.scale_factor=2 {trace}")), stated);
 }

@@ -91,6 +91,8 @@ pub enum Do {
     Compute(u64),
     /// A block of so long that moves so many bytes.
     Work(u64, u64),
+    /// A block of real code that takes so long alone.
+    Code(u64),
     Send(Rank, u64),
     SendTag(Rank, u64, u32),
     SendMode(Rank, u64, SendMode),
@@ -294,6 +296,7 @@ impl Program for Script {
             let Some(line) = self.lines.next() else { return Call::Finish };
             return match line {
                 Do::Compute(time) => Call::Compute(ns(time)),
+                Do::Code(time) => Call::Code(ns(time)),
                 Do::Work(core, bytes) => Call::Work(MemoryBlock { core: ns(core), bytes: Bytes::new(bytes) }),
                 Do::Send(to, size) => Call::Send(self.message(to, size, 0, SendMode::Standard)),
                 Do::SendTag(to, size, tag) => Call::Send(self.message(to, size, tag, SendMode::Standard)),

@@ -13,12 +13,14 @@ use super::{Do, Log, Script, ns};
 
 /// The outcome of `scripts` on `platform` is `expected`, and so is that of their trace.
 pub fn check(platform: &Platform, sites: &[Site], scripts: &[Vec<Do>], expected: &Outcome) {
-    let recording = Arc::new(Recording::new(scripts.len() as u32));
+    let is_code = scripts.iter().flatten().any(|line| matches!(line, Do::Code(_)));
+    let recording = Arc::new(Recording::new(scripts.len() as u32).of_code(is_code));
     let log = Log::default();
     let make = |rank: Rank| recording.wrap(rank, Script::new(rank, scripts[rank as usize].clone(), log.clone()));
     let recorded = simulation(platform, sites, 2).run(make, &Progress::default()).expect("it ran before");
     same(&recorded, expected, "recorded");
-    let bytes = recording.finish(&Header::default()).expect("it can be recorded");
+    let factors = vec![1.0; if is_code { scripts.len() } else { 0 }];
+    let bytes = recording.finish(&Header { factors, ..Header::default() }).expect("it can be recorded");
     let trace = Arc::new(Trace::read(bytes).expect("what was written can be read"));
     for workers in [1, 3] {
         let replayed = replay(&trace, platform, sites, workers).unwrap_or_else(|error| panic!("replayed: {error:?}"));

@@ -12,7 +12,7 @@ use super::super::args::RunArgs;
 use super::super::exit::Failure;
 
 /// The options of a run that a study takes too. The others choose what one run shows or writes.
-const OF_RUN: [&str; 20] = [
+const OF_RUN: [&str; 21] = [
     "app",
     "arguments",
     "nct",
@@ -31,6 +31,7 @@ const OF_RUN: [&str; 20] = [
     "quiet",
     "compute",
     "clock",
+    "memory_bound",
     "stack_size",
     "repeats",
 ];

@@ -20,8 +20,16 @@ pub(in super::super) struct SharedBlock {
     core: SimSpan,
     alone: SimSpan,
     bytes: Bytes,
-    /// What it moves a second at most.
-    pace: u64,
+    shares: BlockShares,
+}
+
+/// What a block shares with others.
+#[derive(Clone, Copy, Debug)]
+enum BlockShares {
+    /// Memory, of which it moves so much a second at most.
+    Memory { pace: u64 },
+    /// Whatever slows real code.
+    Cmp,
 }
 
 impl SharedBlock {
@@ -34,7 +42,12 @@ impl SharedBlock {
             false => rate as u64,
             true => rounded_up(bytes.get() as f64 / core.as_seconds()).min(rate as u64),
         };
-        SharedBlock { core, alone, bytes, pace: pace.max(1) }
+        SharedBlock { core, alone, bytes, shares: BlockShares::Memory { pace: pace.max(1) } }
+    }
+
+    /// Real code.
+    fn of_code(alone: SimSpan) -> SharedBlock {
+        SharedBlock { core: SimSpan::ZERO, alone, bytes: Bytes::ZERO, shares: BlockShares::Cmp }
     }
 }
 
@@ -69,20 +82,41 @@ pub(in super::super) fn begin_block(
         end(target, lp, task, block, clock + block.alone);
         return Some(Answer::Done);
     }
-    if clock == lp.now.time {
+    begin(target, lp, task, block);
+    None
+}
+
+/// The task computes a block of real code, which others may slow.
+#[cold]
+pub(in super::super) fn begin_code(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
+    let span = span * u64::from(target.sharing);
+    let alone = match lp.effects.slows {
+        true => SimSpan::from_seconds(span.as_seconds() * target.meets().slower()).unwrap_or(SimSpan::MAX),
+        false => span,
+    };
+    begin(target, lp, task, SharedBlock::of_code(alone));
+}
+
+/// The block begins when the simulation has got to the task's clock.
+fn begin(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock) {
+    if target.control(task).clock == lp.now.time {
         target.begin_wait(task, Wait::Block(block));
         flow(target, lp, task, block);
     } else {
         wait_for_own_time(target, lp, task, Wait::Block(block));
     }
-    None
 }
 
 /// The simulation has got to the beginning of a block.
 pub(in super::super) fn flow(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock) {
     let (now, seat) = (lp.now.time, lp.seats[target.rank as usize]);
     let memory = lp.node_memory.as_mut().expect("blocks share memory");
-    memory.begin_block(seat, now, block.pace, block.bytes.get(), (target.rank, task));
+    match block.shares {
+        BlockShares::Memory { pace } => {
+            memory.begin_block(seat, now, pace, block.bytes.get(), (target.rank, task));
+        }
+        BlockShares::Cmp => memory.begin_code(seat, now, block.alone, (target.rank, task)),
+    }
 }
 
 /// What the task's block moves has been moved by now: it goes on when that has ended.

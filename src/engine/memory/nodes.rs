@@ -9,6 +9,7 @@ use super::super::event::EventKind;
 use super::super::lp::LogicalProcess;
 use super::super::network::RankLocation;
 use super::super::state::TargetRank;
+use super::code::CodeClock;
 use super::shares::{Moves, Owner, Shares};
 
 /// More than any memory moves.
@@ -36,6 +37,8 @@ struct NodeShares {
     copy_weights: [u64; 2],
     /// What this node's memory has of what the platform states.
     factor: f64,
+    /// The code of each CMP's ranks, where these slow each other.
+    code: Vec<Option<CodeClock>>,
     /// The event that comes next, and its number.
     next: SimTime,
     version: u32,
@@ -77,15 +80,16 @@ impl NodeMemory {
         let mut places: Vec<(RankLocation, Site)> =
             seats.iter().copied().zip(sites.iter().copied()).filter(|(seat, _)| seat.worker == me).collect();
         places.sort_unstable_by_key(|(_, site)| *site);
-        places.dedup_by_key(|(_, site)| *site);
-        for cores in places.chunk_by(|(a, _), (b, _)| a.node == b.node) {
-            memory.add(platform, copies, cores);
+        for ranks in places.chunk_by(|(a, _), (b, _)| a.node == b.node) {
+            memory.add(platform, copies, ranks);
         }
         Some(Box::new(memory))
     }
 
-    /// The next node, which has ranks on these cores.
-    fn add(&mut self, platform: &Platform, copies: Option<CopyMemory>, cores: &[(RankLocation, Site)]) {
+    /// The next node, which has ranks at these places, in order.
+    fn add(&mut self, platform: &Platform, copies: Option<CopyMemory>, ranks: &[(RankLocation, Site)]) {
+        let mut cores = ranks.to_vec();
+        cores.dedup_by_key(|(_, site)| *site);
         let rates = &platform.core;
         let factor = platform.conditions.nodes.memory(cores[0].1.node);
         let limit = |stated: Bandwidth| ((rate(Some(stated)) as f64 * factor) as u64).clamp(1, NO_LIMIT);
@@ -117,7 +121,14 @@ impl NodeMemory {
         }
         let mut capacity = vec![of_cmp * WEIGHT; self.cmps as usize];
         capacity.push(of_node * WEIGHT);
-        self.nodes.push(NodeShares::new(capacity, WEIGHT, copy_weights, factor));
+        let mut node = NodeShares::new(capacity, WEIGHT, copy_weights, factor);
+        node.code = (0..self.cmps)
+            .map(|cmp| {
+                let here = ranks.iter().filter(|(_, site)| site.cmp == cmp).count();
+                CodeClock::new(here, |computing| platform.slowdown_of(ranks[0].1.node, computing))
+            })
+            .collect();
+        self.nodes.push(node);
     }
 
     fn node(&mut self, seat: RankLocation) -> &mut NodeShares {
@@ -178,16 +189,38 @@ impl NodeMemory {
         node.begin(time, pace, moves, bytes, owner);
     }
 
+    /// Whether code there may be slowed by others' code.
+    pub fn slows_code(&self, seat: RankLocation) -> bool {
+        let node = &self.nodes[(seat.node - self.first_node) as usize];
+        node.code.get((seat.cmp % self.cmps) as usize).is_some_and(Option::is_some)
+    }
+
+    /// A block of code that takes `alone` by itself begins at `time`.
+    pub fn begin_code(&mut self, seat: RankLocation, time: SimTime, alone: SimSpan, owner: Owner) {
+        let cmps = self.cmps;
+        let node = self.node(seat);
+        let code = node.code[(seat.cmp % cmps) as usize].as_mut().expect("code is slowed there");
+        code.begin(time.as_ps(), alone.as_ps(), owner);
+        node.changed = true;
+    }
+
     /// The first rank of those whose flows have no end.
     pub fn endless(&mut self) -> Option<Rank> {
-        self.nodes.iter_mut().filter_map(|node| node.shares.next()).map(|(_, (rank, _))| rank).min()
+        self.nodes.iter_mut().filter_map(NodeShares::first_end).map(|(_, (rank, _))| rank).min()
     }
 }
 
 impl NodeShares {
     fn new(capacity: Vec<u64>, block_weight: u64, copy_weights: [u64; 2], factor: f64) -> Self {
         let shares = Shares::new(capacity);
-        NodeShares { shares, block_weight, copy_weights, factor, next: SimTime::NEVER, version: 0, changed: false }
+        let (code, next) = (Vec::new(), SimTime::NEVER);
+        NodeShares { shares, block_weight, copy_weights, factor, code, next, version: 0, changed: false }
+    }
+
+    /// When the first of what is under way ends, and whose it is.
+    fn first_end(&mut self) -> Option<(u64, Owner)> {
+        let code = self.code.iter().flatten().filter_map(CodeClock::next);
+        code.chain(self.shares.next()).min()
     }
 
     fn begin(&mut self, time: SimTime, pace: u64, moves: Moves, bytes: u64, owner: Owner) {
@@ -197,6 +230,13 @@ impl NodeShares {
 }
 
 impl LogicalProcess<'_> {
+    /// Whether others may slow the rank's code. What it runs inside of collectives goes on by itself.
+    #[inline]
+    pub fn slows_code(&self, target: &TargetRank) -> bool {
+        let slows = |memory: &NodeMemory| memory.slows_code(self.seats[target.rank as usize]);
+        target.main.collective.is_none() && self.node_memory.as_deref().is_some_and(slows)
+    }
+
     /// Whose flows of the rank's node have ended now, if the event `version` is still meant.
     pub fn ended_flows(&mut self, rank: Rank, version: u32) -> Vec<Owner> {
         let (now, seat) = (self.now.time, self.seats[rank as usize]);
@@ -205,7 +245,9 @@ impl LogicalProcess<'_> {
             return Vec::new();
         }
         (node.next, node.changed) = (SimTime::NEVER, true);
-        node.shares.ended(now.as_ps())
+        let mut ended = node.shares.ended(now.as_ps());
+        node.code.iter_mut().flatten().for_each(|code| code.ended(now.as_ps(), &mut ended));
+        ended
     }
 
     /// Flows of the rank's node have begun or ended: says when the next ends.
@@ -224,7 +266,7 @@ impl LogicalProcess<'_> {
             return;
         }
         // An event that comes too early finds nothing, and says when the next ends.
-        if let Some((end, (rank, _))) = node.shares.next()
+        if let Some((end, (rank, _))) = node.first_end()
             && SimTime::from_ps(end) < node.next
         {
             node.version = node.version.wrapping_add(1);

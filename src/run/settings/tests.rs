@@ -46,7 +46,7 @@ fn limits_and_intervals_reach_the_engine() {
 #[test]
 fn the_table_reads_back_as_the_same_settings() {
     let line = "--nct 4,2,2 --ranks 9 --oversubscribe --placement cyclic --workers 3 --model bigsim --seed 77 \
-                --max-time 1.5ms --max-events 5 --max-turns 6 --intervals 1,2KiB --pairs";
+                --max-time 1.5ms --max-events 5 --max-turns 6 --intervals 1,2KiB --pairs --memory-bound 0.7";
     for line in [line, ""] {
         let settings = merge("", line).unwrap();
         let text =
@@ -77,6 +77,7 @@ fn bad_values_of_the_run_table_name_key_place_and_what_was_expected() {
             "expected mcpsim, bigsim, hockney, logp or loggp in run.model of a.toml; found a table".to_owned(),
         ),
         ("run.max_time = 7", "expected a time such as \"1.2 us\" in run.max_time of a.toml; found 7".to_owned()),
+        ("run.memory_bound = 1.5", "expected a number from 0 to 1 in run.memory_bound of a.toml; found 1.5".to_owned()),
         ("run.pairs = 1", "expected a boolean in run.pairs of a.toml; found 1".to_owned()),
         (
             "run.intervals = [4, 2]",

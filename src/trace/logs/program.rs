@@ -329,7 +329,7 @@ impl Program for LogProgram {
                     if step.code > 0 {
                         let span = SimSpan::from_seconds(step.code as f64 * 1e-9 * self.factor).unwrap_or(SimSpan::MAX);
                         self.due = Some(step);
-                        return Call::Compute(span);
+                        return Call::Code(span);
                     }
                     step
                 }

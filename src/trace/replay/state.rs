@@ -1,5 +1,7 @@
 //! Where a task of a replay stands in what was recorded, straight from the folded form.
 
+mod spans;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,7 +21,7 @@ use crate::rank::{
     COMPLETE, Call, Called, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, ProgramError, Rank,
     Reply, RequestId, Requests, SERVICE, Source, Tag, TagPattern, Which,
 };
-use crate::units::{Bytes, SimSpan};
+use crate::units::Bytes;
 
 /// A slot without a request. The engine's requests are numbered from 0.
 const FREE: RequestId = RequestId::MAX - 1;
@@ -142,10 +144,10 @@ impl State {
             let Some(number) = self.cursor.next(&trace.bytes) else { return self.end() };
             self.last = number;
             match &trace.ops[number as usize] {
-                TraceOp::Compute(span) => return Call::Compute(self.scaled(*span)),
+                TraceOp::Compute(span) => return self.computing(trace, *span),
                 TraceOp::ComputeListed => {
                     let span = attempt!(self.listed_span(trace));
-                    return Call::Compute(self.scaled(span));
+                    return self.computing(trace, span);
                 }
                 TraceOp::Work(block) => return block_on(self.machine.as_ref(), self.scaled(block.core), block.bytes),
                 TraceOp::Send(sent) => return Call::Send(attempt!(self.message(trace, sent))),
@@ -176,6 +178,7 @@ impl State {
                 TraceOp::Look => return Call::Test { requests: Requests::new(), which: Which::Some, poll: false },
                 TraceOp::Test(slots) => return attempt!(self.test(slots)),
                 TraceOp::Idle(span) => return Call::Idle(*span),
+                TraceOp::Pass(span) => return Call::Compute(*span),
                 TraceOp::Probe(end) => return Call::Probe(attempt!(self.pattern(trace, end))),
                 TraceOp::Iprobe(end) => {
                     let pattern = attempt!(self.pattern(trace, end));
@@ -320,21 +323,6 @@ impl State {
     fn move_on(&mut self, origin: TagOrigin, step: u32) {
         let register = &mut self.origins[origin as usize];
         *register = register.wrapping_add(step);
-    }
-
-    /// A length of computing as it is here.
-    #[inline]
-    fn scaled(&self, span: SimSpan) -> SimSpan {
-        if self.factor == 1.0 || self.collective.is_some() {
-            return span;
-        }
-        SimSpan::from_ps((span.as_ps() as f64 * self.factor).round() as u64)
-    }
-
-    #[inline]
-    fn listed_span(&mut self, trace: &Trace) -> Step<SimSpan> {
-        let value = take_at(&trace.bytes, &mut self.spans).ok_or("its lengths of computing end too soon")?;
-        Ok(if value & 1 == 0 { SimSpan::from_ns(value >> 1) } else { SimSpan::from_ps(value >> 1) })
     }
 
     #[inline]

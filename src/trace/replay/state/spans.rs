@@ -1,0 +1,31 @@
+//! Lengths of computing of a replay.
+
+use super::{State, Step, take_at};
+use crate::rank::Call;
+use crate::trace::Trace;
+use crate::units::SimSpan;
+
+impl State {
+    /// A block as it is here: of code, if that was timed.
+    #[inline]
+    pub(super) fn computing(&self, trace: &Trace, span: SimSpan) -> Call {
+        let is_code = self.collective.is_none() && !trace.header().factors.is_empty() && span > SimSpan::ZERO;
+        let span = self.scaled(span);
+        if is_code { Call::Code(span) } else { Call::Compute(span) }
+    }
+
+    /// A length of computing as it is here.
+    #[inline]
+    pub(super) fn scaled(&self, span: SimSpan) -> SimSpan {
+        if self.factor == 1.0 || self.collective.is_some() {
+            return span;
+        }
+        SimSpan::from_ps((span.as_ps() as f64 * self.factor).round() as u64)
+    }
+
+    #[inline]
+    pub(super) fn listed_span(&mut self, trace: &Trace) -> Step<SimSpan> {
+        let value = take_at(&trace.bytes, &mut self.spans).ok_or("its lengths of computing end too soon")?;
+        Ok(if value & 1 == 0 { SimSpan::from_ns(value >> 1) } else { SimSpan::from_ps(value >> 1) })
+    }
+}
