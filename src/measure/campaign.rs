@@ -21,7 +21,7 @@ const BATCH: usize = 5;
 const LEAST: usize = 10;
 const MOST: usize = 200;
 /// A median that is as sure as this is good enough.
-const SURE: f64 = 0.004;
+pub(super) const SURE: f64 = 0.004;
 /// What a sample should take at least, for the clock's steps not to show, seconds.
 const LONG: f64 = 40e-6;
 /// Messages of a train, and of late receives.

@@ -10,7 +10,7 @@ use super::fit::{FitPiece, Floor, pieces};
 use super::guess::one_way;
 use super::link::MORE_THAN_SEEN;
 use super::matrices::{Matrices, MatrixError, PairTest};
-use super::text::{comment, stated_cost};
+use super::text::{comment, stated_cost, told_flat};
 
 /// Which pairs of ranks are alike over all lengths, and what their messages take.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,7 +126,7 @@ impl MeasuredClasses {
             let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte: 0.0 };
             text.push_str("\n[[cost]]\ninterval = [\n");
             for piece in bounded_beyond(pieces(times, &[], least), times) {
-                let _ = writeln!(text, "    {{ {} }},", stated_cost(&piece));
+                let _ = writeln!(text, "    {{ {} }},{}", stated_cost(&piece), told_flat(piece.flat));
             }
             text.push_str("]\n");
         }
@@ -143,7 +143,7 @@ fn bounded_beyond(mut pieces: Vec<FitPiece>, times: &[(u64, f64)]) -> Vec<FitPie
     if let Some(last) = pieces.last_mut().filter(|last| least.is_finite() && last_size > 0 && last.per_byte < least) {
         last.up_to = Some(last_size);
         let start = last.at(last_size) - least * last_size as f64;
-        pieces.push(FitPiece { start: start.max(0.0), per_byte: least, up_to: None });
+        pieces.push(FitPiece { start: start.max(0.0), per_byte: least, up_to: None, flat: false });
     }
     pieces
 }
@@ -190,8 +190,9 @@ mod tests {
             |row: usize| class[row].as_array().unwrap().iter().map(|of| of.as_integer().unwrap()).collect::<Vec<_>>();
         assert_eq!([row(0), row(2)], [vec![0, 1, 2, 3], vec![2, 3, 0, 3]]);
         assert_eq!(table.table()["cost"].as_array().unwrap().len(), 3);
-        // Half of a round trip of 8 us.
-        assert!(text.contains("{ up_to = 3, latency = \"4.000 us\""), "{text}");
+        // Half of a round trip of 8 us for any size: 0.4 % of it, 16 ns, are what 3 B cost at most.
+        let flat = "{ up_to = 3, latency = \"3.984 us\", bandwidth = \"187.5 MB/s\" },  # no cost of bytes was seen";
+        assert!(text.contains(flat), "{text}");
         // Longer messages than those of 3 B go at most 1.5 times as fast as these: 3 B in 4 us.
         assert!(text.contains("{ latency = \"1.333 us\", bandwidth = \"1.125 MB/s\" }"), "{text}");
     }

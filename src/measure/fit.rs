@@ -1,5 +1,7 @@
 //! Times over sizes as pieces of straight lines.
 
+use super::campaign::SURE;
+
 /// What one more piece has to save of the sum of squared relative errors: five sizes that were off by 1.4 %.
 const PIECE: f64 = 1e-3;
 
@@ -12,12 +14,26 @@ pub struct FitPiece {
     pub start: f64,
     /// Seconds a byte.
     pub per_byte: f64,
+    /// Whether times do not tell what its bytes cost: `per_byte` is the most that they could.
+    pub flat: bool,
 }
 
 impl FitPiece {
     /// The seconds of so many bytes.
     pub fn at(&self, bytes: u64) -> f64 {
         self.start + self.per_byte * bytes as f64
+    }
+
+    /// States no lower cost of bytes than a measurement can tell from none; `greatest` is the greatest size measured in
+    /// the piece, `next` what a byte costs in the piece behind it.
+    fn tell_bytes(&mut self, greatest: u64, next: Option<f64>) {
+        let all = self.at(greatest);
+        if greatest == 0 {
+            // Nothing is known of bytes: they cost what further ones do.
+            self.per_byte = next.unwrap_or(self.per_byte);
+        } else if self.per_byte * (greatest as f64) < SURE * all {
+            *self = FitPiece { start: all * (1.0 - SURE), per_byte: all * SURE / greatest as f64, flat: true, ..*self };
+        }
     }
 }
 
@@ -32,7 +48,8 @@ pub struct Floor {
 
 /// The pieces that fit `points` (sizes increasing, seconds above zero) best: least squares of the relative errors, with
 /// as many pieces as pay off (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece
-/// goes over one of the `breaks`, which are measured sizes, and none goes below the `least`.
+/// goes over one of the `breaks`, which are measured sizes, and none goes below the `least`. Where times do not grow
+/// with the size, the piece is flat: the bytes of its greatest size cost what a median is sure to.
 pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPiece> {
     let mut found = Vec::new();
     let mut rest = points;
@@ -45,6 +62,12 @@ pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPie
         }
         found.append(&mut pieces);
         rest = further;
+    }
+    for index in (0..found.len()).rev() {
+        let next = found.get(index + 1).map(|piece: &FitPiece| piece.per_byte);
+        let end = found[index].up_to;
+        let inside = points.iter().map(|(size, _)| *size).filter(|size| end.is_none_or(|end| *size <= end));
+        found[index].tell_bytes(inside.max().unwrap_or(0), next);
     }
     found
 }
@@ -102,7 +125,7 @@ fn line(points: &[(u64, f64)], least: Floor) -> (f64, FitPiece) {
         Some((start, _)) if start < least.start => (least.start, ((xy - least.start * x) / xx).max(least.per_byte)),
         _ => (((y - least.per_byte * x) / n).max(least.start), least.per_byte),
     };
-    let piece = FitPiece { up_to: None, start, per_byte };
+    let piece = FitPiece { up_to: None, start, per_byte, flat: false };
     (points.iter().map(|&(size, seconds)| (piece.at(size) / seconds - 1.0).powi(2)).sum(), piece)
 }
 
@@ -157,11 +180,33 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(near(found[0].start, 5e-6, 0.01) && near(found[0].per_byte, 2e-10, 0.02), "{found:?}");
         let falling = pieces(&measured(&[1, 2, 4], |size| 3e-6 - 1e-8 * size), &[], Floor::default());
-        assert_eq!((falling.len(), falling[0].per_byte), (1, 0.0));
+        assert_eq!((falling.len(), falling[0].flat), (1, true));
         let steep =
             pieces(&measured(&[100, 200], |size| 1e-9 * size - 5e-8), &[], Floor { start: 1e-9, per_byte: 0.0 });
         assert!(steep[0].start == 1e-9 && steep[0].per_byte > 0.0, "{steep:?}");
-        assert_eq!(pieces(&[(8, 1e-6)], &[], Floor::default()), [FitPiece { up_to: None, start: 1e-6, per_byte: 0.0 }]);
+    }
+
+    #[test]
+    fn where_times_do_not_grow_bytes_cost_what_a_median_is_sure_to_at_most() {
+        // 0.4 % of 1 us for 8 B: 2 GB/s.
+        let alone = pieces(&[(8, 1e-6)], &[], Floor::default());
+        assert!(alone[0].flat && near(1.0 / alone[0].per_byte, 2e9, 1e-9), "{alone:?}");
+        assert!(near(alone[0].at(8), 1e-6, 1e-9));
+        // 1 us to 64 B, 2 us and 1 ns a byte beyond: 0.4 % of 1 us for 64 B are 16 GB/s, and no size is 0.4 % off.
+        let law = |size: f64| if size <= 64.0 { 1e-6 } else { 2e-6 + 1e-9 * size };
+        let points = measured(&[0, 8, 16, 32, 64, 128, 1024, 8192, 65536], law);
+        let found = pieces(&points, &[], Floor::default());
+        assert_eq!(found.iter().map(|piece| piece.flat).collect::<Vec<_>>(), [true, false], "{found:?}");
+        assert!(near(1.0 / found[0].per_byte, 16e9, 1e-9), "{found:?}");
+        assert!(points[..5].iter().all(|&(size, seconds)| near(found[0].at(size), seconds, 0.00401)));
+        // The empty message alone says nothing of bytes: they cost what those behind it do.
+        let start = pieces(
+            &measured(&[0, 64, 1024, 65536], |size| if size == 0.0 { 1e-7 } else { 1e-6 + 1e-9 * size }),
+            &[],
+            Floor::default(),
+        );
+        assert_eq!((start.len(), start[0].flat), (2, false), "{start:?}");
+        assert!(near(start[0].per_byte, 1e-9, 1e-6), "{start:?}");
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub struct RowFit {
     pub recv_overhead: f64,
     /// g.
     pub gap: f64,
+    /// Whether times do not tell what its bytes cost: that of a column is the most that they could.
+    pub flat: bool,
 }
 
 /// The overheads at a size.
@@ -208,6 +210,7 @@ fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     let there = piece.at(last);
     piece.per_byte = least;
     piece.start = (there - least * last as f64).max(0.0);
+    piece.flat = false;
 }
 
 /// The row of a piece, of whose start the overheads and control messages are a part.
@@ -220,7 +223,7 @@ fn row(piece: &FitPiece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit
     // Under load the whole message takes so many times longer, its overheads and control messages do not.
     let under = |ratio: f64| ((ratio * piece.start - send - recv - control).max(latency), ratio * piece.per_byte);
     let columns = [1.0].iter().chain(ratios).map(|ratio| under(*ratio)).collect();
-    RowFit { up_to: piece.up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap }
+    RowFit { up_to: piece.up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap, flat: piece.flat }
 }
 
 /// `copied`: what is there for long was copied once more than what is expected.

@@ -185,7 +185,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         // No message copies more slowly than it goes: where sizes that fit caches go faster, they are copied faster.
         let copy = fit.occupancy.and_then(|of| of.copy).filter(|copy| row.columns[0].1 * copy < 1.0);
         let copied = copy.map_or(String::new(), |_| format!(", copy_bandwidth = \"{}\"", bandwidth(row.columns[0].1)));
-        let _ = writeln!(text, "    {{ {}{copied} }},", interval(&row, law == "measured"));
+        let _ = writeln!(text, "    {{ {}{copied} }},{}", interval(&row, law == "measured"), told_flat(row.flat));
         above = row.up_to.unwrap_or(u64::MAX);
     }
     text.push_str("]\n");
@@ -195,6 +195,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
 /// takes `least` seconds all the same. The greatest of these sizes takes what it took.
 fn keep_below(row: &mut RowFit, above: u64, least: f64) {
     let greatest = row.up_to.unwrap_or(above) as f64;
+    row.flat &= row.columns.iter().all(|(_, byte)| *byte >= least);
     for (latency, byte) in &mut row.columns {
         if *byte < least {
             *latency = (*latency + greatest * (*byte - least)).max(0.0);
@@ -250,6 +251,11 @@ fn interval(row: &RowFit, measured: bool) -> String {
     parts.join(", ")
 }
 
+/// What is said behind an interval in which no cost of bytes was seen.
+pub(super) fn told_flat(flat: bool) -> &'static str {
+    if flat { "  # no cost of bytes was seen: this bandwidth or more" } else { "" }
+}
+
 /// An interval's costs where nothing is known but a message's whole time.
 pub(super) fn stated_cost(piece: &FitPiece) -> String {
     let mut parts = Vec::new();
@@ -266,7 +272,7 @@ mod tests {
     use crate::units::Bytes;
 
     fn row(up_to: Option<u64>, columns: &[(f64, f64)]) -> RowFit {
-        RowFit { up_to, columns: columns.to_vec(), send_overhead: 1e-7, recv_overhead: 2e-7, gap: 3e-7 }
+        RowFit { up_to, columns: columns.to_vec(), send_overhead: 1e-7, recv_overhead: 2e-7, gap: 3e-7, flat: false }
     }
 
     fn fit(level: Level, loads: &[u32]) -> LinkFit {
@@ -350,6 +356,25 @@ mod tests {
         let row = link.row(Bytes::new(4096));
         assert_eq!((row.latency, row.bandwidth.get()), (SimSpan::from_ns(3904), 1_000_000_000));
         assert_eq!(platform.link(Level::IntraCmp).law(), LoadLaw::Fair);
+    }
+
+    #[test]
+    fn intervals_in_which_no_cost_of_bytes_was_seen_say_so() {
+        let mut between = fit(Level::InterNode, &[1]);
+        between.rows[0] = RowFit { flat: true, ..row(Some(4096), &[(8e-6, 1e-12)]) };
+        let told = |link: &LinkFit| {
+            let text = measured(vec![link.clone()]).text();
+            read(&text);
+            text.lines()
+                .filter(|line| line.ends_with("},  # no cost of bytes was seen: this bandwidth or more"))
+                .count()
+        };
+        // The interval, in its level and in the two that are copies of it.
+        assert_eq!(told(&between), 3);
+        between.occupancy = Some(MeasuredOccupancy { capacity: Some(1e9), ..MeasuredOccupancy::default() });
+        // The adapter carries less, so that between nodes the bandwidth is known.
+        assert_eq!(told(&between), 2);
+        assert_eq!(told(&fit(Level::InterNode, &[1])), 0);
     }
 
     #[test]

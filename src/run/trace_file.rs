@@ -90,12 +90,17 @@ impl TraceFile {
     pub fn read(&self) -> Result<Arc<Trace>, PredictError> {
         match self.content()? {
             Content::Trace(trace) => Ok(trace),
-            Content::Logs(_) | Content::Import(_) => {
-                let name = self.name();
+            Content::Import(import) => {
+                let (name, ranks) = (self.name(), import.ranks());
                 Err(PredictError::input(format!(
-                    "{name}: a trace of another tool: record a run of it, mcpsim --record FILE.trace {name}"
+                    "{name}: a trace of another tool: what mcpsim tells of traces, it tells of one of its own, of a run \
+                     of this one: mcpsim --nct 1,1,{ranks} --record FILE.trace {name}"
                 )))
             }
+            Content::Logs(_) => Err(PredictError::input(format!(
+                "{}: a run that was recorded under a real MPI; expected a trace that --record wrote",
+                self.name()
+            ))),
         }
     }
 

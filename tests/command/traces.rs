@@ -127,7 +127,15 @@ fn traces_of_other_tools_run_and_can_be_recorded() {
             |text: &str| text.lines().take(20).collect::<Vec<_>>().join("\n").split("host").next().map(str::to_owned);
         assert_eq!(top(&first.stdout), top(&again.stdout));
     }
-    assert!(refused(here, "trace info a.goal").ends_with("record a run of it, mcpsim --record FILE.trace a.goal"));
+    // The command that is told works as it is.
+    for (file, ranks) in [("a.goal", 1), ("all.txt", 2)] {
+        let command = format!("--nct 1,1,{ranks} --record FILE.trace {file}");
+        let told = refused(here, &format!("trace stats {file}"));
+        assert!(told.ends_with(&format!("of a run of this one: mcpsim {command}")), "{told}");
+        let ran = run(here, &command);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(run(here, "trace stats FILE.trace").code, Some(0));
+    }
     std::fs::write(here.join("b.goal"), "num_ranks 1\nrank 0 {\nl1: jump 1000\n}\n").unwrap();
     assert_eq!(refused(here, "b.goal"), "error: b.goal: line 3: expected calc, send or recv; found \"jump\"");
 }

@@ -62,6 +62,15 @@ fn what_cannot_be_measured_is_told_with_code_2() {
             "--pairs -o p --simulate default --nct 1,1,2 --ranks 3 --end 9 --step 9",
             "--pairs: 3 ranks on 2 cores: expected a ",
         ),
+        (
+            "--pairs -o p --simulate default --nct 1,1,4 --test noise --noise-ranks 3",
+            "--pairs: --noise-ranks: expected 2 at most, 4 ranks without the two of a pair; found 3",
+        ),
+        (
+            "--pairs -o p --simulate default --nct 1,1,4 --noise-ranks 2",
+            "--pairs: --noise-ranks 2: expected with --test noise or noise_blocking, in which other ranks send; found \
+             --test one_to_one",
+        ),
         ("--b-eff --simulate none.toml", "none.toml: no such file"),
         ("--b-eff --collectives", "the argument '--b-eff' cannot be used with '--collectives'"),
         ("--collectives", "mcpsim measure needs "),

@@ -274,6 +274,9 @@ fn a_check_tells_measured_and_replayed_times() {
         for name in ["measured", "total,", "code", "MPI_Send", "MPI_Recv", "rank"] {
             assert!(first.contains(&name), "{}", real::told("trace check", &ran));
         }
+        // A replay ends where the program calls it: no time is predicted, so that none is off.
+        let last = ran.stdout.lines().find(|line| line.starts_with("MPI_Finalize "));
+        assert!(last.is_some_and(|line| line.ends_with(" not replayed")), "{}", real::told("trace check", &ran));
         Ok(())
     });
 }

@@ -56,9 +56,8 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
     let platform: Platform = platform(path, args.nct)?;
     let cores = u32::try_from(platform.shape.total_cores()).unwrap_or(u32::MAX);
     let ranks = args.pairs.ranks.unwrap_or(cores);
-    let parameters = args.pairs.parameters(ranks);
+    let parameters = args.pairs.parameters(ranks)?;
     let refused = |what: String| Failure::bad_input(format!("--pairs: {what}"));
-    parameters.check().map_err(|error| refused(error.to_string()))?;
     let sites =
         Placement::Block.sites(platform.shape, ranks, false).map_err(|error| refused(error.of_a_rank_a_core()))?;
     let nodes = args.pairs.parallel.then(|| sites.iter().map(|site| site.node).collect());
@@ -93,6 +92,10 @@ impl<'a> Work<'a> {
         hosts: &[String],
         about: &str,
     ) -> Result<Work<'a>, Failure> {
+        if parameters.test.has_noise() && parameters.noise_ranks == 0 && !args.quiet {
+            let what = "note: --noise-ranks is 0: no other rank sends, so that this is a test without noise";
+            let _ = writeln!(std::io::stderr(), "{what}");
+        }
         let journal = Journal::open(&with_end(prefix, ".partial"), about, parameters.elements())?;
         if journal.done() > 0 && !args.quiet {
             let (done, all) = (journal.done(), parameters.count());

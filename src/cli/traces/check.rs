@@ -73,29 +73,35 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
         let off = percent(replayed, measured);
         let _ = writeln!(out, "{name:<28} {measured:>14.6} {replayed:>14.6} {off:>10}");
     };
+    // What a replay never calls, such as MPI_Finalize, takes no time in it by construction.
+    let mut left_out = String::new();
     let longest = ranks.clone().map(|rank| logs.measured(rank)).max().unwrap_or(0);
     line("total, s", seconds(longest), outcome.predicted_s);
     let code: u64 = ranks.clone().map(|rank| logs.code(rank)).sum();
     let computed = outcome.mean_parts.compute.as_seconds() * f64::from(outcome.ranks);
     line("code of all ranks, s", seconds(code), computed);
-    let mut functions: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    let mut functions: BTreeMap<&str, (f64, Option<f64>)> = BTreeMap::new();
     for rank in ranks.clone() {
         for (name, of) in logs.functions(rank) {
             functions.entry(name).or_default().0 += seconds(of.total);
         }
     }
     for one in outcome.functions.iter().flatten() {
-        functions.entry(&one.function).or_default().1 += one.total.time.as_seconds();
+        *functions.entry(&one.function).or_default().1.get_or_insert(0.0) += one.total.time.as_seconds();
     }
     let mut sorted: Vec<_> =
-        functions.into_iter().filter(|(_, (measured, replayed))| measured + replayed > 0.0).collect();
+        functions.into_iter().filter(|(_, (measured, replayed))| measured + replayed.unwrap_or(0.0) > 0.0).collect();
     sorted.sort_by(|a, b| b.1.0.total_cmp(&a.1.0).then(a.0.cmp(b.0)));
     for (name, (measured, replayed)) in sorted {
-        line(name, measured, replayed);
+        match replayed {
+            Some(replayed) => line(name, measured, replayed),
+            None => _ = writeln!(left_out, "{name:<28} {measured:>14.6} {:>14}", "not replayed"),
+        }
     }
     for rank in outcome.per_rank.iter().take(64) {
         line(&format!("rank {}", rank.rank), seconds(logs.measured(rank.rank)), rank.clock.as_seconds());
     }
+    out.push_str(&left_out);
     if let Some((host, shared, cores)) = logs.crowded() {
         let _ = write!(
             out,

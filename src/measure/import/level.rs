@@ -255,7 +255,7 @@ fn from_ping_pong(level: Level, ping_pong: &BenchmarkTable) -> Option<f64> {
         return reached.max_by(f64::total_cmp).filter(|most| *most > 0.0);
     }
     let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: 0.0 };
-    pieces(&ping_pong.rows, &[], least).last().map(|last| 1.0 / last.per_byte).filter(|wire| wire.is_finite())
+    pieces(&ping_pong.rows, &[], least).last().filter(|last| !last.flat).map(|last| 1.0 / last.per_byte)
 }
 
 /// What a line says of the wire.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::exit::Failure;
 use crate::measure::matrices::{PairTest, Parameters};
 
 /// What is measured with --pairs.
@@ -38,7 +39,7 @@ pub(crate) struct PairArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "All pairs")]
     pub noise_length: u32,
 
-    /// Ranks that make noise
+    /// Ranks that make noise, beside the two of a pair
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "All pairs")]
     pub noise_ranks: u32,
 
@@ -92,8 +93,26 @@ impl TogetherArgs {
 }
 
 impl PairArgs {
-    /// As parameters of that many ranks.
-    pub fn parameters(&self, ranks: u32) -> Parameters {
+    /// As parameters of that many ranks; what is wrong with them otherwise.
+    pub fn parameters(&self, ranks: u32) -> Result<Parameters, Failure> {
+        let wrong = |what: &str| Failure::bad_input(format!("--pairs: {what}"));
+        let parameters = self.unchecked(ranks);
+        parameters.check().map_err(|error| wrong(&error.to_string()))?;
+        let (found, test) = (self.noise_ranks, self.test.name());
+        if found > 0 && !self.test.has_noise() {
+            let expected = "expected with --test noise or noise_blocking, in which other ranks send";
+            return Err(wrong(&format!("--noise-ranks {found}: {expected}; found --test {test}")));
+        }
+        // Two of the ranks are those of the pair.
+        let most = ranks - 2;
+        if found > most {
+            let expected = format!("expected {most} at most, {ranks} ranks without the two of a pair");
+            return Err(wrong(&format!("--noise-ranks: {expected}; found {found}")));
+        }
+        Ok(parameters)
+    }
+
+    fn unchecked(&self, ranks: u32) -> Parameters {
         Parameters {
             ranks,
             test: self.test,

@@ -19,9 +19,7 @@ use crate::run::agree;
 
 /// Measures all pairs; the first process writes.
 pub(super) fn measure(args: &MeasureArgs, prefix: &Path, processes: &Processes) -> Result<(), Failure> {
-    let parameters = args.pairs.parameters(processes.count());
-    let checked = parameters.check().map_err(|error| Failure::bad_input(format!("--pairs: {error}")));
-    agree(processes, checked)?;
+    let parameters = agree(processes, args.pairs.parameters(processes.count()))?;
     let named = args.node.clone().or_else(|| std::env::var(seen::NODE).ok().filter(|name| !name.is_empty()));
     let all: Vec<HostFacts> = processes.gather(seen::seen(named.as_deref()));
     let (all, bindings): (Vec<HostFacts>, Vec<Binding>) = processes.broadcast(|| (all.clone(), bind(&all)));
