@@ -39,6 +39,7 @@ fn platform(nct: [u32; 3]) -> Platform {
             poll: CoreRates::POLL,
             scale_factor: 1.0,
             slowdown: vec![1.0],
+            threads: Default::default(),
         },
         links: [link(300, 8, 100), link(600, 5, 100), link(1500, 12, 200)],
         collectives: CollectiveRules::default(),

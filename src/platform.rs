@@ -23,6 +23,7 @@ mod rules;
 mod selection;
 mod shape;
 mod textbook;
+mod threads;
 mod unread;
 
 pub use baseline::{Baseline, BaselineLink};
@@ -38,13 +39,14 @@ pub use noise::{NetworkNoise, Noise, NoiseLaw, Spread, SystemNoise};
 pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
 pub use pairs::{NO_CLASS, PairClasses};
 pub use partition::Partition;
-pub use placement::{Placement, PlacementError};
+pub use placement::{Placement, PlacementError, cores_of};
 pub use protocol::Protocol;
 pub use rates::{CacheRates, CoreRates, MemoryLaw, MemoryPart, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
 pub use selection::{Branch, Condition, Selection, SelectionContext};
 pub use shape::{Shape, ShapeError};
 pub use textbook::{Hockney, LOGP_BYTES, LogGp, LogP, Textbook, message_sizes};
+pub use threads::HardwareThreads;
 pub use unread::UnreadKeys;
 
 use std::sync::Arc;
@@ -83,6 +85,11 @@ impl Platform {
     /// Tells its libraries where ranks are: a rank at each of `sites`.
     pub fn spread_ranks(&mut self, sites: &[Site]) {
         self.collectives.nodes = Some(Arc::new(NodeMap::of(sites)));
+    }
+
+    /// How many ranks it has places for: one a hardware thread.
+    pub fn places(&self) -> u32 {
+        (self.shape.total_cores() as u32).saturating_mul(self.core.threads.count())
     }
 
     /// The link a message crosses at `level`.

@@ -25,3 +25,5 @@ mod path;
 mod polling;
 #[path = "oracle/service.rs"]
 mod service;
+#[path = "oracle/threads.rs"]
+mod threads;

@@ -143,14 +143,15 @@ pub(super) fn collectives(args: &CollectivesArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input(format!("--rules: expected --library openmpi-4.0, -4.1 or -5.0; found {name}")));
     }
     let shape = platform.shape;
-    let ranks = args.ranks.unwrap_or(shape.total_cores() as u32);
+    let ranks = args.ranks.unwrap_or(platform.places());
     let placement = match args.placement.to_str() {
         Some("block") => Placement::Block,
         Some("cyclic") => Placement::Cyclic,
         Some("socket") => Placement::Socket,
         _ => Placement::read(&args.placement)?,
     };
-    let sites = placement.sites(shape, ranks, false).map_err(|error| Failure::bad_input(error.to_string()))?;
+    let sites = placement.sites_by_threads(shape, platform.core.threads.count(), ranks, false);
+    let sites = sites.map_err(|error| Failure::bad_input(error.to_string()))?;
     let memory = memory_of(&platform, &sites);
     let timing = if args.timing == TimingName::Osu { Timing::Osu } else { Timing::Imb };
     let field = Field { platform: &platform, sites: &sites, memory: &memory, timing };

@@ -170,7 +170,7 @@ impl CallTurn<'_, '_> {
                 None
             }
             Call::Compute(span) | Call::Code(span) => {
-                let mut span = *span * u64::from(target.sharing);
+                let mut span = lp.on_core(target.sharing, *span);
                 if lp.effects.slows {
                     let start = target.control(task).clock;
                     span = lp.slowed(target, start, span);

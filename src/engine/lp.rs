@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::platform::{Level, LoadLaw, Partition, Platform, Row, Site};
+use crate::platform::{HardwareThreads, Level, LoadLaw, Partition, Platform, Row, Site};
 use crate::profile::{Arrow, BlockUse, CollectiveCounter, MessageProfile, Pairs, TransferParts};
 use crate::rank::{Completion, Doorbell, Message, Rank};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -56,6 +56,8 @@ pub(super) struct LogicalProcess<'a> {
     pub node_memory: Option<Box<NodeMemory>>,
     /// Bytes a second that a core may move from and to memory.
     pub core_memory: f64,
+    /// The hardware threads of each core, where it has several.
+    pub threads: Option<HardwareThreads>,
     /// The blocks that used memory.
     pub computed: BlockUse,
     /// What ranks and messages meet besides, if there is anything, and what of it there is.
@@ -137,6 +139,7 @@ impl<'a> LogicalProcess<'a> {
             network: Network::new(platform, nodes.clone(), effects.delays),
             node_memory: NodeMemory::new(platform, nodes.clone(), me, seats, sites),
             core_memory: platform.core.memory.get() as f64,
+            threads: Some(platform.core.threads.clone()).filter(|threads| threads.count() > 1),
             computed: BlockUse::default(),
             fair: Fair::new(platform, nodes, me, &first_node, seats),
             conditions,
@@ -171,6 +174,21 @@ impl<'a> LogicalProcess<'a> {
     #[inline]
     pub fn level(&self, a: Rank, b: Rank) -> Level {
         RankLocation::level(self.seats[a as usize], self.seats[b as usize])
+    }
+
+    /// How many times as long a rank computes that is one of so many on its core.
+    pub fn turns(&self, ranks: u32) -> f64 {
+        self.threads.as_ref().map_or(f64::from(ranks), |threads| threads.longer(ranks))
+    }
+
+    /// How long `span` of computing takes a rank that is one of so many on its core.
+    #[inline]
+    pub fn on_core(&self, ranks: u32, span: SimSpan) -> SimSpan {
+        match ranks {
+            1 => span,
+            _ if self.threads.is_none() => span * u64::from(ranks),
+            _ => SimSpan::from_seconds(span.as_seconds() * self.turns(ranks)).unwrap_or(SimSpan::MAX),
+        }
     }
 
     /// An event caused by the rank of `target`.

@@ -27,6 +27,9 @@ pub struct Outcome {
     pub predicted_s: f64,
     /// Nodes, CMPs a node, cores a CMP.
     pub nct: [u32; 3],
+    /// Hardware threads a core.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub threads: u32,
     /// What the application works out from its timers, in the order in which it names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<AppResult>,
@@ -333,6 +336,14 @@ impl From<(u32, u32, u64, u64)> for PairMessages {
     }
 }
 
+fn one() -> u32 {
+    1
+}
+
+fn is_one(threads: &u32) -> bool {
+    *threads == 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -350,6 +361,7 @@ mod tests {
             predicted: SimTime::from_ps(u64::MAX / 3),
             predicted_s: 0.1 + 0.2,
             nct: [4, 2, 2],
+            threads: 1,
             ranks: 16,
             app: "a \"b\"".to_owned(),
             platform: "p".to_owned(),

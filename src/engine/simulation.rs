@@ -317,6 +317,7 @@ impl<'a> Simulation<'a> {
             predicted,
             predicted_s: predicted.as_seconds(),
             nct: [shape.nodes, shape.cmps, shape.cores],
+            threads: self.platform.core.threads.count(),
             ranks: times.len() as u32,
             app: self.labels.app.clone(),
             platform: self.platform.name.clone(),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use crate::mpi::{CallForm, CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
-use crate::platform::{Collective, Platform, Site};
+use crate::platform::{Collective, HardwareThreads, Platform, Site};
 use crate::rank::{
     Call, Context, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Served,
     Source, TagPattern,
@@ -117,10 +117,12 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
 
 /// What each rank has of its node's memory bandwidth.
 fn memories(platform: &Platform, sites: &[Site]) -> Vec<f64> {
+    let ranks = HardwareThreads::ranks_of_cores(sites);
     let of = |own: &Site| {
         let on_node = sites.iter().filter(|site| site.node == own.node);
         let on_cmp = on_node.clone().filter(|site| site.cmp == own.cmp).count();
-        platform.core.memory_share(on_cmp as u32, on_node.count() as u32)
+        let slower = platform.core.threads.factor(ranks[own]);
+        platform.core.memory_share_slowed(slower, on_cmp as u32, on_node.count() as u32)
     };
     sites.iter().map(of).collect()
 }

@@ -39,6 +39,7 @@ fn machine(shape: Shape, link: Link) -> Platform {
         poll: CoreRates::POLL,
         scale_factor: 1.0,
         slowdown: vec![1.0],
+        threads: Default::default(),
     };
     let links = [link.clone(), link.clone(), link];
     Platform {

@@ -59,6 +59,7 @@ mod tests {
                 poll: CoreRates::POLL,
                 scale_factor: 1.0,
                 slowdown: Vec::new(),
+                threads: Default::default(),
             };
             let memory = core.memory_share(4, 8);
             let cost = DataCost::new(&core, memory);

@@ -27,6 +27,8 @@ pub enum Effect {
     Memory,
     /// What fits caches is computed faster.
     InCache,
+    /// Hardware threads of a core slow each other.
+    Threads,
     /// They share it with those that use it at the time, not with all that are there.
     MemoryLaw,
     /// Costs by class of pairs of cores.
@@ -47,7 +49,7 @@ pub enum Effect {
 
 impl Effect {
     /// All, the model of contention first.
-    pub const ALL: [Effect; 17] = [
+    pub const ALL: [Effect; 18] = [
         Effect::Law,
         Effect::Copies,
         Effect::Gap,
@@ -57,6 +59,7 @@ impl Effect {
         Effect::Cache,
         Effect::Memory,
         Effect::InCache,
+        Effect::Threads,
         Effect::MemoryLaw,
         Effect::Pairs,
         Effect::Connect,
@@ -79,6 +82,7 @@ impl Effect {
             Effect::Cache => "cache",
             Effect::Memory => "memory_bandwidth",
             Effect::InCache => "in_cache",
+            Effect::Threads => "sibling_slowdown",
             Effect::MemoryLaw => "memory",
             Effect::Pairs => "pairs",
             Effect::Connect => "connect",
@@ -102,6 +106,7 @@ impl Effect {
             Effect::Cache => "copies use no memory",
             Effect::Memory => "each core has its memory",
             Effect::InCache => "no block fits a cache",
+            Effect::Threads => "siblings slow nobody",
             Effect::MemoryLaw => "memory by who is placed",
             Effect::Pairs => "levels alone",
             Effect::Connect => "no connections",
@@ -143,6 +148,7 @@ impl Platform {
             Effect::Cache => other.memory = None,
             Effect::Memory => (other.core.cmp_memory, other.core.node_memory) = (Bandwidth::MAX, Bandwidth::MAX),
             Effect::InCache => other.core.in_cache = None,
+            Effect::Threads => other.core.threads = other.core.threads.apart(),
             Effect::MemoryLaw => other.core.memory_law = MemoryLaw::Placed,
             Effect::Pairs => other.pairs = None,
             Effect::Connect => other.links = protocols(|of| of.connect = SimSpan::ZERO),

@@ -12,6 +12,7 @@ mod occupancy;
 mod pairs;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod values;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, InCacheFile, NodeFile};
 use pairs::PairsKey;
-use values::Factor;
+use values::{Factor, PerLoad};
 
 /// A platform and the text it was made from.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +74,8 @@ struct CoreFile {
     poll: Option<SimSpan>,
     scale_factor: Option<Factor>,
     slowdown: Option<Vec<Factor>>,
+    threads: Option<u32>,
+    sibling_slowdown: Option<PerLoad<Factor>>,
 }
 
 impl Platform {
@@ -221,6 +224,7 @@ impl PlatformFile {
             poll,
             scale_factor: self.core.scale_factor.map_or(1.0, |factor| factor.0),
             slowdown,
+            threads: threads::threads(document, &self.core)?,
         })
     }
 }

@@ -31,6 +31,8 @@ pub enum PlacementError {
         ranks: u32,
         /// Cores there are.
         cores: u64,
+        /// Hardware threads of each.
+        threads: u32,
     },
     /// The list has another number of entries than there are ranks.
     WrongLength {
@@ -48,9 +50,9 @@ pub enum PlacementError {
         /// The machine's shape.
         shape: Shape,
     },
-    /// Two ranks on one core and no permission to oversubscribe.
+    /// More ranks on one core than it has hardware threads, and no permission to oversubscribe.
     SharedCore {
-        /// The second rank placed there.
+        /// The first rank too many there.
         rank: u32,
         /// The core.
         site: Site,
@@ -61,19 +63,26 @@ impl PlacementError {
     /// What is wrong, where ranks have a core each whatever options say.
     pub fn of_a_rank_a_core(&self) -> String {
         match self {
-            PlacementError::TooManyRanks { ranks, cores } => {
-                format!("{ranks} ranks on {cores} cores: expected a core a rank, --nct states how many there are")
+            PlacementError::TooManyRanks { ranks, cores, threads } => {
+                let cores = cores_of(*cores, *threads);
+                format!("{ranks} ranks on {cores}: expected a core a rank, --nct states how many there are")
             }
             other => other.to_string(),
         }
     }
 }
 
+/// "4 cores", "4 cores of 2 threads".
+pub fn cores_of(cores: u64, threads: u32) -> String {
+    if threads == 1 { format!("{cores} cores") } else { format!("{cores} cores of {threads} threads") }
+}
+
 impl fmt::Display for PlacementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PlacementError::TooManyRanks { ranks, cores } => {
-                write!(f, "{ranks} ranks on {cores} cores: give fewer --ranks, a larger --nct, or --oversubscribe")
+            PlacementError::TooManyRanks { ranks, cores, threads } => {
+                let cores = cores_of(*cores, *threads);
+                write!(f, "{ranks} ranks on {cores}: give fewer --ranks, a larger --nct, or --oversubscribe")
             }
             PlacementError::WrongLength { entries, ranks } => {
                 write!(f, "the placement lists {entries} cores for {ranks} ranks: expected one a rank")
@@ -134,16 +143,42 @@ impl Placement {
         Ok(Placement::Explicit(sites))
     }
 
-    /// The core of each of `ranks` ranks on a machine of `shape`.
+    /// The core of each of `ranks` ranks on a machine of `shape`, whose cores have a hardware thread each.
     ///
     /// # Errors
     /// When they do not fit, see [`PlacementError`].
     pub fn sites(&self, shape: Shape, ranks: u32, oversubscribe: bool) -> Result<Vec<Site>, PlacementError> {
+        self.sites_by_threads(shape, 1, ranks, oversubscribe)
+    }
+
+    /// The same where each core has places for `threads` ranks. No core has a second rank while another has none, and
+    /// so on; within a CMP, or by socket within a node, ranks fill all cores before their siblings.
+    ///
+    /// # Errors
+    /// When they do not fit, see [`PlacementError`].
+    pub fn sites_by_threads(
+        &self,
+        shape: Shape,
+        threads: u32,
+        ranks: u32,
+        oversubscribe: bool,
+    ) -> Result<Vec<Site>, PlacementError> {
         let cores = shape.total_cores();
-        if u64::from(ranks) > cores && !oversubscribe {
-            return Err(PlacementError::TooManyRanks { ranks, cores });
+        if u64::from(ranks) > cores * u64::from(threads) && !oversubscribe {
+            return Err(PlacementError::TooManyRanks { ranks, cores, threads });
         }
+        let with_siblings = threads > 1 && u64::from(ranks) > cores;
         match self {
+            Placement::Block if with_siblings => {
+                let (cmps, a_cmp) = (u64::from(shape.nodes) * u64::from(shape.cmps), u64::from(shape.cores));
+                let core = |cmp: u64, at: u64| shape.site(cmp * a_cmp + at % a_cmp);
+                Ok(evenly(ranks, cmps).map(|(cmp, at)| core(cmp, at)).collect())
+            }
+            Placement::Socket if with_siblings => {
+                let (cmps, a_cmp) = (u64::from(shape.cmps), u64::from(shape.cores));
+                let core = |node: u64, at: u64| shape.site((node * cmps + at % cmps) * a_cmp + at / cmps % a_cmp);
+                Ok(evenly(ranks, u64::from(shape.nodes)).map(|(node, at)| core(node, at)).collect())
+            }
             Placement::Block => {
                 // With at most one rank a core this is rank = core.
                 let spread = u64::from(ranks).max(cores);
@@ -166,7 +201,8 @@ impl Placement {
                 Ok((0..u64::from(ranks)).map(|rank| shape.site(core(rank * cores / spread))).collect())
             }
             Placement::Explicit(sites) => {
-                check_list(sites, shape, ranks, oversubscribe)?;
+                let most = if oversubscribe { ranks } else { threads };
+                check_list(sites, shape, ranks, most)?;
                 Ok(sites.clone())
             }
         }
@@ -179,16 +215,29 @@ fn site(line: &str) -> Option<Site> {
     Some(Site { node, cmp, core })
 }
 
-fn check_list(sites: &[Site], shape: Shape, ranks: u32, oversubscribe: bool) -> Result<(), PlacementError> {
+/// The part and the number within it of each of `ranks`, which are divided among `parts` in order, as evenly as can be.
+fn evenly(ranks: u32, parts: u64) -> impl Iterator<Item = (u64, u64)> {
+    let all = u64::from(ranks);
+    let first = move |part: u64| (part * all).div_ceil(parts);
+    (0..all).map(move |rank| {
+        let part = rank * parts / all;
+        (part, rank - first(part))
+    })
+}
+
+/// At most `most` ranks on a core.
+fn check_list(sites: &[Site], shape: Shape, ranks: u32, most: u32) -> Result<(), PlacementError> {
     if sites.len() != ranks as usize {
         return Err(PlacementError::WrongLength { entries: sites.len(), ranks });
     }
-    let mut taken = std::collections::HashSet::new();
+    let mut taken = std::collections::HashMap::new();
     for (rank, &site) in (0..).zip(sites) {
         if !shape.contains(site) {
             return Err(PlacementError::NoSuchCore { rank, site, shape });
         }
-        if !taken.insert(site) && !oversubscribe {
+        let here: &mut u32 = taken.entry(site).or_default();
+        *here += 1;
+        if *here > most {
             return Err(PlacementError::SharedCore { rank, site });
         }
     }
@@ -267,6 +316,36 @@ mod tests {
     }
 
     #[test]
+    fn siblings_are_filled_last() {
+        let shape = Shape { nodes: 2, cmps: 2, cores: 2 };
+        let by = |placement: &Placement, ranks| placement.sites_by_threads(shape, 2, ranks, false).unwrap();
+        for placement in [Placement::Block, Placement::Cyclic, Placement::Socket] {
+            assert_eq!(
+                by(&placement, 8),
+                placement.sites(shape, 8, false).unwrap(),
+                "a core each: as without siblings"
+            );
+        }
+        // Three, two, three and two ranks on the four CMPs: each core before its sibling.
+        let block = by(&Placement::Block, 10);
+        assert_eq!(block[..5], [at(0, 0, 0), at(0, 0, 1), at(0, 0, 0), at(0, 1, 0), at(0, 1, 1)]);
+        assert_eq!(block[5..], [at(1, 0, 0), at(1, 0, 1), at(1, 0, 0), at(1, 1, 0), at(1, 1, 1)]);
+        let cyclic = by(&Placement::Cyclic, 10);
+        assert_eq!(cyclic[8..], [at(0, 0, 0), at(1, 0, 0)], "all cores have a rank");
+        let socket = by(&Placement::Socket, 10);
+        assert_eq!(socket[..5], [at(0, 0, 0), at(0, 1, 0), at(0, 0, 1), at(0, 1, 1), at(0, 0, 0)]);
+        let error = |ranks| Placement::Block.sites_by_threads(shape, 2, ranks, false).unwrap_err().to_string();
+        let text = "17 ranks on 8 cores of 2 threads: give fewer --ranks, a larger --nct, or --oversubscribe";
+        assert_eq!(error(17), text);
+        let list = Placement::Explicit(vec![at(0, 0, 1); 3]);
+        assert_eq!(by(&Placement::Explicit(vec![at(0, 0, 1); 2]), 2), [at(0, 0, 1); 2]);
+        assert_eq!(
+            list.sites_by_threads(shape, 2, 3, false).unwrap_err().to_string(),
+            "rank 2 is placed on node 0, CMP 0, core 1, which is taken: allow it with --oversubscribe"
+        );
+    }
+
+    #[test]
     fn ranks_that_do_not_fit_are_refused_with_the_way_out() {
         let shape = Shape { nodes: 2, cmps: 1, cores: 2 };
         let error = |placement: &Placement, ranks| placement.sites(shape, ranks, false).unwrap_err().to_string();
@@ -288,6 +367,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_sibling_is_filled_before_all_cores_are(
+            nodes in 1u32..5, cmps in 1u32..4, cores in 1u32..5, threads in 2u32..5, part in 0.0f64..1.0, socket: bool,
+        ) {
+            let shape = Shape { nodes, cmps, cores };
+            let places = shape.total_cores() as u32 * threads;
+            let ranks = ((f64::from(places) * part) as u32).max(1);
+            let placement = if socket { Placement::Socket } else { Placement::Block };
+            let sites = placement.sites_by_threads(shape, threads, ranks, false).unwrap();
+            prop_assert!(sites.is_sorted_by_key(|site| site.node), "node after node");
+            let mut on_core: HashMap<Site, u32> = HashMap::new();
+            sites.iter().for_each(|site| *on_core.entry(*site).or_default() += 1);
+            let least = if on_core.len() as u64 == shape.total_cores() { *on_core.values().min().unwrap() } else { 0 };
+            prop_assert!(on_core.values().all(|count| (least..=least + 1).contains(count)), "{:?}", on_core);
+        }
+
         #[test]
         fn ranks_are_spread_evenly_over_the_cores_that_are_there(
             nodes in 1u32..6, cmps in 1u32..4, cores in 1u32..5, ranks in 1u32..200, cyclic: bool,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::Site;
+use super::{HardwareThreads, Site};
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
 
 /// What a core does a second, and how cores that share a CMP or a node slow each other.
@@ -31,6 +31,8 @@ pub struct CoreRates {
     pub scale_factor: f64,
     /// What real code's time is multiplied by when 1, 2, … ranks share the CMP; the last holds beyond.
     pub slowdown: Vec<f64>,
+    /// Its hardware threads.
+    pub threads: HardwareThreads,
 }
 
 /// Among whom the memory bandwidth of a CMP and of a node is shared.
@@ -93,9 +95,15 @@ impl CoreRates {
     /// The memory bandwidth of one rank where `on_cmp` ranks share its CMP and `on_node` its node, in bytes a second:
     /// the least of the core's own, an equal part of the CMP's and an equal part of the node's.
     pub fn memory_share(&self, on_cmp: u32, on_node: u32) -> f64 {
+        self.memory_share_slowed(1.0, on_cmp, on_node)
+    }
+
+    /// The same of a rank all of whose computing takes `slower` times as long beside siblings: by so much more than its
+    /// equal part, as these slow its core and not the memory.
+    pub fn memory_share_slowed(&self, slower: f64, on_cmp: u32, on_node: u32) -> f64 {
         let core = self.memory.get() as f64;
-        let cmp = self.cmp_memory.get() as f64 / f64::from(on_cmp.max(1));
-        let node = self.node_memory.get() as f64 / f64::from(on_node.max(1));
+        let cmp = slower * self.cmp_memory.get() as f64 / f64::from(on_cmp.max(1));
+        let node = slower * self.node_memory.get() as f64 / f64::from(on_node.max(1));
         core.min(cmp).min(node)
     }
 
@@ -169,6 +177,7 @@ mod tests {
             poll: CoreRates::POLL,
             scale_factor: 1.0,
             slowdown: vec![1.0],
+            threads: Default::default(),
         }
     }
 

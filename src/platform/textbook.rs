@@ -242,19 +242,20 @@ impl CoreRates {
     /// The same rates of a core that has its node for itself, but what it has of memory and by how much it is slowed
     /// where these sites are the fullest.
     fn as_among(&self, sites: &[Site]) -> CoreRates {
-        let mut cores = sites.to_vec();
-        cores.sort_unstable();
-        let ranks = most_alike(cores.iter().map(|site| (site.node, site.cmp)));
-        cores.dedup();
-        let on_cmp = most_alike(cores.iter().map(|site| (site.node, site.cmp)));
-        let on_node = most_alike(cores.iter().map(|site| site.node));
-        let share = self.memory_share(on_cmp as u32, on_node as u32).round() as u64;
+        let mut sorted = sites.to_vec();
+        sorted.sort_unstable();
+        let ranks = most_alike(sorted.iter().map(|site| (site.node, site.cmp)));
+        let slower = self.threads.factor(most_alike(sorted.iter().copied()) as u32);
+        let places = self.threads.places(sites);
+        let on_cmp = most_alike(places.iter().map(|site| (site.node, site.cmp)));
+        let on_node = most_alike(places.iter().map(|site| site.node));
+        let share = self.memory_share_slowed(slower, on_cmp as u32, on_node as u32).round() as u64;
         let memory = Bandwidth::new(share).unwrap_or(self.memory);
         let slowdown = self.slowdown.get(ranks.max(1) - 1).or(self.slowdown.last()).copied().unwrap_or(1.0);
         CoreRates {
             memory,
-            cmp_memory: memory,
-            node_memory: memory,
+            cmp_memory: Bandwidth::MAX,
+            node_memory: Bandwidth::MAX,
             memory_law: MemoryLaw::Placed,
             in_cache: None,
             slowdown: vec![slowdown],

@@ -22,7 +22,12 @@ pub(super) fn notes(outcome: &Outcome) -> String {
     }
     if let Some(most) = ranks_on_a_core(outcome) {
         let (ranks, cores) = (plural(u64::from(outcome.ranks), "rank"), plural(cores(outcome), "core"));
-        notes.push_str(&format!("  note: oversubscribed, {ranks} on {cores}, up to {} on one\n", count(most)));
+        let threads = match outcome.threads {
+            1 => String::new(),
+            threads => format!(" of {threads} threads"),
+        };
+        let oversubscribed = if most > u64::from(outcome.threads) { "oversubscribed, " } else { "" };
+        notes.push_str(&format!("  note: {oversubscribed}{ranks} on {cores}{threads}, up to {} on one\n", count(most)));
     }
     for changed in outcome.shares_changed.iter().filter(|changed| changed.part >= MUCH) {
         let (level, part) = (changed.level.name(), percent(changed.part));

@@ -122,6 +122,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         predicted,
         predicted_s: predicted.as_seconds(),
         nct: [shape.nodes, shape.cmps, shape.cores],
+        threads: 1,
         ranks,
         app: app.to_owned(),
         platform: "clovertown-gige".to_owned(),

@@ -1,6 +1,8 @@
 //! Where ranks are on a machine, and what each has of its node's memory.
 
-use crate::platform::{MemoryPart, Placement, PlacementError, Platform, Shape, Site};
+use std::collections::HashMap;
+
+use crate::platform::{HardwareThreads, MemoryPart, Placement, PlacementError, Platform, Shape, Site, cores_of};
 use crate::units::Bytes;
 
 use super::error::PredictError;
@@ -15,7 +17,8 @@ pub(crate) fn placed(
     own_ranks: Option<u32>,
 ) -> Result<(Platform, Vec<Site>), PredictError> {
     let shape = platform.shape;
-    let ranks = settings.ranks.or(own_ranks).unwrap_or(shape.total_cores() as u32);
+    let threads = platform.core.threads.count();
+    let ranks = settings.ranks.or(own_ranks).unwrap_or(platform.places());
     if ranks > Shape::MOST_CORES {
         return Err(PredictError::input(format!("{ranks} ranks: expected at most {}", Shape::MOST_CORES)));
     }
@@ -26,10 +29,12 @@ pub(crate) fn placed(
         PlacementChoice::File(path) => Placement::read(path)?,
         PlacementChoice::Given(sites) => Placement::Explicit(sites.clone()),
     };
-    let sites = placement.sites(shape, ranks, settings.oversubscribe).map_err(|error| match error {
+    let sites = placement.sites_by_threads(shape, threads, ranks, settings.oversubscribe);
+    let sites = sites.map_err(|error| match error {
         // What fixes the number of ranks is not asked for another.
-        PlacementError::TooManyRanks { ranks, cores } if settings.ranks.is_none() && own_ranks.is_some() => {
-            PredictError::input(format!("{ranks} ranks on {cores} cores: give a larger --nct, or --oversubscribe"))
+        PlacementError::TooManyRanks { ranks, cores, .. } if settings.ranks.is_none() && own_ranks.is_some() => {
+            let cores = cores_of(cores, threads);
+            PredictError::input(format!("{ranks} ranks on {cores}: give a larger --nct, or --oversubscribe"))
         }
         error => PredictError::input(error.to_string()),
     })?;
@@ -67,6 +72,8 @@ fn check_memory(ranks: u32, available: Option<Bytes>) -> Result<(), PredictError
 pub(super) struct MemoryShares {
     cmps: u32,
     of_cmp: Vec<MemoryPart>,
+    /// Of cores whose hardware threads slow each other.
+    of_core: HashMap<Site, MemoryPart>,
 }
 
 impl MemoryShares {
@@ -76,7 +83,8 @@ impl MemoryShares {
     }
 
     pub fn part(&self, site: Site) -> MemoryPart {
-        self.of_cmp[(site.node * self.cmps + site.cmp) as usize]
+        let of_core = if self.of_core.is_empty() { None } else { self.of_core.get(&site).copied() };
+        of_core.unwrap_or_else(|| self.of_cmp[(site.node * self.cmps + site.cmp) as usize])
     }
 }
 
@@ -87,26 +95,33 @@ pub fn memory_of(platform: &Platform, sites: &[Site]) -> Vec<f64> {
 }
 
 pub(super) fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {
-    let cmps = platform.shape.cmps;
-    // Ranks on one core take turns, so that only one of them uses the memory at a time.
-    let mut cores: Vec<Site> = sites.to_vec();
-    cores.sort_unstable();
-    cores.dedup();
+    let (cmps, core) = (platform.shape.cmps, &platform.core);
+    // Ranks that take turns at a hardware thread use the memory one at a time.
+    let places = core.threads.places(sites);
     // A machine may have millions of nodes behind the last that is used.
-    let nodes = cores.last().map_or(0, |site| site.node + 1);
+    let nodes = places.last().map_or(0, |site| site.node + 1);
+    let at = |site: &Site| (site.node * cmps + site.cmp) as usize;
     let mut on_cmp = vec![0u32; (nodes * cmps) as usize];
-    cores.iter().for_each(|site| on_cmp[(site.node * cmps + site.cmp) as usize] += 1);
+    places.iter().for_each(|site| on_cmp[at(site)] += 1);
     let mut ranks = vec![0u32; on_cmp.len()];
-    sites.iter().for_each(|site| ranks[(site.node * cmps + site.cmp) as usize] += 1);
-    let caches = platform.core.in_cache.map_or(0.0, |rates| rates.size.get() as f64);
-    let of_node = (0..).zip(on_cmp.chunks(cmps as usize)).flat_map(|(number, node)| {
-        let on_node = node.iter().sum();
-        let factor = platform.conditions.nodes.memory(number);
-        node.iter().map(move |&on_cmp| platform.core.memory_share(on_cmp, on_node) * factor)
-    });
-    let parts = of_node.zip(ranks);
-    let part = |(bandwidth, ranks)| MemoryPart { bandwidth, cache: caches / f64::from(u32::max(ranks, 1)) };
-    MemoryShares { cmps, of_cmp: parts.map(part).collect() }
+    sites.iter().for_each(|site| ranks[at(site)] += 1);
+    let on_node: Vec<u32> = on_cmp.chunks(cmps as usize).map(|node| node.iter().sum()).collect();
+    let caches = core.in_cache.map_or(0.0, |rates| rates.size.get() as f64);
+    let part = |slower: f64, node: u32, cmp: usize| MemoryPart {
+        bandwidth: core.memory_share_slowed(slower, on_cmp[cmp], on_node[node as usize])
+            * platform.conditions.nodes.memory(node),
+        cache: caches / f64::from(u32::max(ranks[cmp], 1)),
+    };
+    let of_cmp = (0..on_cmp.len()).map(|cmp| part(1.0, cmp as u32 / cmps, cmp)).collect();
+    let slowed = |(site, ranks): (Site, u32)| {
+        let slower = core.threads.factor(ranks);
+        (slower != 1.0).then(|| (site, part(slower, site.node, at(&site))))
+    };
+    let of_core = match core.threads.count() {
+        1 => HashMap::new(),
+        _ => HardwareThreads::ranks_of_cores(sites).into_iter().filter_map(slowed).collect(),
+    };
+    MemoryShares { cmps, of_cmp, of_core }
 }
 
 #[cfg(test)]

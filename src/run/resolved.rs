@@ -93,7 +93,7 @@ impl Resolved {
     /// How many ranks a run has, where that can be told.
     pub fn ranks(&self) -> u32 {
         let own = || self.application.program()?.ranks;
-        let cores = || self.platform.platform.shape.total_cores() as u32;
+        let cores = || self.platform.platform.places();
         self.settings.ranks.or_else(own).unwrap_or_else(cores)
     }
 

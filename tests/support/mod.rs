@@ -76,6 +76,7 @@ pub fn rates() -> CoreRates {
         poll: CoreRates::POLL,
         scale_factor: 1.0,
         slowdown: vec![1.0],
+        threads: Default::default(),
     }
 }
 

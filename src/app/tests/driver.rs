@@ -22,6 +22,7 @@ pub(super) fn target(ranks: u32) -> TargetMachine {
         poll: CoreRates::POLL,
         scale_factor: 1.0,
         slowdown: vec![],
+        threads: Default::default(),
     };
     TargetMachine { ranks, rates, seed: 1, max_turns: 1000 }
 }

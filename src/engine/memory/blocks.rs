@@ -66,17 +66,17 @@ pub(in super::super) fn begin_block(
     asked: MemoryBlock,
 ) -> Option<Answer> {
     let seat = lp.seats[target.rank as usize];
-    let sharing = target.sharing;
+    let sharing = lp.turns(target.sharing);
     let slower = if lp.effects.slows { target.meets().slower() } else { 1.0 };
     let longer = |span: SimSpan| match slower == 1.0 {
-        true => span * u64::from(sharing),
-        false => SimSpan::from_seconds(span.as_seconds() * slower * f64::from(sharing)).unwrap_or(SimSpan::MAX),
+        true => lp.on_core(target.sharing, span),
+        false => SimSpan::from_seconds(span.as_seconds() * slower * sharing).unwrap_or(SimSpan::MAX),
     };
     let (rate, is_shared) = match &lp.node_memory {
         Some(memory) => (lp.core_memory * memory.factor(seat), memory.is_shared(seat)),
         None => (lp.core_memory, false),
     };
-    let block = SharedBlock::new(longer(asked.core), asked.bytes, rate / (slower * f64::from(sharing)));
+    let block = SharedBlock::new(longer(asked.core), asked.bytes, rate / (slower * sharing));
     let clock = target.control(task).clock;
     if !is_shared || block.bytes == Bytes::ZERO {
         end(target, lp, task, block, clock + block.alone);
@@ -89,7 +89,7 @@ pub(in super::super) fn begin_block(
 /// The task computes a block of real code, which others may slow.
 #[cold]
 pub(in super::super) fn begin_code(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
-    let span = span * u64::from(target.sharing);
+    let span = lp.on_core(target.sharing, span);
     let alone = match lp.effects.slows {
         true => SimSpan::from_seconds(span.as_seconds() * target.meets().slower()).unwrap_or(SimSpan::MAX),
         false => span,

@@ -88,10 +88,16 @@ impl NodeMemory {
 
     /// The next node, which has ranks at these places, in order.
     fn add(&mut self, platform: &Platform, copies: Option<CopyMemory>, ranks: &[(RankLocation, Site)]) {
-        let mut cores = ranks.to_vec();
-        cores.dedup_by_key(|(_, site)| *site);
         let rates = &platform.core;
-        let factor = platform.conditions.nodes.memory(cores[0].1.node);
+        // Of each core: its CMP, and how many hardware threads compute there, each how much slower.
+        let cores: Vec<(u32, f64)> = ranks
+            .chunk_by(|(_, a), (_, b)| a == b)
+            .map(|core| {
+                let ranks = core.len() as u32;
+                (core[0].1.cmp, f64::from(rates.threads.busy(ranks)) / rates.threads.factor(ranks))
+            })
+            .collect();
+        let factor = platform.conditions.nodes.memory(ranks[0].1.node);
         let limit = |stated: Bandwidth| ((rate(Some(stated)) as f64 * factor) as u64).clamp(1, NO_LIMIT);
         let (of_cmp, of_node) = (limit(rates.cmp_memory), limit(rates.node_memory));
         // Copies alone fill a memory at their own limit.
@@ -110,13 +116,16 @@ impl NodeMemory {
         });
         let heavier = |weight: u64| weight as f64 / WEIGHT as f64;
         let computing = rates.memory.get() as f64 * factor;
-        let all = cores.len() as f64;
-        let node_is_full = all * (computing + most_copied * heavier(copy_weights[1])) > of_node as f64;
+        let sites: Vec<Site> = ranks.iter().map(|(_, site)| *site).collect();
+        let all = rates.threads.places(&sites).len() as f64;
+        let asking = |cmp: Option<u32>| -> f64 {
+            cores.iter().filter(|core| cmp.is_none_or(|cmp| core.0 == cmp)).map(|core| core.1).sum()
+        };
+        let node_is_full = asking(None) * computing + all * most_copied * heavier(copy_weights[1]) > of_node as f64;
         let first = self.shared.len() as u32;
         self.shared.resize((first + self.cmps) as usize, false);
         for cmp in 0..self.cmps {
-            let here = cores.iter().filter(|(_, site)| site.cmp == cmp).count() as f64;
-            let asked = here * computing + all * most_copied * heavier(copy_weights[0]);
+            let asked = asking(Some(cmp)) * computing + all * most_copied * heavier(copy_weights[0]);
             self.shared[(first + cmp) as usize] = node_is_full || asked > of_cmp as f64;
         }
         let mut capacity = vec![of_cmp * WEIGHT; self.cmps as usize];

@@ -8,7 +8,7 @@ use crate::engine::lp::LogicalProcess;
 use crate::engine::network::RankLocation;
 use crate::engine::transport::Transport;
 use crate::engine::worker::Worker;
-use crate::platform::{Partition, Platform, Site};
+use crate::platform::{HardwareThreads, Partition, Platform, Site};
 use crate::rank::{Program, Rank};
 
 use super::{Progress, Simulation};
@@ -121,7 +121,5 @@ fn shared_cores(platform: &Platform, sites: &[Site]) -> HashMap<Site, u32> {
     if sites.windows(2).all(|pair| pair[0] < pair[1]) && sites.len() as u64 <= platform.shape.total_cores() {
         return HashMap::new();
     }
-    let mut ranks = HashMap::new();
-    sites.iter().for_each(|site| *ranks.entry(*site).or_insert(0) += 1);
-    ranks
+    HardwareThreads::ranks_of_cores(sites)
 }

@@ -111,10 +111,18 @@ unsafe extern "C" fn uname(to: *mut libc::utsname) -> c_int {
     }
 }
 
-/// The core that a rank is on among those of its node.
+/// The core that a rank is on among those of its node; of hardware threads, the second ones follow all the first.
 fn core(p: &Process) -> u32 {
-    let site = p.job.sites[p.rank as usize];
-    site.cmp * p.job.platform.shape.cores + site.core
+    let (sites, platform) = (&p.job.sites, &p.job.platform);
+    let site = sites[p.rank as usize];
+    let first = site.cmp * platform.shape.cores + site.core;
+    match platform.core.threads.count() {
+        1 => first,
+        threads => {
+            let before = sites[..p.rank as usize].iter().filter(|other| **other == site).count() as u32;
+            before % threads * platform.shape.cores_in_node() as u32 + first
+        }
+    }
 }
 
 unsafe extern "C" fn sched_getcpu() -> c_int {
@@ -150,7 +158,7 @@ unsafe extern "C" fn sysconf(name: c_int) -> c_long {
 /// The cores of the rank's node.
 unsafe extern "C" fn cores() -> c_int {
     match current() {
-        Some(p) => (p.job.platform.shape.cmps * p.job.platform.shape.cores) as c_int,
+        Some(p) => (p.job.platform.places() / p.job.platform.shape.nodes) as c_int,
         // SAFETY: may be asked for.
         None => unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) as c_int },
     }

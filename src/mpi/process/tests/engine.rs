@@ -67,6 +67,7 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
             poll: CoreRates::POLL,
             scale_factor: 1.0,
             slowdown: Vec::new(),
+            threads: Default::default(),
         },
         links: [link.clone(), link.clone(), link],
         collectives,

@@ -178,6 +178,32 @@ fn rates_and_factors_of_a_core_must_be_above_zero() {
         core("slowdown = []"),
         "expected a factor for 1, 2, … ranks a CMP such as [1.0, 1.1] in core.slowdown of x.toml; found []"
     );
+    for count in [0, 65] {
+        assert_eq!(
+            core(&format!("threads = {count}, sibling_slowdown = 1.5")),
+            format!("expected from 1 to 64 hardware threads a core in core.threads of x.toml; found {count}")
+        );
+    }
+    assert_eq!(
+        core("threads = 2"),
+        "expected \"sibling_slowdown\" too, such as 1.6: how much longer a thread takes beside a busy one, in \
+         core.threads of x.toml; found 2 and no \"sibling_slowdown\""
+    );
+    assert_eq!(
+        core("sibling_slowdown = 1.5"),
+        "expected \"threads\" above 1 in [core] beside it in core.sibling_slowdown of x.toml; found [1.5]"
+    );
+    for (stated, found) in
+        [("0.9", "[0.9]"), ("[]", "[]"), ("[2.0, 1.5]", "[2, 1.5]"), ("[1, 2, 3, 4]", "[1, 2, 3, 4]")]
+    {
+        assert_eq!(
+            core(&format!("threads = 4, sibling_slowdown = {stated}")),
+            format!(
+                "expected a factor from 1 on, or a list that never falls for 1 to 3 busy siblings, such as 1.6, in \
+                 core.sibling_slowdown of x.toml; found {found}"
+            )
+        );
+    }
 }
 
 #[test]
