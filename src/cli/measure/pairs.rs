@@ -81,7 +81,8 @@ struct Work<'a> {
     hosts: Vec<String>,
     journal: Journal,
     line: Line,
-    disturbed: f64,
+    /// By how much pairs that were measured at the same time differ from the same alone at most, if there were some.
+    disturbed: Option<f64>,
 }
 
 impl<'a> Work<'a> {
@@ -102,14 +103,14 @@ impl<'a> Work<'a> {
             let _ = writeln!(std::io::stderr(), "note: {done} of {all} lengths were measured before: going on");
         }
         let line = Line::new(!args.quiet, journal.done(), parameters.count());
-        Ok(Work { args, prefix, parameters: *parameters, hosts: hosts.to_vec(), journal, line, disturbed: 0.0 })
+        Ok(Work { args, prefix, parameters: *parameters, hosts: hosts.to_vec(), journal, line, disturbed: None })
     }
 
     /// Keeps what was measured for a length.
     fn add(&mut self, measured: MeasuredPairs) -> Result<(), Failure> {
         self.journal.add(&measured.matrices)?;
         if let Some(check) = measured.check {
-            self.disturbed = self.disturbed.max(check.greatest);
+            self.disturbed = Some(self.disturbed.unwrap_or(0.0).max(check.greatest));
         }
         self.line.tell(&self.parameters, self.journal.done(), 0.0);
         Ok(())
@@ -139,13 +140,18 @@ impl<'a> Work<'a> {
         write_whole(&path, hosts).map_err(|error| output::cannot_write(&path.display().to_string(), &error))?;
         text.push_str(&format!("{}\n", path.display()));
         self.journal.remove();
-        if self.args.pairs.parallel && !self.args.quiet {
-            text.push_str(&format!(
-                "pairs measured at the same time differ from the same alone by {:.1} % at most\n",
-                self.disturbed * 100.0
-            ));
+        if self.args.pairs.parallel {
+            text.push_str(&match self.disturbed {
+                Some(disturbed) => format!(
+                    "pairs measured at the same time differ from the same alone by {:.1} % at most\n",
+                    disturbed * 100.0
+                ),
+                None => "no pairs were measured at the same time: in this test all ranks take part, or there is one \
+                         node\n"
+                    .to_owned(),
+            });
         }
-        if self.disturbed > DISTURBED {
+        if self.disturbed.is_some_and(|disturbed| disturbed > DISTURBED) {
             let _ = writeln!(
                 std::io::stderr(),
                 "note: pairs measured at the same time disturb each other: measure without --parallel"

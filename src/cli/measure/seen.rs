@@ -42,6 +42,35 @@ fn cpus(directory: &Path) -> Vec<Cpu> {
     online.into_iter().filter_map(cpu).collect()
 }
 
+/// What the system says of the data caches that a CPU uses, by level: `L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by
+/// 16 CPUs`. `None` where it says nothing.
+#[cfg(any(feature = "mpi", test))]
+fn caches_of(directory: &Path, cpu: u32) -> Option<String> {
+    let one = |index: u32| {
+        let text = |what: &str| {
+            let path = directory.join(format!("cpu{cpu}/cache/index{index}/{what}"));
+            fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+        };
+        if text("type")? == "Instruction" {
+            return Some(String::new());
+        }
+        let kib: u64 = text("size")?.strip_suffix('K')?.parse().ok()?;
+        let sharing = cpu_list(&text("shared_cpu_list")?)?.len();
+        let shared = if sharing > 1 { format!(" shared by {sharing} CPUs") } else { String::new() };
+        Some(format!("L{} {kib} KiB{shared}", text("level")?))
+    };
+    let all: Vec<String> = (0..16).map_while(one).filter(|told| !told.is_empty()).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// The same of a CPU that this process may use.
+#[cfg(feature = "mpi")]
+pub(super) fn caches() -> Option<String> {
+    let set = sched_getaffinity(None).ok()?;
+    let cpu = (0..CpuSet::MAX_CPU as u32).find(|cpu| set.is_set(*cpu as usize))?;
+    caches_of(Path::new("/sys/devices/system/cpu"), cpu)
+}
+
 /// Binds this thread to a CPU; whether that worked.
 pub(super) fn bind_to(cpu: u32) -> bool {
     let mut set = CpuSet::new();
@@ -69,5 +98,27 @@ mod tests {
         let cpu = |cpu, package, core| Cpu { cpu, package, core };
         assert_eq!(cpus(directory.path()), [cpu(0, 0, 0), cpu(1, 1, 0), cpu(2, 0, 2)]);
         assert_eq!(cpus(Path::new("/nonexistent")), []);
+    }
+
+    #[test]
+    fn caches_are_told_by_level_with_who_shares_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let index = |index: u32, level: &str, kind: &str, size: &str, cpus: &str| {
+            let at = directory.path().join(format!("cpu3/cache/index{index}"));
+            fs::create_dir_all(&at).unwrap();
+            for (file, text) in [("level", level), ("type", kind), ("size", size), ("shared_cpu_list", cpus)] {
+                fs::write(at.join(file), format!("{text}\n")).unwrap();
+            }
+        };
+        index(0, "1", "Data", "48K", "3");
+        index(1, "1", "Instruction", "32K", "3");
+        index(2, "2", "Unified", "2048K", "3");
+        index(3, "3", "Unified", "32768K", "0-7,16");
+        let told = "L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by 9 CPUs";
+        assert_eq!(caches_of(directory.path(), 3).as_deref(), Some(told));
+        assert_eq!(caches_of(directory.path(), 0), None);
+        // What is not told ends the list.
+        index(2, "2", "Unified", "much", "3");
+        assert_eq!(caches_of(directory.path(), 3).as_deref(), Some("L1 48 KiB"));
     }
 }

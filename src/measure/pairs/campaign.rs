@@ -197,7 +197,7 @@ fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], ro
         return None;
     }
     let others = (1..port.size()).map(|rank| port.told(rank)[0]).fold(mine, f64::max);
-    Some(Check { pairs: again.len(), greatest: others })
+    (!again.is_empty()).then_some(Check { pairs: again.len(), greatest: others })
 }
 
 /// The first rank gets all rows, as a matrix a statistic.

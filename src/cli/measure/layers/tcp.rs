@@ -91,7 +91,7 @@ impl PairLayer for Tcp {
         let mut idle = 0;
         while message < out.len() || !self.leaving.is_empty() || expected < into.len() {
             let mut moved = self.write()?;
-            // Lengths and small messages leave together.
+            // A length leaves together with its message.
             while message < out.len() && self.leaving.len() + HEADER < BUFFER && self.left == 0 {
                 let data = out[message];
                 if gone == 0 {
@@ -111,9 +111,8 @@ impl PairLayer for Tcp {
                 if gone == data.len() {
                     (message, gone) = (message + 1, 0);
                 }
-                if message == out.len() || self.leaving.len() + HEADER >= BUFFER || data.len() > BUFFER {
-                    self.write()?;
-                }
+                // A message is a call of the system of its own, as if nothing were known of those behind it.
+                self.write()?;
             }
             if expected < into.len() {
                 let data = &mut into[expected];
