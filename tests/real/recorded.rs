@@ -302,3 +302,25 @@ fn times_of_code_have_the_slowdown_of_the_ranks_beside_it() {
         Ok(())
     });
 }
+
+#[test]
+fn memory_that_a_call_touches_first_counts_as_the_programs_own_time() {
+    for_each_mpi(|mpi, library, directory| {
+        let program = directory.join("touches");
+        mpi.compile(&real::file("tests/real/touches.c"), &program)?;
+        let trace = record(mpi, library, &program, 2, "")?;
+        let ran = real::simulate(&format!("trace head --rank 1 {}", trace.display()));
+        let code: Vec<u64> = ran
+            .stdout
+            .lines()
+            .filter(|line| line.contains(" MPI_Recv "))
+            .filter_map(|line| line.split_whitespace().nth(1)?.parse().ok())
+            .collect();
+        // The first receive needs 16,384 pages; there is no code between both. How long a page takes is the system's.
+        let [first, second] = code[..] else { return Err(real::told("trace head", &ran)) };
+        if first < 1_000_000 || first < 4 * second {
+            return Err(format!("before the first receive {first} ns of code, before the second {second}"));
+        }
+        Ok(())
+    });
+}

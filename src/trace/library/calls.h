@@ -5,6 +5,7 @@ static __thread int depth __attribute__((tls_model("initial-exec")));
 static __thread int mine __attribute__((tls_model("initial-exec")));
 
 enum { SHORT = 5000 }; /* Blocks up to so many ns are taken by the wall clock, which is read without a system call. */
+enum { LONG = 20000 }; /* Of code and calls longer than so many ns page faults are counted. */
 
 static int by_cpu = 1;
 static uint64_t left_at;          /* When the last call ended. */
@@ -12,6 +13,9 @@ static uint64_t pair_wall, pair_cpu; /* Both clocks, when they were last asked t
 static uint64_t held_code, held_gap; /* What passed since the last record but for the block before this call. */
 static uint64_t polls_failed, polls_time;
 static int polled; /* The last call was a poll that found nothing. */
+static uint64_t page_cost;        /* What the first touch of a page takes, ns. */
+static uint64_t faults_seen;      /* Page faults of this thread, when they were last counted. */
+static uint64_t uncounted;        /* Of code and calls since then, whose faults belong to no long call, ns. */
 
 struct span {
     uint64_t wall, code, gap, end;
@@ -27,6 +31,27 @@ static void refuse(int function)
         flush_log();
         active = 0;
     }
+}
+
+static uint64_t faults(void)
+{
+    struct rusage used;
+    return getrusage(RUSAGE_THREAD, &used) == 0 ? (uint64_t)used.ru_minflt : faults_seen;
+}
+
+/* Where a call puts data into memory that the program has not touched before, the system has to find pages for it. That
+ * is work of the program's, on any machine and under any MPI, and not of the network: how long it took in this call. */
+static inline uint64_t first_touches(uint64_t duration)
+{
+    if (duration <= LONG) {
+        uncounted += duration;
+        return 0;
+    }
+    uint64_t now = faults(), took = (now - faults_seen) * page_cost;
+    took = took > uncounted ? took - uncounted : 0;
+    faults_seen = now;
+    uncounted = 0;
+    return took < duration ? took : duration;
 }
 
 static inline void enter(struct span *s)
@@ -49,6 +74,12 @@ static inline void enter(struct span *s)
         s->code = s->gap > away ? s->gap - away : 0;
         pair_wall = s->wall, pair_cpu = used_cpu;
     }
+    if (s->gap > LONG) {
+        faults_seen = faults();
+        uncounted = 0;
+    } else {
+        uncounted += s->gap;
+    }
 }
 
 /* The MPI library has given back the thread. */
@@ -67,7 +98,8 @@ static inline void noted(struct span *s)
         pair_cpu = cpu();
         pair_wall = now;
     }
-    record(held_code + s->code, held_gap + s->gap, duration, now);
+    uint64_t touched = first_touches(duration);
+    record(held_code + s->code + touched, held_gap + s->gap + touched, duration - touched, now);
     held_code = held_gap = 0;
     polled = 0;
     left_at = wall();
@@ -81,6 +113,7 @@ static inline void found_nothing(struct span *s)
         pair_cpu = cpu();
         pair_wall = now;
     }
+    held_code += first_touches(duration);
     polls_failed++, polls_time += duration;
     held_gap += s->gap + duration;
     if (!polled || s->gap > 1000)
@@ -92,6 +125,7 @@ static inline void found_nothing(struct span *s)
 /* A call that needs no record of its own: its time belongs to nobody. */
 static inline void passed(struct span *s)
 {
+    uncounted += s->end - s->wall;
     held_gap += s->end - s->wall + s->gap;
     held_code += s->code;
     left_at = wall();

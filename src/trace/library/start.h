@@ -65,6 +65,23 @@ static int64_t waited_for_core(void)
     return sscanf(text, "%lld %lld", &ran, &waited) == 2 ? waited : -1;
 }
 
+/* What the first touch of a page takes, ns: of some that nobody has touched. */
+static uint64_t cost_of_a_page(void)
+{
+    enum { PAGES = 256 };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), all = PAGES * page;
+    char *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return 0;
+    madvise(memory, all, MADV_NOHUGEPAGE);
+    uint64_t start = cpu();
+    for (size_t at = 0; at < all; at += page)
+        ((volatile char *)memory)[at] = 1;
+    uint64_t took = cpu() - start;
+    munmap(memory, all);
+    return took / PAGES;
+}
+
 static unsigned char *put_word(unsigned char *at, uint64_t word)
 {
     memcpy(at, &word, 8);
@@ -240,6 +257,8 @@ static void begin(void)
     comm_next = 2;
     mine = 1;
     waited_before = waited_for_core();
+    page_cost = cost_of_a_page();
+    faults_seen = faults();
     flushed_at = left_at = pair_wall = wall();
     pair_cpu = cpu();
 }
