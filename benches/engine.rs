@@ -52,11 +52,25 @@ fn platform(nct: [u32; 3]) -> Platform {
 }
 
 fn message(to: Rank, size: u64) -> Message {
-    Message { to, context: 0, tag: 0, size: Bytes::new(size), mode: SendMode::Standard, payload: None }
+    Message {
+        to,
+        context: 0,
+        tag: 0,
+        size: Bytes::new(size),
+        mode: SendMode::Standard,
+        payload: None,
+        buffer: Default::default(),
+    }
 }
 
 fn from(rank: Rank) -> Pattern {
-    Pattern { from: Source::Rank(rank), context: 0, tag: TagPattern::Tag(0), capacity: Bytes::MAX }
+    Pattern {
+        from: Source::Rank(rank),
+        context: 0,
+        tag: TagPattern::Tag(0),
+        capacity: Bytes::MAX,
+        buffer: Default::default(),
+    }
 }
 
 /// Six neighbours in a periodic cube, all exchanged at once, then a wait.

@@ -19,11 +19,25 @@ fn platform(nodes: u32, law: &str) -> Platform {
 }
 
 fn message(to: Rank, size: u64) -> Message {
-    Message { to, context: 0, tag: 0, size: Bytes::new(size), mode: SendMode::Standard, payload: None }
+    Message {
+        to,
+        context: 0,
+        tag: 0,
+        size: Bytes::new(size),
+        mode: SendMode::Standard,
+        payload: None,
+        buffer: Default::default(),
+    }
 }
 
 fn from(rank: Rank) -> Pattern {
-    Pattern { from: Source::Rank(rank), context: 0, tag: TagPattern::Tag(0), capacity: Bytes::MAX }
+    Pattern {
+        from: Source::Rank(rank),
+        context: 0,
+        tag: TagPattern::Tag(0),
+        capacity: Bytes::MAX,
+        buffer: Default::default(),
+    }
 }
 
 /// Some number below `end`, the same for the same rank and round.

@@ -92,6 +92,12 @@ impl Platform {
         (self.shape.total_cores() as u32).saturating_mul(self.core.threads.count())
     }
 
+    /// What copies within a node find of caches and memory, where a level there shares fairly.
+    pub fn heeded_memory(&self) -> Option<CopyMemory> {
+        let is_fair = |level| self.link(level).law() == LoadLaw::Fair;
+        self.memory.filter(|_| is_fair(Level::IntraCmp) || is_fair(Level::InterCmp))
+    }
+
     /// The link a message crosses at `level`.
     pub fn link(&self, level: Level) -> &Link {
         &self.links[level as usize]

@@ -5,6 +5,7 @@
 
 mod ahead;
 mod ask;
+mod buffer;
 mod call;
 mod fiber;
 mod forward;
@@ -13,10 +14,11 @@ mod tally;
 
 pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailboxes, RunAhead};
 pub use ask::{Immediate, Simulator};
+pub use buffer::{Buffer, MemoryBlock};
 pub use call::{
-    COMPLETE, Call, CallSite, Called, CollectiveEntry, Completion, Context, Data, FailureKind, MemoryBlock, Message,
-    Pattern, Payload, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served,
-    Source, Tag, TagPattern, Which,
+    COMPLETE, Call, CallSite, Called, CollectiveEntry, Completion, Context, Data, FailureKind, Message, Pattern,
+    Payload, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source,
+    Tag, TagPattern, Which,
 };
 pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap};
 pub(crate) use forward::forward_reports;

@@ -33,7 +33,7 @@
 //! now, for which it waits where the program did. Sends whose completion the program did not wait for with the engine
 //! are waited for at the end.
 //!
-//! # Format, version 6
+//! # Format, version 7
 //!
 //! `MCPSIM`, 0, `T`; the version (4 bytes); the body's length and its checksum (8 bytes each), little-endian; the body.
 //! The checksum is FNV-1a of 64 bits over words of 8 bytes, and over the rest byte by byte. In the body, *numbers* have
@@ -53,7 +53,8 @@
 //! A length of computing is twice its nanoseconds, or twice its picoseconds and one. Peers, sizes and lengths stand in
 //! a task's lists instead of in its operations where there are too many different ones. Operations may get a place in
 //! the program in a later version. Blocks that share memory over time, with what they move, came with version 5,
-//! time that passes beside code that is timed with version 6.
+//! time that passes beside code that is timed with version 6, buffers of messages, as numbers of the rank's, with
+//! version 7.
 
 mod bytes;
 mod called;
@@ -87,7 +88,7 @@ pub use replay::Replay;
 /// How a trace begins.
 const MAGIC: &[u8; 8] = b"MCPSIM\x00T";
 /// The version of the format.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 /// The first version that has collectives as calls; before, it was their messages.
 const WITH_CALLS: u32 = 4;
 /// The oldest version that is read: it names collectives without their algorithms.

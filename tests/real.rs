@@ -5,6 +5,8 @@ mod real;
 #[path = "support/binary.rs"]
 mod support;
 
+#[path = "real/buffers.rs"]
+mod buffers;
 #[path = "real/cc.rs"]
 mod cc;
 #[path = "real/conformance.rs"]

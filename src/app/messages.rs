@@ -25,7 +25,15 @@ pub(super) struct Address {
 impl Address {
     #[inline(always)]
     pub(super) fn message(self, mode: SendMode) -> Message {
-        Message { to: self.to, context: self.context, tag: self.tag, size: self.size, mode, payload: None }
+        Message {
+            to: self.to,
+            context: self.context,
+            tag: self.tag,
+            size: self.size,
+            mode,
+            payload: None,
+            buffer: Default::default(),
+        }
     }
 }
 
@@ -102,7 +110,7 @@ impl ProgramState {
         };
         let capacity = receive.capacity.as_ref().map_or(Ok(Bytes::MAX), |capacity| capacity.bytes(&mut env))?;
         let context = code.world.comms[receive.comm as usize].point_to_point();
-        Ok(Some(Pattern { from, context, tag, capacity }))
+        Ok(Some(Pattern { from, context, tag, capacity, buffer: Default::default() }))
     }
 
     /// The world rank of a peer; `None` for MPI_PROC_NULL.

@@ -6,15 +6,16 @@
 //! at its max-min fair share of the memories it uses; its end is known when it comes. All that a node's copies share
 //! belongs to the worker of the node.
 //!
-//! Which buffers are used again is known from what messages say. Between two ranks, each context and tag has a buffer
-//! at either end. The receives of a collective, as they are posted, have one each at either end, the same in every
-//! call.
+//! Which buffers are used again is known from what messages say. A rank of a real program states which of its buffers a
+//! message is in (`stated`). Otherwise, between two ranks, each context and tag has a buffer at either end. The receives
+//! of a collective, as they are posted, have one each at either end, the same in every call.
 
 mod blocks;
 mod caches;
 mod code;
 mod nodes;
 mod shares;
+mod stated;
 
 use std::collections::VecDeque;
 
@@ -33,16 +34,18 @@ use super::paths::PathSlot;
 use super::state::TargetRank;
 pub(super) use blocks::{SharedBlock, begin_block, begin_code, end_block, flow};
 use caches::{BufferKey, Cache};
+use nodes::NO_LIMIT;
 pub(super) use nodes::NodeMemory;
-use nodes::{NO_LIMIT, copy_memory};
 pub(super) use shares::COPY;
 use shares::Moves;
+use stated::StatedBuffers;
+pub(super) use stated::StatedPair;
 
 /// Of a cache's size, what the least buffer has that is asked for: smaller ones count as held.
 const FELT: u64 = 1 << 16;
 
 /// The buffers of a message: of its context and tag, or by its number among those of a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BufferPair(u32);
 
 impl BufferPair {
@@ -81,6 +84,8 @@ pub(super) struct CopyJob {
     pub from: Rank,
     pub tag: u32,
     pub buffers: BufferPair,
+    /// What its two ranks state of their buffers.
+    pub stated: StatedPair,
     pub size: Bytes,
     /// It begins no earlier.
     pub start: SimTime,
@@ -108,13 +113,15 @@ enum Begun {
 /// Caches and waiting copies of a worker's nodes.
 #[derive(Debug)]
 pub(super) struct Memory {
-    stated: CopyMemory,
+    limits: CopyMemory,
     first_node: u32,
     cmps: u32,
     /// Of each CMP.
     caches: Vec<Cache>,
     /// Of each rank: the copies of its core that wait; of one that is under way, it is the first.
     cores: Vec<CoreCopies>,
+    /// What ranks state of the buffers of messages that have not been copied.
+    stated: StatedBuffers,
     used: CopyUse,
     /// What was moved at the memory of each CMP.
     moved: Vec<u64>,
@@ -135,16 +142,17 @@ impl Memory {
     /// For `nodes`, which are of worker `me`; none if the platform states no caches, or no level within a node shares
     /// fairly.
     pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Option<Memory> {
-        let stated = copy_memory(platform)?;
+        let limits = platform.heeded_memory()?;
         let (cmps, nodes_of_worker) = (platform.shape.cmps, nodes.len());
         let own = seats.iter().filter(|seat| seat.worker == me).count();
         Some(Memory {
-            stated,
+            limits,
             first_node: nodes.start,
             cmps,
-            caches: (0..nodes.len() as u32 * cmps).map(|_| Cache::new(stated.cache.get())).collect(),
+            caches: (0..nodes.len() as u32 * cmps).map(|_| Cache::new(limits.cache.get())).collect(),
             cores: (0..own).map(|_| CoreCopies::default()).collect(),
-            used: CopyUse { cmp_bytes_per_s: stated.cmp.map_or(0, Bandwidth::get), ..CopyUse::default() },
+            stated: StatedBuffers::default(),
+            used: CopyUse { cmp_bytes_per_s: limits.cmp.map_or(0, Bandwidth::get), ..CopyUse::default() },
             moved: vec![0; nodes_of_worker * cmps as usize],
         })
     }
@@ -156,19 +164,19 @@ impl Memory {
 
     /// Whether caches feel a message between these seats.
     fn feels(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
-        from.node == to.node && size.get() > self.stated.cache.get() / FELT
+        from.node == to.node && size.get() > self.limits.cache.get() / FELT
     }
 
     /// Uses both buffers: what is moved from and to memory for each byte, nothing if both are in caches.
     fn moves(&mut self, me: Rank, job: &CopyJob, from: RankLocation, to: RankLocation) -> Moves {
-        let &CopyJob { from: sender, tag, buffers, size, .. } = job;
+        let &CopyJob { from: sender, tag, buffers, stated, size, .. } = job;
         let mut moves = Moves::new();
         if !self.feels(from, to, size) {
             return moves;
         }
-        let read = buffers.at(sender, me, tag, false);
-        let written = buffers.at(me, sender, tag, true);
-        let [reads, writes] = self.stated.traffic.parts();
+        let read = stated.read(sender).unwrap_or_else(|| buffers.at(sender, me, tag, false));
+        let written = stated.written(me).unwrap_or_else(|| buffers.at(me, sender, tag, true));
+        let [reads, writes] = self.limits.traffic.parts();
         let mut add = |seat: RankLocation, weight: u64| {
             let cmp = seat.cmp % self.cmps;
             for memory in [cmp, self.cmps] {

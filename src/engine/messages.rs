@@ -44,6 +44,9 @@ pub(super) fn start_send(
     let rendezvous = (!eager).then(|| target.requests.add(RequestRecord::send(to, tag, size, left)));
     let copied = (eager && context != SERVICE && lp.sender_copies(level, size))
         .then(|| target.requests.add(RequestRecord::send(to, tag, size, left)));
+    if message.buffer.is_stated() {
+        lp.send_from(target.rank, message);
+    }
     let path = lp.paths.share(target.control(task).path);
     let parcel =
         InFlightMessage { context, tag, size, rendezvous, payload: lp.payloads.put(message.payload.take()), path };
@@ -138,6 +141,7 @@ fn recv_matched(
         let path = lp.paths.share(target.main.path);
         let buffers = lp.buffers(target, MAIN, pattern.context);
         let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, posted, path) });
+        lp.receive_into(target.rank, id, pattern.buffer);
         target.requests.get_mut(id).waiter = MAIN;
         target.begin_wait(MAIN, Wait::All { kind, requests: Requests::from_slice(&[id]), left: 1 });
         matched(target, lp, id, source, tag, arrived);
@@ -177,6 +181,7 @@ pub(super) fn post(
     let path = lp.paths.share(target.control(task).path);
     let buffers = lp.buffers(target, task, pattern.context);
     let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, clock, path) });
+    lp.receive_into(target.rank, id, pattern.buffer);
     if let Some((envelope, arrived, id)) = target.matcher.post(*pattern, id) {
         matched(target, lp, id, envelope.source, envelope.tag, arrived);
     }
@@ -243,6 +248,7 @@ fn matched(
     (request.kind, request.peer, request.tag, request.size) = (RequestKind::Matched, source, tag, size);
     request.overhead = link.row(size).recv_overhead;
     request.payload = payload;
+    lp.pair_buffers(target.rank, id, (source, tag, request.buffers), size);
     if size > capacity {
         lp.fail(RunError::Truncated { rank: target.rank, source, size, capacity, clock: head, position: None });
         return;
@@ -327,7 +333,8 @@ pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Req
     }
     let row = lp.network.link(level).row(size);
     let takes = CopyFor::Receive { recv: id, end };
-    let job = CopyJob { from: peer, tag, buffers, size, start, takes };
+    let stated = lp.stated_pair(target.rank, id);
+    let job = CopyJob { from: peer, tag, buffers, stated, size, start, takes };
     if let Some((end, delays)) = lp.copy(target, row, &job) {
         finish_copy(target, lp, &job, end, delays);
     }
@@ -376,7 +383,8 @@ pub(super) fn end_transfer(
     }
     let &RequestRecord { tag, buffers, .. } = target.requests.get(recv);
     let takes = CopyFor::Transfer { head, send, recv, path, left, end };
-    let job = CopyJob { from: head.from, tag, buffers, size, start: head.time, takes };
+    let stated = lp.stated_pair(target.rank, recv);
+    let job = CopyJob { from: head.from, tag, buffers, stated, size, start: head.time, takes };
     if let Some((end, delays)) = lp.copy(target, lp.network.link(level).row(size), &job) {
         finish_copy(target, lp, &job, end, delays);
     }

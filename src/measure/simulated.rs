@@ -211,7 +211,7 @@ impl Simulated<'_> {
 
 /// A message of the tests' own context.
 pub(super) fn message(to: Rank, bytes: u64, tag: u32, mode: SendMode) -> Message {
-    Message { to, context: 0, tag, size: Bytes::new(bytes), mode, payload: None }
+    Message { to, context: 0, tag, size: Bytes::new(bytes), mode, payload: None, buffer: Default::default() }
 }
 
 fn pattern(from: Rank, tag: u32) -> Pattern {
@@ -220,7 +220,13 @@ fn pattern(from: Rank, tag: u32) -> Pattern {
 
 /// A receive in a context.
 pub(super) fn pattern_in(context: Context, from: Rank, tag: u32) -> Pattern {
-    Pattern { from: Source::Rank(from), context, tag: TagPattern::Tag(tag), capacity: Bytes::MAX }
+    Pattern {
+        from: Source::Rank(from),
+        context,
+        tag: TagPattern::Tag(tag),
+        capacity: Bytes::MAX,
+        buffer: Default::default(),
+    }
 }
 
 fn test(to: Rank, bytes: u64) -> Message {

@@ -360,6 +360,7 @@ impl<M: Mover> Runner<M> {
             size: self.layout.bytes(piece.blocks),
             mode: SendMode::Standard,
             payload,
+            buffer: Default::default(),
         }
     }
 
@@ -371,6 +372,7 @@ impl<M: Mover> Runner<M> {
             context: self.comm.collective(),
             tag: TagPattern::Tag(self.tag),
             capacity: if open { Bytes::MAX } else { self.layout.bytes(piece.blocks) },
+            buffer: Default::default(),
         }
     }
 }

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
+
 use super::attribute::AttributeKeys;
 use super::calls::Matched;
 use super::collective::Combine;
@@ -21,7 +23,10 @@ use crate::mpi::abi::{self, Handle};
 use crate::mpi::info::Info;
 use crate::process::job::{MOST_COMMS, fatal};
 use crate::process::{Interface, Process, RankStage, current_as};
-use crate::rank::{FailureKind, Message, Payload, Served};
+use crate::rank::{Buffer, FailureKind, Message, Payload, Served};
+
+/// Messages of less state no buffer: caches of 64 MiB hold such buffers anyway, as far as is asked.
+const LEAST_STATED: usize = 1024;
 
 /// A rank with its MPI objects. What every call touches comes first.
 #[repr(C)]
@@ -51,6 +56,8 @@ pub struct MpiProcess {
     pub tools: Cell<u32>,
     /// The program's part of memory for buffered sends.
     pub buffer: Cell<(*mut u8, usize)>,
+    /// The numbers of buffers by their addresses, in the order of their first messages.
+    buffers: RefCell<FxHashMap<usize, u32>>,
     /// What made the objects that are there, by their handles; kept only if leaks are looked for.
     pub makers: RefCell<HashMap<Handle, String>>,
 }
@@ -93,6 +100,7 @@ unsafe impl Interface for MpiProcess {
             attributes: AttributeKeys::new(size),
             tools: Cell::new(0),
             buffer: Cell::new((std::ptr::null_mut(), 0)),
+            buffers: RefCell::default(),
             makers: RefCell::default(),
         }
     }
@@ -210,6 +218,20 @@ impl MpiProcess {
         *comms.get_mut(handle).expect("just inserted") = comm;
         self.note_maker(handle);
         handle
+    }
+
+    /// The buffer at `address` for a message of `size` bytes, if that counts.
+    #[inline]
+    pub fn buffer_at(&self, address: *const u8, size: usize) -> Buffer {
+        let counts = self.job.states_buffers && size >= LEAST_STATED && !address.is_null();
+        if counts { self.numbered(address) } else { Buffer::NONE }
+    }
+
+    #[cold]
+    fn numbered(&self, address: *const u8) -> Buffer {
+        let mut buffers = self.buffers.borrow_mut();
+        let next = buffers.len() as u32;
+        Buffer::numbered(*buffers.entry(address as usize).or_insert(next))
     }
 
     /// A message's data, from the pool.

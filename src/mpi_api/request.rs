@@ -10,6 +10,7 @@ use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::held::DatatypeRef;
 use crate::mpi_api::payloads;
+use crate::mpi_api::process::MpiProcess;
 use crate::rank::{Completion, Data, Message, Pattern, RequestId};
 
 /// A request.
@@ -163,15 +164,22 @@ impl ReceiveBuffer {
     }
 }
 
-/// A message to `to`.
+/// A message of `p` to `to`, whose data are those of the program's `buffer`.
 #[inline(always)]
-pub fn message_to(to: crate::rank::Rank, comm: &Comm, tag: c_int, data: Data, mode: crate::rank::SendMode) -> Message {
+pub fn message_to(
+    p: &MpiProcess,
+    to: crate::rank::Rank,
+    (comm, tag): (&Comm, c_int),
+    (data, buffer): (Data, *const u8),
+    mode: crate::rank::SendMode,
+) -> Message {
     Message {
         to,
         context: comm.context(),
         tag: tag as u32,
         size: crate::units::Bytes::new(data.len() as u64),
         mode,
+        buffer: p.buffer_at(buffer, data.len()),
         payload: (!data.is_empty()).then_some(data),
     }
 }

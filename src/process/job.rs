@@ -62,6 +62,8 @@ pub struct Started {
     pub environment: Vec<CString>,
     /// Numbers of the ranks' processes.
     pub numbers: ProcessNumbers,
+    /// Whether messages state their buffers.
+    pub states_buffers: bool,
 }
 
 /// How real programs are run.
@@ -105,6 +107,8 @@ pub struct Job {
     pub environment: Vec<CString>,
     /// Numbers of the ranks' processes.
     pub numbers: ProcessNumbers,
+    /// Whether messages state their buffers.
+    pub states_buffers: bool,
     /// How code is timed and run.
     pub options: JobOptions,
     /// Where output goes.
@@ -169,7 +173,7 @@ impl Job {
         platform: Arc<Platform>,
         sites: Vec<Site>,
         memory: impl Fn(Rank) -> f64,
-        Started { arguments, environment, numbers }: Started,
+        Started { arguments, environment, numbers, states_buffers }: Started,
         options: JobOptions,
         output: Box<dyn Output>,
     ) -> Self {
@@ -186,6 +190,7 @@ impl Job {
             arguments,
             environment,
             numbers,
+            states_buffers,
             options,
             output,
             timer_overhead,

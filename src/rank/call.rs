@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::ahead::Doorbell;
 use super::ask::Simulator;
+use super::buffer::{Buffer, MemoryBlock};
 use super::forward_reports;
 use crate::platform::Method;
 use crate::profile::{StepSource, TaskLog, TimerSums};
@@ -68,6 +69,8 @@ pub struct Message {
     pub size: Bytes,
     /// How the send may complete.
     pub mode: SendMode,
+    /// From where it is sent.
+    pub buffer: Buffer,
     /// The data.
     pub payload: Payload,
 }
@@ -101,6 +104,8 @@ pub struct Pattern {
     pub tag: TagPattern,
     /// The greatest size that fits; a longer message ends the run as truncated (MPI_ERR_TRUNCATE).
     pub capacity: Bytes,
+    /// To where it is received.
+    pub buffer: Buffer,
 }
 
 /// How many requests a test completes.
@@ -177,15 +182,6 @@ pub enum Call {
     Finish,
     /// The program cannot go on; the run ends with this error. Never answered.
     Fail(Box<ProgramError>),
-}
-
-/// A local block that moves bytes from and to memory while it computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct MemoryBlock {
-    /// How long it takes if memory does not bound it.
-    pub core: SimSpan,
-    /// What it moves.
-    pub bytes: Bytes,
 }
 
 /// A collective that a task enters.

@@ -151,7 +151,7 @@ mod tests {
     use crate::units::Bytes;
 
     fn pattern(from: Source, tag: TagPattern) -> Pattern {
-        Pattern { from, context: 0, tag, capacity: Bytes::MAX }
+        Pattern { from, context: 0, tag, capacity: Bytes::MAX, buffer: Default::default() }
     }
 
     fn envelope(source: Rank, tag: Tag) -> Envelope {

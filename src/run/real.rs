@@ -76,6 +76,8 @@ pub(super) fn simulate(
     // Who runs ahead is in another call than the one that the engine sees.
     let details = settings.details;
     let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
+    // Whether caches hold them decides what copies take, here or where the recording is replayed.
+    let states_buffers = conduct.recorded || platform.heeded_memory().is_some();
     let load = || -> Result<Job, PredictError> {
         // Errors call the program what the user does.
         let path = built.path.display().to_string();
@@ -85,7 +87,8 @@ pub(super) fn simulate(
         let output = Box::new(Printed(console.clone()));
         let memory = memory_shares(&platform, &sites);
         let share = |rank: Rank| memory.of(sites[rank as usize]);
-        let started = process::Started { arguments: arguments(file, &run.typed)?, environment, numbers };
+        let started =
+            process::Started { arguments: arguments(file, &run.typed)?, environment, numbers, states_buffers };
         let options = settings.job.clone();
         Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
     };

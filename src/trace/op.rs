@@ -8,7 +8,7 @@ use super::bytes::{TraceReader, put};
 use super::called::CalledOp;
 use super::code::Amount;
 use crate::mpi::Group;
-use crate::rank::{Context, MemoryBlock, SERVICE, SendMode, Tag};
+use crate::rank::{Buffer, Context, MemoryBlock, SERVICE, SendMode, Tag};
 use crate::units::{Bytes, SimSpan};
 
 /// A peer or a size that stands in the task's list of values instead.
@@ -147,6 +147,8 @@ pub(super) enum TraceOp {
     Called(Box<CalledOp>),
     Leave,
     Yield,
+    /// The buffers of the message that the next operation sends, and of that which it receives; no call.
+    Buffers(Buffer, Buffer),
     /// Moves the register of point-to-point tags on; no call.
     TagsPointToPoint(u32),
     /// Moves the register of collectives' tags on; no call.
@@ -156,7 +158,7 @@ pub(super) enum TraceOp {
 impl TraceOp {
     /// Whether it is a call of the program, and not only a change of registers.
     pub fn is_call(&self) -> bool {
-        !matches!(self, TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_))
+        !matches!(self, TraceOp::Buffers(..) | TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_))
     }
 
     /// How much it does by itself.
@@ -194,6 +196,7 @@ impl TraceOp {
             TraceOp::Called(_) => "collective",
             TraceOp::Leave => "leave",
             TraceOp::Yield => "yield",
+            TraceOp::Buffers(..) => "buffers",
             TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_) => "tags",
         }
     }
@@ -301,6 +304,10 @@ impl TraceOp {
                 kind(21);
                 put(out, (*step).into());
             }
+            TraceOp::Buffers(sent, received) => {
+                kind(29);
+                [sent, received].iter().for_each(|buffer| put(out, buffer.word().into()));
+            }
             TraceOp::Test(slots) => {
                 kind(22);
                 put_slots(out, slots);
@@ -359,7 +366,11 @@ impl TraceOp {
             26 => TraceOp::Work(MemoryBlock { core: span(reader)?, bytes: Bytes::new(reader.number()?) }),
             27 => TraceOp::WorkListed,
             28 => TraceOp::Pass(span(reader)?),
-            kind => return Err(reader.error(format_args!("expected a kind of operation up to 28; found {kind}"))),
+            29 => {
+                let mut buffer = || Ok(Buffer::from_word(reader.at_most(Buffer::MOST.into(), "a buffer")? as u32));
+                TraceOp::Buffers(buffer()?, buffer()?)
+            }
+            kind => return Err(reader.error(format_args!("expected a kind of operation up to 29; found {kind}"))),
         })
     }
 }

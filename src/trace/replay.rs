@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::Machine;
 use super::read::{Runs, Trace};
-use crate::rank::{Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
+use crate::rank::{
+    COMPLETE, Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Requests, Served, Tag, Which,
+};
 use crate::units::Bytes;
 use state::{RecordedAnswer, State};
 
@@ -81,6 +83,7 @@ impl Program for Replay {
             size: Bytes::new(sent.size),
             mode: sent.mode.into(),
             payload: None,
+            buffer: Default::default(),
         }));
     }
 
@@ -129,4 +132,9 @@ impl Program for TaskReplay {
         let name = &trace.names[trace.tasks[state.number as usize].name as usize];
         Some(if name.is_empty() { state.place() } else { name.clone() })
     }
+}
+
+/// To see at the time of the clock what is there anyway.
+fn look() -> Call {
+    Call::Test { requests: Requests::from_slice(&[COMPLETE]), which: Which::Some, poll: false }
 }

@@ -15,8 +15,8 @@ use super::op::{Entered, LISTED_PEER, LISTED_SIZE, PeerEnd, Sent, TagOrigin, Tag
 use crate::mpi::{CalledCollective, Group, Sizes, algorithm_word};
 use crate::platform::Method;
 use crate::rank::{
-    COMPLETE, Call, Completion, MemoryBlock, Message, Pattern, Rank, ReplyKind, RequestId, Requests, Source, Tag,
-    TagPattern,
+    Buffer, COMPLETE, Call, Completion, MemoryBlock, Message, Pattern, Rank, ReplyKind, RequestId, Requests, Source,
+    Tag, TagPattern,
 };
 use crate::units::SimSpan;
 
@@ -112,6 +112,8 @@ pub(super) struct TaskRecorder {
     by_request: FxHashMap<RequestId, u32>,
     receives: u64,
     asked: ExpectedReply,
+    /// What the last call states of the buffers that it sends from and receives into.
+    buffers: (Buffer, Buffer),
     /// Strands have one from the start; a program is in one between Enter and Leave.
     in_collective: bool,
     /// That one is recorded as a call: what it does is not.
@@ -149,6 +151,7 @@ impl TaskRecorder {
             by_request: FxHashMap::default(),
             receives: 0,
             asked: ExpectedReply::Nothing,
+            buffers: Default::default(),
             in_collective: is_strand,
             as_call: false,
             seen_groups: Vec::new(),
@@ -183,6 +186,12 @@ impl TaskRecorder {
             }
             return call;
         }
+        self.buffers = match &call {
+            Call::Send(message) | Call::Isend(message) => (message.buffer, Buffer::NONE),
+            Call::Recv(pattern) | Call::Irecv(pattern) => (Buffer::NONE, pattern.buffer),
+            Call::Exchange(message, pattern) => (message.buffer, pattern.buffer),
+            _ => (Buffer::NONE, Buffer::NONE),
+        };
         match &call {
             // Time that passes without code is as long on any machine.
             Call::Compute(span) if self.is_code && !self.in_collective && *span > SimSpan::ZERO => {
@@ -192,7 +201,7 @@ impl TaskRecorder {
             Call::Work(block) => self.work(*block),
             Call::Send(message) => {
                 let sent = self.sent(message);
-                self.push(TraceOp::Send(sent));
+                self.push_message(TraceOp::Send(sent));
             }
             Call::Isend(message) => self.asked = ExpectedReply::Isend(self.sent(message)),
             Call::Recv(pattern) => self.asked = ExpectedReply::Recv(*pattern),
@@ -276,16 +285,16 @@ impl TaskRecorder {
             (ExpectedReply::Nothing, _) => {}
             (ExpectedReply::Recv(pattern), ReplyKind::Completed([completion])) => {
                 let end = self.got(&pattern, completion);
-                self.push(TraceOp::Recv(end));
+                self.push_message(TraceOp::Recv(end));
             }
             (ExpectedReply::Exchange(sent, pattern), ReplyKind::Completed([completion])) => {
                 let end = self.got(&pattern, completion);
-                self.push(TraceOp::Exchange(Box::new((sent, end))));
+                self.push_message(TraceOp::Exchange(Box::new((sent, end))));
             }
-            (ExpectedReply::Isend(sent), ReplyKind::Started(COMPLETE)) => self.push(TraceOp::IsendEager(sent)),
+            (ExpectedReply::Isend(sent), ReplyKind::Started(COMPLETE)) => self.push_message(TraceOp::IsendEager(sent)),
             (ExpectedReply::Isend(sent), ReplyKind::Started(id)) => {
                 let slot = self.take_slot(*id, None, None);
-                self.push(TraceOp::Isend(sent, slot));
+                self.push_message(TraceOp::Isend(sent, slot));
             }
             (ExpectedReply::Irecv(pattern), ReplyKind::Started(id)) => self.irecv(&pattern, *id),
             (ExpectedReply::Start(strand), ReplyKind::Started(id)) => {
@@ -343,7 +352,7 @@ impl TaskRecorder {
             let tag = self.tag(tag);
             let end = PeerEnd { peer: self.peer(source), context: pattern.context, tag };
             let slot = self.take_slot(id, None, receive);
-            return self.push(TraceOp::Irecv(end, slot));
+            return self.push_message(TraceOp::Irecv(end, slot));
         }
         let (peer, any_source) = match pattern.from {
             Source::Rank(source) => (self.peer(source), false),
@@ -355,12 +364,21 @@ impl TaskRecorder {
         };
         self.log.late.push(Late::Got(None));
         let slot = self.take_slot(id, Some(self.log.late.len() - 1), receive);
-        self.push(TraceOp::IrecvLate {
+        self.push_message(TraceOp::IrecvLate {
             end: PeerEnd { peer, context: pattern.context, tag },
             slot,
             any_source,
             any_tag,
         });
+    }
+
+    /// An operation that sends or receives, after what is stated of its buffers.
+    fn push_message(&mut self, op: TraceOp) {
+        let (sent, received) = self.buffers;
+        if sent.is_stated() || received.is_stated() {
+            self.push(TraceOp::Buffers(sent, received));
+        }
+        self.push(op);
     }
 
     fn cancel(&mut self, id: RequestId) {

@@ -72,7 +72,7 @@ struct Poster;
 impl Program for Poster {
     fn next(&mut self, _: Reply<'_>) -> Call {
         let (from, tag) = (Source::Any, TagPattern::Tag(1));
-        Call::Irecv(Pattern { from, context: 0, tag, capacity: Bytes::MAX })
+        Call::Irecv(Pattern { from, context: 0, tag, capacity: Bytes::MAX, buffer: Default::default() })
     }
 }
 
@@ -142,7 +142,13 @@ struct Stuck;
 
 impl Program for Stuck {
     fn next(&mut self, _: Reply<'_>) -> Call {
-        Call::Recv(Pattern { from: Source::Any, context: 0, tag: TagPattern::Any, capacity: Bytes::MAX })
+        Call::Recv(Pattern {
+            from: Source::Any,
+            context: 0,
+            tag: TagPattern::Any,
+            capacity: Bytes::MAX,
+            buffer: Default::default(),
+        })
     }
 
     fn call_name(&self) -> Option<&'static str> {

@@ -54,11 +54,25 @@ fn neighbours(rank: u32, ranks: u32) -> [u32; 6] {
 
 impl Turns {
     fn message(&self, to: Rank, tag: u32) -> Message {
-        Message { to, context: 0, tag, size: Bytes::new(100), mode: SendMode::Standard, payload: None }
+        Message {
+            to,
+            context: 0,
+            tag,
+            size: Bytes::new(100),
+            mode: SendMode::Standard,
+            payload: None,
+            buffer: Default::default(),
+        }
     }
 
     fn pattern(&self, from: Rank, tag: u32) -> Pattern {
-        Pattern { from: Source::Rank(from), context: 0, tag: TagPattern::Tag(tag), capacity: Bytes::MAX }
+        Pattern {
+            from: Source::Rank(from),
+            context: 0,
+            tag: TagPattern::Tag(tag),
+            capacity: Bytes::MAX,
+            buffer: Default::default(),
+        }
     }
 
     /// The call of a step of the body; none when the turn is over.

@@ -21,9 +21,22 @@ struct Ring {
 impl Program for Ring {
     fn next(&mut self, _: Reply<'_>) -> Call {
         let (next, before) = ((self.rank + 1) % RANKS, (self.rank + RANKS - 1) % RANKS);
-        let message =
-            Message { to: next, context: 0, tag: 0, size: Bytes::new(8), mode: SendMode::Standard, payload: None };
-        let pattern = Pattern { from: Source::Rank(before), context: 0, tag: TagPattern::Any, capacity: Bytes::MAX };
+        let message = Message {
+            to: next,
+            context: 0,
+            tag: 0,
+            size: Bytes::new(8),
+            mode: SendMode::Standard,
+            payload: None,
+            buffer: Default::default(),
+        };
+        let pattern = Pattern {
+            from: Source::Rank(before),
+            context: 0,
+            tag: TagPattern::Any,
+            capacity: Bytes::MAX,
+            buffer: Default::default(),
+        };
         if self.turns == 0 {
             return Call::Finish;
         }

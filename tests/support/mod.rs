@@ -235,7 +235,15 @@ impl Script {
     }
 
     fn message(&self, to: Rank, size: u64, tag: u32, mode: SendMode) -> Message {
-        Message { to, context: self.context, tag, size: Bytes::new(size), mode, payload: None }
+        Message {
+            to,
+            context: self.context,
+            tag,
+            size: Bytes::new(size),
+            mode,
+            payload: None,
+            buffer: Default::default(),
+        }
     }
 
     fn pattern(&self, from: Option<Rank>, tag: Option<u32>) -> Pattern {
@@ -244,6 +252,7 @@ impl Script {
             context: self.context,
             tag: tag.map_or(TagPattern::Any, TagPattern::Tag),
             capacity: Bytes::MAX,
+            buffer: Default::default(),
         }
     }
 }

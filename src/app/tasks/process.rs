@@ -409,7 +409,15 @@ impl State {
             Note::Data(data) => Bytes::new(graph.keeping[data as usize].bytes),
             _ => options.request_bytes,
         };
-        Message { to, context: 0, tag: note.tag(), size, mode: SendMode::Standard, payload: None }
+        Message {
+            to,
+            context: 0,
+            tag: note.tag(),
+            size,
+            mode: SendMode::Standard,
+            payload: None,
+            buffer: Default::default(),
+        }
     }
 
     /// The span of what the fragment costs.
@@ -422,8 +430,13 @@ impl State {
     }
 }
 
-const ANYTHING: Pattern =
-    Pattern { from: Source::Any, context: 0, tag: TagPattern::Any, capacity: Bytes::new(u64::MAX) };
+const ANYTHING: Pattern = Pattern {
+    from: Source::Any,
+    context: 0,
+    tag: TagPattern::Any,
+    capacity: Bytes::new(u64::MAX),
+    buffer: crate::rank::Buffer::NONE,
+};
 
 impl MpiProgram for TaskProgram {
     fn next(&mut self, reply: Reply<'_>) -> MpiCall {

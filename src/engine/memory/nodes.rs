@@ -1,6 +1,6 @@
 //! The memories of a worker's nodes: what copies beyond the caches and blocks that compute share there.
 
-use crate::platform::{CopyMemory, Level, LoadLaw, MemoryLaw, Platform, Site};
+use crate::platform::{CopyMemory, Level, MemoryLaw, Platform, Site};
 use crate::profile::{SharedKind, Uses};
 use crate::rank::Rank;
 use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
@@ -45,12 +45,6 @@ struct NodeShares {
     changed: bool,
 }
 
-/// What copies within nodes may move, if they use memory.
-pub(super) fn copy_memory(platform: &Platform) -> Option<CopyMemory> {
-    let is_fair = |level| platform.link(level).law() == LoadLaw::Fair;
-    platform.memory.filter(|_| is_fair(Level::IntraCmp) || is_fair(Level::InterCmp))
-}
-
 fn rate(limit: Option<Bandwidth>) -> u64 {
     limit.map_or(NO_LIMIT, |limit| limit.get().min(NO_LIMIT))
 }
@@ -64,7 +58,7 @@ impl NodeMemory {
         seats: &[RankLocation],
         sites: &[Site],
     ) -> Option<Box<NodeMemory>> {
-        let (copies, law) = (copy_memory(platform), platform.core.memory_law);
+        let (copies, law) = (platform.heeded_memory(), platform.core.memory_law);
         if copies.is_none() && law == MemoryLaw::Placed {
             return None;
         }

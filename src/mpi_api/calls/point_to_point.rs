@@ -88,14 +88,14 @@ impl Outgoing {
     /// # Safety
     /// As [`Outgoing::data`].
     #[inline(always)]
-    pub unsafe fn message(&self) -> MpiResult<Option<crate::rank::Message>> {
+    pub unsafe fn message(&self, p: &MpiProcess) -> MpiResult<Option<crate::rank::Message>> {
         if self.to == abi::MPI_PROC_NULL {
             return Ok(None);
         }
         let to = self.comm.peer(self.to)?;
         // SAFETY: the caller's promise.
         let data = unsafe { self.data() };
-        Ok(Some(message_to(to, &self.comm, self.tag, data, self.mode)))
+        Ok(Some(message_to(p, to, (&self.comm, self.tag), (data, self.buffer), self.mode)))
     }
 
     #[inline(always)]
@@ -107,7 +107,8 @@ impl Outgoing {
         // SAFETY: the caller's promise.
         let data = unsafe { self.data() };
         p.no_poll();
-        let call = || ManuallyDrop::new(Call::Send(message_to(to, &self.comm, self.tag, data, self.mode)));
+        let call =
+            || ManuallyDrop::new(Call::Send(message_to(p, to, (&self.comm, self.tag), (data, self.buffer), self.mode)));
         p.call_made(call, |_| ());
         Ok(())
     }
@@ -120,7 +121,15 @@ impl Outgoing {
             let to = self.comm.peer(self.to)?;
             // SAFETY: the caller's promise.
             let data = unsafe { self.data() };
-            let call = || ManuallyDrop::new(Call::Isend(message_to(to, &self.comm, self.tag, data, self.mode)));
+            let call = || {
+                ManuallyDrop::new(Call::Isend(message_to(
+                    p,
+                    to,
+                    (&self.comm, self.tag),
+                    (data, self.buffer),
+                    self.mode,
+                )))
+            };
             (p.call_made(call, started), Operation::Send)
         };
         // SAFETY: the program's request.
@@ -150,9 +159,10 @@ impl Incoming {
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
         let datatype = p.held(for_nobody(datatype, from)).map_err(on)?;
-        let pattern = pattern(&comm, from, tag)?;
-        if pattern.is_some() {
+        let mut pattern = pattern(&comm, from, tag)?;
+        if let Some(pattern) = &mut pattern {
             check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
+            pattern.buffer = p.buffer_at(buffer.cast(), datatype.size() * count);
         }
         Ok(Incoming { target: ReceiveBuffer { buffer: buffer.cast(), count, datatype }, pattern, comm })
     }
@@ -201,7 +211,13 @@ pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern
     if from == abi::MPI_PROC_NULL {
         return Ok(None);
     }
-    Ok(Some(Pattern { from: comm.source(from)?, context: comm.context(), tag, capacity: Bytes::MAX }))
+    Ok(Some(Pattern {
+        from: comm.source(from)?,
+        context: comm.context(),
+        tag,
+        capacity: Bytes::MAX,
+        buffer: Default::default(),
+    }))
 }
 
 /// Gives the empty status to the program if it wants it; its error field is MPI_SUCCESS (MPI-3.1, section 3.7.3).
@@ -296,7 +312,7 @@ mpi_functions! {
     ) {
         let send = Outgoing::new(p, (sendbuf, sendcount, sendtype), (dest, sendtag), comm, SendMode::Standard)?;
         let recv = Incoming::new(p, (recvbuf, recvcount, recvtype), (source, recvtag), comm)?;
-        let message = send.message()?;
+        let message = send.message(p)?;
         exchange(p, message, recv, status)
     }
     fn MPI_Sendrecv_replace(
@@ -305,7 +321,7 @@ mpi_functions! {
     ) {
         let send = Outgoing::new(p, (buf.cast_const(), count, datatype), (dest, sendtag), comm, SendMode::Standard)?;
         let recv = Incoming::new(p, (buf, count, datatype), (source, recvtag), comm)?;
-        let message = send.message()?;
+        let message = send.message(p)?;
         exchange(p, message, recv, status)
     }
     fn MPI_Buffer_attach(p; buffer: *mut c_void, size: c_int) {

@@ -49,6 +49,7 @@ fn only(found: &Completion, comm: &Comm) -> Pattern {
         context: comm.context(),
         tag: TagPattern::Tag(found.tag),
         capacity: Bytes::MAX,
+        buffer: Default::default(),
     }
 }
 

@@ -30,6 +30,7 @@ impl<'a> CollectiveMessages<'a> {
             size: bytes(data.len()),
             mode: SendMode::Standard,
             payload: self.p.payload(data),
+            buffer: Default::default(),
         }))
     }
 
@@ -48,7 +49,7 @@ impl<'a> CollectiveMessages<'a> {
 
     fn pattern(&self, from: Source) -> Pattern {
         let tag = TagPattern::Tag(Comm::tag(self.sequence));
-        Pattern { from, context: self.comm.local.collective(), tag, capacity: Bytes::MAX }
+        Pattern { from, context: self.comm.local.collective(), tag, capacity: Bytes::MAX, buffer: Default::default() }
     }
 
     fn from(&self, peer: u32) -> Source {

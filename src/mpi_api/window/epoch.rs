@@ -65,7 +65,13 @@ impl Window {
 
     fn from(&self, source: u32, tag: Tag) -> Pattern {
         let from = Source::Rank(self.comm.local.world(source));
-        Pattern { from, context: self.context(), tag: TagPattern::Tag(tag), capacity: Bytes::MAX }
+        Pattern {
+            from,
+            context: self.context(),
+            tag: TagPattern::Tag(tag),
+            capacity: Bytes::MAX,
+            buffer: Default::default(),
+        }
     }
 
     /// Whether an epoch of access may begin: none is open, or one of fences in which nothing has been done.
@@ -161,7 +167,15 @@ impl Window {
             for origin in origins.ranks() {
                 let mode = SendMode::Buffered;
                 let (context, tag, size) = (self.context(), POSTED, Bytes::ZERO);
-                p.call_done(Call::Send(crate::rank::Message { to: origin, context, tag, size, mode, payload: None }));
+                p.call_done(Call::Send(crate::rank::Message {
+                    to: origin,
+                    context,
+                    tag,
+                    size,
+                    mode,
+                    payload: None,
+                    buffer: Default::default(),
+                }));
             }
         }
         Ok(())

@@ -92,7 +92,15 @@ impl Window {
         p.no_poll();
         let size = bytes(data.len());
         let payload = p.payload(data);
-        p.call_done(Call::Send(Message { to, context: SERVICE, tag, size, mode: SendMode::Buffered, payload }));
+        p.call_done(Call::Send(Message {
+            to,
+            context: SERVICE,
+            tag,
+            size,
+            mode: SendMode::Buffered,
+            payload,
+            buffer: Default::default(),
+        }));
     }
 
     /// Sends such a message, which is answered: the receive of the answer, posted before.
@@ -104,7 +112,13 @@ impl Window {
         };
         let to = self.comm.local.world(target);
         let (from, tag_pattern) = (Source::Rank(to), TagPattern::Tag(tag));
-        let pattern = Pattern { from, context: self.context(), tag: tag_pattern, capacity: Bytes::MAX };
+        let pattern = Pattern {
+            from,
+            context: self.context(),
+            tag: tag_pattern,
+            capacity: Bytes::MAX,
+            buffer: Default::default(),
+        };
         let answer = p.call_start(Call::Irecv(pattern));
         self.tell(p, to, tag, data);
         answer

@@ -104,7 +104,15 @@ impl Service<'_> {
         let size = bytes(data.len());
         let payload = self.p.payload(data);
         let context = self.window.context();
-        self.answers.push(Message { to, context, tag, size, mode: SendMode::Buffered, payload });
+        self.answers.push(Message {
+            to,
+            context,
+            tag,
+            size,
+            mode: SendMode::Buffered,
+            payload,
+            buffer: Default::default(),
+        });
     }
 
     fn carry_out(&mut self, asked: WindowRequest<'_>) {

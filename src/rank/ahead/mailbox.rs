@@ -202,14 +202,20 @@ mod tests {
     use crate::units::Bytes;
 
     fn pattern(from: Source, tag: TagPattern) -> Pattern {
-        Pattern { from, context: 0, tag, capacity: Bytes::MAX }
+        Pattern { from, context: 0, tag, capacity: Bytes::MAX, buffer: Default::default() }
     }
 
     fn from_1(tag: u32) -> Pattern {
         pattern(Source::Rank(1), TagPattern::Tag(tag))
     }
 
-    const ANY: Pattern = Pattern { from: Source::Any, context: 0, tag: TagPattern::Any, capacity: Bytes::MAX };
+    const ANY: Pattern = Pattern {
+        from: Source::Any,
+        context: 0,
+        tag: TagPattern::Any,
+        capacity: Bytes::MAX,
+        buffer: crate::rank::Buffer::NONE,
+    };
 
     /// Message `number` of rank 1.
     fn message(number: u64, tag: u32) -> EarlyMessage {

@@ -12,7 +12,13 @@ struct Talker {
     calls: Arc<AtomicU32>,
 }
 
-const PATTERN: Pattern = Pattern { from: Source::Rank(0), context: 0, tag: TagPattern::Tag(3), capacity: Bytes::MAX };
+const PATTERN: Pattern = Pattern {
+    from: Source::Rank(0),
+    context: 0,
+    tag: TagPattern::Tag(3),
+    capacity: Bytes::MAX,
+    buffer: crate::rank::Buffer::NONE,
+};
 
 impl Program for Talker {
     fn next(&mut self, reply: Reply<'_>) -> Call {
@@ -24,7 +30,7 @@ impl Program for Talker {
         if call < self.messages {
             let payload = Some(Box::new(call.to_le_bytes().to_vec()));
             let (size, mode) = (Bytes::new(4), SendMode::Buffered);
-            Call::Send(Message { to: 0, context: 0, tag: 3, size, mode, payload })
+            Call::Send(Message { to: 0, context: 0, tag: 3, size, mode, payload, buffer: Default::default() })
         } else if call < 2 * self.messages {
             Call::Recv(PATTERN)
         } else {

@@ -206,6 +206,7 @@ fn work(words: &mut Words<'_>, kind: &str, ranks: u32) -> Result<Work, ImportErr
                     context: 0,
                     tag: u32::try_from(tag).map_or(TagPattern::Any, TagPattern::Tag),
                     capacity: Bytes::MAX,
+                    buffer: Default::default(),
                 }),
                 false => Work::Send(GraphMessage { to: peer as u32, tag: tag as u32, size }),
             }

@@ -154,6 +154,7 @@ impl GraphProgram {
                     size,
                     mode: crate::rank::SendMode::Standard,
                     payload: None,
+                    buffer: Default::default(),
                 }),
                 Work::Calc(_) => Call::Yield,
             };

@@ -348,6 +348,7 @@ impl TiProgram {
             size: Bytes::new(mail.size),
             mode: SendMode::Standard,
             payload: None,
+            buffer: Default::default(),
         }
     }
 
@@ -357,6 +358,7 @@ impl TiProgram {
             context: self.comm.point_to_point(),
             tag: Tag::try_from(mail.tag).map_or(TagPattern::Any, TagPattern::Tag),
             capacity: Bytes::MAX,
+            buffer: Default::default(),
         }
     }
 }

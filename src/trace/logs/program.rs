@@ -97,6 +97,7 @@ impl LogProgram {
             size: Bytes::new(mail.bytes),
             mode,
             payload: None,
+            buffer: Default::default(),
         })
     }
 
@@ -107,6 +108,7 @@ impl LogProgram {
             context: comm.point_to_point(),
             tag: TagPattern::Tag(mail.tag?),
             capacity: Bytes::MAX,
+            buffer: Default::default(),
         })
     }
 
@@ -222,11 +224,25 @@ impl LogProgram {
         let context = comm.collective();
         let receives = near.sources.iter().flatten().map(|&from| {
             let from = Source::Rank(comm.world(from));
-            Call::Irecv(Pattern { from, context, tag: TagPattern::Tag(tag), capacity: Bytes::MAX })
+            Call::Irecv(Pattern {
+                from,
+                context,
+                tag: TagPattern::Tag(tag),
+                capacity: Bytes::MAX,
+                buffer: Default::default(),
+            })
         });
         let sends = near.destinations.iter().filter_map(|&(to, bytes)| {
             let (to, size) = (comm.world(to?), Bytes::new(bytes));
-            Some(Call::Isend(Message { to, context, tag, size, mode: SendMode::Standard, payload: None }))
+            Some(Call::Isend(Message {
+                to,
+                context,
+                tag,
+                size,
+                mode: SendMode::Standard,
+                payload: None,
+                buffer: Default::default(),
+            }))
         });
         let mut calls: Vec<Call> = receives.chain(sends).collect();
         calls.reverse();

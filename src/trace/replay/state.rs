@@ -14,12 +14,12 @@ use super::super::code::Cursor;
 use super::super::late::{self, Late};
 use super::super::op::{Entered, LISTED_PEER, LISTED_SIZE, NOWHERE, PeerEnd, Sent, TagOrigin, TraceOp};
 use super::super::read::Trace;
-use super::TaskReplay;
+use super::{TaskReplay, look};
 use crate::mpi::{CallForm, CalledData, Runner, rule_size};
 use crate::platform::Method;
 use crate::rank::{
-    COMPLETE, Call, Called, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, ProgramError, Rank,
-    Reply, RequestId, Requests, SERVICE, Source, Tag, TagPattern, Which,
+    Buffer, COMPLETE, Call, Called, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, ProgramError,
+    Rank, Reply, RequestId, Requests, SERVICE, Source, Tag, TagPattern, Which,
 };
 use crate::units::Bytes;
 
@@ -56,6 +56,8 @@ pub struct State {
     late_tag: Tag,
     /// What tags are relative to, by [`TagOrigin`].
     origins: [Tag; 3],
+    /// Those of the next message, where they are stated.
+    buffers: (Buffer, Buffer),
     slots: SmallVec<[RequestId; 12]>,
     /// Sends that were eager when recorded, in order; neighbours that are eager here too are counted together.
     sends: SmallVec<[(RequestId, u32); 1]>,
@@ -114,6 +116,7 @@ impl State {
             until_withdrawn,
             late_tag: 0,
             origins: [0, 0, base],
+            buffers: Default::default(),
             slots: SmallVec::new(),
             sends: SmallVec::new(),
             calls: 0,
@@ -196,6 +199,7 @@ impl State {
                     return Call::Leave;
                 }
                 TraceOp::Yield => return Call::Yield,
+                TraceOp::Buffers(sent, received) => self.buffers = (*sent, *received),
                 TraceOp::TagsPointToPoint(step) => self.move_on(TagOrigin::PointToPoint, *step),
                 TraceOp::TagsCollective(step) => self.move_on(TagOrigin::Collective, *step),
             }
@@ -346,7 +350,15 @@ impl State {
         if size == LISTED_SIZE {
             size = take_at(&trace.bytes, &mut self.sizes).ok_or("its sizes end too soon")?;
         }
-        Ok(Message { to, context, tag, size: Bytes::new(size), mode: sent.mode.into(), payload: None })
+        Ok(Message {
+            to,
+            context,
+            tag,
+            size: Bytes::new(size),
+            mode: sent.mode.into(),
+            payload: None,
+            buffer: std::mem::take(&mut self.buffers.0),
+        })
     }
 
     #[inline]
@@ -355,18 +367,23 @@ impl State {
         if context == SERVICE {
             return Err("a receive of messages that are served");
         }
-        Ok(Pattern { from: Source::Rank(from), context, tag: TagPattern::Tag(tag), capacity: Bytes::MAX })
+        Ok(Pattern {
+            from: Source::Rank(from),
+            context,
+            tag: TagPattern::Tag(tag),
+            capacity: Bytes::MAX,
+            buffer: std::mem::take(&mut self.buffers.1),
+        })
     }
 
     /// A receive is started: the pattern, or one that nothing matches for a receive that was withdrawn.
     #[inline]
     fn received(&mut self, trace: &Trace, pattern: Pattern) -> Pattern {
-        if self.until_withdrawn > 0 {
-            self.until_withdrawn -= 1;
+        if let Some(left) = self.until_withdrawn.checked_sub(1) {
+            self.until_withdrawn = left;
             return pattern;
         }
-        self.until_withdrawn =
-            take_at(&trace.bytes, &mut self.withdrawn).map_or(u64::MAX, |after| after.saturating_sub(1));
+        self.until_withdrawn = take_at(&trace.bytes, &mut self.withdrawn).map_or(u64::MAX, |at| at.saturating_sub(1));
         Pattern { context: NOWHERE, ..pattern }
     }
 
@@ -480,9 +497,4 @@ impl State {
     pub fn place(&self) -> String {
         format!("call {} of the trace", self.calls)
     }
-}
-
-/// To see at the time of the clock what is there anyway.
-fn look() -> Call {
-    Call::Test { requests: Requests::from_slice(&[COMPLETE]), which: Which::Some, poll: false }
 }

@@ -113,7 +113,7 @@ impl Otf2Program {
             _ => SendMode::Standard,
         };
         let Mail { peer: to, context, tag, bytes } = *mail;
-        Message { to, context, tag, size: Bytes::new(bytes), mode, payload: None }
+        Message { to, context, tag, size: Bytes::new(bytes), mode, payload: None, buffer: Default::default() }
     }
 }
 
@@ -123,5 +123,6 @@ fn pattern(mail: &Mail) -> Pattern {
         context: mail.context,
         tag: TagPattern::Tag(mail.tag),
         capacity: Bytes::MAX,
+        buffer: Default::default(),
     }
 }

@@ -1,0 +1,59 @@
+//! Programs whose messages stay in caches, or do not, by the buffers that they use.
+
+use crate::real;
+use serde_json::Value;
+
+/// Cores copy 4 bytes a ns; what 1 MiB of cache does not hold goes through 1 GB/s of memory.
+const PLATFORM: &str = r#"
+name = "cached"
+nct = [1, 1, 2]
+[core]
+flops = "1 Gflop/s"
+instructions = "1 Ginstr/s"
+memory_bandwidth = "1 GB/s"
+[cmp]
+memory_bandwidth = "1 GB/s"
+cache = "1 MiB"
+[intra_cmp]
+law = "fair"
+copies = "receiver"
+latency = "1 us"
+bandwidth = "4 GB/s"
+eager_threshold = "1 MiB"
+[inter_cmp]
+latency = "1 us"
+bandwidth = "4 GB/s"
+[inter_node]
+latency = "1 us"
+bandwidth = "4 GB/s"
+"#;
+
+fn predicted(line: &str, json: &std::path::Path) -> f64 {
+    let ran = real::simulate(&format!("--quiet --json {} {line}", json.display()));
+    assert_eq!(ran.code, Some(0), "{}", real::told(&format!("mcpsim {line}"), &ran));
+    let outcome: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    outcome["predicted_ps"].as_u64().unwrap() as f64 / 1e6
+}
+
+#[test]
+fn messages_are_in_caches_by_the_addresses_of_their_buffers() {
+    let directory = real::directory();
+    let [program, platform, trace, json] =
+        ["buffers", "cached.toml", "trace", "json"].map(|name| directory.path().join(name));
+    real::compile(&real::file("tests/real/buffers.c"), "-O1", &program).unwrap();
+    std::fs::write(&platform, PLATFORM).unwrap();
+    let on = format!("--platform {} --compute skip", platform.display());
+    let [program, trace] = [program, trace].map(|path| path.display().to_string());
+    // One head after 1 us, then 16 copies of 65.536 us: one buffer at each end fits, and so do two.
+    let fits = 1.0 + 16.0 * 65.536;
+    // The first two messages' four buffers fill the cache; each of the others is read from memory and written to it.
+    let beyond = 1.0 + 2.0 * 65.536 + 14.0 * 524.288;
+    for (buffers, expected) in [(1, fits), (2, fits), (16, beyond)] {
+        for workers in [1, 2] {
+            let found = predicted(&format!("{on} --workers {workers} --record {trace} {program} {buffers}"), &json);
+            assert!((found - expected).abs() < 0.01, "{buffers} buffers: {found} us, expected {expected}");
+            let replayed = predicted(&format!("--platform {} {trace}", platform.display()), &json);
+            assert_eq!(replayed, found, "{buffers} buffers, replayed");
+        }
+    }
+}
