@@ -77,7 +77,7 @@ impl CallTurn<'_, '_> {
         let (mut turn, mut answer) = (self, answer);
         while turn.is_in_time() {
             let Some(mut call) = turn.next(program, answer) else { break };
-            if turn.lp.recording.is_on() && turn.task == MAIN {
+            if turn.lp.watches && turn.lp.recording.is_on() && turn.task == MAIN {
                 turn.target.main.site = turn.lp.sites.number(program.site());
             }
             match turn.make(&mut call) {
@@ -103,8 +103,7 @@ impl CallTurn<'_, '_> {
     /// Gives the program its reply and takes its next call; none if it waits for what it has asked for itself.
     #[inline(always)]
     fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
-        // Where calls are looked at, or the time between them, programs give each.
-        if self.lp.recording.is_on() || self.lp.meter.is_some() {
+        if self.lp.watches {
             let CallTurn { target, lp, task, .. } = self;
             let clock = target.control(*task).clock;
             let reply = reply(clock, answer, &mut lp.completions);
@@ -341,7 +340,11 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
         Wait::Parked(answer) => answer,
         Wait::Cancel(_) | Wait::Idle { .. } | Wait::Block(_) => Answer::Done,
         // The waits below have left their completions at the logical process.
-        Wait::Recv { .. } | Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
+        before @ Wait::Recv { .. } => {
+            std::mem::forget(before);
+            Answer::Completed
+        }
+        Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
         wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),
     };
     if let Some((left, path)) = later {
@@ -387,7 +390,7 @@ fn of_strand(
     run(&mut program, target, lp);
     let strand = target.strands[index].as_mut().expect("the strand is still there");
     if matches!(strand.control.wait, Wait::Finished) {
-        let &mut StrandState { request, control: TaskState { clock, path, site: place, began: start, .. }, .. } =
+        let &mut StrandState { request, began: start, control: TaskState { clock, path, site: place, .. }, .. } =
             &mut **strand;
         if let Some(trail) = &mut target.trail {
             trail.strand(StrandSpan { start, end: clock, place });
@@ -410,7 +413,7 @@ fn start_strand(
     let TaskState { clock, path, serial, site, .. } = *target.control(parent);
     let mut control = TaskState::new(clock, lp.paths.share(path));
     control.computes = program.is_thread();
-    (control.site, control.began) = (site, clock);
+    control.site = site;
     if let Some(trail) = &mut target.trail
         && lp.recording.marks > 0
     {
@@ -425,7 +428,7 @@ fn start_strand(
     });
     let task = index as u32 + 1;
     let request = target.requests.add(RequestRecord::strand(task, clock));
-    target.strands[index] = Some(Box::new(StrandState { control, program: Some(program), request }));
+    target.strands[index] = Some(Box::new(StrandState { control, program: Some(program), request, began: clock }));
     run_strand(target, lp, task, Answer::Begin);
     request
 }

@@ -249,8 +249,9 @@ impl LogicalProcess<'_> {
     pub fn turn(&mut self, target: &mut TargetRank, level: Level) -> u32 {
         match self.fair.as_deref() {
             Some(fair) if level == Level::InterNode && fair.adapters.take_turns() => {
-                let turn = target.turn_of_rails;
-                target.turn_of_rails = turn.wrapping_add(1);
+                let next = &mut target.occupied().turn_of_rails;
+                let turn = *next;
+                *next = turn.wrapping_add(1);
                 fair.adapters.turn(self.seats[target.rank as usize], turn)
             }
             _ => 0,
@@ -436,9 +437,10 @@ impl TargetRank {
     /// The rank's core copies what is there from `time` on, once it has copied what came before: gives when it starts
     /// and ends.
     pub fn copy(&mut self, row: &Row, size: Bytes, time: SimTime) -> (SimTime, SimTime) {
-        let (start, span) = (time.max(self.copied), row.copy(size));
-        self.copied = start + span;
-        self.copying += span;
-        (start, self.copied)
+        let occupied = self.occupied();
+        let (start, span) = (time.max(occupied.copied), row.copy(size));
+        occupied.copied = start + span;
+        occupied.copying += span;
+        (start, occupied.copied)
     }
 }

@@ -148,7 +148,9 @@ fn uses<P>(ranks: &[RankState<P>], lp: &LogicalProcess<'_>) -> Option<Uses> {
         return None;
     }
     let mut uses = Uses::default();
-    ranks.iter().for_each(|state| uses.add(SharedKind::Core, state.target.copying.as_ps()));
+    ranks.iter().for_each(|state| {
+        uses.add(SharedKind::Core, state.target.occupied.as_ref().map_or(0, |of| of.copying.as_ps()))
+    });
     if let Some(fair) = &lp.fair {
         fair.add_uses(&mut uses);
     }

@@ -39,6 +39,8 @@ pub(super) struct LogicalProcess<'a> {
     pub paths: Paths,
     /// What of ranks' doings is recorded.
     pub recording: ActivityLimits,
+    /// Calls are looked at, or the time between them: programs give each.
+    pub watches: bool,
     /// Where the calls were made that are recorded.
     pub sites: Sites,
     /// A batch for each worker; the own one stays empty.
@@ -131,6 +133,7 @@ impl<'a> LogicalProcess<'a> {
             payloads: Payloads::default(),
             paths: Paths::new(recording.marks > 0, charges),
             recording,
+            watches: recording.is_on() || options.host_clock.is_some(),
             sites: Sites::default(),
             outgoing: (0..workers).map(|_| Batch::default()).collect(),
             outgoing_next: SimTime::NEVER,
@@ -221,6 +224,10 @@ impl<'a> LogicalProcess<'a> {
         parcel: &InFlightMessage,
         left: SimTime,
     ) -> Departure {
+        // The common case first: it is on the way of every message.
+        if self.fair.is_none() && !self.effects.delays && parcel.rendezvous.is_none() {
+            return self.network.depart(self.seats[key.from as usize], level, row, parcel.size, left);
+        }
         let delay = match self.effects.delays {
             true => self.delay(target, key.to, level, parcel.rendezvous.is_none().then_some(row), parcel.size),
             false => SimSpan::ZERO,

@@ -247,7 +247,7 @@ impl LogicalProcess<'_> {
             core.waiting.push_back(*job);
             return None;
         }
-        let begins = job.start.max(target.copied);
+        let begins = job.start.max(target.copied());
         // Buffers are used when they are copied, not when messages come: what is copied until then decides.
         let later = memory.feels(from, to, job.size) && begins > self.now.time;
         if !later {
@@ -276,7 +276,7 @@ impl LogicalProcess<'_> {
         let memory = self.memory().expect("there are caches");
         let moves = memory.moves(target.rank, job, from, to);
         if memory.feels(from, to, job.size) {
-            let begins = job.start.max(target.copied);
+            let begins = job.start.max(target.copied());
             memory.used.begin(job.size, begins.since(job.start));
         }
         if moves.is_empty() {
@@ -307,7 +307,7 @@ impl LogicalProcess<'_> {
             core.busy = false;
             let Some(&job) = core.waiting.front() else { return known };
             let from = seats[job.from as usize];
-            let begins = job.start.max(target.copied);
+            let begins = job.start.max(target.copied());
             if begins > now && memory.feels(from, to, job.size) {
                 memory.cores[to.local as usize].busy = true;
                 let rank = target.rank;
@@ -333,12 +333,12 @@ impl LogicalProcess<'_> {
     /// The copy of the rank that went through memory, and what held it up.
     pub fn ended_copy(&mut self, target: &mut TargetRank) -> (CopyJob, Delays) {
         let (now, seat) = (self.now.time, self.seats[target.rank as usize]);
-        target.copied = now;
+        target.occupied().copied = now;
         let seats = self.seats;
         let core = &mut self.memory().expect("there are caches").cores[seat.local as usize];
         let job = core.waiting.pop_front().expect("it was under way");
         let (taken, since, lone) = (now.since(core.since), core.since, core.lone);
-        target.copying += taken;
+        target.occupied().copying += taken;
         let level = RankLocation::level(seats[job.from as usize], seat);
         let row = self.network.link(level).row(job.size);
         let alone = row.copy(job.size);

@@ -69,7 +69,7 @@ pub(super) fn dispatch(
     // Where load does not change it, the time of the head is known now, while the rank is at hand.
     let latency = if parcel.rendezvous.is_none() { row.latency } else { lp.network.link(level).handshake() };
     let free = copied.is_none() && !lp.effects.delays && lp.meets_nothing(to, (level, row), &parcel, target.rank);
-    let free = free && !target.leaving.contains(&to);
+    let free = free && !target.occupied().leaving.contains(&to);
     let head = (free || lp.head_known[level as usize]).then(|| lp.in_order(target, level, to, left, left + latency));
     let sequence = target.next_sequence();
     if free || lp.portless[level as usize] || (copied.is_none() && lp.is_next(left)) {
@@ -84,7 +84,7 @@ pub(super) fn dispatch(
         let key = EventKey { time: left, to: target.rank, from: target.rank, sequence };
         let going = copied.map_or(head.map_or(Going::Asked, Going::At), Going::Copied);
         if lp.fair.is_some() && level == Level::InterNode {
-            target.leaving.push_back(to);
+            target.occupied().leaving.push_back(to);
         }
         lp.push_event(key, || EventKind::Departure { to, parcel, going });
     }
@@ -104,7 +104,10 @@ pub(super) fn recv(
         return wait_all(target, lp, task, kind, Requests::from_slice(&[id]));
     }
     match target.matcher.take(pattern) {
-        Some((envelope, arrived)) => recv_matched(target, lp, kind, pattern, envelope, arrived, clock),
+        Some((envelope, arrived)) => {
+            let level = lp.level(envelope.source, target.rank);
+            recv_matched(target, lp, kind, pattern, (envelope, level), arrived, clock)
+        }
         None => {
             let posted = target.main.clock;
             target.begin_wait(task, Wait::Recv { kind, pattern: *pattern });
@@ -123,12 +126,12 @@ fn recv_matched(
     lp: &mut LogicalProcess<'_>,
     kind: WaitKind,
     pattern: &Pattern,
-    envelope: Envelope,
+    (envelope, level): (Envelope, Level),
     mut arrived: Arrived,
     posted: SimTime,
 ) -> Option<Answer> {
     let Envelope { source, tag, .. } = envelope;
-    let copies = lp.fair.is_some() && lp.receiver_copies(lp.level(source, target.rank), arrived.size);
+    let copies = lp.fair.is_some() && lp.receiver_copies(level, arrived.size);
     if arrived.ticket != NO_FLOW
         && let Some((end, delays)) = lp.ask(arrived.ticket, None)
     {
@@ -147,10 +150,10 @@ fn recv_matched(
         matched(target, lp, id, source, tag, arrived);
         return None;
     }
-    let row = lp.network.link(lp.level(source, target.rank)).row(arrived.size);
+    let row = lp.network.level_row(level, arrived.size);
     let cause = Cause { path: arrived.path, left: arrived.left, from: source, size: arrived.size };
     let copy = match posted > arrived.head {
-        true => lp.network.link(lp.level(source, target.rank)).protocol().unexpected(arrived.size),
+        true => lp.network.link(level).protocol().unexpected(arrived.size),
         false => SimSpan::ZERO,
     };
     target.wait_until(lp, MAIN, arrived.end, cause);
@@ -192,7 +195,7 @@ pub(super) fn post(
 pub(super) fn arrive(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
-    source: u32,
+    (source, level): (Rank, Level),
     parcel: InFlightMessage,
     left: SimTime,
     (end, ticket): (SimTime, u32),
@@ -211,7 +214,7 @@ pub(super) fn arrive(
         && pattern.takes(&envelope)
     {
         let (kind, pattern, posted) = (*kind, *pattern, target.main.since);
-        if recv_matched(target, lp, kind, &pattern, envelope, arrived, posted).is_some() {
+        if recv_matched(target, lp, kind, &pattern, (envelope, level), arrived, posted).is_some() {
             lp.woken.push(MAIN);
         }
         return;
@@ -246,7 +249,7 @@ fn matched(
     debug_assert_eq!(request.kind, RequestKind::Unmatched);
     let (posted, capacity) = (request.ready, request.size);
     (request.kind, request.peer, request.tag, request.size) = (RequestKind::Matched, source, tag, size);
-    request.overhead = link.row(size).recv_overhead;
+    request.overhead = lp.network.level_row(level, size).recv_overhead;
     request.payload = payload;
     lp.pair_buffers(target.rank, id, (source, tag, request.buffers), size);
     if size > capacity {

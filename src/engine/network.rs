@@ -48,7 +48,8 @@ pub(super) struct Network<'a> {
     /// Costs by class of pairs, and the core of each rank; `None` where levels say it all.
     pairs: Option<(&'a PairClasses, Vec<u32>)>,
     /// By level, for the size asked for last: most messages are as long as the one before.
-    alone: [AloneCosts; 3],
+    /// Where classes of pairs say it, there is none.
+    last: [LastSize<'a>; 3],
     first_node: u32,
     first_cmp: u32,
     cmps: Vec<Port>,
@@ -69,22 +70,23 @@ struct AloneCosts {
     bytes: SimSpan,
 }
 
-impl AloneCosts {
-    fn new(link: &Link, size: Bytes) -> Self {
-        AloneCosts::of_row(link.row(size), link.law(), size)
-    }
+/// What a level's link says of the size asked for last.
+#[derive(Clone, Copy, Debug)]
+struct LastSize<'a> {
+    row: &'a Row,
+    alone: AloneCosts,
+}
 
+impl<'a> LastSize<'a> {
+    fn new(link: &'a Link, size: Bytes) -> Self {
+        let row = link.row(size);
+        LastSize { row, alone: AloneCosts::of_row(row, link.law(), size) }
+    }
+}
+
+impl AloneCosts {
     fn of_row(row: &Row, law: LoadLaw, size: Bytes) -> Self {
         AloneCosts { size, latency: row.latency_under(law, 1), bytes: row.bytes_under(law, 1, size) }
-    }
-
-    /// That of `size`.
-    #[inline]
-    fn of(&mut self, link: &Link, size: Bytes) -> AloneCosts {
-        if self.size != size {
-            *self = AloneCosts::new(link, size);
-        }
-        *self
     }
 
     /// Latency and time of the bytes under `load`.
@@ -128,7 +130,7 @@ impl<'a> Network<'a> {
         Network {
             platform,
             pairs: None,
-            alone: Level::ALL.map(|level| AloneCosts::new(platform.link(level), Bytes::ZERO)),
+            last: Level::ALL.map(|level| LastSize::new(platform.link(level), Bytes::ZERO)),
             first_node: nodes.start,
             first_cmp: nodes.start * cmps,
             cmps: ports(Level::IntraCmp, count * cmps as usize),
@@ -151,40 +153,71 @@ impl<'a> Network<'a> {
     }
 
     /// What the bytes of a transfer of a level take longer through the adapters of both nodes.
-    #[inline]
+    #[inline(always)]
     fn slower(&self, level: Level, nodes: [u32; 2]) -> Option<f64> {
-        if self.adapters.is_empty() || level != Level::InterNode {
-            return None;
-        }
+        if self.adapters.is_empty() { None } else { self.slower_of(level, nodes) }
+    }
+
+    #[cold]
+    fn slower_of(&self, level: Level, nodes: [u32; 2]) -> Option<f64> {
         let [a, b] = nodes.map(|node| self.adapters[node as usize]);
-        Some(a.max(b))
+        (level == Level::InterNode).then_some(a.max(b))
     }
 
     /// Ranks are at these sites: what a message of two of them costs may be told by the class of their cores.
     pub fn with_ranks_at(&mut self, sites: &[Site]) {
         let platform = self.platform;
         self.pairs = platform.pairs.as_deref().map(|of| (of, sites.iter().map(|site| of.core(*site)).collect()));
+        if self.pairs.is_some() {
+            // No message is as long as that.
+            self.last = Level::ALL.map(|level| LastSize::new(platform.link(level), Bytes::MAX));
+        }
     }
 
     /// What a message of `size` between two ranks of a level costs.
-    #[inline]
-    pub fn row(&self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
-        if let Some((of, cores)) = &self.pairs
-            && let Some(row) = of.row(cores[from as usize], cores[to as usize], level, size)
-        {
-            return row;
+    #[inline(always)]
+    pub fn row(&mut self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
+        let last = &self.last[level as usize];
+        if last.alone.size == size { last.row } else { self.other_row(from, to, level, size) }
+    }
+
+    #[cold]
+    fn other_row(&mut self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
+        match self.pairs {
+            None => {
+                let asked = LastSize::new(self.platform.link(level), size);
+                self.last[level as usize] = asked;
+                asked.row
+            }
+            Some(_) => self.row_of_pair(from, to, level, size),
         }
-        self.platform.link(level).row(size)
+    }
+
+    fn row_of_pair(&mut self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
+        let row = self.pairs.as_ref().and_then(|(of, cores)| {
+            let [from, to] = [from, to].map(|rank| cores[rank as usize]);
+            of.row(from, to, level, size)
+        });
+        row.unwrap_or_else(|| self.platform.link(level).row(size))
+    }
+
+    /// What a message of `size` costs by the level's link.
+    #[inline(always)]
+    pub fn level_row(&mut self, level: Level, size: Bytes) -> &'a Row {
+        let last = &self.last[level as usize];
+        if last.alone.size == size { last.row } else { self.platform.link(level).row(size) }
     }
 
     /// What a message of `size` that costs what `row` says takes alone.
-    #[inline]
-    fn alone(&mut self, level: Level, row: &Row, size: Bytes) -> AloneCosts {
-        let link = self.platform.link(level);
-        match self.pairs {
-            Some(_) => AloneCosts::of_row(row, link.law(), size),
-            None => self.alone[level as usize].of(link, size),
-        }
+    #[inline(always)]
+    fn alone(&self, level: Level, row: &Row, size: Bytes) -> AloneCosts {
+        let last = &self.last[level as usize].alone;
+        if last.size == size { *last } else { self.other_alone(level, row, size) }
+    }
+
+    #[cold]
+    fn other_alone(&self, level: Level, row: &Row, size: Bytes) -> AloneCosts {
+        AloneCosts::of_row(row, self.platform.link(level).law(), size)
     }
 
     /// The link between two seats.
@@ -194,14 +227,24 @@ impl<'a> Network<'a> {
     }
 
     /// What the time of a transfer is made of.
+    #[inline(always)]
     pub fn parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
-        let row = self.row(from, to, level, size);
-        let AloneCosts { latency, bytes, .. } = self.alone(level, row, size);
+        let last = self.last[level as usize].alone;
+        let AloneCosts { latency, bytes, .. } = match last.size == size {
+            true => last,
+            false => self.alone_of(from, to, level, size),
+        };
         TransferParts::of_transfer(time, latency, bytes)
     }
 
+    #[cold]
+    fn alone_of(&mut self, from: Rank, to: Rank, level: Level, size: Bytes) -> AloneCosts {
+        let row = self.row(from, to, level, size);
+        self.alone(level, row, size)
+    }
+
     /// What the time of a transfer's head is made of.
-    pub fn head_parts(&self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
+    pub fn head_parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
         let law = self.platform.link(level).law();
         TransferParts::of_transfer(time, self.row(from, to, level, size).latency_under(law, 1), SimSpan::ZERO)
     }
@@ -242,16 +285,15 @@ impl<'a> Network<'a> {
         let (latency, bytes) = alone.under(law, row, load);
         let head = time + latency;
         let end = head + longer(bytes, slower);
-        port.count(time, end, size.get());
-        port.hold_until(end);
+        port.hold(time, end, size.get());
         Departure { head, load }
     }
 
-    /// The head of a message from the node `from` that set out by `flight` gets to `to` at `head`: gives the time of
-    /// its end.
+    /// The head of a message between two nodes, or within one, that set out by `flight` gets to its receiver at `head`:
+    /// gives the time of its end.
     pub fn arrive(
         &mut self,
-        (from, to): (u32, RankLocation),
+        nodes: [u32; 2],
         level: Level,
         row: &Row,
         size: Bytes,
@@ -259,35 +301,28 @@ impl<'a> Network<'a> {
         head: SimTime,
     ) -> SimTime {
         let Flight { left, load } = flight;
-        let slower = self.slower(level, [from, to.node]);
-        let link = self.platform.link(level);
-        let law = link.law();
+        let law = self.platform.link(level).law();
         let alone = self.alone(level, row, size);
-        let delayed = self.delayed;
-        let under = |load| {
-            let (latency, bytes) = alone.under(law, row, load);
-            let bytes = longer(bytes, slower);
-            // What delays a head delays all that follows.
-            if delayed { head + bytes } else { (left + latency + bytes).max(head) }
-        };
-        match (law, level) {
-            (LoadLaw::Ideal | LoadLaw::Fair, _)
-            | (LoadLaw::Share | LoadLaw::Measured, Level::IntraCmp | Level::InterCmp) => under(load),
-            (LoadLaw::Share | LoadLaw::Measured, Level::InterNode) => {
-                let port = &mut self.into[(to.node - self.first_node) as usize];
-                let end = under(load.max(port.load_at(head)));
-                port.count(head, end, size.get());
-                port.hold_until(end);
-                end
-            }
-            (LoadLaw::Queue, Level::IntraCmp | Level::InterCmp) => head + alone.bytes,
-            (LoadLaw::Queue, Level::InterNode) => {
-                let port = &mut self.into[(to.node - self.first_node) as usize];
-                let start = port.queue(head, longer(occupation(row, size), slower));
-                port.count_queued(head, start, size.get());
-                start + longer(alone.bytes, slower)
-            }
+        let slower = self.slower(level, nodes);
+        let into = (level == Level::InterNode).then(|| (nodes[1] - self.first_node) as usize);
+        if law == LoadLaw::Queue {
+            let Some(into) = into else { return head + alone.bytes };
+            let port = &mut self.into[into];
+            let start = port.queue(head, longer(occupation(row, size), slower));
+            port.count_queued(head, start, size.get());
+            return start + longer(alone.bytes, slower);
         }
+        let (is_shared, delayed) = (matches!(law, LoadLaw::Share | LoadLaw::Measured), self.delayed);
+        let mut port = into.filter(|_| is_shared).map(|into| &mut self.into[into]);
+        let load = port.as_mut().map_or(load, |port| load.max(port.load_at(head)));
+        let (latency, bytes) = alone.under(law, row, load);
+        let bytes = longer(bytes, slower);
+        // What delays a head delays all that follows.
+        let end = if delayed { head + bytes } else { (left + latency + bytes).max(head) };
+        if let Some(port) = port {
+            port.hold(head, end, size.get());
+        }
+        end
     }
 }
 

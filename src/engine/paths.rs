@@ -51,6 +51,8 @@ pub(super) struct Paths {
     kept: Vec<Path>,
     holders: Vec<u32>,
     free: Vec<u32>,
+    /// Something stands beside paths: one of the two below.
+    beside: bool,
     /// Whose clock each path was last, where that is recorded. Its time is when it left that clock; NEVER if it has
     /// not.
     origins: Option<Vec<ClockPoint>>,
@@ -73,7 +75,12 @@ const NOBODYS: ClockPoint = ClockPoint { rank: 0, serial: 0, time: SimTime::NEVE
 impl Paths {
     /// No paths yet; `recording` whose they were, `charging` contention to what messages occupied.
     pub fn new(recording: bool, charging: bool) -> Self {
-        Paths { origins: recording.then(Vec::new), charged: charging.then(Vec::new), ..Paths::default() }
+        Paths {
+            beside: recording || charging,
+            origins: recording.then(Vec::new),
+            charged: charging.then(Vec::new),
+            ..Paths::default()
+        }
     }
 
     /// Keeps `path` for one holder.
@@ -180,7 +187,7 @@ impl Paths {
             *holders -= 1;
             if *holders == 0 {
                 self.free.push(slot.0);
-                if self.charged.is_some() {
+                if self.beside {
                     self.release_base(slot);
                 }
             }
@@ -189,7 +196,8 @@ impl Paths {
 
     /// A slot without holders holds nothing itself.
     fn release_base(&mut self, slot: PathSlot) {
-        let charged = &mut self.charged.as_mut().expect("contention is charged")[slot.0 as usize];
+        let Some(charged) = &mut self.charged else { return };
+        let charged = &mut charged[slot.0 as usize];
         if let Charged::Delayed { base, .. } = *charged {
             *charged = Charged::Path(Charges::default());
             self.release(base);
@@ -216,26 +224,33 @@ impl Paths {
             let shared = own;
             own = self.room();
             self.kept.copy_within(shared..=shared, own);
-            if let Some(origins) = &mut self.origins {
-                origins[own] = origins[shared];
-            }
             *slot = PathSlot(own as u32);
-            if let Some(charged) = &mut self.charged {
-                charged[own] = charged[shared];
-                if let Charged::Delayed { base, .. } = charged[own] {
-                    self.share(base);
-                }
+            if self.beside {
+                self.copy_beside(shared, own);
             }
         }
-        if self.charged.is_some() {
+        if self.beside {
             self.own(own);
         }
         &mut self.kept[own]
     }
 
+    /// A copy of a path takes what stands beside it.
+    fn copy_beside(&mut self, from: usize, own: usize) {
+        if let Some(origins) = &mut self.origins {
+            origins[own] = origins[from];
+        }
+        if let Some(charged) = &mut self.charged {
+            charged[own] = charged[from];
+            if let Charged::Delayed { base, .. } = charged[own] {
+                self.share(base);
+            }
+        }
+    }
+
     /// The slot has a path of its own from here on.
     fn own(&mut self, own: usize) {
-        let charged = self.charged.as_mut().expect("contention is charged");
+        let Some(charged) = &mut self.charged else { return };
         if let Charged::Delayed { base, .. } = charged[own] {
             let from = base.0 as usize;
             charged[own] = charged[from];
@@ -247,6 +262,14 @@ impl Paths {
     /// The holder of `slot` goes on by a message of `level` that left at `left`.
     #[inline]
     pub fn cross(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
+        if self.beside {
+            return self.cross_beside(slot, level, left, parts);
+        }
+        self.change(slot).levels[level as usize] += parts;
+    }
+
+    /// As [`Paths::cross`], where something stands beside paths.
+    fn cross_beside(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         let delays = self.delays(*slot);
         self.change(slot).levels[level as usize] += parts;
         if !delays.is_none()

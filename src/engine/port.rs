@@ -30,31 +30,39 @@ impl Port {
         self.ends.len() as u32 + 1
     }
 
-    /// A transfer that has started holds the port until `end`.
+    /// A transfer of `bytes` that starts at `time`, for which the load has been asked, holds the port until `end`.
+    ///
+    /// Counts it, and the one before, as one whose share changes, where a law judges that once. The one before has
+    /// another share if it is still under way; this one will, if one that started earlier ends sooner.
+    #[inline(always)]
+    pub fn hold(&mut self, time: SimTime, end: SimTime, bytes: u64) {
+        self.passed = self.passed.saturating_add(bytes);
+        if self.ends.is_empty() {
+            self.last = (end, bytes);
+            self.ends.push_back(end);
+        } else {
+            self.hold_beside(time, end, bytes);
+        }
+    }
+
+    /// As [`Port::hold`], where others are under way.
     #[inline]
-    pub fn hold_until(&mut self, end: SimTime) {
+    fn hold_beside(&mut self, time: SimTime, end: SimTime, bytes: u64) {
+        let (before, theirs) = self.last;
+        if before > time {
+            self.changed = self.changed.saturating_add(theirs);
+        }
+        self.last = (end, bytes);
+        if self.ends.front().is_some_and(|&first| first < end) {
+            self.changed = self.changed.saturating_add(bytes);
+            self.last.1 = 0;
+        }
         match self.ends.back() {
             Some(&last) if last > end => {
                 let at = self.ends.partition_point(|&other| other <= end);
                 self.ends.insert(at, end);
             }
             _ => self.ends.push_back(end),
-        }
-    }
-
-    /// A transfer of `bytes` starts at `time` and will hold the port until `end`: counts it, and the one before, as one
-    /// whose share changes, where a law judges that once. The one before has another share if it is still under way;
-    /// this one will, if one that started earlier ends sooner.
-    #[inline]
-    pub fn count(&mut self, time: SimTime, end: SimTime, bytes: u64) {
-        self.passed = self.passed.saturating_add(bytes);
-        if self.last.0 > time {
-            self.changed = self.changed.saturating_add(self.last.1);
-        }
-        let changes = self.ends.front().is_some_and(|&first| first < end);
-        self.last = (end, if changes { 0 } else { bytes });
-        if changes {
-            self.changed = self.changed.saturating_add(bytes);
         }
     }
 
@@ -89,9 +97,9 @@ mod tests {
     fn the_load_counts_the_transfers_under_way() {
         let mut port = Port::default();
         assert_eq!(port.load_at(at(0)), 1);
-        port.hold_until(at(10));
+        port.hold(at(0), at(10), 1);
         assert_eq!(port.load_at(at(0)), 2);
-        port.hold_until(at(5));
+        port.hold(at(0), at(5), 1);
         assert_eq!(port.load_at(at(4)), 3);
         assert_eq!(port.load_at(at(5)), 2, "a transfer no longer holds the port at its end");
         assert_eq!(port.load_at(at(10)), 1);
@@ -102,8 +110,7 @@ mod tests {
         let mut port = Port::default();
         let mut start = |time, end, bytes| {
             port.load_at(at(time));
-            port.count(at(time), at(end), bytes);
-            port.hold_until(at(end));
+            port.hold(at(time), at(end), bytes);
             port.changed
         };
         assert_eq!(start(0, 100, 1), 0);

@@ -41,15 +41,8 @@ pub(super) struct TargetRank {
     pub ahead: Vec<PendingHead>,
     /// The latest head of all messages sent: one that comes no earlier overtakes nobody.
     pub furthest_head: SimTime,
-    /// The receivers of messages under fair shares that have been sent but have not left: what goes to them leaves
-    /// behind these.
-    pub leaving: VecDeque<Rank>,
-    /// Until when its core copies messages, where cores do.
-    pub copied: SimTime,
-    /// For how long it has copied, where cores do.
-    pub copying: SimSpan,
-    /// The adapter whose turn it is, where one is taken after the other.
-    pub turn_of_rails: u32,
+    /// What its messages occupy, under fair shares.
+    pub occupied: Option<Box<Occupied>>,
     pub strands: Vec<Option<Box<StrandState>>>,
     /// There is one from when the rank's own program idles first.
     pub idle: Option<Box<Idle>>,
@@ -57,6 +50,19 @@ pub(super) struct TargetRank {
     pub trail: Option<Box<ActivityRecord>>,
     /// What it meets, where the platform has conditions.
     pub meets: Option<Box<Meets>>,
+}
+
+/// What the messages of a rank occupy, under fair shares.
+#[derive(Debug, Default)]
+pub(super) struct Occupied {
+    /// The receivers of messages that have been sent but have not left: what goes to them leaves behind these.
+    pub leaving: VecDeque<Rank>,
+    /// Until when its core copies messages.
+    pub copied: SimTime,
+    /// For how long it has copied.
+    pub copying: SimSpan,
+    /// The adapter whose turn it is, where one is taken after the other.
+    pub turn_of_rails: u32,
 }
 
 /// A head on its way.
@@ -75,6 +81,8 @@ pub(super) struct StrandState {
     pub program: Option<Box<dyn Program>>,
     /// Completes when the strand finishes.
     pub request: RequestId,
+    /// When it began.
+    pub began: SimTime,
 }
 
 /// Where a task stands.
@@ -100,8 +108,6 @@ pub(super) struct TaskState {
     /// Its number among all tasks of the rank, and the place of its present call; where these are recorded.
     pub serial: u32,
     pub site: u32,
-    /// When it began; where it is recorded.
-    pub began: SimTime,
 }
 
 /// What a task waits for.
@@ -222,10 +228,7 @@ impl TargetRank {
             matcher: Matcher::default(),
             ahead: Vec::new(),
             furthest_head: SimTime::ZERO,
-            leaving: VecDeque::new(),
-            copied: SimTime::ZERO,
-            copying: SimSpan::ZERO,
-            turn_of_rails: 0,
+            occupied: None,
             strands: Vec::new(),
             idle: None,
             trail: ActivityRecord::new(recording),
@@ -233,10 +236,21 @@ impl TargetRank {
         }
     }
 
+    /// What its messages occupy; asked for under fair shares only.
+    pub fn occupied(&mut self) -> &mut Occupied {
+        self.occupied.get_or_insert_default()
+    }
+
+    /// Until when its core copies messages.
+    pub fn copied(&self) -> SimTime {
+        self.occupied.as_ref().map_or(SimTime::ZERO, |occupied| occupied.copied)
+    }
+
     /// A message for `to` leaves, which was among those that had not.
     pub fn left_for(&mut self, to: Rank) {
-        let at = self.leaving.iter().position(|&leaving| leaving == to).expect("it was to leave");
-        self.leaving.remove(at);
+        let leaving = &mut self.occupied().leaving;
+        let at = leaving.iter().position(|&leaving| leaving == to).expect("it was to leave");
+        leaving.remove(at);
     }
 
     /// The number of the next event this rank causes.
@@ -269,7 +283,11 @@ impl TargetRank {
         let control = self.control(task);
         control.since = control.clock;
         control.turn = turn;
-        control.wait = wait;
+        match std::mem::replace(&mut control.wait, wait) {
+            // The common ones own nothing: dropping them costs more than to see that.
+            before @ (Wait::Nothing | Wait::Recv { .. }) => std::mem::forget(before),
+            before => drop(before),
+        }
         turn
     }
 }
@@ -291,7 +309,6 @@ impl TaskState {
             computes,
             serial: 0,
             site: 0,
-            began: clock,
         }
     }
 }

@@ -20,7 +20,7 @@ use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::lp::LogicalProcess;
 use super::messages::{arrive, came, end_transfer, finish_copy, set_ready};
-use super::network::Flight;
+use super::network::{Flight, RankLocation};
 use super::paths::Path;
 use super::requests::RequestRecord;
 use super::service::{serve, serve_at_end};
@@ -304,33 +304,34 @@ impl<'a, P: Program> Worker<'a, P> {
             EventKind::Departure { .. } => unreachable!("handled above"),
             EventKind::Arrival { mut parcel, left, load } => {
                 let from = event.key.from;
+                let source = lp.seats[from as usize];
+                let level = RankLocation::level(source, seat);
                 if lp.effects.connects {
                     lp.connected(target, from);
                 }
                 let end = if parcel.rendezvous.is_some() {
                     event.key.time
-                } else if lp.fair.is_some() && lp.is_fair(lp.level(from, target.rank)) {
+                } else if lp.fair.is_some() && lp.is_fair(level) {
                     match land(target, lp, event.key, &mut parcel, Flight { left, load }) {
                         Some(Landing::Ends(end)) => end,
                         Some(Landing::Open(ticket)) => {
-                            arrive(target, lp, from, parcel, left, (SimTime::NEVER, ticket));
+                            arrive(target, lp, (from, level), parcel, left, (SimTime::NEVER, ticket));
                             go_on(program, target, lp);
                             return;
                         }
                         None => return,
                     }
                 } else {
-                    let level = lp.level(from, target.rank);
                     let row = lp.network.row(from, target.rank, level, parcel.size);
-                    let ends = (lp.seats[from as usize].node, seat);
                     let flight = Flight { left, load };
-                    let end = lp.network.arrive(ends, level, row, parcel.size, flight, event.key.time);
+                    let nodes = [source.node, seat.node];
+                    let end = lp.network.arrive(nodes, level, row, parcel.size, flight, event.key.time);
                     lp.record_to(target, level, from, parcel.size, (left, end));
                     end
                 };
                 match parcel.context {
                     SERVICE => serve_at_end(program, target, lp, event.key, parcel, left, end),
-                    _ => arrive(target, lp, from, parcel, left, (end, NO_FLOW)),
+                    _ => arrive(target, lp, (from, level), parcel, left, (end, NO_FLOW)),
                 }
             }
             EventKind::Serve { parcel, left } => serve(program, target, lp, event.key.from, parcel, left),
@@ -373,7 +374,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 }
                 let end = if !lp.is_fair(level) {
                     lp.network.arrive(
-                        (lp.seats[from as usize].node, seat),
+                        [lp.seats[from as usize].node, seat.node],
                         level,
                         row,
                         size,
