@@ -9,8 +9,9 @@ use super::port::PairLayer;
 const HEADER: usize = 8;
 /// What is read or written together with lengths at a time.
 const BUFFER: usize = 64 << 10;
-/// A rank that has found nothing so often lets others have the core.
-const SPINS: u32 = 50;
+/// A rank that has found nothing so often, for a fraction of a millisecond, lets others have the core: on a busy machine
+/// it may get it back a tick of the system later only.
+const SPINS: u32 = 1000;
 
 /// A connection.
 pub(super) struct Tcp {
