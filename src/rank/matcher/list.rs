@@ -1,6 +1,7 @@
 //! The lists of a matcher: short ones are scanned, long ones indexed once something is looked for by its key.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
@@ -28,8 +29,47 @@ pub(super) struct LongList<K, T> {
     first: u64,
     live: usize,
     indexed: bool,
-    index: FxHashMap<Envelope, VecDeque<u64>>,
+    index: FxHashMap<Envelope, EntryNumbers>,
     wild: VecDeque<u64>,
+}
+
+/// The numbers of the entries of a key, in ascending order. Mostly there is one, which takes no room of its own.
+#[derive(Debug)]
+enum EntryNumbers {
+    One(u64),
+    Many(VecDeque<u64>),
+}
+
+impl EntryNumbers {
+    fn first(&self) -> u64 {
+        match self {
+            EntryNumbers::One(number) => *number,
+            EntryNumbers::Many(numbers) => *numbers.front().expect("a listed key has entries"),
+        }
+    }
+
+    fn push(&mut self, number: u64) {
+        match self {
+            EntryNumbers::One(first) => *self = EntryNumbers::Many(VecDeque::from([*first, number])),
+            EntryNumbers::Many(numbers) => numbers.push_back(number),
+        }
+    }
+
+    /// Removes one that is there; true if it was the last.
+    fn remove(&mut self, number: u64) -> bool {
+        match self {
+            EntryNumbers::One(only) => {
+                debug_assert_eq!(*only, number);
+                true
+            }
+            EntryNumbers::Many(numbers) => {
+                // At the front, unless it is withdrawn: among equal keys the first is taken.
+                let at = numbers.iter().position(|&other| other == number).expect("an exact entry is indexed");
+                numbers.remove(at);
+                numbers.is_empty()
+            }
+        }
+    }
 }
 
 /// What both kinds of key can tell.
@@ -207,7 +247,10 @@ impl<K: Key, T> LongList<K, T> {
     /// Puts the key of entry `number` into the index.
     fn list(&mut self, number: u64, key: K) {
         match key.exact() {
-            Some(envelope) => self.index.entry(envelope).or_default().push_back(number),
+            Some(envelope) => match self.index.entry(envelope) {
+                Entry::Vacant(entry) => _ = entry.insert(EntryNumbers::One(number)),
+                Entry::Occupied(mut entry) => entry.get_mut().push(number),
+            },
             None => self.wild.push_back(number),
         }
     }
@@ -222,7 +265,7 @@ impl<K: Key, T> LongList<K, T> {
                 }
             }
         }
-        self.index.get(envelope).and_then(|numbers| numbers.front().copied())
+        self.index.get(envelope).map(EntryNumbers::first)
     }
 
     fn take(&mut self, number: u64) -> (K, T) {
@@ -231,12 +274,11 @@ impl<K: Key, T> LongList<K, T> {
         match taken.0.exact() {
             _ if !self.indexed => {}
             Some(envelope) => {
-                let numbers = self.index.get_mut(&envelope).expect("an exact entry is indexed");
-                // At the front, unless it is withdrawn: among equal keys the first is taken.
-                let at = numbers.iter().position(|&other| other == number).expect("an exact entry is indexed");
-                numbers.remove(at);
-                if numbers.is_empty() {
-                    self.index.remove(&envelope);
+                let Entry::Occupied(mut entry) = self.index.entry(envelope) else {
+                    unreachable!("an exact entry is indexed")
+                };
+                if entry.get_mut().remove(number) {
+                    entry.remove();
                 }
             }
             None => {
