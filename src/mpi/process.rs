@@ -10,7 +10,7 @@ use super::names::{blocking_name, non_blocking_name};
 use super::rules::rule_size;
 use super::runner::Runner;
 use super::{Aside, CallForm, CollectiveCall, MpiCall, MpiProgram};
-use crate::platform::Platform;
+use crate::platform::{MemoryPart, Platform};
 use crate::profile::TaskLog;
 use crate::rank::forward_reports;
 use crate::rank::{Call, Called, CollectiveEntry, FailureKind, Program, ProgramError, Reply};
@@ -32,7 +32,7 @@ pub struct MpiDriver<P> {
     aside: Aside,
     program: P,
     platform: Arc<Platform>,
-    cost: DataCost,
+    memory: MemoryPart,
     /// The collectives begun so far, by communicator.
     begun: SmallVec<[(u32, u32); 2]>,
 }
@@ -67,11 +67,10 @@ enum StrandStage {
 }
 
 impl<P: MpiProgram> MpiDriver<P> {
-    /// Runs `program` on a rank of `platform` whose memory bandwidth is `memory` bytes a second (see
-    /// [`crate::platform::CoreRates::memory_share`]), by the platform's collective rules.
-    pub fn new(program: P, platform: Arc<Platform>, memory: f64) -> Self {
-        let cost = DataCost::new(&platform.core, memory);
-        MpiDriver { program, platform, cost, begun: SmallVec::new(), active: None, aside: None }
+    /// Runs `program` on a rank of `platform` that has this part of memory and caches, by the platform's collective
+    /// rules; of memory alone, if it is a number: bytes a second (see [`crate::platform::CoreRates::memory_share`]).
+    pub fn new(program: P, platform: Arc<Platform>, memory: impl Into<MemoryPart>) -> Self {
+        MpiDriver { program, platform, memory: memory.into(), begun: SmallVec::new(), active: None, aside: None }
     }
 
     /// Kept out of [`Program::next`], most of whose calls are point-to-point.
@@ -90,7 +89,8 @@ impl<P: MpiProgram> MpiDriver<P> {
         let sequence = self.sequence(call.comm.id());
         let bytes = rule_size(&call);
         let name = if blocking { blocking_name(collective) } else { non_blocking_name(collective) };
-        match Runner::new((call, form), &self.platform.collectives, self.cost, sequence, NoData) {
+        let cost = DataCost::new(&self.platform.core, self.memory);
+        match Runner::new((call, form), &self.platform.collectives, cost, sequence, NoData) {
             Ok(runner) if blocking => {
                 let entry = CollectiveEntry { name, method: Some(runner.method()), bytes };
                 self.active = Some(Box::new(EnteredCollective { runner, left: false }));

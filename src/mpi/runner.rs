@@ -2,13 +2,15 @@
 
 use smallvec::SmallVec;
 
-use super::cost::DataCost;
+use super::cost::{DataCost, DataRates};
 use super::library::style;
 use super::mover::{CalledData, Mover, NoData};
 use super::names::collective_word;
 use super::nodes::Nodes;
 use super::rules;
-use super::schedule::{BlockLayout, Extent, Fold, Parts, Piece, Schedule, ScheduleStyle, Seat, Space, Step, Then};
+use super::schedule::{
+    BlockLayout, Blocks, Extent, Fold, Parts, Piece, Schedule, ScheduleStyle, Seat, Space, Step, Then,
+};
 use super::staged::{FlatStage, Staged};
 use super::{CallForm, CollectiveCall, CommMember, Sizes};
 use crate::platform::{Algorithm, Collective, CollectiveRules, Library, Method};
@@ -56,7 +58,9 @@ pub struct Runner<M = NoData> {
     spaces: [Space; 2],
     /// What follows the schedule.
     rest: Option<Box<Following>>,
-    cost: DataCost,
+    cost: DataRates,
+    /// What a block costs that is packed, unpacked or copied by itself.
+    block: SimSpan,
     tag: Tag,
     /// Whether this rank does not know how much it receives.
     open: bool,
@@ -83,21 +87,21 @@ impl<M: Mover> Runner<M> {
         let choice = rules::choose((&call, form), rules, mover.is_ordered(), element)?;
         let seat = seat(&call, rules.library)?;
         check_sizes(&call)?;
+        let whole = match &call.sizes {
+            Sizes::Same(size) if call.collective != Collective::Barrier => *size,
+            _ => Bytes::ZERO,
+        };
         if let (Algorithm::NodeAware, Some(map)) = (choice.method.algorithm, &rules.nodes) {
             let nodes = Nodes::of(&call.comm, map);
             return Ok(Runner::staged(
                 Staged::new(rules.library, call, nodes, element),
                 choice.method,
-                cost,
+                (cost.over(|| whole), rules.block_overhead),
                 sequence,
                 mover,
             ));
         }
         let CollectiveCall { collective, comm, sizes, algorithm: asked, .. } = call;
-        let whole = match &sizes {
-            Sizes::Same(size) if collective != Collective::Barrier => *size,
-            _ => Bytes::ZERO,
-        };
         let extent = Extent { size: whole, element };
         let (schedule, second) =
             Schedule::plan(collective, choice, seat, extent).expect("the algorithm was found to suit");
@@ -121,8 +125,9 @@ impl<M: Mover> Runner<M> {
             expected,
             started,
             comm,
+            cost: cost.over(|| layout.bytes(Blocks::All)),
             layout,
-            cost,
+            block: rules.block_overhead,
             tag,
             open,
             busy: SimSpan::ZERO,
@@ -131,7 +136,13 @@ impl<M: Mover> Runner<M> {
     }
 
     /// A part in a collective by nodes.
-    fn staged(mut stages: Staged, method: Method, cost: DataCost, sequence: u32, mover: M) -> Self {
+    fn staged(
+        mut stages: Staged,
+        method: Method,
+        (cost, block): (DataRates, SimSpan),
+        sequence: u32,
+        mover: M,
+    ) -> Self {
         let CollectiveCall { collective, algorithm: asked, .. } = *stages.call();
         let first = stages.next().expect("every rank is in a stage");
         let mut runner = Runner {
@@ -146,6 +157,7 @@ impl<M: Mover> Runner<M> {
             comm: first.comm.clone(),
             layout: first.layout.clone(),
             cost,
+            block,
             tag: sequence << 4 | collective as Tag,
             open: false,
             busy: SimSpan::ZERO,
@@ -266,7 +278,9 @@ impl<M: Mover> Runner<M> {
                     if M::MOVES {
                         self.mover.copy(&self.layout, from, to);
                     }
-                    match self.cost.copy(self.layout.bytes(from.blocks)) {
+                    match self.cost.copy(self.layout.bytes(from.blocks))
+                        + self.apart(from.blocks).max(self.apart(to.blocks))
+                    {
                         SimSpan::ZERO => continue,
                         span => Call::Compute(span),
                     }
@@ -346,6 +360,16 @@ impl<M: Mover> Runner<M> {
         }
         if let Then::Combine(_) = then {
             self.busy = self.cost.combine(self.layout.bytes(piece.blocks));
+        } else if self.block > SimSpan::ZERO {
+            self.busy = self.apart(piece.blocks);
+        }
+    }
+
+    /// What blocks that do not lie one behind the other cost beside their bytes.
+    fn apart(&self, blocks: Blocks) -> SimSpan {
+        match blocks {
+            Blocks::Bit(_) | Blocks::Down(_) => self.block * u64::from(blocks.count(self.layout.parts())),
+            Blocks::All | Blocks::Up { .. } => SimSpan::ZERO,
         }
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::node_map::NodeMap;
 use super::selection::Selection;
-use crate::units::Bytes;
+use crate::units::{Bytes, SimSpan};
 
 /// A collective operation; the blocking and the non-blocking form are one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -246,6 +246,8 @@ impl CollectiveRule {
 pub struct CollectiveRules {
     /// Who chooses where no rule does.
     pub library: Library,
+    /// What a block costs a rank each time that it is packed, unpacked or copied by itself.
+    pub block_overhead: SimSpan,
     /// A file of rules that are to be added.
     pub file: Option<String>,
     /// What a selection file says where no rule applies.

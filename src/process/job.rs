@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::loader::Image;
 use crate::mpi::DataCost;
-use crate::platform::{Platform, Site};
+use crate::platform::{MemoryPart, Platform, Site};
 use crate::process::clib::{self, ProcessNumbers};
 use crate::process::sample::Sampled;
 use crate::process::timer;
@@ -167,12 +167,12 @@ impl Endings {
 }
 
 impl Job {
-    /// A run of `image` with a rank on each of `sites`, which have `memory` bytes a second each.
+    /// A run of `image` with a rank on each of `sites`, which have these parts of memory and caches.
     pub fn new(
         image: Image,
         platform: Arc<Platform>,
         sites: Vec<Site>,
-        memory: impl Fn(Rank) -> f64,
+        memory: impl Fn(Rank) -> MemoryPart,
         Started { arguments, environment, numbers, states_buffers }: Started,
         options: JobOptions,
         output: Box<dyn Output>,

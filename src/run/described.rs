@@ -30,7 +30,7 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     let memory = memory_shares(&platform, &sites);
     let make = |rank: Rank| {
         let part = memory.part(sites[rank as usize]);
-        MpiDriver::new(bound.program(rank, part), platform.clone(), part.bandwidth)
+        MpiDriver::new(bound.program(rank, part), platform.clone(), part)
     };
     let header = record::header(&platform, sites.len(), &labels.app, settings.model.name(), settings.seed);
     let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);

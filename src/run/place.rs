@@ -77,21 +77,16 @@ pub(super) struct MemoryShares {
 }
 
 impl MemoryShares {
-    /// Bytes a second of memory.
-    pub fn of(&self, site: Site) -> f64 {
-        self.part(site).bandwidth
-    }
-
     pub fn part(&self, site: Site) -> MemoryPart {
         let of_core = if self.of_core.is_empty() { None } else { self.of_core.get(&site).copied() };
         of_core.unwrap_or_else(|| self.of_cmp[(site.node * self.cmps + site.cmp) as usize])
     }
 }
 
-/// The memory bandwidth of each rank, bytes a second.
-pub fn memory_of(platform: &Platform, sites: &[Site]) -> Vec<f64> {
+/// What each rank has of memory and caches.
+pub fn memory_of(platform: &Platform, sites: &[Site]) -> Vec<MemoryPart> {
     let shares = memory_shares(platform, sites);
-    sites.iter().map(|site| shares.of(*site)).collect()
+    sites.iter().map(|site| shares.part(*site)).collect()
 }
 
 pub(super) fn memory_shares(platform: &Platform, sites: &[Site]) -> MemoryShares {

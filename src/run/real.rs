@@ -86,7 +86,7 @@ pub(super) fn simulate(
         program.check_room(sites.len().div_ceil(processes.count() as usize)).map_err(named)?;
         let output = Box::new(Printed(console.clone()));
         let memory = memory_shares(&platform, &sites);
-        let share = |rank: Rank| memory.of(sites[rank as usize]);
+        let share = |rank: Rank| memory.part(sites[rank as usize]);
         let started =
             process::Started { arguments: arguments(file, &run.typed)?, environment, numbers, states_buffers };
         let options = settings.job.clone();

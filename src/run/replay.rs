@@ -46,7 +46,7 @@ pub(super) fn simulate(
             let shared = Arc::new(platform.clone());
             let make = |rank: Rank| {
                 let program = import.program(rank, &platform.core);
-                MpiDriver::new(program, shared.clone(), memory.of(sites[rank as usize]))
+                MpiDriver::new(program, shared.clone(), memory.part(sites[rank as usize]))
             };
             record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
         }
@@ -58,8 +58,8 @@ pub(super) fn simulate(
 fn machine_of<'a>(platform: &'a Platform, sites: &'a [Site]) -> impl Fn(Rank) -> Machine + 'a {
     let (memory, shared) = (memory_shares(platform, sites), Arc::new(platform.clone()));
     move |rank| {
-        let memory = memory.of(sites[rank as usize]);
-        Machine { platform: shared.clone(), cost: DataCost::new(&platform.core, memory), memory }
+        let part = memory.part(sites[rank as usize]);
+        Machine { platform: shared.clone(), cost: DataCost::new(&platform.core, part), memory: part.bandwidth }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::mpi::{
     CallForm, CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes, choose, methods, rule_size,
 };
 use crate::platform::{
-    Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, NodeMap, Platform, Site,
+    Algorithm, Collective, CollectiveRule, CollectiveRules, Library, MemoryPart, Method, NodeMap, Platform, Site,
 };
 use crate::rank::{Call, Reply};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -33,8 +33,8 @@ pub struct Field<'a> {
     pub platform: &'a Platform,
     /// Where the ranks are.
     pub sites: &'a [Site],
-    /// The memory bandwidth of each rank, bytes a second.
-    pub memory: &'a [f64],
+    /// What each rank has of memory and caches.
+    pub memory: &'a [MemoryPart],
     /// How calls are timed.
     pub timing: Timing,
 }

@@ -10,8 +10,8 @@ use crate::support::collectives::{Line, each, line_clocks, part, part_by, run_li
 use crate::support::{machine, ns, row, with_link};
 use mcpsim::engine::{RunError, Waiting};
 use mcpsim::mpi::{CollectiveCall, CommMember, Group, Sizes};
-use mcpsim::platform::{Algorithm, Collective, Level, Link, LoadLaw, Platform, Row};
-use mcpsim::units::Bytes;
+use mcpsim::platform::{Algorithm, CacheRates, Collective, Level, Link, LoadLaw, Platform, Row};
+use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
 /// The latency.
 const L: u64 = 1000;
@@ -329,6 +329,32 @@ fn alltoall() {
     assert_eq!(done(Bruck, 4), [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K; 4]);
     // Bit 0 is in 1 and 3, bit 1 in 2 and 3, bit 2 in 4.
     assert_eq!(done(Bruck, 5), [5 * K + 2 * (2 * K + L + 2 * N) + (K + M) + 5 * K; 5]);
+}
+
+#[test]
+fn blocks_of_bruck_cost_time_beside_their_bytes() {
+    let mut platform = ideal(4);
+    platform.collectives.block_overhead = SimSpan::from_ns(7);
+    let done = all(&platform, Algorithm::Bruck, Collective::Alltoall, 4, &same(N));
+    // In two rounds two blocks are packed and two unpacked; four are rotated back one by one.
+    assert_eq!(done, [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K + (2 * (2 + 2) + 4) * 7; 4]);
+    // What moves whole buffers has none.
+    let allgather = all(&platform, Algorithm::Bruck, Collective::Allgather, 4, &same(N));
+    assert_eq!(allgather, by(Algorithm::Bruck, Collective::Allgather, 4, &same(N)));
+}
+
+#[test]
+fn what_fits_the_caches_is_combined_and_copied_there() {
+    let done = |cache: u64| {
+        let mut platform = ideal(2);
+        let (flops, instructions) = (platform.core.flops, platform.core.instructions);
+        let bandwidth = Bandwidth::new(2_000_000_000).unwrap();
+        platform.core.in_cache = Some(CacheRates { size: Bytes::new(cache), flops, instructions, bandwidth });
+        all(&platform, Algorithm::RecursiveDoubling, Collective::Allreduce, 2, &same(N))
+    };
+    // A copy and a combination: 2 + 3 bytes moved for each, at 2 GB/s where two buffers fit, else at 1.
+    assert_eq!(done(2 * N), [M + (K + C) / 2; 2]);
+    assert_eq!(done(2 * N - 1), [M + K + C; 2]);
 }
 
 #[test]

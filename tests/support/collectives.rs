@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation};
 use mcpsim::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgram, Sizes};
-use mcpsim::platform::{Algorithm, Collective, Placement, Platform};
+use mcpsim::platform::{Algorithm, Collective, MemoryPart, Placement, Platform};
 use mcpsim::rank::{Call, Program, Rank, Reply, ReplyKind, RequestId};
 use mcpsim::trace::{Header, Recording};
 use mcpsim::units::Bytes;
@@ -77,10 +77,11 @@ pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> R
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
-/// A rank that does these lines on `platform`, its core with a gigabyte a second of memory.
+/// A rank that does these lines on `platform`, its core with a gigabyte a second of memory and all of the caches.
 fn driver(platform: &Arc<Platform>, lines: &[Line]) -> impl Program {
     let lines = Lines { lines: Vec::from(lines).into_iter(), requests: Vec::new() };
-    MpiDriver::new(lines, platform.clone(), 1e9)
+    let cache = platform.core.in_cache.map_or(0.0, |rates| rates.size.get() as f64);
+    MpiDriver::new(lines, platform.clone(), MemoryPart { bandwidth: 1e9, cache })
 }
 
 /// The trace of a run as [`run_lines`] makes them.

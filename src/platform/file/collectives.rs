@@ -55,6 +55,10 @@ pub(super) fn read(
             rules.library = library;
             continue;
         }
+        if name == "block_overhead" {
+            rules.block_overhead = document.deserialize_value(&place, value.clone())?;
+            continue;
+        }
         if name == "rules" {
             rules.file = Some(document.deserialize_value(&place, value.clone())?);
             continue;
