@@ -306,7 +306,7 @@ impl<'a> LogicalProcess<'a> {
 
     /// As [`LogicalProcess::record`] of a message to `target` that left at `left` and has come at `came`, which is also
     /// drawn in timelines.
-    #[inline]
+    #[inline(always)]
     pub fn record_to(
         &mut self,
         target: &mut TargetRank,
@@ -322,7 +322,7 @@ impl<'a> LogicalProcess<'a> {
     }
 
     /// Records a message whose transfer has been decided.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, level: Level, from: Rank, to: Rank, size: Bytes, time: SimSpan) {
         self.delivered += 1;
         self.messages.record(level, size, time);

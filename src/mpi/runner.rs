@@ -354,6 +354,7 @@ impl<M: Mover> Runner<M> {
         sends
     }
 
+    #[inline(always)]
     fn expect(&mut self, piece: Piece, then: Then) {
         if M::MOVES {
             self.expected = Some((piece, then));
@@ -366,6 +367,7 @@ impl<M: Mover> Runner<M> {
     }
 
     /// What blocks that do not lie one behind the other cost beside their bytes.
+    #[cold]
     fn apart(&self, blocks: Blocks) -> SimSpan {
         match blocks {
             Blocks::Bit(_) | Blocks::Down(_) => self.block * u64::from(blocks.count(self.layout.parts())),
@@ -373,6 +375,7 @@ impl<M: Mover> Runner<M> {
         }
     }
 
+    #[inline(always)]
     fn message(&mut self, to: u32, piece: Piece) -> Message {
         // A barrier may send a byte, but none of the program's.
         let moves = M::MOVES && self.tag & 15 != Collective::Barrier as Tag;
