@@ -18,6 +18,8 @@ pub(super) struct Adapters {
     /// Bytes a second of one, each way, and in both together.
     capacity: Option<Bandwidth>,
     duplex: Option<Bandwidth>,
+    /// The least time between messages of both directions together.
+    duplex_gap: Option<SimSpan>,
     rails: Rails,
     cmps: u32,
     first_node: u32,
@@ -43,20 +45,22 @@ impl Adapters {
         let occupancy = platform.link(Level::InterNode).occupancy();
         let rails = occupancy.rails.clone();
         let count = nodes.len() * rails.count as usize;
+        let shared = if occupancy.duplex.is_some() || occupancy.duplex_gap.is_some() { count } else { 0 };
         let mut adapters = Adapters {
             capacity: occupancy.capacity,
             duplex: occupancy.duplex,
+            duplex_gap: occupancy.duplex_gap,
             rails,
             cmps: platform.shape.cmps,
             first_node: nodes.start,
             first: Vec::new(),
             out: vec![Port::default(); count],
             into: vec![Port::default(); count],
-            both: vec![Port::default(); if occupancy.duplex.is_some() { count } else { 0 }],
+            both: vec![Port::default(); shared],
             carried: Carried {
                 out: vec![SimSpan::ZERO; count],
                 into: vec![SimSpan::ZERO; count],
-                both: vec![SimSpan::ZERO; if occupancy.duplex.is_some() { count } else { 0 }],
+                both: vec![SimSpan::ZERO; shared],
             },
         };
         if adapters.take_turns() {
@@ -187,12 +191,16 @@ impl Adapters {
         &self.carried
     }
 
-    /// How long a message holds what both directions of an adapter have together.
+    /// How long a message holds what both directions of an adapter have together: its gap and bytes as these share its
+    /// bytes, and no less than the least time between two messages and its bytes.
     fn held_both(&self, row: &Row, size: Bytes) -> SimSpan {
-        let (Some(capacity), Some(duplex)) = (self.capacity, self.duplex) else { return SimSpan::ZERO };
-        let one_way = u128::from(self.held(row, size).as_ps());
-        let both = one_way * u128::from(capacity.get()) / u128::from(duplex.get());
-        SimSpan::from_ps(u64::try_from(both).unwrap_or(u64::MAX))
+        let shared = self.capacity.zip(self.duplex).map_or(SimSpan::ZERO, |(capacity, duplex)| {
+            let one_way = u128::from(self.held(row, size).as_ps());
+            let both = one_way * u128::from(capacity.get()) / u128::from(duplex.get());
+            SimSpan::from_ps(u64::try_from(both).unwrap_or(u64::MAX))
+        });
+        let bytes = |duplex: Bandwidth| duplex.span(size, 1);
+        self.duplex_gap.map_or(shared, |gap| shared.max(gap + self.duplex.map_or(SimSpan::ZERO, bytes)))
     }
 
     fn port(&self, seat: RankLocation, rail: u8) -> usize {

@@ -26,6 +26,8 @@ pub struct MeasuredOccupancy {
     pub capacity: Option<f64>,
     /// What an adapter carries both ways together, where the directions are not independent.
     pub duplex: Option<f64>,
+    /// An adapter's least seconds between small messages of both directions together, where they share these.
+    pub duplex_gap: Option<f64>,
     /// What a core copies, bytes a second.
     pub copy: Option<f64>,
     /// An adapter's seconds a message beside its bytes: up to 64 B, and above.
@@ -55,7 +57,12 @@ impl MeasuredOccupancy {
             is_shared.then(|| (each - capacity.map_or(0.0, |capacity| bytes as f64 / capacity)).max(0.0))
         };
         let gaps = gap(SMALL[0]).zip(gap(SMALL[1])).map(|(first, second)| [first, second]);
-        MeasuredOccupancy { capacity, duplex: duplex.map(|(both, one)| both.max(one)), copy: None, gaps }
+        MeasuredOccupancy {
+            capacity,
+            duplex: duplex.map(|(both, one)| both.max(one)),
+            gaps,
+            ..MeasuredOccupancy::default()
+        }
     }
 
     /// The gap of messages above this size.

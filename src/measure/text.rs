@@ -166,6 +166,9 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
         }
     }
+    if let Some(gap) = fit.occupancy.and_then(|of| of.duplex_gap).filter(|_| fit.level == Level::InterNode) {
+        let _ = writeln!(text, "duplex_gap = \"{}\"", span(gap));
+    }
     let MeasuredEffects { connect, unexpected_copy, credits, .. } = fit.effects;
     connect.iter().for_each(|seconds| _ = writeln!(text, "connect = \"{}\"", span(*seconds)));
     unexpected_copy.iter().for_each(|rate| _ = writeln!(text, "unexpected_copy = \"{}\"", bandwidth(1.0 / rate)));

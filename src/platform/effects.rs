@@ -141,8 +141,14 @@ impl Platform {
         match effect {
             Effect::Law => other.links = links(&|link| link.with_law(LoadLaw::Ideal)),
             Effect::Copies => other.links = occupancies(|of| of.copies = Copies::None),
-            Effect::Gap => other.links = links(&Link::without_gaps),
-            Effect::Duplex => other.links = occupancies(|of| of.duplex = None),
+            Effect::Gap => {
+                let without = |link: Link| {
+                    let occupancy = Occupancy { duplex_gap: None, ..link.occupancy().clone() };
+                    link.without_gaps().occupying(occupancy)
+                };
+                other.links = links(&without);
+            }
+            Effect::Duplex => other.links = occupancies(|of| (of.duplex, of.duplex_gap) = (None, None)),
             Effect::PairDuplex => other.links = occupancies(|of| of.pair_duplex = None),
             Effect::Rails => other.links = occupancies(|of| of.rails = Rails::default()),
             Effect::Cache => other.memory = None,

@@ -56,6 +56,9 @@ pub struct Occupancy {
     pub capacity: Option<Bandwidth>,
     /// Bytes a second of an adapter in both directions together; none: they are independent.
     pub duplex: Option<Bandwidth>,
+    /// The least time between two messages of an adapter in both directions together; none: they share gaps as they
+    /// share bytes.
+    pub duplex_gap: Option<SimSpan>,
     /// Bytes a second between two nodes in both directions together; none: they are independent.
     pub pair_duplex: Option<Bandwidth>,
     /// The adapters.

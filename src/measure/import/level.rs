@@ -6,7 +6,8 @@
 //! | o_s = o_r | windows of one pair, 8 B and 128 B: (n/rate − T(s) − T(0)) / (n − 1); both ends overlap, so each takes as long |
 //! | gap | windows of most pairs, 8 B and 128 B: 1/rate − s/capacity, where the adapter and not the cores limit it |
 //! | capacity, or a core's copy within a node | windows of one pair, the greatest size |
-//! | duplex | windows both ways, the greatest size |
+//! | duplex | windows both ways of fewest pairs, the greatest size |
+//! | duplex_gap | windows both ways of most pairs, 8 B: 1/rate − s/duplex, where it is more than half of the gap |
 
 use crate::config::ConfigError;
 use crate::platform::Level;
@@ -84,7 +85,10 @@ pub fn level(level: Level, sources: &[ImportSource], eager: Option<u64>) -> Resu
     let window = one(level, sources, Benchmark::OneWay, |table| table.pairs() == 1)?;
     let most = sources.iter().filter(|of| of.table.benchmark == Benchmark::OneWay).map(|of| of.table.pairs()).max();
     let many = one(level, sources, Benchmark::OneWay, |table| table.pairs() > 1 && Some(table.pairs()) == most)?;
-    let both = one(level, sources, Benchmark::BothWays, |_| true)?;
+    let pairs = || sources.iter().filter(|of| of.table.benchmark == Benchmark::BothWays).map(|of| of.table.pairs());
+    let (fewest, most) = (pairs().min(), pairs().max());
+    let both = one(level, sources, Benchmark::BothWays, |table| Some(table.pairs()) == fewest)?;
+    let many_both = one(level, sources, Benchmark::BothWays, |table| table.pairs() > 1 && Some(table.pairs()) == most)?;
 
     let overheads = overheads(window.as_ref(), &ping_pong, &mut told);
     let measured = wire(window.as_ref().or(many.as_ref()), &ping_pong);
@@ -93,6 +97,8 @@ pub fn level(level: Level, sources: &[ImportSource], eager: Option<u64>) -> Resu
     told.push(what_wire(level, measured));
     let gaps = gaps.first().zip(gaps.last()).map(|(first, last)| [*first, *last]);
     let occupancy = MeasuredOccupancy { gaps, ..occupancy(level, wire, both.as_ref(), &mut told) };
+    let duplex_gap = duplex_gap(many_both.as_ref(), &occupancy, &mut told);
+    let occupancy = MeasuredOccupancy { duplex_gap, ..occupancy };
 
     let stated = eager.is_some();
     let eager = eager.unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
@@ -299,4 +305,20 @@ fn occupancy(
     }
     told.push("duplex: windows both ways at the greatest size.".to_owned());
     MeasuredOccupancy { capacity: Some(wire), duplex: Some(together.max(wire)), ..MeasuredOccupancy::default() }
+}
+
+/// The time between two small messages of an adapter in both directions together, where they share it.
+fn duplex_gap(many: Option<&BenchmarkTable>, of: &MeasuredOccupancy, told: &mut Vec<String>) -> Option<f64> {
+    let ([gap, _], many) = (of.gaps.filter(|[gap, _]| *gap > 0.0)?, many?);
+    let size = SMALL[0];
+    let bytes = of.duplex.map_or(0.0, |duplex| size as f64 / duplex);
+    let (pairs, both) = (many.pairs(), 1.0 / many.at(size)? - bytes);
+    if both * INDEPENDENT <= gap / 2.0 {
+        told.push(format!(
+            "duplex_gap: {pairs} pairs both ways send twice as many as one way: directions are independent."
+        ));
+        return None;
+    }
+    told.push(format!("duplex_gap: messages a second of {pairs} pairs both ways at {size} B, at most the gap."));
+    Some(both.min(gap))
 }

@@ -103,6 +103,34 @@ fn what_was_put_in_comes_out() {
 }
 
 #[test]
+fn small_messages_both_ways_tell_whether_directions_share_a_gap() {
+    let with = |nanoseconds: f64| {
+        let rate = 1e9 / nanoseconds;
+        let many =
+            imb("Biband", &[32], &format!("0 1000 0.00 {rate:.0}\n8 1000 1.00 {rate:.0}\n1024 1000 1.00 1000000"));
+        let files = [
+            ("inter_node=lat", latency()),
+            ("inter_node=bw", bandwidth("Bandwidth Test", 12_000.0)),
+            ("inter_node=bibw", bandwidth("Bi-Directional Bandwidth Test", 18_000.0)),
+            ("inter_node=mr", pairs()),
+            ("inter_node=both", many),
+        ];
+        let text = import(&files).platform().unwrap().text;
+        let platform = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+        let found = platform.link(Level::InterNode).occupancy().clone();
+        (found.duplex_gap.map(|gap| (gap.as_ps() as f64 / 100.0).round() / 10.0), text)
+    };
+    // The gap one way is 20 ns; the bytes take 8 B / 18 GB/s.
+    let bytes = 8.0 / 18.0;
+    let (found, text) = with(15.0 + bytes);
+    assert_eq!(found, Some(15.0), "{text}");
+    assert_eq!(with(25.0 + bytes).0, Some(20.0), "no more than one way");
+    let (found, text) = with(10.0 + bytes);
+    assert_eq!(found, None);
+    assert!(text.contains("# duplex_gap: 16 pairs both ways send twice as many as one way"), "{text}");
+}
+
+#[test]
 fn tables_are_read_in_both_forms() {
     let full = "# OSU MPI Latency Test v7.4\n# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)  Iterations\n1 2.5 2.0 3.0 1000\n";
     let found = tables("f", full).unwrap();

@@ -24,6 +24,7 @@ pub(super) struct Stated<'a> {
     pub copies: Option<Copies>,
     pub capacity: Option<Bandwidth>,
     pub duplex: Option<Bandwidth>,
+    pub duplex_gap: Option<SimSpan>,
     pub pair_duplex: Option<Bandwidth>,
     pub rails: Option<&'a RailsFile>,
     pub slot: Option<SimSpan>,
@@ -55,6 +56,7 @@ impl Stated<'_> {
             copies,
             capacity,
             duplex: wider(self.duplex),
+            duplex_gap: self.duplex_gap,
             pair_duplex: wider(self.pair_duplex),
             rails: self.rails(document, level, cmps)?,
             slot: self.slot,
@@ -62,6 +64,12 @@ impl Stated<'_> {
         };
         if law == LoadLaw::Fair {
             check_rates(document, level.name(), &occupancy, fastest)?;
+        }
+        let gap = rows[0].gap;
+        if let Some(both) = self.duplex_gap.filter(|both| *both > gap || *both + *both < gap || gap == SimSpan::ZERO) {
+            let expected =
+                format!("from half of {gap}, the gap of the smallest messages in one direction, to all of it");
+            return Err(document.expected(&format!("{}.duplex_gap", level.name()), expected, both));
         }
         Ok(occupancy)
     }
@@ -71,6 +79,7 @@ impl Stated<'_> {
         let between_nodes = [
             ("capacity", self.capacity.map(|stated| stated.to_string())),
             ("duplex", self.duplex.map(|stated| stated.to_string())),
+            ("duplex_gap", self.duplex_gap.map(|stated| stated.to_string())),
             ("pair_duplex", self.pair_duplex.map(|stated| stated.to_string())),
             ("rails", self.rails.map(|stated| stated.count.to_string())),
             ("slot", self.slot.map(|stated| stated.to_string())),

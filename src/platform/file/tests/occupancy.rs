@@ -31,6 +31,7 @@ fn what_is_stated_holds_and_bandwidth_factor_scales_it() {
         copies: Copies::Both,
         capacity: rate(1.0),
         duplex: rate(1.5),
+        duplex_gap: None,
         pair_duplex: rate(1.0),
         rails: Rails { count: 2, of_cmp: vec![0, 1] },
         slot: Some(SimSpan::from_ns(100)),
@@ -54,6 +55,16 @@ fn contradictions_are_refused() {
             "duplex = \"0.9 GB/s\"",
             "expected at least 1.000 GB/s, the capacity of one direction, in inter_node.duplex of x.toml; \
              found 900.0 MB/s",
+        ),
+        (
+            "gap = \"10 ns\"\nduplex_gap = \"11 ns\"",
+            "expected from half of 10.00 ns, the gap of the smallest messages in one direction, to all of it in \
+             inter_node.duplex_gap of x.toml; found 11.00 ns",
+        ),
+        (
+            "duplex_gap = \"1 ns\"",
+            "expected from half of 0 s, the gap of the smallest messages in one direction, to all of it in \
+             inter_node.duplex_gap of x.toml; found 1.000 ns",
         ),
         (
             "pair_duplex = \"0.9 GB/s\"",
