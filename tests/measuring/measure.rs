@@ -94,7 +94,7 @@ fn a_build_without_mpi_says_how_to_build_one_with() {
 #[test]
 fn output_of_benchmarks_becomes_the_platform_of_its_case() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("validation/alaska-pairs-ib");
-    let files = ["osu_latency", "osu_bw", "osu_bibw", "osu_mbw_mr"];
+    let files = ["osu_latency", "osu_bw", "osu_bibw", "osu_mbw_mr", "imb_biband"];
     let files: String = files.iter().map(|name| format!("--import inter_node=import/{name}.txt ")).collect();
     let ran = measure(&directory, &format!("{files}--base default --nct 2,2,16 --name alaska-ib"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
