@@ -297,5 +297,7 @@ fn complain(text: &str) {
         None => line.to_owned(),
     };
     let lines: Vec<String> = text.split('\n').map(cut).collect();
-    let _ = writeln!(std::io::stderr(), "error: {}", lines.join("\n"));
+    // One write, so that what several processes say on one terminal does not mix within a line.
+    let told = format!("error: {}\n", lines.join("\n"));
+    let _ = std::io::stderr().write_all(told.as_bytes());
 }

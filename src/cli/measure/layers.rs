@@ -26,7 +26,7 @@ use super::super::output::print;
 use super::MeasureArgs;
 use super::conclude::{Line, Targets, conclude, fitted};
 use super::{host, seen, speed};
-use library::Library;
+use library::Loaded;
 use memory::SharedMemory;
 use port::{LayerPort, PairLayer};
 use tcp::Tcp;
@@ -95,7 +95,9 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         let facts = [seen::seen(None)];
         bind_self(measure::bind(&facts)[0]);
         let layer: Box<dyn PairLayer> = match &layer {
-            Layer::Library(path) => Box::new(Library::start(path, 1, address).map_err(wrong)?),
+            Layer::Library(path) => {
+                Box::new(Loaded::load(path).and_then(|loaded| loaded.start(1, address)).map_err(wrong)?)
+            }
             _ => Box::new(Tcp::new(listened(&listening(address)?)?)),
         };
         second(layer);
@@ -113,10 +115,14 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let first: Box<dyn PairLayer> = match (&layer, connect) {
         (Layer::Library(path), None) => {
             let address = format!("mcpsim-{}", std::process::id());
+            // Loaded before there is a second process, which would tell the user the same of a wrong library.
+            let loaded = Loaded::load(path).map_err(wrong)?;
             child = Some(OtherRank::start(path, &address)?);
-            Box::new(Library::start(path, 0, &address).map_err(wrong)?)
+            Box::new(loaded.start(0, &address).map_err(wrong)?)
         }
-        (Layer::Library(path), Some(address)) => Box::new(Library::start(path, 0, address).map_err(wrong)?),
+        (Layer::Library(path), Some(address)) => {
+            Box::new(Loaded::load(path).and_then(|loaded| loaded.start(0, address)).map_err(wrong)?)
+        }
         (_, Some(address)) => {
             let stream = TcpStream::connect(address);
             let refused = |error: std::io::Error| Failure::bad_input(format!("--connect {address}: {error}"));

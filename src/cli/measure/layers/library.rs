@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::port::PairLayer;
 
@@ -13,24 +13,33 @@ type Recv = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 type Wait = unsafe extern "C" fn() -> c_int;
 type End = unsafe extern "C" fn();
 
-/// The functions; the library stays loaded as long as the process.
-pub(super) struct Library {
+/// A library that is loaded, and stays so as long as the process, but has not started.
+pub(super) struct Loaded {
+    path: PathBuf,
+    start: Start,
+    functions: Functions,
+}
+
+/// What a library does once it has started.
+#[derive(Clone, Copy)]
+struct Functions {
     send: Send,
     recv: Recv,
     wait: Wait,
     end: End,
 }
 
-impl Library {
-    /// Loads the library and starts it.
+/// A library that has started; it ends with this value.
+pub(super) struct Library(Functions);
+
+impl Loaded {
+    /// Loads the library.
     ///
     /// # Errors
-    /// If it cannot be loaded, lacks a function, or says that it cannot start.
-    pub fn start(path: &Path, rank: i32, address: &str) -> Result<Library, String> {
-        let shown = path.display();
-        let refused = |what: &str| format!("--layer {shown}: {what}");
+    /// If it cannot be loaded, or lacks a function.
+    pub fn load(path: &Path) -> Result<Loaded, String> {
+        let refused = |what: &str| refused(path, what);
         let file = CString::new(path.as_os_str().as_bytes()).map_err(|_| refused("no file has such a name"))?;
-        let address = CString::new(address).map_err(|_| refused("the address has a zero byte"))?;
         // SAFETY: the name ends in a zero byte. Constructors of the library run; that is what loading it asks for.
         let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
@@ -57,25 +66,35 @@ impl Library {
             (find(c"mcpsim_layer_start")?, find(c"mcpsim_layer_send")?, find(c"mcpsim_layer_recv")?);
         let (wait, end) = (find(c"mcpsim_layer_wait")?, find(c"mcpsim_layer_end")?);
         // SAFETY: the library promises these functions by the header's names; the library is never unloaded.
-        let (start, library) = unsafe {
-            let library = Library {
+        let (start, functions) = unsafe {
+            let functions = Functions {
                 send: std::mem::transmute::<*mut c_void, Send>(send),
                 recv: std::mem::transmute::<*mut c_void, Recv>(recv),
                 wait: std::mem::transmute::<*mut c_void, Wait>(wait),
                 end: std::mem::transmute::<*mut c_void, End>(end),
             };
-            (std::mem::transmute::<*mut c_void, Start>(start), library)
+            (std::mem::transmute::<*mut c_void, Start>(start), functions)
         };
+        Ok(Loaded { path: path.to_owned(), start, functions })
+    }
+
+    /// Starts it as this rank; both ranks are given the same address.
+    ///
+    /// # Errors
+    /// If the library says that it cannot start.
+    pub fn start(self, rank: i32, address: &str) -> Result<Library, String> {
+        let refused = |what: &str| refused(&self.path, what);
+        let address = CString::new(address).map_err(|_| refused("the address has a zero byte"))?;
         // SAFETY: as the header says; the address lives until the call returns.
-        match unsafe { start(rank, address.as_ptr()) } {
-            0 => Ok(library),
-            code => {
-                // What has not started has nothing to end.
-                std::mem::forget(library);
-                Err(refused(&format!("mcpsim_layer_start of rank {rank} gave {code}")))
-            }
+        match unsafe { (self.start)(rank, address.as_ptr()) } {
+            0 => Ok(Library(self.functions)),
+            code => Err(refused(&format!("mcpsim_layer_start of rank {rank} gave {code}"))),
         }
     }
+}
+
+fn refused(path: &Path, what: &str) -> String {
+    format!("--layer {}: {what}", path.display())
 }
 
 impl PairLayer for Library {
@@ -83,20 +102,20 @@ impl PairLayer for Library {
         let well = |what: &str, code: c_int| if code == 0 { Ok(()) } else { Err(format!("{what} gave {code}")) };
         for data in into.iter_mut() {
             // SAFETY: the memory is there until the wait below has returned, and nobody else uses it.
-            well("mcpsim_layer_recv", unsafe { (self.recv)(data.as_mut_ptr().cast(), data.len()) })?;
+            well("mcpsim_layer_recv", unsafe { (self.0.recv)(data.as_mut_ptr().cast(), data.len()) })?;
         }
         for data in out {
             // SAFETY: the data are there and stay as they are until the wait below has returned.
-            well("mcpsim_layer_send", unsafe { (self.send)(data.as_ptr().cast(), data.len()) })?;
+            well("mcpsim_layer_send", unsafe { (self.0.send)(data.as_ptr().cast(), data.len()) })?;
         }
         // SAFETY: as the header says.
-        well("mcpsim_layer_wait", unsafe { (self.wait)() })
+        well("mcpsim_layer_wait", unsafe { (self.0.wait)() })
     }
 }
 
 impl Drop for Library {
     fn drop(&mut self) {
         // SAFETY: nothing is under way between transfers.
-        unsafe { (self.end)() }
+        unsafe { (self.0.end)() }
     }
 }
