@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::cc::{self, Language, WrapperRequest};
-use crate::engine::{HostThreads, Outcome, Processes, Progress, end_process_soon};
+use crate::engine::{HostThreads, Outcome, Processes, Progress, RunError, end_process_soon};
 use crate::process;
 use crate::run::{Application, Conduct, Console, PredictError, Prediction, Resolved, Shipped, Stopwatch, agree};
 
@@ -245,7 +245,12 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
         process::on_fatal(fatal);
     }
     let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);
-    let console: Arc<dyn Console> = Arc::new(Printer::new(*tagged, stdout_taken, processes.is_first()));
+    let mut printer = Printer::new(*tagged, stdout_taken, processes.is_first());
+    if outputs.as_ref().is_some_and(|outputs| !outputs.have_files()) {
+        printer = printer.cancelling(Arc::clone(&progress));
+    }
+    let printer = Arc::new(printer);
+    let console: Arc<dyn Console> = Arc::<Printer>::clone(&printer);
     let conduct = Conduct { progress: &progress, processes, recorded: *recorded, console: &console };
     let ran = match further {
         FurtherRuns::None => run.run_in(conduct),
@@ -254,6 +259,10 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
         FurtherRuns::OtherAlgorithms => run.other_algorithms_in(conduct),
     };
     drop(line);
+    if let (Err(PredictError::Simulation(RunError::Interrupted { clock })), true) = (&ran, printer.has_cancelled()) {
+        let text = format!("stdout was closed at virtual time {clock}, and no result goes to a file: ended there");
+        return Err(Failure { exit: Exit::Interrupted, text });
+    }
     if let (Err(error @ PredictError::Simulation(why)), Some(outputs)) = (&ran, outputs) {
         outputs.write_end(why, Exit::without_prediction(error))?;
     }

@@ -166,6 +166,15 @@ impl Outputs {
         [&self.json, &self.profile, &self.histogram].into_iter().any(|target| *target == Some(OutputTarget::Stdout))
     }
 
+    /// Whether a result goes to a file.
+    pub fn have_files(&self) -> bool {
+        let files = [&self.json, &self.profile, &self.histogram];
+        files.into_iter().any(|target| matches!(target, Some(OutputTarget::File(_))))
+            || self.timeline.is_some()
+            || self.trace.is_some()
+            || self.task_logs.is_some()
+    }
+
     /// Writes how a program ended that gave no outcome, where its JSON was asked for.
     pub fn write_end(&self, error: &RunError, exit: Exit) -> Result<(), Failure> {
         match (&self.json, report::end_json(error, exit.code())) {

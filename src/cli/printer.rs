@@ -1,9 +1,10 @@
 //! What ranks print: shown line by line by the first process, collected for it by the others.
 
-use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::io::{self, ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::Screen;
+use crate::engine::{Progress, Screen};
 use crate::process::{Output, Stream};
 use crate::rank::Rank;
 
@@ -14,6 +15,10 @@ pub(super) struct Printer {
     to_stderr: bool,
     /// What is to be shown by another process: rank, stream and length before the bytes of each piece.
     collected: Option<Mutex<Vec<u8>>>,
+    /// The run to cancel when the reader of stdout has gone away.
+    cancels: Option<Arc<Progress>>,
+    /// Whether it has.
+    closed: AtomicBool,
 }
 
 const HEAD: usize = 4 + 1 + 8;
@@ -22,20 +27,38 @@ impl Printer {
     /// With the rank before each line if `tagged`; all `to_stderr`, if results go to stdout; `shows` if this process
     /// does.
     pub fn new(tagged: bool, to_stderr: bool, shows: bool) -> Self {
-        Printer { tagged, to_stderr, collected: (!shows).then(Mutex::default) }
+        let collected = (!shows).then(Mutex::default);
+        Printer { tagged, to_stderr, collected, cancels: None, closed: AtomicBool::new(false) }
+    }
+
+    /// A run that is of no use once nobody reads stdout: it is cancelled then.
+    pub fn cancelling(self, run: Arc<Progress>) -> Self {
+        Printer { cancels: Some(run), ..self }
+    }
+
+    /// Whether the reader of stdout has gone away, and the run was cancelled for that.
+    pub fn has_cancelled(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     fn show_one(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
         let tagged = self.tagged.then(|| tag(rank, stream, bytes));
         let bytes = tagged.as_deref().unwrap_or(bytes);
-        // A reader that has gone away has seen what it wanted; a full disk is the program's own affair.
-        let _ = match stream {
+        // A full disk is the program's own affair.
+        let shown = match stream {
             Stream::Out if !self.to_stderr => {
                 let mut out = io::stdout().lock();
                 out.write_all(bytes).and_then(|()| out.flush())
             }
-            _ => io::stderr().lock().write_all(bytes),
+            _ => return drop(io::stderr().lock().write_all(bytes)),
         };
+        // A reader that has gone away (`| head`) has seen what it wanted.
+        if let (Err(error), Some(run)) = (shown, &self.cancels)
+            && error.kind() == ErrorKind::BrokenPipe
+        {
+            self.closed.store(true, Ordering::Relaxed);
+            run.cancel();
+        }
     }
 }
 

@@ -223,12 +223,21 @@ fn found_value(found: &str) -> String {
     match found.split_once(' ') {
         Some(("string", text)) => text.to_owned(),
         Some(("integer" | "boolean", number)) => number.trim_matches('"').to_owned(),
-        Some(("floating", rest)) => rest.trim_start_matches("point ").trim_matches('"').to_owned(),
+        Some(("floating", rest)) => short_number(rest.trim_start_matches("point ").trim_matches('"')),
         _ => match found {
             "map" => "a table".to_owned(),
             "sequence" => "an array".to_owned(),
             other => other.to_owned(),
         },
+    }
+}
+
+/// A number of very many digits in scientific notation: "0.00…01" → "1e-300".
+fn short_number(digits: &str) -> String {
+    const READABLE: usize = 20;
+    match digits.parse::<f64>() {
+        Ok(number) if digits.len() > READABLE => format!("{number:e}"),
+        _ => digits.to_owned(),
     }
 }
 
@@ -276,6 +285,10 @@ mod tests {
         assert_eq!(
             error("[[rows]]\nlatency = \"1 us\"\n[[rows]]\nlatency = 1.5"),
             format!("expected {time} in rows[1].latency of a.toml; found 1.5")
+        );
+        assert_eq!(
+            error("level.latency = 1e-300"),
+            format!("expected {time} in level.latency of a.toml; found 1e-300")
         );
         assert_eq!(error("levl = 1"), "unknown field \"levl\" in levl of a.toml, did you mean \"level\"?");
         assert_eq!(error("depth = 1"), "unknown field \"depth\", expected \"level\" or \"rows\" in depth of a.toml");

@@ -32,7 +32,7 @@ fn source(file: &File, address: u64) -> Option<String> {
     let location = frame.location?;
     let path = location.file?;
     let source = path.rsplit('/').next().unwrap_or(path);
-    let function = frame.function.and_then(|function| function.raw_name().ok().map(Cow::into_owned));
+    let function = frame.function.and_then(|function| function.demangle().ok().map(Cow::into_owned));
     let function = function.or_else(|| containing(file, address).map(|(name, _)| name))?;
     Some(match location.line {
         Some(line) => format!("{function} at {source}:{line}"),
@@ -46,11 +46,12 @@ fn symbol(file: &File, address: u64) -> Option<String> {
     Some(format!("{name}+{offset:#x}"))
 }
 
-/// The function that `address` is in, and how far.
+/// The function that `address` is in, by the name it has in the source, and how far.
 fn containing(file: &File, address: u64) -> Option<(String, u64)> {
     let contains = |start: u64, size: u64| start <= address && address - start < size.max(1);
     let functions = file.symbols().chain(file.dynamic_symbols());
     let mut functions = functions.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
     let found = functions.find(|symbol| contains(symbol.address(), symbol.size()))?;
-    Some((found.name().ok()?.to_owned(), address - found.address()))
+    let name = addr2line::demangle_auto(Cow::from(found.name().ok()?), None);
+    Some((name.into_owned(), address - found.address()))
 }

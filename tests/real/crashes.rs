@@ -34,6 +34,17 @@ fn a_crash_tells_rank_signal_time_call_and_the_calls_that_led_there() {
 }
 
 #[test]
+fn functions_of_cpp_programs_have_their_names_of_the_source() {
+    let places = [("-g -O1", "grid::Field<double>::at(int) const at crash.cc:10"), ("-O1", "at(int) const+0x")];
+    for (flags, place) in places {
+        let Some(program) = program("crash.cc", flags) else { return };
+        let ran = run(&program, "--nct 1,1,2", "");
+        assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(place), "no \"{place}\" in:\n{}", ran.stderr);
+    }
+}
+
+#[test]
 fn each_kind_of_crash_has_its_words() {
     crashes(
         "early",

@@ -226,6 +226,24 @@ fn rank_0_reads_the_input_and_the_others_find_it_at_its_end() {
 }
 
 #[test]
+fn a_run_ends_when_nobody_reads_what_it_prints_unless_a_result_goes_to_a_file() {
+    let Some(program) = program("prints.c", "-O1") else { return };
+    let closed = |options: &[&str], lines: &str| {
+        let mut command = command(workshop().unwrap());
+        command.args(["--quiet", "--nct", "1,1,2"]).args(options).arg(&program).arg(lines);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        support::ended(child)
+    };
+    // More lines than would be printed in a day.
+    let ran = closed(&[], "1000000000");
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("error: stdout was closed at virtual time "), "{}", ran.stderr);
+    let ran = closed(&["--json", "prints.json"], "10000");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
 fn sampled_blocks_run_as_often_as_asked_and_are_charged_for() {
     let Some(program) = program("sample.c", "-O1") else { return };
     let ran = run(&program, "--nct 1,1,2 --compute skip --workers 1", "");
