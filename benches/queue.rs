@@ -12,7 +12,7 @@ use mcpsim::units::SimTime;
 use priority_queue::PriorityQueue;
 
 /// The queue's source itself: it is not part of the library's interface.
-#[path = "../src/engine/queue.rs"]
+#[path = "../src/core/engine/queue.rs"]
 #[allow(dead_code)]
 mod queue;
 

@@ -25,23 +25,8 @@
 //! The modules below are listed in the order of their dependence: a module uses only those above it
 //! (`tests/tidy.rs` holds them to it). ARCHITECTURE.md draws the whole.
 
-pub mod units;
-
-pub mod config;
-
-pub mod platform;
-
-pub mod profile;
-
-pub mod rank;
-
-pub mod engine;
-
-pub mod mpi;
-
-pub mod trace;
-
-pub mod app;
+#[doc(inline)]
+pub use mcpsim_core::{app, config, engine, mpi, platform, profile, rank, trace, units};
 
 pub mod loader;
 

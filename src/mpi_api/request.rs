@@ -96,29 +96,6 @@ pub unsafe fn put_status(to: *mut Status, status: Status) {
     }
 }
 
-impl Status {
-    /// The bytes received.
-    pub fn bytes(&self) -> u64 {
-        u64::from(self.internal[0] as u32) | u64::from(self.internal[1] as u32) << 32
-    }
-
-    /// States the bytes received.
-    pub fn set_bytes(&mut self, bytes: u64) {
-        self.internal[0] = bytes as u32 as c_int;
-        self.internal[1] = (bytes >> 32) as u32 as c_int;
-    }
-
-    /// Whether the operation was cancelled.
-    pub fn cancelled(&self) -> bool {
-        self.internal[2] != 0
-    }
-
-    /// States whether the operation was cancelled.
-    pub fn set_cancelled(&mut self, cancelled: bool) {
-        self.internal[2] = c_int::from(cancelled);
-    }
-}
-
 impl Request {
     /// A request that is active from now on.
     pub fn new(engine: RequestId, operation: Operation, comm: Rc<Comm>) -> Self {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The modules of `src`; one may use those before it.
+/// The modules of `src/core` and of `src`; one may use those before it.
 const ORDER: [&str; 18] = [
     "units", "config", "platform", "profile", "rank", "engine", "mpi", "trace", "app", "loader", "cc", "process",
     "mpi_api", "run", "study", "measure", "report", "cli",
@@ -27,17 +27,17 @@ const CLOCKS: [(&str, &str); 0] = [];
 /// Where `unsafe` is allowed: files, and folders of which every file needs it. Each file states it as well.
 const UNSAFE: &[&str] = &[
     // Code on stacks of its own.
-    "src/rank/fiber.rs",
-    "src/rank/fiber/float.rs",
-    "src/engine/transport/mpi",
+    "src/core/rank/fiber.rs",
+    "src/core/rank/fiber/float.rs",
+    "src/core/engine/transport/mpi",
     // Data of C programs, by datatypes and operations.
-    "src/mpi/datatype.rs",
-    "src/mpi/datatype/external.rs",
-    "src/mpi/datatype/movement.rs",
-    "src/mpi/datatype/walk.rs",
-    "src/mpi/op.rs",
-    "src/mpi/op/arithmetic.rs",
-    "src/mpi/op/long_double.rs",
+    "src/core/mpi/datatype.rs",
+    "src/core/mpi/datatype/external.rs",
+    "src/core/mpi/datatype/movement.rs",
+    "src/core/mpi/datatype/walk.rs",
+    "src/core/mpi/op.rs",
+    "src/core/mpi/op/arithmetic.rs",
+    "src/core/mpi/op/long_double.rs",
     // Machine code in memory.
     "src/cc/kit.rs",
     "src/loader/backtrace.rs",
@@ -118,9 +118,14 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
+/// The path of a file within its crate, whose root is `src/core` or `src`.
+fn in_crate(path: &str) -> Option<&str> {
+    path.strip_prefix("src/core/").or_else(|| path.strip_prefix("src/"))
+}
+
 /// The place in [`ORDER`] of the module that the file at `path` belongs to; `None` for `lib.rs` and `main.rs`.
 fn module(path: &str) -> Option<usize> {
-    let name = path.strip_prefix("src/")?.split('/').next()?.trim_end_matches(".rs");
+    let name = in_crate(path)?.split('/').next()?.trim_end_matches(".rs");
     ORDER.iter().position(|module| *module == name)
 }
 
@@ -142,10 +147,9 @@ fn words(path: &str, text: &str, allowed: bool, words: &[&str], what: &str) -> V
 
 /// Paths from the crate's root, by `crate::` or by enough `super::`, lead to the left.
 pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
-    let Some(own) = module(path) else { return Vec::new() };
-    // src/engine.rs is one `super` from the root, src/engine/a.rs two; tests inside are one further, which is looked at
-    // too.
-    let depth = path.matches('/').count();
+    let (Some(own), Some(path)) = (module(path), in_crate(path)) else { return Vec::new() };
+    // engine.rs is one `super` from the root, engine/a.rs two; tests inside are one further, which is looked at too.
+    let depth = path.matches('/').count() + 1;
     // Comments go, line numbers stay: a `use` may go over several lines.
     let code: String = code(text).map(|(_, line)| format!("{line}\n")).collect();
     let mut findings = Vec::new();
@@ -159,7 +163,7 @@ pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
             }
         }
     };
-    for root in ["crate::", "mcpsim::"] {
+    for root in ["crate::", "mcpsim::", "mcpsim_core::"] {
         code.match_indices(root).for_each(|(at, _)| look(at + root.len()));
     }
     let mut rest = 0;
@@ -204,7 +208,7 @@ fn first_names(code: &str, at: usize) -> Vec<(usize, &str)> {
     names
 }
 
-/// Public modules of `lib.rs` that [`ORDER`] does not have.
+/// Public modules of a `lib.rs` that [`ORDER`] does not have.
 pub fn modules_without_place(lib: &str) -> Vec<String> {
     let declared = code(lib).filter_map(|(_, line)| line.trim().strip_prefix("pub mod ")?.strip_suffix(';'));
     declared.filter(|name| !ORDER.contains(name)).map(str::to_owned).collect()
@@ -339,11 +343,11 @@ mod tests {
     #[test]
     fn a_use_of_a_module_to_the_right_is_caught_in_every_form() {
         let text = "use crate::units::Bytes;\n/// Like [`crate::cli::main`].\nuse crate::report::json;\nuse crate::{\n    units::{Bytes, cli},\n    app::App,\n};\nlet x = crate::study::run();\n";
-        let findings = module_order("src/engine/a.rs", text);
+        let findings = module_order("src/core/engine/a.rs", text);
         assert_eq!(findings[0].what, "engine uses report, which is to its right");
         assert_eq!(lines(findings), [3, 6, 8]);
-        assert_eq!(lines(module_order("src/engine/a.rs", "use super::super::cli;\nuse super::cli;\n")), [1]);
-        assert_eq!(lines(module_order("src/engine.rs", "use super::cli;\nuse super::units;\n")), [1]);
+        assert_eq!(lines(module_order("src/core/engine/a.rs", "use super::super::cli;\nuse super::cli;\n")), [1]);
+        assert_eq!(lines(module_order("src/core/engine.rs", "use super::cli;\nuse super::units;\n")), [1]);
         assert_eq!(lines(module_order("src/cli/a.rs", "use crate::engine::Outcome;")), [0usize; 0]);
         assert_eq!(lines(module_order("src/lib.rs", "use crate::cli;")), [0usize; 0]);
     }
@@ -356,7 +360,7 @@ mod tests {
     #[test]
     fn printing_outside_cli_is_caught() {
         let text = "println!(\"x\");\n// println!\nmy_println!(1);\n    eprint!(\"\");\nwrite!(io::stderr(), \"\");\n";
-        assert_eq!(lines(printing("src/engine/a.rs", text)), [1, 4, 5]);
+        assert_eq!(lines(printing("src/core/engine/a.rs", text)), [1, 4, 5]);
         assert_eq!(lines(printing("src/cli/a.rs", text)), [0usize; 0]);
     }
 
@@ -369,20 +373,20 @@ mod tests {
             [1, 2, 3]
         );
         assert_eq!(lines(file_access("src/report/tests.rs", text)), [0usize; 0]);
-        assert_eq!(lines(file_access("src/config/document.rs", text)), [0usize; 0]);
+        assert_eq!(lines(file_access("src/core/config/document.rs", text)), [0usize; 0]);
     }
 
     #[test]
     fn a_clock_of_the_host_is_caught() {
         let text = "use std::time::Instant;\nstruct Instants;\nSystemTime::now();\n";
-        assert_eq!(lines(wall_clock("src/mpi/a.rs", text)), [1, 3]);
+        assert_eq!(lines(wall_clock("src/core/mpi/a.rs", text)), [1, 3]);
         assert_eq!(lines(wall_clock("src/cli/progress.rs", text)), [0usize; 0]);
     }
 
     #[test]
     fn unsafe_code_elsewhere_is_caught() {
         let text = "#![deny(unsafe_code)]\nunsafe { f() }\n";
-        assert_eq!(lines(unsafe_code("src/engine/queue.rs", text)), [2]);
+        assert_eq!(lines(unsafe_code("src/core/engine/queue.rs", text)), [2]);
         assert_eq!(lines(unsafe_code("src/loader/tls.rs", text)), [0usize; 0]);
         assert_eq!(lines(unsafe_code("src/loader/elf.rs", text)), [2]);
     }
@@ -397,7 +401,8 @@ mod tests {
     #[test]
     fn a_module_that_has_outgrown_the_others_is_caught() {
         let file = |path: &str, lines: usize| (path.to_owned(), "x\n".repeat(lines));
-        let files = [file("src/app.rs", 10), file("src/app/a.rs", 5), file("src/lib.rs", 35), file("src/cli.rs", 50)];
+        let files =
+            [file("src/core/app.rs", 10), file("src/core/app/a.rs", 5), file("src/lib.rs", 35), file("src/cli.rs", 50)];
         assert_eq!(too_large(&files), [("app", 15), ("cli", 50)]);
     }
 

@@ -1,6 +1,7 @@
 //! Parameters that a simulated machine was told come back.
 
 use super::*;
+use crate::config::{Document, Override};
 
 const MACHINE: &str = r#"
 name = "known"
@@ -35,7 +36,8 @@ gap = "900 ns"
 "#;
 
 fn machine(overrides: &[&str]) -> Platform {
-    crate::platform::stated(MACHINE, overrides)
+    let overrides: Vec<_> = overrides.iter().map(|over| Override::parse(over).unwrap()).collect();
+    Platform::load(Document::parse("x.toml", MACHINE).unwrap(), &overrides).unwrap()
 }
 
 fn near(found: f64, expected: f64) {

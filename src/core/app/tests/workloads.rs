@@ -7,7 +7,7 @@ use super::driver::{record, target};
 
 #[test]
 fn every_workload_runs_to_its_end_on_1_2_and_12_ranks() {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads");
     let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     files.sort();
@@ -41,7 +41,7 @@ fn every_workload_runs_to_its_end_on_1_2_and_12_ranks() {
 
 #[test]
 fn the_examples_of_the_reference_are_read() {
-    let reference = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/README.md")).unwrap();
+    let reference = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/README.md")).unwrap();
     let examples: Vec<&str> =
         reference.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(examples.len() >= 7);

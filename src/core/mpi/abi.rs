@@ -344,6 +344,33 @@ pub struct Status {
     pub internal: [c_int; 5],
 }
 
+impl Status {
+    /// The bytes received.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.internal[0] as u32) | u64::from(self.internal[1] as u32) << 32
+    }
+
+    /// States the bytes received.
+    #[inline]
+    pub fn set_bytes(&mut self, bytes: u64) {
+        self.internal[0] = bytes as u32 as c_int;
+        self.internal[1] = (bytes >> 32) as u32 as c_int;
+    }
+
+    /// Whether the operation was cancelled.
+    #[inline]
+    pub fn cancelled(&self) -> bool {
+        self.internal[2] != 0
+    }
+
+    /// States whether the operation was cancelled.
+    #[inline]
+    pub fn set_cancelled(&mut self, cancelled: bool) {
+        self.internal[2] = c_int::from(cancelled);
+    }
+}
+
 /// MPI_Aint.
 pub type Aint = isize;
 /// MPI_Count and MPI_Offset.

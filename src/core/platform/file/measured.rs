@@ -11,7 +11,7 @@ use crate::units::{Bytes, SimSpan};
 use super::super::{Level, Link, LoadLaw, Platform};
 
 fn platform(name: &str) -> Platform {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs").join(name);
     Platform::load(Document::read(&path).unwrap(), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 

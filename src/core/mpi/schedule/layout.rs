@@ -116,7 +116,7 @@ impl BlockLayout {
     }
 
     /// Where block `block` of a divided buffer starts, bytes; block `parts` is its end.
-    pub(crate) fn offset(&self, block: u64) -> u64 {
+    pub fn offset(&self, block: u64) -> u64 {
         match *self {
             BlockLayout::Split { total, parts, element } => split(total, u64::from(parts), element, block),
             BlockLayout::Nested { total, parts, inner, segment, element } => {

@@ -64,7 +64,7 @@ const END: u64 = u64::MAX;
 
 #[test]
 fn every_platform_of_the_project_loads() {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/configs");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs");
     let mut names = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -182,7 +182,7 @@ mod tests {
 
     /// The built-in machine with these keys.
     fn machine(keys: &[&str]) -> Platform {
-        let text = include_str!("../../configs/default.toml");
+        let text = include_str!("../../../configs/default.toml");
         let keys: Vec<String> = keys.iter().map(|key| format!("platform.{key}")).collect();
         stated(text, &keys.iter().map(String::as_str).collect::<Vec<_>>())
     }

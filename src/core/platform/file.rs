@@ -81,7 +81,7 @@ struct CoreFile {
 impl Platform {
     /// The file of the default platform, which is part of the program.
     pub fn default_document() -> Document {
-        let text = include_str!("../../configs/default.toml");
+        let text = include_str!("../../../configs/default.toml");
         Document::parse("configs/default.toml", text).expect("a test reads the default platform")
     }
 

@@ -222,6 +222,7 @@ fn caches_count_where_a_level_within_a_node_is_fair() {
 #[test]
 fn machines_that_come_with_mcpsim_state_nothing_in_vain() {
     for directory in ["configs", "configs/studies", "configs/studies/paper"] {
+        let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(directory);
         for file in std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()) {
             let text = std::fs::read_to_string(&file).unwrap_or_default();
             if text.contains("[inter_node]") {
