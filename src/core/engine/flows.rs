@@ -18,6 +18,7 @@
 //! ```
 
 mod bundles;
+mod earliest;
 mod ends;
 mod grid;
 mod judge;
@@ -33,11 +34,12 @@ use crate::platform::Occupancy;
 use crate::units::{SimSpan, SimTime};
 
 pub(super) use bundles::{BundleKey, Losses};
-use bundles::{Bundles, PACE};
+use bundles::{Bundles, ELSEWHERE, PACE};
+use earliest::Earliest;
 pub(super) use grid::SlotGrid;
 pub(super) use judge::SUPERSTEPS;
 pub(super) use resources::ResourceKind;
-use resources::{MOST, ResourceId, Resources, UNIT, divided};
+use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided};
 
 /// What a worker tells another of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,19 +71,24 @@ pub(super) struct Flows {
     wires: Wires,
     resources: Resources,
     bundles: Bundles,
-    /// Flows to come by the slot from which they count.
-    announced: BTreeMap<u64, Vec<(BundleKey, u64)>>,
-    /// Flows that end before the next slot.
-    ended: Vec<BundleKey>,
+    /// Flows to come by the slot from which they count: their bundles, and when they start.
+    announced: BTreeMap<u64, Vec<(u32, u64)>>,
+    /// The bundles of flows that end before the next slot.
+    ended: Vec<u32>,
     /// Flows that have not counted in full, and what is missing.
     ripening: Vec<(u32, i64)>,
     /// Own resources to be judged.
     dirty: Vec<u32>,
+    /// Bundles that weigh more or less than before.
     touched: Vec<u32>,
-    felt: Vec<u32>,
+    /// Bundles that weigh something again, and resources whose levels have moved: what is bound to what may change.
+    placed: Vec<u32>,
+    moved: Vec<u32>,
+    /// Resources whose first ends are to be found again.
     stale: Vec<u32>,
-    /// What is about to end: of a resource's bundles or of a bundle by itself.
-    due: BinaryHeap<Reverse<(u64, Due, u32)>>,
+    /// The first ends of resources' bundles, and of bundles bound to their pace.
+    due: Earliest,
+    paced: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// A slot by when something has changed.
     wake: u64,
     /// What is to be told to the worker.
@@ -120,12 +127,6 @@ pub(super) struct FlowCounts {
     pub unsettled: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
-    Resource(u32),
-    Bundle(u32),
-}
-
 impl Flows {
     pub fn new(wires: Wires) -> Self {
         Flows {
@@ -137,9 +138,11 @@ impl Flows {
             ripening: Vec::new(),
             dirty: Vec::new(),
             touched: Vec::new(),
-            felt: Vec::new(),
+            placed: Vec::new(),
+            moved: Vec::new(),
             stale: Vec::new(),
-            due: BinaryHeap::new(),
+            due: Earliest::default(),
+            paced: BinaryHeap::new(),
             wake: u64::MAX,
             outbox: Vec::new(),
             limits: Vec::new(),
@@ -160,30 +163,38 @@ impl Flows {
         bandwidth.min(MOST)
     }
 
-    /// A flow of this bundle, which left at `left`, starts at `head`: gives the slot from which it counts.
+    /// A flow of this bundle, which left this worker's node at `left`, starts at `head`: gives the slot from which it
+    /// counts.
     pub fn announce(&mut self, bundle: BundleKey, left: SimTime, head: SimTime) -> SimTime {
         let (slot, head) = (self.wires.grid.counted(left, head), head.as_ps());
-        let mut told: SmallVec<[u32; 4]> = SmallVec::new();
-        for id in self.path(&bundle) {
-            let owner = self.owner(id);
-            if told.contains(&owner) {
-                continue;
-            }
-            told.push(owner);
-            match owner == self.wires.me {
-                true => self.announced.entry(slot).or_default().push((bundle, head)),
-                false => self.outbox.push((owner, News::Starts { bundle, slot, head })),
-            }
+        let j = self.will_start(bundle, slot, head);
+        for &worker in &self.bundles.others[j as usize] {
+            self.outbox.push((worker, News::Starts { bundle, slot, head }));
         }
         SimTime::from_ps(slot)
+    }
+
+    fn will_start(&mut self, bundle: BundleKey, slot: u64, head: u64) -> u32 {
+        let j = self.bundle(bundle);
+        self.bundles.pending[j as usize] += 1;
+        self.announced.entry(slot).or_default().push((j, head));
+        j
+    }
+
+    fn has_ended(&mut self, j: u32) {
+        self.bundles.pending[j as usize] += 1;
+        self.ended.push(j);
     }
 
     /// Takes what others have told, but for levels.
     pub fn hear(&mut self, news: News) {
         match news {
-            News::Starts { bundle, slot, head } => self.announced.entry(slot).or_default().push((bundle, head)),
+            News::Starts { bundle, slot, head } => {
+                self.will_start(bundle, slot, head);
+            }
             News::Ends { bundle } => {
-                self.ended.push(bundle);
+                let j = self.bundle(bundle);
+                self.has_ended(j);
             }
             News::Level { resource, level } => {
                 let number = self.number(ResourceId(resource));
@@ -204,11 +215,11 @@ impl Flows {
         let j = self.bundle(bundle);
         let at = j as usize;
         if self.bundles.home[at].ends.is_empty() {
-            self.bind(j, now, true);
+            self.bind(j, now);
         }
         let pace = self.bundles.pace[at];
         let work = i128::from(alone.as_ps()) * i128::from(pace);
-        let bound = self.bundles.home[at].bound;
+        let bound = self.bundles.bound[at];
         let end = match bound {
             PACE => now.saturating_add(alone.as_ps()),
             p => now.saturating_add(divided(work as u128, self.resources.level[p as usize])),
@@ -232,14 +243,10 @@ impl Flows {
     /// The next slot at which there is something to do; NEVER if there is none.
     pub fn next_slot(&mut self) -> SimTime {
         let announced = self.announced.keys().next().copied().unwrap_or(u64::MAX);
-        let ending = loop {
-            match self.due.peek() {
-                Some(&Reverse((time, due, version))) if self.is_meant(due, version) => {
-                    break if time == u64::MAX { time } else { self.wires.grid.floor(time) };
-                }
-                Some(_) => drop(self.due.pop()),
-                None => break u64::MAX,
-            }
+        let paced = self.first_paced().map_or(u64::MAX, |(end, _)| end);
+        let ending = match self.due.first().min(paced) {
+            u64::MAX => u64::MAX,
+            time => self.wires.grid.floor(time),
         };
         SimTime::from_ps(announced.min(ending).min(self.wake))
     }
@@ -253,18 +260,20 @@ impl Flows {
         for (j, missing) in std::mem::take(&mut self.ripening) {
             self.weigh(j, missing);
         }
-        for bundle in std::mem::take(&mut self.ended) {
-            let j = self.bundle(bundle);
+        let mut ended = std::mem::take(&mut self.ended);
+        for j in ended.drain(..) {
+            self.bundles.pending[j as usize] -= 1;
             self.weigh(j, -(UNIT as i64));
         }
+        self.ended = ended;
         while let Some(first) = self.announced.first_entry()
             && *first.key() <= time
         {
             let flows = first.remove();
             // Those that end in this slot tell nobody before: the next looks after them.
             self.wake = time.saturating_add(slot);
-            for (bundle, head) in flows {
-                let j = self.bundle(bundle);
+            for (j, head) in flows {
+                self.bundles.pending[j as usize] -= 1;
                 let late = head.saturating_sub(time).min(slot - 1);
                 let missing = (UNIT * late / slot) as i64;
                 self.weigh(j, UNIT as i64 - missing);
@@ -273,55 +282,45 @@ impl Flows {
                 }
             }
         }
-        for j in std::mem::take(&mut self.touched) {
+        let mut touched = std::mem::take(&mut self.touched);
+        for j in touched.drain(..) {
             self.bundles.touched[j as usize] = false;
             self.settle_place(j);
         }
+        self.touched = touched;
     }
 
     /// Levels have settled at the slot at `time`: gives the flows that end before the next slot, each with its end.
     pub fn settle(&mut self, time: SimTime, ended: &mut Vec<EndedFlow>) {
         let time = time.as_ps();
         let next = time.saturating_add(self.wires.grid.slot());
-        for j in std::mem::take(&mut self.felt) {
-            self.bundles.felt[j as usize] = false;
-            if self.bundles.is_home[j as usize] && !self.bundles.home[j as usize].ends.is_empty() {
-                self.bind(j, time, false);
-            }
+        let mut placed = std::mem::take(&mut self.placed);
+        for j in placed.drain(..) {
+            self.bind_anew(j, time);
         }
-        for p in std::mem::take(&mut self.stale) {
+        self.placed = placed;
+        let mut moved = std::mem::take(&mut self.moved);
+        for p in moved.drain(..) {
+            self.resources.moved[p as usize] = false;
+            self.bind_all(p, time);
+        }
+        self.moved = moved;
+        let mut stale = std::mem::take(&mut self.stale);
+        for p in stale.drain(..) {
             self.look(p);
         }
-        while let Some(&Reverse((end, due, version))) = self.due.peek()
+        self.stale = stale;
+        while let Some(p) = self.due.before(next) {
+            while let Some(j) = self.first_before(p, next) {
+                let end = self.resources.time_of(p, self.next_mark(j));
+                ended.push(self.end_first(j, end.max(time), next));
+            }
+            self.look(p);
+        }
+        while let Some((end, j)) = self.first_paced()
             && end < next
         {
-            self.due.pop();
-            if !self.is_meant(due, version) {
-                continue;
-            }
-            let j = match due {
-                Due::Bundle(j) => j,
-                Due::Resource(p) => match self.first_before(p, next) {
-                    Some(j) => j,
-                    None => {
-                        self.look(p);
-                        continue;
-                    }
-                },
-            };
-            let end = match due {
-                Due::Bundle(_) => end,
-                Due::Resource(p) => self.resources.time_of(p, self.next_mark(j)),
-            };
-            let Reverse((_, ticket)) = self.bundles.home[j as usize].ends.pop().expect("a bundle that ends has a flow");
-            let end = end.max(time);
-            let (lost, pace) = (self.lost(j, end), self.bundles.pace[j as usize]);
-            ended.push(EndedFlow { end: SimTime::from_ps(end), ticket, lost, pace });
-            self.end(j, next);
-            self.offer(j);
-            if let Due::Resource(p) = due {
-                self.look(p);
-            }
+            ended.push(self.end_first(j, end.max(time), next));
         }
         if !self.ripening.is_empty() || !self.dirty.is_empty() {
             self.wake = self.wake.min(next);
@@ -338,21 +337,22 @@ impl Flows {
         })
     }
 
-    /// A flow of this bundle ends before the slot `next`, where its share is given back.
+    /// The next flow of a bundle ends at `end`.
+    fn end_first(&mut self, j: u32, end: u64, next: u64) -> EndedFlow {
+        let Reverse((_, ticket)) = self.bundles.home[j as usize].ends.pop().expect("a bundle that ends has a flow");
+        let (lost, pace) = (self.lost(j, end), self.bundles.pace[j as usize]);
+        self.end(j, next);
+        self.offer(j);
+        EndedFlow { end: SimTime::from_ps(end), ticket, lost, pace }
+    }
+
+    /// A flow of this bundle, which is at home here, ends before the slot `next`, where its share is given back.
     fn end(&mut self, j: u32, next: u64) {
         let bundle = self.bundles.key[j as usize];
-        let mut told: SmallVec<[u32; 4]> = SmallVec::new();
-        for at in 0..self.bundles.path[j as usize].len() {
-            let p = self.bundles.path[j as usize][at];
-            let owner = self.owner(self.resources.id[p as usize]);
-            if !told.contains(&owner) {
-                told.push(owner);
-                match owner == self.wires.me {
-                    true => self.ended.push(bundle),
-                    false => self.outbox.push((owner, News::Ends { bundle })),
-                }
-            }
+        for &worker in &self.bundles.others[j as usize] {
+            self.outbox.push((worker, News::Ends { bundle }));
         }
+        self.has_ended(j);
         self.wake = self.wake.min(next);
     }
 
@@ -362,9 +362,15 @@ impl Flows {
             return number;
         }
         let path = self.path(&key);
+        let mut others = SmallVec::new();
+        for owner in path.iter().map(|&id| self.owner(id)) {
+            if owner != self.wires.me && !others.contains(&owner) {
+                others.push(owner);
+            }
+        }
         let path = path.into_iter().map(|id| self.number(id)).collect();
         let home = self.worker_of(key.to) == self.wires.me;
-        self.bundles.add(key, path, home)
+        self.bundles.add(key, path, others, home)
     }
 
     /// What the flows of a bundle pass.
@@ -392,7 +398,9 @@ impl Flows {
         };
         let capacity = capacity.map_or(MOST, |capacity| capacity.get());
         let own = self.owner(id) == self.wires.me;
-        self.resources.number(id, capacity, own)
+        let number = self.resources.number(id, capacity, own);
+        self.due.add(number);
+        number
     }
 
     fn owner(&self, id: ResourceId) -> u32 {
@@ -414,12 +422,10 @@ impl Flows {
             self.bundles.touched[at] = true;
             self.touched.push(j);
         }
-        for &p in self.bundles.path[at].as_slice() {
-            let p = p as usize;
-            self.resources.weight[p] += change;
-            if self.resources.own[p] && !self.resources.dirty[p] {
-                self.resources.dirty[p] = true;
-                self.dirty.push(p as u32);
+        for h in 0..self.bundles.path[at].len() {
+            let p = self.bundles.path[at][h];
+            if self.resources.own[p as usize] && !self.resources.dirty[p as usize] {
+                self.dirt(p);
             }
         }
     }
@@ -427,34 +433,37 @@ impl Flows {
     /// A bundle stands among those of its resources while it weighs anything, and is known while it has flows.
     fn settle_place(&mut self, j: u32) {
         let at = j as usize;
-        let (weight, placed) = (self.bundles.weight[at], !self.bundles.places[at].is_empty());
-        if weight > 0 && !placed {
-            for h in 0..self.bundles.path[at].len() {
-                let on = &mut self.resources.on[self.bundles.path[at][h] as usize];
-                self.bundles.places[at].push(on.len() as u32);
-                on.push((j, h as u32));
-            }
-            self.feel(j);
-        } else if weight <= 0 && placed {
-            for h in 0..self.bundles.path[at].len() {
-                let on = &mut self.resources.on[self.bundles.path[at][h] as usize];
+        let weight = u64::try_from(self.bundles.weight[at]).unwrap_or(0);
+        let placed = !self.bundles.places[at].is_empty();
+        for h in 0..self.bundles.path[at].len() {
+            let p = self.bundles.path[at][h] as usize;
+            let on = &mut self.resources.on[p];
+            if placed {
                 let place = self.bundles.places[at][h] as usize;
-                on.swap_remove(place);
-                if let Some(&(moved, of)) = on.get(place) {
-                    self.bundles.places[moved as usize][of as usize] = place as u32;
+                self.resources.weight[p] -= std::mem::replace(&mut on[place].weight, weight);
+                if weight == 0 {
+                    on.swap_remove(place);
+                    if let Some(moved) = on.get(place) {
+                        let moved = moved.bundle as usize;
+                        let of = self.bundles.path[moved].iter().position(|&other| other as usize == p);
+                        self.bundles.places[moved][of.expect("it passes the resource")] = place as u32;
+                    }
                 }
+            } else if weight > 0 {
+                self.bundles.places[at].push(on.len() as u32);
+                let path = &self.bundles.path[at];
+                let other = if path.len() == 2 { path[1 - h] } else { MANY };
+                on.push(Member { pace: self.bundles.pace[at], weight, other, bundle: j });
             }
+            self.resources.weight[p] += weight;
+        }
+        if weight == 0 {
             self.bundles.places[at].clear();
+        } else if !placed && self.bundles.bound[at] != ELSEWHERE {
+            self.placed.push(j);
         }
-        if weight == 0 && self.bundles.home[at].ends.is_empty() {
+        if !self.bundles.has_flows(j) {
             self.bundles.remove(j);
-        }
-    }
-
-    fn feel(&mut self, j: u32) {
-        if self.bundles.is_home[j as usize] && !self.bundles.felt[j as usize] {
-            self.bundles.felt[j as usize] = true;
-            self.felt.push(j);
         }
     }
 }

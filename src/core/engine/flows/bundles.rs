@@ -3,13 +3,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// Which bundle, the same at every worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::engine) struct BundleKey {
     /// The nodes.
     pub from: u32,
@@ -20,8 +21,18 @@ pub(in crate::engine) struct BundleKey {
     pub rails: [u8; 2],
 }
 
+impl Hash for BundleKey {
+    /// In two steps: each message's bundle is looked up twice.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.from) << 32 | u64::from(self.to));
+        state.write_u64(self.pace ^ u64::from(u16::from_le_bytes(self.rails)) << 48);
+    }
+}
+
 /// Bound to nothing but the own pace.
 pub(super) const PACE: u32 = u32::MAX;
+/// Not at home here, so that nobody here knows what the bundle is bound to.
+pub(super) const ELSEWHERE: u32 = u32::MAX - 1;
 
 /// The bundles of a worker: those that pass a resource of its own. Those that arrive at its nodes are at home.
 #[derive(Debug, Default)]
@@ -30,22 +41,24 @@ pub(super) struct Bundles {
     free: Vec<u32>,
     pub key: Vec<BundleKey>,
     pub path: Vec<SmallVec<[u32; 6]>>,
+    /// The other workers that own resources of its path.
+    pub others: Vec<SmallVec<[u32; 2]>>,
     pub pace: Vec<u64>,
     pub weight: Vec<i64>,
+    /// Flows that will count or have ended, by which it does not weigh more or less yet.
+    pub pending: Vec<u32>,
     /// Where it stands among its resources' bundles, if it does.
     pub places: Vec<SmallVec<[u32; 6]>>,
     pub touched: Vec<bool>,
-    pub felt: Vec<bool>,
-    pub is_home: Vec<bool>,
+    /// The resource that limits it, or [`PACE`], or [`ELSEWHERE`].
+    pub bound: Vec<u32>,
     pub home: Vec<Home>,
 }
 
 /// What only the worker of the receiving node knows of a bundle.
 #[derive(Debug, Default)]
 pub(super) struct Home {
-    /// The resource that limits it, or [`PACE`].
-    pub bound: u32,
-    /// What each of its flows has got, less what the clock of `bound` shows.
+    /// What each of its flows has got, less what the clock of what limits it shows.
     pub offset: i128,
     /// How much a flow has got when it ends, and which it is.
     pub ends: BinaryHeap<Reverse<(i128, u32)>>,
@@ -67,26 +80,34 @@ impl Bundles {
         self.numbers.get(key).copied()
     }
 
-    /// A new bundle along `path`.
-    pub fn add(&mut self, key: BundleKey, path: SmallVec<[u32; 6]>, home: bool) -> u32 {
+    /// A new bundle along `path`, on which `others` own something too.
+    pub fn add(&mut self, key: BundleKey, path: SmallVec<[u32; 6]>, others: SmallVec<[u32; 2]>, home: bool) -> u32 {
         let number = self.free.pop().unwrap_or(self.key.len() as u32);
         let at = number as usize;
+        let bound = if home { PACE } else { ELSEWHERE };
         if at == self.key.len() {
             self.key.push(key);
             self.path.push(path);
+            self.others.push(others);
             self.pace.push(key.pace);
             self.weight.push(0);
+            self.pending.push(0);
             self.places.push(SmallVec::new());
             self.touched.push(false);
-            self.felt.push(false);
-            self.is_home.push(home);
+            self.bound.push(bound);
             self.home.push(Home::default());
         } else {
-            (self.key[at], self.path[at], self.pace[at]) = (key, path, key.pace);
-            (self.weight[at], self.is_home[at]) = (0, home);
+            (self.key[at], self.path[at], self.others[at]) = (key, path, others);
+            (self.pace[at], self.weight[at], self.bound[at]) = (key.pace, 0, bound);
         }
         self.numbers.insert(key, number);
         number
+    }
+
+    /// Whether a bundle has flows that are under way or will be.
+    pub fn has_flows(&self, number: u32) -> bool {
+        let at = number as usize;
+        self.weight[at] != 0 || self.pending[at] > 0 || !self.home[at].ends.is_empty()
     }
 
     /// A bundle has no flows any more.

@@ -5,16 +5,16 @@
 
 use std::cmp::Reverse;
 
-use super::bundles::{Losses, PACE};
+use super::Flows;
+use super::bundles::{ELSEWHERE, Losses, PACE};
 use super::resources::{ResourceKind, divided};
-use super::{Due, Flows};
 
 impl Flows {
     /// What each flow of a bundle has got at `time`.
     #[inline]
     pub(super) fn value(&self, j: u32, time: u64) -> i128 {
         let home = &self.bundles.home[j as usize];
-        home.offset + self.shown(j, home.bound, time)
+        home.offset + self.shown(j, self.bundles.bound[j as usize], time)
     }
 
     /// What the clock of `bound` shows a flow of the bundle.
@@ -26,34 +26,62 @@ impl Flows {
         }
     }
 
-    /// Binds a bundle to what limits it from `time` on; one that has begun `anew` has got nothing.
-    pub(super) fn bind(&mut self, j: u32, time: u64, anew: bool) {
-        let at = j as usize;
-        let (mut to, mut least) = (PACE, self.bundles.pace[at]);
-        for &p in self.bundles.path[at].as_slice() {
+    /// What limits a bundle, and to how much.
+    fn limit_of(&self, j: u32) -> (u32, u64) {
+        let (mut to, mut least) = (PACE, self.bundles.pace[j as usize]);
+        for &p in self.bundles.path[j as usize].as_slice() {
             if self.resources.level[p as usize] < least {
                 (to, least) = (p, self.resources.level[p as usize]);
             }
         }
-        let was = self.bundles.home[at].bound;
-        if anew {
-            self.bundles.home[at].bound = to;
-            self.bundles.home[at].offset = -self.shown(j, to, time);
-            let home = &mut self.bundles.home[at];
-            (home.lost, home.since, home.mark) = (Losses::default(), time, 0);
-            return;
+        (to, least)
+    }
+
+    /// A bundle at home here has its first flow at `time`, which has got nothing.
+    pub(super) fn bind(&mut self, j: u32, time: u64) {
+        let at = j as usize;
+        let (to, _) = self.limit_of(j);
+        self.bundles.bound[at] = to;
+        let shown = self.shown(j, to, time);
+        let home = &mut self.bundles.home[at];
+        home.offset = -shown;
+        (home.lost, home.since, home.mark) = (Losses::default(), time, 0);
+    }
+
+    /// Binds the bundles on `p` to what limits them from `time` on, as far as they are at home here.
+    pub(super) fn bind_all(&mut self, p: u32, time: u64) {
+        for at in 0..self.resources.on[p as usize].len() {
+            let member = self.resources.on[p as usize][at];
+            let bound = self.bundles.bound[member.bundle as usize];
+            let level = self.resources.level[p as usize];
+            if bound != ELSEWHERE && !self.stays(bound, member.pace, level.min(self.limit(p, &member))) {
+                self.bind_anew(member.bundle, time);
+            }
         }
-        // To be bound by a little more than the least costs less than to change.
-        let level = |p: u32| if p == PACE { self.bundles.pace[at] } else { self.resources.level[p as usize] };
-        let enough = level(was) * 2000 <= least * (2000 + self.wires.tolerance) && (to != PACE || was == PACE);
-        if was == to || (enough && level(was) <= self.bundles.pace[at]) {
+    }
+
+    /// Whether a bundle may stay bound as it is, which is limited to `least`.
+    ///
+    /// To be bound by a little more than the least costs less than to change.
+    #[inline]
+    fn stays(&self, bound: u32, pace: u64, least: u64) -> bool {
+        let level = if bound == PACE { pace } else { self.resources.level[bound as usize] };
+        level * 2000 <= least * (2000 + self.wires.tolerance) && level <= pace && (bound == PACE || least < pace)
+    }
+
+    /// Binds a bundle at home here to what limits it from `time` on, if it has flows and is not bound well.
+    pub(super) fn bind_anew(&mut self, j: u32, time: u64) {
+        let at = j as usize;
+        let (to, least) = self.limit_of(j);
+        if self.bundles.home[at].ends.is_empty() || self.stays(self.bundles.bound[at], self.bundles.pace[at], least) {
             return;
         }
         let (value, lost) = (self.value(j, time), self.lost(j, time));
+        self.bundles.bound[at] = to;
+        let shown = self.shown(j, to, time);
         let home = &mut self.bundles.home[at];
         (home.lost, home.since, home.mark) = (lost, time, value);
-        self.bundles.home[at].bound = to;
-        self.bundles.home[at].offset = value - self.shown(j, to, time);
+        home.offset = value - shown;
         self.offer(j);
         self.look_later(to);
     }
@@ -62,7 +90,7 @@ impl Flows {
     pub(super) fn lost(&self, j: u32, time: u64) -> Losses {
         let home = &self.bundles.home[j as usize];
         let mut lost = home.lost;
-        if let Some(part) = self.part(home.bound) {
+        if let Some(part) = self.part(self.bundles.bound[j as usize]) {
             let at_pace = i128::from(self.bundles.pace[j as usize]) * i128::from(time - home.since);
             lost.0[part] += at_pace - (self.value(j, time) - home.mark);
         }
@@ -84,10 +112,10 @@ impl Flows {
         home.version += 1;
         let Some(&Reverse((mark, _))) = home.ends.peek() else { return };
         let mark = mark - home.offset;
-        match home.bound {
+        match self.bundles.bound[j as usize] {
             PACE => {
                 let end = divided(mark.max(0) as u128, self.bundles.pace[j as usize]);
-                self.due.push(Reverse((end, Due::Bundle(j), home.version)));
+                self.paced.push(Reverse((end, j, home.version)));
             }
             p => self.resources.ends[p as usize].marks.push(Reverse((mark, j, home.version))),
         }
@@ -141,19 +169,19 @@ impl Flows {
         {
             ends.marks.pop();
         }
-        ends.version += 1;
-        let (first, version) = (ends.marks.peek().map(|&Reverse((mark, _, _))| mark), ends.version);
-        if let Some(mark) = first {
-            let end = self.resources.time_of(p, mark);
-            self.due.push(Reverse((end, Due::Resource(p), version)));
-        }
+        let first = ends.marks.peek().map(|&Reverse((mark, _, _))| mark);
+        let end = first.map_or(u64::MAX, |mark| self.resources.time_of(p, mark));
+        self.due.set(p, end);
     }
 
-    #[inline]
-    pub(super) fn is_meant(&self, due: Due, version: u32) -> bool {
-        match due {
-            Due::Resource(p) => self.resources.ends[p as usize].version == version,
-            Due::Bundle(j) => self.bundles.home[j as usize].version == version,
+    /// The first end of bundles bound to nothing but their pace: when, and of which.
+    pub(super) fn first_paced(&mut self) -> Option<(u64, u32)> {
+        loop {
+            let &Reverse((end, j, version)) = self.paced.peek()?;
+            if self.bundles.home[j as usize].version == version {
+                return Some((end, j));
+            }
+            self.paced.pop();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::units::SimTime;
 
-use super::resources::UNIT;
+use super::resources::{MANY, Member, UNIT};
 use super::{Flows, News};
 
 /// Supersteps of a slot; what has not settled by then is left until the next.
@@ -13,8 +13,9 @@ impl Flows {
     /// others are to hear is in the outbox; [`Flows::take_levels`] follows, once theirs has been heard.
     pub fn judge(&mut self, time: SimTime) -> bool {
         let mut moves = false;
+        let mut dirty = std::mem::take(&mut self.dirty);
         self.counts.supersteps += 1;
-        for p in std::mem::take(&mut self.dirty) {
+        for p in dirty.drain(..) {
             let at = p as usize;
             self.resources.dirty[at] = false;
             let (level, used) = self.judged(p);
@@ -29,6 +30,7 @@ impl Flows {
                 self.outbox.push((worker, News::Level { resource, level }));
             }
         }
+        self.dirty = dirty;
         moves
     }
 
@@ -45,30 +47,49 @@ impl Flows {
         for (p, level) in moves.drain(..) {
             let told = &mut self.resources.told[p as usize];
             let old = *told;
-            let moved = has_moved(old, level, self.wires.tolerance);
-            if !moved {
+            if !has_moved(old, level, self.wires.tolerance) {
                 continue;
             }
             *told = level;
-            for &(j, h) in &self.resources.on[p as usize] {
-                let at = j as usize;
-                if self.bundles.is_home[at] && !self.bundles.felt[at] {
-                    self.bundles.felt[at] = true;
-                    self.felt.push(j);
+            if !std::mem::replace(&mut self.resources.moved[p as usize], true) {
+                self.moved.push(p);
+            }
+            self.rouse(p, level.min(old));
+        }
+        self.moves = moves;
+    }
+
+    /// The level of `p` has moved from or to `least`: those that share bundles with it are judged next, but for bundles
+    /// that others limit to no more.
+    fn rouse(&mut self, p: u32, least: u64) {
+        let on = std::mem::take(&mut self.resources.on[p as usize]);
+        for member in &on {
+            if member.other != MANY {
+                if self.may_be_roused(member.other) && least < self.limit(p, member) {
+                    self.dirt(member.other);
                 }
-                if level.min(old) >= self.others(j, h) {
-                    continue;
-                }
-                for &q in self.bundles.path[at].as_slice() {
-                    let q = q as usize;
-                    if q != p as usize && self.resources.own[q] && !self.resources.dirty[q] {
-                        self.resources.dirty[q] = true;
-                        self.dirty.push(q as u32);
+            } else if least < self.limit(p, member) {
+                for at in 0..self.bundles.path[member.bundle as usize].len() {
+                    let q = self.bundles.path[member.bundle as usize][at];
+                    if q != p && self.may_be_roused(q) {
+                        self.dirt(q);
                     }
                 }
             }
         }
-        self.moves = moves;
+        self.resources.on[p as usize] = on;
+    }
+
+    #[inline]
+    fn may_be_roused(&self, p: u32) -> bool {
+        self.resources.own[p as usize] && !self.resources.dirty[p as usize]
+    }
+
+    /// A resource of this worker, which is not yet to be judged, is.
+    #[inline]
+    pub(super) fn dirt(&mut self, p: u32) {
+        self.resources.dirty[p as usize] = true;
+        self.dirty.push(p);
     }
 
     /// The slot ends with levels that have not settled.
@@ -76,34 +97,28 @@ impl Flows {
         self.counts.unsettled += 1;
     }
 
-    /// The rate that a bundle could have but for the resource at `h` of its path.
+    /// The rate that each flow of a bundle could have but for the resource `p`.
     #[inline]
-    fn others(&self, j: u32, h: u32) -> u64 {
-        let mut least = self.bundles.pace[j as usize];
-        for (g, &q) in (0..).zip(self.bundles.path[j as usize].as_slice()) {
-            if g != h {
-                least = least.min(self.resources.level[q as usize]);
+    pub(super) fn limit(&self, p: u32, member: &Member) -> u64 {
+        match member.other {
+            MANY => {
+                let path = self.bundles.path[member.bundle as usize].as_slice();
+                let others = path.iter().filter(|&&q| q != p);
+                others.fold(member.pace, |least, &q| least.min(self.resources.level[q as usize]))
             }
+            q => member.pace.min(self.resources.level[q as usize]),
         }
-        least
     }
 
     /// The level of `p` by its flows as they are, and how much of its capacity these use.
     fn judged(&mut self, p: u32) -> (u64, u64) {
-        let at = p as usize;
-        let capacity = self.resources.capacity[at];
         let mut limits = std::mem::take(&mut self.limits);
         limits.clear();
-        let mut weight = 0;
-        for &(j, h) in &self.resources.on[at] {
-            let weighs = self.bundles.weight[j as usize] as u64;
-            limits.push((self.others(j, h), weighs));
-            weight += weighs;
-        }
-        let level = filled(capacity, weight, &limits);
-        let used = limits.iter().map(|&(limit, weighs)| limit.min(level) * weighs / UNIT).sum::<u64>();
+        let on = self.resources.on[p as usize].iter();
+        limits.extend(on.map(|member| (self.limit(p, member), member.weight)));
+        let judged = filled(self.resources.capacity[p as usize], self.resources.weight[p as usize], &mut limits);
         self.limits = limits;
-        (level, used.min(capacity))
+        judged
     }
 }
 
@@ -112,31 +127,40 @@ fn has_moved(old: u64, new: u64, tolerance: u64) -> bool {
     old.abs_diff(new) * 1000 > old * tolerance
 }
 
-/// The greatest rate that each of the flows may have which others do not limit to less; where all are limited, what is
-/// left for one.
-fn filled(capacity: u64, weight: u64, limits: &[(u64, u64)]) -> u64 {
+/// The greatest rate that each of the flows may have which others do not limit to less (where all are limited, what is
+/// left for one), and how much of the capacity all use. Of `limits`, each with a weight, those that limit are taken out.
+fn filled(capacity: u64, weight: u64, limits: &mut Vec<(u64, u64)>) -> (u64, u64) {
     if weight == 0 {
-        return capacity;
+        return (capacity, 0);
     }
     let mut level = capacity * UNIT / weight;
-    let mut before = 0;
+    // Of what limits to less than the level: the sum, the weight, the greatest.
+    let (mut sum, mut below, mut top) = (0, 0, 0);
     loop {
-        let (mut sum, mut below, mut top) = (0, 0, 0);
-        for &(limit, weighs) in limits {
-            if limit < level {
-                sum += limit * weighs;
-                below += weighs;
-                top = limit.max(top);
+        let (mut left, before, mut next) = (0, below, u64::MAX);
+        for at in 0..limits.len() {
+            // Without a branch, which nobody could foresee: flows that share alike have limits close to the level.
+            let (limit, weighs) = limits[at];
+            let is_below = limit < level;
+            let mask = u64::from(is_below).wrapping_neg();
+            sum += limit * weighs & mask;
+            below += weighs & mask;
+            top = top.max(limit & mask);
+            next = next.min(limit | mask);
+            limits[left] = (limit, weighs);
+            left += usize::from(!is_below);
+        }
+        limits.truncate(left);
+        if below == weight {
+            level = capacity.saturating_sub(sum / UNIT) + top;
+        } else if below > before {
+            level = level.max((capacity * UNIT).saturating_sub(sum) / (weight - below));
+            if next < level {
+                continue;
             }
         }
-        if below == weight {
-            return (capacity.saturating_sub(sum / UNIT) + top).clamp(1, capacity);
-        }
-        if below <= before {
-            return level.clamp(1, capacity);
-        }
-        before = below;
-        level = level.max((capacity * UNIT).saturating_sub(sum) / (weight - below));
+        let level = level.clamp(1, capacity);
+        return (level, (sum / UNIT + (weight - below) * level / UNIT).min(capacity));
     }
 }
 
@@ -146,24 +170,56 @@ mod tests {
 
     #[test]
     fn flows_share_equally_what_others_leave() {
-        let limits = |all: &[(u64, u64)]| all.iter().map(|&(limit, flows)| (limit, flows * UNIT)).collect::<Vec<_>>();
         let level = |all: &[(u64, u64)]| {
-            let limits = limits(all);
-            filled(1000, limits.iter().map(|(_, weight)| weight).sum(), &limits)
+            let mut limits = all.iter().map(|&(limit, flows)| (limit, flows * UNIT)).collect::<Vec<_>>();
+            filled(1000, limits.iter().map(|(_, weight)| weight).sum(), &mut limits)
         };
-        assert_eq!(level(&[]), 1000);
-        assert_eq!(level(&[(1000, 4)]), 250);
+        assert_eq!(level(&[]), (1000, 0));
+        assert_eq!(level(&[(1000, 4)]), (250, 1000));
         // One is limited to 100: the others share 900.
-        assert_eq!(level(&[(100, 1), (1000, 3)]), 300);
-        assert_eq!(level(&[(100, 1), (290, 1), (1000, 2)]), 305);
+        assert_eq!(level(&[(100, 1), (1000, 3)]), (300, 1000));
+        assert_eq!(level(&[(100, 1), (290, 1), (1000, 2)]), (305, 1000));
         // Both are limited elsewhere: 500 + 300 more could be had.
-        assert_eq!(level(&[(200, 1), (300, 1)]), 800);
+        assert_eq!(level(&[(200, 1), (300, 1)]), (800, 500));
+    }
+
+    #[test]
+    fn levels_are_those_of_one_flow_after_the_other() {
+        let mut x = 1_u64;
+        let mut some = |end: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % end
+        };
+        for _ in 0..2000 {
+            let flows = 1 + some(40);
+            let mut limits: Vec<_> = (0..flows).map(|_| (1 + some(100_000), UNIT)).collect();
+            let mut sorted: Vec<_> = limits.iter().map(|&(limit, _)| limit).collect();
+            sorted.sort_unstable();
+            let (mut left, mut level) = (1_000_000, None);
+            for (at, &limit) in sorted.iter().enumerate() {
+                let share = left / (flows - at as u64);
+                if limit >= share {
+                    level = Some(share);
+                    break;
+                }
+                left -= limit;
+            }
+            let level = level.unwrap_or(left + sorted[sorted.len() - 1]).min(1_000_000);
+            let (found, used) = filled(1_000_000, flows * UNIT, &mut limits);
+            assert!(found.abs_diff(level) <= 1, "{found} for {level}");
+            let all = sorted.iter().map(|&limit| limit.min(found)).sum::<u64>();
+            assert!(all.abs_diff(used) <= flows, "{used} for {all}");
+        }
     }
 
     #[test]
     fn a_flow_that_starts_half_way_through_a_slot_counts_half() {
         // 1.5 flows: each may have 666, which is all the capacity over the slot.
-        assert_eq!(filled(1000, UNIT + UNIT / 2, &[(1000, UNIT), (1000, UNIT / 2)]), 666);
-        assert_eq!(filled(1000, UNIT / 4, &[(1000, UNIT / 4)]), 1000);
+        let level = |limits: &[(u64, u64)]| {
+            let weight = limits.iter().map(|(_, weight)| weight).sum();
+            filled(1000, weight, &mut limits.to_vec()).0
+        };
+        assert_eq!(level(&[(1000, UNIT), (1000, UNIT / 2)]), 666);
+        assert_eq!(level(&[(1000, UNIT / 4)]), 1000);
     }
 }

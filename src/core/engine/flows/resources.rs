@@ -58,16 +58,31 @@ pub(super) struct Resources {
     pub told: Vec<u64>,
     clock: Vec<i128>,
     set: Vec<u64>,
-    /// The sum of its flows' weights.
-    pub weight: Vec<i64>,
+    /// The sum of its bundles' weights.
+    pub weight: Vec<u64>,
+    /// It is to be judged.
     pub dirty: Vec<bool>,
-    /// Its bundles, each with the place of the resource on the bundle's path.
-    pub on: Vec<Vec<(u32, u32)>>,
+    /// Its level has moved in this slot so that others feel it.
+    pub moved: Vec<bool>,
+    pub on: Vec<Vec<Member>>,
     /// What of its capacity is used, judged last; and over time: bytes a second times picoseconds, the most, and since
     /// when.
     pub used: Vec<Used>,
     pub ends: Vec<FlowEnds>,
 }
+
+/// A bundle on a resource: what judging the resource looks at, side by side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub pace: u64,
+    pub weight: u64,
+    /// The other resource of the bundle's path, or [`MANY`].
+    pub other: u32,
+    pub bundle: u32,
+}
+
+/// The bundle's path has not just two resources.
+pub(super) const MANY: u32 = u32::MAX;
 
 /// How much of a resource is used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,7 +97,6 @@ pub(super) struct Used {
 #[derive(Debug, Default)]
 pub(super) struct FlowEnds {
     pub marks: BinaryHeap<Reverse<(i128, u32, u32)>>,
-    pub version: u32,
     /// Its first end is to be found again.
     pub stale: bool,
 }
@@ -104,6 +118,7 @@ impl Resources {
         self.set.push(0);
         self.weight.push(0);
         self.dirty.push(false);
+        self.moved.push(false);
         self.on.push(Vec::new());
         self.used.push(Used::default());
         self.ends.push(FlowEnds::default());
