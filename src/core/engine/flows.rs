@@ -423,10 +423,7 @@ impl Flows {
             self.touched.push(j);
         }
         for h in 0..self.bundles.path[at].len() {
-            let p = self.bundles.path[at][h];
-            if self.resources.own[p as usize] && !self.resources.dirty[p as usize] {
-                self.dirt(p);
-            }
+            self.dirt(self.bundles.path[at][h]);
         }
     }
 

@@ -50,14 +50,15 @@ impl Flows {
 
     /// Binds the bundles on `p` to what limits them from `time` on, as far as they are at home here.
     pub(super) fn bind_all(&mut self, p: u32, time: u64) {
-        for at in 0..self.resources.on[p as usize].len() {
-            let member = self.resources.on[p as usize][at];
+        let on = std::mem::take(&mut self.resources.on[p as usize]);
+        let level = self.resources.level[p as usize];
+        for member in &on {
             let bound = self.bundles.bound[member.bundle as usize];
-            let level = self.resources.level[p as usize];
-            if bound != ELSEWHERE && !self.stays(bound, member.pace, level.min(self.limit(p, &member))) {
+            if bound != ELSEWHERE && !self.stays(bound, member.pace, level.min(self.limit(p, member))) {
                 self.bind_anew(member.bundle, time);
             }
         }
+        self.resources.on[p as usize] = on;
     }
 
     /// Whether a bundle may stay bound as it is, which is limited to `least`.

@@ -60,7 +60,7 @@ pub(super) struct Resources {
     set: Vec<u64>,
     /// The sum of its bundles' weights.
     pub weight: Vec<u64>,
-    /// It is to be judged.
+    /// It is to be judged already, or by another worker only.
     pub dirty: Vec<bool>,
     /// Its level has moved in this slot so that others feel it.
     pub moved: Vec<bool>,
@@ -117,7 +117,7 @@ impl Resources {
         self.clock.push(0);
         self.set.push(0);
         self.weight.push(0);
-        self.dirty.push(false);
+        self.dirty.push(!own);
         self.moved.push(false);
         self.on.push(Vec::new());
         self.used.push(Used::default());
