@@ -26,7 +26,7 @@ use super::super::output::print;
 use super::MeasureArgs;
 use super::conclude::{Line, Targets, conclude, fitted};
 use super::{host, seen, speed};
-use library::Loaded;
+use library::LoadedLayer;
 use memory::SharedMemory;
 use port::{LayerPort, PairLayer};
 use tcp::Tcp;
@@ -96,7 +96,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         bind_self(measure::bind(&facts)[0]);
         let layer: Box<dyn PairLayer> = match &layer {
             Layer::Library(path) => {
-                Box::new(Loaded::load(path).and_then(|loaded| loaded.start(1, address)).map_err(wrong)?)
+                Box::new(LoadedLayer::load(path).and_then(|loaded| loaded.start(1, address)).map_err(wrong)?)
             }
             _ => Box::new(Tcp::new(listened(&listening(address)?)?)),
         };
@@ -115,13 +115,13 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let first: Box<dyn PairLayer> = match (&layer, connect) {
         (Layer::Library(path), None) => {
             let address = format!("mcpsim-{}", std::process::id());
-            // Loaded before there is a second process, which would tell the user the same of a wrong library.
-            let loaded = Loaded::load(path).map_err(wrong)?;
+            // LoadedLayer before there is a second process, which would tell the user the same of a wrong library.
+            let loaded = LoadedLayer::load(path).map_err(wrong)?;
             child = Some(OtherRank::start(path, &address)?);
             Box::new(loaded.start(0, &address).map_err(wrong)?)
         }
         (Layer::Library(path), Some(address)) => {
-            Box::new(Loaded::load(path).and_then(|loaded| loaded.start(0, address)).map_err(wrong)?)
+            Box::new(LoadedLayer::load(path).and_then(|loaded| loaded.start(0, address)).map_err(wrong)?)
         }
         (_, Some(address)) => {
             let stream = TcpStream::connect(address);

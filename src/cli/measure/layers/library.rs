@@ -14,15 +14,15 @@ type Wait = unsafe extern "C" fn() -> c_int;
 type End = unsafe extern "C" fn();
 
 /// A library that is loaded, and stays so as long as the process, but has not started.
-pub(super) struct Loaded {
+pub(super) struct LoadedLayer {
     path: PathBuf,
     start: Start,
-    functions: Functions,
+    functions: LayerFunctions,
 }
 
 /// What a library does once it has started.
 #[derive(Clone, Copy)]
-struct Functions {
+struct LayerFunctions {
     send: Send,
     recv: Recv,
     wait: Wait,
@@ -30,14 +30,14 @@ struct Functions {
 }
 
 /// A library that has started; it ends with this value.
-pub(super) struct Library(Functions);
+pub(super) struct Library(LayerFunctions);
 
-impl Loaded {
+impl LoadedLayer {
     /// Loads the library.
     ///
     /// # Errors
     /// If it cannot be loaded, or lacks a function.
-    pub fn load(path: &Path) -> Result<Loaded, String> {
+    pub fn load(path: &Path) -> Result<LoadedLayer, String> {
         let refused = |what: &str| refused(path, what);
         let file = CString::new(path.as_os_str().as_bytes()).map_err(|_| refused("no file has such a name"))?;
         // SAFETY: the name ends in a zero byte. Constructors of the library run; that is what loading it asks for.
@@ -67,7 +67,7 @@ impl Loaded {
         let (wait, end) = (find(c"mcpsim_layer_wait")?, find(c"mcpsim_layer_end")?);
         // SAFETY: the library promises these functions by the header's names; the library is never unloaded.
         let (start, functions) = unsafe {
-            let functions = Functions {
+            let functions = LayerFunctions {
                 send: std::mem::transmute::<*mut c_void, Send>(send),
                 recv: std::mem::transmute::<*mut c_void, Recv>(recv),
                 wait: std::mem::transmute::<*mut c_void, Wait>(wait),
@@ -75,7 +75,7 @@ impl Loaded {
             };
             (std::mem::transmute::<*mut c_void, Start>(start), functions)
         };
-        Ok(Loaded { path: path.to_owned(), start, functions })
+        Ok(LoadedLayer { path: path.to_owned(), start, functions })
     }
 
     /// Starts it as this rank; both ranks are given the same address.
