@@ -112,7 +112,7 @@ impl Flows {
         limits.clear();
         let on = self.resources.on[p as usize].iter();
         limits.extend(on.map(|member| (self.limit(p, member), member.weight)));
-        let judged = filled(self.resources.capacity[p as usize], self.resources.weight[p as usize], &limits);
+        let judged = filled(self.resources.capacity[p as usize], self.resources.weight[p as usize], &mut limits);
         self.limits = limits;
         judged
     }
@@ -124,30 +124,34 @@ fn has_moved(old: u64, new: u64, tolerance: u64) -> bool {
 }
 
 /// The greatest rate that each of the flows may have which others do not limit to less (where all are limited, what is
-/// left for one), and how much of the capacity all use. `limits`, each with a weight, weigh `weight` together.
-fn filled(capacity: u64, weight: u64, limits: &[(u64, u64)]) -> (u64, u64) {
+/// left for one), and how much of the capacity all use. Of `limits`, each with a weight, those that limit are taken out.
+fn filled(capacity: u64, weight: u64, limits: &mut Vec<(u64, u64)>) -> (u64, u64) {
     if weight == 0 {
         return (capacity, 0);
     }
     let mut level = capacity * UNIT / weight;
-    let mut before = 0;
+    // Of what limits to less than the level: the sum, the weight, the greatest.
+    let (mut sum, mut below, mut top) = (0, 0, 0);
     loop {
-        // What those limited to less than the level use and weigh, and the least limit of the others.
-        let (mut sum, mut below, mut above) = (0, 0, u64::MAX);
-        for &(limit, weighs) in limits {
+        let (mut left, before, mut next) = (0, below, u64::MAX);
+        for at in 0..limits.len() {
             // Without a branch, which nobody could foresee: flows that share alike have limits close to the level.
-            let mask = u64::from(limit < level).wrapping_neg();
+            let (limit, weighs) = limits[at];
+            let is_below = limit < level;
+            let mask = u64::from(is_below).wrapping_neg();
             sum += limit * weighs & mask;
             below += weighs & mask;
-            above = above.min(limit | mask);
+            top = top.max(limit & mask);
+            next = next.min(limit | mask);
+            limits[left] = (limit, weighs);
+            left += usize::from(!is_below);
         }
+        limits.truncate(left);
         if below == weight {
-            let greatest = limits.iter().map(|&(limit, _)| limit).max().unwrap_or(0);
-            level = capacity.saturating_sub(sum / UNIT) + greatest;
+            level = capacity.saturating_sub(sum / UNIT) + top;
         } else if below > before {
-            before = below;
             level = level.max((capacity * UNIT).saturating_sub(sum) / (weight - below));
-            if above < level {
+            if next < level {
                 continue;
             }
         }
@@ -163,8 +167,8 @@ mod tests {
     #[test]
     fn flows_share_equally_what_others_leave() {
         let level = |all: &[(u64, u64)]| {
-            let limits = all.iter().map(|&(limit, flows)| (limit, flows * UNIT)).collect::<Vec<_>>();
-            filled(1000, limits.iter().map(|(_, weight)| weight).sum(), &limits)
+            let mut limits = all.iter().map(|&(limit, flows)| (limit, flows * UNIT)).collect::<Vec<_>>();
+            filled(1000, limits.iter().map(|(_, weight)| weight).sum(), &mut limits)
         };
         assert_eq!(level(&[]), (1000, 0));
         assert_eq!(level(&[(1000, 4)]), (250, 1000));
@@ -184,7 +188,7 @@ mod tests {
         };
         for _ in 0..2000 {
             let flows = 1 + some(40);
-            let limits: Vec<_> = (0..flows).map(|_| (1 + some(100_000), UNIT)).collect();
+            let mut limits: Vec<_> = (0..flows).map(|_| (1 + some(100_000), UNIT)).collect();
             let mut sorted: Vec<_> = limits.iter().map(|&(limit, _)| limit).collect();
             sorted.sort_unstable();
             let (mut left, mut level) = (1_000_000, None);
@@ -197,7 +201,7 @@ mod tests {
                 left -= limit;
             }
             let level = level.unwrap_or(left + sorted[sorted.len() - 1]).min(1_000_000);
-            let (found, used) = filled(1_000_000, flows * UNIT, &limits);
+            let (found, used) = filled(1_000_000, flows * UNIT, &mut limits);
             assert!(found.abs_diff(level) <= 1, "{found} for {level}");
             let all = sorted.iter().map(|&limit| limit.min(found)).sum::<u64>();
             assert!(all.abs_diff(used) <= flows, "{used} for {all}");
@@ -209,7 +213,7 @@ mod tests {
         // 1.5 flows: each may have 666, which is all the capacity over the slot.
         let level = |limits: &[(u64, u64)]| {
             let weight = limits.iter().map(|(_, weight)| weight).sum();
-            filled(1000, weight, limits).0
+            filled(1000, weight, &mut limits.to_vec()).0
         };
         assert_eq!(level(&[(1000, UNIT), (1000, UNIT / 2)]), 666);
         assert_eq!(level(&[(1000, UNIT / 4)]), 1000);
