@@ -124,7 +124,8 @@ fn has_moved(old: u64, new: u64, tolerance: u64) -> bool {
 }
 
 /// The greatest rate that each of the flows may have which others do not limit to less (where all are limited, what is
-/// left for one), and how much of the capacity all use. Of `limits`, each with a weight, those that limit are taken out.
+/// left for one), and how much of the capacity all use. `limits`, each with a weight, weigh `weight` together; those
+/// that limit to less are taken out.
 fn filled(capacity: u64, weight: u64, limits: &mut Vec<(u64, u64)>) -> (u64, u64) {
     if weight == 0 {
         return (capacity, 0);
@@ -139,7 +140,7 @@ fn filled(capacity: u64, weight: u64, limits: &mut Vec<(u64, u64)>) -> (u64, u64
             let (limit, weighs) = limits[at];
             let is_below = limit < level;
             let mask = u64::from(is_below).wrapping_neg();
-            sum += limit * weighs & mask;
+            sum += (limit * weighs) & mask;
             below += weighs & mask;
             top = top.max(limit & mask);
             next = next.min(limit | mask);
