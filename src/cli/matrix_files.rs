@@ -92,6 +92,16 @@ impl Seek for SharedFile {
     }
 }
 
+/// The directory that a file is to be in.
+pub(super) fn directory_of(path: &Path) -> Result<&Path, Failure> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if directory.is_dir() {
+        return Ok(directory);
+    }
+    let (path, directory) = (path.display(), directory.display());
+    Err(Failure::bad_input(format!("cannot write {path}: no such directory as {directory}")))
+}
+
 /// Writes files beside their places with `write`, which gets one writer each, then moves them there.
 pub(super) fn put<const N: usize, T>(
     paths: [&Path; N],
@@ -101,7 +111,7 @@ pub(super) fn put<const N: usize, T>(
     let mut writers = Vec::new();
     for path in paths {
         let failed = |error: std::io::Error| cannot_write(&path.display().to_string(), &error);
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = directory_of(path)?;
         let mode = fs::metadata(path).map_or(Permissions::from_mode(0o666), |old| old.permissions());
         let mut builder = tempfile::Builder::new();
         let file =

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::measure::Guess;
 use crate::measure::cluster::LengthRange;
 use crate::measure::matrices::Parameters;
-use crate::units::{Bytes, SimSpan};
+use crate::units::SimSpan;
 
 use super::table::{Align, Table};
 
@@ -21,7 +21,7 @@ pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> Stri
     let plural = if count == 1 { "" } else { "s" };
     let mut text = format!("lengths {from} to {to} B: {count} cluster{plural} of {} pairs\n\n", parameters.elements());
     let right = |name| (name, Align::Right);
-    let (first, final_) = (format!("at {}", Bytes::new(from)), format!("at {}", Bytes::new(to)));
+    let (first, final_) = (format!("at {from} B"), format!("at {to} B"));
     let mut table = Table::new(&[right("cluster"), right("pairs"), right("mean time"), right(&first), right(&final_)]);
     // Of many the greatest are shown, in the order of their times.
     let mut order: Vec<usize> = (0..count).collect();

@@ -50,15 +50,15 @@ pub(crate) struct ClusterArgs {
     pub precision: Precision,
 
     /// Matrices that first clusters are made of
-    #[arg(long, value_name = "M", default_value_t = 5)]
+    #[arg(long, value_name = "M", default_value_t = 5, value_parser = parse_matrices)]
     pub first: usize,
 
     /// Matrices by which clusters are prolonged at a time
-    #[arg(long, value_name = "M", default_value_t = 4)]
+    #[arg(long, value_name = "M", default_value_t = 4, value_parser = parse_matrices)]
     pub further: usize,
 
     /// Which share of a cluster may drop out where it is prolonged
-    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_share)]
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_drop)]
     pub drop: f64,
 
     /// Write PREFIX_info.nc and PREFIX_data.nc; with --expand the file of matrices
@@ -124,6 +124,18 @@ fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or_else(wrong)
 }
 
+/// Reads a share below all.
+fn parse_drop(text: &str) -> Result<f64, String> {
+    let wrong = || format!("expected a share of 0 to below 100%, such as 10%; found \"{text}\"");
+    parse_share(text).ok().filter(|share| *share < 1.0).ok_or_else(wrong)
+}
+
+/// Reads how many matrices.
+fn parse_matrices(text: &str) -> Result<usize, String> {
+    let found = text.parse().ok().filter(|matrices| *matrices > 0);
+    found.ok_or_else(|| format!("expected a number of matrices, 1 or more; found \"{text}\""))
+}
+
 /// Reads a share or a time, above 0.
 fn parse_precision(text: &str) -> Result<Precision, String> {
     let wrong = || format!("expected a share such as 20% or a time such as \"300 ns\", above 0; found \"{text}\"");
@@ -166,6 +178,19 @@ mod tests {
             let expected =
                 format!("expected a share such as 20% or a time such as \"300 ns\", above 0; found \"{text}\"");
             assert_eq!(parse_precision(text), Err(expected));
+        }
+    }
+
+    #[test]
+    fn portions_have_matrices_and_a_cluster_keeps_something() {
+        assert_eq!((parse_matrices("1"), parse_drop("0"), parse_drop("50%")), (Ok(1), Ok(0.0), Ok(0.5)));
+        for text in ["0", "-1", "x"] {
+            let expected = format!("expected a number of matrices, 1 or more; found \"{text}\"");
+            assert_eq!(parse_matrices(text), Err(expected));
+        }
+        for text in ["100%", "2", "-1", "nan"] {
+            let expected = format!("expected a share of 0 to below 100%, such as 10%; found \"{text}\"");
+            assert_eq!(parse_drop(text), Err(expected));
         }
     }
 

@@ -21,7 +21,7 @@ use journal::Journal;
 
 use super::super::cluster::platform;
 use super::super::exit::Failure;
-use super::super::matrix_files::{matrices, put, with_end};
+use super::super::matrix_files::{directory_of, matrices, put, with_end};
 use super::super::output;
 use super::MeasureArgs;
 use crate::run::{agree, write_whole};
@@ -97,7 +97,9 @@ impl<'a> Work<'a> {
             let what = "note: --noise-ranks is 0: no other rank sends, so that this is a test without noise";
             let _ = writeln!(std::io::stderr(), "{what}");
         }
-        let journal = Journal::open(&with_end(prefix, ".partial"), about, parameters.elements())?;
+        let partial = with_end(prefix, ".partial");
+        directory_of(&partial)?;
+        let journal = Journal::open(&partial, about, parameters.elements())?;
         if journal.done() > 0 && !args.quiet {
             let (done, all) = (journal.done(), parameters.count());
             let _ = writeln!(std::io::stderr(), "note: {done} of {all} lengths were measured before: going on");
@@ -142,6 +144,13 @@ impl<'a> Work<'a> {
         self.journal.remove();
         if self.args.pairs.parallel {
             text.push_str(&match self.disturbed {
+                // Many times as long is what others did to one of both.
+                Some(disturbed) if disturbed > 10.0 => {
+                    format!(
+                        "pairs measured at the same time took up to {:.0} times as long as alone\n",
+                        disturbed + 1.0
+                    )
+                }
                 Some(disturbed) => format!(
                     "pairs measured at the same time differ from the same alone by {:.1} % at most\n",
                     disturbed * 100.0
@@ -154,7 +163,8 @@ impl<'a> Work<'a> {
         if self.disturbed.is_some_and(|disturbed| disturbed > DISTURBED) {
             let _ = writeln!(
                 std::io::stderr(),
-                "note: pairs measured at the same time disturb each other: measure without --parallel"
+                "note: pairs measured at the same time disturb each other, or other work on the machine disturbs them: \
+                 measure without --parallel, or when it is quieter"
             );
         }
         if self.args.quiet { Ok(()) } else { output::print(&text) }

@@ -36,31 +36,36 @@ pub struct Exception {
 
 const EXCEPTION_PLACES: [&str; 3] = ["exception_matrix", "exception_x", "exception_y"];
 
+/// An exception in the scratch: its three places, and its value.
+const EXCEPTION_BYTES: usize = 3 * 4 + 8;
+
 /// Collects partitions, and writes the two files of them.
 ///
-/// The clusters of pairs wait in `scratch`, so that memory does not grow with the number of lengths.
+/// The clusters of pairs and the exceptions wait in `scratch`, a partition behind the other, so that memory grows with
+/// the number of lengths by little.
 #[derive(Debug)]
 pub struct CompressedWriter<S> {
     parameters: Parameters,
     statistic: Statistic,
     scratch: S,
-    /// The first matrix of each partition.
-    starts: Vec<u32>,
+    kept: Vec<KeptPartition>,
     data: Vec<f64>,
-    exceptions: Vec<Exception>,
+}
+
+/// A partition in the scratch: the clusters of pairs, then the exceptions.
+#[derive(Clone, Copy, Debug)]
+struct KeptPartition {
+    /// Its first matrix.
+    start: u32,
+    /// Where it begins.
+    begin: u64,
+    exceptions: usize,
 }
 
 impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
     /// A writer that uses `scratch`, which is empty.
     pub fn new(parameters: Parameters, statistic: Statistic, scratch: S) -> CompressedWriter<S> {
-        CompressedWriter {
-            parameters,
-            statistic,
-            scratch,
-            starts: Vec::new(),
-            data: Vec::new(),
-            exceptions: Vec::new(),
-        }
+        CompressedWriter { parameters, statistic, scratch, kept: Vec::new(), data: Vec::new() }
     }
 
     /// Adds the partition of the matrices from `first` on, as many as `values` has a cluster: `labels` has the cluster
@@ -82,11 +87,16 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
             );
             self.data.extend_from_slice(of_cluster);
         }
+        let begin = self.scratch.stream_position().map_err(unwritable)?;
         let info: Vec<u8> = labels.iter().flat_map(|label| begins[*label as usize].to_le_bytes()).collect();
         self.scratch.write_all(&info).map_err(unwritable)?;
-        self.starts.push(first as u32);
-        self.exceptions.extend(exceptions);
-        Ok(())
+        self.kept.push(KeptPartition { start: first as u32, begin, exceptions: exceptions.len() });
+        let mut bytes = Vec::with_capacity(exceptions.len() * EXCEPTION_BYTES);
+        for of in exceptions {
+            [of.matrix, of.x, of.y].iter().for_each(|place| bytes.extend(place.to_le_bytes()));
+            bytes.extend(of.value.to_le_bytes());
+        }
+        self.scratch.write_all(&bytes).map_err(unwritable)
     }
 
     /// Writes the files; gives how many values and exceptions there are.
@@ -95,12 +105,12 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
     /// If one cannot be written.
     pub fn finish(mut self, info: Box<dyn SeekWrite>, data: Box<dyn SeekWrite>) -> Result<(usize, usize), MatrixError> {
         self.write_info(info)?;
-        self.write_data(data)?;
-        Ok((self.data.len(), self.exceptions.len()))
+        let exceptions = self.write_data(data)?;
+        Ok((self.data.len(), exceptions))
     }
 
     fn write_info(&mut self, output: Box<dyn SeekWrite>) -> Result<(), MatrixError> {
-        let mut data_set = definition(&self.parameters, self.starts.len())?;
+        let mut data_set = definition(&self.parameters, self.kept.len())?;
         data_set.add_var_i32("info", &["n", "x", "y"]).map_err(unwritable)?;
         data_set.add_var_i32("length", &["n"]).map_err(unwritable)?;
         let mut writer = FileWriter::open_seek_write("", Box::new(output)).map_err(unwritable)?;
@@ -108,9 +118,9 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         for (name, value) in SCALARS.iter().zip(scalars(&self.parameters, self.statistic.number())) {
             writer.write_var_i32(name, &[value]).map_err(unwritable)?;
         }
-        self.scratch.seek(SeekFrom::Start(0)).map_err(unwritable)?;
         let mut bytes = vec![0; 4 * self.parameters.elements()];
-        for (record, start) in self.starts.iter().enumerate() {
+        for (record, KeptPartition { start, begin, .. }) in self.kept.iter().enumerate() {
+            self.scratch.seek(SeekFrom::Start(*begin)).map_err(unwritable)?;
             self.scratch.read_exact(&mut bytes).map_err(unwritable)?;
             let info: Vec<i32> = bytes.as_chunks::<4>().0.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect();
             writer.write_record_i32("info", record, &info).map_err(unwritable)?;
@@ -119,12 +129,27 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         writer.close().map_err(unwritable)
     }
 
-    fn write_data(&self, output: Box<dyn SeekWrite>) -> Result<(), MatrixError> {
+    /// One number of each exception, of which it gets the bytes.
+    fn of_exceptions<V>(&mut self, value: impl Fn(&[u8; EXCEPTION_BYTES]) -> V) -> Result<Vec<V>, MatrixError> {
+        let mut found = Vec::with_capacity(self.kept.iter().map(|of| of.exceptions).sum());
+        for KeptPartition { begin, exceptions, .. } in &self.kept {
+            let begin = begin + 4 * self.parameters.elements() as u64;
+            let mut bytes = vec![0; exceptions * EXCEPTION_BYTES];
+            self.scratch.seek(SeekFrom::Start(begin)).map_err(unwritable)?;
+            self.scratch.read_exact(&mut bytes).map_err(unwritable)?;
+            found.extend(bytes.as_chunks::<EXCEPTION_BYTES>().0.iter().map(&value));
+        }
+        Ok(found)
+    }
+
+    /// Gives how many exceptions there are.
+    fn write_data(&mut self, output: Box<dyn SeekWrite>) -> Result<usize, MatrixError> {
+        let exceptions: usize = self.kept.iter().map(|of| of.exceptions).sum();
         let mut data_set = DataSet::new();
         data_set.set_unlimited_dim("n", self.data.len()).map_err(unwritable)?;
         data_set.add_var_f64("data", &["n"]).map_err(unwritable)?;
-        if !self.exceptions.is_empty() {
-            data_set.add_fixed_dim("e", self.exceptions.len()).map_err(unwritable)?;
+        if exceptions > 0 {
+            data_set.add_fixed_dim("e", exceptions).map_err(unwritable)?;
             for name in EXCEPTION_PLACES {
                 data_set.add_var_i32(name, &["e"]).map_err(unwritable)?;
             }
@@ -133,16 +158,16 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         let mut writer = FileWriter::open_seek_write("", Box::new(output)).map_err(unwritable)?;
         writer.set_def(&data_set, Version::Offset64Bit, 0).map_err(unwritable)?;
         writer.write_var_f64("data", &self.data).map_err(unwritable)?;
-        if !self.exceptions.is_empty() {
-            let places: [fn(&Exception) -> u32; 3] = [|of| of.matrix, |of| of.x, |of| of.y];
-            for (name, place) in EXCEPTION_PLACES.iter().zip(places) {
-                let values: Vec<i32> = self.exceptions.iter().map(|of| place(of) as i32).collect();
-                writer.write_var_i32(name, &values).map_err(unwritable)?;
+        if exceptions > 0 {
+            for (name, place) in EXCEPTION_PLACES.iter().zip([0, 4, 8]) {
+                let number = |of: &[u8; EXCEPTION_BYTES]| i32::from_le_bytes(std::array::from_fn(|at| of[place + at]));
+                writer.write_var_i32(name, &self.of_exceptions(number)?).map_err(unwritable)?;
             }
-            let values: Vec<f64> = self.exceptions.iter().map(|of| of.value).collect();
-            writer.write_var_f64("exception_value", &values).map_err(unwritable)?;
+            let value = |of: &[u8; EXCEPTION_BYTES]| f64::from_le_bytes(std::array::from_fn(|at| of[12 + at]));
+            writer.write_var_f64("exception_value", &self.of_exceptions(value)?).map_err(unwritable)?;
         }
-        writer.close().map_err(unwritable)
+        writer.close().map_err(unwritable)?;
+        Ok(exceptions)
     }
 }
 

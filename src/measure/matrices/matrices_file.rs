@@ -83,10 +83,14 @@ impl Matrices {
     /// If it cannot be read, or holds what no time can be: less than nothing, or no number.
     pub fn matrix(&mut self, matrix: usize) -> Result<Vec<f64>, MatrixError> {
         let elements = self.parameters.elements();
-        let found = match &mut self.values {
+        let mut found = match &mut self.values {
             Values::File(source) => source.doubles("data", matrix)?,
             Values::Memory(values) => values[matrix * elements..(matrix + 1) * elements].to_vec(),
         };
+        // `network_test2` writes what its memory holds there: 0, or any number.
+        if self.statistic.is_undefined_on_diagonal(self.parameters.test) {
+            found.iter_mut().step_by(self.parameters.ranks as usize + 1).for_each(|value| *value = 0.0);
+        }
         if let Some(wrong) = found.iter().position(|value| !value.is_finite() || *value < 0.0) {
             let (x, y) = (wrong / self.parameters.ranks as usize, wrong % self.parameters.ranks as usize);
             return Err(MatrixError::new(format!(

@@ -164,6 +164,7 @@ impl NetcdfSource {
 fn shown<S: AsRef<str>>(kind: &DataType, dimensions: &[S]) -> String {
     let kind = match kind {
         DataType::F64 => "double".to_owned(),
+        DataType::F32 => "float".to_owned(),
         DataType::I32 => "int".to_owned(),
         other => format!("{other:?}"),
     };

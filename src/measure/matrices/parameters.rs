@@ -131,9 +131,28 @@ impl Statistic {
         Statistic::ALL.into_iter().find(|statistic| statistic.number() == number)
     }
 
-    /// That of this name.
+    /// Whether `network_test2` leaves undefined what a rank has with itself. Here it is 0.
+    pub const fn is_undefined_on_diagonal(self, test: PairTest) -> bool {
+        match test {
+            PairTest::NoiseBlocking => true,
+            PairTest::OneToOne | PairTest::SendRecvAndRecvSend | PairTest::Put | PairTest::Get => {
+                matches!(self, Statistic::Minimum)
+            }
+            _ => false,
+        }
+    }
+
+    /// What the text form calls it: the name, but for the least.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Statistic::Minimum => "minimum",
+            other => other.name(),
+        }
+    }
+
+    /// That of this name or word.
     pub fn of_name(name: &str) -> Option<Statistic> {
-        Statistic::ALL.into_iter().find(|statistic| statistic.name() == name)
+        Statistic::ALL.into_iter().find(|statistic| [statistic.name(), statistic.word()].contains(&name))
     }
 }
 
@@ -248,7 +267,10 @@ pub(super) mod tests {
         assert_eq!((PairTest::of_number(8), PairTest::of_name("noise")), (Some(PairTest::Put), Some(PairTest::Noise)));
         assert_eq!((PairTest::of_number(0), PairTest::of_number(10), PairTest::of_name("x")), (None, None, None));
         assert_eq!((Statistic::of_number(3), Statistic::of_number(5)), (Some(Statistic::Deviation), None));
-        assert_eq!(Statistic::of_name("min").map(Statistic::number), Some(4));
+        assert_eq!(
+            ["min", "minimum", "least"].map(Statistic::of_name),
+            [Some(Statistic::Minimum), Some(Statistic::Minimum), None]
+        );
     }
 
     #[test]

@@ -83,6 +83,25 @@ fn values_that_are_no_times_are_named_with_their_place() {
 }
 
 #[test]
+fn what_network_test2_leaves_undefined_on_the_diagonal_is_nothing() {
+    let of = |test: PairTest, statistic: Statistic| {
+        let parameters = Parameters { test, ..parameters(3, 0, 2, 1) };
+        let shared = Shared::default();
+        let matrix = |_| Ok((0..9).map(|element| if element % 4 == 0 { f64::NAN } else { 1.0 }).collect());
+        write_matrices(Box::new(shared.clone()), &parameters, statistic, matrix).unwrap();
+        open(&shared.content()).unwrap().matrix(1)
+    };
+    let [first, second, third] = [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]];
+    let expected = Ok([first, second, third].concat());
+    for test in [PairTest::OneToOne, PairTest::SendRecvAndRecvSend, PairTest::Put, PairTest::Get] {
+        assert_eq!(of(test, Statistic::Minimum), expected);
+        assert!(of(test, Statistic::Median).is_err());
+    }
+    assert_eq!(of(PairTest::NoiseBlocking, Statistic::Average), expected);
+    assert!(of(PairTest::AllToAll, Statistic::Minimum).is_err());
+}
+
+#[test]
 fn truncated_files_are_refused_wherever_they_end() {
     let bytes = file(&parameters(3, 0, 3000, 1000), |_, _| 1.0);
     for end in 0..bytes.len() {
@@ -106,6 +125,10 @@ fn text_is_read_as_it_is_written() {
     let mut again = open(&text).unwrap();
     assert_eq!((again.parameters, again.statistic), (read.parameters, read.statistic));
     assert_eq!(again.matrix(1).unwrap(), read.matrix(1).unwrap());
+    // The words of `network_test` for the least.
+    for word in ["min", "minimum"] {
+        assert_eq!(open(expected.replace("median", word).as_bytes()).unwrap().statistic, Statistic::Minimum);
+    }
     let error = |from: &str, to: &str| open(expected.replace(from, to).as_bytes()).unwrap_err().to_string();
     assert_eq!(error("one_to_one", "x"), "test type: expected one such as one_to_one; found \"x\"");
     assert_eq!(error("2e-6", "two"), "line 19: expected a number, an element of a matrix; found \"two\"");

@@ -98,7 +98,7 @@ pub(super) fn read_text(input: &mut dyn SeekRead) -> Result<Matrices, MatrixErro
         .ok_or_else(|| MatrixError::new(format!("test type: expected one such as one_to_one; found \"{name}\"")))?;
     let name = words.name("data type")?;
     let statistic = Statistic::of_name(name).ok_or_else(|| {
-        MatrixError::new(format!("data type: expected average, median, deviation or min; found \"{name}\""))
+        MatrixError::new(format!("data type: expected average, median, deviation or minimum; found \"{name}\""))
     })?;
     let mut numbers = [0; NUMBERS.len()];
     for (number, what) in numbers.iter_mut().zip(NUMBERS) {
@@ -136,7 +136,7 @@ pub fn write_text(output: &mut dyn Write, matrices: &mut Matrices, hosts: &[Stri
         "processors {}\n\ntest type \"{}\"\ndata type \"{}\"\n",
         parameters.ranks,
         parameters.test.name(),
-        matrices.statistic.name()
+        matrices.statistic.word()
     );
     let values = [
         parameters.begin,
