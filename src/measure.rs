@@ -40,7 +40,7 @@ pub use campaign::{CampaignPlan, LevelPlan, WINDOW, measure, measure_levels};
 pub use classes::MeasuredClasses;
 pub use collectives::{CollectiveFit, CollectiveTests, Growth, GrowthForm, TimedCollective, time_collectives};
 pub use cores::{Detours, MeasuredCores, PIECE, measure_cores};
-pub use doubts::{Judgement, doubts, judged};
+pub use doubts::{Judgement, doubts, doubts_of_collectives, doubts_of_rings, judged};
 pub use effects::MeasuredEffects;
 pub use fit::{FitPiece, Floor, pieces};
 pub use guess::Guess;

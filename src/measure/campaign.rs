@@ -20,6 +20,9 @@ const BATCH: usize = 5;
 /// Samples at least and at most.
 const LEAST: usize = 10;
 const MOST: usize = 200;
+/// Where the budget is over so many times, nothing is measured again and a median is that of one batch, which is not
+/// sure: ranks that wait for cores of a busy machine take a thousand times as long.
+const PATIENCE: f64 = 2.0;
 /// A median that is as sure as this is good enough.
 pub(super) const SURE: f64 = 0.004;
 /// What a sample should take at least, for the clock's steps not to show, seconds.
@@ -299,8 +302,11 @@ impl Campaign<'_> {
         let done = self.done();
         (self.tell)(&format!("{place}: {} of {bytes} B", test.name().replace('_', " ")), done);
         let port = &mut *self.port;
-        let mut allowed = vec![(self.plan.budget - (port.now() - self.started)).max(0.0) / self.left as f64];
-        port.share(0, &mut allowed);
+        let left = self.plan.budget - (port.now() - self.started);
+        let least = if left < (1.0 - PATIENCE) * self.plan.budget { BATCH } else { LEAST };
+        let mut told = vec![left.max(0.0) / self.left as f64, least as f64];
+        port.share(0, &mut told);
+        let (allowed, least) = (told[0], told[1] as usize);
         // What comes first finds caches cold and connections unmade.
         one(port);
         let started = port.now();
@@ -308,8 +314,8 @@ impl Campaign<'_> {
         loop {
             seconds.extend((0..BATCH).map(|_| one(port)));
             let is_sure = Summary::of(&seconds).is_some_and(|summary| summary.uncertainty <= SURE);
-            let is_over = port.now() - started > allowed[0] || seconds.len() >= MOST;
-            let mut end = vec![f64::from(u8::from(seconds.len() >= LEAST && (is_sure || is_over)))];
+            let is_over = port.now() - started > allowed || seconds.len() >= MOST;
+            let mut end = vec![f64::from(u8::from(seconds.len() >= least && (is_sure || is_over)))];
             port.share(leader, &mut end);
             if end[0] > 0.0 {
                 break;
@@ -318,6 +324,14 @@ impl Campaign<'_> {
         port.share(leader, &mut seconds);
         self.samples.series.push(SampleSeries { level, test, bytes, load, count, seconds });
         self.left = (self.left - 1).max(1);
+    }
+
+    /// Whether the budget was over long ago, as the first rank sees it.
+    fn is_late(&mut self) -> bool {
+        let late = self.port.now() - self.started > PATIENCE * self.plan.budget;
+        let mut told = vec![f64::from(u8::from(late))];
+        self.port.share(0, &mut told);
+        told[0] > 0.0
     }
 
     fn done(&self) -> f64 {

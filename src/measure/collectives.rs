@@ -8,6 +8,7 @@ use crate::platform::{Collective, Hockney};
 
 use super::port::GroupPort;
 use super::rings::slowest;
+use super::statistics::Summary;
 
 /// The collectives that are measured.
 const COLLECTIVES: [Collective; 8] = [
@@ -46,6 +47,8 @@ pub struct TimedCollective {
     pub bytes: u64,
     /// The median of calls, each as long as its slowest rank.
     pub seconds: f64,
+    /// How unsure the median is, see [`Summary::uncertainty`].
+    pub unsure: f64,
 }
 
 /// How many ranks take part: powers of two and all.
@@ -93,7 +96,8 @@ pub fn time_collectives(
             let mut seconds: Vec<f64> = (0..repeats).map(|_| one(port, ranks, collective, bytes)).collect();
             slowest(port, &mut seconds);
             seconds.sort_by(f64::total_cmp);
-            found.push(TimedCollective { collective, ranks, bytes, seconds: seconds[seconds.len() / 2] });
+            let unsure = Summary::of(&seconds).map_or(f64::INFINITY, |summary| summary.uncertainty);
+            found.push(TimedCollective { collective, ranks, bytes, seconds: seconds[seconds.len() / 2], unsure });
         }
     }
     port.among(port.size());
@@ -230,9 +234,10 @@ mod tests {
                 ranks,
                 bytes: 0,
                 seconds: 1e-6 + 4e-6 * log,
+                unsure: 0.0,
             });
             for bytes in sizes(Collective::Bcast, ranks, 1 << 20) {
-                let at = |collective, seconds| TimedCollective { collective, ranks, bytes, seconds };
+                let at = |collective, seconds| TimedCollective { collective, ranks, bytes, seconds, unsure: 0.0 };
                 timed.push(at(Collective::Bcast, log * (2e-6 + 1e-9 * bytes as f64)));
                 timed.push(at(Collective::Alltoall, n * (3e-6 + 0.5e-9 * bytes as f64)));
             }

@@ -3,7 +3,9 @@
 
 use crate::platform::Level;
 
+use super::collectives::TimedCollective;
 use super::link::LinkFit;
+use super::rings::Effective;
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
@@ -22,6 +24,9 @@ const OTHER_PING_PONG: f64 = 1.0 + FAR_OFF;
 const OTHER: f64 = 3.0;
 /// One on which it takes so many times longer or shorter is told with a word of warning.
 const WARNED: f64 = 1.5;
+
+/// Repetitions of an exchange that differ by so many times were disturbed.
+const REPEATED: f64 = 3.0;
 
 /// What the same tests say of the platform that was made of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,11 +119,49 @@ pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
     found
 }
 
+/// Why times of collectives are better not used, a line each.
+pub fn doubts_of_collectives(timed: &[TimedCollective]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut unsure: Vec<f64> = timed.iter().map(|of| of.unsure).collect();
+    unsure.sort_by(f64::total_cmp);
+    if let Some(middle) = unsure.get(unsure.len() / 2).filter(|middle| **middle > UNSURE) {
+        found.push(match middle.is_finite() {
+            true => format!("half of the medians are only sure to {:.0} % or less", middle * 100.0),
+            false => "half of the medians are of too few calls to be sure of".to_owned(),
+        });
+    }
+    let faster = timed.iter().find_map(|large| {
+        let is_small = |small: &&TimedCollective| {
+            let alike = (small.collective, small.ranks) == (large.collective, large.ranks);
+            alike && small.bytes * 4 <= large.bytes && large.seconds < FASTER * small.seconds
+        };
+        Some((timed.iter().find(is_small)?, large))
+    });
+    if let Some((small, large)) = faster {
+        found.push(format!(
+            "{:?} among {} ranks: {} B take {:.3} us and {} B only {:.3} us",
+            small.collective,
+            small.ranks,
+            small.bytes,
+            small.seconds * 1e6,
+            large.bytes,
+            large.seconds * 1e6
+        ));
+    }
+    found
+}
+
+/// Why an effective bandwidth is better not used, a line each.
+pub fn doubts_of_rings(of: &Effective) -> Vec<String> {
+    let line = || format!("half of the exchanges take {:.1} times as long in one repetition as in another", of.spread);
+    (of.spread > REPEATED).then(line).into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::link::Corrections;
     use super::*;
-    use crate::platform::Level;
+    use crate::platform::{Collective, Level};
 
     fn of(times: impl Fn(u64, usize) -> f64) -> Vec<String> {
         let level = Level::IntraCmp;
@@ -169,6 +212,35 @@ mod tests {
         assert_eq!(far.doubts, [line("ping pong", "1.3")]);
         assert_eq!(far.warnings, [line("window", "2.0"), line("late receive", "9.0")]);
         assert_eq!(judged(&measured, &of(1e-6, 4e-6, 1e-6)).doubts, [line("window", "4.0")]);
+    }
+
+    #[test]
+    fn times_of_collectives_that_say_nothing_are_doubted() {
+        let at = |bytes: u64, seconds: f64, unsure: f64| TimedCollective {
+            collective: Collective::Bcast,
+            ranks: 4,
+            bytes,
+            seconds,
+            unsure,
+        };
+        let good = [at(8, 2e-6, 0.01), at(64, 1.9e-6, 0.3), at(512, 2e-6, 0.02)];
+        assert_eq!(doubts_of_collectives(&good), Vec::<String>::new());
+        let unsure = [at(8, 2e-6, 0.5), at(64, 2e-6, 0.3), at(512, 2e-6, 0.02)];
+        assert_eq!(doubts_of_collectives(&unsure), ["half of the medians are only sure to 30 % or less"]);
+        let few = [at(8, 2e-6, f64::INFINITY)];
+        assert_eq!(doubts_of_collectives(&few), ["half of the medians are of too few calls to be sure of"]);
+        let faster = [at(8, 8e-3, 0.0), at(64, 2e-6, 0.0)];
+        let expected = "Bcast among 4 ranks: 8 B take 8000.000 us and 64 B only 2.000 us";
+        assert_eq!(doubts_of_collectives(&faster), [expected]);
+        assert_eq!(doubts_of_collectives(&[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn rings_whose_repetitions_differ_are_doubted() {
+        let of = |spread| Effective { bandwidth: 1e9, at_most: [1e9; 2], latency: 1e-6, most_bytes: 1024, spread };
+        assert_eq!(doubts_of_rings(&of(2.9)), Vec::<String>::new());
+        let expected = "half of the exchanges take 3.1 times as long in one repetition as in another";
+        assert_eq!(doubts_of_rings(&of(3.1)), [expected]);
     }
 
     #[test]

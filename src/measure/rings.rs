@@ -162,9 +162,10 @@ pub fn slowest(port: &mut dyn RankPort, values: &mut Vec<f64>) {
     port.share(0, values);
 }
 
-/// Measures rings as b_eff does, three times each; every rank calls this and gets the result.
-pub fn measure_effective(port: &mut dyn GroupPort, most: u64) -> Option<Effective> {
-    let series = measure_rings(port, most, 3, &mut |_, _| ());
+/// Measures rings as b_eff does, three times each; every rank calls this and gets the result. `tell` hears which part is
+/// done.
+pub fn measure_effective(port: &mut dyn GroupPort, most: u64, tell: &mut dyn FnMut(&str, f64)) -> Option<Effective> {
+    let series = measure_rings(port, most, 3, tell);
     Effective::of(&Samples { series, ..Samples::default() }, port.size())
 }
 
@@ -179,6 +180,8 @@ pub struct Effective {
     pub latency: f64,
     /// L_max.
     pub most_bytes: u64,
+    /// How many times as long as the shortest repetition of an exchange the longest takes: of all exchanges the median.
+    pub spread: f64,
 }
 
 impl Effective {
@@ -197,7 +200,10 @@ impl Effective {
         let whole = stand_ins(ranks)[PATTERNS as usize - 1];
         let small = rings().filter(|of| of.bytes == least && of.load / METHODS == whole);
         let latency = small.filter_map(|of| Some(Summary::of(&of.seconds)?.least / 2.0)).reduce(f64::min)?;
-        Some(Effective { bandwidth, at_most: at_most.map(f64::exp), latency, most_bytes })
+        let each =
+            |of: &SampleSeries| Summary::of(&of.seconds).filter(|of| of.least > 0.0).map(|of| of.most / of.least);
+        let spread = Summary::of(&rings().filter_map(each).collect::<Vec<f64>>()).map_or(1.0, |of| of.median);
+        Some(Effective { bandwidth, at_most: at_most.map(f64::exp), latency, most_bytes, spread })
     }
 }
 

@@ -71,6 +71,25 @@ fn found(level: Level, link: Link) -> (Samples, LinkFit) {
     (samples, fit)
 }
 
+#[test]
+fn a_measurement_that_is_late_ends_with_fewer_samples() {
+    let rows = vec![row(0, u64::MAX, 700, 1000, [120, 80])];
+    let link = Link::new(LoadLaw::Ideal, Bytes::MAX, SimSpan::from_ns(1), rows);
+    let shape = Shape { nodes: 2, cmps: 1, cores: 1 };
+    let levels = vec![LevelPlan { level: Level::InterNode, pairs: vec![RankPair { first: 0, second: 1 }] }];
+    let machine = machine(shape, link);
+    let samples = |budget: f64| {
+        let plan = CampaignPlan { levels: levels.clone(), most_bytes: 1 << 10, budget, window: WINDOW };
+        simulate(&machine, Placement::Block.sites(shape, 2, false).unwrap(), &plan).unwrap()
+    };
+    let (in_time, late) = (samples(60.0), samples(1e-9));
+    let [in_time, late] = [&in_time, &late].map(|of| of.of(Level::InterNode, Test::PingPong));
+    assert!(in_time.len() == late.len() && in_time.iter().all(|of| of.seconds.len() == 10));
+    assert!(late.iter().all(|of| of.seconds.len() == 5));
+    // So few say nothing of how sure they are: the platform of such a measurement is not written.
+    assert_eq!(Summary::of(&late[0].seconds).unwrap().uncertainty, f64::INFINITY);
+}
+
 fn near(found: f64, ns: f64) {
     assert!((found * 1e9 - ns).abs() < 0.01 * ns + 0.01, "{} ns, expected {ns} ns", found * 1e9);
 }

@@ -37,10 +37,14 @@ pub fn collectives_measured(kinds: &[(&str, Vec<CollectiveFit>)]) -> String {
         }
     }
     text.push_str(&table.render());
-    text.push_str("\ngrowth with n, and the mean error of t0 and of 1 / r_inf\n");
+    // Of one n alone there is no growth.
+    let grows = |fit: &&CollectiveFit| fit.by_ranks.len() > 1;
+    if kinds.iter().any(|(_, fits)| fits.iter().any(|fit| grows(&fit))) {
+        text.push_str("\ngrowth with n, and the mean error of t0 and of 1 / r_inf\n");
+    }
     for (kind, fits) in kinds {
-        for fit in fits {
-            let start = fit.start.map_or("one n".to_owned(), |growth| form(growth, 1e6, "us"));
+        for fit in fits.iter().filter(grows) {
+            let start = fit.start.map_or("not above 0 at all n".to_owned(), |growth| form(growth, 1e6, "us"));
             let byte = fit.per_byte.map_or(String::new(), |growth| format!("; 1/r_inf = {}", form(growth, 1e9, "ns")));
             let word = collective_word(fit.collective);
             text.push_str(&format!("  {word:<10} {kind:<9} t0 = {start}{byte}\n"));
@@ -112,7 +116,7 @@ mod tests {
         for (ranks, log) in [(2, 1.0), (4, 2.0), (8, 3.0)] {
             for bytes in [8, 4096] {
                 let seconds = log * (2e-6 + 1e-9 * bytes as f64);
-                timed.push(TimedCollective { collective: Collective::Bcast, ranks, bytes, seconds });
+                timed.push(TimedCollective { collective: Collective::Bcast, ranks, bytes, seconds, unsure: 0.0 });
             }
         }
         let fits = CollectiveFit::all(&timed);
@@ -131,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_effective_bandwidth_is_a_line() {
-        let of = Effective { bandwidth: 8e9, at_most: [12e9, 6e9], latency: 2e-6, most_bytes: 1 << 22 };
+        let of = Effective { bandwidth: 8e9, at_most: [12e9, 6e9], latency: 2e-6, most_bytes: 1 << 22, spread: 1.0 };
         let text = effective_summary(4, &[("simulated", of)]);
         assert!(text.starts_with("effective bandwidth of 4 ranks, L_max = 4 MiB\n"), "{text}");
         let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();

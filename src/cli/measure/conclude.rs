@@ -20,13 +20,13 @@ use super::{Law, MeasureArgs};
 const ROUNDS: usize = 4;
 
 /// A measurement that is not to be used, and why.
-fn unusable(doubts: &[String]) -> Failure {
-    let mut text =
-        "this measurement cannot be used, no platform is written (--force writes it all the same):".to_owned();
+pub(super) fn unusable(what: &str, doubts: &[String]) -> Failure {
+    let mut text = format!("this measurement cannot be used, {what} is written (--force writes it all the same):");
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
-    text.push_str(
-        "\nmeasure again when the machine is quieter, or for longer (--time); --samples keeps what was measured",
-    );
+    text.push_str("\nmeasure again when the machine is quieter, or for longer (--time)");
+    if what == "no platform" {
+        text.push_str("; --samples keeps what was measured");
+    }
     Failure { exit: Exit::OverLimit, text }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn conclude(
     let mut doubts = doubts(&measured.samples, &measured.links);
     doubts.extend(judgement.doubts);
     if !doubts.is_empty() && !args.force {
-        return Err(unusable(&doubts));
+        return Err(unusable("no platform", &doubts));
     }
     // Whoever reads the file later is to know it too.
     for note in doubts.iter().chain(&judgement.warnings) {

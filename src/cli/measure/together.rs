@@ -1,9 +1,12 @@
 //! `mcpsim measure --collectives` and `--b-eff`: what all ranks do together, on this machine under MPI, on a simulated
 //! one, or both.
 
+use std::io::Write;
+
 use crate::engine::Processes;
 use crate::measure::{
-    CollectiveFit, CollectiveTests, Effective, TimedCollective, simulate_collectives, simulate_rings,
+    CollectiveFit, CollectiveTests, Effective, TimedCollective, doubts_of_collectives, doubts_of_rings,
+    simulate_collectives, simulate_rings,
 };
 use crate::platform::{Placement, Platform, Site};
 use crate::report::{collectives_measured, collectives_measured_csv, effective_summary};
@@ -13,6 +16,7 @@ use super::super::cluster::platform;
 use super::super::exit::Failure;
 use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
+use super::conclude::unusable;
 
 /// Calls of a collective on a simulated machine, where nothing differs from one to the next.
 const SIMULATED_REPEATS: u32 = 1;
@@ -29,6 +33,12 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     };
     let measured = if real { self::real(args, &plan) } else { (Vec::new(), None) };
     let Some(PreparedTests { target, simulated, ranks }) = prepared else { return Ok(()) };
+    let mut doubts = doubts_of_collectives(&measured.0);
+    doubts.extend(measured.1.iter().flat_map(doubts_of_rings));
+    if !doubts.is_empty() && !args.force {
+        return Err(unusable("nothing", &doubts));
+    }
+    doubts.iter().for_each(|doubt| _ = writeln!(std::io::stderr(), "note: {doubt}"));
     let text = if args.together.collectives {
         let plan = CollectiveTests { repeats: SIMULATED_REPEATS, ..plan };
         let again = simulated.map(|(platform, sites)| simulate_collectives(&platform, sites, &plan)).transpose()?;
@@ -101,11 +111,16 @@ fn real(args: &MeasureArgs, plan: &CollectiveTests) -> (Vec<TimedCollective>, Op
     use crate::measure::{RankPort, measure_effective, time_collectives};
 
     let mut port = super::port::RealPort::new(plan.most_bytes.max(8));
-    if args.together.collectives {
-        return (time_collectives(&mut port, plan, &mut |_, _| ()), None);
-    }
-    let found = measure_effective(&mut port, plan.most_bytes);
-    (Vec::new(), found.filter(|_| port.rank() == 0))
+    let mut line = super::conclude::Line::new(port.rank() == 0 && !args.quiet);
+    let mut tell = |what: &str, part: f64| line.tell(what, part);
+    let found = if args.together.collectives {
+        (time_collectives(&mut port, plan, &mut tell), None)
+    } else {
+        let found = measure_effective(&mut port, plan.most_bytes, &mut tell);
+        (Vec::new(), found.filter(|_| port.rank() == 0))
+    };
+    line.end();
+    found
 }
 
 #[cfg(not(feature = "mpi"))]

@@ -21,6 +21,9 @@ impl Campaign<'_> {
     pub(super) fn again(&mut self, level: Level, pair: RankPair) {
         for _ in 0..ROUNDS {
             for (test, bytes) in disagreeing(&self.samples, level) {
+                if self.is_late() {
+                    return;
+                }
                 let Some(place) = self.samples.series.iter().position(|of| is(of, level, test, bytes)) else {
                     continue;
                 };
