@@ -17,11 +17,11 @@ use super::statistics::Summary;
 
 /// Samples between two decisions.
 const BATCH: usize = 5;
-/// Samples at least and at most.
-const LEAST: usize = 10;
+/// Samples at least, where it is not late, and at most.
+pub(super) const LEAST: usize = 10;
 const MOST: usize = 200;
-/// Where the budget is over so many times, nothing is measured again and a median is that of one batch, which is not
-/// sure: ranks that wait for cores of a busy machine take a thousand times as long.
+/// Where the budget is over so many times it is late: nothing is measured again, and a median is that of one batch.
+/// Ranks that wait for cores of a busy machine take a thousand times as long.
 const PATIENCE: f64 = 2.0;
 /// A median that is as sure as this is good enough.
 pub(super) const SURE: f64 = 0.004;

@@ -3,6 +3,7 @@
 
 use crate::platform::Level;
 
+use super::campaign::LEAST;
 use super::collectives::TimedCollective;
 use super::link::LinkFit;
 use super::rings::Effective;
@@ -76,6 +77,12 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
 /// Why `samples`, to which `links` were fitted, are better not used: a line each; nothing if all is well.
 pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
     let mut found = Vec::new();
+    let ping_pongs = || samples.series.iter().filter(|of| of.test == Test::PingPong);
+    let few = ping_pongs().filter(|of| of.seconds.len() < LEAST).count();
+    if few > 0 {
+        let all = ping_pongs().count();
+        found.push(format!("{few} of {all} ping-pongs have fewer than {LEAST} samples: twice the time was over"));
+    }
     for fit in links {
         let level = fit.level.name();
         let (mean, most, size) = fit.error();

@@ -83,11 +83,16 @@ fn a_measurement_that_is_late_ends_with_fewer_samples() {
         simulate(&machine, Placement::Block.sites(shape, 2, false).unwrap(), &plan).unwrap()
     };
     let (in_time, late) = (samples(60.0), samples(1e-9));
+    let doubted = [&in_time, &late].map(|samples| {
+        let fit = LinkFit::of(samples, Level::InterNode, &Corrections::default()).unwrap();
+        doubts(samples, &[fit])
+    });
     let [in_time, late] = [&in_time, &late].map(|of| of.of(Level::InterNode, Test::PingPong));
     assert!(in_time.len() == late.len() && in_time.iter().all(|of| of.seconds.len() == 10));
     assert!(late.iter().all(|of| of.seconds.len() == 5));
-    // So few say nothing of how sure they are: the platform of such a measurement is not written.
-    assert_eq!(Summary::of(&late[0].seconds).unwrap().uncertainty, f64::INFINITY);
+    let count = late.len();
+    let expected = format!("{count} of {count} ping-pongs have fewer than 10 samples: twice the time was over");
+    assert_eq!(doubted, [vec![], vec![expected]]);
 }
 
 fn near(found: f64, ns: f64) {
