@@ -8,6 +8,8 @@
 mod by_nodes;
 #[path = "workloads/cases.rs"]
 mod cases;
+#[path = "mpirun/clocks.rs"]
+mod clocks;
 #[path = "mpirun/failures.rs"]
 mod failures;
 #[path = "mpirun/hosts.rs"]

@@ -21,6 +21,8 @@ mod programs;
 mod programs_c;
 #[path = "real/recorded.rs"]
 mod recorded;
+#[path = "real/recorded_more.rs"]
+mod recorded_more;
 #[path = "support/sends.rs"]
 mod sends;
 #[path = "real/together.rs"]

@@ -8,7 +8,7 @@ use crate::real::{self, RealMpi, WORKLOADS};
 use serde_json::Value;
 
 /// Does `test` for each MPI, with the library for it and a directory.
-fn for_each_mpi(test: impl Fn(&RealMpi, &Path, &Path) -> Result<(), String>) {
+pub fn for_each_mpi(test: impl Fn(&RealMpi, &Path, &Path) -> Result<(), String>) {
     for mpi in real::real_mpis() {
         let directory = real::directory();
         let library = directory.path().join("libmcpsim-trace.so");
@@ -21,7 +21,7 @@ fn for_each_mpi(test: impl Fn(&RealMpi, &Path, &Path) -> Result<(), String>) {
 }
 
 /// Records `program`; gives the trace.
-fn record(mpi: &RealMpi, library: &Path, program: &Path, ranks: u32, arguments: &str) -> Result<PathBuf, String> {
+pub fn record(mpi: &RealMpi, library: &Path, program: &Path, ranks: u32, arguments: &str) -> Result<PathBuf, String> {
     let trace = program.with_extension("trace");
     let ran = mpi.run_with(program, ranks, arguments, &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &trace)]);
     if ran.code != Some(0) || ran.stderr.contains("mcpsim-trace") {
@@ -31,7 +31,7 @@ fn record(mpi: &RealMpi, library: &Path, program: &Path, ranks: u32, arguments: 
 }
 
 /// The outcome that `mcpsim` with the words of `line` exports.
-fn outcome(line: &str, file: &Path) -> Result<Value, String> {
+pub fn outcome(line: &str, file: &Path) -> Result<Value, String> {
     let ran = real::simulate(&format!("--quiet --json {} {line}", file.display()));
     let text = fs::read_to_string(file).map_err(|_| real::told(line, &ran))?;
     fs::remove_file(file).map_err(|error| error.to_string())?;

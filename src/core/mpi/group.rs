@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::rank::Rank;
 
 /// An ordered set of world ranks. [`Group::of`] gives the same form to the same members, so that groups compare by it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// `first`, `first + stride`, … (`size` of them); the world is (0, 1, size).
     Strided {
@@ -21,7 +21,7 @@ pub enum Group {
 }
 
 /// The members of a group that no formula gives; made by [`Group::of`].
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listing {
     ranks: Box<[Rank]>,
     /// The members by ascending world rank; empty if they ascend as they are.

@@ -4,7 +4,7 @@
 //! buffer, and the times of the code before each call and of the call. A replay makes the calls again, by the
 //! collective algorithms of the machine that is simulated.
 //!
-//! # Format, version 1
+//! # Format, version 2
 //!
 //! All numbers of fixed length are in the byte order of the machine that wrote them; what tells the order is
 //! `0x01020304`. *Numbers* have seven bits a byte, least first; signed ones are zigzag.
@@ -14,12 +14,14 @@
 //! | of a run | `MCPSIM`, 0, `R`; version, order (4 bytes each); the run's number (8); ranks, 0 (4 each); then for each rank the length of its log (8) and the log |
 //! | log | `MCPSIM`, 0, `L`; version, order (4 each); chunks |
 //! | chunk | kind, length (4 each), checksum (8, as [`super`]'s), content |
-//! | chunk 0, first | the run's number (8); rank, ranks, whether code is timed by CPU time (numbers); the clock (ns) and by how much rank 0's is ahead (8 each); host, MPI library, program (texts) |
+//! | chunk 0, first | the run's number (8); rank, ranks, whether code is timed by CPU time (numbers); the clock (ns) and by how much rank 0's is ahead (8 each); host, MPI library, program (texts); the host's cores, how long before the clocks were compared (numbers, may be missing) |
 //! | chunk 1 | records: a call's number; if it is new, its length and bytes; ns of code before it, other ns before it, its own ns |
 //! | chunk 2, last | the clock, by how much rank 0's is ahead (8 each); records, polls that found nothing, their ns, whether MPI_Finalize was reached (numbers) |
 //!
-//! Calls that were seen before stand by their numbers, of which there are at most 65,536. What follows a call's first
-//! byte, its function (`library/functions.h`), is told in `call`.
+//! Calls that were seen before stand by their numbers. Numbers have calls of at most 65,536 bytes, at most 65,536 calls,
+//! of at most 32 MiB together. The function `library` stands for what the library took for itself, and for how long
+//! recording was off: other ns before it. What follows a call's first byte, its function (`library/functions.h`), is told in
+//! `call`. Version 1 had no calls that are longer, and numbers for those behind the 32 MiB.
 
 mod call;
 mod cursor;
@@ -51,8 +53,10 @@ use resolve::ResolvedLog;
 const LOG: &[u8; 8] = b"MCPSIM\x00L";
 /// How a run's file begins.
 const RUN: &[u8; 8] = b"MCPSIM\x00R";
-/// The version of both.
-const VERSION: u32 = 1;
+/// The version of both that is written.
+const VERSION: u32 = 2;
+/// The oldest version that is read.
+const OLDEST: u32 = 1;
 /// How the machine that wrote them orders bytes.
 const ORDER: u32 = 0x0102_0304;
 
@@ -113,6 +117,9 @@ impl Logs {
             let why = match resolved.refused?.name() {
                 "MPI_threads" => "it called MPI functions in several threads, which replays do not have yet".to_owned(),
                 "MPI_communicator" => "it used a communicator that was made in a way that is not recorded".to_owned(),
+                "MPI_request" => {
+                    "it started a persistent request that was made in a way that is not recorded".to_owned()
+                }
                 name => format!("it called {name}, which replays do not have"),
             };
             Some(format!("rank {}: {why}", log.info.rank))

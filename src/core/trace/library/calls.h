@@ -22,15 +22,16 @@ struct span {
     int on;
 };
 
-static void refuse(int function)
+/* What replays do not have: the log ends with it, even where nothing is recorded just now. */
+static void refuse(int function, const char *why)
 {
-    static int told;
-    if (told++ == 0 && active) {
-        op_begin(function);
-        record(0, 0, 0, wall());
-        flush_log();
-        active = 0;
-    }
+    if (!active)
+        return;
+    op_begin(function);
+    record_always(0, 0, 0, wall());
+    flush_log();
+    active = 0;
+    ends_here(why);
 }
 
 static uint64_t faults(void)
@@ -60,9 +61,7 @@ static inline void enter(struct span *s)
     if (depth++ || !active)
         return;
     if (!mine) {
-        say("MPI functions are called by several threads, which traces have no room for yet: ",
-            "the trace ends here, the program goes on");
-        refuse(F_threads);
+        refuse(F_threads, "MPI functions are called by several threads, which traces have no room for yet");
         return;
     }
     s->on = 1;
@@ -103,6 +102,7 @@ static inline void noted(struct span *s)
     held_code = held_gap = 0;
     polled = 0;
     left_at = wall();
+    own_time += left_at - s->end;
 }
 
 /* A poll that found nothing: its time is waiting, and so is that of short code between two of them. */
@@ -120,6 +120,7 @@ static inline void found_nothing(struct span *s)
         held_code += s->code;
     polled = 1;
     left_at = wall();
+    own_time += left_at - s->end;
 }
 
 /* A call that needs no record of its own: its time belongs to nobody. */
@@ -129,6 +130,7 @@ static inline void passed(struct span *s)
     held_gap += s->end - s->wall + s->gap;
     held_code += s->code;
     left_at = wall();
+    own_time += left_at - s->end;
 }
 
 /* Does the call, and notes it if it succeeded. */

@@ -33,4 +33,5 @@
 /* The header of the standard ABI (MPI-5.0, chapter 20) has no type for Fortran's handles. */
 #if !defined(MPI_ABI_VERSION) || defined(MPICH_NAME) || defined(OPEN_MPI)
 #include "fortran.h"
+#include "f08.h"
 #endif

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
-#include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,17 +38,17 @@ enum { /* Numbers of functions. */
     FUNCTIONS
 };
 
-enum { VERSION = 1, ORDER = 0x01020304 };
+enum { VERSION = 2, ORDER = 0x01020304 };
 enum { INFO = 0, RECORDS = 1, END = 2 }; /* Kinds of chunk. */
-enum { ROOM = 1 << 18, LONGEST_OP = 1 << 16, MOST_OPS = 1 << 16, OP_HEADS = 1 << 17 };
+enum { ROOM = 1 << 18, LONGEST_KNOWN = 1 << 16, MOST_KNOWN = 1 << 25, MOST_OPS = 1 << 16, OP_HEADS = 1 << 17 };
 
 static int world_rank, world_size;
-/* Records are written; Pcontrol allows it. */
-static int active, allowed = 1;
+/* Records are written; Pcontrol allows it; something was not recorded, so that the log is not whole. */
+static int active, allowed = 1, cut;
 static int file = -1;
 static char path[4096], parts[4000], target[3900];
-static unsigned char chunk[ROOM + LONGEST_OP + 256];
-static size_t used;
+static unsigned char *chunk; /* As long as it must be for the longest call. */
+static size_t used, chunk_room;
 static uint64_t flushed_at, records_made;
 
 static uint64_t wall(void)
@@ -78,24 +78,34 @@ static uint64_t checksum(const unsigned char *bytes, size_t count)
     return hash;
 }
 
-static void say(const char *what, const char *detail)
-{
-    fprintf(stderr, "mcpsim-trace: rank %d: %s%s\n", world_rank, what, detail);
-}
-
-/* A disk that is full ends the trace, not the program. The first rank that finds it tells. */
-static void cannot_write(int error)
+/* Whether this rank is the first of its host's that has something to tell. */
+static int tells(void)
 {
     char note[4096];
-    active = 0;
     snprintf(note, sizeof note, "%s/told", parts);
     int told = open(note, O_CREAT | O_EXCL | O_WRONLY, 0666);
     if (told < 0 && errno == EEXIST)
-        return;
+        return 0;
     if (told >= 0)
         close(told);
-    fprintf(stderr, "mcpsim-trace: rank %d: cannot write %s: %s: the trace ends here, the program goes on\n", world_rank,
-            path, strerror(error));
+    return 1;
+}
+
+/* The trace ends, not the program: this rank's log is not whole from here on. */
+static void ends_here(const char *why)
+{
+    cut = 1;
+    if (tells())
+        fprintf(stderr, "mcpsim-trace: rank %d: %s: the trace ends here, the program goes on\n", world_rank, why);
+}
+
+/* A disk that is full. */
+static void cannot_write(int error)
+{
+    char why[5000];
+    active = 0;
+    snprintf(why, sizeof why, "cannot write %s: %s", path, strerror(error));
+    ends_here(why);
 }
 
 static int write_all(int to, const void *bytes, size_t count)
@@ -147,82 +157,115 @@ static inline unsigned char *put(unsigned char *at, uint64_t number)
     return at;
 }
 
-static inline unsigned char *put_signed(unsigned char *at, int64_t number)
-{
-    return put(at, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
-}
-
 /* The operation that is being written down. */
-static unsigned char op[LONGEST_OP + 64];
-static unsigned char *op_end;
+static unsigned char first_op[LONGEST_KNOWN];
+static unsigned char *op = first_op, *op_end = first_op, *op_limit = first_op + LONGEST_KNOWN - 16;
+static int op_lost; /* There was no memory for all of it. */
 
 static inline void op_begin(int function)
 {
     op_end = op;
+    op_lost = 0;
     *op_end++ = (unsigned char)function;
+}
+
+/* Makes room for a number more: a call may have as many arguments as it likes. */
+static void op_grow(void)
+{
+    size_t length = (size_t)(op_end - op), room = 2 * (size_t)(op_limit + 16 - op);
+    unsigned char *more = op == first_op ? malloc(room) : realloc(op, room);
+    if (!more) {
+        op_lost = 1;
+        op_end = op + 1;
+        return;
+    }
+    if (op == first_op)
+        memcpy(more, op, length);
+    op = more, op_end = more + length, op_limit = more + room - 16;
 }
 
 static inline void op_put(uint64_t number)
 {
-    if (op_end < op + LONGEST_OP)
-        op_end = put(op_end, number);
+    if (op_end > op_limit)
+        op_grow();
+    op_end = put(op_end, number);
 }
 
 static inline void op_signed(int64_t number)
 {
-    if (op_end < op + LONGEST_OP)
-        op_end = put_signed(op_end, number);
+    op_put((uint64_t)number << 1 ^ (uint64_t)(number >> 63));
 }
 
-/* Operations that were written before stand in logs by their numbers. */
+/* Room for so many bytes more in the chunk; 0 if there is no memory. */
+static int chunk_fits(size_t more)
+{
+    if (used + more <= chunk_room)
+        return 1;
+    unsigned char *larger = realloc(chunk, used + more);
+    if (!larger)
+        return 0;
+    chunk = larger, chunk_room = used + more;
+    return 1;
+}
+
+/* Operations that were written before stand in logs by their numbers: those that are not too long, as many as there is
+ * room for. Both sides count alike. */
 static struct known {
     uint32_t hash, length;
     unsigned char *bytes;
 } known[MOST_OPS];
 static uint32_t known_count, heads[OP_HEADS];
+static size_t known_bytes;
 
-static uint32_t op_hash(size_t length)
+/* Puts a call down: by its number, and whole if it is new. NULL if there is no memory for it. */
+static unsigned char *put_call(unsigned char *at, const unsigned char *call, size_t length)
 {
-    uint64_t hash = checksum(op, length);
-    return (uint32_t)(hash ^ hash >> 29);
-}
-
-/* Writes the operation and its times down: of the code before it, of what else passed before it, and its own. */
-static void record(uint64_t code, uint64_t gap, uint64_t duration, uint64_t now)
-{
-    if (!active || !allowed)
-        return;
-    size_t length = (size_t)(op_end - op);
-    if (op_end >= op + LONGEST_OP) {
-        say("a call has more arguments than a record holds: ", "the trace ends here, the program goes on");
-        active = 0;
-        return;
-    }
-    uint32_t hash = op_hash(length), place = hash % OP_HEADS, number = known_count;
+    uint64_t sum = checksum(call, length);
+    uint32_t hash = (uint32_t)(sum ^ sum >> 29), place = hash % OP_HEADS;
     for (; heads[place]; place = (place + 1) % OP_HEADS) {
         struct known *one = &known[heads[place] - 1];
-        if (one->hash == hash && one->length == length && !memcmp(one->bytes, op, length)) {
-            number = heads[place] - 1;
-            break;
-        }
+        if (one->hash == hash && one->length == length && !memcmp(one->bytes, call, length))
+            return put(at, heads[place] - 1);
     }
-    unsigned char *at = put(chunk + used, number);
-    if (number == known_count) {
-        at = put(at, length);
-        memcpy(at, op, length);
-        at += length;
-        unsigned char *copy = known_count < MOST_OPS ? malloc(length) : NULL;
-        /* Both sides count alike: where there is no memory the number stays the same, and so it says. */
-        if (known_count < MOST_OPS && !copy) {
-            say("no memory: ", "the trace ends here, the program goes on");
-            active = 0;
-            return;
-        }
-        if (copy) {
-            memcpy(copy, op, length);
-            known[known_count] = (struct known){hash, (uint32_t)length, copy};
-            heads[place] = ++known_count;
-        }
+    int keeps = known_count < MOST_OPS && length <= LONGEST_KNOWN && known_bytes + length <= MOST_KNOWN;
+    unsigned char *copy = keeps ? malloc(length) : NULL;
+    if (keeps && !copy)
+        return NULL;
+    at = put(put(at, known_count), length);
+    memcpy(at, call, length);
+    if (copy) {
+        memcpy(copy, call, length);
+        known[known_count] = (struct known){hash, (uint32_t)length, copy};
+        known_bytes += length;
+        heads[place] = ++known_count;
+    }
+    return at + length;
+}
+
+/* What this library took since the last record, ns: no part of the program's time, but of the time that passed. */
+static uint64_t own_time;
+enum { OWN_TIME = 1000 }; /* It is written down from so many ns on. */
+
+/* Writes the operation and its times down: of the code before it, of what else passed before it, and its own. */
+static void record_always(uint64_t code, uint64_t gap, uint64_t duration, uint64_t now)
+{
+    static const unsigned char library = F_library;
+    if (!active)
+        return;
+    size_t length = (size_t)(op_end - op);
+    unsigned char *at = op_lost || !chunk_fits(length + 128) ? NULL : chunk + used;
+    if (at && own_time >= OWN_TIME && allowed) {
+        at = put_call(at, &library, 1);
+        if (at)
+            at = put(put(put(at, 0), own_time), 0);
+        own_time = 0;
+    }
+    if (at)
+        at = put_call(at, op, length);
+    if (!at) {
+        active = 0;
+        ends_here("there is no memory for a call's arguments");
+        return;
     }
     at = put(at, code);
     at = put(at, gap - code);
@@ -231,4 +274,10 @@ static void record(uint64_t code, uint64_t gap, uint64_t duration, uint64_t now)
     records_made++;
     if (used >= ROOM || now - flushed_at > 1000000000u)
         flush_log();
+}
+
+static inline void record(uint64_t code, uint64_t gap, uint64_t duration, uint64_t now)
+{
+    if (allowed)
+        record_always(code, gap, duration, now);
 }

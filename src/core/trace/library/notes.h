@@ -72,8 +72,9 @@ static void persistent(int function, const void *buffer, uint64_t count, MPI_Dat
 /* Another start of it. */
 static void restart(int slot)
 {
+    op_begin(F_Start);
     if (slot < 0) {
-        op_begin(F_Start);
+        refuse(F_request, "a persistent request is started that was made in a way that is not recorded");
         return;
     }
     slots[slot].started = 1;

@@ -8,7 +8,29 @@ struct comm {
 static struct comm *comms;
 static int comm_count, comm_room, comm_next, comm_last;
 static MPI_Group world_group;
-static int counter; /* Of the communicators that this rank is the first of. */
+
+/* Communicators of the same members have numbers in the order in which they are made, which is the same in all of them. */
+static struct made {
+    uint64_t members; /* A checksum of them. */
+    int count;
+} *kinds;
+static int kind_count, kind_room;
+
+static int how_manieth(const int *ranks, int size)
+{
+    uint64_t members = checksum((const unsigned char *)ranks, sizeof *ranks * (size_t)size);
+    for (int at = 0; at < kind_count; at++)
+        if (kinds[at].members == members)
+            return ++kinds[at].count;
+    if (kind_count == kind_room) {
+        kind_room = kind_room ? 2 * kind_room : 16;
+        kinds = realloc(kinds, sizeof *kinds * (size_t)kind_room);
+        if (!kinds)
+            abort();
+    }
+    kinds[kind_count++] = (struct made){members, 1};
+    return 1;
+}
 
 static void add_comm(MPI_Comm handle, int number, int ranks)
 {
@@ -29,10 +51,7 @@ static struct comm *comm_of(MPI_Comm handle)
         if (comms[at].handle == handle)
             return &comms[comm_last = at];
     static struct comm none;
-    if (active)
-        say("a communicator is used that was made in a way that is not recorded: ",
-            "the trace ends here, the program goes on");
-    refuse(F_communicator);
+    refuse(F_communicator, "a communicator is used that was made in a way that is not recorded");
     return &none;
 }
 
@@ -46,10 +65,12 @@ static void drop_comm(MPI_Comm handle)
 }
 
 /* Notes a communicator that all of `from` made, and what they told each other for it: 0 a number for all, 1 three numbers of
- * each, 2 a number among the members alone. */
+ * each, 2 a number among the members alone, 3 nothing, as it is made while recording is off and may be used later. */
 static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
 {
-    int inter = 0, size = 0, key[2] = {world_rank, 0}, parent = comm_of(from)->number;
+    int inter = 0, size = 0, parent = comm_of(from)->number;
+    if (!allowed)
+        telling = 3;
     if (made == MPI_COMM_NULL) {
         op_begin(function);
         op_put((uint64_t)parent);
@@ -60,8 +81,7 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
     PMPI_Comm_test_inter(made, &inter);
     PMPI_Comm_size(made, &size);
     if (inter) {
-        say("an intercommunicator is made, which replays do not have: ", "the trace ends here, the program goes on");
-        refuse(F_Intercomm_create);
+        refuse(F_Intercomm_create, "an intercommunicator is made, which replays do not have");
         return;
     }
     MPI_Group group;
@@ -74,17 +94,13 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
     PMPI_Group_translate_ranks(group, size, ranks, world_group, ranks + size);
     PMPI_Group_free(&group);
     ranks += size;
-    key[0] = ranks[0];
-    key[1] = ranks[0] == world_rank ? ++counter : 0;
-    /* Its first member numbers it for all. */
-    PMPI_Bcast(key, 2, MPI_INT, 0, made);
     add_comm(made, comm_next, size);
     op_begin(function);
     op_put((uint64_t)parent);
     op_put((uint64_t)telling);
     op_put((uint64_t)++comm_next); /* Its number, and one. */
-    op_put((uint64_t)key[0]);
-    op_put((uint64_t)key[1]);
+    op_put((uint64_t)ranks[0]);
+    op_put((uint64_t)how_manieth(ranks, size));
     op_put((uint64_t)size);
     int step = size > 1 ? ranks[1] - ranks[0] : 1, even = step > 0;
     for (int rank = 1; rank < size; rank++)
@@ -93,6 +109,8 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
     for (int rank = 0; rank < (even ? 1 : size); rank++)
         op_put((uint64_t)ranks[rank]);
     free(ranks - size);
+    if (!allowed)
+        record_always(0, 0, 0, flushed_at);
 }
 
 /* Buffers have the numbers in which they came, 0 where there are too many. */

@@ -1,53 +1,81 @@
 /* The beginning and the end: the log's file, clocks brought together, the logs of all ranks in one file. */
 
 static int64_t clock_offset;
+static int64_t asked_at; /* This host's clock when that was found out. */
 static uint64_t run_id;
 static int64_t waited_before; /* What `waited_for_core` was at the beginning. */
 static int began;
+static pid_t own_process;
+static uint64_t stopped_at; /* When recording was switched off; to where the log has the times. */
 
-/* By how much the clock of rank 0 is ahead of this one: hosts exchange messages with it, the quickest of which tells. */
+/* Exchanges with a host at least, and as many after the last that told more; where no less than SLOW ns is left in doubt,
+ * cores or the network may be busy, and there are more. */
+enum { TURNS = 64, SLOW = 100000 };
+
+/* By how much the clock of rank 0 is ahead of this one: hosts exchange messages with it, the quickest of
+ * which tell, there and back. */
 static int64_t ask_offset(void)
 {
     MPI_Comm node, leaders;
     int within, count = 0, leader = 0;
-    int64_t offset = 0;
+    int64_t offset = 0, at = (int64_t)wall();
     PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     PMPI_Comm_rank(node, &within);
     PMPI_Comm_split(MPI_COMM_WORLD, within == 0 ? 0 : MPI_UNDEFINED, 0, &leaders);
     if (leaders != MPI_COMM_NULL) {
         PMPI_Comm_size(leaders, &count);
         PMPI_Comm_rank(leaders, &leader);
+        uint64_t began_at = wall();
         for (int other = 1; other < count; other++) {
-            uint64_t best = UINT64_MAX;
-            for (int turn = 0; turn < 32; turn++) {
-                int64_t theirs = 0, ours = 0;
-                if (leader == 0) {
+            int64_t theirs = 0, more = 1;
+            if (leader == 0) {
+                uint64_t start = wall(), width = UINT64_MAX;
+                int64_t low = INT64_MIN, high = INT64_MAX;
+                for (int turn = 0, improved = 0; more; turn++) {
+                    /* Whoever has just slept gets a core at once, also where others have them all. */
+                    if (turn % 8 == 0)
+                        nanosleep(&(struct timespec){0, 100000}, NULL);
+                    more = turn < TURNS ||
+                           ((turn - improved < TURNS || (width > SLOW && start - began_at < 1000000000u)) &&
+                            wall() - start < 250000000u);
                     uint64_t before_it = wall();
-                    PMPI_Send(&ours, 1, MPI_INT64_T, other, 0, leaders);
+                    PMPI_Send(&more, 1, MPI_INT64_T, other, 0, leaders);
                     PMPI_Recv(&theirs, 1, MPI_INT64_T, other, 0, leaders, MPI_STATUS_IGNORE);
-                    uint64_t after = wall();
-                    if (after - before_it < best) {
-                        best = after - before_it;
-                        offset = (int64_t)(before_it + best / 2) - theirs;
+                    /* The other clock was read between both looks at this one. */
+                    int64_t least = (int64_t)before_it - theirs, most = (int64_t)wall() - theirs;
+                    low = least > low ? least : low;
+                    high = most < high ? most : high;
+                    uint64_t left = high > low ? (uint64_t)(high - low) : 0;
+                    if (left < width) {
+                        improved = left < width - width / 16 ? turn : improved;
+                        width = left;
+                        offset = low + (high - low) / 2;
+                        at = theirs;
                     }
-                } else if (leader == other) {
-                    PMPI_Recv(&ours, 1, MPI_INT64_T, 0, 0, leaders, MPI_STATUS_IGNORE);
-                    theirs = (int64_t)wall();
-                    PMPI_Send(&theirs, 1, MPI_INT64_T, 0, 0, leaders);
                 }
             }
+            while (leader == other && more) {
+                PMPI_Recv(&more, 1, MPI_INT64_T, 0, 0, leaders, MPI_STATUS_IGNORE);
+                theirs = (int64_t)wall();
+                PMPI_Send(&theirs, 1, MPI_INT64_T, 0, 0, leaders);
+            }
+            int64_t found[2] = {offset, at};
             if (leader == 0)
-                PMPI_Send(&offset, 1, MPI_INT64_T, other, 1, leaders);
+                PMPI_Send(found, 2, MPI_INT64_T, other, 1, leaders);
             else if (leader == other)
-                PMPI_Recv(&offset, 1, MPI_INT64_T, 0, 1, leaders, MPI_STATUS_IGNORE);
+                PMPI_Recv(found, 2, MPI_INT64_T, 0, 1, leaders, MPI_STATUS_IGNORE);
+            if (leader == other)
+                offset = found[0], at = found[1];
         }
         if (leader == 0)
-            offset = 0;
+            offset = 0, at = (int64_t)wall();
         PMPI_Comm_free(&leaders);
     }
-    PMPI_Bcast(&offset, 1, MPI_INT64_T, 0, node);
+    int64_t found[2] = {offset, at};
+    PMPI_Bcast(found, 2, MPI_INT64_T, 0, node);
     PMPI_Comm_free(&node);
-    return offset;
+    asked_at = found[1];
+    return found[0];
 }
 
 /* For how long this thread was ready to run and had no core, ns: the second figure of the system's file. -1: unknown. */
@@ -105,14 +133,22 @@ static unsigned char *put_text(unsigned char *at, const char *text, size_t most)
 #define BUILT_FOR ""
 #endif
 
-static void tell_of_other_mpi(const char *found)
+/* Whether the launcher says that this is not rank 0. */
+static int is_other_rank(void)
 {
     const char *ranks[] = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"};
     for (int at = 0; at < 3; at++) {
         const char *rank = getenv(ranks[at]);
         if (rank && strcmp(rank, "0"))
-            return;
+            return 1;
     }
+    return 0;
+}
+
+static void tell_of_other_mpi(const char *found)
+{
+    if (is_other_rank())
+        return;
     fprintf(stderr,
             "mcpsim-trace: made for " BUILT_FOR ", and the program runs with %s: nothing is recorded; make the library "
             "with the program's mpicc: mcpsim trace lib --mpicc MPICC -o FILE\n", found);
@@ -168,6 +204,25 @@ static int is_right_mpi(void)
     return 0;
 }
 
+/* Waits until all ranks have come here. One that does not have this library never comes; this call leaves its collectives
+ * alone, which are blocking ones or come later. */
+static void meet(void)
+{
+    MPI_Request all;
+    uint64_t start = wall();
+    int there = 0, told = 0;
+    PMPI_Ibarrier(MPI_COMM_WORLD, &all);
+    while (PMPI_Test(&all, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS && !there) {
+        if (!told && wall() - start > 10000000000u) {
+            told = 1;
+            if (world_rank < 2 || world_rank == world_size - 1)
+                fprintf(stderr, "mcpsim-trace: rank %d waits for ranks that do not have this library: expected LD_PRELOAD "
+                                "for all of them, and a library that is there on all hosts\n", world_rank);
+        }
+        sched_yield();
+    }
+}
+
 static void name_files(void)
 {
     char buffer[sizeof target + 8] = "";
@@ -213,10 +268,12 @@ static void begin(void)
     char host[256] = "";
     int length;
     began = 1;
+    own_process = getpid();
     PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
     const char *clock = getenv("MCPSIM_TRACE_CLOCK");
     by_cpu = !(clock && !strcmp(clock, "wall"));
+    meet();
     name_files();
     if (world_rank == 0)
         clear_parts();
@@ -244,12 +301,15 @@ static void begin(void)
     at = put(at, (uint64_t)world_rank);
     at = put(at, (uint64_t)world_size);
     at = put(at, (uint64_t)by_cpu);
-    at = put_word(at, wall());
+    /* The first record's times count from the moment that the log names. */
+    left_at = wall();
+    at = put_word(at, left_at);
     at = put_word(at, (uint64_t)clock_offset);
     at = put_text(at, host, 255);
     at = put_text(at, version, 255);
     at = put_text(at, program_invocation_short_name, 255);
     at = put(at, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    at = put(at, left_at - (uint64_t)asked_at);
     write_chunk(INFO, info, (size_t)(at - info));
     PMPI_Comm_group(MPI_COMM_WORLD, &world_group);
     add_comm(MPI_COMM_WORLD, 0, world_size);
@@ -259,8 +319,10 @@ static void begin(void)
     waited_before = waited_for_core();
     page_cost = cost_of_a_page();
     faults_seen = faults();
-    flushed_at = left_at = pair_wall = wall();
+    flushed_at = pair_wall = wall();
     pair_cpu = cpu();
+    own_time = flushed_at - left_at;
+    left_at = flushed_at;
 }
 
 /* The log's end; `finished` is 1 in MPI_Finalize, 0 before it. */
@@ -269,12 +331,12 @@ static void end_log(int finished, int64_t offset)
     unsigned char end[128], *at = end;
     int64_t waited = waited_for_core();
     flush_log();
-    at = put_word(at, wall());
+    at = put_word(at, finished ? (uint64_t)asked_at : wall());
     at = put_word(at, (uint64_t)offset);
     at = put(at, records_made);
     at = put(at, polls_failed);
     at = put(at, polls_time);
-    at = put(at, (uint64_t)finished);
+    at = put(at, (uint64_t)(finished && !cut));
     if (waited >= waited_before && waited_before >= 0)
         at = put(at, (uint64_t)(waited - waited_before));
     write_chunk(END, end, (size_t)(at - end));
@@ -377,7 +439,10 @@ static void finish(void)
         send_log(path);
     PMPI_Bcast(&merged, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (merged) {
+        char note[4096];
+        snprintf(note, sizeof note, "%s/told", parts);
         unlink(path);
+        unlink(note);
         PMPI_Barrier(MPI_COMM_WORLD);
         rmdir(parts);
     }
@@ -389,10 +454,22 @@ static void begin_after_init(int result)
         begin();
         if (active) {
             op_begin(F_Init);
-            record(0, 0, 0, wall());
+            record(0, 0, 0, flushed_at);
         }
     }
 }
+
+#if MPI_VERSION >= 4
+int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
+{
+    if (depth == 0 && !began && !is_other_rank())
+        fprintf(stderr, "mcpsim-trace: the program begins with MPI_Session_init, which is not recorded; expected MPI_Init\n");
+    depth++;
+    int result = PMPI_Session_init(info, handler, session);
+    depth--;
+    return result;
+}
+#endif
 
 int MPI_Init(int *argc, char ***argv)
 {
@@ -463,15 +540,19 @@ static void control(int level)
     op_begin(F_Pcontrol);
     op_put((uint64_t)(level < 0 ? 0 : level));
     if (level == 1 && !allowed) {
-        /* What was done meanwhile is not part of the trace. */
+        /* What was done meanwhile is not part of the trace, but that it took so long. */
         allowed = 1;
         span.code = span.gap = held_code = held_gap = 0;
+        own_time = span.wall - stopped_at;
     }
     noted(&span);
-    if (level == 0)
+    if (level == 0) {
+        if (allowed)
+            stopped_at = left_at - own_time;
         allowed = 0;
-    else if (level >= 2)
+    } else if (level >= 2) {
         flush_log();
+    }
 }
 
 int MPI_Pcontrol(const int level, ...)
@@ -482,6 +563,7 @@ int MPI_Pcontrol(const int level, ...)
 
 __attribute__((destructor)) static void ended(void)
 {
-    if (file >= 0 && active)
+    /* A child of the program's that ends must not write what its parent holds. */
+    if (file >= 0 && active && getpid() == own_process)
         flush_log();
 }

@@ -283,10 +283,8 @@ int MPI_Comm_disconnect(MPI_Comm *comm)
 #define WRAP_REFUSED(name, parameters, arguments)                                                                        \
     int MPI_##name parameters                                                                                            \
     {                                                                                                                    \
-        if (depth == 0 && active) {                                                                                      \
-            say("MPI_" #name " is called, which replays do not have: ", "the trace ends here, the program goes on");     \
-            refuse(F_##name);                                                                                            \
-        }                                                                                                                \
+        if (depth == 0)                                                                                                  \
+            refuse(F_##name, "MPI_" #name " is called, which replays do not have");                                      \
         return PMPI_##name arguments;                                                                                    \
     }
 WRAP_REFUSED(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request))
@@ -327,4 +325,16 @@ WRAP_REFUSED(Ineighbor_alltoallv,
              (const void *from, const int counts[], const int at[], MPI_Datatype type, void *to, const int rooms[],
               const int displs[], MPI_Datatype other, MPI_Comm comm, MPI_Request *request),
              (from, counts, at, type, to, rooms, displs, other, comm, request))
+#if MPI_VERSION >= 4
+WRAP_REFUSED(Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request),
+             (comm, info, made, request))
+WRAP_REFUSED(Isendrecv,
+             (const void *from, int count, MPI_Datatype type, int to, int tag, void *received, int room,
+              MPI_Datatype other, int source, int open, MPI_Comm comm, MPI_Request *request),
+             (from, count, type, to, tag, received, room, other, source, open, comm, request))
+WRAP_REFUSED(Isendrecv_replace,
+             (void *buffer, int count, MPI_Datatype type, int to, int tag, int source, int open, MPI_Comm comm,
+              MPI_Request *request),
+             (buffer, count, type, to, tag, source, open, comm, request))
+#endif
 #undef STRIP

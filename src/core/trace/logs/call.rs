@@ -10,7 +10,7 @@
 //! | release | the slot and one |
 //! | collective | the slot and one, or 0; communicator; root; twice the bytes of an element, and one where ranks' order counts; how many sizes, 0 for one; the sizes; buffer, extent |
 //! | of neighbours | communicator; a list of sources; a list of (destination, bytes) |
-//! | communicator made | the old one; what its members told each other (0 a number, 1 three of each, 2 a number among the new members); its own number and one, 0 if there is none; its first member and that member's count; its size; the distance of members and the first, or 0 and all |
+//! | communicator made | the old one; what its members told each other (0 a number, 1 three of each, 2 a number among the new members, 3 nothing: recording was off); its own number and one, 0 if there is none; its first member and the how manieth it is of these members; its size; the distance of members and the first, or 0 and all |
 //! | mark | what the function says |
 
 use super::super::TraceError;
@@ -79,7 +79,8 @@ pub struct NeighbourCall {
 pub struct NewComm {
     /// The rank's number for it.
     pub number: u32,
-    /// What all ranks know it by: its first member, and the how manieth that this member was the first of.
+    /// What all ranks know it by, beside its members: its first one, and the how manieth of these members it is (version
+    /// 1 of the format: of this first one).
     pub key: (u32, u32),
     /// Its members.
     pub group: Group,
@@ -187,7 +188,7 @@ impl LogCall {
         let function = Function::of(number);
         let function = function.ok_or_else(|| reader.error(format_args!("expected a function; found {number}")))?;
         let what = match function.class() {
-            Class::Mark => CallClass::Nothing,
+            Class::Mark | Class::Library => CallClass::Nothing,
             Class::Refused => CallClass::Refused,
             Class::Send => CallClass::Send(mail(reader)?),
             Class::Recv => CallClass::Recv(mail(reader)?),
@@ -232,7 +233,7 @@ impl LogCall {
             }
             Class::Comm => {
                 let parent = reader.at_most(MOST, "a communicator")? as u32;
-                let telling = reader.at_most(2, "what members told each other")? as u8;
+                let telling = reader.at_most(3, "what members told each other")? as u8;
                 CallClass::Comm { parent, telling, made: new_comm(reader)? }
             }
         };

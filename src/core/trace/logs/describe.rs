@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::Logs;
+use super::{LoggedCall, Logs};
 
 /// A time in seconds of so many ns.
 fn seconds(ns: u64) -> String {
@@ -32,7 +32,7 @@ impl FunctionTimes {
         self.most = self.most.max(duration);
         self.calls += 1;
         self.bytes += bytes;
-        self.total += duration;
+        self.total = self.total.saturating_add(duration);
     }
 }
 
@@ -58,13 +58,13 @@ impl Logs {
         let first = (0..self.ranks()).map(start).min().unwrap_or(0);
         let of_rank = |rank: u32| {
             let info = self.info(rank);
-            let length = info.end.0.saturating_sub(info.begin.0).max(1) as f64;
-            let drift = (info.end.1 - info.begin.1) as f64 / length;
+            let drift = info.drift();
+            let asked_before = info.asked_before as f64;
             let mut at = 0u64;
-            let span = |step: super::LoggedCall| {
-                let begins = at + step.gap;
-                at = begins + step.duration;
-                let here = start(rank) - first + i128::from(begins) + (begins as f64 * drift) as i128;
+            let span = |step: LoggedCall| {
+                let begins = at.saturating_add(step.aside).saturating_add(step.gap);
+                at = begins.saturating_add(step.duration);
+                let here = start(rank) - first + i128::from(begins) + ((begins as f64 + asked_before) * drift) as i128;
                 CallSpan { start: here.max(0) as u64, length: step.duration, name: step.call.function.name() }
             };
             self.steps(rank).map(span).collect()
@@ -74,14 +74,16 @@ impl Logs {
 
     /// The measured time of `rank` from the end of MPI_Init to MPI_Finalize, ns.
     pub fn measured(&self, rank: u32) -> u64 {
-        self.steps(rank)
-            .map(|step| step.gap + if step.call.function.name() == "MPI_Finalize" { 0 } else { step.duration })
-            .sum()
+        let of = |step: LoggedCall| match step.call.function.name() {
+            "MPI_Finalize" => step.gap,
+            _ => step.gap.saturating_add(step.duration),
+        };
+        self.steps(rank).map(of).fold(0, u64::saturating_add)
     }
 
     /// The time of the program's own code in `rank`, ns.
     pub fn code(&self, rank: u32) -> u64 {
-        self.steps(rank).map(|step| step.code).sum()
+        self.steps(rank).map(|step| step.code).fold(0, u64::saturating_add)
     }
 
     /// What the calls of `rank` took, by function.
@@ -101,6 +103,19 @@ impl Logs {
             let ranks = on(host);
             (cores > 0 && ranks > cores).then_some((host, ranks, cores))
         })
+    }
+
+    /// Of each host but rank 0's: its name, by how many seconds its clock was ahead of rank 0's at the beginning, and how
+    /// many microseconds it gained in a second.
+    pub fn clocks(&self) -> Vec<(&str, f64, f64)> {
+        let mut found: Vec<(&str, f64, f64)> = Vec::new();
+        for log in &self.ranks {
+            let (info, host) = (&log.info, &log.info.host[..]);
+            if host != self.info(0).host && found.iter().all(|(other, ..)| *other != host) {
+                found.push((host, info.begin.1 as f64 * -1e-9, -1e6 * info.drift()));
+            }
+        }
+        found
     }
 
     /// The rank that waited longest for a core, for how many ns, and their part of its measured time, if the logs tell.
@@ -132,6 +147,9 @@ impl Logs {
         let plural = if hosts.len() == 1 { "" } else { "s" };
         line("ranks", format!("{} on {} host{plural}{shared}", self.ranks(), hosts.len()));
         line("calls", format!("{calls} in {bytes} bytes"));
+        for (host, ahead, gained) in self.clocks() {
+            line("clocks", format!("{host}: {ahead:.6} s ahead, gained {gained:.1} us a second"));
+        }
         line("code", format!("by {clock}; {} in the longest rank", seconds(code)));
         line("measured", format!("{} from MPI_Init to MPI_Finalize in the longest rank", seconds(longest)));
         if let Some((rank, waited, part)) = self.waited() {

@@ -16,5 +16,6 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "waits.h",
     "start.h",
     "fortran.h",
+    "f08.h",
     "functions.h"
 ];

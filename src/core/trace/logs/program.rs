@@ -201,7 +201,7 @@ impl LogProgram {
         let (collective, size) = if telling == 1 { (Collective::Allgather, 12) } else { (Collective::Allreduce, 4) };
         let among = match (telling, made) {
             (2, Some(made)) => made.number,
-            (2, None) => return None,
+            (2, None) | (3, _) => return None,
             _ => parent,
         };
         let comm = self.comms[&among].comm.clone();

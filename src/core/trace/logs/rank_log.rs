@@ -2,7 +2,7 @@
 
 use super::super::bytes::TraceReader;
 use super::super::{TraceError, checksum};
-use super::{LOG, ORDER, VERSION};
+use super::{LOG, OLDEST, ORDER, VERSION};
 
 /// What a log says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,9 @@ pub struct LogInfo {
     pub cores: u64,
     /// The host's clock when it began, and by how much rank 0's was ahead, ns.
     pub begin: (u64, i64),
-    /// The same of its end; as at the beginning if that is not known.
+    /// How long before that the clocks were compared, ns.
+    pub asked_before: u64,
+    /// The clock when they were compared at its end, and what was found; as at the beginning if that is not known.
     pub end: (u64, i64),
     /// Polls that found nothing, and how long they took, ns.
     pub polls: (u64, u64),
@@ -35,16 +37,27 @@ pub struct LogInfo {
     pub waited: Option<u64>,
 }
 
+impl LogInfo {
+    /// What rank 0's clock gained on this one's, as a part of this one's time, by what was found at both ends.
+    pub(super) fn drift(&self) -> f64 {
+        let compared = self.begin.0.saturating_sub(self.asked_before);
+        let length = self.end.0.saturating_sub(compared).max(1) as f64;
+        (i128::from(self.end.1) - i128::from(self.begin.1)) as f64 / length
+    }
+}
+
 /// What a rank did.
 #[derive(Debug, Default)]
 pub struct RankLog {
     pub info: LogInfo,
+    /// The version of its format.
+    pub version: u32,
     /// The records of all chunks.
     pub records: Vec<u8>,
 }
 
-/// Checks the first 16 bytes, of which `magic` is the first half.
-pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<(), TraceError> {
+/// Checks the first 16 bytes, of which `magic` is the first half; gives the version of the format.
+pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, TraceError> {
     let wrong = |what: String| Err(TraceError::damaged(what));
     if bytes.len() < 16 || !bytes.starts_with(magic) {
         return wrong(format!("expected {what}; found something else"));
@@ -58,9 +71,10 @@ pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<(), Trace
         (_, order) if order != ORDER => {
             wrong(format!("damaged: expected the mark of the byte order; found {order:#x}"))
         }
-        (VERSION, _) => Ok(()),
+        (version @ OLDEST..=VERSION, _) => Ok(version),
         (version, _) => wrong(format!(
-            "version {version} of the format: expected version {VERSION}; record again with a library of this mcpsim"
+            "version {version} of the format: expected version {OLDEST} or {VERSION}; record again with a library of this \
+             mcpsim"
         )),
     }
 }
@@ -68,8 +82,8 @@ pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<(), Trace
 impl RankLog {
     /// Reads a log. What a killed program left of its last chunk is passed over.
     pub fn read(bytes: &[u8]) -> Result<RankLog, TraceError> {
-        check_head(bytes, LOG, "the log of a rank")?;
-        let (mut at, mut log, mut number, mut ended) = (16, RankLog::default(), 0, false);
+        let version = check_head(bytes, LOG, "the log of a rank")?;
+        let (mut at, mut log, mut number, mut ended) = (16, RankLog { version, ..RankLog::default() }, 0, false);
         while bytes.len() - at >= 16 && !ended {
             let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
             let (kind, length) = (word(at), word(at + 4) as usize);
@@ -116,9 +130,10 @@ impl RankLog {
         let (library, program) = (text(&mut reader, "a library")?, text(&mut reader, "a program")?);
         // Logs of libraries made earlier end here.
         let cores = if reader.rest() > 0 { reader.number()? } else { 0 };
-        let end = begin;
+        let asked_before = if reader.rest() > 0 { reader.number()? } else { 0 };
+        let (end, rest) = (begin, LogInfo::default());
         self.info =
-            LogInfo { run, rank, ranks, by_cpu, host, library, program, cores, begin, end, ..LogInfo::default() };
+            LogInfo { run, rank, ranks, by_cpu, host, library, program, cores, begin, asked_before, end, ..rest };
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use super::call::{ANY, CallClass, MessageEnd};
 use super::cursor::{LogCursor, of_rank};
 use super::function::Function;
 use super::rank_log::RankLog;
+use crate::mpi::Group;
 
 /// Numbers of communicators: the world, and a rank's own.
 pub(super) const SELF: u32 = 1;
@@ -35,23 +36,26 @@ pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceE
     let mut found = Vec::new();
     for (rank, log) in (0..).zip(logs) {
         let one = Scan::of(log, logs.len() as u32).map_err(|error| of_rank(rank, &error))?;
-        keys.extend(one.keys.values().copied());
+        keys.extend(one.keys.values().cloned());
         found.push(one);
     }
-    let numbers: BTreeMap<(u32, u32), u32> = keys.into_iter().zip(SELF + 1..).collect();
+    let numbers: BTreeMap<Identity, u32> = keys.into_iter().zip(SELF + 1..).collect();
     Ok(found
         .into_iter()
         .map(|one| {
-            let comms = one.keys.iter().map(|(number, key)| (*number, numbers[key])).collect();
+            let comms = one.keys.iter().map(|(number, identity)| (*number, numbers[identity])).collect();
             Arc::new(ResolvedLog { comms, ..one.resolved })
         })
         .collect())
 }
 
+/// What all members know a communicator by.
+type Identity = ((u32, u32), Group);
+
 /// What a pass through a log finds.
 struct Scan {
     resolved: ResolvedLog,
-    keys: BTreeMap<u32, (u32, u32)>,
+    keys: BTreeMap<u32, Identity>,
 }
 
 /// A posted receive.
@@ -143,7 +147,7 @@ impl Scan {
                             ));
                         }
                         sizes.insert(made.number, made.group.size());
-                        scan.keys.insert(made.number, made.key);
+                        scan.keys.insert(made.number, (made.key, made.group.clone()));
                     }
                 }
                 CallClass::Refused => _ = scan.resolved.refused.get_or_insert(step.call.function),

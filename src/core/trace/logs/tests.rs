@@ -21,32 +21,61 @@ fn call(name: &str, rest: &[i64], signed: &[usize]) -> Vec<u8> {
     out
 }
 
+/// What a log says beside its calls.
+#[derive(Clone, Copy, Default)]
+struct Host {
+    cores: Option<u64>,
+    waited: Option<u64>,
+    begin: (u64, i64),
+    asked_before: Option<u64>,
+    end: (u64, i64),
+}
+
 /// The log of `rank` of two in run `run` with these calls, a microsecond of code before each, two in each.
 fn log(run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
-    log_on((None, None), run, rank, calls)
+    log_on(Host::default(), run, rank, calls)
 }
 
 /// The same on a host of so many cores, for which the rank waited for so many ns.
-fn log_on((cores, waited): (Option<u64>, Option<u64>), run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
+fn log_on(host: Host, run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
+    let records = calls.iter().zip(0..).map(|(call, number)| (number, Some(&call[..]), [1000, 0, 2000]));
+    log_of(host, run, rank, records)
+}
+
+/// The log of these records: a call's number, its bytes if it is new, and times.
+fn log_of<'a>(
+    host: Host,
+    run: u64,
+    rank: u32,
+    list: impl Iterator<Item = (u64, Option<&'a [u8]>, [u64; 3])>,
+) -> Vec<u8> {
     let mut out = LOG.to_vec();
     [VERSION, ORDER].iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     let mut info = run.to_le_bytes().to_vec();
     [u64::from(rank), 2, 1].iter().for_each(|&number| put(&mut info, number));
-    info.extend_from_slice(&[0; 16]);
+    let put_clock = |out: &mut Vec<u8>, (clock, ahead): (u64, i64)| {
+        out.extend_from_slice(&clock.to_le_bytes());
+        out.extend_from_slice(&ahead.to_le_bytes());
+    };
+    put_clock(&mut info, host.begin);
     ["host", "An MPI", "program"].iter().for_each(|text| put_text(&mut info, text));
-    cores.into_iter().for_each(|cores| put(&mut info, cores));
+    host.cores.into_iter().chain(host.asked_before).for_each(|number| put(&mut info, number));
     out.extend(chunk(0, &info));
-    let mut records = Vec::new();
-    for (number, call) in calls.iter().enumerate() {
-        put(&mut records, number as u64);
-        put(&mut records, call.len() as u64);
-        records.extend_from_slice(call);
-        [1000, 0, 2000].iter().for_each(|&time| put(&mut records, time));
+    let (mut records, mut count) = (Vec::new(), 0);
+    for (number, call, times) in list {
+        put(&mut records, number);
+        if let Some(call) = call {
+            put(&mut records, call.len() as u64);
+            records.extend_from_slice(call);
+        }
+        times.iter().for_each(|&time| put(&mut records, time));
+        count += 1;
     }
     out.extend(chunk(1, &records));
-    let mut end = vec![0; 16];
-    [calls.len() as u64, 0, 0, 1].iter().for_each(|&number| put(&mut end, number));
-    waited.into_iter().for_each(|waited| put(&mut end, waited));
+    let mut end = Vec::new();
+    put_clock(&mut end, host.end);
+    [count, 0, 0, 1].iter().for_each(|&number| put(&mut end, number));
+    host.waited.into_iter().for_each(|waited| put(&mut end, waited));
     out.extend(chunk(2, &end));
     out
 }
@@ -82,7 +111,8 @@ fn logs_in_any_order_become_a_run() {
 #[test]
 fn ranks_that_shared_cores_are_told() {
     for (cores, found) in [(None, None), (Some(2), None), (Some(1), Some(("host", 2, 1)))] {
-        let logs = [log_on((cores, None), 5, 0, &[send(1)]), log_on((cores, None), 5, 1, &[receive()])];
+        let host = Host { cores, ..Host::default() };
+        let logs = [log_on(host, 5, 0, &[send(1)]), log_on(host, 5, 1, &[receive()])];
         let logs = logs.map(|log| (String::new(), log));
         let run = Logs::read(&merge(&logs).unwrap()).unwrap();
         assert_eq!(run.crowded(), found);
@@ -95,7 +125,8 @@ fn the_rank_that_waited_longest_for_a_core_is_told() {
     for (waited, found) in
         [([None, None], None), ([Some(30), None], Some((0, 30, 0.01))), ([Some(30), Some(60)], Some((1, 60, 0.02)))]
     {
-        let logs = [log_on((None, waited[0]), 5, 0, &[send(1)]), log_on((None, waited[1]), 5, 1, &[receive()])];
+        let host = |waited| Host { waited, ..Host::default() };
+        let logs = [log_on(host(waited[0]), 5, 0, &[send(1)]), log_on(host(waited[1]), 5, 1, &[receive()])];
         let run = Logs::read(&merge(&logs.map(|log| (String::new(), log))).unwrap()).unwrap();
         assert_eq!(run.waited(), found);
         assert_eq!(run.tell().contains(" for a core, in rank "), found.is_some(), "{}", run.tell());
@@ -129,7 +160,7 @@ fn what_is_no_whole_run_says_what_is_wrong() {
     };
     assert_eq!(
         changed(8, 9),
-        "1.log: version 9 of the format: expected version 1; record again with a library of this mcpsim"
+        "1.log: version 9 of the format: expected version 1 or 2; record again with a library of this mcpsim"
     );
     assert_eq!(changed(12, 9), "1.log: damaged: expected the mark of the byte order; found 0x1020309");
     assert_eq!(changed(40, 99), "1.log: damaged: chunk 0 (byte 16) has another checksum");
@@ -196,4 +227,72 @@ fn sizes_of_a_list_are_a_ranks_each() {
     let call::CallClass::Collective(joined) = &gather.what else { panic!("{gather:?}") };
     assert_eq!(joined.sizes, SizesOf::Each([8, 16].map(Bytes::new).to_vec().into()));
     assert_eq!((gather.bytes(), joined.root, joined.slot), (24, 1, None));
+}
+
+/// Two logs as a run.
+fn run_of(logs: [Vec<u8>; 2]) -> Logs {
+    Logs::read(&merge(&logs.map(|log| (String::new(), log))).unwrap()).unwrap()
+}
+
+#[test]
+fn clocks_that_are_apart_and_drift_are_brought_together() {
+    // Rank 1's clock began 10 s ahead and gains 1 ms a second. What it has as 2 ms and 3 ms from its beginning, which was
+    // 1 ms of its own behind the comparison of clocks, is 2 and 3 us less, and 1 us for the time before.
+    let drift = |after: i64| -10_000_000_000 - after / 1000;
+    let host = Host {
+        cores: Some(1),
+        begin: (10_001_000_000, drift(0)),
+        asked_before: Some(1_000_000),
+        end: (14_000_000_000, drift(4_000_000_000)),
+        ..Host::default()
+    };
+    let call = receive();
+    let records = [(0, Some(&call[..]), [2_000_000, 0, 1_000_000]), (0, None, [0, 0, 5])];
+    let first = log_of(
+        Host { cores: Some(1), begin: (0, 0), asked_before: Some(0), end: (4_000_000_000, 0), ..Host::default() },
+        5,
+        0,
+        [(0, Some(&send(1)[..]), [0, 0, 7])].into_iter(),
+    );
+    let spans = run_of([first, log_of(host, 5, 1, records.into_iter())]).spans();
+    assert_eq!(spans[0][0].start, 0);
+    let starts: Vec<u64> = spans[1].iter().map(|span| span.start).collect();
+    assert_eq!(starts, [3_000_000 - 3_000, 4_000_000 - 4_000]);
+}
+
+#[test]
+fn what_the_library_takes_is_time_that_passes_and_not_the_programs() {
+    let library = call("MPI_library", &[], &[]);
+    let (sent, times) = (send(1), [1000, 0, 2000]);
+    let records = [(0, Some(&sent[..]), times), (1, Some(&library[..]), [0, 700, 0]), (0, None, times)];
+    let run = run_of([log_of(Host::default(), 5, 0, records.into_iter()), log(5, 1, &[receive(), receive()])]);
+    assert_eq!((run.measured(0), run.code(0), run.functions(0).len()), (6000, 2000, 1));
+    let starts: Vec<u64> = run.spans()[0].iter().map(|span| span.start).collect();
+    assert_eq!(starts, [1000, 1000 + 2000 + 700 + 1000]);
+}
+
+#[test]
+fn long_calls_have_no_numbers() {
+    // A wait for 40,000 requests has more than 65,536 bytes: the call behind it has the number that it would have.
+    let slots: Vec<i64> = std::iter::once(40_000).chain(0..40_000).chain([0]).collect();
+    let (wait, barrier) = (call("MPI_Waitall", &slots, &[]), call("MPI_Barrier", &[0; 8], &[]));
+    assert!(wait.len() > 1 << 16);
+    let times = [0, 0, 1];
+    let records = [(0, Some(&wait[..]), times), (0, Some(&barrier[..]), times), (0, None, times)];
+    let run = run_of([log_of(Host::default(), 5, 0, records.into_iter()), log(5, 1, &[])]);
+    let names: Vec<&str> = run.steps(0).map(|step| step.call.function.name()).collect();
+    assert_eq!(names, ["MPI_Waitall", "MPI_Barrier", "MPI_Barrier"]);
+}
+
+#[test]
+fn communicators_are_the_same_where_their_members_are() {
+    // Each rank makes one of both, and one of its own: all are the first ones of their members.
+    let both = call("MPI_Comm_dup", &[0, 3, 3, 0, 1, 2, 1, 0], &[]);
+    let own = |rank: i64| call("MPI_Comm_split", &[0, 3, 4, rank, 1, 1, 1, rank], &[]);
+    let run = run_of([log(5, 0, &[both.clone(), own(0)]), log(5, 1, &[both, own(1)])]);
+    let numbers = |rank: usize| run.resolved[rank].comms.clone();
+    assert_eq!(numbers(0)[&2], numbers(1)[&2]);
+    let mut all = [numbers(0)[&2], numbers(0)[&3], numbers(1)[&3]];
+    all.sort_unstable();
+    assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
 }

@@ -1,0 +1,129 @@
+/* What libraries that record must bear; the first argument says what. Prints "done". */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int rank, ranks;
+
+static void hand_over(int tag, MPI_Comm comm)
+{
+    int word = 0;
+    if (rank == 0)
+        MPI_Send(&word, 1, MPI_INT, 1, tag, comm);
+    if (rank == 1)
+        MPI_Recv(&word, 1, MPI_INT, 0, tag, comm, MPI_STATUS_IGNORE);
+}
+
+/* Communicators that are made while recording is off and used while it is on: 2 messages and a collective. */
+static void communicators(void)
+{
+    MPI_Comm copy, half;
+    int one = 1, sum;
+    hand_over(1, MPI_COMM_WORLD);
+    MPI_Pcontrol(0);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    hand_over(2, copy);
+    MPI_Pcontrol(1);
+    hand_over(3, copy);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, half);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&copy);
+}
+
+/* Two communicators of all, two of some, which begin with the same rank. */
+static void families(void)
+{
+    MPI_Comm all, some, more, others;
+    MPI_Comm_dup(MPI_COMM_WORLD, &all);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : 1, rank, &some);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &others);
+    MPI_Comm_dup(some, &more);
+    hand_over(5, all);
+    if (rank < 2)
+        hand_over(6, more);
+    MPI_Barrier(others);
+    MPI_Barrier(more);
+}
+
+/* A child that ends as programs do, and what a shell does. */
+static void children(void)
+{
+    int state;
+    hand_over(1, MPI_COMM_WORLD);
+    pid_t child = fork();
+    if (child == 0)
+        exit(0);
+    waitpid(child, &state, 0);
+    if (system("true") != 0)
+        puts("no shell");
+    hand_over(2, MPI_COMM_WORLD);
+}
+
+/* One wait for more requests than fit into 64 KiB. */
+static void many(void)
+{
+    enum { COUNT = 20000 };
+    MPI_Request *requests = malloc(sizeof *requests * COUNT);
+    int *words = calloc(COUNT, sizeof *words);
+    for (int at = 0; at < COUNT; at++)
+        if (rank == 0)
+            MPI_Isend(words + at, 1, MPI_INT, 1, at, MPI_COMM_WORLD, requests + at);
+        else
+            MPI_Irecv(words + at, 1, MPI_INT, MPI_ANY_SOURCE, at, MPI_COMM_WORLD, requests + at);
+    MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    hand_over(7, MPI_COMM_WORLD);
+}
+
+#if MPI_VERSION >= 4
+static void persistent(void)
+{
+    int one = 1, sum;
+    MPI_Request request;
+    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+}
+
+static void exchange(void)
+{
+    int one = 1, other;
+    MPI_Request request;
+    MPI_Isendrecv(&one, 1, MPI_INT, (rank + 1) % ranks, 0, &other, 1, MPI_INT, (rank + ranks - 1) % ranks, 0,
+                  MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (!strcmp(what, "communicators"))
+        communicators();
+    else if (!strcmp(what, "families"))
+        families();
+    else if (!strcmp(what, "children"))
+        children();
+    else if (!strcmp(what, "many"))
+        many();
+#if MPI_VERSION >= 4
+    else if (!strcmp(what, "persistent"))
+        persistent();
+    else if (!strcmp(what, "exchange"))
+        exchange();
+#endif
+    else if (rank == 0)
+        puts("not here");
+    MPI_Finalize();
+    if (rank == 0)
+        puts("done");
+    return 0;
+}
