@@ -16,8 +16,8 @@ fn a_clock_that_is_ahead_and_drifts_is_found_out() {
     let Some(mpi) = real_mpis().iter().find(|mpi| mpi.is_open_mpi) else { return };
     let directory = directory();
     let [program, library, clock, trace] =
-        ["alltoall", "lib.so", "ahead.so", "clocks.trace"].map(|name| directory.path().join(name));
-    mpi.compile(&file("workloads/c/alltoall.c"), &program).unwrap();
+        ["seconds", "lib.so", "ahead.so", "clocks.trace"].map(|name| directory.path().join(name));
+    mpi.compile(&file("tests/mpirun/two_seconds.c"), &program).unwrap();
     let made = simulate(&format!("trace lib --mpicc {} -o {}", mpi.compiler(), library.display()));
     assert_eq!(made.code, Some(0), "{}", told("trace lib", &made));
     let source = file("tests/mpirun/ahead.c");
@@ -26,7 +26,7 @@ fn a_clock_that_is_ahead_and_drifts_is_found_out() {
     let launch = format!(
         "exec {} --oversubscribe --bind-to none --mca plm_rsh_agent $REMOTE_SHELL --mca oob_tcp_if_include {NETWORK} \
          --mca btl_tcp_if_include {NETWORK} --mca pml ob1 --mca btl tcp,self --host 10.77.0.1:1,10.77.0.2:1 -n 2 \
-         -x LD_PRELOAD={}:{} -x AHEAD_HOST=east -x AHEAD_NS={:.0} -x AHEAD_PPM={:.0} -x MCPSIM_TRACE={} {} 1000 20000",
+         -x LD_PRELOAD={}:{} -x AHEAD_HOST=east -x AHEAD_NS={:.0} -x AHEAD_PPM={:.0} -x MCPSIM_TRACE={} {}",
         mpi.launcher,
         library.display(),
         clock.display(),
@@ -36,7 +36,7 @@ fn a_clock_that_is_ahead_and_drifts_is_found_out() {
         program.display()
     );
     let ran = limited(on_two_nodes(directory.path(), &launch).envs(open_mpi_environment()));
-    assert!(ran.code == Some(0) && trace.exists(), "{}", told("alltoall", &ran));
+    assert!(ran.code == Some(0) && trace.exists(), "{}", told("two seconds", &ran));
     let info = simulate(&format!("trace info {}", trace.display()));
     let line = info.stdout.lines().find_map(|line| line.strip_prefix("clocks")).unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();

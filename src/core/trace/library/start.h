@@ -3,7 +3,7 @@
 static int64_t clock_offset;
 static int64_t asked_at; /* This host's clock when that was found out. */
 static uint64_t run_id;
-static int64_t waited_before; /* What `waited_for_core` was at the beginning. */
+static int64_t waited_before, waited_after = -1; /* What `waited_for_core` was at the beginning and the end. */
 static int began;
 static pid_t own_process;
 static uint64_t stopped_at; /* When recording was switched off; to where the log has the times. */
@@ -329,7 +329,7 @@ static void begin(void)
 static void end_log(int finished, int64_t offset)
 {
     unsigned char end[128], *at = end;
-    int64_t waited = waited_for_core();
+    int64_t waited = finished ? waited_after : waited_for_core();
     flush_log();
     at = put_word(at, finished ? (uint64_t)asked_at : wall());
     at = put_word(at, (uint64_t)offset);
@@ -508,6 +508,7 @@ static void before_finalize(void)
         if (span.on)
             noted(&span);
     }
+    waited_after = waited_for_core();
     depth++;
     finish();
     depth--;
