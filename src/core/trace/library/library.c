@@ -29,6 +29,7 @@
 #endif
 
 #include "waits.h"
+#include "clocks.h"
 #include "start.h"
 /* The header of the standard ABI (MPI-5.0, chapter 20) has no type for Fortran's handles. */
 #if !defined(MPI_ABI_VERSION) || defined(MPICH_NAME) || defined(OPEN_MPI)

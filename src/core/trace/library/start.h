@@ -1,114 +1,11 @@
 /* The beginning and the end: the log's file, clocks brought together, the logs of all ranks in one file. */
 
 static int64_t clock_offset;
-static int64_t asked_at; /* This host's clock when that was found out. */
 static uint64_t run_id;
 static int64_t waited_before, waited_after = -1; /* What `waited_for_core` was at the beginning and the end. */
 static int began;
 static pid_t own_process;
 static uint64_t stopped_at; /* When recording was switched off; to where the log has the times. */
-
-/* Exchanges with a host at least, and as many after the last that told more; where no less than SLOW ns is left in doubt,
- * cores or the network may be busy, and there are more. */
-enum { TURNS = 64, SLOW = 100000 };
-
-/* By how much the clock of rank 0 is ahead of this one: hosts exchange messages with it, the quickest of
- * which tell, there and back. */
-static int64_t ask_offset(void)
-{
-    MPI_Comm node, leaders;
-    int within, count = 0, leader = 0;
-    int64_t offset = 0, at = (int64_t)wall();
-    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    PMPI_Comm_rank(node, &within);
-    PMPI_Comm_split(MPI_COMM_WORLD, within == 0 ? 0 : MPI_UNDEFINED, 0, &leaders);
-    if (leaders != MPI_COMM_NULL) {
-        PMPI_Comm_size(leaders, &count);
-        PMPI_Comm_rank(leaders, &leader);
-        uint64_t began_at = wall();
-        for (int other = 1; other < count; other++) {
-            int64_t theirs = 0, more = 1;
-            if (leader == 0) {
-                uint64_t start = wall(), width = UINT64_MAX;
-                int64_t low = INT64_MIN, high = INT64_MAX;
-                for (int turn = 0, improved = 0; more; turn++) {
-                    /* Whoever has just slept gets a core at once, also where others have them all. */
-                    if (turn % 8 == 0)
-                        nanosleep(&(struct timespec){0, 100000}, NULL);
-                    more = turn < TURNS ||
-                           ((turn - improved < TURNS || (width > SLOW && start - began_at < 1000000000u)) &&
-                            wall() - start < 250000000u);
-                    uint64_t before_it = wall();
-                    PMPI_Send(&more, 1, MPI_INT64_T, other, 0, leaders);
-                    PMPI_Recv(&theirs, 1, MPI_INT64_T, other, 0, leaders, MPI_STATUS_IGNORE);
-                    /* The other clock was read between both looks at this one. */
-                    int64_t least = (int64_t)before_it - theirs, most = (int64_t)wall() - theirs;
-                    low = least > low ? least : low;
-                    high = most < high ? most : high;
-                    uint64_t left = high > low ? (uint64_t)(high - low) : 0;
-                    if (left < width) {
-                        improved = left < width - width / 16 ? turn : improved;
-                        width = left;
-                        offset = low + (high - low) / 2;
-                        at = theirs;
-                    }
-                }
-            }
-            while (leader == other && more) {
-                PMPI_Recv(&more, 1, MPI_INT64_T, 0, 0, leaders, MPI_STATUS_IGNORE);
-                theirs = (int64_t)wall();
-                PMPI_Send(&theirs, 1, MPI_INT64_T, 0, 0, leaders);
-            }
-            int64_t found[2] = {offset, at};
-            if (leader == 0)
-                PMPI_Send(found, 2, MPI_INT64_T, other, 1, leaders);
-            else if (leader == other)
-                PMPI_Recv(found, 2, MPI_INT64_T, 0, 1, leaders, MPI_STATUS_IGNORE);
-            if (leader == other)
-                offset = found[0], at = found[1];
-        }
-        if (leader == 0)
-            offset = 0, at = (int64_t)wall();
-        PMPI_Comm_free(&leaders);
-    }
-    int64_t found[2] = {offset, at};
-    PMPI_Bcast(found, 2, MPI_INT64_T, 0, node);
-    PMPI_Comm_free(&node);
-    asked_at = found[1];
-    return found[0];
-}
-
-/* For how long this thread was ready to run and had no core, ns: the second figure of the system's file. -1: unknown. */
-static int64_t waited_for_core(void)
-{
-    char text[128];
-    long long ran, waited;
-    int from = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    ssize_t length = from < 0 ? -1 : read(from, text, sizeof text - 1);
-    if (from >= 0)
-        close(from);
-    if (length <= 0)
-        return -1;
-    text[length] = 0;
-    return sscanf(text, "%lld %lld", &ran, &waited) == 2 ? waited : -1;
-}
-
-/* What the first touch of a page takes, ns: of some that nobody has touched. */
-static uint64_t cost_of_a_page(void)
-{
-    enum { PAGES = 256 };
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), all = PAGES * page;
-    char *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return 0;
-    madvise(memory, all, MADV_NOHUGEPAGE);
-    uint64_t start = cpu();
-    for (size_t at = 0; at < all; at += page)
-        ((volatile char *)memory)[at] = 1;
-    uint64_t took = cpu() - start;
-    munmap(memory, all);
-    return took / PAGES;
-}
 
 static unsigned char *put_word(unsigned char *at, uint64_t word)
 {

@@ -14,8 +14,10 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "lists.h",
     "body.h",
     "waits.h",
+    "clocks.h",
     "start.h",
     "fortran.h",
+    "fortran_all.h",
     "f08.h",
     "functions.h"
 ];
