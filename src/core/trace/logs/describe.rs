@@ -118,12 +118,17 @@ impl Logs {
         found
     }
 
-    /// The rank that waited longest for a core, for how many ns, and their part of its measured time, if the logs tell.
+    /// The rank that waited longest for a core, for how many ns, and their part of the time that passed for it, if whole
+    /// logs tell.
     pub fn waited(&self) -> Option<(u32, u64, f64)> {
         let (rank, waited) = (0..self.ranks())
+            .filter(|&rank| self.info(rank).finished)
             .filter_map(|rank| Some((rank, self.info(rank).waited?)))
             .max_by_key(|&(rank, waited)| (waited, Reverse(rank)))?;
-        Some((rank, waited, waited as f64 / self.measured(rank).max(1) as f64))
+        // While the library had the core it may have been taken away, too.
+        let aside = self.steps(rank).map(|step| step.aside).fold(0, u64::saturating_add);
+        let passed = self.measured(rank).saturating_add(aside).max(1);
+        Some((rank, waited, waited as f64 / passed as f64))
     }
 
     /// What was recorded, and how.
