@@ -1,8 +1,10 @@
 /* What libraries that record must bear; the first argument says what. Prints "done". */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +81,27 @@ static void many(void)
     hand_over(7, MPI_COMM_WORLD);
 }
 
+/* Rank 0 alone can write no file longer than half a MiB, and makes communicators with the others all the same. */
+static void alone(void)
+{
+    int word = 0, other, sum;
+    MPI_Comm copy;
+    if (rank == 0) {
+        struct rlimit least = {1 << 19, 1 << 19};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &least);
+        for (int turn = 0; turn < 300000; turn++)
+            MPI_Sendrecv(&word, 1, MPI_INT, 0, turn % 100, &other, 1, MPI_INT, 0, turn % 100, MPI_COMM_SELF,
+                         MPI_STATUS_IGNORE);
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    word = rank + 1;
+    MPI_Allreduce(&word, &sum, 1, MPI_INT, MPI_SUM, copy);
+    if (sum != ranks * (ranks + 1) / 2)
+        puts("wrong sum");
+    MPI_Comm_free(&copy);
+}
+
 #if MPI_VERSION >= 4
 static void persistent(void)
 {
@@ -114,6 +137,8 @@ int main(int argc, char **argv)
         children();
     else if (!strcmp(what, "many"))
         many();
+    else if (!strcmp(what, "alone"))
+        alone();
 #if MPI_VERSION >= 4
     else if (!strcmp(what, "persistent"))
         persistent();

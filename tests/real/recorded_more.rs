@@ -54,6 +54,21 @@ fn a_wait_for_any_number_of_requests_is_recorded() {
 }
 
 #[test]
+fn a_rank_whose_log_ended_makes_communicators_with_the_others() {
+    for_each_mpi(|mpi, library, directory| {
+        let program = directory.join("apart");
+        mpi.compile(&real::file("tests/real/apart.c"), &program)?;
+        let trace = directory.join("alone.trace");
+        let ran = mpi.run_with(&program, 2, "alone", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)]);
+        let told = ran.stderr.matches("the trace ends here, the program goes on").count();
+        if ran.code != Some(0) || ran.stdout != "done\n" || told != 1 {
+            return Err(real::told("alone", &ran));
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn what_came_late_to_the_standard_is_refused_by_its_name() {
     let refused = [
         ("persistent", "it started a persistent request that was made in a way that is not recorded"),
