@@ -18,10 +18,11 @@
 //! | chunk 1 | records: a call's number; if it is new, its length and bytes; ns of code before it, other ns before it, its own ns |
 //! | chunk 2, last | the clock, by how much rank 0's is ahead (8 each); records, polls that found nothing, their ns, whether MPI_Finalize was reached (numbers) |
 //!
-//! Calls that were seen before stand by their numbers. Numbers have calls of at most 65,536 bytes, at most 65,536 calls,
-//! of at most 32 MiB together. The function `library` stands for what the library took for itself, and for how long
-//! recording was off: other ns before it. What follows a call's first byte, its function (`library/functions.h`), is told in
-//! `call`. Version 1 had no calls that are longer, and numbers for those behind the 32 MiB.
+//! Calls that were seen before stand by their numbers. Numbers have calls of at most 65,536 bytes, at most 65,536
+//! calls, of at most 32 MiB together. The function `library` stands for what the library took for itself, and for how
+//! long recording was off: other ns before it. What follows a call's first byte, its function
+//! (`library/functions.h`), is told in `call`. Version 1 had no calls that are longer, and numbers for those behind the
+//! 32 MiB.
 
 mod call;
 mod cursor;

@@ -79,8 +79,8 @@ pub struct NeighbourCall {
 pub struct NewComm {
     /// The rank's number for it.
     pub number: u32,
-    /// What all ranks know it by, beside its members: its first one, and the how manieth of these members it is (version
-    /// 1 of the format: of this first one).
+    /// What all ranks know it by, beside its members: its first one, and the how manieth of these members it is
+    /// (version 1 of the format: of this first one).
     pub key: (u32, u32),
     /// Its members.
     pub group: Group,

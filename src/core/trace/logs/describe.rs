@@ -105,8 +105,8 @@ impl Logs {
         })
     }
 
-    /// Of each host but rank 0's: its name, by how many seconds its clock was ahead of rank 0's at the beginning, and how
-    /// many microseconds it gained in a second.
+    /// Of each host but rank 0's: its name, by how many seconds its clock was ahead of rank 0's at the beginning, and
+    /// how many microseconds it gained in a second.
     pub fn clocks(&self) -> Vec<(&str, f64, f64)> {
         let mut found: Vec<(&str, f64, f64)> = Vec::new();
         for log in &self.ranks {
@@ -118,8 +118,8 @@ impl Logs {
         found
     }
 
-    /// The rank that waited longest for a core, for how many ns, and their part of the time that passed for it, if whole
-    /// logs tell.
+    /// The rank that waited longest for a core, for how many ns, and their part of the time that passed for it, if
+    /// whole logs tell.
     pub fn waited(&self) -> Option<(u32, u64, f64)> {
         let (rank, waited) = (0..self.ranks())
             .filter(|&rank| self.info(rank).finished)

@@ -236,8 +236,8 @@ fn run_of(logs: [Vec<u8>; 2]) -> Logs {
 
 #[test]
 fn clocks_that_are_apart_and_drift_are_brought_together() {
-    // Rank 1's clock began 10 s ahead and gains 1 ms a second. What it has as 2 ms and 3 ms from its beginning, which was
-    // 1 ms of its own behind the comparison of clocks, is 2 and 3 us less, and 1 us for the time before.
+    // Rank 1's clock began 10 s ahead and gains 1 ms a second. What it has as 2 ms and 3 ms from its beginning, which
+    // was 1 ms of its own behind the comparison of clocks, is 2 and 3 us less, and 1 us for the time before.
     let drift = |after: i64| -10_000_000_000 - after / 1000;
     let host = Host {
         cores: Some(1),
