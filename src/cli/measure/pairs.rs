@@ -163,8 +163,7 @@ impl<'a> Work<'a> {
         if self.disturbed.is_some_and(|disturbed| disturbed > DISTURBED) {
             let _ = writeln!(
                 std::io::stderr(),
-                "note: pairs measured at the same time disturb each other, or other work on the machine disturbs them: \
-                 measure without --parallel, or when it is quieter"
+                "note: pairs at the same time were disturbed, by each other or by other work: measure without --parallel"
             );
         }
         if self.args.quiet { Ok(()) } else { output::print(&text) }
