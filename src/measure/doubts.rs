@@ -158,10 +158,20 @@ pub fn doubts_of_collectives(timed: &[TimedCollective]) -> Vec<String> {
     found
 }
 
-/// Why an effective bandwidth is better not used, a line each.
-pub fn doubts_of_rings(of: &Effective) -> Vec<String> {
-    let line = || format!("half of the exchanges take {:.1} times as long in one repetition as in another", of.spread);
-    (of.spread > REPEATED).then(line).into_iter().collect()
+/// Why an effective bandwidth of so many ranks is better not used, a line each.
+pub fn doubts_of_rings(of: &Effective, ranks: u32) -> Vec<String> {
+    let mut found = Vec::new();
+    if of.spread > REPEATED {
+        let times = of.spread;
+        found.push(format!("half of the exchanges take {times:.1} times as long in one repetition as in another"));
+    }
+    // Of all ranks in a ring, and of rings in order.
+    let (least, most) = (2.0 * of.latency, 2.0 * f64::from(ranks) * of.most_bytes as f64 / of.at_most[0]);
+    if most < FASTER * least {
+        let bytes = of.most_bytes;
+        found.push(format!("exchanges of 1 B take {:.3} us and of {bytes} B only {:.3} us", least * 1e6, most * 1e6));
+    }
+    found
 }
 
 #[cfg(test)]
@@ -244,10 +254,13 @@ mod tests {
 
     #[test]
     fn rings_whose_repetitions_differ_are_doubted() {
-        let of = |spread| Effective { bandwidth: 1e9, at_most: [1e9; 2], latency: 1e-6, most_bytes: 1024, spread };
-        assert_eq!(doubts_of_rings(&of(2.9)), Vec::<String>::new());
+        let of = |latency, spread| Effective { bandwidth: 1e9, at_most: [1e9; 2], latency, most_bytes: 1000, spread };
+        assert_eq!(doubts_of_rings(&of(1e-6, 2.9), 2), Vec::<String>::new());
         let expected = "half of the exchanges take 3.1 times as long in one repetition as in another";
-        assert_eq!(doubts_of_rings(&of(3.1)), [expected]);
+        assert_eq!(doubts_of_rings(&of(1e-6, 3.1), 2), [expected]);
+        // Two ranks send 1,000 B both ways: 4 us.
+        let expected = "exchanges of 1 B take 20.000 us and of 1000 B only 4.000 us";
+        assert_eq!(doubts_of_rings(&of(1e-5, 1.0), 2), [expected]);
     }
 
     #[test]

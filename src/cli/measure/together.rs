@@ -34,7 +34,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let measured = if real { self::real(args, &plan) } else { (Vec::new(), None) };
     let Some(PreparedTests { target, simulated, ranks }) = prepared else { return Ok(()) };
     let mut doubts = doubts_of_collectives(&measured.0);
-    doubts.extend(measured.1.iter().flat_map(doubts_of_rings));
+    doubts.extend(measured.1.iter().flat_map(|of| doubts_of_rings(of, ranks)));
     if !doubts.is_empty() && !args.force {
         return Err(unusable("nothing", &doubts));
     }
