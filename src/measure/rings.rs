@@ -162,8 +162,8 @@ pub fn slowest(port: &mut dyn RankPort, values: &mut Vec<f64>) {
     port.share(0, values);
 }
 
-/// Measures rings as b_eff does, three times each; every rank calls this and gets the result. `tell` hears which part is
-/// done.
+/// Measures rings as b_eff does, three times each; every rank calls this and gets the result. `tell` hears which part
+/// is done.
 pub fn measure_effective(port: &mut dyn GroupPort, most: u64, tell: &mut dyn FnMut(&str, f64)) -> Option<Effective> {
     let series = measure_rings(port, most, 3, tell);
     Effective::of(&Samples { series, ..Samples::default() }, port.size())

@@ -163,7 +163,7 @@ impl<'a> Work<'a> {
         if self.disturbed.is_some_and(|disturbed| disturbed > DISTURBED) {
             let _ = writeln!(
                 std::io::stderr(),
-                "note: pairs at the same time were disturbed, by each other or by other work: measure without --parallel"
+                "note: pairs at the same time were disturbed, by each other or by others: measure without --parallel"
             );
         }
         if self.args.quiet { Ok(()) } else { output::print(&text) }
