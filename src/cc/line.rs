@@ -86,7 +86,9 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
         if language_set {
             words.extend(["-x".into(), "none".into()]);
         }
-        words.extend((step == CompileStage::Program).then(|| kit.start().into()));
+        // What build systems took of `-showme:link` has the archive in it, and the start object is a part of that.
+        let is_named = words.iter().any(|word| Path::new(word) == kit.support());
+        words.extend((step == CompileStage::Program && !is_named).then(|| kit.start().into()));
         words.extend([kit.support().into(), kit.stubs().into()]);
     }
     words.extend(last);

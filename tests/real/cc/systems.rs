@@ -62,6 +62,15 @@ fn check(directory: &Path) {
 }
 
 #[test]
+fn what_the_wrapper_says_of_linking_may_be_given_to_it_again() {
+    let directory = project(&[]);
+    let here = directory.path();
+    let said = succeeds(here, "mpicc -showme:link");
+    succeeds(here, &format!("mpicc -o hello hello.c -Wl,--start-group {} -Wl,--end-group", said.trim()));
+    check_program(&here.join("hello"));
+}
+
+#[test]
 fn cmake_finds_the_wrappers() {
     if !is_there("cmake") {
         return skipped("cmake is not there: its FindMPI is not tried");
