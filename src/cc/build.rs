@@ -18,12 +18,13 @@ macro_rules! sources {
 }
 
 /// The sources of start object and support archive.
-pub(super) const SOURCES: [(&str, &str); 24] = sources![
+pub(super) const SOURCES: [(&str, &str); 25] = sources![
     "start.c",
     "own.h",
     "assert.c",
     "dprintf.c",
     "error.c",
+    "exec.c",
     "gamma.c",
     "getopt.c",
     "name.c",

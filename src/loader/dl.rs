@@ -327,9 +327,21 @@ unsafe extern "C" fn address_and_more(
     }
 }
 
+/// A request of `dlinfo`: the directory that the file is in.
+const RTLD_DI_ORIGIN: c_int = 6;
+
 unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, caller: usize) -> c_int {
     let Some(space) = space(caller) else { return -1 };
     match space.opened(handle.cast::<Handle>()) {
+        // SAFETY: the caller's room, which the system's loader would fill as well.
+        Some(Opened::Own(..) | Opened::Program) if what == RTLD_DI_ORIGIN => unsafe {
+            // A handle begins as a link map does, with the file's name in its second word.
+            let name = CStr::from_ptr(handle.cast::<*const c_char>().add(1).read()).to_bytes();
+            let end = name.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+            ptr::copy_nonoverlapping(name.as_ptr().cast(), to.cast::<c_char>(), end);
+            to.cast::<c_char>().add(end).write(0);
+            0
+        },
         // SAFETY: the caller's; the handle begins so.
         Some(Opened::Own(..) | Opened::Program) if what == libc::RTLD_DI_LINKMAP => unsafe {
             to.cast::<*mut c_void>().write(handle);

@@ -5,11 +5,14 @@
 //! has the real clock on these.
 #![allow(unsafe_code)]
 
+mod alarms;
+mod between;
 mod children;
 mod deadlines;
 mod descriptors;
 mod end;
 mod environment;
+mod exec;
 mod files;
 mod floats;
 mod identity;
@@ -24,6 +27,7 @@ mod pending;
 mod place;
 mod reap;
 mod rlimits;
+mod scheduling;
 mod several;
 mod signals;
 mod streams;
@@ -50,12 +54,15 @@ pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[NamedFunction]; 27] = [
+const FUNCTIONS: [&[NamedFunction]; 31] = [
+    alarms::FUNCTIONS,
+    between::FUNCTIONS,
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
     descriptors::FUNCTIONS,
     end::FUNCTIONS,
     environment::FUNCTIONS,
+    exec::FUNCTIONS,
     files::FUNCTIONS,
     floats::FUNCTIONS,
     identity::FUNCTIONS,
@@ -71,6 +78,7 @@ const FUNCTIONS: [&[NamedFunction]; 27] = [
     reap::FUNCTIONS,
     rlimits::FUNCTIONS,
     sample::FUNCTIONS,
+    scheduling::FUNCTIONS,
     several::FUNCTIONS,
     signals::FUNCTIONS,
     streams::FUNCTIONS,
@@ -107,6 +115,7 @@ pub struct Variables {
     pipes: children::Pipes,
     children: reap::Children,
     limits: rlimits::RankLimits,
+    scheduling: scheduling::Scheduling,
     zones: zones::Zones,
     keys: keys::Keys,
     waits: files::Waits,

@@ -1,5 +1,6 @@
 /* Ends in the way that the first argument names. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,17 @@ int main(int argc, char **argv) {
         if (!strcmp(how, "return")) return 4;
         if (!strcmp(how, "_exit")) { fflush(stdout); _exit(5); }
         if (!strcmp(how, "quick")) quick_exit(6);
+        if (!strcmp(how, "pipe")) {
+            int ends[2];
+            signal(SIGPIPE, SIG_DFL);
+            if (pipe(ends) || close(ends[0])) return 9;
+            return write(ends[1], "x", 1) < 0;
+        }
+        if (!strcmp(how, "exec")) {
+            setenv("CODE", "7", 1);
+            execlp("sh", "sh", "-c", "exit $CODE", NULL);
+            return 9;
+        }
     }
     return 0;
 }

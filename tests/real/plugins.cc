@@ -85,6 +85,8 @@ static void state() {
     CHECK(texts && !strcmp(texts[0], expected) && strstr(texts[1], "(count+0) ["));
     free(texts);
     struct link_map *map;
+    char origin[4096];
+    CHECK(!dlinfo(handle, RTLD_DI_ORIGIN, origin) && at("libstate.so") == std::string(origin) + "/libstate.so");
     CHECK(!dlinfo(handle, RTLD_DI_LINKMAP, &map) && at("libstate.so") == map->l_name);
 }
 

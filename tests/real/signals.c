@@ -132,6 +132,11 @@ static void children(void) {
     setitimer(ITIMER_REAL, &never, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     CHECK(wait(&status) == child && status == 0);
+    /* The end of a child interrupts a sleep. */
+    ended = 0;
+    child = start("sleep 0.1");
+    while (!ended) usleep(1000);
+    CHECK(wait(&status) == child && status == 0);
     TURN;
 }
 

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <locale.h>
+#include <libintl.h>
 #include <math.h>
+#include <mntent.h>
 #include <mpi.h>
 #include <netdb.h>
 #include <netinet/ether.h>
@@ -61,6 +63,46 @@ static void texts(void) {
     lgamma(rank % 2 ? -0.5 : 0.5);
     TURN;
     CHECK(signgam == (rank % 2 ? -1 : 1));
+}
+
+/* What is read of a file, in the place of the library where the last entry stands. */
+static void read_lists(const char *directory) {
+    char path[4096], expected[64];
+    struct passwd *user;
+    struct mntent *mount;
+    wchar_t wide = 0;
+    FILE *file;
+    sprintf(path, "%s/list.%d", directory, rank);
+    file = fopen(path, "w+");
+    fprintf(file, "user%d:x:%d:%d:::\n", rank, rank, rank);
+    rewind(file);
+    sprintf(expected, "user%d", rank);
+    user = fgetpwent(file);
+    TURN;
+    CHECK(user && !strcmp(user->pw_name, expected));
+    rewind(file);
+    fprintf(file, "device%d /mnt ext4 rw 0 0\n", rank);
+    rewind(file);
+    sprintf(expected, "device%d", rank);
+    mount = getmntent(file);
+    TURN;
+    CHECK(mount && !strcmp(mount->mnt_fsname, expected));
+    fclose(file);
+    h_errno = 1 + rank;
+    TURN;
+    CHECK(h_errno == 1 + rank);
+    sprintf(expected, "domain%d", rank);
+    textdomain(expected);
+    TURN;
+    CHECK(!strcmp(textdomain(NULL), expected));
+    /* Half of a character, where that has several bytes. */
+    if (setlocale(LC_ALL, "C.UTF-8")) {
+        CHECK(mbrtowc(&wide, rank % 2 ? "\xc3" : "\xc4", 1, NULL) == (size_t)-2);
+        TURN;
+        CHECK(mbrtowc(&wide, "\xa9", 1, NULL) == 1 && wide == (rank % 2 ? 0xe9 : 0x129));
+        CHECK(mblen("\xc3", 1) == -1);
+        setlocale(LC_ALL, "C");
+    } else TURN;
 }
 
 static void people(void) {
@@ -253,6 +295,7 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     texts();
+    read_lists(argv[1]);
     people();
     lists();
     zones();

@@ -8,6 +8,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/resource.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -129,6 +132,29 @@ static void numbers(char **argv) {
     CHECK(access("/proc/self/maps", R_OK) == 0);
     sprintf(path, "/proc/%d", mine);
     CHECK(opendir(path));
+    i = readlink("/proc/self", text, sizeof text - 1);
+    text[i < 0 ? 0 : i] = 0;
+    CHECK(atoi(text) == mine);
+    CHECK(syscall(SYS_getpid) == mine && syscall(SYS_gettid) == mine && getpgid(mine) == getpgrp());
+    sprintf(path, "/proc/self/task/%d/stat", mine);
+    CHECK(access(path, R_OK) == 0);
+}
+
+/* Processors and nice values that others have set are not this rank's. */
+static void scheduling(void) {
+    cpu_set_t all, one, found;
+    int i, first = nice(0);
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    for (i = 0; !CPU_ISSET(i, &all); i++) continue;
+    CPU_ZERO(&one);
+    CPU_SET(i, &one);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) CHECK(sched_setaffinity(getpid(), sizeof one, &one) == 0);
+    CHECK(nice(rank) == first + rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(sched_getaffinity(getpid(), sizeof found, &found) == 0);
+    CHECK(CPU_EQUAL(&found, rank == 1 ? &one : &all));
+    CHECK(getpriority(PRIO_PROCESS, getpid()) == first + rank && getpriority(PRIO_PROCESS, 0) == first + rank);
 }
 
 int main(int argc, char **argv) {
@@ -138,6 +164,7 @@ int main(int argc, char **argv) {
     directories(argv[1]);
     environments();
     numbers(argv);
+    scheduling();
     printf("rank %d of %d is done\n", rank, size);
     MPI_Finalize();
     return failures != 0;

@@ -2,11 +2,14 @@
 #include "own.h"
 #include <arpa/inet.h>
 #include <grp.h>
+#include <libintl.h>
+#include <mntent.h>
 #include <netdb.h>
 #include <netinet/ether.h>
 #include <pwd.h>
 #include <search.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -119,6 +122,62 @@ OWN struct hostent *gethostbyaddr(const void *address, socklen_t length, int fam
     return host(NULL, address, length, family);
 }
 
+OWN struct passwd *fgetpwent(FILE *file) { FIND(struct passwd, fgetpwent_r(file, &entry, room, size, &found)); }
+OWN struct group *fgetgrent(FILE *file) { FIND(struct group, fgetgrent_r(file, &entry, room, size, &found)); }
+
+OWN struct mntent *getmntent(FILE *file) {
+    static struct mntent entry;
+    static char room[4096];
+    return getmntent_r(file, &entry, room, sizeof room);
+}
+
+/* Why there is no such host. */
+OWN int *__h_errno_location(void) {
+    static int number;
+    return &number;
+}
+
+OWN void herror(const char *text) {
+    if (text && *text) fprintf(stderr, "%s: ", text);
+    fprintf(stderr, "%s\n", hstrerror(h_errno));
+}
+
+OWN int getdate_err;
+
+OWN struct tm *getdate(const char *text) {
+    static struct tm time;
+    getdate_err = getdate_r(text, &time);
+    return getdate_err ? NULL : &time;
+}
+
+/* The domain of messages that are translated. */
+static char *domain;
+
+OWN char *textdomain(const char *name) {
+    if (name) {
+        free(domain);
+        domain = *name ? strdup(name) : NULL;
+    }
+    return domain ? domain : "messages";
+}
+
+#undef gettext
+#undef ngettext
+#undef dgettext
+#undef dngettext
+#undef dcgettext
+
+OWN char *gettext(const char *text) { return dgettext(textdomain(NULL), text); }
+OWN char *ngettext(const char *one, const char *many, unsigned long count) {
+    return dngettext(textdomain(NULL), one, many, count);
+}
+
+/* What the header makes of `gettext` where it is optimized: no domain stands for the rank's. */
+extern char *__dcgettext(const char *, const char *, int);
+OWN char *dcgettext(const char *of, const char *text, int category) {
+    return __dcgettext(of ? of : textdomain(NULL), text, category);
+}
+
 /* The lists of users and groups, one after another. */
 static FILE *users, *groups;
 
@@ -162,12 +221,29 @@ OWN struct ether_addr *ether_aton(const char *text) {
 }
 
 /* Characters of several bytes that were read in part. */
-static mbstate_t length_state, to_wide_state, from_wide_state;
+static mbstate_t length_state, to_wide_state, from_wide_state, unnamed, unnamed_length, unnamed_list;
 
+extern size_t __mbrtowc(wchar_t *, const char *, size_t, mbstate_t *);
+extern size_t __mbrlen(const char *, size_t, mbstate_t *);
+
+OWN size_t mbrtowc(wchar_t *to, const char *text, size_t length, mbstate_t *state) {
+    return __mbrtowc(to, text, length, state ? state : &unnamed);
+}
+
+OWN size_t mbrlen(const char *text, size_t length, mbstate_t *state) {
+    return __mbrlen(text, length, state ? state : &unnamed_length);
+}
+
+OWN size_t mbsrtowcs(wchar_t *to, const char **text, size_t room, mbstate_t *state) {
+    return mbsnrtowcs(to, text, (size_t)-1, room, state ? state : &unnamed_list);
+}
+
+/* As in glibc, each question begins anew. */
 OWN int mblen(const char *text, size_t length) {
-    if (text) return (int)mbrlen(text, length, &length_state);
+    int used;
     memset(&length_state, 0, sizeof length_state);
-    return 0;
+    used = text ? (int)mbrlen(text, length, &length_state) : 0;
+    return used < 0 ? -1 : used;
 }
 
 OWN int mbtowc(wchar_t *to, const char *text, size_t length) {

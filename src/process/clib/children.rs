@@ -21,14 +21,14 @@ pub const FUNCTIONS: &[NamedFunction] = &[
 /// Streams of `popen` with the processes behind them.
 pub type Pipes = RefCell<Vec<(*mut libc::FILE, libc::pid_t)>>;
 
-type Words = *const *mut c_char;
+pub(super) type Words = *const *mut c_char;
 
 unsafe extern "C" {
     static environ: Words;
 }
 
 /// What a child finds in its environment if nothing else is said.
-fn inherited() -> Words {
+pub(super) fn inherited() -> Words {
     // SAFETY: the variable of the C library is only read.
     current().map_or_else(|| unsafe { environ }, |p| environment(p).cast_const())
 }
@@ -151,7 +151,7 @@ unsafe extern "C" fn pclose(file: *mut libc::FILE) -> c_int {
 type Actions = *const libc::posix_spawn_file_actions_t;
 type Attributes = *const libc::posix_spawnattr_t;
 
-unsafe extern "C" fn spawn(
+pub(super) unsafe extern "C" fn spawn(
     child: *mut libc::pid_t,
     path: *const c_char,
     actions: Actions,
@@ -178,7 +178,7 @@ unsafe fn known(child: *mut libc::pid_t, start: impl FnOnce(*mut libc::pid_t) ->
 }
 
 /// The file is looked for where the rank's PATH says.
-unsafe extern "C" fn spawn_by_path(
+pub(super) unsafe extern "C" fn spawn_by_path(
     child: *mut libc::pid_t,
     file: *const c_char,
     actions: Actions,

@@ -12,7 +12,6 @@ use crate::process::job;
 use crate::process::program::{end, leave};
 use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
-use crate::rank::FailureKind;
 
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("exit", Function(exit as *const ())),
@@ -28,22 +27,13 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("fork", Function(no_fork as *const ())),
     ("vfork", Function(no_fork as *const ())),
     ("daemon", Function(no_fork as *const ())),
-    ("execl", Function(no_exec as *const ())),
-    ("execle", Function(no_exec as *const ())),
-    ("execlp", Function(no_exec as *const ())),
-    ("execv", Function(no_exec as *const ())),
-    ("execve", Function(no_exec as *const ())),
-    ("execveat", Function(no_exec as *const ())),
-    ("execvp", Function(no_exec as *const ())),
-    ("execvpe", Function(no_exec as *const ())),
-    ("fexecve", Function(no_exec as *const ())),
 ];
 
 /// What `quick_exit` calls, the last first. `__cxa_at_quick_exit` has no argument for it either.
 pub type AtQuickExit = RefCell<Vec<unsafe extern "C" fn(*mut c_void)>>;
 
 /// The rank that calls `name`; there is no other way to end it.
-fn rank<'a>(name: &str) -> &'a Process {
+pub(super) fn rank<'a>(name: &str) -> &'a Process {
     current().unwrap_or_else(|| {
         job::fatal(&format!("{name} was called from a thread that is not its rank's main thread"), None)
     })
@@ -126,13 +116,6 @@ fn leave_thread() {
         let last = end(p, 0);
         p.call_done(last);
     }
-}
-
-/// Another program in place of this one would be one in place of the simulator with all its ranks.
-pub(super) unsafe extern "C" fn no_exec() -> c_int {
-    let p = rank("a function of the exec family");
-    let what = "the program would put another in its place: expected posix_spawn, popen or system";
-    p.fail_at("exec".to_owned(), FailureKind::Error, what.to_owned())
 }
 
 /// A copy of the process would be one of the simulator with all its ranks.

@@ -128,6 +128,23 @@ pub(super) fn unanswered(p: &Process, key: &[u8], what: &str) {
     waits.idled.set(waits.idled.get() + p.now().since(before));
 }
 
+/// The rank has given the processor away. One that does nothing else lets the others go on: it may look at memory that
+/// another rank is to write.
+pub(super) fn yielded(p: &Process) {
+    const KEY: &[u8] = b"sched_yield";
+    let waits = &p.variables.waits;
+    if *waits.path.borrow() != KEY {
+        KEY.clone_into(&mut waits.path.borrow_mut());
+        waits.count.set(0);
+    }
+    waits.count.set(waits.count.get().saturating_add(1));
+    if waits.count.get() < PATIENCE || p.function.replace(WAITING) != WAITING {
+        return;
+    }
+    p.call_done(Call::Idle(PAUSE));
+    p.start_timer();
+}
+
 /// Ends a rank that has waited for too long outside of MPI.
 pub fn wait_is_endless(p: &Process, what: &str) -> ! {
     let text = format!(
@@ -174,8 +191,18 @@ unsafe fn meaning(path: *const c_char) -> Meaning {
         b"/status" => Meaning::Text(status(&short(), identity::number(p))),
         b"/stat" => Meaning::Text(numbers(&short(), identity::number(p))),
         b"/cwd" => Meaning::Other(c"/proc/thread-self/cwd".to_owned()),
+        rest if is_main_task(rest, number.as_bytes()) => {
+            let rest = &rest[b"/task/".len() + number.len()..];
+            CString::new([b"/proc/thread-self", rest].concat()).map_or(Meaning::Same, Meaning::Other)
+        }
         rest => CString::new([b"/proc/self", rest].concat()).map_or(Meaning::Same, Meaning::Other),
     }
+}
+
+/// Whether `rest`, of a path in the rank's /proc, begins with its main thread, which has the rank's `number`.
+fn is_main_task(rest: &[u8], number: &[u8]) -> bool {
+    let after = rest.strip_prefix(b"/task/").and_then(|rest| rest.strip_prefix(number));
+    after.is_some_and(|after| after.first().is_none_or(|&byte| byte == b'/'))
 }
 
 /// The program's file, absolute.
@@ -413,6 +440,12 @@ unsafe extern "C" fn readlink(path: *const c_char, to: *mut c_char, room: usize)
             Meaning::Link(target) => {
                 let length = target.as_bytes().len().min(room);
                 ptr::copy_nonoverlapping(target.as_ptr(), to, length);
+                length as isize
+            }
+            Meaning::Other(other) if other.as_bytes() == b"/proc/self" => {
+                let number = current().map_or(0, identity::number).to_string();
+                let length = number.len().min(room);
+                ptr::copy_nonoverlapping(number.as_ptr().cast(), to, length);
                 length as isize
             }
             Meaning::Other(other) => libc::readlink(other.as_ptr(), to, room),

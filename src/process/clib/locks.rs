@@ -65,6 +65,9 @@ unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: c_long) 
             libc::F_GETLK | libc::F_SETLK | libc::F_SETLKW if current().is_some() => {
                 lock(descriptor, command, argument as *mut libc::flock)
             }
+            libc::F_OFD_SETLKW if current().is_some() => {
+                wait(descriptor, || libc::fcntl(descriptor, libc::F_OFD_SETLK, argument))
+            }
             _ => libc::fcntl(super::streams::actual(descriptor), command, argument),
         }
     }

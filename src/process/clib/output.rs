@@ -5,6 +5,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::input::{Side, awaited, blocks, is_ready, waits_for};
+use super::pending::broken_pipe;
 use crate::process::{Function, NamedFunction, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
@@ -21,6 +22,21 @@ const PART: usize = 4096;
 /// # Safety
 /// There are `length` bytes at `from`.
 pub(super) unsafe fn write_all(descriptor: c_int, from: *const c_void, length: usize) -> isize {
+    // SAFETY: as the caller's.
+    told(unsafe { write_parts(descriptor, from, length) })
+}
+
+/// `result` of writing; a rank that has written where nobody reads gets SIGPIPE, which the process does not.
+fn told(result: isize) -> isize {
+    // SAFETY: the location is the thread's own.
+    if result < 0 && unsafe { *libc::__errno_location() } == libc::EPIPE {
+        broken_pipe();
+    }
+    result
+}
+
+/// As [`write_all`], without a signal.
+unsafe fn write_parts(descriptor: c_int, from: *const c_void, length: usize) -> isize {
     let Some(p) = current() else {
         // SAFETY: the caller's.
         return unsafe { libc::write(descriptor, from, length) };
@@ -58,7 +74,8 @@ unsafe extern "C" fn send(socket: c_int, from: *const c_void, length: usize, fla
     // SAFETY: the caller's.
     unsafe {
         match flags & !libc::MSG_NOSIGNAL {
-            0 if is_stream(socket) => write_all(socket, from, length),
+            0 if is_stream(socket) && flags == 0 => write_all(socket, from, length),
+            0 if is_stream(socket) => write_parts(socket, from, length),
             _ => {
                 await_room(socket, flags);
                 libc::send(socket, from, length, flags)

@@ -30,14 +30,13 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("sigtimedwait", Function(sigtimedwait as *const ())),
     ("sigsuspend", Function(sigsuspend as *const ())),
     ("pause", Function(pause as *const ())),
-    ("alarm", Function(alarm as *const ())),
-    ("ualarm", Function(ualarm as *const ())),
-    ("setitimer", Function(setitimer as *const ())),
-    ("getitimer", Function(getitimer as *const ())),
 ];
 
 /// For so long a rank waits for a child before it looks for others.
 const MOST_AT_ONCE: Duration = Duration::from_millis(5);
+
+/// For so long a rank that sleeps waits for a child on the host.
+const MOST_IN_SLEEP: SimSpan = SimSpan::from_ns(1_000_000_000);
 
 /// A signal that has been sent: its number, how it was sent (`si_code`) and what with.
 type Sent = (c_int, c_int, usize);
@@ -47,7 +46,7 @@ type Sent = (c_int, c_int, usize);
 pub struct HeldSignals {
     sent: RefCell<Vec<Sent>>,
     /// When the alarm goes off, and after what time again.
-    alarm: Cell<Option<(SimTime, SimSpan)>>,
+    pub(super) alarm: Cell<Option<(SimTime, SimSpan)>>,
 }
 
 /// The signals of a set, a bit each.
@@ -159,8 +158,15 @@ fn until_alarm(p: &Process, longest: SimSpan) -> Option<SimSpan> {
     Some(due.since(now.min(due))).filter(|&span| span < longest)
 }
 
-/// Sleeps for `longest`, or until the rank's alarm goes off: what is left.
+/// Sleeps for `longest`, or until the rank's alarm goes off or a child ends: what is left.
 pub(super) fn sleep_of(p: &Process, mut longest: SimSpan) -> SimSpan {
+    let first = until_alarm(p, longest).unwrap_or(longest).min(MOST_IN_SLEEP);
+    if notices_children(p) && child_ends(p, Some(first)) {
+        // When in between the child ended is the host's affair: for the rank it was at once.
+        p.variables.children.tell_all();
+        send(p, libc::SIGCHLD, libc::CLD_EXITED, 0);
+        return longest;
+    }
     while let Some(span) = until_alarm(p, longest) {
         p.pass(span);
         longest = longest.saturating_sub(span);
@@ -172,9 +178,16 @@ pub(super) fn sleep_of(p: &Process, mut longest: SimSpan) -> SimSpan {
     SimSpan::ZERO
 }
 
-/// Whether the rank has an alarm.
-pub(super) fn has_alarm(p: &Process) -> bool {
-    p.variables.signals.pending.alarm.get().is_some()
+/// Whether something may interrupt the rank's sleep: its alarm or a child's end.
+pub(super) fn may_wake(p: &Process) -> bool {
+    p.variables.signals.pending.alarm.get().is_some() || notices_children(p)
+}
+
+/// Whether the end of a child interrupts the rank, which has one that it was not told of.
+fn notices_children(p: &Process) -> bool {
+    is_handled(p, libc::SIGCHLD)
+        && p.variables.signals.mask.get() & bit(libc::SIGCHLD) == 0
+        && !p.variables.children.untold().is_empty()
 }
 
 /// Whether one of the rank's children ends within `span`, or at all: they have the host's time.
@@ -182,7 +195,7 @@ fn child_ends(p: &Process, span: Option<SimSpan>) -> bool {
     let limit = span.map(|span| Duration::from_nanos(span.as_ps() / 1000));
     let begin = Instant::now();
     loop {
-        let started = reap::of(p);
+        let started = p.variables.children.untold();
         let Some(&child) = started.first() else { return false };
         if started.into_iter().any(reap::has_ended) {
             return true;
@@ -203,6 +216,7 @@ fn wait_until(p: &Process, limit: Option<SimSpan>, children: bool, over: impl Fn
         let longest = left.unwrap_or(SimSpan::from_ps(u64::MAX));
         let next = until_alarm(p, longest).or(left);
         if children && child_ends(p, next) {
+            p.variables.children.tell_all();
             send(p, libc::SIGCHLD, libc::CLD_EXITED, 0);
             continue;
         }
@@ -221,6 +235,14 @@ fn wait_until(p: &Process, limit: Option<SimSpan>, children: bool, over: impl Fn
         }
     }
     true
+}
+
+/// The rank has written where nobody reads any more.
+pub(super) fn broken_pipe() {
+    if let Some(p) = current() {
+        send(p, libc::SIGPIPE, libc::SI_KERNEL, 0);
+        error(libc::EPIPE);
+    }
 }
 
 unsafe extern "C" fn raise(number: c_int) -> c_int {
@@ -407,75 +429,4 @@ unsafe extern "C" fn pause() -> c_int {
         // SAFETY: a thread of the program's own.
         None => unsafe { libc::pause() },
     }
-}
-
-/// Sets the alarm; what it was set to: the time left, and the interval.
-fn set_alarm(p: &Process, after: SimSpan, interval: SimSpan) -> (SimSpan, SimSpan) {
-    let now = p.now();
-    let alarm = &p.variables.signals.pending.alarm;
-    let before = alarm.replace((after != SimSpan::ZERO).then(|| (now + after, interval)));
-    before.map_or((SimSpan::ZERO, SimSpan::ZERO), |(due, interval)| (due.since(now.min(due)), interval))
-}
-
-const SECOND: u64 = 1_000_000_000_000;
-
-unsafe extern "C" fn alarm(seconds: c_uint) -> c_uint {
-    let Some(p) = current() else { return 0 };
-    let (left, _) = set_alarm(p, SimSpan::from_ps(u64::from(seconds).saturating_mul(SECOND)), SimSpan::ZERO);
-    c_uint::try_from(left.as_ps().div_ceil(SECOND)).unwrap_or(c_uint::MAX)
-}
-
-unsafe extern "C" fn ualarm(after: c_uint, interval: c_uint) -> c_uint {
-    let Some(p) = current() else { return 0 };
-    let [after, interval] = [after, interval].map(|us| SimSpan::from_ps(u64::from(us) * 1_000_000));
-    let (left, _) = set_alarm(p, after, interval);
-    c_uint::try_from(left.as_ps() / 1_000_000).unwrap_or(c_uint::MAX)
-}
-
-fn timer((left, interval): (SimSpan, SimSpan)) -> libc::itimerval {
-    let [it_value, it_interval] = [left, interval].map(|span| libc::timeval {
-        tv_sec: (span.as_ps() / SECOND) as libc::time_t,
-        tv_usec: (span.as_ps() % SECOND / 1_000_000) as libc::suseconds_t,
-    });
-    libc::itimerval { it_interval, it_value }
-}
-
-/// Only the timer of real time sends signals.
-unsafe extern "C" fn setitimer(which: c_int, new: *const libc::itimerval, old: *mut libc::itimerval) -> c_int {
-    let Some(p) = current() else { return error(libc::EINVAL) };
-    // SAFETY: the caller's structures.
-    unsafe {
-        let span = |time: libc::timeval| {
-            let us = u64::try_from(time.tv_usec).ok().filter(|&us| us < 1_000_000)?;
-            Some(SimSpan::from_ps(u64::try_from(time.tv_sec).ok()?.checked_mul(SECOND)? + us * 1_000_000))
-        };
-        let Some(new) = new.as_ref() else { return getitimer(which, old) };
-        let (Some(after), Some(interval)) = (span(new.it_value), span(new.it_interval)) else {
-            return error(libc::EINVAL);
-        };
-        let before = match which {
-            libc::ITIMER_REAL => set_alarm(p, after, interval),
-            libc::ITIMER_VIRTUAL | libc::ITIMER_PROF => (SimSpan::ZERO, SimSpan::ZERO),
-            _ => return error(libc::EINVAL),
-        };
-        if !old.is_null() {
-            *old = timer(before);
-        }
-    }
-    0
-}
-
-unsafe extern "C" fn getitimer(which: c_int, to: *mut libc::itimerval) -> c_int {
-    let Some(p) = current() else { return error(libc::EINVAL) };
-    if !(0..3).contains(&which) {
-        return error(libc::EINVAL);
-    }
-    let now = p.now();
-    let left = p.variables.signals.pending.alarm.get().filter(|_| which == libc::ITIMER_REAL);
-    let left = left.map_or((SimSpan::ZERO, SimSpan::ZERO), |(due, interval)| (due.since(now.min(due)), interval));
-    if !to.is_null() {
-        // SAFETY: the caller's structure.
-        unsafe { *to = timer(left) };
-    }
-    0
 }

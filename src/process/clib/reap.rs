@@ -25,6 +25,8 @@ pub const FUNCTIONS: &[NamedFunction] = &[
 #[derive(Debug, Default)]
 pub struct Children {
     known: RefCell<Vec<libc::pid_t>>,
+    /// Those of them whose end the rank was sent a signal for.
+    told: RefCell<Vec<libc::pid_t>>,
     /// When it last started one, or asked about them in vain.
     asked: Cell<SimTime>,
 }
@@ -44,7 +46,10 @@ pub(super) fn started(child: libc::pid_t) {
 
 /// A child has been waited for.
 fn ended(p: Option<&Process>, child: libc::pid_t) {
-    p.inspect(|p| p.variables.children.known.borrow_mut().retain(|&known| known != child));
+    let Some(p) = p else { return };
+    let children = &p.variables.children;
+    children.known.borrow_mut().retain(|&known| known != child);
+    children.told.borrow_mut().retain(|&told| told != child);
 }
 
 /// Waits for a child's end: its status.
@@ -115,9 +120,18 @@ pub(super) fn wait_for(child: libc::pid_t, longest: Option<Duration>) {
     }
 }
 
-/// The children of `p` of which something can still be heard.
-pub(super) fn of(p: &Process) -> Vec<libc::pid_t> {
-    p.variables.children.known.borrow().clone()
+impl Children {
+    /// The children for whose end the rank was not sent a signal.
+    pub(super) fn untold(&self) -> Vec<libc::pid_t> {
+        let told = self.told.borrow();
+        self.known.borrow().iter().copied().filter(|child| !told.contains(child)).collect()
+    }
+
+    /// A signal tells the rank of all that have ended by now.
+    pub(super) fn tell_all(&self) {
+        let ended = self.untold().into_iter().filter(|&child| has_ended(child));
+        self.told.borrow_mut().extend(ended.collect::<Vec<_>>());
+    }
 }
 
 /// Whether one of the rank's children has ended, and nobody has waited for it.

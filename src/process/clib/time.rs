@@ -30,9 +30,6 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("nanosleep", Function(nanosleep as *const ())),
     ("clock_nanosleep", Function(clock_nanosleep as *const ())),
     ("thrd_sleep", Function(nanosleep as *const ())),
-    ("sched_yield", Function(sched_yield as *const ())),
-    ("thrd_yield", Function(sched_yield as *const ())),
-    ("pthread_yield", Function(sched_yield as *const ())),
 ];
 
 const SECOND: u64 = 1_000_000_000;
@@ -208,7 +205,7 @@ pub(super) fn pass(time: Duration) {
 
 /// As [`pass`], unless the rank's alarm comes before: what is left of the time.
 fn pass_until_alarm(time: Duration) -> Duration {
-    match current().filter(|p| pending::has_alarm(p)) {
+    match current().filter(|p| pending::may_wake(p)) {
         Some(p) => {
             let left = pending::sleep_of(p, span(time));
             p.start_timer();
@@ -261,12 +258,4 @@ unsafe extern "C" fn clock_nanosleep(
         unsafe { *left = timespec(rest.as_nanos() as u64) };
     }
     if rest.is_zero() { 0 } else { libc::EINTR }
-}
-
-/// Other ranks are not on the same core; threads of the program may be.
-unsafe extern "C" fn sched_yield() -> c_int {
-    if current().is_none() {
-        std::thread::yield_now();
-    }
-    0
 }

@@ -1,0 +1,156 @@
+/* Ranks wait for each other at what processes share besides files. Prints the same under any MPI. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <mqueue.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <unistd.h>
+
+static int rank, failures;
+
+#define TURN MPI_Barrier(MPI_COMM_WORLD)
+#define CHECK(what)                                                                                                   \
+    if (!(what)) {                                                                                                    \
+        printf("rank %d, line %d: %s\n", rank, __LINE__, #what);                                                      \
+        failures++;                                                                                                   \
+    }
+
+static struct {
+    sem_t semaphore;
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    pthread_barrier_t barrier;
+    pthread_rwlock_t lock;
+    pthread_spinlock_t spin;
+    volatile int ready, written, count;
+} *memory;
+
+static void prepare(void) {
+    pthread_mutexattr_t mutex;
+    pthread_condattr_t condition;
+    pthread_barrierattr_t barrier;
+    pthread_rwlockattr_t lock;
+    pthread_mutexattr_init(&mutex), pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
+    pthread_condattr_init(&condition), pthread_condattr_setpshared(&condition, PTHREAD_PROCESS_SHARED);
+    pthread_barrierattr_init(&barrier), pthread_barrierattr_setpshared(&barrier, PTHREAD_PROCESS_SHARED);
+    pthread_rwlockattr_init(&lock), pthread_rwlockattr_setpshared(&lock, PTHREAD_PROCESS_SHARED);
+    sem_init(&memory->semaphore, 1, 0);
+    pthread_mutex_init(&memory->mutex, &mutex);
+    pthread_cond_init(&memory->condition, &condition);
+    pthread_barrier_init(&memory->barrier, &barrier, 4);
+    pthread_rwlock_init(&memory->lock, &lock);
+    pthread_spin_init(&memory->spin, PTHREAD_PROCESS_SHARED);
+}
+
+/* Rank 0 comes first and waits; the others do what ends the wait. */
+static void objects(void) {
+    int i;
+    if (rank == 0) {
+        for (i = 0; i < 3; i++) CHECK(sem_wait(&memory->semaphore) == 0);
+    } else CHECK(sem_post(&memory->semaphore) == 0);
+    TURN;
+    CHECK(pthread_mutex_lock(&memory->mutex) == 0);
+    if (rank == 3) {
+        memory->ready = 1;
+        CHECK(pthread_cond_broadcast(&memory->condition) == 0);
+    }
+    while (!memory->ready) CHECK(pthread_cond_wait(&memory->condition, &memory->mutex) == 0);
+    CHECK(pthread_mutex_unlock(&memory->mutex) == 0);
+    for (i = 0; i < 3; i++) {
+        int last;
+        CHECK(pthread_mutex_lock(&memory->mutex) == 0);
+        memory->count++;
+        usleep(100);
+        CHECK(pthread_mutex_unlock(&memory->mutex) == 0);
+        last = pthread_barrier_wait(&memory->barrier);
+        CHECK(last == 0 || last == PTHREAD_BARRIER_SERIAL_THREAD);
+        CHECK(memory->count == 4 * (i + 1));
+        TURN;
+    }
+    CHECK(pthread_rwlock_wrlock(&memory->lock) == 0);
+    usleep(100);
+    CHECK(pthread_rwlock_unlock(&memory->lock) == 0);
+    CHECK(pthread_rwlock_rdlock(&memory->lock) == 0);
+    usleep(100);
+    CHECK(pthread_rwlock_unlock(&memory->lock) == 0);
+    CHECK(pthread_spin_lock(&memory->spin) == 0);
+    usleep(100);
+    CHECK(pthread_spin_unlock(&memory->spin) == 0);
+    TURN;
+    if (rank == 0)
+        while (memory->written != 3) sched_yield();
+    else __sync_fetch_and_add(&memory->written, 1);
+    TURN;
+}
+
+static void queues(void) {
+    struct mq_attr most = {0, 1, 8, 0};
+    struct sembuf down = {0, -3, 0}, up = {0, 1, 0};
+    struct { long kind; char text[8]; } message = {1, "text"};
+    char name[64] = "", text[8] = "";
+    int ids[2], i;
+    mqd_t queue;
+    if (rank == 0) {
+        sprintf(name, "/between.%d", (int)getpid());
+        ids[0] = semget(IPC_PRIVATE, 1, 0600), ids[1] = msgget(IPC_PRIVATE, 0600);
+    }
+    MPI_Bcast(name, 64, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Bcast(ids, 2, MPI_INT, 0, MPI_COMM_WORLD);
+    queue = mq_open(name, O_RDWR | O_CREAT, 0600, &most);
+    TURN;
+    if (queue != (mqd_t)-1) {
+        if (rank == 0) {
+            for (i = 0; i < 3; i++) CHECK(mq_receive(queue, text, sizeof text, NULL) == 5 && !strcmp(text, "text"));
+        } else CHECK(mq_send(queue, "text", 5, 0) == 0);
+    }
+    TURN;
+    CHECK(semop(ids[0], rank == 0 ? &down : &up, 1) == 0);
+    if (rank == 0) {
+        message.text[0] = 0;
+        for (i = 0; i < 3; i++) CHECK(msgrcv(ids[1], &message, 8, 1, 0) == 8 && !strcmp(message.text, "text"));
+    } else CHECK(msgsnd(ids[1], &message, 8, 0) == 0);
+    TURN;
+    if (rank == 0) mq_unlink(name), semctl(ids[0], 0, IPC_RMID), msgctl(ids[1], IPC_RMID, NULL);
+}
+
+/* Locks of what is open, of another rank. */
+static void locks(const char *path) {
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int file = open(path, O_RDWR), i;
+    for (i = 0; i < 3; i++) {
+        all.l_type = F_WRLCK;
+        CHECK(fcntl(file, F_OFD_SETLKW, &all) == 0);
+        usleep(100);
+        all.l_type = F_UNLCK;
+        CHECK(fcntl(file, F_OFD_SETLK, &all) == 0);
+    }
+    TURN;
+}
+
+int main(int argc, char **argv) {
+    char path[4096];
+    int file;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    sprintf(path, "%s/memory", argv[1]);
+    file = open(path, O_RDWR | O_CREAT, 0600);
+    if (ftruncate(file, sizeof *memory)) return 9;
+    memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (rank == 0) memset(memory, 0, sizeof *memory), prepare();
+    TURN;
+    objects();
+    queues();
+    locks(path);
+    printf("rank %d: %d failures\n", rank, failures);
+    MPI_Finalize();
+    return failures != 0;
+}
