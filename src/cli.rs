@@ -27,6 +27,7 @@ mod sweep;
 mod tasks;
 mod traces;
 mod validate;
+mod watch;
 
 use std::ffi::{OsString, c_int};
 use std::io::Write;
@@ -46,6 +47,7 @@ pub use memory::ReportingAllocator;
 use output::Outputs;
 use printer::Printer;
 use progress::ProgressLine;
+use watch::Watch;
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> ExitCode {
@@ -241,9 +243,11 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let _listening = agree(processes, interrupt::listen(processes.is_first(), move || cancelled.cancel()))?;
     let line = ProgressLine::start(&progress, quiet);
     let stopwatch = Stopwatch::start();
-    if let Application::Real(_) = run.application {
+    let is_real = matches!(run.application, Application::Real(_));
+    if is_real {
         process::on_fatal(fatal);
     }
+    let watch = is_real.then(|| Watch::start(&progress));
     let stdout_taken = outputs.as_ref().is_some_and(Outputs::take_stdout);
     let mut printer = Printer::new(*tagged, stdout_taken, processes.is_first());
     if outputs.as_ref().is_some_and(|outputs| !outputs.have_files()) {
@@ -259,6 +263,7 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
         FurtherRuns::OtherAlgorithms => run.other_algorithms_in(conduct),
     };
     drop(line);
+    drop(watch);
     if let (Err(PredictError::Simulation(RunError::Interrupted { clock })), true) = (&ran, printer.has_cancelled()) {
         let text = format!("stdout was closed at virtual time {clock}, and no result goes to a file: ended there");
         return Err(Failure { exit: Exit::Interrupted, text });

@@ -18,6 +18,7 @@ mod timer;
 pub(crate) mod unwind;
 
 pub use clib::{ProcessNumbers, set_default_threads, set_variables};
+pub use crash::running as running_ranks;
 pub use function::{Function, NamedFunction};
 pub use job::{ComputeMode, Endings, HostClock, Job, JobOptions, Output, Started, Stream, on_fatal};
 pub use program::RealProgram;

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::engine::{end_process, end_processes};
+use crate::process;
 
 use super::exit::{Exit, Failure};
+use super::watch;
 
 /// What a run gets to end by itself.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -90,8 +92,13 @@ fn came(speaks: bool) {
     let over = Arc::clone(&running.over);
     std::thread::spawn(move || {
         std::thread::sleep(PATIENCE);
-        let why = "interrupted, and the run did not end within 3 s: ended at once";
-        end(why, speaks, over.load(Ordering::Relaxed));
+        let told = over.load(Ordering::Relaxed);
+        let mut why = "interrupted, and the run did not end within 3 s: ended at once".to_owned();
+        let ranks = if told { Vec::new() } else { process::running_ranks() };
+        if !ranks.is_empty() {
+            why = format!("{why}; {}", watch::advice(&ranks));
+        }
+        end(&why, speaks, over.load(Ordering::Relaxed));
     });
 }
 

@@ -7,6 +7,7 @@
 //! A crash while no rank's code runs is mcpsim's own, and handled as if this were not here.
 #![allow(unsafe_code)]
 
+mod look;
 mod own;
 mod report;
 
@@ -25,6 +26,7 @@ use crate::process::{Process, current};
 use crate::rank::{Call, Fiber, GUARD, Rank};
 use crate::units::SimTime;
 
+pub use look::running;
 pub use own::FaultInCall;
 pub use report::{caller, calling_code};
 
@@ -102,9 +104,11 @@ fn prepare() {
     super::clib::count_thread();
     INSTALLED.call_once(install);
     HANDLER_STACK.with(|_| ());
+    LISTED.with(|_| ());
 }
 
 thread_local! {
+    static LISTED: look::Listed = look::Listed::new();
     static HANDLER_STACK: HandlerStack = HandlerStack::new();
     /// The first and the last address of the stack of a thread that a program has started.
     static THREAD_STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
@@ -180,6 +184,7 @@ fn install() {
         }
     }
     super::clib::protect_open();
+    look::install();
     let before = SIGNALS.map(|signal| {
         // SAFETY: the handler is a function of this signature; all zeros is a valid action.
         unsafe {

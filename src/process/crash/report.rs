@@ -45,6 +45,12 @@ pub fn of_thread(crash: &Crash) -> String {
     format!("a thread of the program crashed with signal {} ({name}): {what}\n{lines}", crash.signal)
 }
 
+/// The innermost function of the program that runs: "main at ring.c:42".
+pub fn innermost(trace: &StackTrace) -> Option<String> {
+    let (_, module, offset) = trace.frames().iter().find_map(|frame| loader::place_at_once(frame.at))?;
+    Some(job::latest().map_or_else(|| format!("{offset:#x}"), |job| job.describe(module, offset)))
+}
+
 /// A line a frame of the program's.
 fn lines(trace: &StackTrace, describe: impl Fn(&Frame) -> Option<String>) -> String {
     let mut lines: Vec<String> = Vec::new();

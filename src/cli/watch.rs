@@ -1,0 +1,70 @@
+//! Tells of a run in which nothing has happened for long: a rank that waits for another one outside of MPI, in a way
+//! that the simulator does not see, keeps that one from going on.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::engine::Progress;
+use crate::process;
+
+/// How often is looked whether something has happened.
+const PERIOD: Duration = Duration::from_secs(1);
+/// So long a rank may compute before it is told of.
+const LONG: Duration = Duration::from_secs(20);
+
+/// The thread that watches; dropping this ends it.
+#[derive(Debug)]
+pub(super) struct Watch {
+    watching: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Watch {
+    /// Watches a run, and tells on stderr once.
+    pub fn start(progress: &Arc<Progress>) -> Self {
+        let (end, ended) = channel();
+        let progress = Arc::clone(progress);
+        let thread = std::thread::spawn(move || {
+            let (mut known, mut since) = (None, Instant::now());
+            while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+                let now = Some((progress.time(), progress.messages()));
+                if known != now {
+                    (known, since) = (now, Instant::now());
+                } else if since.elapsed() >= LONG {
+                    let ranks = process::running_ranks();
+                    if !ranks.is_empty() {
+                        let _ = writeln!(
+                            std::io::stderr(),
+                            "note: for {} s nothing but this has run: {}",
+                            LONG.as_secs(),
+                            advice(&ranks)
+                        );
+                        return;
+                    }
+                    since = Instant::now();
+                }
+            }
+        });
+        Watch { watching: Some((end, thread)) }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.watching.take() {
+            drop(end);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Where ranks are, and what to do if they wait there.
+pub(super) fn advice(ranks: &[String]) -> String {
+    format!(
+        "{}. If it waits there for another rank, let it wait by MPI, or let that one go on: MPI_Win_sync, sched_yield or \
+         usleep in the loop",
+        ranks.join("; ")
+    )
+}
