@@ -445,3 +445,19 @@ fn reduce_scatter() {
     // Distance 2: 0 → 2 leaves at 2000: 3300, 4200; 1 → 0 at 2000: 3100, 3400; 2 → 1 at 2600: 3800, 4400.
     assert_eq!(by(Pairwise, Collective::ReduceScatter, 3, &each(&[100, 200, 300])), [3400, 4400, 4200]);
 }
+
+#[test]
+fn what_is_between_nodes_goes_on_while_a_rank_works_within_its_node() {
+    use mcpsim::platform::{Library, Placement};
+    // Two segments of S bytes, reduced within two nodes of two ranks and between them.
+    let s = 65_536;
+    let mut platform = machine([2, 1, 2], LoadLaw::Ideal);
+    platform.collectives.library = Library::OpenMpi50;
+    platform.spread_ranks(&Placement::Block.sites(platform.shape, 4, false).unwrap());
+    let line = |rank| Line::Collective(part(Collective::Reduce, rank, 4, same(2 * s)));
+    let programs: Vec<_> = (0..4).map(|rank| vec![line(rank)]).collect();
+    // The second rank of each node sends at once, and both parts are there after 10 + S. The leaders combine the first
+    // one, 3 S. While the other node's comes, 1000 ns and 8 KiB at a time, they combine the second one, 3 S, and never
+    // wait again: rank 0 combines what came twice more.
+    assert_eq!(line_clocks(&platform, &programs), [10 + 13 * s, 0, 10 + 7 * s, 0]);
+}

@@ -17,11 +17,17 @@ pub fn predicted(directory: &Path, shape: &str, library: &str, what: &str, bytes
     let options = format!("--quiet --pairs --json - --set platform.collectives.library={library}");
     let ran = support::run(directory, &format!("one.toml --nct {shape} {options}"));
     let outcome: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+    (of_outcome(&ran.stdout), outcome["collectives"][0]["algorithm"].to_string())
+}
+
+/// What ranks sent in the run that has this JSON.
+pub fn of_outcome(json: &str) -> Sends {
+    let outcome: serde_json::Value = serde_json::from_str(json).expect("an outcome");
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
     let pairs = outcome["pairs"].as_array().unwrap().iter();
-    let sends = pairs
-        .map(|pair| ((number(&pair["from"]), number(&pair["to"])), (number(&pair["count"]), number(&pair["bytes"]))));
-    (sends.collect(), outcome["collectives"][0]["algorithm"].to_string())
+    pairs
+        .map(|pair| ((number(&pair["from"]), number(&pair["to"])), (number(&pair["count"]), number(&pair["bytes"]))))
+        .collect()
 }
 
 /// What Open MPI's ranks wrote to the directory: its options were [`monitoring`].

@@ -37,8 +37,6 @@ pub struct ChoiceContext {
     pub element: u32,
     /// Whether contributions must be combined in order of ranks.
     pub ordered: bool,
-    /// The root; 0 where there is none.
-    pub root: u32,
     /// How the members are spread over nodes.
     pub spread: NodeSpread,
 }
@@ -105,14 +103,20 @@ pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool
 
 /// Whether libraries have a form of `collective` that looks at nodes.
 pub fn has_nodes_form(collective: Collective) -> bool {
-    matches!(collective, Collective::Barrier | Collective::Bcast | Collective::Reduce | Collective::Allreduce)
+    use Collective::{Allgather, Allreduce, Barrier, Bcast, Gather, Reduce, Scatter};
+    matches!(collective, Barrier | Bcast | Reduce | Allreduce | Gather | Scatter | Allgather)
 }
 
 /// Whether such a form can do it, as `library` has it: there are nodes to speak of, as many members on each where Open
 /// MPI wants that, and an operator that commutes.
 fn can_see_nodes(library: Library, question: ChoiceContext) -> bool {
     let ChoiceContext { collective, ordered, spread, .. } = question;
-    let equal = spread.equal || !library.is_open_mpi() || !matches!(collective, Collective::Bcast | Collective::Reduce);
+    let wants_equal = match collective {
+        Collective::Gather | Collective::Scatter | Collective::Allgather => true,
+        Collective::Bcast | Collective::Reduce => library.is_open_mpi(),
+        _ => false,
+    };
+    let equal = spread.equal || !wants_equal;
     has_nodes_form(collective) && spread.is_deep() && !ordered && equal
 }
 

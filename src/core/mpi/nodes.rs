@@ -67,6 +67,23 @@ impl Nodes {
         }
     }
 
+    /// Whether members of one node after those of the one before are all members in their order.
+    pub fn is_in_order(&self) -> bool {
+        match &self.form {
+            NodeForm::Regular(regular) => !regular.cyclic || regular.nodes == 1 || regular.per_node == 1,
+            NodeForm::Listed { members, .. } => members.iter().flatten().copied().eq(0..self.comm.size()),
+        }
+    }
+
+    /// The member at place `place` of node `node`.
+    pub fn member(&self, node: u32, place: u32) -> u32 {
+        match &self.form {
+            NodeForm::Regular(RegularNodes { nodes, cyclic: true, .. }) => node + place * nodes,
+            NodeForm::Regular(RegularNodes { per_node, .. }) => node * per_node + place,
+            NodeForm::Listed { members, .. } => members[node as usize][place as usize],
+        }
+    }
+
     /// The node of `member`, and its place there.
     pub fn place(&self, member: u32) -> (u32, u32) {
         match &self.form {
@@ -78,11 +95,7 @@ impl Nodes {
 
     /// The first member of node `node`.
     pub fn leader(&self, node: u32) -> u32 {
-        match &self.form {
-            NodeForm::Regular(RegularNodes { cyclic: true, .. }) => node,
-            NodeForm::Regular(RegularNodes { per_node, .. }) => node * per_node,
-            NodeForm::Listed { members, .. } => members[node as usize][0],
-        }
+        self.member(node, 0)
     }
 
     /// The members of this member's node, as it sees them.
@@ -171,10 +184,13 @@ mod tests {
                 let by_formula = Nodes::of(&comm, &map);
                 let by_list = Nodes { comm: comm.clone(), form: listed(&comm, &map) };
                 assert_eq!(by_formula.spread(), by_list.spread());
+                assert_eq!(by_formula.is_in_order(), by_list.is_in_order());
                 for other in 0..size {
                     assert_eq!(by_formula.place(other), by_list.place(other));
                     let (node, _) = by_list.place(other);
                     assert_eq!(by_formula.leader(node), by_list.leader(node));
+                    assert_eq!(by_formula.member(node, by_list.place(other).1), other);
+                    assert_eq!(by_list.member(node, by_list.place(other).1), other);
                 }
                 assert_eq!(by_formula.mine(), by_list.mine());
                 for row in 0..by_list.spread().most {

@@ -134,8 +134,8 @@ pub fn choose(
         Some(map) if looks && has_nodes_form(collective) => Nodes::of(&call.comm, map).spread(),
         _ => NodeSpread::FLAT,
     };
-    let (root, element) = (call.root, element.max(1));
-    let question = ChoiceContext { collective, form, ranks, size, total, element, ordered, root, spread };
+    let element = element.max(1);
+    let question = ChoiceContext { collective, form, ranks, size, total, element, ordered, spread };
     let Some(method) = ruled.map_or_else(|| selected(rules, question), |method| Ok(Some(method)))? else {
         return Ok(decide(rules.library, question));
     };
@@ -159,18 +159,18 @@ fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<M
 
 /// Whether what was asked for can do this collective.
 fn able(question: ChoiceContext, choice: Choice) -> Result<(), String> {
-    let ChoiceContext { collective, ranks, ordered, root, .. } = question;
+    let ChoiceContext { collective, ranks, ordered, .. } = question;
     let (algorithm, word) = (choice.method.algorithm, collective_word(collective));
     let name = algorithm_word(algorithm);
     if algorithm == Algorithm::TwoProcs && ranks > 2 {
         return Err(format!("algorithm \"{name}\" of {word}: expected 2 ranks; found {ranks}"));
     }
     let in_order = match algorithm {
-        Algorithm::Nonoverlapping => keeps_rank_order(Collective::Reduce, choice.first.algorithm, root),
-        _ => keeps_rank_order(collective, algorithm, root),
+        Algorithm::Nonoverlapping => keeps_rank_order(Collective::Reduce, choice.first.algorithm),
+        _ => keeps_rank_order(collective, algorithm),
     };
     if ordered && !in_order {
-        let keeps = suitable(collective).iter().filter(|&&other| keeps_rank_order(collective, other, root));
+        let keeps = suitable(collective).iter().filter(|&&other| keeps_rank_order(collective, other));
         let words: Vec<_> = keeps.map(|&other| algorithm_word(other)).collect();
         return Err(format!(
             "algorithm \"{name}\" of {word} combines out of order, and the operator does not commute: expected one of {}",

@@ -1,23 +1,25 @@
 //! One rank's part in one collective as calls: the schedule's steps with world ranks, sizes, a tag and costs.
 
+mod parts;
+mod together;
+
 use smallvec::SmallVec;
 
 use super::cost::{DataCost, DataRates};
-use super::library::style;
 use super::mover::{CalledData, Mover, NoData};
-use super::names::collective_word;
 use super::nodes::Nodes;
 use super::rules;
-use super::schedule::{
-    BlockLayout, Blocks, Extent, Fold, Parts, Piece, Schedule, ScheduleStyle, Seat, Space, Step, Then,
-};
-use super::staged::{FlatStage, Staged};
+use super::schedule::{BlockLayout, Blocks, Extent, Piece, Schedule, Space, Step, Then};
+use super::staged::{BlockMove, FlatStage, Staged};
 use super::{CallForm, CollectiveCall, CommMember, Sizes};
-use crate::platform::{Algorithm, Collective, CollectiveRules, Library, Method};
+use crate::platform::{Algorithm, Collective, CollectiveRules, Method};
 use crate::rank::{
     COMPLETE, Call, Completion, Message, Pattern, Reply, ReplyKind, Requests, SendMode, Source, Tag, TagPattern,
 };
 use crate::units::{Bytes, SimSpan};
+pub(super) use parts::{blocks, seat_of};
+use parts::{check_sizes, seat};
+use together::Together;
 
 /// One rank's part in a collective as a recording keeps it: with it any library does on any machine what it does for
 /// the call.
@@ -58,6 +60,8 @@ pub struct Runner<M = NoData> {
     spaces: [Space; 2],
     /// What follows the schedule.
     rest: Option<Box<Following>>,
+    /// The stages that are under way, where they are several.
+    together: Option<Box<Together>>,
     cost: DataRates,
     /// What a block costs that is packed, unpacked or copied by itself.
     block: SimSpan,
@@ -85,7 +89,7 @@ impl<M: Mover> Runner<M> {
         // What is combined is divided between elements only.
         let element = mover.element(call.collective).max(1);
         let choice = rules::choose((&call, form), rules, mover.is_ordered(), element)?;
-        let seat = seat(&call, rules.library)?;
+        let seat = seat((&call, form), rules.library, mover.is_ordered())?;
         check_sizes(&call)?;
         let whole = match &call.sizes {
             Sizes::Same(size) if call.collective != Collective::Barrier => *size,
@@ -93,13 +97,9 @@ impl<M: Mover> Runner<M> {
         };
         if let (Algorithm::NodeAware, Some(map)) = (choice.method.algorithm, &rules.nodes) {
             let nodes = Nodes::of(&call.comm, map);
-            return Ok(Runner::staged(
-                Staged::new(rules.library, call, nodes, element),
-                choice.method,
-                (cost.over(|| whole), rules.block_overhead),
-                sequence,
-                mover,
-            ));
+            let stages = Staged::new(rules.library, call, nodes, element);
+            let cost = cost.over(|| stages.buffer());
+            return Ok(Runner::staged(stages, choice.method, (cost, rules.block_overhead), sequence, mover));
         }
         let CollectiveCall { collective, comm, sizes, algorithm: asked, .. } = call;
         let extent = Extent { size: whole, element };
@@ -121,6 +121,7 @@ impl<M: Mover> Runner<M> {
             asked,
             spaces: [Space::Input, Space::Output],
             rest,
+            together: None,
             mover,
             expected,
             started,
@@ -144,13 +145,15 @@ impl<M: Mover> Runner<M> {
         mover: M,
     ) -> Self {
         let CollectiveCall { collective, algorithm: asked, .. } = *stages.call();
-        let first = stages.next().expect("every rank is in a stage");
+        let mut first = stages.next().expect("every rank is in a stage");
+        let first = first.pop().expect("no round is empty");
         let mut runner = Runner {
             schedule: first.schedule,
             method,
             asked,
             spaces: [Space::Input, Space::Output],
             rest: None,
+            together: None,
             mover,
             expected: None,
             started: SmallVec::new(),
@@ -163,6 +166,9 @@ impl<M: Mover> Runner<M> {
             busy: SimSpan::ZERO,
             requests: Requests::new(),
         };
+        if M::MOVES {
+            runner.move_blocks(stages.moves_before());
+        }
         runner.enter(first);
         runner.rest = Some(Box::new(Following::Stages(stages)));
         runner
@@ -170,8 +176,23 @@ impl<M: Mover> Runner<M> {
 
     /// Goes over to a stage.
     fn enter(&mut self, stage: FlatStage) {
-        let FlatStage { schedule, layout, comm, input, output } = stage;
+        self.tag = self.tag_of(&stage);
+        let FlatStage { schedule, layout, comm, input, output, copied, .. } = stage;
+        self.busy += self.cost.copy(copied);
         (self.schedule, self.layout, self.comm, self.spaces) = (schedule, layout, comm, [input, output]);
+    }
+
+    /// The tag of a stage's messages.
+    fn tag_of(&self, stage: &FlatStage) -> Tag {
+        self.tag & !15 | stage.kind as Tag
+    }
+
+    /// Moves blocks within this rank's memory.
+    fn move_blocks(&mut self, moves: Vec<BlockMove>) {
+        for BlockMove { from, to } in moves {
+            let payload = self.mover.read(&from.0, from.1);
+            self.mover.store(&to.0, to.1, Then::Store, payload);
+        }
     }
 
     /// Goes over to what follows the schedule, if something does.
@@ -186,11 +207,24 @@ impl<M: Mover> Runner<M> {
                 true
             }
             Some(Following::Stages(stages)) => match stages.next() {
-                Some(stage) => {
-                    self.enter(stage);
+                Some(mut stages) => {
+                    match stages.pop() {
+                        Some(stage) if stages.is_empty() => self.enter(stage),
+                        last => {
+                            stages.extend(last);
+                            self.together = Some(Box::new(Together::new(stages)));
+                        }
+                    }
                     true
                 }
-                None => false,
+                None => {
+                    let (moves, copied) =
+                        (if M::MOVES { stages.moves_after() } else { Vec::new() }, stages.copied_after());
+                    self.rest = None;
+                    self.busy += self.cost.copy(copied);
+                    self.move_blocks(moves);
+                    false
+                }
             },
         }
     }
@@ -233,10 +267,16 @@ impl<M: Mover> Runner<M> {
     /// Takes the reply to the last call and gives the next, `None` at the end.
     #[inline]
     pub fn next_call(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
-        match &mut reply.kind {
-            ReplyKind::Started(request) => self.requests.push(*request),
-            ReplyKind::Completed(completions) if M::MOVES => self.take(completions),
-            _ => {}
+        if self.together.is_some() {
+            if let Some(call) = self.next_together(reply) {
+                return Some(call);
+            }
+        } else {
+            match &mut reply.kind {
+                ReplyKind::Started(request) => self.requests.push(*request),
+                ReplyKind::Completed(completions) if M::MOVES => self.take(completions),
+                _ => {}
+            }
         }
         if self.busy > SimSpan::ZERO {
             return Some(Call::Compute(std::mem::take(&mut self.busy)));
@@ -279,7 +319,7 @@ impl<M: Mover> Runner<M> {
                         self.mover.copy(&self.layout, from, to);
                     }
                     match self.cost.copy(self.layout.bytes(from.blocks))
-                        + self.apart(from.blocks).max(self.apart(to.blocks))
+                        + self.apart(&self.layout, from.blocks).max(self.apart(&self.layout, to.blocks))
                     {
                         SimSpan::ZERO => continue,
                         span => Call::Compute(span),
@@ -295,8 +335,21 @@ impl<M: Mover> Runner<M> {
                         span => Call::Compute(span),
                     }
                 }
-                Step::Done if self.rest.is_some() && self.go_on() => continue,
-                Step::Done => return None,
+                Step::Done => {
+                    let goes_on = self.rest.is_some() && self.go_on();
+                    match std::mem::take(&mut self.busy) {
+                        SimSpan::ZERO if self.together.is_some() => {
+                            let mut begun = Reply { clock: reply.clock, kind: ReplyKind::Done };
+                            match self.next_together(&mut begun) {
+                                Some(call) => call,
+                                None => continue,
+                            }
+                        }
+                        SimSpan::ZERO if goes_on => continue,
+                        SimSpan::ZERO => return None,
+                        span => Call::Compute(span),
+                    }
+                }
             });
         }
     }
@@ -362,15 +415,15 @@ impl<M: Mover> Runner<M> {
         if let Then::Combine(_) = then {
             self.busy = self.cost.combine(self.layout.bytes(piece.blocks));
         } else if self.block > SimSpan::ZERO {
-            self.busy = self.apart(piece.blocks);
+            self.busy = self.apart(&self.layout, piece.blocks);
         }
     }
 
     /// What blocks that do not lie one behind the other cost beside their bytes.
     #[cold]
-    fn apart(&self, blocks: Blocks) -> SimSpan {
+    fn apart(&self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
         match blocks {
-            Blocks::Bit(_) | Blocks::Down(_) => self.block * u64::from(blocks.count(self.layout.parts())),
+            Blocks::Bit(_) | Blocks::Down(_) => self.block * u64::from(blocks.count(layout.parts())),
             Blocks::All | Blocks::Up { .. } => SimSpan::ZERO,
         }
     }
@@ -402,64 +455,4 @@ impl<M: Mover> Runner<M> {
             buffer: Default::default(),
         }
     }
-}
-
-/// The sizes of the blocks of `schedule`.
-pub(super) fn blocks(schedule: &Schedule, seat: Seat, extent: Extent, sizes: &Sizes) -> BlockLayout {
-    let Extent { size: total, element } = extent;
-    match (schedule.parts(), sizes) {
-        (Parts::Split(parts), _) => BlockLayout::Split { total, parts, element },
-        (Parts::Nested { parts, inner, segment }, _) => BlockLayout::Nested { total, parts, inner, segment, element },
-        (Parts::Halved(parts), _) => BlockLayout::Halved { total, parts, element },
-        (Parts::Headed(head), _) => {
-            let head = u64::from(head) / u64::from(element) * u64::from(element);
-            BlockLayout::Headed { block: total, head: Bytes::new(head), ranks: seat.size }
-        }
-        (Parts::Ranks, Sizes::Same(block)) => BlockLayout::Uniform { block: *block, parts: seat.size },
-        (Parts::Ranks, Sizes::Each(sizes)) => BlockLayout::Varying(sizes.clone()),
-    }
-}
-
-fn seat(call: &CollectiveCall, library: Library) -> Result<Seat, String> {
-    let (size, rank) = (call.comm.size(), call.comm.rank());
-    let root = match call.collective {
-        Collective::Bcast
-        | Collective::Reduce
-        | Collective::Gather
-        | Collective::Gatherv
-        | Collective::Scatter
-        | Collective::Scatterv => call.root,
-        _ => 0,
-    };
-    if root >= size {
-        let word = collective_word(call.collective);
-        return Err(format!("root {root} of {word}: expected a rank of the communicator, which has {size}"));
-    }
-    Ok(seat_of(call.collective, (size, rank), root, library))
-}
-
-/// The place of member `rank` of `size`.
-pub(super) fn seat_of(collective: Collective, (size, rank): (u32, u32), root: u32, library: Library) -> Seat {
-    let style = style(library);
-    // Where there is a root, it stays.
-    let towards_root = style == ScheduleStyle::Flat || collective == Collective::Reduce;
-    let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
-    Seat { style, fold, root, ..Seat::of(size, rank) }
-}
-
-fn check_sizes(call: &CollectiveCall) -> Result<(), String> {
-    let Sizes::Each(sizes) = &call.sizes else { return Ok(()) };
-    let (word, ranks, found) = (collective_word(call.collective), call.comm.size(), sizes.len());
-    match call.collective {
-        Collective::Gatherv
-        | Collective::Scatterv
-        | Collective::Allgatherv
-        | Collective::Alltoallv
-        | Collective::ReduceScatter => {}
-        _ => return Err(format!("sizes of {word}: expected one size for all ranks; found a list of {found}")),
-    }
-    if found != ranks as usize {
-        return Err(format!("sizes of {word}: expected {ranks}, one a rank of the communicator; found {found}"));
-    }
-    Ok(())
 }

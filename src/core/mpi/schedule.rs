@@ -36,7 +36,7 @@ mod tree;
 mod tests;
 
 pub use layout::BlockLayout;
-pub use seat::{Fold, ScheduleStyle, Seat};
+pub use seat::{Fold, RootNumbering, ScheduleStyle, Seat};
 pub use shares::Extent;
 pub use step::{Blocks, Piece, Side, Space, Step, Then};
 
@@ -209,15 +209,11 @@ pub fn suitable(collective: Collective) -> &'static [Algorithm] {
 }
 
 /// Whether `collective` by `algorithm` combines contributions in rank order, as operators that do not commute need
-/// (MPI-3.1, section 5.9.1). All operators are assumed associative. Every reduction has an algorithm that does for any
-/// root. Of [`Algorithm::Nonoverlapping`] its reduction decides.
-pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm, root: u32) -> bool {
-    use Algorithm::{
-        Binary, Binomial, Chains, Knomial, NodeAware, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing,
-    };
+/// (MPI-3.1, section 5.9.1) if its seats say so. All operators are assumed associative. Of [`Algorithm::Nonoverlapping`]
+/// its reduction decides.
+pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm) -> bool {
+    use Algorithm::{Binary, Chains, Knomial, NodeAware, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing};
     match (collective, algorithm) {
-        // The tree's order begins with the root.
-        (Collective::Reduce, Binomial) => root == 0,
         (Collective::Reduce, Binary | Chains | Knomial | Pipeline | NodeAware)
         | (Collective::Allreduce, Ring | SegmentedRing | NodeAware)
         | (Collective::ReduceScatter, RecursiveHalving | Pairwise | Ring) => false,

@@ -278,7 +278,6 @@ mod tests {
                     total: size,
                     element: 1,
                     ordered: false,
-                    root: 0,
                     spread: crate::mpi::nodes::NodeSpread::FLAT,
                 };
                 let read: Option<Method> = selection.method(Collective::Bcast, of(ranks, size, false)).unwrap();

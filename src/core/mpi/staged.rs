@@ -2,8 +2,8 @@
 //! of each node.
 //!
 //! MPICH's are those of `ch4_coll_impl.h` in 4.0 (compositions alpha and beta), where messages take the place of its
-//! shared memory within a node; Open MPI's those of its component `han` in 5.0, in segments of 64 KiB. There a rank does
-//! the parts of several segments in turn, where Open MPI has those between nodes under way meanwhile.
+//! shared memory within a node; Open MPI's those of its component `han` in 5.0, in segments of 64 KiB: a round has one
+//! part of each of several segments, of which those between nodes go on while the rank does those within.
 //!
 //! | collective | MPICH | Open MPI |
 //! |---|---|---|
@@ -11,6 +11,9 @@
 //! | bcast | from the root to its leader, among leaders, within; from 12 KiB on within the root's node first | among those at the root's place, within |
 //! | reduce | to leaders, among them to rank 0, to the root; up to 2 KiB the root's node comes last | to those at the root's place, among them |
 //! | allreduce | reduce to leaders, allreduce among them, bcast within | reduce to leaders, reduce and bcast among them, bcast within |
+//! | gather, scatter, allgather | as Open MPI | see `blocks` |
+
+mod blocks;
 
 use super::library::{ChoiceContext, decide, style};
 use super::nodes::{NodeSpread, Nodes};
@@ -39,7 +42,15 @@ pub(super) struct FlatStage {
     pub(super) input: Space,
     /// What takes the place of its output.
     pub(super) output: Space,
+    /// Bytes that this rank copies before.
+    pub(super) copied: Bytes,
+    /// What tells its messages from those of other stages.
+    pub(super) kind: Collective,
+    /// Whether it is started and waited for later.
+    pub(super) started: bool,
 }
+
+pub(super) use blocks::BlockMove;
 
 /// One rank's part in a collective by nodes: its stages, one after another.
 #[derive(Debug)]
@@ -105,19 +116,41 @@ impl Staged {
         &self.call
     }
 
-    /// The next stage that this rank is in.
-    pub(super) fn next(&mut self) -> Option<FlatStage> {
+    /// The next stages that this rank is in: several are under way together.
+    pub(super) fn next(&mut self) -> Option<Vec<FlatStage>> {
         loop {
-            let n = self.next;
-            self.next += 1;
-            let part = match style(self.library) {
-                ScheduleStyle::OpenMpi => self.han(n)?,
-                _ => self.composition(n)?,
-            };
-            if let Some(stage) = part.and_then(|part| self.stage(part)) {
-                return Some(stage);
+            let mut stages = Vec::new();
+            for _ in 0..self.kinds() {
+                stages.extend(self.one()?);
+            }
+            if !stages.is_empty() {
+                return Some(stages);
             }
         }
+    }
+
+    /// How many parts there are at a time.
+    fn kinds(&self) -> u32 {
+        match self.call.collective {
+            Collective::Bcast | Collective::Reduce if self.is_han() => 2,
+            Collective::Allreduce if self.is_han() => 4,
+            _ => 1,
+        }
+    }
+
+    fn is_han(&self) -> bool {
+        style(self.library) == ScheduleStyle::OpenMpi
+    }
+
+    /// The next stage: `Some(None)` if this rank is not in it, `None` after the last.
+    fn one(&mut self) -> Option<Option<FlatStage>> {
+        let n = self.next;
+        self.next += 1;
+        if self.is_by_block() {
+            return self.of_blocks(n);
+        }
+        let part = if self.is_han() { self.han(n)? } else { self.composition(n)? };
+        Some(part.and_then(|part| self.stage(part)))
     }
 
     /// FlatPart `n` of MPICH's; `Some(None)` if this rank has none in it, `None` after the last.
@@ -171,22 +204,19 @@ impl Staged {
 
     /// FlatPart `n` of Open MPI's, as [`Staged::composition`].
     fn han(&self, n: u32) -> Option<Option<FlatPart>> {
-        use Collective::{Allreduce, Barrier, Bcast, Reduce};
+        use Collective::{Barrier, Bcast, Reduce};
         let (root_node, root_place) = self.root;
         let segments = self.segments();
-        // A round has a part of each kind, of one segment after another: the first kind is that many segments ahead.
-        let (kinds, round, kind) = match self.call.collective {
-            Barrier => (3, 0, n),
-            Allreduce => (4, n / 4, n % 4),
-            _ => (2, n / 2, n % 2),
-        };
         if self.call.collective == Barrier {
-            return (n < kinds).then(|| {
+            return (n < 3).then(|| {
                 let among = if n == 1 { Among::Row(0) } else { Among::Node };
                 Some(FlatPart::new(among, Barrier, 0))
             });
         }
-        let (round, lag) = (u64::from(round), u64::from(kind));
+        // A round has a part of each kind, of one segment after another: the first kind is that many segments ahead.
+        let kinds = self.kinds();
+        let (round, lag) = (u64::from(n / kinds), u64::from(n % kinds));
+        let kind = n % kinds;
         if round >= segments + u64::from(kinds) - 1 {
             return None;
         }
@@ -221,13 +251,18 @@ impl Staged {
         self.whole.in_segment(SEGMENT as u32).max(1)
     }
 
+    /// Those members as this one sees them, if it is one.
+    fn members(&self, among: Among) -> Option<CommMember> {
+        match among {
+            Among::Node => Some(self.mine.clone()),
+            Among::Row(row) => self.nodes.row(row),
+            Among::Pair(first, second) => self.nodes.pair(first, second),
+        }
+    }
+
     /// This rank's stage of `part`, if it is in it.
     fn stage(&self, part: FlatPart) -> Option<FlatStage> {
-        let comm = match part.among {
-            Among::Node => self.mine.clone(),
-            Among::Row(row) => self.nodes.row(row)?,
-            Among::Pair(first, second) => self.nodes.pair(first, second)?,
-        };
+        let comm = self.members(part.among)?;
         let element = u64::from(self.whole.element);
         let (start, size) = match part.segment {
             None if self.call.collective == Collective::Barrier && part.collective == Collective::Bcast => (0, 1),
@@ -247,19 +282,22 @@ impl Staged {
             total: size,
             element: extent.element,
             ordered: false,
-            root: part.root,
             spread: NodeSpread::FLAT,
         };
         let choice = decide(self.library, question);
-        let seat = seat_of(part.collective, (comm.size(), comm.rank()), part.root, self.library);
+        let seat = seat_of((part.collective, question.form), (comm.size(), comm.rank()), part.root, self.library);
         let (schedule, _) = Schedule::plan(part.collective, choice, seat, extent).expect("a library's choice suits");
         let inner = blocks(&schedule, seat, extent, &Sizes::Same(extent.size));
         let layout = if start == 0 && size == self.whole.size.get() {
             inner
         } else {
-            BlockLayout::Window { start, inner: Box::new(inner) }
+            BlockLayout::Window { start, whole: self.whole.size, inner: Box::new(inner) }
         };
-        Some(FlatStage { schedule, layout, comm, input: part.input, output: part.output })
+        // Reductions and bcasts between the same two members are under way together.
+        let whole = self.call.collective;
+        let kind = if whole == Collective::Allreduce { part.collective } else { whole };
+        let (input, output, started, copied) = (part.input, part.output, part.started, Bytes::ZERO);
+        Some(FlatStage { schedule, layout, comm, input, output, copied, kind, started })
     }
 }
 

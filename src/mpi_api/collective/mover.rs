@@ -8,7 +8,7 @@ use crate::mpi::Mover;
 use crate::mpi::abi::Handle;
 use crate::mpi::datatype::{Datatype, Type};
 use crate::mpi::op::Builtin;
-use crate::mpi::schedule::{BlockLayout, Blocks, Piece, Side, Space, Then};
+use crate::mpi::schedule::{BlockLayout, Piece, Side, Space, Then};
 use crate::mpi_api::payloads;
 use crate::platform::Collective;
 use crate::rank::{Data, Payload};
@@ -92,7 +92,7 @@ impl DataMover {
         // What is combined is kept as items; what is only moved as bytes.
         let own = || match self.reduction {
             Some((_, count, _)) => Region::own(layout, &self.input.datatype, count),
-            None => Region::own(layout, &bytes(), layout.bytes(Blocks::All).get() as usize),
+            None => Region::own(layout, &bytes(), layout.whole().get() as usize),
         };
         match space {
             Space::Input => &self.input,

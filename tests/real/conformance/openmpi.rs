@@ -2,7 +2,7 @@
 //! whose component `pml_monitoring` counts. It does not count persistent requests, of which Open MPI's linear alltoall
 //! is made.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::sends::{self, Sends};
@@ -52,8 +52,8 @@ fn is_open_mpi_41() -> bool {
     })
 }
 
-/// What Open MPI's ranks sent; an error if it cannot be had.
-fn counted(program: &Path, ranks: u32, what: &str, bytes: u32) -> Result<Sends, String> {
+/// What Open MPI's ranks sent, of a program with these words; an error if it cannot be had.
+fn counted(program: &Path, ranks: u32, words: &str) -> Result<Sends, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut command = Command::new("mpirun.openmpi");
     command
@@ -62,7 +62,7 @@ fn counted(program: &Path, ranks: u32, what: &str, bytes: u32) -> Result<Sends, 
         .args(sends::monitoring(directory.path()).split_whitespace())
         .args(["-n", &ranks.to_string()])
         .arg(program)
-        .args([what, &bytes.to_string()]);
+        .args(words.split_whitespace());
     let ran = real::limited(&command);
     if ran.code != Some(0) {
         return Err(real::told("mpirun.openmpi", &ran));
@@ -75,27 +75,71 @@ fn predicted(directory: &Path, ranks: u32, what: &str, bytes: u32) -> (Sends, St
     sends::predicted(directory, &format!("1,1,{ranks}"), "openmpi-4.1", what, bytes)
 }
 
-#[test]
-fn collectives_send_what_open_mpi_s_send() {
-    let directory = real::directory();
-    let program = directory.path().join("sends_of");
+/// The program that makes one collective, for Open MPI; none where there is no such Open MPI that counts.
+fn program_of(directory: &Path) -> Option<PathBuf> {
+    let program = directory.join("sends_of");
     let compiled = Command::new("mpicc.openmpi")
         .args(["-o".as_ref(), program.as_os_str(), real::file("tests/real/conformance/sends_of.c").as_os_str()])
         .output();
     if !compiled.is_ok_and(|output| output.status.success()) || !is_open_mpi_41() {
         println!("skipped: there is no Open MPI 4.1");
-        return;
+        return None;
     }
-    if let Err(why) = counted(&program, 2, "barrier", 0) {
+    if let Err(why) = counted(&program, 2, "barrier 0") {
         println!("skipped: Open MPI's pml_monitoring does not count here: {why}");
-        return;
+        return None;
     }
+    Some(program)
+}
+
+/// Collectives of a root other than 0, each with its size and whether its operator commutes.
+const OF_ROOTS: [(&str, u32, bool); 12] = [
+    ("bcast", 5000, true),
+    ("gather", 5000, true),
+    ("scatter", 3000, true),
+    ("reduce", 300_000, true),
+    ("reduce", 8, false),
+    ("allreduce", 1000, false),
+    ("ibcast", 8, true),
+    ("ibcast", 100_000, true),
+    ("ireduce", 8, true),
+    ("ireduce", 300_000, true),
+    ("ireduce", 8, false),
+    ("ireduce", 300_000, false),
+];
+
+#[test]
+fn collectives_of_roots_and_of_operators_that_do_not_commute_send_what_open_mpi_s_send() {
+    let directory = real::directory();
+    let Some(program) = program_of(directory.path()) else { return };
+    let mine = directory.path().join("sends_here");
+    real::compile(&real::file("tests/real/conformance/sends_of.c"), "", &mine).expect("it compiles");
+    let mut wrong = Vec::new();
+    for ranks in RANKS {
+        for (what, bytes, commutes) in OF_ROOTS {
+            let words = format!("{what} {bytes} 1 {}{}", ranks - 2, if commutes { "" } else { " ordered" });
+            let options = format!("--nct 1,1,{ranks} --pairs --json - --set platform.collectives.library=openmpi-4.1");
+            let ran = real::run(&mine, &options, &words);
+            let here = sends::of_outcome(&ran.stdout);
+            let theirs = counted(&program, ranks, &words);
+            if theirs.as_ref() != Ok(&here) {
+                wrong.push(format!("{words} among {ranks}: {here:?} instead of {theirs:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn collectives_send_what_open_mpi_s_send() {
+    let directory = real::directory();
+    let Some(program) = program_of(directory.path()) else { return };
     let mut wrong = Vec::new();
     for ranks in RANKS {
         for (what, sizes) in CASES {
             for &bytes in sizes {
                 let (mine, algorithm) = predicted(directory.path(), ranks, what, bytes);
-                match counted(&program, ranks, what, bytes) {
+                match counted(&program, ranks, &format!("{what} {bytes}")) {
                     // Persistent requests are not counted.
                     Ok(theirs) if theirs.is_empty() && what == "alltoall" => {}
                     Ok(theirs) if theirs == mine => {}

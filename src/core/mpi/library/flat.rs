@@ -7,18 +7,17 @@ use crate::units::Bytes;
 
 /// What the default takes.
 pub(super) fn decide(question: ChoiceContext) -> Method {
-    let ChoiceContext { collective, ranks, size, total, ordered, root, .. } = question;
+    let ChoiceContext { collective, ranks, size, total, ordered, .. } = question;
     let size = match collective {
         Collective::Allgather | Collective::Allgatherv | Collective::ReduceScatter => total,
         Collective::Barrier | Collective::Gatherv | Collective::Scatterv | Collective::Alltoallv => 0,
         _ => size,
     };
     let algorithm = default_algorithm(collective, ranks, Bytes::new(size));
-    if !ordered || keeps_rank_order(collective, algorithm, root) {
+    if !ordered || keeps_rank_order(collective, algorithm) {
         return algorithm.into();
     }
     Method::from(match collective {
-        Collective::Reduce => Algorithm::Linear,
         Collective::ReduceScatter => Algorithm::Binomial,
         _ => Algorithm::RecursiveDoubling,
     })

@@ -1,5 +1,6 @@
 //! Open MPI's `libnbc`, which does what does not block (`ompi/mca/coll/libnbc` of 4.0.7, 4.1.4 and 5.0.9): every round of a
-//! schedule waits for the one before, and rooted collectives and exchanges have all messages at once.
+//! schedule waits for the one before, and rooted collectives and exchanges have all messages at once. In trees the root
+//! and member 0 change places ([`RootNumbering::Swapped`](crate::mpi::schedule::RootNumbering)).
 
 use super::{ChoiceContext, KIB};
 use crate::platform::{Algorithm, Collective, Library, Method};
@@ -7,7 +8,7 @@ use crate::platform::{Algorithm, Collective, Library, Method};
 /// What `libnbc` takes in this library.
 pub(super) fn decide(library: Library, question: ChoiceContext) -> Method {
     use Algorithm::*;
-    let ChoiceContext { collective, ranks, size, element, ordered, root, .. } = question;
+    let ChoiceContext { collective, ranks, size, element, ordered, .. } = question;
     let divisible = size / u64::from(element) >= 1 << ranks.max(1).ilog2();
     // Reductions by halves came with 4.1.
     let halves = library != Library::OpenMpi40 && divisible && !ordered;
@@ -15,8 +16,6 @@ pub(super) fn decide(library: Library, question: ChoiceContext) -> Method {
         Collective::Barrier => Dissemination,
         Collective::Bcast if ranks <= 4 => Linear,
         Collective::Bcast => Binomial,
-        // Open MPI's tree has its top at rank 0 then.
-        Collective::Reduce if ordered && root != 0 => Linear,
         Collective::Reduce if ranks > 2 && halves => Rabenseifner,
         Collective::Reduce if ranks > 4 || size < 64 * KIB || ordered => Binomial,
         Collective::Reduce => return Method::from(Pipeline).in_segments(8 << 10),

@@ -12,7 +12,8 @@ pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
     match collective {
         _ if form == CallForm::NonBlocking => matches!(collective, Collective::Bcast | Collective::Reduce),
         Collective::Bcast => ranks < 8 || size < 12_288 || ranks.is_power_of_two() && size < 524_288,
-        _ => true,
+        Collective::Barrier | Collective::Reduce | Collective::Allreduce => true,
+        _ => false,
     }
 }
 
@@ -20,7 +21,7 @@ pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     const KIB: u64 = 1 << 10;
-    let ChoiceContext { collective, form, ranks, size, total, element, ordered, root, .. } = question;
+    let ChoiceContext { collective, form, ranks, size, total, element, ordered, .. } = question;
     let (few, short) = if form == CallForm::NonBlocking { (2 * KIB, 2 * KIB) } else { (8, 256) };
     let two_to_k = ranks.is_power_of_two();
     // Rabenseifner's algorithm divides the elements among the greatest power of two up to the ranks.
@@ -31,8 +32,6 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
         Collective::Bcast if two_to_k && size <= 512 * KIB => ScatterAllgather,
         Collective::Bcast => ScatterRing,
         Collective::Allreduce if size <= few || !divisible => RecursiveDoubling,
-        // The tree's order begins with the root.
-        Collective::Reduce if ordered && root != 0 && (size <= 2 * KIB || !divisible) => Linear,
         Collective::Reduce if size <= 2 * KIB || !divisible => Binomial,
         Collective::Allreduce | Collective::Reduce => Rabenseifner,
         Collective::Allgather | Collective::Allgatherv if two_to_k && total < 512 * KIB => RecursiveDoubling,

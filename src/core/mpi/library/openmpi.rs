@@ -105,7 +105,6 @@ mod tests {
                             total: size,
                             element: 1,
                             ordered,
-                            root: 0,
                             spread: NodeSpread::FLAT,
                         };
                         assert!(suitable(collective).contains(&decide_by_tables(question).algorithm));

@@ -54,7 +54,9 @@ pub enum BlockLayout {
     Window {
         /// Where it starts, bytes.
         start: u64,
-        /// How it is divided.
+        /// The whole buffer.
+        whole: Bytes,
+        /// How the part is divided.
         inner: Box<BlockLayout>,
     },
     /// Blocks of one size.
@@ -97,6 +99,14 @@ impl BlockLayout {
             BlockLayout::Headed { .. } => self.divided(blocks),
             BlockLayout::Window { inner, .. } => inner.bytes(blocks),
             BlockLayout::Varying(sizes) => sum(blocks.indices(sizes.len() as u32).map(|block| sizes[block as usize])),
+        }
+    }
+
+    /// The buffer that all blocks, or all of which they are a part, are in.
+    pub fn whole(&self) -> Bytes {
+        match self {
+            BlockLayout::Window { whole, .. } => *whole,
+            _ => self.bytes(Blocks::All),
         }
     }
 
@@ -152,8 +162,9 @@ impl BlockLayout {
                 let before = (block / 2).saturating_mul(size.get());
                 before.saturating_add(if block % 2 == 1 { head.min(size).get() } else { 0 })
             }
-            BlockLayout::Window { start, ref inner } => start + inner.offset(block),
-            BlockLayout::Uniform { .. } | BlockLayout::Varying(_) => 0,
+            BlockLayout::Window { start, ref inner, .. } => start.saturating_add(inner.offset(block)),
+            BlockLayout::Uniform { block: size, .. } => block.saturating_mul(size.get()),
+            BlockLayout::Varying(_) => 0,
         }
     }
 }

@@ -3,13 +3,14 @@
 //!
 //! | algorithm | source | time | messages | bytes sent | order of ranks |
 //! |---|---|---|---|---|---|
-//! | binomial | Thakur et al. 2005 | ⌈log2 p⌉ (α + nβ + nγ) | p − 1 | (p − 1) n | if the root is 0 |
+//! | binomial | Thakur et al. 2005 | ⌈log2 p⌉ (α + nβ + nγ) | p − 1 | (p − 1) n | kept: see below |
 //! | rabenseifner | Rabenseifner 2004; Thakur et al. 2005 | 2 log2 q α + 2 (q−1)/q nβ + (q−1)/q nγ; a fold adds α + nβ + nγ | q log2 q + q − 1 + (p − q) | (q − 1) n + n log2 q / 2 + (p − q) n | kept |
 //! | linear | the root takes one after another | (p − 1) (α + nβ + nγ) | p − 1 | (p − 1) n | kept |
 //!
 //! | pipeline, chains, binary, in_order_binary, knomial | trees (see `shape`), m segments | | (p − 1) m | (p − 1) n | in_order_binary |
 //!
-//! in_order_binary has its top at the last rank, which sends the result to the root if that is another: a message and n
+//! A binomial tree keeps the order of ranks if the root is 0. Where it must to another root, its top is rank 0, which
+//! sends the result on, as in both libraries. in_order_binary has its top at the last rank, which sends the result to the root if that is another: a message and n
 //! bytes more. Open MPI's trees combine into what came first and copy nothing; its rabenseifner folds by halves.
 //!
 //! rabenseifner: reduce-scatter by vector halving and distance doubling, then a gather along the same pairs. Bytes
@@ -24,8 +25,9 @@ use super::{Extent, Fold, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
 /// The tree that `method` is about, if it is about one.
-pub(super) fn tree(method: Method) -> Option<Tree> {
+pub(super) fn tree(method: Method, seat: Seat) -> Option<Tree> {
     match method.algorithm {
+        Algorithm::Binomial if seat.ordered && seat.root != 0 => Some(Tree::InOrderBinomial),
         Algorithm::InOrderBinary => Some(Tree::InOrderBinary),
         _ => bcast::tree(method, ScheduleStyle::Flat),
     }
@@ -37,7 +39,7 @@ pub(super) fn plan(method: Method, seat: Seat, extent: Extent) -> Option<Schedul
     let copy = Phase::CopyAll { from: Space::Input, to: hold };
     let whole = Schedule::empty(seat, Parts::Split(1));
     let plain = seat.style != ScheduleStyle::OpenMpi && method.segment == 0;
-    if let Some(tree) = tree(method).filter(|tree| !(plain && *tree == Tree::Binomial)) {
+    if let Some(tree) = tree(method, seat).filter(|tree| !(plain && *tree == Tree::Binomial)) {
         let (segments, parts) = extent.segments(method.segment);
         let up = Schedule::empty(seat, parts).then(Phase::Up { tree, segments, home });
         return Some(up.then(Phase::HandOver { tree, home }));

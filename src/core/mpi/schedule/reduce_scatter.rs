@@ -31,7 +31,7 @@ pub(super) fn plan(choice: Choice, seat: Seat) -> Option<Schedule> {
         Algorithm::Butterfly => copied.then(Phase::FoldIn { hold }).then(Phase::Butterfly).then(Phase::MirroredHome),
         Algorithm::Nonoverlapping => {
             // Blocks of ranks are not divided again: other reduces than trees go up in order of ranks.
-            let tree = reduce::tree(choice.first).unwrap_or(Tree::InOrderBinary);
+            let tree = reduce::tree(choice.first, seat).unwrap_or(Tree::InOrderBinary);
             plan.then(Phase::Up { tree, segments: 1, home: hold })
                 .then(Phase::HandOver { tree, home: hold })
                 .then(Phase::ScatterInOrder { hold })

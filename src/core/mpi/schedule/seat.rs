@@ -2,7 +2,7 @@
 
 /// A rank's place in a collective.
 ///
-/// Trees and rings number the members from the root: member `(root + v) mod size` is *relative* rank v. Algorithms for
+/// Trees and rings number the members from the root: see [`RootNumbering`]. The number is the *relative* rank. Algorithms for
 /// 2^k members first *fold* the surplus (Rabenseifner 2004; Thakur et al. 2005): with q the greatest power of two up to
 /// the size, each of the first size − q pairs of neighbours sends one member to wait, and the q others are numbered in
 /// order. [`Fold`] says which of a pair stays.
@@ -18,6 +18,31 @@ pub struct Seat {
     pub style: ScheduleStyle,
     /// Who stays of a pair that folds.
     pub fold: Fold,
+    /// How trees and rings number the members.
+    pub numbering: RootNumbering,
+    /// Whether contributions must be combined in order of ranks.
+    pub ordered: bool,
+}
+
+/// How members are numbered from the root.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RootNumbering {
+    /// Member `(root + v) mod size` has number v.
+    #[default]
+    Rotated,
+    /// The root and member 0 have each other's number, as in Open MPI's `libnbc`.
+    Swapped,
+}
+
+impl RootNumbering {
+    /// The number of member `rank`, and the member that has number `rank`: it is the same.
+    pub(super) fn swap(rank: u32, root: u32) -> u32 {
+        match rank {
+            0 => root,
+            _ if rank == root => 0,
+            other => other,
+        }
+    }
 }
 
 /// Whose details a schedule follows where libraries differ in them.
@@ -47,7 +72,15 @@ pub enum Fold {
 impl Seat {
     /// Member `rank` of `size` with root 0.
     pub fn of(size: u32, rank: u32) -> Self {
-        Seat { size, rank, root: 0, style: ScheduleStyle::Flat, fold: Fold::TowardsRoot }
+        Seat {
+            size,
+            rank,
+            root: 0,
+            style: ScheduleStyle::Flat,
+            fold: Fold::TowardsRoot,
+            numbering: RootNumbering::Rotated,
+            ordered: false,
+        }
     }
 
     /// The same with another choice of who stays.
@@ -57,12 +90,18 @@ impl Seat {
 
     /// This member's relative rank.
     pub(super) fn relative(self) -> u32 {
-        self.back(self.rank, self.root)
+        match self.numbering {
+            RootNumbering::Rotated => self.back(self.rank, self.root),
+            RootNumbering::Swapped => RootNumbering::swap(self.rank, self.root),
+        }
     }
 
     /// The member of relative rank `relative` < size.
     pub(super) fn member(self, relative: u32) -> u32 {
-        self.ahead(relative, self.root)
+        match self.numbering {
+            RootNumbering::Rotated => self.ahead(relative, self.root),
+            RootNumbering::Swapped => RootNumbering::swap(relative, self.root),
+        }
     }
 
     /// (`from` + `by`) mod size, both below the size.

@@ -1,6 +1,6 @@
 //! The trees of Open MPI and MPICH: who hangs below whom, as formulas.
 //!
-//! All but the in-order tree number their nodes from the root: node v is relative rank v.
+//! All but the in-order trees number their nodes from the root: node v is relative rank v.
 //!
 //! | tree | parent of v > 0 | children |
 //! |---|---|---|
@@ -9,9 +9,10 @@
 //! | binomial | v without its lowest set bit | v + 1, v + 2, v + 4, … below that bit |
 //! | high binomial | v without its highest set bit | v + 2^j above that bit, ascending |
 //! | knomial(k) | v without its lowest digit in base k | farthest first |
+//! | in-order binomial | as binomial, from rank 0 | |
 //! | in-order binary | the root is the last rank; its subtrees are [0, ⌊p/2⌋) and the rest | the nearer subtree first |
 
-use super::seat::Seat;
+use super::seat::{RootNumbering, Seat};
 
 /// How members hang together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(super) enum Tree {
     Knomial(u16),
     /// In absolute ranks.
     InOrderBinary,
+    /// The binomial tree in absolute ranks.
+    InOrderBinomial,
 }
 
 /// The place of a node among `size`, found once a step.
@@ -34,6 +37,7 @@ pub(super) struct Node {
     tree: Tree,
     size: u32,
     root: u32,
+    numbering: RootNumbering,
     v: u32,
 }
 
@@ -48,13 +52,22 @@ fn chains(size: u32, chains: u16) -> (u32, u32, u32) {
 impl Tree {
     /// Where this member is.
     pub(super) fn node(self, seat: Seat) -> Node {
-        let v = if self == Tree::InOrderBinary { seat.rank } else { seat.relative() };
-        Node { tree: self, size: seat.size, root: seat.root, v }
+        let v = if self.is_absolute() { seat.rank } else { seat.relative() };
+        Node { tree: self, size: seat.size, root: seat.root, numbering: seat.numbering, v }
     }
 
     /// The member at the top.
     pub(super) fn top(self, seat: Seat) -> u32 {
-        if self == Tree::InOrderBinary { seat.size - 1 } else { seat.root }
+        match self {
+            Tree::InOrderBinary => seat.size - 1,
+            Tree::InOrderBinomial => 0,
+            _ => seat.root,
+        }
+    }
+
+    /// Whether its nodes are members, not numbers from the root.
+    fn is_absolute(self) -> bool {
+        matches!(self, Tree::InOrderBinary | Tree::InOrderBinomial)
     }
 }
 
@@ -65,8 +78,11 @@ impl Node {
     }
 
     fn member(self, v: u32) -> u32 {
-        if self.tree == Tree::InOrderBinary {
+        if self.tree.is_absolute() {
             return v;
+        }
+        if self.numbering == RootNumbering::Swapped {
+            return RootNumbering::swap(v, self.root);
         }
         let left = self.size - self.root;
         if v >= left { v - left } else { v + self.root }
@@ -89,7 +105,7 @@ impl Node {
                 let above = 1 << ((v + 1).ilog2() - 1);
                 if v - above < 2 * above - 1 { v - above } else { v - 2 * above }
             }
-            Tree::Binomial => v & (v - 1),
+            Tree::Binomial | Tree::InOrderBinomial => v & (v - 1),
             Tree::HighBinomial => v ^ (1 << v.ilog2()),
             Tree::Knomial(radix) => {
                 let radix = u64::from(radix);
@@ -115,7 +131,9 @@ impl Node {
                 let child = |i: u32| (u64::from(v) + (u64::from(i) << level)) < u64::from(size);
                 u32::from(child(1)) + u32::from(child(2))
             }
-            Tree::Binomial => v.trailing_zeros().min(u32::BITS - (size - 1 - v).leading_zeros()),
+            Tree::Binomial | Tree::InOrderBinomial => {
+                v.trailing_zeros().min(u32::BITS - (size - 1 - v).leading_zeros())
+            }
             Tree::HighBinomial => {
                 // 2^j above the highest bit of v, with v + 2^j below the size.
                 let from = if v == 0 { 0 } else { v.ilog2() + 1 };
@@ -137,7 +155,7 @@ impl Node {
             }
             Tree::Chains(_) => v + 1,
             Tree::Binary => v + ((i + 1) << (v + 1).ilog2()),
-            Tree::Binomial => v + (1 << i),
+            Tree::Binomial | Tree::InOrderBinomial => v + (1 << i),
             Tree::HighBinomial => v + (1 << (if v == 0 { 0 } else { v.ilog2() + 1 } + i)),
             Tree::Knomial(_) => self.knomial_children(|number| number == i).0,
             Tree::InOrderBinary => self.in_order().1.into_iter().flatten().nth(i as usize).expect("a child"),
@@ -216,7 +234,7 @@ impl Node {
 mod tests {
     use super::*;
 
-    const TREES: [Tree; 9] = [
+    const TREES: [Tree; 10] = [
         Tree::Chains(1),
         Tree::Chains(3),
         Tree::Chains(4),
@@ -226,14 +244,18 @@ mod tests {
         Tree::Knomial(3),
         Tree::Knomial(4),
         Tree::InOrderBinary,
+        Tree::InOrderBinomial,
     ];
 
     #[test]
     fn every_member_is_the_child_of_its_parent_and_of_nobody_else() {
         for tree in TREES {
             for size in (1..=40).chain([63, 64, 65, 100, 1000]) {
-                for root in [0, size / 2, size - 1] {
-                    let node = |rank| tree.node(Seat { root, ..Seat::of(size, rank) });
+                let numberings = [RootNumbering::Rotated, RootNumbering::Swapped];
+                for (root, numbering) in
+                    [0, size / 2, size - 1].into_iter().flat_map(|root| numberings.map(|by| (root, by)))
+                {
+                    let node = |rank| tree.node(Seat { root, numbering, ..Seat::of(size, rank) });
                     let mut found = 0;
                     for rank in 0..size {
                         let here = node(rank);
@@ -270,5 +292,7 @@ mod tests {
         assert_eq!(children(Tree::InOrderBinary, 8, 3), [2, 1]);
         assert_eq!(children(Tree::InOrderBinary, 8, 6), [5, 4]);
         assert_eq!(children(Tree::InOrderBinary, 2, 1), [0]);
+        assert_eq!(children(Tree::InOrderBinomial, 6, 0), [1, 2, 4]);
+        assert_eq!(children(Tree::InOrderBinomial, 6, 4), [5]);
     }
 }

@@ -99,12 +99,36 @@ fn item(rank: u32, place: usize) -> u64 {
     (u64::from(rank) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(place as u32 % 61).wrapping_add(place as u64)
 }
 
+/// Whether each rank has a block of so many items.
+fn is_by_block(collective: Collective) -> bool {
+    matches!(collective, Collective::Gather | Collective::Scatter | Collective::Allgather)
+}
+
+/// What rank `rank` gives: of blocks the one that it has, or all at the root of a scatter.
+fn input(case: &Case<'_>, rank: u32) -> Items {
+    let Case { collective, root, items, .. } = *case;
+    let size = case.nodes.len();
+    let own = rank as usize * items..(rank as usize + 1) * items;
+    match collective {
+        Collective::Scatter if rank == root => (0..items * size).map(|place| item(rank, place)).collect(),
+        Collective::Scatter => vec![0; items * size],
+        Collective::Gather | Collective::Allgather => {
+            (0..items * size).map(|place| if own.contains(&place) { item(rank, place) } else { 0 }).collect()
+        }
+        _ => (0..items).map(|place| item(rank, place)).collect(),
+    }
+}
+
 /// A rank of the machine without time: what it waits for, and in which order it started that.
 struct RankAtWork {
     runner: Runner<Adder>,
     /// What is started and not done, by request: sends and receives.
     open: BTreeMap<u32, Option<Option<Completion>>>,
     waits: Vec<u32>,
+    /// Whether one of them is enough.
+    any: bool,
+    /// Whether the reply does not say what became of them.
+    quiet: bool,
     next: u32,
     reply: Option<Vec<u32>>,
     done: bool,
@@ -126,12 +150,21 @@ fn run(case: &Case<'_>) -> Ran {
         let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size });
         let bytes = Bytes::new(8 * items as u64);
         let call = CollectiveCall { collective, comm, root, sizes: Sizes::Same(bytes), algorithm: None };
-        let input: Items = (0..items).map(|place| item(rank, place)).collect();
-        let empty = vec![0; items];
+        let input = input(case, rank);
+        let empty = vec![0; input.len()];
         let output = if collective == Collective::Bcast && rank == root { input.clone() } else { empty.clone() };
         let mover = Adder { spaces: [input, output, empty.clone(), empty.clone(), empty] };
         let runner = Runner::new((call, CallForm::Blocking), &rules, DataCost::new(&core, 1e9), 0, mover).unwrap();
-        RankAtWork { runner, open: BTreeMap::new(), waits: Vec::new(), next: 0, reply: Some(Vec::new()), done: false }
+        RankAtWork {
+            runner,
+            open: BTreeMap::new(),
+            waits: Vec::new(),
+            any: false,
+            quiet: false,
+            next: 0,
+            reply: Some(Vec::new()),
+            done: false,
+        }
     };
     let mut seats: Vec<RankAtWork> = (0..size).map(seat).collect();
     let algorithm = seats[0].runner.method().algorithm;
@@ -190,15 +223,26 @@ enum StartedCall {
 
 /// The rank's next call, if it may go on: what it starts by it.
 fn advance(seat: &mut RankAtWork) -> Option<Vec<(u32, StartedCall)>> {
-    if seat.done || seat.waits.iter().any(|request| seat.open[request].is_none()) {
+    if seat.done || !seat.any && seat.waits.iter().any(|request| seat.open[request].is_none()) {
         return None;
     }
-    let waited = std::mem::take(&mut seat.waits);
     let mut completions: Vec<Completion> = Vec::new();
+    let mut waited = std::mem::take(&mut seat.waits);
+    if std::mem::take(&mut seat.any) {
+        let Some(index) = waited.iter().position(|request| seat.open[request].is_some()) else {
+            (seat.waits, seat.any) = (waited, true);
+            return None;
+        };
+        let completion = seat.open.remove(&waited[index]).flatten().flatten().expect("it is done");
+        completions.push(Completion { index: index as u32, ..completion });
+        waited.clear();
+    }
     for request in waited {
         completions.push(seat.open.remove(&request).flatten().flatten().expect("it is done"));
     }
+    let quiet = std::mem::take(&mut seat.quiet);
     let kind = match seat.reply.take() {
+        _ if quiet => ReplyKind::Done,
         Some(started) if started.is_empty() => ReplyKind::Done,
         Some(started) => ReplyKind::Started(started[0]),
         None => ReplyKind::Completed(&mut completions),
@@ -222,7 +266,7 @@ fn advance(seat: &mut RankAtWork) -> Option<Vec<(u32, StartedCall)>> {
         }
         Some(Call::Send(message)) => {
             let sent = start(seat, StartedCall::Send(message));
-            seat.waits = vec![sent.0];
+            (seat.waits, seat.quiet) = (vec![sent.0], true);
             vec![sent]
         }
         Some(Call::Recv(pattern)) => {
@@ -251,12 +295,23 @@ fn advance(seat: &mut RankAtWork) -> Option<Vec<(u32, StartedCall)>> {
             seat.waits = requests.to_vec();
             Vec::new()
         }
+        Some(Call::WaitAny(requests)) => {
+            (seat.waits, seat.any) = (requests.to_vec(), true);
+            Vec::new()
+        }
         Some(other) => panic!("{other:?}"),
     })
 }
 
-const COLLECTIVES: [Collective; 4] =
-    [Collective::Barrier, Collective::Bcast, Collective::Reduce, Collective::Allreduce];
+const COLLECTIVES: [Collective; 7] = [
+    Collective::Barrier,
+    Collective::Bcast,
+    Collective::Reduce,
+    Collective::Allreduce,
+    Collective::Gather,
+    Collective::Scatter,
+    Collective::Allgather,
+];
 /// One of each style, and each that takes these forms by itself.
 const LIBRARIES: [Library; 3] = [Library::Mpich3Flat, Library::OpenMpi50, Library::Mpich4];
 
@@ -269,7 +324,10 @@ fn check(case: &Case<'_>) -> Ran {
             let expected = match collective {
                 Collective::Barrier => continue,
                 Collective::Bcast => item(root, place),
-                Collective::Reduce if rank != root => continue,
+                Collective::Reduce | Collective::Gather if rank != root => continue,
+                Collective::Gather | Collective::Allgather => item((place / items) as u32, place),
+                Collective::Scatter if place / items != rank as usize => continue,
+                Collective::Scatter => item(root, place),
                 _ => (0..size).fold(0u64, |sum, other| sum.wrapping_add(item(other, place))),
             };
             let what = format!("{collective:?} of {library:?} from {root}, {items} items on {nodes:?}");
@@ -295,8 +353,8 @@ fn every_rank_ends_with_its_data_wherever_the_ranks_are() {
             for size in 1..=33u32 {
                 for (which, nodes) in spreads(size).iter().enumerate() {
                     let roots: &[u32] = match collective {
-                        Collective::Bcast | Collective::Reduce => &[0, size / 2, size - 1],
-                        _ => &[0],
+                        Collective::Barrier | Collective::Allreduce | Collective::Allgather => &[0],
+                        _ => &[0, size / 2, size - 1],
                     };
                     for &root in roots {
                         // Below and above what decides in MPICH; sizes that leave parts of blocks.
@@ -320,7 +378,7 @@ fn every_rank_ends_with_its_data_wherever_the_ranks_are() {
 fn segments_of_open_mpi_s_end_right() {
     let library = Library::OpenMpi50;
     for nodes in [&[0u32, 0, 1, 1][..], &[0, 1, 2, 0, 1, 2], &[0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]] {
-        for collective in COLLECTIVES {
+        for collective in COLLECTIVES.into_iter().filter(|collective| !is_by_block(*collective)) {
             for items in [8192, 8193, 3 * 8192, 5 * 8192 - 7] {
                 check(&Case { library, collective, nodes, root: 1, items });
             }
@@ -355,6 +413,67 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
 }
 
 #[test]
+fn blocks_cross_nodes_once_and_together() {
+    // Four nodes of three ranks, in order and in turn; blocks of n bytes.
+    let n = 800;
+    for nodes in [(0..12).map(|rank| rank / 3).collect::<Vec<u32>>(), (0..12).map(|rank| rank % 4).collect()] {
+        for library in LIBRARIES {
+            for root in [0, 7] {
+                let ran = |collective| {
+                    let ran = check(&Case { library, collective, nodes: &nodes, root, items: 100 });
+                    (ran.algorithm, ran.total(), ran.across(&nodes))
+                };
+                let (algorithm, (_, sent), across) = ran(Collective::Allgather);
+                if library != Library::OpenMpi50 {
+                    assert_eq!(algorithm, Algorithm::NodeAware);
+                    continue;
+                }
+                // A message to the one at the root's place from each other member; three with a node's blocks.
+                assert_eq!(ran(Collective::Gather), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
+                assert_eq!(ran(Collective::Scatter), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
+                // Recursive doubling of leaders: four with 3 n, four with 6 n. All to two members of each node.
+                assert_eq!(across, (8, 36 * n));
+                assert_eq!(sent, (8 + 36 + 2 * 4 * 12) * n);
+            }
+        }
+    }
+}
+
+/// What `pml_monitoring` of Open MPI 5.0.11 counts of one call on two nodes of two and three ranks.
+#[test]
+fn blocks_go_as_open_mpi_counts_them() {
+    for each in [2u32, 3] {
+        let nodes: Vec<u32> = (0..2 * each).map(|rank| rank / each).collect();
+        for items in [1, 625, 12_500] {
+            let n = 8 * items as u64;
+            let (node, all) = (u64::from(each) * n, 2 * u64::from(each) * n);
+            let sends = |collective| {
+                check(&Case { library: Library::OpenMpi50, collective, nodes: &nodes, root: 0, items }).sends
+            };
+            let within = |up: Option<u64>, down: Option<u64>| {
+                let members =
+                    [0, each].into_iter().flat_map(|leader| (leader + 1..leader + each).map(move |m| (leader, m)));
+                let both = members.flat_map(move |(leader, member)| {
+                    let up = up.map(|bytes| ((member, leader), (1, bytes)));
+                    let down = down.map(|bytes| ((leader, member), (1, bytes)));
+                    up.into_iter().chain(down)
+                });
+                both.collect::<BTreeMap<_, _>>()
+            };
+            let with = |mut sends: BTreeMap<(Rank, Rank), (u64, u64)>, between: &[(Rank, Rank)]| {
+                sends.extend(between.iter().map(|&pair| (pair, (1, node))));
+                sends
+            };
+            assert_eq!(sends(Collective::Allgather), with(within(Some(n), Some(all)), &[(0, each), (each, 0)]));
+            if items < 12_500 {
+                assert_eq!(sends(Collective::Gather), with(within(Some(n), None), &[(each, 0)]));
+                assert_eq!(sends(Collective::Scatter), with(within(None, Some(n)), &[(0, each)]));
+            }
+        }
+    }
+}
+
+#[test]
 fn a_form_that_cannot_be_had_is_the_library_s_flat_one() {
     let ran =
         |library, nodes: &[u32]| check(&Case { library, collective: Collective::Bcast, nodes, root: 0, items: 1 });
@@ -366,4 +485,10 @@ fn a_form_that_cannot_be_had_is_the_library_s_flat_one() {
     // Open MPI wants as many ranks on each node.
     assert_ne!(ran(Library::OpenMpi50, &[0, 0, 1]).algorithm, Algorithm::NodeAware);
     assert_eq!(ran(Library::Mpich4, &[0, 0, 1]).algorithm, Algorithm::NodeAware);
+    for collective in COLLECTIVES.into_iter().filter(|collective| is_by_block(*collective)) {
+        for library in LIBRARIES {
+            let ran = check(&Case { library, collective, nodes: &[0, 0, 1], root: 2, items: 3 });
+            assert_ne!(ran.algorithm, Algorithm::NodeAware);
+        }
+    }
 }

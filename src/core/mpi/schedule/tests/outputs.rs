@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{Choice, ScheduleStyle, keeps_rank_order, suitable};
+use super::super::{Choice, RootNumbering, ScheduleStyle, keeps_rank_order, suitable};
 use super::symbolic::{Case, Cell, Term, run};
 use crate::mpi::CallForm;
 use crate::mpi::library::{self, ChoiceContext};
@@ -41,10 +41,13 @@ fn by_rank(collective: Collective) -> bool {
 fn check(case: Case) {
     let Case { collective, choice, size, root, .. } = case;
     let ran = run(case);
-    let ordered = match choice.method.algorithm {
-        Algorithm::Nonoverlapping => keeps_rank_order(Collective::Reduce, choice.first.algorithm, root),
-        algorithm => keeps_rank_order(collective, algorithm, root),
+    let keeps = match choice.method.algorithm {
+        Algorithm::Nonoverlapping => keeps_rank_order(Collective::Reduce, choice.first.algorithm),
+        algorithm => keeps_rank_order(collective, algorithm),
     };
+    // A binomial tree begins with the root unless it must not.
+    let by_root = (collective, choice.method.algorithm) == (Collective::Reduce, Algorithm::Binomial) && root > 0;
+    let ordered = keeps && (case.ordered || !by_root);
     for (rank, cells) in (0..).zip(&ran.outputs) {
         for (place, cell) in (0..).zip(cells) {
             // The block, and within it the cell, which is that of its source.
@@ -65,7 +68,7 @@ fn check(case: Case) {
 
 /// As a user may ask for it: with the library's stand-ins, and its parts where it has parts.
 fn asked(library: Library, collective: Collective, method: Method, case: Case) -> Case {
-    let Case { size, bytes, element, root, .. } = case;
+    let Case { size, bytes, element, .. } = case;
     let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
     let question = ChoiceContext {
         collective,
@@ -75,7 +78,6 @@ fn asked(library: Library, collective: Collective, method: Method, case: Case) -
         total: bytes * blocks,
         element,
         ordered: false,
-        root,
         spread: NodeSpread::FLAT,
     };
     let style = library::style(library);
@@ -130,9 +132,11 @@ fn every_method_of_every_library_ends_right() {
                     for &root in roots {
                         for bytes in if size < 9 { vec![0, 8, 1096] } else { vec![1096] } {
                             let choice = Choice::from(method);
-                            let case =
-                                Case { collective, choice, style: ScheduleStyle::Flat, size, root, bytes, element: 8 };
-                            check(asked(library, collective, method, case));
+                            for ordered in [false, true] {
+                                let flat = Case::flat(collective, method, size, bytes);
+                                let case = Case { choice, root, element: 8, ordered, ..flat };
+                                check(asked(library, collective, method, case));
+                            }
                         }
                     }
                 }
@@ -168,7 +172,6 @@ fn every_choice_of_every_library_ends_right() {
                             total,
                             element,
                             ordered,
-                            root,
                             spread: NodeSpread::FLAT,
                         };
                         let (choice, style) = (library::decide(library, question), library::style(library));
@@ -176,8 +179,12 @@ fn every_choice_of_every_library_ends_right() {
                             Algorithm::Nonoverlapping => (Collective::Reduce, choice.first.algorithm),
                             algorithm => (collective, algorithm),
                         };
-                        assert!(!ordered || keeps_rank_order(reduces.0, reduces.1, root), "{question:?}");
-                        check(Case { collective, choice, style, size, root, bytes, element });
+                        assert!(!ordered || keeps_rank_order(reduces.0, reduces.1), "{question:?}");
+                        let numbering = match (style, form) {
+                            (ScheduleStyle::OpenMpi, CallForm::NonBlocking) => RootNumbering::Swapped,
+                            _ => RootNumbering::Rotated,
+                        };
+                        check(Case { collective, choice, style, size, root, bytes, element, ordered, numbering });
                     }
                 }
             }
@@ -215,10 +222,9 @@ fn more_ranks_than_a_batch_and_long_messages_end_as_well() {
 
 #[test]
 fn every_reduction_has_an_algorithm_that_keeps_the_order_of_ranks() {
-    assert!(!keeps_rank_order(Collective::Allreduce, Algorithm::Ring, 0));
-    assert!(!keeps_rank_order(Collective::Reduce, Algorithm::Binomial, 1));
+    assert!(!keeps_rank_order(Collective::Allreduce, Algorithm::Ring));
     for collective in COLLECTIVES {
-        assert!(suitable(collective).iter().any(|&algorithm| keeps_rank_order(collective, algorithm, 1)));
+        assert!(suitable(collective).iter().any(|&algorithm| keeps_rank_order(collective, algorithm)));
     }
 }
 

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::super::{
-    BlockLayout, Choice, Extent, Fold, Parts, Piece, Schedule, ScheduleStyle, Seat, Side, Space, Step, Then,
+    BlockLayout, Choice, Extent, Fold, Parts, Piece, RootNumbering, Schedule, ScheduleStyle, Seat, Side, Space, Step,
+    Then,
 };
 use crate::platform::{Collective, Method};
 use crate::units::Bytes;
@@ -150,13 +151,26 @@ pub(super) struct Case {
     /// In the buffer or block.
     pub(super) bytes: u64,
     pub(super) element: u32,
+    /// Whether contributions must be combined in order of ranks.
+    pub(super) ordered: bool,
+    pub(super) numbering: RootNumbering,
 }
 
 impl Case {
     /// By the default library, from rank 0, bytes that may be divided.
     pub(super) fn flat(collective: Collective, method: impl Into<Method>, size: u32, bytes: u64) -> Self {
         let choice = Choice::from(method.into());
-        Case { collective, choice, style: ScheduleStyle::Flat, size, root: 0, bytes, element: 1 }
+        Case {
+            collective,
+            choice,
+            style: ScheduleStyle::Flat,
+            size,
+            root: 0,
+            bytes,
+            element: 1,
+            ordered: false,
+            numbering: RootNumbering::Rotated,
+        }
     }
 }
 
@@ -181,12 +195,12 @@ fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
 
 /// Runs `case` at all its ranks.
 pub(super) fn run(case: Case) -> Ran {
-    let Case { collective, choice, style, size, root, bytes, element } = case;
+    let Case { collective, choice, style, size, root, bytes, element, ordered, numbering } = case;
     let towards_root = style == ScheduleStyle::Flat || collective == Collective::Reduce;
     let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
     let extent = Extent { size: Bytes::new(bytes), element };
     let plan = |rank| {
-        let seat = Seat { root, style, fold, ..Seat::of(size, rank) };
+        let seat = Seat { root, style, fold, ordered, numbering, ..Seat::of(size, rank) };
         Schedule::plan(collective, choice, seat, extent).expect("suits")
     };
     let mut schedules: Vec<(Schedule, Option<Schedule>)> = (0..size).map(plan).collect();

@@ -1,0 +1,166 @@
+//! Collectives by nodes in which each rank has a block: gather, scatter and allgather, as Open MPI's component `han` does
+//! them in 5.0 under every library. All nodes have as many members.
+//!
+//! Blocks lie in [`Space::Node`] by nodes, and by places within: the members of a node have theirs beside each other.
+//! Where that is not the order of ranks, whoever holds all of them copies all of them, as Open MPI does.
+//!
+//! | collective | stages |
+//! |---|---|
+//! | gather | within, to those at the root's place; among them, to the root |
+//! | scatter | among those at the root's place, within |
+//! | allgather | gather to leaders, allgather among them, bcast within |
+
+use super::{Among, FlatStage, Staged};
+use crate::mpi::library::{ChoiceContext, decide};
+use crate::mpi::nodes::NodeSpread;
+use crate::mpi::runner::{blocks, seat_of};
+use crate::mpi::schedule::{BlockLayout, Extent, Piece, Schedule, Space};
+use crate::mpi::{CallForm, Sizes};
+use crate::platform::Collective;
+use crate::units::Bytes;
+
+/// Blocks that go to another place of this rank's memory: which, in which layout.
+#[derive(Debug)]
+pub(in crate::mpi) struct BlockMove {
+    pub(in crate::mpi) from: (BlockLayout, Piece),
+    pub(in crate::mpi) to: (BlockLayout, Piece),
+}
+
+/// Bytes of so many blocks.
+fn times(block: Bytes, count: u32) -> Bytes {
+    Bytes::new(block.get().saturating_mul(u64::from(count)))
+}
+
+impl Staged {
+    /// Whether each rank has a block.
+    pub(super) fn is_by_block(&self) -> bool {
+        matches!(self.call.collective, Collective::Gather | Collective::Scatter | Collective::Allgather)
+    }
+
+    /// The buffer, or all blocks together.
+    pub(in crate::mpi) fn buffer(&self) -> Bytes {
+        if self.is_by_block() { times(self.whole.size, self.call.comm.size()) } else { self.whole.size }
+    }
+
+    fn is_root(&self) -> bool {
+        self.call.comm.rank() == self.call.root
+    }
+
+    /// Bytes that are `size` if this rank does it.
+    fn if_so(does: bool, size: Bytes) -> Bytes {
+        if does { size } else { Bytes::ZERO }
+    }
+
+    /// Stage `n`: `Some(None)` if this rank is not in it, `None` after the last.
+    pub(super) fn of_blocks(&self, n: u32) -> Option<Option<FlatStage>> {
+        use Collective::{Allgather, Bcast, Gather, Scatter};
+        let (root_node, root_place) = self.root;
+        let block = self.whole.size;
+        let (node_s, all) = (times(block, self.mine.size()), self.buffer());
+        let crooked = Self::if_so(!self.nodes.is_in_order(), all);
+        let at_place = |place: u32| self.here.1 == place;
+        Some(match (self.call.collective, n) {
+            // The root of a part copies its own.
+            (Gather, 0) => self.block_stage(Among::Node, Gather, root_place, Self::if_so(at_place(root_place), block)),
+            (Gather, 1) => {
+                let copied = Self::if_so(self.is_root(), node_s);
+                self.block_stage(Among::Row(root_place), Gather, root_node, copied)
+            }
+            (Scatter, 0) => {
+                let copied = Self::if_so(self.is_root(), Bytes::new(node_s.get().saturating_add(crooked.get())));
+                self.block_stage(Among::Row(root_place), Scatter, root_node, copied)
+            }
+            (Scatter, 1) => {
+                self.block_stage(Among::Node, Scatter, root_place, Self::if_so(at_place(root_place), block))
+            }
+            (Allgather, 0) => self.block_stage(Among::Node, Gather, 0, Self::if_so(at_place(0), block)),
+            (Allgather, 1) => self.block_stage(Among::Row(0), Allgather, 0, node_s),
+            (Allgather, 2) => self.block_stage(Among::Node, Bcast, 0, Self::if_so(at_place(0), crooked)),
+            _ => return None,
+        })
+    }
+
+    /// This rank's stage of `collective` with this root `among` these, if it is one, which copies so much before.
+    fn block_stage(&self, among: Among, collective: Collective, root: u32, copied: Bytes) -> Option<FlatStage> {
+        let (each, block) = (self.mine.size(), self.whole.size);
+        let (unit, first) = match among {
+            Among::Node => (block, self.here.0.saturating_mul(each)),
+            _ => (times(block, each), 0),
+        };
+        let comm = self.members(among)?;
+        let (size, total) = match collective {
+            Collective::Bcast => (self.buffer(), self.buffer()),
+            _ => (unit, times(unit, comm.size())),
+        };
+        let question = ChoiceContext {
+            collective,
+            form: CallForm::Blocking,
+            ranks: comm.size(),
+            size: size.get(),
+            total: total.get(),
+            element: 1,
+            ordered: false,
+            spread: NodeSpread::FLAT,
+        };
+        let extent = Extent { size, element: 1 };
+        let choice = decide(self.library, question);
+        let seat = seat_of((collective, CallForm::Blocking), (comm.size(), comm.rank()), root, self.library);
+        let (schedule, _) = Schedule::plan(collective, choice, seat, extent).expect("a library's choice suits");
+        let inner = Box::new(blocks(&schedule, seat, extent, &Sizes::Same(unit)));
+        let start = if collective == Collective::Bcast { 0 } else { times(block, first).get() };
+        let layout = BlockLayout::Window { start, whole: self.buffer(), inner };
+        let (input, output, kind) = (Space::Node, Space::Node, self.call.collective);
+        Some(FlatStage { schedule, layout, comm, input, output, copied, kind, started: false })
+    }
+
+    /// All blocks by nodes.
+    fn by_nodes(&self) -> BlockLayout {
+        let inner = Box::new(self.by_rank());
+        BlockLayout::Window { start: 0, whole: self.buffer(), inner }
+    }
+
+    /// All blocks by rank.
+    fn by_rank(&self) -> BlockLayout {
+        BlockLayout::Uniform { block: self.whole.size, parts: self.call.comm.size() }
+    }
+
+    /// The blocks of the program's that are the collective's to begin with.
+    pub(in crate::mpi) fn moves_before(&self) -> Vec<BlockMove> {
+        match self.call.collective {
+            Collective::Gather | Collective::Allgather => self.moves(false, |block| block == self.call.comm.rank()),
+            Collective::Scatter => self.moves(false, |_| self.is_root()),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Those that are the program's at the end.
+    pub(in crate::mpi) fn moves_after(&self) -> Vec<BlockMove> {
+        match self.call.collective {
+            Collective::Gather => self.moves(true, |_| self.is_root()),
+            Collective::Allgather => self.moves(true, |_| true),
+            Collective::Scatter => self.moves(true, |block| block == self.call.comm.rank()),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Bytes that this rank copies at the end.
+    pub(in crate::mpi) fn copied_after(&self) -> Bytes {
+        let crooked = self.call.collective == Collective::Gather && self.is_root() && !self.nodes.is_in_order();
+        Self::if_so(crooked, self.buffer())
+    }
+
+    /// Moves of `wanted` members' blocks from the input, or to the output.
+    fn moves(&self, out: bool, wanted: impl Fn(u32) -> bool) -> Vec<BlockMove> {
+        let each = self.mine.size();
+        let moved = |member: u32| {
+            let (node, place) = self.nodes.place(member);
+            let inner = (self.by_nodes(), Space::Node.one(node * each + place));
+            if out {
+                BlockMove { from: inner, to: (self.by_rank(), Space::Output.one(member)) }
+            } else {
+                BlockMove { from: (self.by_rank(), Space::Input.one(member)), to: inner }
+            }
+        };
+        (0..self.call.comm.size()).filter(|&member| wanted(member)).map(moved).collect()
+    }
+}
