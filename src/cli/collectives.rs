@@ -216,7 +216,7 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
             let size = size(collective, bytes, ranks);
             let taken = Library::ALL.into_iter().filter_map(|library| of(library).ok()).collect();
             points.extend(to_time(field, library, what, own).into_iter().map(|method| (all.len(), method)));
-            all.push(Sized { collective, size, bytes, taken, times: Vec::new() });
+            all.push(Sized { collective, size, bytes, own, taken, times: Vec::new() });
         }
     }
     let jobs = args.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
@@ -246,8 +246,8 @@ fn best(found: &[Sized]) -> Vec<(Collective, Vec<(Bytes, Method)>)> {
     let mut best: Vec<(Collective, Vec<(Bytes, Method)>)> = Vec::new();
     for sized in found {
         // A rules file is about flat algorithms.
-        let flat = sized.times.iter().filter(|(method, _)| method.algorithm != Algorithm::NodeAware);
-        let Some(&(method, _)) = flat.min_by_key(|(_, time)| *time) else { continue };
+        let flat = sized.fastest_of(|method| method.algorithm != Algorithm::NodeAware);
+        let Some((method, _)) = flat else { continue };
         // Open MPI's rules for an allgather go by all blocks together.
         match best.iter_mut().find(|(collective, _)| *collective == sized.collective) {
             Some((_, sizes)) => sizes.push((sized.size, method)),

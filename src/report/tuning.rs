@@ -132,6 +132,7 @@ mod tests {
             collective: Collective::Allreduce,
             size: Bytes::new(bytes),
             bytes: Bytes::new(bytes),
+            own: Algorithm::Ring.into(),
             taken: vec![
                 (Library::OpenMpi40, Algorithm::Ring.into()),
                 (Library::Mpich4, Algorithm::RecursiveDoubling.into()),
@@ -155,6 +156,13 @@ mod tests {
         );
         let all = tuning_summary(&found(), Library::OpenMpi40, 16, true);
         assert!(all.contains("recursive_doubling") && all.contains("fastest, taken"), "{all}");
+    }
+
+    #[test]
+    fn of_equals_what_the_library_takes_is_the_fastest() {
+        let mut found = found();
+        found[0].times.iter_mut().for_each(|(_, time)| *time = SimSpan::from_us(10));
+        assert_eq!(found[0].fastest(), Some((Algorithm::Ring.into(), SimSpan::from_us(10))));
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Sized {
     pub size: Bytes,
     /// The buffer, or a block.
     pub bytes: Bytes,
+    /// What the library asked about takes.
+    pub own: Method,
     /// What each library takes.
     pub taken: Vec<(Library, Method)>,
     /// Mean time of a call by the methods of the library asked about.
@@ -55,9 +57,15 @@ pub struct Sized {
 }
 
 impl Sized {
-    /// The fastest method; of equals the first.
+    /// The fastest method; of equals the library's own, else the first.
     pub fn fastest(&self) -> Option<(Method, SimSpan)> {
-        self.times.iter().copied().min_by_key(|(_, time)| *time)
+        self.fastest_of(|_| true)
+    }
+
+    /// The same of those that `may` is true of.
+    pub fn fastest_of(&self, may: impl Fn(Method) -> bool) -> Option<(Method, SimSpan)> {
+        let times = self.times.iter().copied().filter(|(method, _)| may(*method));
+        times.min_by_key(|(method, time)| (*time, *method != self.own))
     }
 
     /// The time of `method`, if it was timed.

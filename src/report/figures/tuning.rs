@@ -93,6 +93,7 @@ mod tests {
             collective: Collective::Bcast,
             size: Bytes::new(bytes),
             bytes: Bytes::new(bytes),
+            own: Algorithm::Binomial.into(),
             taken: vec![(Library::OpenMpi41, Algorithm::Binomial.into())],
             times: vec![
                 (Algorithm::Binomial.into(), SimSpan::from_us(5 + bytes)),
