@@ -196,7 +196,7 @@ unsafe extern "C" fn pthread_cond_wait(
 
 /// What glibc keeps of a barrier.
 #[repr(C)]
-struct Barrier {
+struct SharedBarrier {
     /// How many have come.
     come: AtomicU32,
     round: c_uint,
@@ -207,7 +207,7 @@ struct Barrier {
 /// A barrier in shared memory that ranks alone use: who comes waits until its round is full.
 unsafe extern "C" fn pthread_barrier_wait(object: *mut libc::pthread_barrier_t) -> c_int {
     // SAFETY: the caller's barrier, which glibc lays out so.
-    let barrier = unsafe { &*object.cast::<Barrier>() };
+    let barrier = unsafe { &*object.cast::<SharedBarrier>() };
     let Some(p) = alone().filter(|_| barrier.shared != 0 && barrier.count > 0) else {
         // SAFETY: as above.
         return unsafe { libc::pthread_barrier_wait(object) };
@@ -225,7 +225,7 @@ unsafe extern "C" fn pthread_barrier_wait(object: *mut libc::pthread_barrier_t) 
 unsafe extern "C" fn pthread_barrier_destroy(object: *mut libc::pthread_barrier_t) -> c_int {
     // SAFETY: as above.
     unsafe {
-        if alone().is_some() && (*object.cast::<Barrier>()).shared != 0 {
+        if alone().is_some() && (*object.cast::<SharedBarrier>()).shared != 0 {
             return 0;
         }
         libc::pthread_barrier_destroy(object)

@@ -22,22 +22,23 @@ const LONGEST: Duration = Duration::from_millis(500);
 /// What a thread answers: the rank whose code it runs, the MPI function called last, where it is.
 type Answer = (Rank, &'static str, StackTrace);
 
-/// The states of [`Question`]: nobody asks; a thread is to answer; it does; it has; it runs no rank's code.
+/// The states of [`StackRequest`]: nobody asks; a thread is to answer; it does; it has; it runs no rank's code.
 const IDLE: u32 = 0;
 const ASKED: u32 = 1;
 const TAKEN: u32 = 2;
 const ANSWERED: u32 = 3;
 const NOBODY: u32 = 4;
 
-struct Question {
+struct StackRequest {
     state: AtomicU32,
     answer: UnsafeCell<MaybeUninit<Answer>>,
 }
 
 // SAFETY: the state says whose the answer is: from TAKEN on the thread's that is asked, from ANSWERED on the asker's.
-unsafe impl Sync for Question {}
+unsafe impl Sync for StackRequest {}
 
-static QUESTION: Question = Question { state: AtomicU32::new(IDLE), answer: UnsafeCell::new(MaybeUninit::uninit()) };
+static QUESTION: StackRequest =
+    StackRequest { state: AtomicU32::new(IDLE), answer: UnsafeCell::new(MaybeUninit::uninit()) };
 
 /// The threads that run ranks.
 static THREADS: Mutex<Vec<libc::pthread_t>> = Mutex::new(Vec::new());

@@ -21,7 +21,7 @@ type Purpose = Option<(Piece, Then)>;
 
 /// A stage under way.
 #[derive(Debug)]
-struct Lane {
+struct OngoingStage {
     stage: FlatStage,
     /// What was started and is not done.
     open: SmallVec<[(RequestId, Purpose); 4]>,
@@ -32,9 +32,9 @@ struct Lane {
     done: bool,
 }
 
-impl Lane {
+impl OngoingStage {
     fn new(stage: FlatStage) -> Self {
-        Lane { stage, open: SmallVec::new(), waits: SmallVec::new(), receive: None, done: false }
+        OngoingStage { stage, open: SmallVec::new(), waits: SmallVec::new(), receive: None, done: false }
     }
 
     fn can_go_on(&self) -> bool {
@@ -52,7 +52,7 @@ impl Lane {
 #[derive(Debug)]
 pub(super) struct Together {
     /// The stages; the last does those of `queue` afterwards.
-    lanes: Vec<Lane>,
+    lanes: Vec<OngoingStage>,
     queue: VecDeque<FlatStage>,
     /// The stage that asked last, for what it started something, and whether it waits for that.
     asking: (usize, Purpose, bool),
@@ -68,7 +68,7 @@ impl Together {
         // The part that comes last of a segment is that of the first segment.
         started.reverse();
         let mut queue = VecDeque::from(queue);
-        let lanes = started.into_iter().chain(queue.pop_front()).map(Lane::new).collect();
+        let lanes = started.into_iter().chain(queue.pop_front()).map(OngoingStage::new).collect();
         Together { lanes, queue, asking: (0, None, false), asked: Requests::new() }
     }
 }
@@ -100,7 +100,7 @@ impl<M: Mover> Runner<M> {
             ReplyKind::Completed(completions) => {
                 let completion = &mut completions[0];
                 let request = together.asked[completion.index as usize];
-                let is_it = |lane: &&mut Lane| lane.open.iter().any(|(open, _)| *open == request);
+                let is_it = |lane: &&mut OngoingStage| lane.open.iter().any(|(open, _)| *open == request);
                 let lane = together.lanes.iter_mut().find(is_it).expect("a stage waits for it");
                 let place = lane.open.iter().position(|(open, _)| *open == request).expect("it is open");
                 lane.waits.retain(|waited| *waited != request);
@@ -139,7 +139,7 @@ impl<M: Mover> Runner<M> {
             if last.done
                 && let Some(stage) = together.queue.pop_front()
             {
-                *last = Lane::new(stage);
+                *last = OngoingStage::new(stage);
                 continue;
             }
             let requests: Requests = together.lanes.iter().flat_map(|lane| lane.waits.iter().copied()).collect();
@@ -152,7 +152,7 @@ impl<M: Mover> Runner<M> {
     }
 
     /// The next step of a stage, if it asks for something: what, what a receive is for, and whether the stage waits.
-    fn step_of(&mut self, lane: &mut Lane) -> Option<(Call, Purpose, bool)> {
+    fn step_of(&mut self, lane: &mut OngoingStage) -> Option<(Call, Purpose, bool)> {
         if let Some((from, piece, then)) = lane.receive.take() {
             return Some((Call::Irecv(self.pattern_of(&lane.stage, from, piece.blocks)), Some((piece, then)), true));
         }
