@@ -48,6 +48,9 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Wrap
     Ok(WrapperRequest::Run(command(&words), hint))
 }
 
+/// The archive of support functions, as the linker finds it beside others.
+const SUPPORT: &str = "-lmcpsim_support";
+
 /// What to say if a program with parts of others cannot be linked.
 const HINT: &str = "programs are linked as shared objects: parts that another compiler made need -fPIC";
 
@@ -86,8 +89,9 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
         if language_set {
             words.extend(["-x".into(), "none".into()]);
         }
-        // What build systems took of `-showme:link` has the archive in it, and the start object is a part of that.
-        let is_named = words.iter().any(|word| Path::new(word) == kit.support());
+        // What build systems took of `-showme:link` names the archive, some by its path, and the start object is a part
+        // of that.
+        let is_named = words.iter().any(|word| word == SUPPORT || Path::new(word) == kit.support());
         words.extend((step == CompileStage::Program && !is_named).then(|| kit.start().into()));
         words.extend([kit.support().into(), kit.stubs().into()]);
     }
@@ -191,7 +195,7 @@ fn for_others(language: Language, kit: &SupportFiles) -> Vec<OsString> {
     if language == Language::Cxx {
         words.push("-static-libstdc++".into());
     }
-    words.extend([joined("-L", &kit.lib()), "-lmcpsim_support".into(), "-lmcpsim_mpi".into()]);
+    words.extend([joined("-L", &kit.lib()), SUPPORT.into(), "-lmcpsim_mpi".into()]);
     words
 }
 

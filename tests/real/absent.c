@@ -1,4 +1,4 @@
-/* Calls what mcpsim does not simulate: a file, processes that come later, or another program in place of this one. */
+/* Calls what mcpsim does not simulate: a file, or processes that come later. Or puts another program in its place. */
 #include <mpi.h>
 #include <string.h>
 #include <unistd.h>

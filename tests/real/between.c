@@ -93,7 +93,7 @@ static void objects(void) {
 }
 
 static void queues(void) {
-    struct mq_attr most = {0, 1, 8, 0};
+    struct mq_attr most = {.mq_maxmsg = 1, .mq_msgsize = 8};
     struct sembuf down = {0, -3, 0}, up = {0, 1, 0};
     struct { long kind; char text[8]; } message = {1, "text"};
     char name[64] = "", text[8] = "";

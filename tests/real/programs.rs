@@ -4,7 +4,7 @@
 #[path = "crashes.rs"]
 mod crashes;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -73,11 +73,11 @@ fn programs_that_could_call_what_is_not_simulated_run_until_they_do() {
 }
 
 #[test]
-fn a_program_cannot_put_another_in_the_simulators_place() {
+fn another_program_runs_in_the_ranks_place_and_ends_it() {
     let Some(program) = program("absent.c", "") else { return };
     let ran = run(&program, "--nct 1,1,2", "exec");
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
-    assert!(ran.stderr.contains("the program would put another in its place: expected posix_spawn"), "{}", ran.stderr);
+    // It ends without MPI_Finalize, as under a real MPI.
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "another program\nanother program\n"), "{}", ran.stderr);
 }
 
 #[test]
@@ -241,6 +241,22 @@ fn a_run_ends_when_nobody_reads_what_it_prints_unless_a_result_goes_to_a_file() 
     assert!(ran.stderr.starts_with("error: stdout was closed at virtual time "), "{}", ran.stderr);
     let ran = closed(&["--json", "prints.json"], "10000");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn an_interrupt_tells_where_a_rank_is_that_calls_nothing() {
+    let Some(program) = program("spin.c", "-g -O1") else { return };
+    let mut command = command(workshop().unwrap());
+    command.args(["--quiet", "--nct", "2,1,1"]).arg(&program);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "waits\n");
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let ran = support::ended(child);
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    assert!(ran.stderr.contains("rank 0, after MPI_Comm_rank, in main at spin.c:15"), "{}", ran.stderr);
 }
 
 #[test]
