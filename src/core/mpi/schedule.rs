@@ -213,12 +213,12 @@ pub fn suitable(collective: Collective) -> &'static [Algorithm] {
 /// its reduction decides.
 pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm) -> bool {
     use Algorithm::{Binary, Chains, Knomial, NodeAware, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing};
-    match (collective, algorithm) {
+    !matches!(
+        (collective, algorithm),
         (Collective::Reduce, Binary | Chains | Knomial | Pipeline | NodeAware)
-        | (Collective::Allreduce, Ring | SegmentedRing | NodeAware)
-        | (Collective::ReduceScatter, RecursiveHalving | Pairwise | Ring) => false,
-        _ => true,
-    }
+            | (Collective::Allreduce, Ring | SegmentedRing | NodeAware)
+            | (Collective::ReduceScatter, RecursiveHalving | Pairwise | Ring)
+    )
 }
 
 /// Whether a segment size, and a number at a time or of children, mean anything to `algorithm`.

@@ -46,7 +46,7 @@ pub(super) unsafe extern "C" fn sched_getaffinity(pid: c_int, room: usize, to: *
     if let Some(p) = own(pid)
         && let Some(set) = &*p.variables.scheduling.processors.borrow()
     {
-        if room < set.len().min(8) || room % 8 != 0 {
+        if room < set.len().min(8) || !room.is_multiple_of(8) {
             return error(libc::EINVAL);
         }
         // SAFETY: the caller's room.
