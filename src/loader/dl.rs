@@ -337,7 +337,7 @@ unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, cal
         Some(Opened::Own(..) | Opened::Program) if what == RTLD_DI_ORIGIN => unsafe {
             // A handle begins as a link map does, with the file's name in its second word.
             let name = CStr::from_ptr(handle.cast::<*const c_char>().add(1).read()).to_bytes();
-            let end = name.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+            let end = name.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at.max(1));
             ptr::copy_nonoverlapping(name.as_ptr().cast(), to.cast::<c_char>(), end);
             to.cast::<c_char>().add(end).write(0);
             0

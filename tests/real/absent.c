@@ -1,6 +1,9 @@
 /* Calls what mcpsim does not simulate: a file, or processes that come later. Or puts another program in its place. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <mpi.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
@@ -11,6 +14,9 @@ int main(int argc, char **argv)
         MPI_File_open(MPI_COMM_SELF, "nowhere", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
     } else if (argc == 2 && strcmp(argv[1], "exec") == 0) {
         execl("/bin/echo", "echo", "another program", NULL);
+    } else if (argc == 2 && strcmp(argv[1], "call") == 0) {
+        char *words[] = { "echo", "another program", NULL };
+        syscall(SYS_execveat, AT_FDCWD, "/bin/echo", words, (char *[]){ NULL }, 0);
     } else if (argc == 2) {
         MPI_Comm other;
         MPI_Comm_spawn("other", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other, MPI_ERRCODES_IGNORE);

@@ -75,9 +75,12 @@ fn programs_that_could_call_what_is_not_simulated_run_until_they_do() {
 #[test]
 fn another_program_runs_in_the_ranks_place_and_ends_it() {
     let Some(program) = program("absent.c", "") else { return };
-    let ran = run(&program, "--nct 1,1,2", "exec");
-    // It ends without MPI_Finalize, as under a real MPI.
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "another program\nanother program\n"), "{}", ran.stderr);
+    for how in ["exec", "call"] {
+        let ran = run(&program, "--nct 1,1,2", how);
+        // It ends without MPI_Finalize, as under a real MPI.
+        let (code, printed) = (ran.code, ran.stdout.as_str());
+        assert_eq!((code, printed), (Some(1), "another program\nanother program\n"), "{how}: {}", ran.stderr);
+    }
 }
 
 #[test]

@@ -127,6 +127,10 @@ unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: us
             libc::SYS_exit | libc::SYS_exit_group => end::exit_now(first),
             libc::SYS_fork | libc::SYS_vfork => end::no_fork().into(),
             libc::SYS_execve => exec::execve(a as *const c_char, b as children::Words, c as children::Words).into(),
+            libc::SYS_execveat => {
+                let (words, variables) = (c as children::Words, d as children::Words);
+                exec::execveat(first, b as *const c_char, words, variables, e as c_int).into()
+            }
             _ => system_call(number, a, b, c, d, e, f),
         }
     }

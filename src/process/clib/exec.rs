@@ -9,8 +9,10 @@ use super::children::{Words, inherited, spawn, spawn_by_path};
 use super::end::{exit_now, rank};
 use super::{error, reap};
 use crate::process::{Function, NamedFunction};
+use crate::rank::FailureKind;
 
-/// Those with a list of arguments, `execl` and its like, are made of these in the support library.
+/// Those with a list of arguments, `execl` and its like, are made of these in the support library. A program that was
+/// linked before they were there has none of its own, and comes here for them.
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("execv", Function(execv as *const ())),
     ("execve", Function(execve as *const ())),
@@ -18,6 +20,9 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("execvpe", Function(execvpe as *const ())),
     ("fexecve", Function(fexecve as *const ())),
     ("execveat", Function(execveat as *const ())),
+    ("execl", Function(link_anew as *const ())),
+    ("execle", Function(link_anew as *const ())),
+    ("execlp", Function(link_anew as *const ())),
 ];
 
 /// Lets the program that `start` starts take the rank's place; an error number if there is none.
@@ -33,6 +38,12 @@ fn replace(start: impl FnOnce(*mut libc::pid_t) -> c_int) -> c_int {
     let code = if libc::WIFSIGNALED(status) { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) };
     // SAFETY: on a rank's thread.
     unsafe { exit_now(code) }
+}
+
+/// The C library's own would put another program in the place of the simulator with all its ranks.
+unsafe extern "C" fn link_anew() -> c_int {
+    let what = "the program was linked by an older mcpsim cc, which had no execl, execle and execlp: link it again";
+    rank("a function of the exec family").fail_at("exec".to_owned(), FailureKind::Error, what.to_owned())
 }
 
 pub(super) unsafe extern "C" fn execve(path: *const c_char, words: Words, variables: Words) -> c_int {
@@ -64,7 +75,7 @@ unsafe extern "C" fn fexecve(file: c_int, words: Words, variables: Words) -> c_i
     unsafe { execve(path.as_ptr(), words, variables) }
 }
 
-unsafe extern "C" fn execveat(
+pub(super) unsafe extern "C" fn execveat(
     directory: c_int,
     path: *const c_char,
     words: Words,
