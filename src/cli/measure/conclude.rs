@@ -19,14 +19,11 @@ use super::{Law, MeasureArgs};
 /// How often costs under load are refined.
 const ROUNDS: usize = 4;
 
-/// A measurement that is not to be used, and why.
-pub(super) fn unusable(what: &str, doubts: &[String]) -> Failure {
+/// A measurement that is not to be used, and why; so `what` is written, and `advice` follows that to measure again.
+pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     let mut text = format!("this measurement cannot be used, {what} is written (--force writes it all the same):");
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
-    text.push_str("\nmeasure again when the machine is quieter, or for longer (--time)");
-    if what == "no platform" {
-        text.push_str("; --samples keeps what was measured");
-    }
+    text.push_str(&format!("\nmeasure again when the machine is quieter, or for longer (--time){advice}"));
     Failure { exit: Exit::OverLimit, text }
 }
 
@@ -105,7 +102,7 @@ pub(super) fn conclude(
     let mut doubts = doubts(&measured.samples, &measured.links);
     doubts.extend(judgement.doubts);
     if !doubts.is_empty() && !args.force {
-        return Err(unusable("no platform", &doubts));
+        return Err(unusable("no platform", "; --samples keeps what was measured", &doubts));
     }
     // Whoever reads the file later is to know it too.
     for note in doubts.iter().chain(&judgement.warnings) {

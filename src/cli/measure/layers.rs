@@ -115,7 +115,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let first: Box<dyn PairLayer> = match (&layer, connect) {
         (Layer::Library(path), None) => {
             let address = format!("mcpsim-{}", std::process::id());
-            // LoadedLayer before there is a second process, which would tell the user the same of a wrong library.
+            // Loaded before there is a second process, which would tell the user the same of a wrong library.
             let loaded = LoadedLayer::load(path).map_err(wrong)?;
             child = Some(OtherRank::start(path, &address)?);
             Box::new(loaded.start(0, &address).map_err(wrong)?)
