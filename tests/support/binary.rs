@@ -73,13 +73,16 @@ pub fn holds_within_limit(mut condition: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Sends SIGINT to the child, once it catches it by Linux' account: before, the signal would end it without a word.
+/// Sends SIGINT to mcpsim, once it catches it by Linux' account: before, the signal would end it without a word. A shell
+/// that is to become mcpsim may catch it for itself.
 pub fn interrupt(child: &mut Child) {
     let pid = child.id().to_string();
     let catches = || {
+        let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+            && program.ends_with("mcpsim")
     };
     let listens = holds_within_limit(|| catches() || child.try_wait().is_ok_and(|end| end.is_some()));
     if !listens {
