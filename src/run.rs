@@ -41,7 +41,6 @@ pub use error::{ErrorKind, PredictError};
 pub use files::write_whole;
 pub use host::{Stopwatch, available_memory};
 pub use key::InputHash;
-pub use place::memory_of;
 pub use request::{Details, RunRequest, Sources};
 pub use resolved::Resolved;
 pub use settings::{Given, Heading, SETTINGS, Setting, Settings};

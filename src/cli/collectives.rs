@@ -9,9 +9,11 @@ use clap::{Parser, ValueEnum};
 
 use crate::config::{Document, Override};
 use crate::mpi::{check_rules, collective_word, write_open_mpi_rules};
-use crate::platform::{Algorithm, Collective, Library, Method, Placement, Platform, PlatformSource, Shape};
+use crate::platform::{
+    Algorithm, Collective, Library, MemoryShares, Method, Placement, Platform, PlatformSource, Shape,
+};
 use crate::report::{tuning_csv, tuning_figures, tuning_summary};
-use crate::run::{Shipped, memory_of, with_rules, write_whole};
+use crate::run::{Shipped, with_rules, write_whole};
 use crate::study::collectives::{Field, Sized, Timing, size, taken, time, to_time};
 use crate::study::{self, Limits, MemoryBudget, RankKind};
 use crate::units::{Bytes, SimSpan};
@@ -152,7 +154,7 @@ pub(super) fn collectives(args: &CollectivesArgs) -> Result<(), Failure> {
     };
     let sites = placement.sites_by_threads(shape, platform.core.threads.count(), ranks, false);
     let sites = sites.map_err(|error| Failure::bad_input(error.to_string()))?;
-    let memory = memory_of(&platform, &sites);
+    let memory = MemoryShares::of_ranks(&platform, &sites);
     let timing = if args.timing == TimingName::Osu { Timing::Osu } else { Timing::Imb };
     let field = Field { platform: &platform, sites: &sites, memory: &memory, timing };
     let found = run(args, field, library)?;

@@ -11,11 +11,12 @@
 //!
 //! The language is described in `workloads/README.md`. A rank has no stack: procedures cannot call themselves, so every
 //! loop, parameter and return place has one slot, known when the code is compiled. Nothing here knows of clocks,
-//! messages under way or how collectives are made.
+//! messages under way or how collectives are made; `driven` gives the ranks to those who do.
 
 mod bind;
 mod code;
 mod compile;
+mod driven;
 mod equation;
 mod expr;
 mod formula;
@@ -44,6 +45,7 @@ mod world;
 mod tests;
 
 pub use bind::{BoundApp, TargetMachine};
+pub use driven::DrivenApp;
 pub use equation::Equation;
 pub use load::App;
 pub use program::{AppProgram, FragmentProgram, RankProgram};

@@ -83,7 +83,7 @@ pub use describe::{head, info, stats};
 pub use header::Header;
 pub use read::{Trace, is_trace};
 pub use record::{Portion, Recorder, Recording};
-pub use replay::Replay;
+pub use replay::{Replay, ReplayMachine, ReplayedRun};
 
 /// How a trace begins.
 const MAGIC: &[u8; 8] = b"MCPSIM\x00T";

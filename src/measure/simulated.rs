@@ -95,7 +95,7 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
     let shared = Arc::new((work, placed));
     let memories = memories(platform, &sites);
     let options = RunOptions { workers: Some(1), ..RunOptions::default() };
-    let make = |rank: Rank| {
+    let make = |rank: Rank| -> Box<dyn Program> {
         let (shared, found) = (Arc::clone(&shared), Arc::clone(&found));
         let memory = memories[rank as usize];
         let body = move |gate: &FiberHandle<'_>| {
@@ -108,9 +108,9 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
             }
             Call::Finish
         };
-        Measuring(Fiber::new(STACK, body).expect("there is memory for a stack"))
+        Box::new(Measuring(Fiber::new(STACK, body).expect("there is memory for a stack")))
     };
-    Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())?;
+    Simulation::new(platform, sites, options, Labels::default()).run_boxed(&make, &Progress::default())?;
     let mut found = found.lock().expect("no rank has failed");
     Ok(std::mem::take(&mut *found))
 }

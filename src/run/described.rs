@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use crate::app::{App, BoundApp, TargetMachine};
 use crate::engine::{Labels, Outcome, Processes, RunError, Simulation};
-use crate::mpi::{MpiDriver, check_rules};
+use crate::mpi::check_rules;
 use crate::platform::{Platform, Site};
-use crate::rank::Rank;
 
 use super::conduct::{Conduct, Prediction, agree};
 use super::error::PredictError;
 use super::host;
-use super::place::{memory_shares, placed};
+use super::place::placed;
 use super::record;
 use super::resolved::Resolved;
 
@@ -27,14 +26,10 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     }
     let (bound, platform, sites, labels) = agree(conduct.processes, bind(run, app))?;
     let bound = if settings.details.task_logs { bound.with_names() } else { bound };
-    let memory = memory_shares(&platform, &sites);
-    let make = |rank: Rank| {
-        let part = memory.part(sites[rank as usize]);
-        MpiDriver::new(bound.program(rank, part), platform.clone(), part)
-    };
     let header = record::header(&platform, sites.len(), &labels.app, settings.model.name(), settings.seed);
     let simulation = Simulation::new(&platform, sites.clone(), settings.options(), labels);
-    let recorded = record::run(&simulation, &(), make, (conduct, settings.details), &header)?;
+    let recorded =
+        record::run(&simulation, &(), &bound.on(platform.clone(), &sites), (conduct, settings.details), &header)?;
     let Some((mut outcome, trace)) = recorded else { return Ok(None) };
     outcome.results = bound.results(&std::mem::take(&mut outcome.timers));
     Ok(Some(Prediction { outcome, trace, exit_code: 0, notes: Vec::new() }))

@@ -5,18 +5,20 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
-use crate::engine::{Labels, Processes, ProgramEnd, RunOptions, Screen, Simulation};
+use crate::engine::{
+    Labels, Outcome, Processes, ProgramEnd, Progress, RankPrograms, RunError, RunOptions, Screen, Simulation,
+};
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
 use crate::mpi_api::{self, RealProgram};
-use crate::platform::{Platform, Site};
+use crate::platform::{MemoryShares, Platform, Site};
 use crate::process::{self, ComputeMode, Endings, Job, Output, Stream};
-use crate::rank::{Mailboxes, Rank, RunAhead};
+use crate::rank::{Mailboxes, Program, Rank, RunAhead};
 use crate::trace::Header;
 
 use super::conduct::{Conduct, Console, Prediction, agree};
 use super::error::{ErrorKind, PredictError};
-use super::place::{memory_shares, placed};
+use super::place::placed;
 use super::record;
 use super::resolved::Resolved;
 
@@ -44,6 +46,25 @@ struct Printed(Arc<dyn Console>);
 impl Output for Printed {
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
         self.0.write(rank, stream, bytes);
+    }
+}
+
+/// The ranks of a job, as the engine runs them.
+struct RealRanks(Arc<Job>);
+
+impl RankPrograms for RealRanks {
+    fn program(&self, rank: Rank) -> Box<dyn Program> {
+        Box::new(RealProgram::new(self.0.clone(), rank))
+    }
+
+    fn simulate(
+        &self,
+        simulation: &Simulation<'_>,
+        processes: &Processes,
+        screen: &dyn Screen,
+        progress: &Progress,
+    ) -> Option<Result<Outcome, RunError>> {
+        simulation.run_in(processes, screen, |rank| RealProgram::new(self.0.clone(), rank), progress)
     }
 }
 
@@ -85,7 +106,7 @@ pub(super) fn simulate(
         let program = mpi_api::open(&built.path, &settings.job.shared).map_err(named)?;
         program.check_room(sites.len().div_ceil(processes.count() as usize)).map_err(named)?;
         let output = Box::new(Printed(console.clone()));
-        let memory = memory_shares(&platform, &sites);
+        let memory = MemoryShares::new(&platform, &sites);
         let share = |rank: Rank| memory.part(sites[rank as usize]);
         let started =
             process::Started { arguments: arguments(file, &run.typed)?, environment, numbers, states_buffers };
@@ -93,19 +114,17 @@ pub(super) fn simulate(
         Ok(Job::new(program, platform.clone(), sites.clone(), share, started, options, output))
     };
     let job = Arc::new(agree(processes, load())?);
-    let program = |rank| RealProgram::new(job.clone(), rank);
+    let programs = RealRanks(job.clone());
     let is_measured = settings.job.compute == ComputeMode::Measure;
     let header = Header {
         factors: if is_measured { platform.code_factors(&sites) } else { Vec::new() },
         ..record::header(&platform, sites.len(), &file.name, settings.model.name(), settings.seed)
     };
     let screen: &dyn Screen = &**console;
-    let ran = if ahead {
-        let program = |rank| RunAhead::new(Box::new(program(rank)), rank, mailboxes.clone());
-        record::run(&simulation, screen, program, (conduct, details), &header)
-    } else {
-        record::run(&simulation, screen, program, (conduct, details), &header)
-    };
+    let in_advance =
+        |rank| -> Box<dyn Program> { Box::new(RunAhead::new(programs.program(rank), rank, mailboxes.clone())) };
+    let programs: &dyn RankPrograms = if ahead { &in_advance } else { &programs };
+    let ran = record::run(&simulation, screen, programs, (conduct, details), &header);
     let endings = processes.gather(job.endings());
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
     let endings = Endings::merge(endings);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Outcome, Screen, Simulation};
+use crate::engine::{Outcome, RankPrograms, Screen, Simulation};
 use crate::platform::Platform;
 use crate::profile::{function_profiles, message_kinds, message_sizes, message_sorts, site_profiles};
-use crate::rank::{Program, Rank, Tallies};
+use crate::rank::{Program, Tallies};
 use crate::trace::{Header, Recording};
 
 use super::conduct::Conduct;
@@ -18,18 +18,19 @@ pub(super) type Recorded = (Outcome, Option<Vec<u8>>);
 
 /// Runs `simulation`, whose ranks print on `screen`, recorded under `header` if that is wanted; gives what it gave on
 /// the first process.
-pub(super) fn run<P: Program>(
+pub(super) fn run(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
-    make: impl Fn(Rank) -> P + Sync,
+    programs: &dyn RankPrograms,
     (conduct, details): (Conduct<'_>, Details),
     header: &Header,
 ) -> Result<Option<Recorded>, PredictError> {
     if !details.functions && !details.sites {
-        return traced(simulation, screen, make, conduct, header);
+        return traced(simulation, screen, programs, conduct, header);
     }
     let tallies = Arc::new(Tallies::new(simulation.sites(), details.sites));
-    let ran = traced(simulation, screen, |rank| tallies.wrap(rank, make(rank)), conduct, header);
+    let counted = |rank| -> Box<dyn Program> { Box::new(tallies.wrap(rank, programs.program(rank))) };
+    let ran = traced(simulation, screen, &counted, conduct, header);
     let ranks: Vec<_> = conduct.processes.gather(tallies.take()).into_iter().flatten().collect();
     let told = |(outcome, trace): Recorded| {
         let sent = message_sorts(&ranks);
@@ -47,20 +48,21 @@ pub(super) fn run<P: Program>(
 }
 
 /// The same without a profile.
-fn traced<P: Program>(
+fn traced(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
-    make: impl Fn(Rank) -> P + Sync,
+    programs: &dyn RankPrograms,
     conduct: Conduct<'_>,
     header: &Header,
 ) -> Result<Option<Recorded>, PredictError> {
     let Conduct { progress, processes, recorded, .. } = conduct;
     if !recorded {
-        let ran = simulation.run_in(processes, screen, make, progress);
+        let ran = programs.simulate(simulation, processes, screen, progress);
         return Ok(concluded(ran, processes)?.map(|outcome| (outcome, None)));
     }
     let recording = Arc::new(Recording::new(header.ranks).of_code(!header.factors.is_empty()));
-    let ran = simulation.run_in(processes, screen, |rank| recording.wrap(rank, make(rank)), progress);
+    let recorder = |rank| -> Box<dyn Program> { Box::new(recording.wrap(rank, programs.program(rank))) };
+    let ran = simulation.run_boxed_in(processes, screen, &recorder, progress);
     processes.gather(recording.give()).into_iter().for_each(|portion| recording.take_in(portion));
     let Some(outcome) = concluded(ran, processes)? else { return Ok(None) };
     let bytes = recording.finish(header).map_err(|error| PredictError::input(format!("--record: {error}")))?;

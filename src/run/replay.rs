@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::{Labels, Simulation};
-use crate::mpi::{DataCost, MpiDriver, check_rules};
-use crate::platform::{Platform, Site};
-use crate::rank::Rank;
+use crate::mpi::{MpiDriver, check_rules};
+use crate::platform::{MemoryShares, Platform, Site};
+use crate::rank::{Program, Rank};
 use crate::trace::logs::Logs;
-use crate::trace::{Header, Machine, Trace};
+use crate::trace::{Header, ReplayMachine, Trace};
 
 use super::conduct::{Conduct, Prediction, agree};
 use super::error::PredictError;
-use super::place::{memory_shares, placed};
+use super::place::placed;
 use super::record;
 use super::resolved::Resolved;
 use super::trace_file::{Content, TraceFile};
@@ -26,41 +26,35 @@ pub(super) fn simulate(
     let Loaded { content, platform, sites, header, labels } = agree(conduct.processes, load(run, file))?;
     let simulation = Simulation::new(&platform, sites.clone(), run.settings.options(), labels);
     let mut notes = Vec::new();
+    let machine = || ReplayMachine::new(&platform, &sites);
     let recorded = match content {
         Content::Trace(trace) => {
             notes.extend(other_rates(&trace, &platform));
-            let factors = platform.code_factors(&sites);
-            let factor = |rank: Rank| trace.header().rescaled(rank, factors[rank as usize]);
-            let machine = machine_of(&platform, &sites);
-            let make = |rank: Rank| trace.program(rank, &machine(rank), factor(rank));
-            record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
+            let header_of = trace.header();
+            let factors = (0..).zip(platform.code_factors(&sites));
+            let factors = factors.map(|(rank, factor)| header_of.rescaled(rank, factor)).collect();
+            let programs = trace.on(machine(), factors);
+            record::run(&simulation, &(), &programs, (conduct, run.settings.details), &header)
         }
         Content::Logs(logs) => {
-            let (machine, factors) = (machine_of(&platform, &sites), measured_factors(&logs, &platform, &sites));
-            let make = |rank: Rank| logs.program(rank, &machine(rank), factors[rank as usize]);
-            record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
+            let (machine, factors) = (machine(), measured_factors(&logs, &platform, &sites));
+            let make = |rank: Rank| -> Box<dyn Program> {
+                Box::new(logs.program(rank, &machine.of(rank), factors[rank as usize]))
+            };
+            record::run(&simulation, &(), &make, (conduct, run.settings.details), &header)
         }
         Content::Import(import) => {
             notes.extend(import.assumed().map(str::to_owned));
-            let memory = memory_shares(&platform, &sites);
+            let memory = MemoryShares::new(&platform, &sites);
             let shared = Arc::new(platform.clone());
-            let make = |rank: Rank| {
+            let make = |rank: Rank| -> Box<dyn Program> {
                 let program = import.program(rank, &platform.core);
-                MpiDriver::new(program, shared.clone(), memory.part(sites[rank as usize]))
+                Box::new(MpiDriver::new(program, shared.clone(), memory.part(sites[rank as usize])))
             };
-            record::run(&simulation, &(), make, (conduct, run.settings.details), &header)
+            record::run(&simulation, &(), &make, (conduct, run.settings.details), &header)
         }
     }?;
     Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes }))
-}
-
-/// The machine as each rank sees it.
-fn machine_of<'a>(platform: &'a Platform, sites: &'a [Site]) -> impl Fn(Rank) -> Machine + 'a {
-    let (memory, shared) = (memory_shares(platform, sites), Arc::new(platform.clone()));
-    move |rank| {
-        let part = memory.part(sites[rank as usize]);
-        Machine { platform: shared.clone(), cost: DataCost::new(&platform.core, part), memory: part.bandwidth }
-    }
 }
 
 /// What measured times of a real run's code are multiplied by. They were taken where as many ranks ran beside each

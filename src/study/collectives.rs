@@ -10,7 +10,7 @@ use crate::mpi::{
 use crate::platform::{
     Algorithm, Collective, CollectiveRule, CollectiveRules, Library, MemoryPart, Method, NodeMap, Platform, Site,
 };
-use crate::rank::{Call, Reply};
+use crate::rank::{Call, Program, Reply};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 /// How calls are timed.
@@ -147,7 +147,7 @@ pub fn time(
     }
     let platform = Arc::new(platform);
     let sum = Arc::new(AtomicU64::new(0));
-    let make = |rank: u32| {
+    let make = |rank: u32| -> Box<dyn Program> {
         let bench = Bench {
             call: call(collective, bytes, ranks, rank),
             barrier: call(Collective::Barrier, Bytes::ZERO, ranks, rank),
@@ -157,10 +157,10 @@ pub fn time(
             spent: SimSpan::ZERO,
             sum: sum.clone(),
         };
-        MpiDriver::new(bench, platform.clone(), memory[rank as usize])
+        Box::new(MpiDriver::new(bench, platform.clone(), memory[rank as usize]))
     };
     let options = RunOptions { workers: Some(1), ..RunOptions::default() };
-    Simulation::new(&platform, sites.to_vec(), options, Labels::default()).run(make, &Progress::default())?;
+    Simulation::new(&platform, sites.to_vec(), options, Labels::default()).run_boxed(&make, &Progress::default())?;
     Ok(SimSpan::from_ps(sum.load(Ordering::Relaxed) / u64::from(ranks * TIMED)))
 }
 

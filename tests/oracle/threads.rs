@@ -2,8 +2,7 @@
 
 use crate::support::Do::*;
 use crate::support::{Do, machine, run_placed};
-use mcpsim::platform::{HardwareThreads, LoadLaw, MemoryLaw, Placement, Platform, Site};
-use mcpsim::run::memory_of;
+use mcpsim::platform::{HardwareThreads, LoadLaw, MemoryLaw, MemoryShares, Placement, Platform, Site};
 use mcpsim::units::Bandwidth;
 
 /// Nodes of one CMP whose cores have two threads, each 1.6 times slower beside the other.
@@ -57,8 +56,9 @@ fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
     // Shared by who is placed there it is the same: what remains of each rank's rate is slowed by 1.6.
     node.core.memory_law = MemoryLaw::Placed;
     let sites = vec![Site { node: 0, cmp: 0, core: 0 }; 2];
-    let memory =
-        |node: &_, sites: &[Site]| -> Vec<f64> { memory_of(node, sites).iter().map(|part| part.bandwidth).collect() };
+    let memory = |node: &_, sites: &[Site]| -> Vec<f64> {
+        MemoryShares::of_ranks(node, sites).iter().map(|part| part.bandwidth).collect()
+    };
     assert_eq!(memory(&node, &sites), [0.8e9; 2]);
     node.core.cmp_memory = cmp(1500);
     assert_eq!(memory(&node, &sites), [1e9; 2]);

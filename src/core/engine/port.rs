@@ -7,8 +7,12 @@ use crate::units::{SimSpan, SimTime};
 /// A resource. Its owner is one worker, and what it knows is only of the past.
 #[derive(Clone, Debug, Default)]
 pub struct Port {
-    /// The ends of the transfers that hold it, in increasing order.
-    ends: VecDeque<SimTime>,
+    /// The least end of the transfers that hold it; no less than any start yet, if there are some.
+    first: SimTime,
+    /// How many hold it.
+    holders: u32,
+    /// The ends of all but the first to end, in increasing order: mostly there are none.
+    others: VecDeque<SimTime>,
     /// When the last transfer queued will have passed.
     free: SimTime,
     /// When the transfer that started last ends, and its bytes; none once these are counted as changed.
@@ -22,12 +26,25 @@ impl Port {
     /// The number of transfers that hold the port at `time`, one that starts then included: the load k it sees.
     ///
     /// A transfer holds the port from its start up to, not including, its end.
-    #[inline]
+    #[inline(always)]
     pub fn load_at(&mut self, time: SimTime) -> u32 {
-        while self.ends.front().is_some_and(|&end| end <= time) {
-            self.ends.pop_front();
+        if self.holders > 0 && self.first <= time {
+            self.leave(time);
         }
-        self.ends.len() as u32 + 1
+        self.holders + 1
+    }
+
+    /// Those whose end is no later than `time` leave, at least the first.
+    #[inline]
+    fn leave(&mut self, time: SimTime) {
+        self.holders -= 1;
+        while self.holders > 0 {
+            self.first = self.others.pop_front().expect("others hold it");
+            if self.first > time {
+                break;
+            }
+            self.holders -= 1;
+        }
     }
 
     /// A transfer of `bytes` that starts at `time`, for which the load has been asked, holds the port until `end`.
@@ -37,9 +54,9 @@ impl Port {
     #[inline(always)]
     pub fn hold(&mut self, time: SimTime, end: SimTime, bytes: u64) {
         self.passed = self.passed.saturating_add(bytes);
-        if self.ends.is_empty() {
-            self.last = (end, bytes);
-            self.ends.push_back(end);
+        self.holders += 1;
+        if self.holders == 1 {
+            (self.first, self.last) = (end, (end, bytes));
         } else {
             self.hold_beside(time, end, bytes);
         }
@@ -53,16 +70,22 @@ impl Port {
             self.changed = self.changed.saturating_add(theirs);
         }
         self.last = (end, bytes);
-        if self.ends.front().is_some_and(|&first| first < end) {
+        let sooner = self.first;
+        if end < sooner {
+            self.first = end;
+            self.others.push_front(sooner);
+            return;
+        }
+        if sooner < end {
             self.changed = self.changed.saturating_add(bytes);
             self.last.1 = 0;
         }
-        match self.ends.back() {
+        match self.others.back() {
             Some(&last) if last > end => {
-                let at = self.ends.partition_point(|&other| other <= end);
-                self.ends.insert(at, end);
+                let at = self.others.partition_point(|&other| other <= end);
+                self.others.insert(at, end);
             }
-            _ => self.ends.push_back(end),
+            _ => self.others.push_back(end),
         }
     }
 

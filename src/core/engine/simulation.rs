@@ -1,6 +1,7 @@
 //! A run from its inputs to its [`Outcome`].
 
 mod crew;
+mod programs;
 #[cfg(feature = "mpi")]
 mod several;
 
@@ -23,6 +24,7 @@ use super::processes::{Processes, Screen};
 use super::transport::{ExchangeBuffers, Transport};
 use super::worker::WorkerEnd;
 use crew::{Crew, in_threads};
+pub use programs::RankPrograms;
 
 /// Above this many ranks the Outcome lists each rank's time only when asked to.
 const LISTED_RANKS: usize = 65_536;

@@ -261,6 +261,7 @@ impl TargetRank {
         sequence
     }
 
+    #[inline(always)]
     pub fn control(&mut self, task: u32) -> &mut TaskState {
         match task.checked_sub(1) {
             None => &mut self.main,

@@ -1,5 +1,6 @@
 //! Replaying a trace: each rank makes the calls that were recorded.
 
+mod driven;
 mod state;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use crate::rank::{
     COMPLETE, Call, CallSite, Called, Message, Program, Rank, Reply, ReplyKind, Requests, Served, Tag, Which,
 };
 use crate::units::Bytes;
+pub use driven::{ReplayMachine, ReplayedRun};
 use state::{RecordedAnswer, State};
 
 /// A rank of a trace.

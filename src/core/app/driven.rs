@@ -1,0 +1,49 @@
+//! The ranks of an application on a machine, as the engine runs them.
+
+use std::sync::Arc;
+
+use crate::engine::{Outcome, Processes, Progress, RankPrograms, RunError, Screen, Simulation};
+use crate::mpi::MpiDriver;
+use crate::platform::{MemoryShares, Platform, Site};
+use crate::rank::{Program, Rank};
+
+use super::bind::BoundApp;
+use super::program::AppProgram;
+
+/// The ranks of an application on a machine.
+pub struct DrivenApp<'a> {
+    app: &'a BoundApp,
+    platform: Arc<Platform>,
+    sites: &'a [Site],
+    memory: MemoryShares,
+}
+
+impl BoundApp {
+    /// The ranks at `sites` of `platform`.
+    pub fn on<'a>(&'a self, platform: Arc<Platform>, sites: &'a [Site]) -> DrivenApp<'a> {
+        DrivenApp { app: self, memory: MemoryShares::new(&platform, sites), platform, sites }
+    }
+}
+
+impl DrivenApp<'_> {
+    fn driver(&self, rank: Rank) -> MpiDriver<AppProgram> {
+        let part = self.memory.part(self.sites[rank as usize]);
+        MpiDriver::new(self.app.program(rank, part), self.platform.clone(), part)
+    }
+}
+
+impl RankPrograms for DrivenApp<'_> {
+    fn program(&self, rank: Rank) -> Box<dyn Program> {
+        Box::new(self.driver(rank))
+    }
+
+    fn simulate(
+        &self,
+        simulation: &Simulation<'_>,
+        processes: &Processes,
+        screen: &dyn Screen,
+        progress: &Progress,
+    ) -> Option<Result<Outcome, RunError>> {
+        simulation.run_in(processes, screen, |rank| self.driver(rank), progress)
+    }
+}

@@ -1,0 +1,67 @@
+//! The ranks of a trace on a machine, as the engine runs them.
+
+use std::sync::Arc;
+
+use super::Replay;
+use crate::engine::{Outcome, Processes, Progress, RankPrograms, RunError, Screen, Simulation};
+use crate::mpi::DataCost;
+use crate::platform::{MemoryShares, Platform, Site};
+use crate::rank::{Program, Rank};
+use crate::trace::{Machine, Trace};
+
+/// A machine as each rank of a replay sees it.
+pub struct ReplayMachine<'a> {
+    platform: Arc<Platform>,
+    sites: &'a [Site],
+    memory: MemoryShares,
+}
+
+impl<'a> ReplayMachine<'a> {
+    /// With ranks at `sites` of `platform`.
+    pub fn new(platform: &Platform, sites: &'a [Site]) -> Self {
+        ReplayMachine { platform: Arc::new(platform.clone()), sites, memory: MemoryShares::new(platform, sites) }
+    }
+
+    /// What `rank` sees.
+    pub fn of(&self, rank: Rank) -> Machine {
+        let part = self.memory.part(self.sites[rank as usize]);
+        let platform = self.platform.clone();
+        Machine { cost: DataCost::new(&platform.core, part), memory: part.bandwidth, platform }
+    }
+}
+
+/// The ranks of a trace on a machine.
+pub struct ReplayedRun<'a> {
+    trace: &'a Arc<Trace>,
+    machine: ReplayMachine<'a>,
+    factors: Vec<f64>,
+}
+
+impl Trace {
+    /// The ranks on `machine`, the time of whose own code is multiplied by these factors, one a rank.
+    pub fn on<'a>(self: &'a Arc<Self>, machine: ReplayMachine<'a>, factors: Vec<f64>) -> ReplayedRun<'a> {
+        ReplayedRun { trace: self, machine, factors }
+    }
+}
+
+impl ReplayedRun<'_> {
+    fn replay(&self, rank: Rank) -> Replay {
+        self.trace.program(rank, &self.machine.of(rank), self.factors[rank as usize])
+    }
+}
+
+impl RankPrograms for ReplayedRun<'_> {
+    fn program(&self, rank: Rank) -> Box<dyn Program> {
+        Box::new(self.replay(rank))
+    }
+
+    fn simulate(
+        &self,
+        simulation: &Simulation<'_>,
+        processes: &Processes,
+        screen: &dyn Screen,
+        progress: &Progress,
+    ) -> Option<Result<Outcome, RunError>> {
+        simulation.run_in(processes, screen, |rank| self.replay(rank), progress)
+    }
+}
