@@ -24,6 +24,7 @@ mod outcome;
 mod paths;
 mod payloads;
 mod port;
+mod prefetch;
 mod processes;
 mod queue;
 mod repeats;

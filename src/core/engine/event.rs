@@ -140,6 +140,27 @@ pub(super) enum EventKind {
     },
 }
 
+impl EventKind {
+    /// The path that comes with it, if one does.
+    #[inline(always)]
+    pub fn path(&self) -> PathSlot {
+        match self {
+            EventKind::Departure { parcel, .. }
+            | EventKind::Arrival { parcel, .. }
+            | EventKind::Serve { parcel, .. } => parcel.path,
+            EventKind::ClearToSend { path, .. }
+            | EventKind::TransferArrival { path, .. }
+            | EventKind::TransferEnd { path, .. } => *path,
+            EventKind::Wake { .. }
+            | EventKind::Idle
+            | EventKind::Copy { .. }
+            | EventKind::CopyTurn
+            | EventKind::CopiesEnd { .. }
+            | EventKind::Credit => PathSlot::NONE,
+        }
+    }
+}
+
 /// When the head of a message that leaves will get to its receiver.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Going {

@@ -13,6 +13,7 @@ use crate::units::{SimSpan, SimTime};
 
 use super::activity::ClockPoint;
 use super::delays::{Charges, Delays};
+use super::prefetch::prefetch;
 
 /// Where a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +133,14 @@ impl Paths {
         match self.charged.as_ref().map(|charged| charged[slot.0 as usize]) {
             Some(Charged::Delayed { delays, .. }) => delays,
             Some(Charged::Path(_)) | None => Delays::default(),
+        }
+    }
+
+    /// Brings the path of `slot` into the caches, if there is one.
+    #[inline(always)]
+    pub fn foresee(&self, slot: PathSlot) {
+        if let Some(path) = self.kept.get(slot.0 as usize) {
+            prefetch(path, usize::MAX);
         }
     }
 

@@ -14,9 +14,11 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use crate::rank::Rank;
 use crate::units::SimTime;
 
 use super::event::{Event, EventKey, EventKind};
+use super::prefetch::prefetch;
 
 /// A bucket of at most this many events is sorted rather than split.
 const SORTED_AT_ONCE: usize = 12;
@@ -193,6 +195,17 @@ impl EventQueue {
         };
         self.len -= 1;
         Some(Event { key: entry.key(), body: self.bodies.take(entry.slot) })
+    }
+
+    /// For whom the next event most likely is, after one has been taken, and its body, which was brought into the caches
+    /// then, if there was time for it; so is now that of the event behind it.
+    #[inline(always)]
+    pub fn foresee(&self) -> Option<(Rank, &EventKind)> {
+        let next = self.run.last().or(self.near.peek())?;
+        if let Some(later) = self.run.len().checked_sub(2) {
+            prefetch(&self.bodies.bodies[self.run[later].slot as usize], usize::MAX);
+        }
+        Some(((next.ranks >> 32) as Rank, &self.bodies.bodies[next.slot as usize]))
     }
 
     /// Moves the earliest events into the run. Keeps the meaning of the other buckets: `last` changes only in the bits

@@ -22,6 +22,7 @@ use super::lp::LogicalProcess;
 use super::messages::{arrive, came, end_transfer, finish_copy, set_ready};
 use super::network::{Flight, RankLocation};
 use super::paths::Path;
+use super::prefetch::prefetch;
 use super::requests::RequestRecord;
 use super::service::{serve, serve_at_end};
 use super::simulation::Progress;
@@ -31,6 +32,9 @@ use super::waits::wake;
 
 /// Calls and events between two looks at what the user sees and wants: progress, limits, interruption.
 const HANDLED_PER_LOOK: u64 = 4096;
+
+/// So many lines of a rank are brought into the caches before its event is handled.
+const PREFETCHED: usize = 16;
 
 /// The ranks of some nodes.
 pub(super) struct Worker<'a, P> {
@@ -205,6 +209,10 @@ impl<'a, P: Program> Worker<'a, P> {
     /// Handles the events of a window; true if the user interrupts.
     fn window(&mut self, progress: &Progress) -> bool {
         while let Some(event) = self.lp.queue.pop_before(self.lp.window_end) {
+            if let Some((rank, body)) = self.lp.queue.foresee() {
+                prefetch(&self.ranks[self.lp.seats[rank as usize].local as usize], PREFETCHED);
+                self.lp.paths.foresee(body.path());
+            }
             self.handle(event);
             if self.lp.failure.is_some() {
                 return false;

@@ -4,13 +4,14 @@ use crate::platform::Level;
 use crate::rank::{Program, Rank};
 use crate::units::SimTime;
 
-use super::{Worker, go_on, next_copies, run_woken};
+use super::{PREFETCHED, Worker, go_on, next_copies, run_woken};
 use crate::engine::event::EventKey;
 use crate::engine::fair::{Landing, PendingService, Taker};
 use crate::engine::flows::{EndedFlow, SUPERSTEPS};
 use crate::engine::lp::LogicalProcess;
 use crate::engine::memory::{COPY, end_block};
 use crate::engine::messages::{came, end_transfer, finish_copy};
+use crate::engine::prefetch::prefetch;
 use crate::engine::service::serve_at_end;
 use crate::engine::state::{RankState, TargetRank};
 use crate::engine::transport::{Batch, LocalBound, Transport};
@@ -59,15 +60,34 @@ impl<P: Program> Worker<'_, P> {
         if let Some(flows) = &mut fair.flows {
             flows.settle(time, &mut ended);
         }
-        ended.sort_unstable_by_key(|flow| (flow.end, fair.transfer(flow.ticket).key));
+        // Transfers are seldom in the caches: they are looked at only where ends are equal.
+        ended.sort_unstable_by(|a, b| {
+            let mut keys = [a, b].into_iter().map(|flow| fair.transfer(flow.ticket).key);
+            a.end.cmp(&b.end).then_with(|| keys.next().cmp(&keys.next()))
+        });
         self.lp.tell();
-        for flow in ended.drain(..) {
+        for at in 0..ended.len() {
             if self.lp.failure.is_none() {
-                self.end_flow(time, flow);
+                self.foresee_ends(&ended[at + 1..]);
+                self.end_flow(time, ended[at]);
             }
         }
+        ended.clear();
         if let Some(fair) = self.lp.fair.as_deref_mut() {
             fair.ended = ended;
+        }
+    }
+
+    /// Brings what the next of these ends are about into the caches.
+    #[inline]
+    fn foresee_ends(&mut self, ends: &[EndedFlow]) {
+        let Some(fair) = self.lp.fair.as_deref_mut() else { return };
+        if let Some(later) = ends.get(1) {
+            prefetch(fair.transfer(later.ticket), usize::MAX);
+        }
+        if let Some(next) = ends.first() {
+            let seat = self.lp.seats[fair.transfer(next.ticket).key.to as usize];
+            prefetch(&self.ranks[seat.local as usize], PREFETCHED);
         }
     }
 
