@@ -51,8 +51,9 @@ pub(super) struct Event {
     pub body: EventKind,
 }
 
-/// What can happen.
+/// What can happen: a cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[repr(align(64))]
 pub(super) enum EventKind {
     /// A task goes on at this time, unless it has gone on since (`turn` tells).
     Wake {

@@ -197,8 +197,8 @@ impl EventQueue {
         Some(Event { key: entry.key(), body: self.bodies.take(entry.slot) })
     }
 
-    /// For whom the next event most likely is, after one has been taken, and its body, which was brought into the caches
-    /// then, if there was time for it; so is now that of the event behind it.
+    /// The next event, most likely, after one has been taken: for whom it is, and its body. That of the event behind it
+    /// is brought into the caches.
     #[inline(always)]
     pub fn foresee(&self) -> Option<(Rank, &EventKind)> {
         let next = self.run.last().or(self.near.peek())?;

@@ -5,6 +5,7 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::memory::BufferPair;
 use super::paths::PathSlot;
+use super::prefetch::prefetch;
 
 /// No task: nobody waits for the request.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -162,6 +163,14 @@ impl RequestTable {
         entry.waiter = self.free;
         self.free = id;
         request
+    }
+
+    /// Brings a request into the caches, if there is one.
+    #[inline(always)]
+    pub fn foresee(&self, id: RequestId) {
+        if let Some(request) = self.entries.get(id as usize) {
+            prefetch(request, usize::MAX);
+        }
     }
 
     /// All of them, and the free entries between.

@@ -33,8 +33,8 @@ use super::waits::wake;
 /// Calls and events between two looks at what the user sees and wants: progress, limits, interruption.
 const HANDLED_PER_LOOK: u64 = 4096;
 
-/// So many lines of a rank are brought into the caches before its event is handled.
-const PREFETCHED: usize = 16;
+/// So many bytes of a rank are brought into the caches before its event is handled.
+const PREFETCHED: usize = 1024;
 
 /// The ranks of some nodes.
 pub(super) struct Worker<'a, P> {
@@ -209,10 +209,7 @@ impl<'a, P: Program> Worker<'a, P> {
     /// Handles the events of a window; true if the user interrupts.
     fn window(&mut self, progress: &Progress) -> bool {
         while let Some(event) = self.lp.queue.pop_before(self.lp.window_end) {
-            if let Some((rank, body)) = self.lp.queue.foresee() {
-                prefetch(&self.ranks[self.lp.seats[rank as usize].local as usize], PREFETCHED);
-                self.lp.paths.foresee(body.path());
-            }
+            self.foresee();
             self.handle(event);
             if self.lp.failure.is_some() {
                 return false;
@@ -222,6 +219,17 @@ impl<'a, P: Program> Worker<'a, P> {
             }
         }
         self.look(progress)
+    }
+
+    /// Brings what the next event is about into the caches: what is far is seldom there, and takes as long to come as an
+    /// event takes to be handled.
+    #[inline(always)]
+    fn foresee(&self) {
+        let lp = &self.lp;
+        if let Some((rank, body)) = lp.queue.foresee() {
+            prefetch(&self.ranks[lp.seats[rank as usize].local as usize], PREFETCHED);
+            lp.paths.foresee(body.path());
+        }
     }
 
     /// As [`Worker::look`], now and then.

@@ -78,16 +78,35 @@ impl<P: Program> Worker<'_, P> {
         }
     }
 
-    /// Brings what the next of these ends are about into the caches.
+    /// Brings what the next of these ends are about into the caches: transfers, then ranks, then requests.
     #[inline]
     fn foresee_ends(&mut self, ends: &[EndedFlow]) {
         let Some(fair) = self.lp.fair.as_deref_mut() else { return };
-        if let Some(later) = ends.get(1) {
-            prefetch(fair.transfer(later.ticket), usize::MAX);
+        if let Some(flow) = ends.get(3) {
+            prefetch(fair.transfer(flow.ticket), usize::MAX);
         }
-        if let Some(next) = ends.first() {
-            let seat = self.lp.seats[fair.transfer(next.ticket).key.to as usize];
-            prefetch(&self.ranks[seat.local as usize], PREFETCHED);
+        let seats = self.lp.seats;
+        let local = |rank: Rank| seats[rank as usize].local as usize;
+        if let Some(flow) = ends.get(2) {
+            prefetch(&self.ranks[local(fair.transfer(flow.ticket).key.to)], PREFETCHED);
+        }
+        if let Some(flow) = ends.get(1) {
+            let transfer = fair.transfer(flow.ticket);
+            let requests = &self.ranks[local(transfer.key.to)].target.requests;
+            match transfer.taker {
+                Taker::Receive(recv) => requests.foresee(recv),
+                Taker::Granted { recv, path, .. } => {
+                    requests.foresee(recv);
+                    self.lp.paths.foresee(path);
+                }
+                Taker::Nobody | Taker::Ended(_) | Taker::Serve => {}
+            }
+        }
+        if let Some(flow) = ends.first() {
+            let transfer = fair.transfer(flow.ticket);
+            if let Taker::Receive(recv) = transfer.taker {
+                self.lp.paths.foresee(self.ranks[local(transfer.key.to)].target.requests.get(recv).path);
+            }
         }
     }
 
