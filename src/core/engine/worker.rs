@@ -1,6 +1,7 @@
 //! A worker: the ranks of some nodes, and the loop of windows in which their events are handled.
 
 mod ends;
+mod foresee;
 mod waiting;
 
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,6 @@ use super::lp::LogicalProcess;
 use super::messages::{arrive, came, end_transfer, finish_copy, set_ready};
 use super::network::{Flight, RankLocation};
 use super::paths::Path;
-use super::prefetch::prefetch;
 use super::requests::RequestRecord;
 use super::service::{serve, serve_at_end};
 use super::simulation::Progress;
@@ -32,9 +32,6 @@ use super::waits::wake;
 
 /// Calls and events between two looks at what the user sees and wants: progress, limits, interruption.
 const HANDLED_PER_LOOK: u64 = 4096;
-
-/// So many bytes of a rank are brought into the caches before its event is handled.
-const PREFETCHED: usize = 1024;
 
 /// The ranks of some nodes.
 pub(super) struct Worker<'a, P> {
@@ -219,17 +216,6 @@ impl<'a, P: Program> Worker<'a, P> {
             }
         }
         self.look(progress)
-    }
-
-    /// Brings what the next event is about into the caches: what is far is seldom there, and takes as long to come as an
-    /// event takes to be handled.
-    #[inline(always)]
-    fn foresee(&self) {
-        let lp = &self.lp;
-        if let Some((rank, body)) = lp.queue.foresee() {
-            prefetch(&self.ranks[lp.seats[rank as usize].local as usize], PREFETCHED);
-            lp.paths.foresee(body.path());
-        }
     }
 
     /// As [`Worker::look`], now and then.

@@ -4,14 +4,13 @@ use crate::platform::Level;
 use crate::rank::{Program, Rank};
 use crate::units::SimTime;
 
-use super::{PREFETCHED, Worker, go_on, next_copies, run_woken};
+use super::{Worker, go_on, next_copies, run_woken};
 use crate::engine::event::EventKey;
 use crate::engine::fair::{Landing, PendingService, Taker};
 use crate::engine::flows::{EndedFlow, SUPERSTEPS};
 use crate::engine::lp::LogicalProcess;
 use crate::engine::memory::{COPY, end_block};
 use crate::engine::messages::{came, end_transfer, finish_copy};
-use crate::engine::prefetch::prefetch;
 use crate::engine::service::serve_at_end;
 use crate::engine::state::{RankState, TargetRank};
 use crate::engine::transport::{Batch, LocalBound, Transport};
@@ -75,38 +74,6 @@ impl<P: Program> Worker<'_, P> {
         ended.clear();
         if let Some(fair) = self.lp.fair.as_deref_mut() {
             fair.ended = ended;
-        }
-    }
-
-    /// Brings what the next of these ends are about into the caches: transfers, then ranks, then requests.
-    #[inline]
-    fn foresee_ends(&mut self, ends: &[EndedFlow]) {
-        let Some(fair) = self.lp.fair.as_deref_mut() else { return };
-        if let Some(flow) = ends.get(3) {
-            prefetch(fair.transfer(flow.ticket), usize::MAX);
-        }
-        let seats = self.lp.seats;
-        let local = |rank: Rank| seats[rank as usize].local as usize;
-        if let Some(flow) = ends.get(2) {
-            prefetch(&self.ranks[local(fair.transfer(flow.ticket).key.to)], PREFETCHED);
-        }
-        if let Some(flow) = ends.get(1) {
-            let transfer = fair.transfer(flow.ticket);
-            let requests = &self.ranks[local(transfer.key.to)].target.requests;
-            match transfer.taker {
-                Taker::Receive(recv) => requests.foresee(recv),
-                Taker::Granted { recv, path, .. } => {
-                    requests.foresee(recv);
-                    self.lp.paths.foresee(path);
-                }
-                Taker::Nobody | Taker::Ended(_) | Taker::Serve => {}
-            }
-        }
-        if let Some(flow) = ends.first() {
-            let transfer = fair.transfer(flow.ticket);
-            if let Taker::Receive(recv) = transfer.taker {
-                self.lp.paths.foresee(self.ranks[local(transfer.key.to)].target.requests.get(recv).path);
-            }
         }
     }
 
