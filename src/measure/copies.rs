@@ -20,7 +20,8 @@
 //!    to s₂, are nowhere further from the line than the factor f that makes what is missing between equal to what is
 //!    too much at the ends. Where copies alone are as near, o_r is no more than it was.
 //! 4. The latency gives what o_r takes, so that each half round trip stays what it was. A part of it is left, and no
-//!    copy takes longer than the bytes of a message alone: what does not fit within these is not told.
+//!    copy takes longer than the bytes of a message alone. Where o_r does not fit, rows are short enough for copies
+//!    alone, or bytes give to the latency, so that half round trips at a row's ends change by 5 % at most.
 //!
 //! Of rows that wait for their receiver, control messages take no more than leaves room for this.
 //! `start` depends on the rows, so that this is done a few times. Both numbers of messages have to be so many that their
@@ -37,6 +38,8 @@ use super::statistics::Summary;
 const SAME: f64 = 0.05;
 /// By how much the greatest of two times may miss a line between its ends: a row is divided where it does by more.
 const BEND: f64 = 1.1;
+/// By how much a message alone may take longer or shorter at the ends of a row, for there to be room for overheads.
+const TURNED: f64 = 0.05;
 /// How often rows and the start of windows are found from each other.
 const ROUNDS: usize = 4;
 
@@ -78,14 +81,14 @@ impl ShortWindows {
     /// Those of `level`.
     pub fn new(samples: &Samples, level: Level, eager: Option<u64>, handshake: f64) -> ShortWindows {
         let answer = samples.median(level, Test::PingPong, 0);
-        let mut seen = Vec::new();
-        for of_size in samples.of(level, Test::ShortWindow).chunk_by(|one, other| one.bytes == other.bytes) {
-            let median = |of: &&SampleSeries| Some((of.count, Summary::of(&of.seconds)?.median));
-            let windows: Vec<(u32, f64)> = of_size.iter().filter_map(median).collect();
-            seen.extend(SeenWindows::of(of_size[0].bytes, &windows));
-        }
-        let best = seen.iter().map(|of| of.slope / of.bytes as f64).fold(f64::INFINITY, f64::min);
+        let seen = seen(samples, level);
+        let best = least_byte(&seen).unwrap_or(0.0);
         ShortWindows { seen, eager, handshake, answer, best }
+    }
+
+    /// The least seconds that a byte of one more message takes in windows of `level`; 0 without them.
+    pub fn least_byte(samples: &Samples, level: Level) -> f64 {
+        least_byte(&seen(samples, level)).unwrap_or(0.0)
     }
 
     /// These rows with what windows tell of them; `copied` is what a core copies of the greatest messages, bytes a
@@ -99,9 +102,9 @@ impl ShortWindows {
         if !other.contains(&true) {
             return rows;
         }
-        // What no window tells is as what is below.
-        for place in 1..own.len() {
-            other[place] |= other[place - 1] && !self.seen.iter().any(|of| is_of(&own, of.bytes, &own[place]));
+        // Between and beyond the sizes of windows the lines say.
+        for (row, differs) in own.iter().zip(&mut other) {
+            *differs |= !self.seen.iter().any(|of| is_of(&own, of.bytes, row));
         }
         let mut told = own.clone();
         for _ in 0..ROUNDS {
@@ -199,7 +202,10 @@ impl ShortWindows {
             // Beyond what was measured the line goes on as it did at the end.
             let least = from.max(1) as f64;
             let most = if last == u64::MAX { greatest.max(from.saturating_mul(2)).max(2) } else { last } as f64;
-            let to = furthest(line, least, most);
+            // Where overheads have no room, copies alone are to do.
+            let each = at(line, least);
+            let lone = each > BEND * self.room(row, above, row.send_overhead) && each <= least * row.columns[0].1;
+            let to = furthest(line, least, most, if lone { copies } else { bend });
             let up_to = if to < most { (to as u64).max(from + 1) } else { last };
             let to = if to < most { up_to as f64 } else { most };
             let up_to = if up_to == end { row.up_to } else { Some(up_to) };
@@ -214,23 +220,53 @@ impl ShortWindows {
         found
     }
 
+    /// What the receiver's overhead may take of messages above `above`.
+    fn room(&self, row: &RowFit, above: u64, send_overhead: f64) -> f64 {
+        let all = row.send_overhead + row.columns[0].0 + row.recv_overhead;
+        all - send_overhead - NETWORK * (all + self.control(above.saturating_add(1)))
+    }
+
     /// The row with overheads and copies of a line between these sizes.
     fn bound(&self, row: RowFit, above: u64, line: &FitPiece, (from, to): (f64, f64)) -> RowFit {
-        // Copies alone take too much of the greatest sizes or too little of the least.
-        let copies = at(line, from) * to / (at(line, to) * from);
-        let factor = if copies <= BEND { copies } else { bend(line, from, to) }.sqrt();
+        let lone = copies(line, from, to);
+        let factor = if lone <= BEND { lone } else { bend(line, from, to) }.sqrt();
         let (each, copy) = (factor * at(line, from), factor * at(line, to) / to);
-        let (latency, byte) = row.columns[0];
-        let all = row.send_overhead + latency + row.recv_overhead;
+        let (mut latency, mut byte) = row.columns[0];
         let send_overhead = row.send_overhead.min(each);
         // The sender or copies may be what is slowest, if these may take as long.
-        let is_slowest = (copies > BEND || copy > byte) && send_overhead <= (1.0 - SAME) * each;
+        let is_slowest = (lone > BEND || copy > byte) && send_overhead <= (1.0 - SAME) * each;
         let wanted = if is_slowest { each } else { row.recv_overhead.min(each) };
-        let room = all - send_overhead - NETWORK * (all + self.control(above.saturating_add(1)));
-        let recv_overhead = wanted.min(room.max(0.0));
+        let short = wanted - self.room(&row, above, send_overhead);
+        if is_slowest && short > 0.0 {
+            // A message in the middle takes what it did, those at the ends a little more and less.
+            let (middle, half) = (from.midpoint(to), (to - from) / 2.0);
+            let most = TURNED * (send_overhead + latency + row.recv_overhead + middle * byte) / half.max(1.0);
+            let turned = (short / middle).min(most).min(byte - self.best).max(0.0);
+            // Bytes that take less take less of the core, too.
+            if each - short + turned * middle > middle * byte {
+                (latency, byte) = (latency + turned * middle, byte - turned);
+            }
+        }
+        let turned = RowFit { columns: vec![(latency, byte)], ..row.clone() };
+        let recv_overhead = wanted.min(self.room(&turned, above, send_overhead).max(0.0));
+        let all = row.send_overhead + latency + row.recv_overhead;
         let columns = vec![(all - send_overhead - recv_overhead, byte)];
         RowFit { send_overhead, recv_overhead, columns, copy: Some(copy.min(byte)), ..row }
     }
+}
+
+fn seen(samples: &Samples, level: Level) -> Vec<SeenWindows> {
+    let all = samples.of(level, Test::ShortWindow);
+    let of_sizes = all.chunk_by(|one, other| one.bytes == other.bytes).filter_map(|of_size| {
+        let median = |of: &&SampleSeries| Some((of.count, Summary::of(&of.seconds)?.median));
+        let windows: Vec<(u32, f64)> = of_size.iter().filter_map(median).collect();
+        SeenWindows::of(of_size[0].bytes, &windows)
+    });
+    of_sizes.collect()
+}
+
+fn least_byte(seen: &[SeenWindows]) -> Option<f64> {
+    seen.iter().map(|of| of.slope / of.bytes as f64).reduce(f64::min)
 }
 
 fn is_of(rows: &[RowFit], bytes: u64, row: &RowFit) -> bool {
@@ -258,15 +294,20 @@ fn bend(line: &FitPiece, from: f64, to: f64) -> f64 {
     if kink > from { at(line, kink) / at(line, from) } else { 1.0 }
 }
 
-/// The greatest size up to which one row does from `from` on.
-fn furthest(line: &FitPiece, from: f64, most: f64) -> f64 {
-    if bend(line, from, most) <= BEND {
+/// How many times longer the least size takes than at the greatest size's time a byte.
+fn copies(line: &FitPiece, from: f64, to: f64) -> f64 {
+    at(line, from) * to / (at(line, to) * from)
+}
+
+/// The greatest size up to which one row does from `from` on, as `off` judges it.
+fn furthest(line: &FitPiece, from: f64, most: f64, off: fn(&FitPiece, f64, f64) -> f64) -> f64 {
+    if off(line, from, most) <= BEND {
         return most;
     }
     let (mut low, mut high) = (from, most);
     while high / low > 1.01 {
         let middle = (low * high).sqrt();
-        if bend(line, from, middle) <= BEND {
+        if off(line, from, middle) <= BEND {
             low = middle;
         } else {
             high = middle;

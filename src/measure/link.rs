@@ -133,8 +133,9 @@ impl LinkFit {
         let points: Vec<(u64, f64)> =
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let breaks: Vec<u64> = eager.into_iter().collect();
+        // A byte takes no less than in a window, whatever changes between two sizes takes.
         // Nothing costs less than an empty message; its own time is no limit, sizes may differ in what they start with.
-        let least = Floor { start: 0.7 * points.first()?.1, per_byte: 0.0 };
+        let least = Floor { start: 0.7 * points.first()?.1, per_byte: ShortWindows::least_byte(samples, level) };
         let mut found = pieces(&points, &breaks, least);
         let best = best_bandwidth(samples, level, &points);
         found.iter_mut().for_each(|piece| bounded(piece, best, &points));
