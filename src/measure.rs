@@ -11,6 +11,7 @@ mod campaign;
 mod classes;
 pub mod cluster;
 mod collectives;
+mod copies;
 mod cores;
 mod doubts;
 mod effects;

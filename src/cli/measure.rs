@@ -8,6 +8,8 @@ mod conclude;
 mod host;
 mod import;
 mod layers;
+#[cfg(feature = "mpi")]
+mod pages;
 mod pairs;
 #[cfg(feature = "mpi")]
 mod port;

@@ -9,6 +9,7 @@ mod repeated;
 
 use crate::platform::{Level, message_sizes};
 
+use self::repeated::quieter_of_all;
 use super::port::{GroupPort, RankPort};
 use super::protocol::{self, RankPair};
 use super::rings::{effective_bandwidth, measure_rings};
@@ -35,6 +36,11 @@ const LOADS: u32 = 16;
 /// What a window holds at most: messages, unless stated otherwise, and bytes.
 pub const WINDOW: u32 = 64;
 const WINDOW_BYTES: u64 = 4 << 20;
+/// What a short window holds at most: messages, and bytes if it has more than four. A core's own caches hold as many.
+const SHORT_WINDOW: u32 = 16;
+const SHORT_BYTES: u64 = 1 << 19;
+/// The greatest size in short windows.
+const SHORT_MOST: u64 = 3 << 18;
 
 /// How often each ring is tried, as b_eff has it.
 const REPETITIONS: u32 = 3;
@@ -82,6 +88,19 @@ impl CampaignPlan {
         u32::try_from(WINDOW_BYTES / bytes.max(1)).unwrap_or(u32::MAX).max(4).min(self.window.max(1))
     }
 
+    /// Messages of the two short windows of a size.
+    fn few_messages(bytes: u64) -> [u32; 2] {
+        let most = u32::try_from(SHORT_BYTES / bytes.max(1)).unwrap_or(u32::MAX).clamp(4, SHORT_WINDOW);
+        [(most / 4).max(2), most]
+    }
+
+    /// Sizes of short windows: two between each two powers of two from 1 KiB on, fewer below.
+    fn short_sizes(&self) -> Vec<u64> {
+        let few = (1..5).map(|power| 3u64 << (2 * power));
+        let more = (8..).flat_map(|power| [5u64 << power, 6 << power]);
+        few.chain(more).take_while(|size| *size <= self.most_bytes.min(SHORT_MOST)).collect()
+    }
+
     /// Fewer sizes: every second power of two.
     fn few_sizes(&self) -> Vec<u64> {
         (0..).map(|power| 1u64 << (2 * power)).take_while(|size| *size <= self.most_bytes).collect()
@@ -92,7 +111,7 @@ impl CampaignPlan {
         let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
         let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
         let pairs: usize = self.levels.iter().map(|level| level.pairs.len().ilog2() as usize * 10 + 6).sum();
-        self.levels.len() * (sizes * 3 / 2 + 5 * few + 6) + loads * few + pairs
+        self.levels.len() * (sizes * 3 / 2 + 4 * self.short_sizes().len() + 5 * few + 6) + loads * few + pairs
     }
 }
 
@@ -184,13 +203,37 @@ impl Campaign<'_> {
             let count = next.count;
             self.series(next, |port| protocol::window(port, pair, bytes, count));
         }
+        if level != Level::InterNode {
+            self.short_windows(level, pair, eager);
+        }
         self.occupancy(plan);
         self.overheads(level, pair, eager);
         self.posted(level, pair, eager);
         self.incast(plan);
         self.crowds(plan, eager);
         self.again(level, pair);
+        if level != Level::InterNode {
+            // At another time: noise lasts for seconds.
+            self.short_windows(level, pair, eager);
+            quieter_of_all(&mut self.samples.series, Test::ShortWindow);
+        }
         self.samples.eager.push((level, eager));
+    }
+
+    /// Windows of few messages, of two numbers of them: of sizes that other windows do not have, and on both sides of the
+    /// eager threshold.
+    fn short_windows(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
+        let mut sizes = self.plan.short_sizes();
+        sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]).filter(|size| *size > 0));
+        sizes.sort_unstable();
+        sizes.dedup();
+        for bytes in sizes {
+            for count in CampaignPlan::few_messages(bytes) {
+                let (level, leader) = (Some(level), pair.first);
+                let next = Next { level, test: Test::ShortWindow, bytes, load: count, count, leader };
+                self.series(next, |port| protocol::window(port, pair, bytes, count));
+            }
+        }
     }
 
     /// What many messages occupy: windows of several pairs, of small messages for the adapter's gap, of large ones for

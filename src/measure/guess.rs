@@ -302,6 +302,7 @@ fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
         recv_overhead: 0.0,
         gap: 0.0,
         flat: piece.flat,
+        copy: None,
     };
     let at = |bytes: u64| found.iter().find(|piece| piece.up_to.is_none_or(|end| bytes <= end));
     let off = |&(bytes, seconds): &(u64, f64)| Some((bytes, at(bytes)?.at(bytes) / seconds - 1.0));

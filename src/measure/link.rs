@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use crate::platform::Level;
 
 use super::campaign::TRAIN;
+use super::copies::ShortWindows;
 use super::effects::MeasuredEffects;
 use super::fit::{FitPiece, Floor, pieces};
 use super::occupancy::{FIRST_UP_TO, MeasuredOccupancy};
@@ -21,7 +22,7 @@ use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
 /// A level's part of a latency that is left to the network whatever overheads were measured: they may overlap.
-const NETWORK: f64 = 0.05;
+pub(super) const NETWORK: f64 = 0.05;
 
 /// How much more bandwidth than the best seen the last piece may promise: latency is a part of what was seen.
 pub(super) const MORE_THAN_SEEN: f64 = 1.5;
@@ -62,6 +63,8 @@ pub struct RowFit {
     pub gap: f64,
     /// Whether times do not tell what its bytes cost: that of a column is the most that they could.
     pub flat: bool,
+    /// Seconds in which a core copies a byte, where windows tell them for this interval.
+    pub copy: Option<f64>,
 }
 
 /// The overheads at a size.
@@ -130,8 +133,9 @@ impl LinkFit {
         let points: Vec<(u64, f64)> =
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let breaks: Vec<u64> = eager.into_iter().collect();
+        // A byte takes no less than in a window, whatever changes between two sizes takes.
         // Nothing costs less than an empty message; its own time is no limit, sizes may differ in what they start with.
-        let least = Floor { start: 0.7 * points.first()?.1, per_byte: 0.0 };
+        let least = Floor { start: 0.7 * points.first()?.1, per_byte: ShortWindows::least_byte(samples, level) };
         let mut found = pieces(&points, &breaks, least);
         let best = best_bandwidth(samples, level, &points);
         found.iter_mut().for_each(|piece| bounded(piece, best, &points));
@@ -172,7 +176,13 @@ impl LinkFit {
             above = row.up_to.unwrap_or(u64::MAX);
             rows.push(row);
         }
-        LinkFit { loads: vec![1], rows, occupancy: Some(occupancy), ..self }
+        let (mut handshake, loads) = (self.handshake, vec![1]);
+        if self.level != Level::InterNode {
+            let mut windows = ShortWindows::new(samples, self.level, self.eager, handshake);
+            (handshake, rows) = windows.with_room(rows);
+            rows = windows.told(rows, occupancy.copy);
+        }
+        LinkFit { handshake, loads, rows, occupancy: Some(occupancy), ..self }
     }
 
     /// The mean and the greatest of the fit's relative errors, and the size of the latter.
@@ -223,7 +233,8 @@ fn row(piece: &FitPiece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit
     // Under load the whole message takes so many times longer, its overheads and control messages do not.
     let under = |ratio: f64| ((ratio * piece.start - send - recv - control).max(latency), ratio * piece.per_byte);
     let columns = [1.0].iter().chain(ratios).map(|ratio| under(*ratio)).collect();
-    RowFit { up_to: piece.up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap, flat: piece.flat }
+    let (up_to, flat) = (piece.up_to, piece.flat);
+    RowFit { up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap, flat, copy: None }
 }
 
 /// `copied`: what is there for long was copied once more than what is expected.

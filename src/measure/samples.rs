@@ -15,7 +15,9 @@ pub enum Test {
     PingPong,
     /// `count` messages at once and an empty answer.
     Window,
-    /// The same of `load` pairs at a time.
+    /// A window of few messages, which caches hold; `load` is their number, too.
+    ShortWindow,
+    /// Windows of `load` pairs at a time.
     Windows,
     /// `count` messages each way of `load` pairs at a time.
     BothWays,
@@ -43,9 +45,10 @@ pub enum Test {
 
 impl Test {
     /// All of them.
-    pub const ALL: [Test; 14] = [
+    pub const ALL: [Test; 15] = [
         Test::PingPong,
         Test::Window,
+        Test::ShortWindow,
         Test::Windows,
         Test::BothWays,
         Test::TrainOfOne,
@@ -65,6 +68,7 @@ impl Test {
         match self {
             Test::PingPong => "ping_pong",
             Test::Window => "window",
+            Test::ShortWindow => "short_window",
             Test::Windows => "windows",
             Test::BothWays => "both_ways",
             Test::TrainOfOne => "train_of_one",

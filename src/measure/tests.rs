@@ -8,6 +8,7 @@ use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
 
 use super::*;
 
+mod copies;
 mod effects;
 
 /// A row of round numbers; the times in ns.

@@ -155,6 +155,12 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         (_, Level::InterNode) => "share",
         _ => "ideal",
     };
+    if fit.rows.iter().any(|row| row.copy.is_some()) {
+        comment(
+            text,
+            "recv_overhead, copy_bandwidth of intervals that have both: what windows of few messages take more a message.",
+        );
+    }
     let _ = writeln!(text, "[{}]\nlaw = \"{law}\"", fit.level.name());
     if law == "measured" {
         let _ = writeln!(text, "loads = {:?}", fit.loads);
@@ -186,8 +192,10 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             keep_below(&mut row, above, 1.0 / capacity);
         }
         // No message copies more slowly than it goes: where sizes that fit caches go faster, they are copied faster.
-        let copy = fit.occupancy.and_then(|of| of.copy).filter(|copy| row.columns[0].1 * copy < 1.0);
-        let copied = copy.map_or(String::new(), |_| format!(", copy_bandwidth = \"{}\"", bandwidth(row.columns[0].1)));
+        let byte = row.columns[0].1;
+        let bound = fit.occupancy.and_then(|of| of.copy).filter(|copy| byte * copy < 1.0).map(|_| byte);
+        let copy = row.copy.or(bound);
+        let copied = copy.map_or(String::new(), |byte| format!(", copy_bandwidth = \"{}\"", bandwidth(byte)));
         let _ = writeln!(text, "    {{ {}{copied} }},{}", interval(&row, law == "measured"), told_flat(row.flat));
         above = row.up_to.unwrap_or(u64::MAX);
     }
@@ -275,7 +283,9 @@ mod tests {
     use crate::units::Bytes;
 
     fn row(up_to: Option<u64>, columns: &[(f64, f64)]) -> RowFit {
-        RowFit { up_to, columns: columns.to_vec(), send_overhead: 1e-7, recv_overhead: 2e-7, gap: 3e-7, flat: false }
+        let columns = columns.to_vec();
+        let (send_overhead, recv_overhead, gap) = (1e-7, 2e-7, 3e-7);
+        RowFit { up_to, columns, send_overhead, recv_overhead, gap, flat: false, copy: None }
     }
 
     fn fit(level: Level, loads: &[u32]) -> LinkFit {

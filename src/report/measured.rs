@@ -63,6 +63,7 @@ fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
         Test::Exchange,
         Test::OneWay,
         Test::Window,
+        Test::ShortWindow,
         Test::Windows,
         Test::BothWays,
         Test::Train,

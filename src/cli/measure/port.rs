@@ -11,6 +11,8 @@ use crate::engine::HostWindow;
 use crate::measure::{GroupPort, NeighbourMethod, RankPort};
 use crate::platform::Collective;
 
+use super::pages::PageBuffer;
+
 /// The tag of what ranks tell each other.
 const TOLD: i32 = 1;
 
@@ -19,10 +21,10 @@ pub(super) struct RealPort {
     pub(super) world: SimpleCommunicator,
     pub(super) started: f64,
     /// What is sent is what came last: programs send what they have written, not what has lain in all caches for long.
-    pub(super) sent: Vec<u8>,
-    pub(super) received: Vec<u8>,
+    pub(super) sent: PageBuffer,
+    pub(super) received: PageBuffer,
     /// Room for several messages at a time.
-    pub(super) several: Vec<u8>,
+    pub(super) several: PageBuffer,
     /// Memory that others reach.
     pub(super) window: Option<HostWindow>,
     /// The ranks that do collectives, if this is one of them.
@@ -37,14 +39,14 @@ impl RealPort {
     /// A rank that sends messages of at most so many bytes. MPI runs already.
     pub fn new(most: u64) -> RealPort {
         const TIMES: u32 = 2000;
-        let (sent, received) = (vec![1; most as usize], vec![2; most as usize]);
+        let (sent, received) = (PageBuffer::new(most as usize, 1), PageBuffer::new(most as usize, 2));
         let world = SimpleCommunicator::world();
         let mut port = RealPort {
             world,
             started: mpi::time(),
             sent,
             received,
-            several: Vec::new(),
+            several: PageBuffer::new(0, 3),
             window: None,
             members: None,
             numbers: Default::default(),
@@ -59,9 +61,7 @@ impl RealPort {
     /// Room for `count` messages.
     pub(super) fn make_room(&mut self, bytes: u64, count: u32) -> usize {
         let needed = (bytes * u64::from(count)) as usize;
-        if self.several.len() < needed {
-            self.several.resize(needed, 3);
-        }
+        self.several.make_room(needed, 3);
         needed
     }
 
@@ -255,9 +255,7 @@ impl GroupPort for RealPort {
         let is_root = members.rank() as u32 == root;
         let at = members.process_at_rank(root as i32);
         let (block, all) = (bytes as usize, bytes as usize * ranks);
-        if several.len() < 2 * all {
-            several.resize(2 * all, 3);
-        }
+        several.make_room(2 * all, 3);
         let (out, into) = several.split_at_mut(all);
         let count = block / size_of::<f64>();
         if one.len() < count {

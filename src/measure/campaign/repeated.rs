@@ -43,6 +43,24 @@ impl Campaign<'_> {
     }
 }
 
+/// Of samples of the same test the quieter ones count, of each size and load.
+pub(super) fn quieter_of_all(all: &mut Vec<SampleSeries>, test: Test) {
+    let mut place = 0;
+    while place < all.len() {
+        let of = &all[place];
+        let key = |of: &SampleSeries| (of.level, of.test, of.bytes, of.load);
+        let other = all[place + 1..].iter().position(|other| of.test == test && key(other) == key(of));
+        match other {
+            Some(further) => {
+                let again = all.remove(place + 1 + further);
+                let before = all.remove(place);
+                all.insert(place, quieter(before, again));
+            }
+            None => place += 1,
+        }
+    }
+}
+
 fn is(series: &SampleSeries, level: Level, test: Test, bytes: u64) -> bool {
     (series.level, series.test, series.bytes, series.load) == (Some(level), test, bytes, 1)
 }

@@ -1,0 +1,317 @@
+//! What a message of a window takes of the cores within a node, by size, from windows of few messages.
+//!
+//! In the model of a window the sender's core takes o_s a message, the receiver's takes o_r and, beside that, copies for
+//! s / copy bandwidth. A window goes at the pace of the slowest of these:
+//!
+//! ```text
+//! T(n, s) = start + n t(s),    t(s) = max(o_s, o_r, s / copy bandwidth)
+//! ```
+//!
+//! A ping-pong shows their sum with the latency, a window the greatest of them. Where windows disagree with what the
+//! rows say of themselves:
+//!
+//! 1. The straight line through windows of two numbers of messages gives those of any number. On a real machine it
+//!    begins with less than the model's `start`, which is a ping-pong's: that passes data back and forth. Rows are to be
+//!    right for N = 64 messages, as many as the usual measuring programs have under way: t(s) = (T(N, s) − start) / N.
+//!    It is no more than a message alone takes, no more than t of more bytes, and no less than s at the best rate of
+//!    one more message of any size.
+//! 2. Pieces of straight lines a + b s are fitted to t, as to half round trips, with a ≥ 0 and b ≥ 0.
+//! 3. A line is not a maximum: rows are divided until o_r = f t(s₁) and copies of f t(s₂) / s₂ a byte, for sizes from s₁
+//!    to s₂, are nowhere further from the line than the factor f that makes what is missing between equal to what is
+//!    too much at the ends. Where copies alone are as near, o_r is no more than it was.
+//! 4. The latency gives what o_r takes, so that each half round trip stays what it was. A part of it is left, and no
+//!    copy takes longer than the bytes of a message alone. Where o_r does not fit, rows are short enough for copies
+//!    alone, or bytes give to the latency, so that half round trips at a row's ends change by 5 % at most.
+//!
+//! Of rows that wait for their receiver, control messages take no more than leaves room for this.
+//! `start` depends on the rows, so that this is done a few times. Both numbers of messages have to be so many that their
+//! copies take longer than the bytes of one message alone; else the line is too flat.
+
+use crate::platform::Level;
+
+use super::fit::{FitPiece, Floor, pieces};
+use super::link::{NETWORK, RowFit};
+use super::samples::{SampleSeries, Samples, Test};
+use super::statistics::Summary;
+
+/// Windows that differ no more than this from what a row says of itself say nothing new.
+const SAME: f64 = 0.05;
+/// By how much the greatest of two times may miss a line between its ends: a row is divided where it does by more.
+const BEND: f64 = 1.1;
+/// By how much a message alone may take longer or shorter at the ends of a row, for there to be room for overheads.
+const TURNED: f64 = 0.05;
+/// How often rows and the start of windows are found from each other.
+const ROUNDS: usize = 4;
+
+/// The number of messages for which rows are to be right.
+const MANY: f64 = 64.0;
+
+/// The short windows of a level.
+pub(super) struct ShortWindows {
+    seen: Vec<SeenWindows>,
+    /// The greatest size sent eagerly.
+    eager: Option<u64>,
+    /// The time of a control message.
+    handshake: f64,
+    /// The time of an empty answer.
+    answer: f64,
+    /// The least seconds that a byte of one more message takes.
+    best: f64,
+}
+
+/// Windows of messages of `bytes`, with the empty answer.
+struct SeenWindows {
+    bytes: u64,
+    /// What one more message takes.
+    slope: f64,
+    /// What [`MANY`] take.
+    many: f64,
+}
+
+impl SeenWindows {
+    /// From the windows of the fewest and of the most messages, seconds; `None` if there is one number only.
+    fn of(bytes: u64, windows: &[(u32, f64)]) -> Option<SeenWindows> {
+        let (&(few, short), &(more, long)) = (windows.first()?, windows.last()?);
+        let slope = (long - short) / f64::from(more.checked_sub(few).filter(|further| *further > 0)?);
+        (slope > 0.0).then(|| SeenWindows { bytes, slope, many: long + (MANY - f64::from(more)) * slope })
+    }
+}
+
+impl ShortWindows {
+    /// Those of `level`.
+    pub fn new(samples: &Samples, level: Level, eager: Option<u64>, handshake: f64) -> ShortWindows {
+        let answer = samples.median(level, Test::PingPong, 0);
+        let seen = seen(samples, level);
+        let best = least_byte(&seen).unwrap_or(0.0);
+        ShortWindows { seen, eager, handshake, answer, best }
+    }
+
+    /// The least seconds that a byte of one more message takes in windows of `level`; 0 without them.
+    pub fn least_byte(samples: &Samples, level: Level) -> f64 {
+        least_byte(&seen(samples, level)).unwrap_or(0.0)
+    }
+
+    /// These rows with what windows tell of them; `copied` is what a core copies of the greatest messages, bytes a
+    /// second.
+    pub fn told(&self, rows: Vec<RowFit>, copied: Option<f64>) -> Vec<RowFit> {
+        let Some(greatest) = self.seen.last().map(|of| of.bytes) else { return rows };
+        // What rows say of themselves.
+        let default = |row: &RowFit| row.columns[0].1.min(copied.map_or(f64::INFINITY, |rate| 1.0 / rate));
+        let own: Vec<RowFit> = rows.iter().map(|row| RowFit { copy: Some(default(row)), ..row.clone() }).collect();
+        let mut other: Vec<bool> = own.iter().map(|row| self.disagree(&own, row)).collect();
+        if !other.contains(&true) {
+            return rows;
+        }
+        // Between and beyond the sizes of windows the lines say.
+        for (row, differs) in own.iter().zip(&mut other) {
+            *differs |= !self.seen.iter().any(|of| is_of(&own, of.bytes, row));
+        }
+        let mut told = own.clone();
+        for _ in 0..ROUNDS {
+            let found = self.lines(&told);
+            let mut above = 0;
+            told.clear();
+            for ((row, own), differs) in rows.iter().zip(&own).zip(&other) {
+                match differs {
+                    true => told.extend(self.divided(own, above, greatest, &found)),
+                    false => told.push(row.clone()),
+                }
+                above = row.up_to.unwrap_or(u64::MAX);
+            }
+        }
+        told
+    }
+
+    /// Whether windows of one of the sizes of `row` take longer or shorter than these `rows` say.
+    fn disagree(&self, rows: &[RowFit], row: &RowFit) -> bool {
+        let of_row = self.seen.iter().filter(|of| is_of(rows, of.bytes, row));
+        of_row.into_iter().any(|of| (self.modelled(row, of.bytes) / of.many).ln().abs() > SAME)
+    }
+
+    /// The handshake and `rows` with no more of it than leaves receivers what windows say: where messages that wait for
+    /// their receiver take little, what a late receive saves may be something else.
+    pub fn with_room(&mut self, mut rows: Vec<RowFit>) -> (f64, Vec<RowFit>) {
+        let Some(eager) = self.eager else { return (self.handshake, rows) };
+        let room = |of: &SeenWindows| {
+            let row = row_of(&rows, of.bytes);
+            let (latency, byte) = row.columns[0];
+            let all = 2.0 * self.handshake + row.send_overhead + latency + row.recv_overhead;
+            // Copies may take as long.
+            let copies = of.bytes as f64 * byte * BEND > of.slope;
+            let room = (all * (1.0 - NETWORK) - row.send_overhead - of.slope) / 2.0;
+            (of.bytes > eager && !copies).then_some(room)
+        };
+        let least = self.seen.iter().filter_map(room).fold(self.handshake, f64::min).max(0.0);
+        let (mut above, more) = (0, 2.0 * (self.handshake - least));
+        for row in &mut rows {
+            row.columns[0].0 += if above >= eager { more } else { 0.0 };
+            above = row.up_to.unwrap_or(u64::MAX);
+        }
+        self.handshake = least;
+        (least, rows)
+    }
+
+    /// What the model takes for a window of [`MANY`] messages.
+    fn modelled(&self, row: &RowFit, bytes: u64) -> f64 {
+        let (latency, byte) = row.columns[0];
+        let (alone, copy) = (bytes as f64 * byte, bytes as f64 * row.copy.unwrap_or(byte));
+        let (mut left, mut copied, mut done) = (0.0, 0.0, 0.0_f64);
+        for _ in 0..MANY as u32 {
+            left += row.send_overhead;
+            let head: f64 = left + self.control(bytes) + latency;
+            copied = head.max(copied) + copy;
+            done = done.max(copied).max(head + alone) + row.recv_overhead;
+        }
+        done + self.answer
+    }
+
+    /// What control messages take before one of `bytes`.
+    fn control(&self, bytes: u64) -> f64 {
+        if self.eager.is_some_and(|eager| bytes > eager) { 2.0 * self.handshake } else { 0.0 }
+    }
+
+    /// The seconds of one more message of a window, over sizes.
+    fn lines(&self, rows: &[RowFit]) -> Vec<FitPiece> {
+        let each = |of: &SeenWindows| {
+            let (row, bytes) = (row_of(rows, of.bytes), of.bytes as f64);
+            let (latency, byte) = row.columns[0];
+            let start = self.modelled(row, of.bytes) - MANY * slowest(row, bytes);
+            let alone = row.send_overhead + self.control(of.bytes) + latency + bytes * byte + row.recv_overhead;
+            (of.bytes, ((of.many - start) / MANY).max(bytes * self.best).min(alone))
+        };
+        let mut points: Vec<(u64, f64)> = self.seen.iter().map(each).collect();
+        for place in (1..points.len()).rev() {
+            // Protocols differ.
+            if self.eager != Some(points[place - 1].0) {
+                points[place - 1].1 = points[place - 1].1.min(points[place].1);
+            }
+        }
+        let breaks: Vec<u64> = self.eager.into_iter().collect();
+        pieces(&points, &breaks, Floor::default())
+    }
+
+    /// The row of sizes above `above` divided as `lines` say.
+    fn divided(&self, row: &RowFit, above: u64, greatest: u64, lines: &[FitPiece]) -> Vec<RowFit> {
+        let end = row.up_to.unwrap_or(u64::MAX);
+        let mut found: Vec<RowFit> = Vec::new();
+        let mut from = above;
+        while from < end {
+            let line = lines.iter().find(|line| line.up_to.is_none_or(|up_to| from < up_to));
+            let Some(line) = line.or(lines.last()) else { return vec![row.clone()] };
+            let last = line.up_to.unwrap_or(u64::MAX).min(end);
+            // Beyond what was measured the line goes on as it did at the end.
+            let least = from.max(1) as f64;
+            let most = if last == u64::MAX { greatest.max(from.saturating_mul(2)).max(2) } else { last } as f64;
+            // Where overheads have no room, copies alone are to do.
+            let each = at(line, least);
+            let lone = each > BEND * self.room(row, above, row.send_overhead) && each <= least * row.columns[0].1;
+            let to = furthest(line, least, most, if lone { copies } else { bend });
+            let up_to = if to < most { (to as u64).max(from + 1) } else { last };
+            let to = if to < most { up_to as f64 } else { most };
+            let up_to = if up_to == end { row.up_to } else { Some(up_to) };
+            let part = self.bound(RowFit { up_to, ..row.clone() }, above, line, (least, to));
+            match found.last_mut() {
+                Some(before) if *before == (RowFit { up_to: before.up_to, ..part.clone() }) => before.up_to = up_to,
+                _ => found.push(part),
+            }
+            let Some(next) = up_to else { break };
+            from = next;
+        }
+        found
+    }
+
+    /// What the receiver's overhead may take of messages above `above`.
+    fn room(&self, row: &RowFit, above: u64, send_overhead: f64) -> f64 {
+        let all = row.send_overhead + row.columns[0].0 + row.recv_overhead;
+        all - send_overhead - NETWORK * (all + self.control(above.saturating_add(1)))
+    }
+
+    /// The row with overheads and copies of a line between these sizes.
+    fn bound(&self, row: RowFit, above: u64, line: &FitPiece, (from, to): (f64, f64)) -> RowFit {
+        let lone = copies(line, from, to);
+        let factor = if lone <= BEND { lone } else { bend(line, from, to) }.sqrt();
+        let (each, copy) = (factor * at(line, from), factor * at(line, to) / to);
+        let (mut latency, mut byte) = row.columns[0];
+        let send_overhead = row.send_overhead.min(each);
+        // The sender or copies may be what is slowest, if these may take as long.
+        let is_slowest = (lone > BEND || copy > byte) && send_overhead <= (1.0 - SAME) * each;
+        let wanted = if is_slowest { each } else { row.recv_overhead.min(each) };
+        let short = wanted - self.room(&row, above, send_overhead);
+        if is_slowest && short > 0.0 {
+            // A message in the middle takes what it did, those at the ends a little more and less.
+            let (middle, half) = (from.midpoint(to), (to - from) / 2.0);
+            let most = TURNED * (send_overhead + latency + row.recv_overhead + middle * byte) / half.max(1.0);
+            let turned = (short / middle).min(most).min(byte - self.best).max(0.0);
+            // Bytes that take less take less of the core, too.
+            if each - short + turned * middle > middle * byte {
+                (latency, byte) = (latency + turned * middle, byte - turned);
+            }
+        }
+        let turned = RowFit { columns: vec![(latency, byte)], ..row.clone() };
+        let recv_overhead = wanted.min(self.room(&turned, above, send_overhead).max(0.0));
+        let all = row.send_overhead + latency + row.recv_overhead;
+        let columns = vec![(all - send_overhead - recv_overhead, byte)];
+        RowFit { send_overhead, recv_overhead, columns, copy: Some(copy.min(byte)), ..row }
+    }
+}
+
+fn seen(samples: &Samples, level: Level) -> Vec<SeenWindows> {
+    let all = samples.of(level, Test::ShortWindow);
+    let of_sizes = all.chunk_by(|one, other| one.bytes == other.bytes).filter_map(|of_size| {
+        let median = |of: &&SampleSeries| Some((of.count, Summary::of(&of.seconds)?.median));
+        let windows: Vec<(u32, f64)> = of_size.iter().filter_map(median).collect();
+        SeenWindows::of(of_size[0].bytes, &windows)
+    });
+    of_sizes.collect()
+}
+
+fn least_byte(seen: &[SeenWindows]) -> Option<f64> {
+    seen.iter().map(|of| of.slope / of.bytes as f64).reduce(f64::min)
+}
+
+fn is_of(rows: &[RowFit], bytes: u64, row: &RowFit) -> bool {
+    row_of(rows, bytes).up_to == row.up_to
+}
+
+fn row_of(rows: &[RowFit], bytes: u64) -> &RowFit {
+    let found = rows.iter().find(|row| row.up_to.is_none_or(|end| bytes <= end));
+    found.unwrap_or(&rows[rows.len() - 1])
+}
+
+/// t(s).
+fn slowest(row: &RowFit, bytes: f64) -> f64 {
+    row.send_overhead.max(row.recv_overhead).max(bytes * row.copy.unwrap_or(row.columns[0].1))
+}
+
+fn at(line: &FitPiece, bytes: f64) -> f64 {
+    line.start + line.per_byte * bytes
+}
+
+/// How many times longer a message of `line` takes, where that is most, than the greater of what the least size takes
+/// and of the greatest size's time a byte.
+fn bend(line: &FitPiece, from: f64, to: f64) -> f64 {
+    let kink = to * at(line, from) / at(line, to);
+    if kink > from { at(line, kink) / at(line, from) } else { 1.0 }
+}
+
+/// How many times longer the least size takes than at the greatest size's time a byte.
+fn copies(line: &FitPiece, from: f64, to: f64) -> f64 {
+    at(line, from) * to / (at(line, to) * from)
+}
+
+/// The greatest size up to which one row does from `from` on, as `off` judges it.
+fn furthest(line: &FitPiece, from: f64, most: f64, off: fn(&FitPiece, f64, f64) -> f64) -> f64 {
+    if off(line, from, most) <= BEND {
+        return most;
+    }
+    let (mut low, mut high) = (from, most);
+    while high / low > 1.01 {
+        let middle = (low * high).sqrt();
+        if off(line, from, middle) <= BEND {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}

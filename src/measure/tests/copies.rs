@@ -1,0 +1,126 @@
+//! What a message takes of the cores within a node comes back from windows of few messages, by size.
+
+use crate::config::Document;
+use crate::platform::{Copies, Level, Link, LoadLaw, Occupancy, Placement, Platform, Row, Shape};
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+use super::super::*;
+use super::{machine, row};
+
+const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 2 };
+const EAGER: u64 = 4096;
+
+/// Rows within a node, whose receivers copy.
+fn within(eager: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Link {
+    let copied = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+    Link::new(LoadLaw::Fair, eager, handshake, rows).occupying(copied)
+}
+
+/// Messages up to 4 KiB take their receiver 150 ns or copy at 10 GB/s; further ones 1,200 ns or 12 GB/s, above
+/// 200,000 B 9 GB/s. Alone they go at 4 to 8 GB/s.
+fn link() -> Link {
+    let copying = |row: Row, gigabytes: u64| {
+        let copy_bandwidth = Bandwidth::new(gigabytes * 1_000_000_000);
+        Row { copy_bandwidth, ..row }
+    };
+    let rows = vec![
+        copying(row(0, EAGER, 250, 4000, [100, 150]), 10),
+        copying(row(EAGER, 200_000, 900, 8000, [100, 1200]), 12),
+        copying(row(200_000, u64::MAX, 900, 8000, [100, 1200]), 9),
+    ];
+    within(Bytes::new(EAGER), SimSpan::from_ns(200), rows)
+}
+
+fn plan() -> CampaignPlan {
+    let levels = vec![LevelPlan { level: Level::IntraCmp, pairs: vec![RankPair { first: 0, second: 1 }] }];
+    CampaignPlan { levels, most_bytes: 4 << 20, budget: 1.0, window: WINDOW }
+}
+
+fn measured(link: Link) -> Samples {
+    simulate(&machine(SHAPE, link), Placement::Block.sites(SHAPE, 2, false).unwrap(), &plan()).unwrap()
+}
+
+/// The platform as it is written of these samples, and its text.
+fn written(samples: &Samples) -> (Platform, String) {
+    let fit = LinkFit::of(samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(samples);
+    let measured = MeasuredMachine {
+        name: "m".into(),
+        provenance: Vec::new(),
+        shape: SHAPE,
+        speed: Speed { flops: 1e9, instructions: 1e9, memory: 1e9, ..Speed::default() },
+        links: vec![fit],
+        samples: samples.clone(),
+        cores: MeasuredCores::default(),
+        states_noise: false,
+    };
+    let text = measured.text();
+    let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    (read, text)
+}
+
+/// By how much a test takes longer or shorter than in `samples`, at most, on the platform `written`.
+fn off(samples: &Samples, written: &Platform, test: Test) -> f64 {
+    let sites = Placement::Block.sites(SHAPE, 2, false).unwrap();
+    let again = simulate(written, sites, &plan()).unwrap();
+    let ratios = samples.ratios_to(&again).into_iter().filter(|(series, _)| series.test == test);
+    ratios.map(|(_, ratio)| (ratio - 1.0).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn overheads_and_copies_by_size_come_back() {
+    let samples = measured(link());
+    let (platform, text) = written(&samples);
+    let stated = link();
+    // Where it is the limit, a row's figure is the one stated; the borders are between sizes that were measured.
+    let found = |bytes: u64| platform.link(Level::IntraCmp).row(Bytes::new(bytes)).clone();
+    let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}\n{text}");
+    for bytes in [8, 512, 1024, 8192] {
+        let expected = stated.row(Bytes::new(bytes)).recv_overhead.as_seconds();
+        near(found(bytes).recv_overhead.as_seconds(), expected);
+    }
+    for bytes in [3072, 65_536, 196_608, 1 << 18, 4 << 20] {
+        let expected = stated.row(Bytes::new(bytes)).copy_bandwidth.unwrap().get() as f64;
+        near(found(bytes).copy_bandwidth.unwrap().get() as f64, expected);
+    }
+    // Windows of 64 messages, of other sizes, say the same; messages alone take what they did.
+    let windows = [Test::Window, Test::ShortWindow, Test::PingPong].map(|test| off(&samples, &platform, test));
+    assert!(windows.iter().all(|off| *off < 0.01), "{windows:?}\n{text}");
+}
+
+#[test]
+fn a_fixed_part_and_bytes_of_each_message_are_a_few_rows() {
+    // What the core takes of a message of s bytes is 1,700 ns and s / 13 GB/s, as rows of an eighth power of two each.
+    let mut rows = vec![row(0, EAGER, 250, 4000, [100, 150])];
+    for eighth in 96..192 {
+        let up_to = 2f64.powf((eighth + 1) as f64 / 8.0);
+        let each = 1.7e-6 + 2f64.powf((eighth as f64 + 0.5) / 8.0) / 13e9;
+        let end = if eighth == 191 { u64::MAX } else { up_to as u64 };
+        let receives = (each * 1e9) as u64;
+        // 6,000 ns and 10 GB/s alone.
+        let above = rows.last().unwrap().up_to.get();
+        let copy_bandwidth = Bandwidth::new((up_to / each) as u64);
+        rows.push(Row {
+            copy_bandwidth,
+            ..row(above, end, 6000 - receives.min(5000), 10_000, [100, receives.min(5000)])
+        });
+    }
+    let stated = within(Bytes::new(EAGER), SimSpan::from_ns(200), rows);
+    let samples = measured(stated);
+    let (platform, text) = written(&samples);
+    assert!(platform.link(Level::IntraCmp).rows().len() < 20, "{text}");
+    let [windows, alone] = [Test::Window, Test::PingPong].map(|test| off(&samples, &platform, test));
+    assert!(windows < 0.1 && alone < 0.01, "{windows} {alone}\n{text}");
+}
+
+#[test]
+fn rows_that_windows_agree_with_stay_as_they_are() {
+    let rows = vec![row(0, u64::MAX, 250, 4000, [100, 150])];
+    let samples = measured(within(Bytes::MAX, SimSpan::from_ns(1), rows));
+    let fit = LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap();
+    let fair = fit.clone().fair(&samples);
+    let same = |one: &RowFit, other: &RowFit| {
+        (one.recv_overhead, one.columns[0], one.copy) == (other.recv_overhead, other.columns[0], None)
+    };
+    assert!(fair.rows.len() == 1 && same(&fair.rows[0], &fit.rows[0]), "{fair:?}");
+    assert!(!samples.of(Level::IntraCmp, Test::ShortWindow).is_empty());
+}
