@@ -37,7 +37,7 @@ use std::sync::Arc;
 use crate::cc::{self, Language, WrapperRequest};
 use crate::engine::{HostThreads, Outcome, Processes, Progress, RunError, end_process_soon};
 use crate::process;
-use crate::run::{Application, Conduct, Console, PredictError, Prediction, Resolved, Shipped, Stopwatch, agree};
+use crate::run::{Application, Conduct, Console, PredictError, Prediction, Resolved, Stopwatch, agree};
 
 use commands::Parsed;
 pub use exit::Exit;
@@ -181,12 +181,8 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
         }
         Parsed::Run(args) => args,
     };
-    if !args.quiet && !args.direct && Shipped::Application.is_hidden_by(&args.app) {
-        let name = args.app.display();
-        let _ = writeln!(
-            std::io::stderr(),
-            "note: the file {name} of this directory is taken, not the shipped application {name}"
-        );
+    if !args.direct {
+        args.tell_of_hidden();
     }
     if let (false, Some(option)) = (args.quiet || args.direct, &args.passed_on) {
         let name = args.app.display();

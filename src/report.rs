@@ -54,6 +54,7 @@ pub use figures::{
     regression_figure, revision_figures, task_figures, tuning_figures, validation_figures, values_figure,
 };
 pub use functions::calls_csv;
+pub use headline::wrapped;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table, sorts_csv};
 pub use imported::imported_summary;
 pub use measured::measured_summary;

@@ -1,6 +1,7 @@
 //! The arguments: what can be typed, and what `--help` teaches.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
@@ -22,7 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   Predict a program on the default machine, then on 4 nodes of 2 CMPs of 2 cores
     mcpsim jacobi3d
-    mcpsim --nct 4,2,2 workloads/jacobi3d.toml
+    mcpsim --nct 4,2,2 jacobi3d
   A machine of your own, half of its cores used, ranks dealt out node by node
     mcpsim --platform my.toml --ranks 8 --placement cyclic app.toml
   What would a faster network buy? What would a larger problem take?
@@ -156,6 +157,15 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Says that a file stands before what is shipped under its name, unless nothing is to be said.
+    pub fn tell_of_hidden(&self) {
+        if !self.quiet && Shipped::Application.is_hidden_by(&self.app) {
+            let name = self.app.display();
+            let note = format!("note: the file {name} of this directory is taken, not the shipped application {name}");
+            let _ = writeln!(std::io::stderr(), "{note}");
+        }
+    }
+
     /// The run that is asked for.
     pub fn request(&self) -> Result<RunRequest, Failure> {
         let set = self.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
@@ -285,7 +295,9 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     let missing = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    let text = if missing { format!("no application given\n\n{text}") } else { text.to_owned() };
+    // A run's help begins with what all of mcpsim does; the other commands name what they take in their usage.
+    let what = if text.contains("mcpsim [run]") { "no application given" } else { "an argument is missing" };
+    let text = if missing { format!("{what}\n\n{text}") } else { text.to_owned() };
     Failure { exit: Exit::BadInput, text }
 }
 
@@ -301,6 +313,7 @@ pub(super) fn check_command(args: &RunArgs) -> Result<(), Failure> {
             Err(Failure::bad_input(format!("\"{name}\" stands before the options: mcpsim {name} {usage}").trim_end()))
         }
         None if Shipped::Application.has(name) => Ok(()),
+        None if name.contains(['.', '/']) => Ok(()),
         None => match did_you_mean(name, SUBCOMMANDS.iter().map(|row| row.name)) {
             hint if hint.is_empty() => Ok(()),
             hint => Err(Failure::bad_input(format!("{name}: no such file{hint}"))),
@@ -364,7 +377,19 @@ mod tests {
     }
 
     #[test]
+    fn no_command_is_meant_by_the_name_of_a_file() {
+        assert_eq!(run("jo.trace").app, PathBuf::from("jo.trace"));
+        assert_eq!(run("./swep").app, PathBuf::from("./swep"));
+    }
+
+    #[test]
     fn help_fits_80_columns_and_shows_examples() {
+        // The help of a compiler's wrapper is the compiler's.
+        let own = |name: &&str| !COMPILERS.iter().any(|(compiler, _)| compiler == name);
+        for name in SUBCOMMANDS.iter().map(|row| row.name).filter(own) {
+            let Ok(Parsed::Help(text)) = parsed(&format!("help {name}")) else { panic!("no help of {name}") };
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        }
         for (option, most) in [("-h", 105), ("--help", 200), ("help", 200), ("help sweep", 170)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -416,6 +441,8 @@ mod tests {
                 "invalid value 'x' for '--intervals <SIZES>': expected a size such as \"64 KiB\" or 65536",
             ),
             ("swep", "swep: no such file, did you mean \"sweep\"?"),
+            ("trace", "an argument is missing\n\nRecords runs"),
+            ("models", "an argument is missing\n\nFits"),
             ("validate", "no case given: mcpsim validate CASE, or --all"),
             ("--colour a.toml", "unexpected argument '--colour' found"),
             ("--quiet cc prog.c", "\"cc\" stands before all options, which are the compiler's"),

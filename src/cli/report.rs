@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, ValueEnum};
 
 use crate::engine::Outcome;
-use crate::report::{Figure, Groups, calls_csv, figures};
+use crate::report::{Figure, Groups, calls_csv, figures, wrapped};
 
 use super::exit::Failure;
 use super::output::{self, cannot_write};
@@ -39,7 +39,7 @@ Examples:
 
 /// Draws figures of what a run or a sweep has exported
 #[derive(Clone, Debug, Parser)]
-#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR|--html FILE.html\n       mcpsim report STUDY|FILE.csv --fit FORMULA [--figures DIR] [--csv FILE.csv]\n       mcpsim report A.csv B.csv … [--figures DIR]\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "mcpsim report", override_usage = "mcpsim report RUN.json|STUDY --figures DIR|--html FILE.html\n       mcpsim report STUDY|FILE.csv --fit FORMULA [--figures DIR] [--csv CSV]\n       mcpsim report A.csv B.csv … [--figures DIR]\n       mcpsim report --histogram FILE [--groups GROUPS] [--rates FILE.csv]", term_width = 80, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
     /// What --json of a run wrote, the directory of a study, or tables that
     /// mcpsim measure --samples wrote, side by side
@@ -185,7 +185,7 @@ pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> 
         }
     }
     let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
-    Ok(format!("in {shown}: {}\n", names.join(", ")))
+    Ok(wrapped(&format!("in {shown}: {}", names.join(", ")), 2))
 }
 
 fn write(directory: &Path, figure: &Figure, format: Format) -> Result<(), Failure> {

@@ -36,6 +36,7 @@ use bar::Bar;
 
 /// Runs the study that `args` ask for; returns the exit code.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
+    args.run.tell_of_hidden();
     let study = Study::load(&args.request()?)?;
     study.check_base()?;
     if args.list {

@@ -17,16 +17,16 @@ use super::report::{Format, draw};
 const EXAMPLES: &str = "\
 Examples:
   Where fragments waited, and what threads did with their time
-    mcpsim --json run.json workloads/lu-tasks.toml
+    mcpsim --json run.json lu-tasks
     mcpsim tasks run.json --figures figures
   Two managers beside each other
-    mcpsim --json late.json --set app.tasks.unfold=late workloads/lu-tasks.toml
+    mcpsim --json late.json --set app.tasks.unfold=late lu-tasks
     mcpsim tasks run.json late.json --figures figures
   Two managers in a study
-    mcpsim sweep --out managers configs/studies/poisson-managers.toml
+    mcpsim sweep --out managers poisson-managers
     mcpsim tasks managers --figures figures
   The same from logs, one a process, as a runtime system can write them too
-    mcpsim --task-logs logs workloads/lu-tasks.toml
+    mcpsim --task-logs logs lu-tasks
     mcpsim tasks logs";
 
 /// Analyses what became of fragments

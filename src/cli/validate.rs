@@ -90,8 +90,15 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
 /// The cases of the project: the folders in `folder` that have a case's file.
 fn all(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let shown = folder.display();
-    let entries = std::fs::read_dir(folder)
-        .map_err(|error| Failure::bad_input(format!("--all looks into {shown}, from here: {error}")))?;
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        Failure::bad_input(format!(
+            "--all looks for cases in ./{shown}, as mcpsim's sources have them: {}",
+            match error.kind() {
+                ErrorKind::NotFound => "no such directory".to_owned(),
+                _ => error.to_string(),
+            }
+        ))
+    })?;
     let mut found: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.join(CASE).is_file()).collect();
     found.sort();

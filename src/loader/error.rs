@@ -127,7 +127,9 @@ impl fmt::Display for FileFault {
             FileFault::Read(error) => write!(f, "cannot be read: {error}"),
             FileFault::NotElf => f.write_str("expected a program built by mcpsim cc; this is no ELF file"),
             FileFault::OtherKind(found) => write!(f, "expected a program built by mcpsim cc for x86-64; found {found}"),
-            FileFault::NotAProgram => f.write_str("expected a program built by mcpsim cc; build it with mcpsim cc"),
+            FileFault::NotAProgram => {
+                f.write_str("not built by mcpsim cc: compile and link its sources with mcpsim cc or mcpsim cxx")
+            }
             FileFault::OtherFormat(found) => write!(
                 f,
                 "was built by another version of mcpsim cc (format {found}, expected {}); build it again",

@@ -144,8 +144,11 @@ pub fn sample_models(platform: &Platform) -> Result<(Samples, Vec<(Level, Course
                 let mut turn = vec![2.0 * protocol::ping_pong(port, pair, bytes, 1)];
                 port.share(pair.first, &mut turn);
                 let delay = 1.5 * turn[0] + 1e-6;
-                // Adapters are idle and both ranks wait when a test begins.
-                let idle = |port: &mut dyn RankPort| port.compute(8.0 * turn[0] + 5e-6);
+                // Adapters are idle when a test begins, and the second rank is there first: it waits for the message.
+                let idle = |port: &mut dyn RankPort| {
+                    let rest = 8.0 * turn[0] + 5e-6;
+                    port.compute(if port.rank() == pair.second { rest / 2.0 } else { rest });
+                };
                 idle(port);
                 take(Test::TrainOfOne, bytes, 1, protocol::train(port, pair, bytes, 1, 0.0));
                 idle(port);

@@ -74,7 +74,7 @@ fn end_of(name: &str) -> String {
 pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
     let seconds = |ps: u64| ps as f64 * 1e-12;
     let [(first, a), (second, b)] = runs;
-    let mut out = format!("{:<24} {:>16} {:>16} {:>11} {:>9}\n", "", end_of(first), end_of(second), "more", "");
+    let mut out = format!("{:<24} {:>16} {:>16} {:>11}\n", "", end_of(first), end_of(second), "more");
     let mut line = |name: &str, [a, b]: [u64; 2]| {
         let part = match b as f64 / a as f64 - 1.0 {
             _ if a == 0 => "-".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::study::validate::{Coverage, Validation};
 
-use super::headline::clip;
+use super::headline::{clip, wrapped};
 use super::table::{Align, Table};
 use super::validation::{percent, signed};
 
@@ -12,7 +12,8 @@ pub(super) fn coverage(validation: &Validation) -> String {
         let Coverage { points, points_inside, runs, runs_inside } = found?;
         let (of_runs, of_points) = (percent(found?.runs_percent()), percent(found?.points_percent()));
         let runs = format!("{runs_inside} of {runs} runs ({of_runs})");
-        Some(format!("  95% by {what}: holds {runs}, {points_inside} of {points} medians ({of_points})\n"))
+        let medians = format!("{points_inside} of {points} medians ({of_points})");
+        Some(wrapped(&format!("  95% by {what}: holds {runs}, {medians}"), 4))
     };
     let lines = [line("noise", validation.coverage), line("the other points' errors", validation.likely)];
     lines.into_iter().flatten().collect()

@@ -132,6 +132,62 @@ pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
     found
 }
 
+/// The words of `text` on lines of 80 columns, each with its end; all but the first begin with so many blanks. Words
+/// are not divided.
+pub fn wrapped(text: &str, hanging: usize) -> String {
+    let start = text.len() - text.trim_start().len();
+    let mut found = String::new();
+    let mut line = text[..start].to_owned();
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            found.push_str(&line);
+            found.push('\n');
+            line = " ".repeat(hanging);
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    found + &line + "\n"
+}
+
+/// `head`, two blanks and `with` what `label` says, on one line if it is short; else the pairs `key=value` of `label`
+/// follow on lines of their own, behind so many blanks.
+pub(super) fn with_label(head: &str, label: &str, hanging: usize) -> String {
+    if label.is_empty() {
+        return format!("{head}\n");
+    }
+    let whole = format!("{head}  with {label}\n");
+    if whole.chars().count() <= WIDTH + 1 {
+        return whole;
+    }
+    let mut pairs: Vec<String> = Vec::new();
+    for word in label.split(' ') {
+        match pairs.last_mut() {
+            // A value may have blanks.
+            Some(pair) if !word.contains('=') => *pair = format!("{pair} {word}"),
+            _ => pairs.push(word.to_owned()),
+        }
+    }
+    let mut lines = vec![format!("{head}  with")];
+    for pair in pairs {
+        match lines.last_mut() {
+            Some(line)
+                if line.starts_with(' ') && !line.ends_with("  with") && line.len() + 1 + pair.len() <= WIDTH =>
+            {
+                line.push(' ');
+                line.push_str(&pair);
+            }
+            _ => lines.push(format!("{}{pair}", " ".repeat(hanging))),
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +199,25 @@ mod tests {
         assert_eq!(lines("one two three", 7, 5), ["one two", "three"]);
         assert_eq!(lines("a abcdefghij b", 4, 4), ["a", "abcd", "efgh", "ij b"]);
         assert_eq!(lines("", 4, 4), [""]);
+    }
+
+    #[test]
+    fn lines_are_at_most_80_columns_wide_and_words_stay_whole() {
+        assert_eq!(wrapped("  one two", 4), "  one two\n");
+        let long = format!("  in {}: {} b", "d".repeat(90), "a".repeat(40));
+        assert_eq!(wrapped(&long, 4), format!("  in\n    {}:\n    {} b\n", "d".repeat(90), "a".repeat(40)));
+        let words = wrapped(&"word ".repeat(40), 2);
+        assert!(words.lines().all(|line| line.len() <= 80) && words.matches("word").count() == 40, "{words}");
+    }
+
+    #[test]
+    fn pairs_that_are_too_long_for_a_line_follow_whole() {
+        assert_eq!(with_label("  best 1 s", "", 4), "  best 1 s\n");
+        assert_eq!(with_label("  best 1 s", "a=1 b=2 us", 4), "  best 1 s  with a=1 b=2 us\n");
+        let label = "run.ranks=64 platform.inter_node.bandwidth=40 Gbit/s platform.inter_node.latency=2 us";
+        let expected = "  best 1 s  with\n    run.ranks=64 platform.inter_node.bandwidth=40 Gbit/s\n    \
+                        platform.inter_node.latency=2 us\n";
+        assert_eq!(with_label("  best 1 s", label, 4), expected);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
     match unit {
         "s" if let Some(span) = SimSpan::from_seconds(value).filter(|_| value >= 0.0) => return span.to_string(),
         "B" if (0.0..1e18).contains(&value) => return volume(value.round() as u64),
-        _ if unit.ends_with("/s") && (1.0..1e20).contains(&value) => {
+        _ if unit.ends_with("/s") && !has_prefix(unit) && (1.0..1e20).contains(&value) => {
             return scaled(value, 1000.0, &["", "k", "M", "G", "T", "P", "E"], unit);
         }
         _ => {}
@@ -66,6 +66,12 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
         _ => format!("{value:.3e}"),
     };
     format!("{number} {unit}").trim_end().to_owned()
+}
+
+/// Whether `unit` has a prefix already, as MB/s has: it gets no second one.
+fn has_prefix(unit: &str) -> bool {
+    let base = unit.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P', 'E']).unwrap_or_default();
+    ["B/", "iB/", "b/", "bit/", "flop", "Flop", "FLOP"].iter().any(|known| base.starts_with(known))
 }
 
 fn scaled(value: f64, step: f64, prefixes: &[&str], unit: &str) -> String {

@@ -3,7 +3,7 @@
 use crate::study::{Regression, Unknown};
 use crate::units::SimSpan;
 
-use super::headline::clip;
+use super::headline::{clip, wrapped};
 use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
@@ -16,7 +16,11 @@ pub fn regression_summary(fit: &Regression) -> String {
     let points = count(fit.points.len() as u64);
     let s = if fit.points.len() == 1 { "" } else { "s" };
     let what = if fit.unknowns.is_empty() { "formula beside" } else { "formula fitted to" };
-    let mut text = format!("{what} {} of {points} point{s}: {}\n", fit.what, fit.formula);
+    let head = format!("{what} {} of {points} point{s}:", fit.what);
+    let mut text = match head.chars().count() + 1 + fit.formula.chars().count() {
+        0..=80 => format!("{head} {}\n", fit.formula),
+        _ => format!("{head}\n{}", wrapped(&format!("  {}", fit.formula), 4)),
+    };
     if !fit.unknowns.is_empty() {
         let mut table = Table::new(&[
             ("unknown", Align::Left),

@@ -3,7 +3,7 @@
 use crate::study::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 use crate::units::SimSpan;
 
-use super::headline::clip;
+use super::headline::{clip, wrapped};
 use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
@@ -66,7 +66,7 @@ pub fn revisions_summary(table: &RevisionTable) -> String {
         });
     }
     for line in changed {
-        text.push_str(&format!("  {line}\n"));
+        text.push_str(&wrapped(&format!("  {line}"), 4));
     }
     if table.bisected {
         text.push_str(&match &table.first_change {

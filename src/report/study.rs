@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::study::{COLUMNS, Combination, Measure, PointResult, Results, Spread};
 use crate::units::SimSpan;
 
-use super::headline::clip;
+use super::headline::{clip, plural, with_label, wrapped};
 use super::numbers::{count, share};
 use super::table::{Align, Table};
 use super::tasks::useful;
@@ -158,7 +158,7 @@ pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
 /// failed.
 pub fn study_summary(results: &Results) -> String {
     let (points, failed) = (results.points.len(), results.failed());
-    let mut text = format!("{}: {} points", clip(&results.study, 50), count(points as u64));
+    let mut text = format!("{}: {}", clip(&results.study, 50), plural(points as u64, "point"));
     if failed > 0 {
         text.push_str(&format!(", {} without a prediction", count(failed as u64)));
     }
@@ -167,14 +167,14 @@ pub fn study_summary(results: &Results) -> String {
     if all.len() <= LISTED {
         text.push('\n');
         text.push_str(&listed(results, &all));
+        text.push_str(&reasons(&all, results));
     }
     let bests = bests(results, &all);
     if (1..=20).contains(&bests.len()) {
         text.push('\n');
         for BestPoint { time, runs, label } in bests {
-            let with = if label.is_empty() { String::new() } else { format!("  with {label}") };
             let seeds = if runs == 1 { String::new() } else { format!(" (mean of {runs} seeds)") };
-            text.push_str(&format!("  best   {time}{seeds}{with}\n"));
+            text.push_str(&with_label(&format!("  best   {time}{seeds}"), &label, 9));
         }
     }
     let paying = results.pays_off(&all);
@@ -182,12 +182,36 @@ pub fn study_summary(results: &Results) -> String {
         text.push_str(&format!("\n  ranks pay off while doubling them is at least {gain} times as fast:\n"));
         for pays in paying {
             let label = results.label(&all[pays.combination], &pays.columns);
-            let label = if label.is_empty() { String::new() } else { format!("  with {label}") };
             let more = if pays.ends { "" } else { ", the most there are" };
-            text.push_str(&format!("    up to {}{more}{label}\n", count(pays.ranks)));
+            text.push_str(&with_label(&format!("    up to {}{more}", count(pays.ranks)), &label, 6));
         }
     }
     text
+}
+
+/// How much of why there is no prediction stands in a row.
+const REASON: usize = 60;
+
+/// Different reasons that are told whole.
+const REASONS: usize = 3;
+
+/// Why a combination has no prediction, in a line.
+fn reason<'a>(found: &Combination, results: &'a Results) -> &'a str {
+    let error = results.points[found.points[0]].error.as_deref().unwrap_or("no prediction");
+    error.lines().next().unwrap_or_default()
+}
+
+/// Whole what rows have the beginning of.
+fn reasons(all: &[Combination], results: &Results) -> String {
+    let failed = all.iter().filter(|found| found.spread.is_none());
+    let mut told: Vec<&str> = Vec::new();
+    for line in failed.map(|found| reason(found, results)) {
+        if line.chars().count() > REASON && !told.contains(&line) {
+            told.push(line);
+        }
+    }
+    let lines: String = told.iter().take(REASONS).map(|line| wrapped(&format!("  {line}"), 4)).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
 fn listed(results: &Results, all: &[Combination]) -> String {
@@ -216,8 +240,7 @@ fn listed(results: &Results, all: &[Combination]) -> String {
         let first = &results.points[found.points[0]];
         let mut cells: Vec<String> = columns.iter().map(|column| clip(value(first, column), 24)).collect();
         let Some(spread) = found.spread else {
-            let error = first.error.as_deref().unwrap_or("no prediction");
-            let line = clip(error.lines().next().unwrap_or_default(), 60);
+            let line = clip(reason(found, results), REASON);
             cells.extend(vec!["-".to_owned(); headings.len() - columns.len() - 1]);
             table.row(cells.into_iter().chain([line]));
             continue;

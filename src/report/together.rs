@@ -39,25 +39,29 @@ pub fn collectives_measured(kinds: &[(&str, Vec<CollectiveFit>)]) -> String {
     text.push_str(&table.render());
     // Of one n alone there is no growth.
     let grows = |fit: &&CollectiveFit| fit.by_ranks.len() > 1;
-    if kinds.iter().any(|(_, fits)| fits.iter().any(|fit| grows(&fit))) {
-        text.push_str("\ngrowth with n, and the mean error of t0 and of 1 / r_inf\n");
-    }
+    let columns = ["collective", "", "t0, us", "1/r_inf, ns"].map(|name| (name, Align::Left));
+    let mut growths = Table::new(&columns).keyed(2);
+    let mut any = false;
     for (kind, fits) in kinds {
         for fit in fits.iter().filter(grows) {
-            let start = fit.start.map_or("not above 0 at all n".to_owned(), |growth| form(growth, 1e6, "us"));
-            let byte = fit.per_byte.map_or(String::new(), |growth| format!("; 1/r_inf = {}", form(growth, 1e9, "ns")));
-            let word = collective_word(fit.collective);
-            text.push_str(&format!("  {word:<10} {kind:<9} t0 = {start}{byte}\n"));
+            let start = fit.start.map_or("not above 0 at all n".to_owned(), |growth| form(growth, 1e6));
+            let byte = fit.per_byte.map_or(String::new(), |growth| form(growth, 1e9));
+            growths.row([collective_word(fit.collective).to_owned(), (*kind).to_owned(), start, byte]);
+            any = true;
         }
+    }
+    if any {
+        text.push_str("\ngrowth with n, and its mean error\n");
+        text.push_str(&growths.render());
     }
     text
 }
 
-fn form(growth: Growth, scale: f64, unit: &str) -> String {
+fn form(growth: Growth, scale: f64) -> String {
     let of = if growth.form == GrowthForm::Logarithm { "log2 n" } else { "n" };
     let sign = if growth.slope < 0.0 { '-' } else { '+' };
     let (constant, slope) = (growth.constant * scale, (growth.slope * scale).abs());
-    format!("{constant:.3} {sign} {slope:.3} {of} {unit} ({:.0}%)", growth.error * 100.0)
+    format!("{constant:.3} {sign} {slope:.3} {of} ({:.0}%)", growth.error * 100.0)
 }
 
 fn span(seconds: f64) -> String {
@@ -126,8 +130,8 @@ mod tests {
         for line in ["bcast measured 4 4.000 us 500.0 MB/s 0%", "bcast simulated 8 6.000 us 333.3 MB/s 0%"] {
             assert!(squeezed.iter().any(|found| found == line), "{line} in\n{text}");
         }
-        assert!(text.contains("+ 2.000 log2 n us (0%); 1/r_inf = "), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.contains("+ 2.000 log2 n (0%)  "), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let csv = collectives_measured_csv(&timed, &timed[..1]);
         assert!(csv.starts_with("collective,ranks,bytes,measured_s,simulated_s\nbcast,2,8,2.008000e-6,2.008000e-6\n"));
         assert!(csv.contains("\nbcast,2,4096,6.096000e-6,\n"), "{csv}");

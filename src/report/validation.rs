@@ -4,7 +4,7 @@ use crate::study::validate::{ErrorSummary, ModelErrors, OrderFound, ValidatedPoi
 use crate::units::SimSpan;
 
 use super::effects;
-use super::headline::clip;
+use super::headline::{clip, wrapped};
 use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
@@ -226,11 +226,9 @@ fn errors(validation: &Validation) -> String {
 fn order(validation: &Validation) -> String {
     let line = |errors: &ModelErrors| {
         let OrderFound { groups, best_found, lost_percent, rank_correlation } = errors.order?;
-        Some(format!(
-            "  order, {}: fastest found in {best_found} of {groups}, {} lost, rank correlation {rank_correlation:.3}\n",
-            clip(&errors.model, 8),
-            percent(lost_percent)
-        ))
+        let (model, lost) = (clip(&errors.model, 8), percent(lost_percent));
+        let found = format!("fastest found in {best_found} of {groups}, {lost} lost");
+        Some(wrapped(&format!("  order, {model}: {found}, rank correlation {rank_correlation:.3}"), 4))
     };
     validation.models.iter().filter_map(line).collect()
 }

@@ -25,7 +25,12 @@ pub fn with_rules(mut platform: Platform, directory: &Path) -> Result<Platform, 
         let found = library.name();
         return Err(wrong(format!("expected collectives.library openmpi-4.0, -4.1, -5.0 or mpich-4; found {found}")));
     }
-    let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+    let text = fs::read_to_string(&path).map_err(|error| {
+        wrong(match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_owned(),
+            _ => error.to_string(),
+        })
+    })?;
     if library == Library::Mpich4 {
         platform.collectives.selection = Some(Arc::new(read_mpich_selection(&text).map_err(wrong)?));
         return Ok(platform);

@@ -34,6 +34,13 @@ pub(crate) fn placed(
             let cores = cores_of(cores, threads);
             PredictError::input(format!("{ranks} ranks on {cores}: give a larger --nct, or --oversubscribe"))
         }
+        PlacementError::WrongLength { entries, ranks } => {
+            let of = match &settings.placement {
+                PlacementChoice::File(path) => path.display().to_string(),
+                _ => "the placement".to_owned(),
+            };
+            PredictError::input(format!("{of} lists {entries} cores for {ranks} ranks: expected one a rank"))
+        }
         error => PredictError::input(error.to_string()),
     })?;
     check_memory(ranks, available_memory())?;

@@ -283,7 +283,7 @@ impl Settings {
                 true => Some(direct_shape(|name| std::env::var(name).ok())?),
                 false => given.nct,
             },
-            platform: platform.map(|path| Shipped::Platform.resolve(&path)).transpose()?,
+            platform: platform.map(|path| Shipped::Platform.named(&path)).transpose()?,
             ranks: given.ranks,
             oversubscribe: given.oversubscribe.unwrap_or(false),
             placement,

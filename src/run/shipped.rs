@@ -1,4 +1,4 @@
-//! The machines and applications that come with mcpsim, found by name wherever it runs.
+//! The machines, applications and studies that come with mcpsim, found by name wherever it runs.
 //!
 //! They are part of the program. The first time that one is named they are written to the cache directory, so that
 //! errors name files that a user can open and copy, and sources of real programs are found beside their descriptions.
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use include_dir::{Dir, include_dir};
 
 use crate::cc;
+use crate::config::did_you_mean;
 
 use super::error::PredictError;
 use super::key::InputHash;
@@ -20,16 +21,22 @@ pub enum Shipped {
     Platform,
     /// An application of `workloads`.
     Application,
+    /// A study of `configs/studies`.
+    Study,
 }
 
 static CONFIGS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/configs");
 static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
+
+/// What is written to the cache directory, and where.
+static PARTS: [(&str, &Dir<'_>); 2] = [("configs", &CONFIGS), ("workloads", &WORKLOADS)];
 
 impl Shipped {
     fn directory(self) -> (&'static str, &'static Dir<'static>) {
         match self {
             Shipped::Platform => ("configs", &CONFIGS),
             Shipped::Application => ("workloads", &WORKLOADS),
+            Shipped::Study => ("configs/studies", CONFIGS.get_dir("studies").expect("studies are shipped")),
         }
     }
 
@@ -37,8 +44,11 @@ impl Shipped {
     pub fn all(self) -> Vec<(&'static str, String)> {
         let files = self.directory().1.files();
         let toml = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
+        // A file that only another one names, such as the machine of a study, has a point in its name.
+        let named =
+            toml.filter(|file| file.path().file_stem().is_some_and(|stem| Path::new(stem).extension().is_none()));
         let mut all: Vec<(&str, String)> =
-            toml.filter_map(|file| Some((file.path().file_stem()?.to_str()?, about(file.contents_utf8()?)))).collect();
+            named.filter_map(|file| Some((file.path().file_stem()?.to_str()?, about(file.contents_utf8()?)))).collect();
         all.sort();
         all
     }
@@ -52,11 +62,42 @@ impl Shipped {
     /// one.
     ///
     /// # Errors
-    /// If the cache directory cannot be written.
+    /// If there is neither, with the name that was perhaps meant, or the cache directory cannot be written.
     pub fn resolve(self, typed: &Path) -> Result<PathBuf, PredictError> {
+        let path = self.named(typed)?;
+        match path.try_exists() {
+            Ok(false) => Err(PredictError::input(format!("{}: no such file{}", typed.display(), self.hint(typed)))),
+            _ => Ok(path),
+        }
+    }
+
+    /// The same, but `typed` as it is where there is neither: whoever reads it says so.
+    ///
+    /// # Errors
+    /// If the cache directory cannot be written.
+    pub fn named(self, typed: &Path) -> Result<PathBuf, PredictError> {
         match typed.to_str().filter(|name| self.has(name)) {
-            Some(name) if !typed.exists() => Ok(unpacked()?.join(self.directory().0).join(name).with_extension("toml")),
+            Some(name) if !typed.exists() => Ok(unpacked()?.join(self.directory().0).join(format!("{name}.toml"))),
             _ => Ok(typed.to_owned()),
+        }
+    }
+
+    /// What was perhaps meant by a name that is no file and not shipped.
+    fn hint(self, typed: &Path) -> String {
+        let beside = typed.with_extension("toml");
+        if typed.extension().is_none() && beside.is_file() {
+            return format!(", did you mean \"{}\"?", beside.display());
+        }
+        let Some(stem) = typed.file_stem().and_then(|stem| stem.to_str()) else { return String::new() };
+        let is_plain = typed.as_os_str() == stem;
+        if typed.extension().is_none_or(|extension| extension == "toml") && self.has(stem) {
+            return format!("; the one that comes with mcpsim is named without directory and ending: {stem}");
+        }
+        let names = self.all();
+        match did_you_mean(stem, names.iter().map(|(name, _)| *name)).as_str() {
+            "" if is_plain => "; mcpsim list shows the names of what comes with mcpsim".to_owned(),
+            near if is_plain => near.to_owned(),
+            _ => String::new(),
         }
     }
 
@@ -76,7 +117,8 @@ pub fn list() -> String {
         format!("{title}\n{}", rows.collect::<String>())
     };
     let platforms = table("machines, for --platform NAME", Shipped::Platform);
-    format!("{platforms}\n{}", table("applications, for mcpsim NAME", Shipped::Application))
+    let applications = table("applications, for mcpsim NAME", Shipped::Application);
+    format!("{platforms}\n{applications}\n{}", table("studies, for mcpsim sweep NAME", Shipped::Study))
 }
 
 /// The first `room` characters of `text`, with a sign where it was cut.
@@ -99,7 +141,7 @@ fn about(text: &str) -> String {
 /// The directory in the cache with all that is shipped, written if it is not there.
 fn unpacked() -> Result<PathBuf, PredictError> {
     let (root, hint) = cc::cache()?;
-    let files = [Shipped::Platform, Shipped::Application].map(|what| files_of(what.directory().1));
+    let files = PARTS.map(|(_, directory)| files_of(directory));
     let parts: Vec<(&str, &[u8])> = files.iter().flatten().map(|(path, content)| (*path, *content)).collect();
     let place = root.join(format!("shipped-{}", InputHash::of(&parts)));
     let failed =
@@ -111,8 +153,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
     // Others may be doing the same: the directory comes to its place whole.
     let aside = tempfile::Builder::new().prefix(".shipping-").tempdir_in(&root).map_err(failed)?;
     let made = aside.path().join("shipped");
-    for what in [Shipped::Platform, Shipped::Application] {
-        let (name, directory) = what.directory();
+    for (name, directory) in PARTS {
         fs::create_dir_all(made.join(name)).map_err(failed)?;
         directory.extract(made.join(name)).map_err(failed)?;
     }
@@ -128,8 +169,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
 
 /// Whether all that is shipped is at `place` as it was written.
 fn is_whole(place: &Path) -> bool {
-    [Shipped::Platform, Shipped::Application].iter().all(|what| {
-        let (name, directory) = what.directory();
+    PARTS.iter().all(|(name, directory)| {
         let as_written = |(path, content): &(&str, &[u8])| {
             fs::read(place.join(name).join(path)).is_ok_and(|found| found == *content)
         };
@@ -148,20 +188,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_machine_and_application_is_listed_in_80_columns() {
+    fn everything_is_listed_in_80_columns() {
         let text = list();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        for name in ["  dahu ", "  jacobi3d ", "  jacobi3d-c "] {
+        for name in ["  dahu ", "  jacobi3d ", "  jacobi3d-c ", "  is-shapes "] {
             assert!(text.contains(name), "{name} in\n{text}");
         }
         let nameless = |what: Shipped| what.all().into_iter().filter(|(_, about)| about.is_empty()).count();
-        assert_eq!((nameless(Shipped::Platform), nameless(Shipped::Application)), (0, 0));
+        assert_eq!([Shipped::Platform, Shipped::Application, Shipped::Study].map(nameless), [0, 0, 0]);
+        assert!(!Shipped::Study.has("cloud.platform"));
     }
 
     #[test]
-    fn other_names_and_files_stay_as_they_are() {
-        for name in ["no-such", "./jacobi3d", "configs/dahu.toml", "dahu"] {
-            assert_eq!(Shipped::Application.resolve(Path::new(name)).unwrap(), Path::new(name));
+    fn files_stay_as_they_are_and_names_that_are_neither_are_told_what_was_meant() {
+        let directory = tempfile::tempdir().unwrap();
+        let mine = directory.path().join("mine.toml");
+        fs::write(&mine, "").unwrap();
+        assert_eq!(Shipped::Application.resolve(&mine).unwrap(), mine);
+        let error = |what: Shipped, name: &Path| what.resolve(name).unwrap_err().to_string();
+        let without = error(Shipped::Platform, &directory.path().join("mine"));
+        assert!(without.ends_with(&format!("mine: no such file, did you mean \"{}\"?", mine.display())), "{without}");
+        for (what, name, expected) in [
+            (Shipped::Application, "no-such", "; mcpsim list shows the names of what comes with mcpsim"),
+            (Shipped::Application, "jacobi3", ", did you mean \"jacobi3d\"?"),
+            (Shipped::Platform, "dahoo", ", did you mean \"dahu\"?"),
+            (
+                Shipped::Application,
+                "no/jacobi3d.toml",
+                "; the one that comes with mcpsim is named without directory and ending: jacobi3d",
+            ),
+            (Shipped::Application, "no/such.toml", ""),
+            (Shipped::Application, "such.trace", ""),
+        ] {
+            assert_eq!(error(what, Path::new(name)), format!("{name}: no such file{expected}"));
         }
     }
 }

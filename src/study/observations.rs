@@ -139,7 +139,9 @@ impl Observations {
             rows.push(record);
         }
         if times.is_empty() {
-            return Err(wrong("no row is left to fit".to_owned()));
+            let chosen: Vec<String> = wanted.iter().map(|(head, cell)| format!("{}={cell}", &heads[*head])).collect();
+            let of = if chosen.is_empty() { String::new() } else { format!(": none has {}", chosen.join(" and ")) };
+            return Err(wrong(format!("no row is left to fit{of}")));
         }
         let mut observations = Observations { what: heads[time].clone(), names: BTreeMap::new(), times };
         for (index, head) in heads.iter().enumerate().filter(|(index, _)| *index != time) {
@@ -241,7 +243,7 @@ mod tests {
                 "t.csv: no column \"tme_s\", did you mean \"time_s\"?; it has kind, processes, app.size, time_s",
             ),
             (Some("kind"), None, "t.csv:3: expected a time in kind, in seconds; found \"measured\""),
-            (None, Some(("kind", "none")), "t.csv: no row is left to fit"),
+            (None, Some(("kind", "none")), "t.csv: no row is left to fit: none has kind=none"),
         ] {
             assert_eq!(table(time, wanted.as_slice()).unwrap_err(), error);
         }

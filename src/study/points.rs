@@ -15,7 +15,7 @@ use crate::engine::{Outcome, Processes};
 use crate::run::{
     Application, Conduct, Console, PlacementChoice, PredictError, Resolved, RunRequest, Sources, TraceFile,
 };
-use crate::run::{Setting, is_elf, placed};
+use crate::run::{Setting, Shipped, is_elf, placed};
 
 use super::child::{self, Programs};
 use super::running::Running;
@@ -88,6 +88,7 @@ impl Study {
     /// What is wrong with the study, the application or the settings.
     pub fn load(args: &StudyRequest) -> Result<Study, PredictError> {
         let mut run = args.run.clone();
+        run.app = located(&run.app)?;
         let file = match is_elf(&run.app) || TraceFile::is_at(&run.app) {
             true => None,
             false => Some(Document::read(&run.app)?).filter(StudyFile::is_in),
@@ -99,8 +100,13 @@ impl Study {
         let mut questions = args.questions.clone();
         if let Some(file) = file {
             let directory = run.app.parent().unwrap_or(Path::new("")).to_owned();
-            run.app = directory.join(&file.app);
-            run.given.platform = run.given.platform.or(file.platform.map(|path| directory.join(path)));
+            let study = std::mem::take(&mut run.app);
+            run.app = of_file(Shipped::Application, &directory, &file.app, "app", &study)?;
+            let platform = |path: PathBuf| of_file(Shipped::Platform, &directory, &path, "platform", &study);
+            run.given.platform = match run.given.platform {
+                None => file.platform.map(platform).transpose()?,
+                typed => typed,
+            };
             name = file.name.unwrap_or(name);
             axes = file.axes;
             set = file.set;
@@ -322,6 +328,21 @@ fn read(path: &PathBuf) -> Result<Vec<u8>, PredictError> {
 
 fn overrides(point: &Point) -> Vec<Override> {
     point.overrides.iter().cloned().map(of_run).collect()
+}
+
+/// The file of a study or an application that was typed, which may be the name of a shipped one.
+fn located(typed: &Path) -> Result<PathBuf, PredictError> {
+    match typed.to_str().is_some_and(|name| Shipped::Study.has(name)) {
+        true => Shipped::Study.resolve(typed),
+        false => Shipped::Application.resolve(typed),
+    }
+}
+
+/// The file that `study` names under `key`: beside it, or else a shipped one of this name.
+fn of_file(what: Shipped, directory: &Path, named: &Path, key: &str, study: &Path) -> Result<PathBuf, PredictError> {
+    let beside = directory.join(named);
+    let path = if beside.exists() { beside } else { named.to_owned() };
+    what.resolve(&path).map_err(|error| PredictError::input(format!("{}: {key}: {error}", study.display())))
 }
 
 /// The machine's shape may be set by the run too, which wins: what a study varies has to.

@@ -257,7 +257,7 @@ fn limits_and_places_that_do_not_fit_are_explained() {
         ("app.toml --ranks 9", "9 ranks on 8 cores: give fewer --ranks, a larger --nct, or --oversubscribe"),
         ("app.toml --max-events 3", "more than 3 events, as --max-events allows"),
         ("app.toml --max-time 1ns", "rank "),
-        ("app.toml --placement places", "the placement lists 2 cores for 8 ranks: expected one a rank"),
+        ("app.toml --placement places", "places lists 2 cores for 8 ranks: expected one a rank"),
         ("app.toml --ranks 2 --placement places", "rank 1 is placed on node 0, CMP 0, core 0, which is taken"),
         ("app.toml --set app.m=1", ""),
         ("app.toml --set platform.nam=x", ""),
@@ -394,6 +394,18 @@ fn what_is_shipped_is_found_by_name_from_any_directory() {
         };
         assert_eq!(predicted(&found), predicted(&file));
     }
+    // So are applications and studies of a sweep, and what a study's file names.
+    let swept = named("sweep --vary cores=4 --out shapes ring");
+    assert_eq!(swept.code, Some(0), "{}", swept.stderr);
+    assert!(swept.stdout.starts_with("ring: 6 points\n"), "{}", swept.stdout);
+    assert!(named("sweep --list is-shapes").stdout.starts_with("platform.nct=16,1,1\n"));
+    let study = "app = \"ring\"\nplatform = \"dahu\"\nset.platform.nct = \"1,1,2\"\nvary.app.rounds = \"1\"\n";
+    std::fs::write(here.join("mine.toml"), study).unwrap();
+    let mine = named("sweep mine.toml");
+    assert!(mine.stdout.starts_with("mine: 1 point\n"), "{}{}", mine.stdout, mine.stderr);
+    std::fs::write(here.join("mine.toml"), study.replace("\"ring\"", "\"rings\"")).unwrap();
+    let unknown = named("sweep mine.toml");
+    assert_eq!(unknown.stderr, "error: mine.toml: app: rings: no such file, did you mean \"ring\"?\n");
     // A file of the cache that was changed or cut is written anew.
     let shipped = std::fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
     let machine = shipped[0].join("configs/dahu.toml");

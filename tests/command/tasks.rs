@@ -303,7 +303,7 @@ fn results_and_logs_say_the_same() {
     let ran = desk.run("tasks run.json logs --figures figures");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     assert!(ran.stdout.contains("Beside each other\n"), "{}", ran.stdout);
-    let end = "in figures: tasks-waiting, tasks-stages, tasks-waiting-processes, tasks-ready-processes\n";
+    let end = "in figures: tasks-waiting, tasks-stages, tasks-waiting-processes,\n  tasks-ready-processes\n";
     assert!(ran.stdout.ends_with(end), "{}", ran.stdout);
     let one = desk.run("tasks logs/prof_00000.json");
     assert_eq!(one.stderr, "error: expected the logs of 4 processes; found 1, none of process 1\n");

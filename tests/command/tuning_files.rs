@@ -51,7 +51,7 @@ fn a_tuning_file_that_cannot_be_followed_is_refused() {
     }
     let directory = machine("library = \"openmpi-4.1\"\nrules = \"none.rules\"");
     let found = refused(directory.path(), "--nct 2,1,2 --platform m.toml app.toml");
-    assert!(found.starts_with("error: none.rules, collectives.rules of platform default: No such file"), "{found}");
+    assert!(found.starts_with("error: none.rules, collectives.rules of platform default: no such file"), "{found}");
 }
 
 #[test]

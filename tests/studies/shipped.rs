@@ -37,7 +37,8 @@ fn drawn(source: &Path, formats: &str, expected: &[(&str, &[&str])]) {
     let figures = directory.path().display();
     let said = mcpsim(&format!("report {} --figures {figures} --format {formats}", source.display()));
     let names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
-    assert_eq!(said, format!("in {figures}: {}\n", names.join(", ")));
+    assert_eq!(said.replace("\n  ", " "), format!("in {figures}: {}\n", names.join(", ")));
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
     let files = expected.len() * formats.split(',').count();
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), files);
     for (name, wanted) in expected {
@@ -194,6 +195,8 @@ fn more_processes_pay_off_over_a_network_of_less_latency_whatever_its_rate() {
     let out = directory.path().join("study");
     let small = "--repeats 1 --set app.scale=100000";
     let said = mcpsim(&format!("sweep {small} --out {} configs/studies/cloud-networks.toml", out.display()));
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    let said = said.replace("\n      ", " ");
     let equal = |network: &str, ranks: &str| {
         let line = format!("    up to {ranks}  with {network} app.slow=0 app.slowdown=1.0");
         assert!(said.lines().any(|found| found == line), "{line}\n{said}");

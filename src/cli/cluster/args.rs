@@ -143,6 +143,10 @@ fn parse_precision(text: &str) -> Result<Precision, String> {
         Ok(span) => Precision::Seconds(span.as_seconds()),
         Err(_) => Precision::Share(parse_share(text).map_err(|_| wrong())?),
     };
+    // Who writes 20 means 20 %, not twenty times.
+    if matches!(precision, Precision::Share(share) if share > 1.0) && !text.contains('%') {
+        return Err(wrong());
+    }
     let (Precision::Seconds(width) | Precision::Share(width)) = precision;
     if width > 0.0 { Ok(precision) } else { Err(wrong()) }
 }
@@ -174,7 +178,8 @@ mod tests {
         assert_eq!(parse_precision("20 %"), Ok(Precision::Share(0.2)));
         assert_eq!(parse_precision("0.001"), Ok(Precision::Share(0.001)));
         assert_eq!(parse_precision("500 us"), Ok(Precision::Seconds(0.0005)));
-        for text in ["0", "0%", "0 ns", "-1", "x", "nan"] {
+        assert_eq!(parse_precision("150%"), Ok(Precision::Share(1.5)));
+        for text in ["0", "0%", "0 ns", "-1", "x", "nan", "20"] {
             let expected =
                 format!("expected a share such as 20% or a time such as \"300 ns\", above 0; found \"{text}\"");
             assert_eq!(parse_precision(text), Err(expected));

@@ -9,6 +9,7 @@ mod memory;
 mod port;
 mod tcp;
 
+use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -125,7 +126,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         }
         (_, Some(address)) => {
             let stream = TcpStream::connect(address);
-            let refused = |error: std::io::Error| Failure::bad_input(format!("--connect {address}: {error}"));
+            let refused = |error: std::io::Error| wrong_address("--connect", address, &error);
             Box::new(Tcp::new(stream.map_err(refused)?))
         }
         (Layer::Tcp, None) => {
@@ -233,7 +234,18 @@ fn beside(binding: Binding, work: impl FnOnce() + Send + 'static) {
 }
 
 fn listening(address: &str) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address).map_err(|error| Failure::bad_input(format!("--listen {address}: {error}")))
+    TcpListener::bind(address).map_err(|error| wrong_address("--listen", address, &error))
+}
+
+/// Why there is no connection, with what to do about it where that is known.
+fn wrong_address(option: &str, address: &str, error: &std::io::Error) -> Failure {
+    Failure::bad_input(match error.kind() {
+        ErrorKind::ConnectionRefused => format!(
+            "{option} {address}: nobody listens there; start mcpsim measure --layer tcp --listen on that host first"
+        ),
+        ErrorKind::InvalidInput => format!("{option} {address}: expected HOST:PORT such as 10.0.0.1:5000"),
+        _ => format!("{option} {address}: {error}"),
+    })
 }
 
 fn listened(listener: &TcpListener) -> Result<TcpStream, Failure> {

@@ -7,6 +7,7 @@ use clap::Parser;
 
 use crate::cc;
 use crate::config::Document;
+use crate::run::Shipped;
 use crate::study::{RevisionFile, RevisionRequest};
 
 use super::super::exit::Failure;
@@ -135,7 +136,12 @@ impl RevisionsArgs {
         let relative = |path: PathBuf| directory.join(path);
         let repo = self.repo.clone().or(file.repo.map(relative)).unwrap_or_else(|| PathBuf::from("."));
         let run = self.run.clone().or(file.run);
-        let run = run.ok_or_else(|| Failure::bad_input("expected --run CMD, such as --run './app 100'"))?;
+        let run = match run {
+            Some(run) => run,
+            // What is listed is not run.
+            None if self.list => String::new(),
+            None => return Err(Failure::bad_input("expected --run CMD, such as --run './app 100'")),
+        };
         let real = self.real || file.real;
         let pick = |typed: &[String], stated: Vec<String>| if typed.is_empty() { stated } else { typed.to_vec() };
         let platform = self.platform.clone().or(file.platform.map(relative));
@@ -145,6 +151,8 @@ impl RevisionsArgs {
         option("--nct", self.nct.clone().or(file.nct));
         option("--ranks", self.ranks.or(file.ranks).map(|ranks| ranks.to_string()));
         if let Some(path) = platform {
+            let located = Shipped::Platform.resolve(&path);
+            let path = located.map_err(|error| Failure::bad_input(format!("--platform {error}")))?;
             let shown = path.display().to_string();
             given = std::fs::read(&path).map_err(|error| Failure::bad_input(format!("--platform {shown}: {error}")))?;
             let whole =

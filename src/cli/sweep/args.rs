@@ -36,12 +36,13 @@ const OF_RUN: [&str; 21] = [
     "repeats",
 ];
 
-const APP: &str = "The study's file, or an application of which --vary says what varies";
+const APP: &str =
+    "The study's file, or an application of which --vary says what varies; or the name of one that mcpsim list shows";
 
 const EXAMPLES: &str = "\
 Examples:
   Which shape of 16 cores is best? All (N,C,T) with N x C x T = 16
-    mcpsim sweep --vary cores=16 workloads/npb-is.toml
+    mcpsim sweep --vary cores=16 npb-is
   What would a faster network buy? Every latency with every bandwidth
     mcpsim sweep --vary platform.inter_node.latency=1us..50us:log5 \\
         --vary 'platform.inter_node.bandwidth=1 GB/s,5 GB/s' app.toml
@@ -49,9 +50,9 @@ Examples:
     mcpsim sweep --vary 'run.ranks=8,64 & app.n=128,256' --repeats 5 app.toml
   Speed-up, up to how many ranks a doubling gains half, and a formula
     mcpsim sweep --vary run.ranks=1..10 --base run.ranks=1 --gain 1.5 \\
-        --fit 'I=8720; Tv*I/n + I*t*(n>1)' workloads/ljj.toml
+        --fit 'I=8720; Tv*I/n + I*t*(n>1)' ljj
   A study from a file, into a directory of its own; again after an interruption
-    mcpsim sweep --out is configs/studies/is-shapes.toml
+    mcpsim sweep --out is is-shapes
 
 Values: 1,2,4  16,1,1;8,2,1  1..8  1..64:x2  10..90:+20  1us..50us:log5  1..9:lin5
 

@@ -12,7 +12,7 @@ use crate::cli::commands::Parsed;
 use crate::cli::exit::Failure;
 use crate::cli::output::{cannot_write, print};
 use crate::engine::Outcome;
-use crate::report::{TimedCall, perfetto_beside, predicted_calls};
+use crate::report::{TimedCall, perfetto_beside, predicted_calls, wrapped};
 use crate::run::{TraceFile, write_whole};
 use crate::trace::logs::{CallSpan, Logs};
 
@@ -103,20 +103,20 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
     }
     out.push_str(&left_out);
     if let Some((host, shared, cores)) = logs.crowded() {
-        let _ = write!(
-            out,
-            "note: {shared} ranks shared the {cores} cores of {host} when this was recorded: measured times of calls\n      \
-             have in them how long ranks waited for a core, which a replay does not know. Record with\n      a core a \
-             rank to compare\n"
+        let note = format!(
+            "note: {shared} ranks shared the {cores} cores of {host} when this was recorded: measured times of calls \
+             have in them how long ranks waited for a core, which a replay does not know. Record with a core a rank \
+             to compare"
         );
+        out.push_str(&wrapped(&note, 6));
     }
     if let Some((rank, waited, part)) = logs.waited().filter(|&(_, _, part)| part >= SHARE_TOLD) {
         let (waited, share) = (seconds(waited), 100.0 * part);
-        let _ = write!(
-            out,
-            "note: when this was recorded, rank {rank} waited for {waited:.3} s until it had a core, {share:.1} % of its \
-             time.\n      A replay does not know of that, and measured times have it in them\n"
+        let note = format!(
+            "note: when this was recorded, rank {rank} waited for {waited:.3} s until it had a core, {share:.1} % of \
+             its time. A replay does not know of that, and measured times have it in them"
         );
+        out.push_str(&wrapped(&note, 6));
     }
     format!("{:<28} {:>14} {:>14} {:>10}\n{out}", "", "measured", "replayed", "off")
 }

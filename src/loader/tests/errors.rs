@@ -17,7 +17,10 @@ fn files_that_are_no_programs_are_refused() {
     let directory = workshop.path("");
     assert_eq!(text(&directory), "/: cannot be read: not a regular file");
     let plain = workshop.library("plain", "int a;", &[]);
-    assert_eq!(text(&plain), "/plain: expected a program built by mcpsim cc; build it with mcpsim cc");
+    assert_eq!(
+        text(&plain),
+        "/plain: not built by mcpsim cc: compile and link its sources with mcpsim cc or mcpsim cxx"
+    );
     let fixed = workshop.run("cc", "fixed", "int main(void) { return 0; }", &["-no-pie", "-fno-PIC"]);
     assert!(text(&fixed).starts_with("/fixed: expected a program built by mcpsim cc"), "{}", text(&fixed));
     let old = MARK.replace(".long 1\\n.popsection", ".long 9\\n.popsection");

@@ -77,6 +77,17 @@ fn known_parameters_come_back_from_every_level() {
 }
 
 #[test]
+fn a_receive_that_takes_longer_than_a_send_is_told_apart() {
+    let keys = ["send_overhead=80ns", "recv_overhead=120ns"].map(|key| format!("platform.inter_cmp.{key}"));
+    let platform = machine(&[&keys[0], &keys[1]]);
+    let small = LevelModels::of(&sample_models(&platform).unwrap().0, Level::InterCmp).unwrap().log_p.unwrap();
+    near(small.send, 80e-9);
+    near(small.recv, 120e-9);
+    near(small.log_p.gap, 250e-9);
+    near(small.log_p.latency, 800e-9 + 8.0 / 5e9);
+}
+
+#[test]
 fn what_is_fitted_to_samples_is_what_a_prediction_takes() {
     let rows = "platform.inter_node.interval=[{ up_to = \"4 KiB\" }, { latency = \"9 us\", bandwidth = \"3 GB/s\" }]";
     for overrides in

@@ -135,6 +135,21 @@ fn parse_test(text: &str) -> Result<PairTest, String> {
 }
 
 fn parse_jitter(text: &str) -> Result<f64, String> {
-    let found = text.parse::<f64>().ok().filter(|jitter| (0.0..=2.0).contains(jitter));
-    found.ok_or_else(|| format!("expected 0 to 2, such as 0.05; found \"{text}\""))
+    let (number, unit) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 0.01));
+    let found = number.parse::<f64>().ok().map(|number| number * unit).filter(|jitter| (0.0..=2.0).contains(jitter));
+    found.ok_or_else(|| format!("expected 0 to 2, such as 0.05 or 5%; found \"{text}\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jitter_is_a_part_or_a_percentage() {
+        assert_eq!((parse_jitter("0.05"), parse_jitter("20 %"), parse_jitter("0")), (Ok(0.05), Ok(0.2), Ok(0.0)));
+        for text in ["x", "-1", "3", "300%", "nan", ""] {
+            let expected = format!("expected 0 to 2, such as 0.05 or 5%; found \"{text}\"");
+            assert_eq!(parse_jitter(text), Err(expected));
+        }
+    }
 }

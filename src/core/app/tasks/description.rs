@@ -237,7 +237,12 @@ fn read_locator<'a>(node: Node<'a>, scope: &Scope) -> Result<Locator<'a>, Config
         Some("cyclic") => Locator::Cyclic,
         Some("dynamic") => Locator::Dynamic,
         _ => {
-            let formula = Formula::unnamed(node.formula(scope)?.expr);
+            let is_word = |text: &str| text.chars().all(|letter| letter.is_ascii_alphabetic());
+            let formula = node.formula(scope).map_err(|error| match node.value.as_str().is_some_and(is_word) {
+                true => node.expected("\"block\", \"cyclic\", \"dynamic\" or the number of a process"),
+                false => error,
+            })?;
+            let formula = Formula::unnamed(formula.expr);
             Locator::Expression(node, formula)
         }
     })

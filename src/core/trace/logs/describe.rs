@@ -144,7 +144,8 @@ impl Logs {
         let code = (0..self.ranks()).map(|rank| self.code(rank)).max().unwrap_or(0);
         let mut out = String::new();
         let mut line = |name: &str, value: String| _ = writeln!(out, "{name:<14}{value}");
-        line("recorded", format!("under {}", info.library));
+        // A library tells more of itself than its version: packages, identities, dates.
+        line("recorded", format!("under {}", info.library.split(", ").next().unwrap_or_default()));
         line("program", info.program.clone());
         let shared = self
             .crowded()
@@ -191,7 +192,8 @@ impl Logs {
             let bytes = step.call.bytes();
             let size = if bytes > 0 { format!("{bytes} B") } else { String::new() };
             let name = step.call.function.name();
-            let _ = writeln!(out, "code {:>12} ns  {name:<24} {:>12} ns  {size}", step.code, step.duration);
+            let line = format!("code {:>12} ns  {name:<24} {:>12} ns  {size}", step.code, step.duration);
+            let _ = writeln!(out, "{}", line.trim_end());
         }
         out
     }
