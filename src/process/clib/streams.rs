@@ -337,6 +337,46 @@ pub(super) fn actual(descriptor: c_int) -> c_int {
     }
 }
 
+/// Has a child begin with the streams of the rank that starts it: with files in their places, or without those that
+/// are closed. Rank 0 alone has an input.
+///
+/// # Safety
+/// `actions` are initialised.
+pub(super) unsafe fn pass_on(actions: *mut libc::posix_spawn_file_actions_t) {
+    let Some(p) = current() else { return };
+    for (number, file) in p.variables.streams.descriptors.iter().enumerate() {
+        let at = number as c_int;
+        // SAFETY: the caller's promise; the files are open.
+        unsafe {
+            match file.get() {
+                OWN if number == 0 && p.rank != 0 => {
+                    libc::posix_spawn_file_actions_addopen(actions, at, c"/dev/null".as_ptr(), libc::O_RDONLY, 0);
+                }
+                OWN => {}
+                CLOSED => {
+                    libc::posix_spawn_file_actions_addclose(actions, at);
+                }
+                file => {
+                    libc::posix_spawn_file_actions_adddup2(actions, file, at);
+                }
+            }
+        }
+    }
+}
+
+/// A file that was just opened gets the lowest free number, which is that of a stream if the rank has closed one.
+pub(super) fn lowest(file: c_int) -> c_int {
+    let Some(p) = current().filter(|_| file >= FIRST_FILE) else { return file };
+    let closed = p.variables.streams.descriptors.iter().position(|known| known.get() == CLOSED);
+    closed.map_or(file, |number| {
+        replace(p, number, file);
+        number as c_int
+    })
+}
+
+/// The first number that is no standard stream's.
+const FIRST_FILE: c_int = 3;
+
 /// Puts `file` in the place of a descriptor.
 fn replace(p: &Process, number: usize, file: c_int) {
     if let old @ 0.. = p.variables.streams.descriptors[number].replace(file) {
@@ -357,7 +397,7 @@ pub(super) unsafe extern "C" fn close(descriptor: c_int) -> c_int {
 
 pub(super) unsafe extern "C" fn dup(descriptor: c_int) -> c_int {
     // SAFETY: the caller's.
-    unsafe { libc::dup(actual(descriptor)) }
+    lowest(unsafe { libc::dup(actual(descriptor)) })
 }
 
 pub(super) unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
@@ -470,6 +510,7 @@ unsafe extern "C" fn freopen(path: *const c_char, mode: *const c_char, file: *mu
                 libc::fclose(file);
             }
             streams.files[number].set(new);
+            replace(p, number, libc::dup(libc::fileno(new)));
         }
         new
     }
