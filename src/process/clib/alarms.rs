@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::time::Duration;
 
 use super::error;
-use super::pending::Timer;
+use super::pending::SignalTimer;
 use super::time::{length, read, span, timespec};
 use crate::process::{Function, NamedFunction, Process, current};
 use crate::units::SimSpan;
@@ -127,21 +127,21 @@ unsafe extern "C" fn timer_create(clock: libc::clockid_t, event: *mut libc::sige
             Some((libc::SIGEV_NONE, ..)) => None,
             Some((_, signal, value)) => Some((signal, value as *mut c_void as usize)),
         };
-        timers.push(Timer { id: new, clock, due: None, signal });
+        timers.push(SignalTimer { id: new, clock, due: None, signal });
         *id = new;
     }
     0
 }
 
 /// What is left of a timer's time, and its interval.
-fn left(p: &Process, timer: &Timer) -> libc::itimerspec {
+fn left(p: &Process, timer: &SignalTimer) -> libc::itimerspec {
     let now = p.now();
     let (left, interval) = timer.due.map_or((0, 0), |(due, interval)| (due.since(now.min(due)).as_ps(), interval.as_ps()));
     libc::itimerspec { it_interval: timespec(interval / 1000), it_value: timespec(left.div_ceil(1000)) }
 }
 
 /// Does `with` to the rank's timer of this number; `beyond` for those of the C library.
-fn timer_of(id: usize, with: impl FnOnce(&Process, &mut Timer) -> c_int, beyond: impl FnOnce() -> c_int) -> c_int {
+fn timer_of(id: usize, with: impl FnOnce(&Process, &mut SignalTimer) -> c_int, beyond: impl FnOnce() -> c_int) -> c_int {
     let Some(p) = current().filter(|_| id >> 32 == OURS >> 32) else { return beyond() };
     let mut timers = p.variables.signals.pending.timers.borrow_mut();
     match timers.iter_mut().find(|timer| timer.id == id) {
@@ -156,7 +156,7 @@ unsafe extern "C" fn timer_settime(
     new: *const libc::itimerspec,
     old: *mut libc::itimerspec,
 ) -> c_int {
-    let set = |p: &Process, timer: &mut Timer| {
+    let set = |p: &Process, timer: &mut SignalTimer| {
         // SAFETY: the caller's structures.
         unsafe {
             let (Some(time), Some(interval)) = (length((*new).it_value), length((*new).it_interval)) else {
@@ -176,7 +176,7 @@ unsafe extern "C" fn timer_settime(
 }
 
 unsafe extern "C" fn timer_gettime(id: usize, to: *mut libc::itimerspec) -> c_int {
-    let get = |p: &Process, timer: &mut Timer| {
+    let get = |p: &Process, timer: &mut SignalTimer| {
         // SAFETY: the caller's structure.
         unsafe { *to = left(p, timer) };
         0

@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::input::has_writer;
-use super::streams::{lowest, open_awaited};
+use super::input::{has_writer, open_awaited};
+use super::streams::lowest;
 use super::{error, identity, rlimits};
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction, Process, current};

@@ -86,11 +86,8 @@ fn word_at(address: usize, is_private: bool) -> Word {
     found.unwrap_or(Word::Address(address))
 }
 
-/// The words of the system call, after its number.
-pub type Arguments = [usize; 6];
-
-/// `futex`, as far as it waits or wakes; none if that is left to the system.
-pub(super) unsafe fn futex([at, operation, value, time, _, bits]: Arguments) -> Option<c_long> {
+/// `futex`, by the words of the system call, as far as it waits or wakes; none if that is left to the system.
+pub(super) unsafe fn futex([at, operation, value, time, _, bits]: [usize; 6]) -> Option<c_long> {
     let p = alone().filter(|_| at != 0 && at.is_multiple_of(align_of::<u32>()))?;
     let (operation, value) = (operation as c_int, value as u32);
     let is_private = operation & libc::FUTEX_PRIVATE_FLAG != 0;

@@ -2,7 +2,7 @@
 //! wait in the system would keep its host thread, and with it the ranks that it waits for.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use super::between::alone;
 use super::files::{pause, unanswered, wait_is_endless};
+use super::output::write_all;
 use super::reap::has_children;
-use super::streams::actual;
+use super::streams::{StreamFunctions, actual, fopencookie};
 use super::time::{length, pass};
 use crate::process::{Function, NamedFunction, Process, current};
 
@@ -172,6 +173,30 @@ pub(super) fn await_input(descriptor: c_int) {
 /// Whether what reads a socket with `flags` waits for input.
 fn waits(flags: c_int) -> bool {
     flags & (libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE) == 0
+}
+
+/// A stream of an open FIFO, whose reads let other ranks write meanwhile.
+///
+/// # Safety
+/// The descriptor is the caller's own; `mode` is a string.
+pub(super) unsafe fn open_awaited(descriptor: c_int, mode: *const c_char) -> *mut libc::FILE {
+    unsafe extern "C" fn read(cookie: *mut c_void, to: *mut c_char, room: usize) -> isize {
+        await_input(cookie as usize as c_int);
+        // SAFETY: the stream's buffer.
+        unsafe { libc::read(cookie as usize as c_int, to.cast(), room) }
+    }
+    unsafe extern "C" fn write(cookie: *mut c_void, from: *const c_char, length: usize) -> isize {
+        // SAFETY: the stream's buffer.
+        unsafe { write_all(cookie as usize as c_int, from.cast(), length) }
+    }
+    unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
+        // SAFETY: the stream's own.
+        unsafe { libc::close(cookie as usize as c_int) }
+    }
+    let functions =
+        StreamFunctions { read: Some(read), write: Some(write), seek: 0, close: close as *const () as usize };
+    // SAFETY: the functions are of these signatures.
+    unsafe { fopencookie(descriptor as usize as *mut c_void, mode, functions) }
 }
 
 unsafe extern "C" fn readv(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {

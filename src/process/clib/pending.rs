@@ -48,12 +48,12 @@ pub struct HeldSignals {
     /// When the alarm goes off, and after what time again.
     pub(super) alarm: Cell<Option<(SimTime, SimSpan)>>,
     /// Timers of `timer_create`.
-    pub(super) timers: RefCell<Vec<Timer>>,
+    pub(super) timers: RefCell<Vec<SignalTimer>>,
 }
 
 /// A timer that sends a signal.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timer {
+pub(super) struct SignalTimer {
     /// What the program knows it by.
     pub id: usize,
     /// The clock that its times are of.

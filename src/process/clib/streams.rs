@@ -90,15 +90,15 @@ struct Cookie {
 /// What a stream does (`cookie_io_functions_t` of the C library).
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct StreamFunctions {
-    read: Option<unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> isize>,
-    write: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> isize>,
-    seek: usize,
-    close: usize,
+pub(super) struct StreamFunctions {
+    pub read: Option<unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> isize>,
+    pub write: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> isize>,
+    pub seek: usize,
+    pub close: usize,
 }
 
 unsafe extern "C" {
-    fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: StreamFunctions) -> *mut libc::FILE;
+    pub(super) fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: StreamFunctions) -> *mut libc::FILE;
     fn ftrylockfile(file: *mut libc::FILE) -> c_int;
     fn funlockfile(file: *mut libc::FILE);
     #[link_name = "fcloseall"]
@@ -130,30 +130,6 @@ pub fn open_streams(p: &Process) {
             unsafe { libc::setvbuf(file, ptr::null_mut(), buffering, 0) };
         }
     }
-}
-
-/// A stream of an open FIFO, whose reads let other ranks write meanwhile.
-///
-/// # Safety
-/// The descriptor is the caller's own; `mode` is a string.
-pub(super) unsafe fn open_awaited(descriptor: c_int, mode: *const c_char) -> *mut libc::FILE {
-    unsafe extern "C" fn read(cookie: *mut c_void, to: *mut c_char, room: usize) -> isize {
-        await_input(cookie as usize as c_int);
-        // SAFETY: the stream's buffer.
-        unsafe { libc::read(cookie as usize as c_int, to.cast(), room) }
-    }
-    unsafe extern "C" fn write(cookie: *mut c_void, from: *const c_char, length: usize) -> isize {
-        // SAFETY: the stream's buffer.
-        unsafe { write_all(cookie as usize as c_int, from.cast(), length) }
-    }
-    unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
-        // SAFETY: the stream's own.
-        unsafe { libc::close(cookie as usize as c_int) }
-    }
-    let functions =
-        StreamFunctions { read: Some(read), write: Some(write), seek: 0, close: close as *const () as usize };
-    // SAFETY: the functions are of these signatures.
-    unsafe { fopencookie(descriptor as usize as *mut c_void, mode, functions) }
 }
 
 /// The rank behind a cookie.
