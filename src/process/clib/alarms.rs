@@ -136,12 +136,17 @@ unsafe extern "C" fn timer_create(clock: libc::clockid_t, event: *mut libc::sige
 /// What is left of a timer's time, and its interval.
 fn left(p: &Process, timer: &SignalTimer) -> libc::itimerspec {
     let now = p.now();
-    let (left, interval) = timer.due.map_or((0, 0), |(due, interval)| (due.since(now.min(due)).as_ps(), interval.as_ps()));
+    let (left, interval) =
+        timer.due.map_or((0, 0), |(due, interval)| (due.since(now.min(due)).as_ps(), interval.as_ps()));
     libc::itimerspec { it_interval: timespec(interval / 1000), it_value: timespec(left.div_ceil(1000)) }
 }
 
 /// Does `with` to the rank's timer of this number; `beyond` for those of the C library.
-fn timer_of(id: usize, with: impl FnOnce(&Process, &mut SignalTimer) -> c_int, beyond: impl FnOnce() -> c_int) -> c_int {
+fn timer_of(
+    id: usize,
+    with: impl FnOnce(&Process, &mut SignalTimer) -> c_int,
+    beyond: impl FnOnce() -> c_int,
+) -> c_int {
     let Some(p) = current().filter(|_| id >> 32 == OURS >> 32) else { return beyond() };
     let mut timers = p.variables.signals.pending.timers.borrow_mut();
     match timers.iter_mut().find(|timer| timer.id == id) {

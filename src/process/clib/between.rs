@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::files::{pause, pause_at_most, unanswered_until, wait_is_endless, yielded};
-use super::time::{length, left_of_day, span};
+use super::time::{left_of_day, length, span};
 use super::{error, threads_were_started};
 use crate::process::{Function, NamedFunction, Process, current};
 use crate::units::SimSpan;
@@ -342,12 +342,8 @@ unsafe extern "C" fn mq_timedsend(
 
 unsafe extern "C" {
     #[link_name = "semtimedop"]
-    fn system_semtimedop(
-        set: c_int,
-        operations: *mut libc::sembuf,
-        count: usize,
-        time: *const libc::timespec,
-    ) -> c_int;
+    fn system_semtimedop(set: c_int, operations: *mut libc::sembuf, count: usize, time: *const libc::timespec)
+    -> c_int;
 }
 
 unsafe extern "C" fn semtimedop(

@@ -222,9 +222,7 @@ pub(super) unsafe extern "C" fn spawn_by_path(
         let path = super::environment::value(c"PATH");
         let (Some(path), false) = (path, name.contains(&b'/')) else {
             return own_streams(actions, |actions| {
-                known(child, |child| {
-                    libc::posix_spawnp(child, file, actions, attributes, words, empty(environment))
-                })
+                known(child, |child| libc::posix_spawnp(child, file, actions, attributes, words, empty(environment)))
             });
         };
         for directory in path.to_bytes().split(|&byte| byte == b':') {

@@ -123,8 +123,7 @@ unsafe extern "C" fn pthread_cond_clockwait(condition: Object, mutex: Object, cl
 unsafe extern "C" fn pthread_cond_timedwait(condition: Object, mutex: Object, until: Until) -> c_int {
     // SAFETY: the caller's objects.
     unsafe {
-        look(condition, mutex, None, until)
-            .unwrap_or_else(|| threads::pthread_cond_timedwait(condition, mutex, until))
+        look(condition, mutex, None, until).unwrap_or_else(|| threads::pthread_cond_timedwait(condition, mutex, until))
     }
 }
 
