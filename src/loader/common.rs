@@ -40,6 +40,7 @@ struct Key {
     scope: Vec<usize>,
     first: usize,
     lazy: bool,
+    deep: bool,
     apart: bool,
 }
 
@@ -67,6 +68,7 @@ impl Common {
             scope: numbers,
             first: scope.first,
             lazy: scope.lazy,
+            deep: scope.deep,
             apart: scope.apart,
         };
         if let Some(known) = self.opened().known.get(&key) {

@@ -130,12 +130,15 @@ unsafe fn opened(
     if other_mpi(name) {
         return Err(format!("{name}: cannot open shared object file: MPI is mcpsim's, and this is another one"));
     }
-    let global = flags & libc::RTLD_GLOBAL != 0;
+    let (global, stays) = (flags & libc::RTLD_GLOBAL != 0, flags & libc::RTLD_NODELETE != 0);
     let known = |path: &Path| {
         space.find(path, namespace).map(|(group, module)| {
             group.opened.fetch_add(1, Ordering::Relaxed);
             if global {
                 group.is_global.store(true, Ordering::Relaxed);
+            }
+            if stays {
+                group.stays.store(true, Ordering::Relaxed);
             }
             Opened::Own(group, module)
         })
@@ -173,9 +176,10 @@ unsafe fn opened(
         return Ok(None);
     }
     // SAFETY: the caller's promise.
-    match unsafe { space.load(&source.path, flags & libc::RTLD_NOW == 0, global, namespace) } {
+    match unsafe { space.load(&source.path, flags, namespace) } {
         Ok(group) => {
             group.opened.fetch_add(1, Ordering::Relaxed);
+            group.stays.fetch_or(stays, Ordering::Relaxed);
             Ok(Some(Opened::Own(group, 0)))
         }
         Err(error) => {

@@ -43,6 +43,8 @@ pub(super) struct LinkGroup {
     pub opened: AtomicUsize,
     /// Whether its symbols are found by all that are loaded later.
     pub is_global: AtomicBool,
+    /// Whether it stays when nobody has it open any more.
+    pub stays: AtomicBool,
     /// The namespace (`dlmopen`) that it was loaded into; 0 is the program's.
     pub namespace: usize,
     has_frames: AtomicBool,
@@ -98,7 +100,7 @@ impl LinkGroup {
             put(at, scope[outer.group].base.wrapping_add(outer.offset).wrapping_add(addend));
         }
         loaded::add(base, space, parts);
-        let (opened, is_global, has_frames) = Default::default();
+        let (opened, is_global, stays, has_frames) = Default::default();
         let group = LinkGroup {
             base,
             parts: parts.clone(),
@@ -107,6 +109,7 @@ impl LinkGroup {
             scope,
             opened,
             is_global,
+            stays,
             namespace,
             has_frames,
         };

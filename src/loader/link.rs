@@ -32,6 +32,8 @@ pub(super) struct SearchScope<'a> {
     pub first: usize,
     /// Functions that are defined nowhere may be called later, which is an error then.
     pub lazy: bool,
+    /// The files themselves are searched before all others (`RTLD_DEEPBIND`).
+    pub deep: bool,
     /// The first, the program, is of another namespace: all it has for the files is what stands for the C library.
     pub apart: bool,
 }
@@ -281,7 +283,10 @@ impl<'a> Linker<'a> {
         if self.is_bound(module, symbol) {
             return self.inside(module, symbol).map(Some);
         }
-        let SearchScope { groups, first, .. } = self.scope;
+        let SearchScope { groups, first, deep, .. } = self.scope;
+        if let Some(&(owner, found)) = self.defined.get(symbol.name).filter(|_| deep) {
+            return self.inside(owner, found).map(Some);
+        }
         if let Some(found) = self.outer(0..first, symbol.name) {
             return Ok(Some(found));
         }
@@ -326,7 +331,7 @@ impl<'a> Linker<'a> {
 
     /// Fills a slot of a thread-local variable; whether there is such a variable.
     fn variable(&mut self, module: usize, slot: Relocation, symbol: Option<Symbol<'a>>) -> Result<bool, FileFault> {
-        let SearchScope { groups, first, .. } = self.scope;
+        let SearchScope { groups, first, deep, .. } = self.scope;
         let outer = |name: &str, range| self.find_outer(range, |fixups| fixups.thread_symbols.get(name).copied());
         enum Place {
             Own(usize, u64),
@@ -339,7 +344,8 @@ impl<'a> Linker<'a> {
                 let of_group = |(group, (module, value))| Place::Outer(group, module, value);
                 let own = || self.defined.get(symbol.name).map(|&(owner, found)| Place::Own(owner, found.value));
                 let before = outer(symbol.name, 0..first).map(of_group);
-                before.or_else(own).or_else(|| outer(symbol.name, first..groups.len()).map(of_group))
+                let found = if deep { own().or(before) } else { before.or_else(own) };
+                found.or_else(|| outer(symbol.name, first..groups.len()).map(of_group))
             }
         };
         let offset = match (&found, symbol) {

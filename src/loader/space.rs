@@ -227,10 +227,10 @@ impl InstanceMemory {
     pub unsafe fn load(
         self: &Arc<InstanceMemory>,
         path: &Path,
-        lazy: bool,
-        global: bool,
+        flags: c_int,
         namespace: usize,
     ) -> Result<Arc<LinkGroup>, ImageError> {
+        let (lazy, deep) = (flags & libc::RTLD_NOW == 0, flags & libc::RTLD_DEEPBIND != 0);
         // The program is always there, for what it has of the C library.
         let of_namespace = |(place, group): &(usize, Arc<LinkGroup>)| *place == 0 || group.namespace == namespace;
         let groups: Vec<Arc<LinkGroup>> =
@@ -240,9 +240,9 @@ impl InstanceMemory {
             groups.iter().filter(is_global).chain(groups.iter().filter(|group| !is_global(group))).cloned().collect();
         let first = scope.iter().filter(is_global).count();
         let parts: Vec<_> = scope.iter().map(|group| group.parts.clone()).collect();
-        let parts = self.common.open(path, SearchScope { groups: &parts, first, lazy, apart: namespace != 0 })?;
+        let parts = self.common.open(path, SearchScope { groups: &parts, first, lazy, deep, apart: namespace != 0 })?;
         let group = LinkGroup::new(&parts, self, scope, namespace)?;
-        group.is_global.store(global, Ordering::Relaxed);
+        group.is_global.store(flags & libc::RTLD_GLOBAL != 0, Ordering::Relaxed);
         let arguments = {
             let mut state = self.state();
             state.groups.push(group.clone());
@@ -263,7 +263,7 @@ impl InstanceMemory {
     /// # Safety
     /// Runs code of the group, after which no pointer into it is used.
     pub unsafe fn close(&self, group: &Arc<LinkGroup>) {
-        let stays = group.parts.modules.iter().any(|module| module.stays);
+        let stays = group.stays.load(Ordering::Relaxed) || group.parts.modules.iter().any(|module| module.stays);
         let needed = {
             let state = self.state();
             let place = state.groups.iter().position(|known| Arc::ptr_eq(known, group));
@@ -287,12 +287,18 @@ impl InstanceMemory {
         state.groups.retain(|known| !Arc::ptr_eq(known, group));
     }
 
-    /// What `name` stands for to everybody: in what is global, then in what stands for the C library and MPI.
+    /// What `name` stands for to everybody: in what is global, then in what stands for the C library and MPI. What is
+    /// found stays as long as who asks: for good.
     pub fn global(&self, name: &str) -> Option<usize> {
         let groups = self.groups();
         let is_global = |group: &&Arc<LinkGroup>| group.is_global.load(Ordering::Relaxed) && group.namespace == 0;
         let mut global = groups.iter().filter(is_global);
-        global.find_map(|group| group.symbol(name)).or_else(|| self.outside(name, None))
+        let found = global.find_map(|group| Some((group, group.symbol(name)?)));
+        let found = found.map(|(group, address)| {
+            group.stays.store(true, Ordering::Relaxed);
+            address
+        });
+        found.or_else(|| self.outside(name, None))
     }
 
     /// What `name` stands for outside of the rank's own files.

@@ -7,6 +7,7 @@
 
 mod alarms;
 mod between;
+mod by_number;
 mod children;
 mod deadlines;
 mod descriptors;
@@ -15,6 +16,7 @@ mod environment;
 mod exec;
 mod files;
 mod floats;
+mod futex;
 mod identity;
 mod input;
 mod keys;
@@ -47,6 +49,7 @@ use crate::rank::FailureKind;
 pub use descriptors::protect_open;
 pub use environment::{environment, set_default_threads, set_environment, set_variables};
 pub use files::raise_limits;
+pub use futex::Futexes;
 pub use identity::ProcessNumbers;
 pub use place::count_thread;
 pub use signals::{FaultAction, fault_action};
@@ -54,9 +57,10 @@ pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;
 
 /// The tables of this module's files.
-const FUNCTIONS: [&[NamedFunction]; 31] = [
+const FUNCTIONS: [&[NamedFunction]; 32] = [
     alarms::FUNCTIONS,
     between::FUNCTIONS,
+    by_number::FUNCTIONS,
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
     descriptors::FUNCTIONS,
@@ -119,6 +123,7 @@ pub struct Variables {
     zones: zones::Zones,
     keys: keys::Keys,
     waits: files::Waits,
+    data_end: mappings::Break,
 }
 
 impl Variables {

@@ -49,6 +49,8 @@ pub struct Crash {
     pub error: i64,
     /// Whose stack had no more room, if that is what happened.
     pub overflow: Option<Overflow>,
+    /// Whether the rank has written over its whole stack, up to what lies above `main`.
+    pub overwritten: bool,
     pub trace: StackTrace,
 }
 
@@ -68,13 +70,23 @@ pub const CALLED: c_int = c_int::MIN;
 pub struct CrashContext {
     trap: crate::rank::Trap,
     stack: (usize, usize),
+    /// A word at the top of the stack that nobody changes, and where.
+    seal: (*const usize, usize),
 }
 
 impl CrashContext {
     /// That of a fiber.
     pub fn of(fiber: &Fiber) -> CrashContext {
         let stack = fiber.stack();
-        CrashContext { trap: fiber.trap(), stack: (stack.start, stack.end) }
+        let seal = fiber.seal();
+        // SAFETY: on the fiber's stack.
+        CrashContext { trap: fiber.trap(), stack: (stack.start, stack.end), seal: (seal, unsafe { seal.read() }) }
+    }
+
+    /// Whether the way out of the fiber, which lies above all that its code has on the stack, is lost.
+    fn is_overwritten(&self) -> bool {
+        // SAFETY: on the fiber's stack.
+        unsafe { self.seal.0.read_volatile() != self.seal.1 }
     }
 
     /// The stack's addresses.
@@ -276,9 +288,10 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
         address,
         error: words[libc::REG_ERR as usize],
         overflow: full.then(|| Overflow::Rank(stack.len())),
+        overwritten: ground.is_overwritten(),
         trace: StackTrace::new(registers, &stack),
     };
-    if report::in_memory_management(&crash.trace) {
+    if crash.overwritten || report::in_memory_management(&crash.trace) {
         hand_over(&Notice { crash, process: p });
     }
     CRASH.set(Some(crash));
@@ -309,7 +322,7 @@ pub fn called(p: &Process, signal: c_int) -> ! {
     p.crashing.set(true);
     let stack = p.stack();
     let trace = StackTrace::new(Registers::at(here()), &stack);
-    let crash = Crash { signal, code: CALLED, address: 0, error: 0, overflow: None, trace };
+    let crash = Crash { signal, code: CALLED, address: 0, error: 0, overflow: None, overwritten: false, trace };
     p.call_done(Call::Fail(Box::new(report::error(p, &crash))));
     unreachable!("a failed rank does not go on")
 }
@@ -332,7 +345,7 @@ fn of_thread(signal: c_int, info: &libc::siginfo_t, registers: &Registers) {
     if !trace.frames().iter().any(|frame| loader::place_at_once(frame.at).is_some()) {
         return step_back(signal);
     }
-    let crash = Crash { signal, code: info.si_code, address, error: 0, overflow, trace };
+    let crash = Crash { signal, code: info.si_code, address, error: 0, overflow, overwritten: false, trace };
     hand_over(&Notice { crash, process: ptr::null() });
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::loader::Image;
 use crate::mpi::DataCost;
 use crate::platform::{MemoryPart, Platform, Site};
-use crate::process::clib::{self, ProcessNumbers};
+use crate::process::clib::{self, Futexes, ProcessNumbers};
 use crate::process::sample::Sampled;
 use crate::process::timer;
 use crate::rank::Rank;
@@ -125,6 +125,8 @@ pub struct Job {
     call_places: Mutex<HashMap<(usize, usize), u32>>,
     /// Blocks that all ranks sample together, by their places in the program.
     pub samples: Mutex<HashMap<(usize, usize), Sampled>>,
+    /// Ranks that wait at words in memory.
+    pub futexes: Futexes,
 }
 
 /// There are less than so many communicators: each has two contexts.
@@ -200,6 +202,7 @@ impl Job {
             places: Mutex::default(),
             call_places: Mutex::default(),
             samples: Mutex::default(),
+            futexes: Futexes::default(),
         }
     }
 

@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn two_ranks_that_wait_for_each_other_are_a_cycle() {
         let waiting = vec![waiting(0, Some(1)), waiting(1, Some(0)), waiting(2, None)];
-        let text = failure(&RunError::Deadlock(Deadlock { waiting, finished: 1 }));
+        let text = failure(&RunError::Deadlock(Deadlock { waiting, finished: 1, unfinalised: vec![] }));
         let expected = [
             "deadlock: 3 ranks wait and nobody can go on (1 finished)",
             "  rank  waits in     since  for                           at",
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_long_table_and_a_long_cycle_are_cut() {
         let ring = |size: u32| (0..size).map(|rank| waiting(rank, Some((rank + 1) % size))).collect();
-        let text = failure(&RunError::Deadlock(Deadlock { waiting: ring(1000), finished: 0 }));
+        let text = failure(&RunError::Deadlock(Deadlock { waiting: ring(1000), finished: 0, unfinalised: vec![] }));
         assert_eq!(text.lines().count(), 1 + 1 + 20 + 2);
         assert!(text.contains("\n  and 980 more\n"), "{text}");
         assert!(
@@ -148,7 +148,7 @@ mod tests {
         let mut ranks: Vec<Waiting> = (0..50).map(|rank| waiting(rank, None)).collect();
         ranks.push(waiting(50, Some(51)));
         ranks.push(waiting(51, Some(50)));
-        let text = failure(&RunError::Deadlock(Deadlock { waiting: ranks, finished: 0 }));
+        let text = failure(&RunError::Deadlock(Deadlock { waiting: ranks, finished: 0, unfinalised: vec![] }));
         assert!(text.contains("\n    50  recv") && text.contains("\n    51  recv"), "{text}");
         assert!(text.contains("\n  and 32 more\n"), "{text}");
     }
@@ -158,7 +158,7 @@ mod tests {
         let mut all = waiting(0, None);
         all.call = "waitall".to_owned();
         all.awaits = (1..6).map(|rank| format!("a message from rank {rank}, tag 0")).collect();
-        let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0 }));
+        let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0, unfinalised: vec![] }));
         assert!(text.contains("  a message from rank 1, tag 0; 4 more  "), "{text}");
     }
 
@@ -167,7 +167,7 @@ mod tests {
         let mut all = waiting(0, Some(1));
         all.call = "MPI_Reduce_scatter".to_owned();
         all.position = Some("main[0].do[12].then[3].do[4] in exchange[2] in main[7].else[1]".to_owned());
-        let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0 }));
+        let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0, unfinalised: vec![] }));
         let row = text.lines().nth(2).unwrap();
         assert!(row.ends_with("  ..7].else[1]"), "{text}");
         assert_eq!(row.chars().count(), 80, "{text}");

@@ -21,16 +21,21 @@ pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
 /// How a program ended that ended the run, as indented JSON with the one key `program`; README states what is in it.
 /// None where the program is not the reason.
 pub fn end_json(error: &RunError, exit_code: u8) -> Option<String> {
-    let RunError::Program { rank, clock, error: why } = error else { return None };
-    let (by, number) = match why.kind {
-        FailureKind::Description => return None,
-        FailureKind::Error => ("error", json!(null)),
-        FailureKind::Aborted { code } => ("MPI_Abort", json!(code)),
-        FailureKind::Exited { code } => ("exit", json!(code)),
-        FailureKind::Crashed { signal } => ("signal", json!(signal)),
+    let (rank, clock, by, number) = match error {
+        RunError::Program { rank, clock, error: why } => {
+            let (by, number) = match why.kind {
+                FailureKind::Description => return None,
+                FailureKind::Error => ("error", json!(null)),
+                FailureKind::Aborted { code } => ("MPI_Abort", json!(code)),
+                FailureKind::Exited { code } => ("exit", json!(code)),
+                FailureKind::Crashed { signal } => ("signal", json!(signal)),
+            };
+            (*rank, json!(clock.as_ps()), by, number)
+        }
+        RunError::Deadlock(deadlock) => (*deadlock.unfinalised.first()?, json!(null), "exit", json!(0)),
+        _ => return None,
     };
-    let ended =
-        json!({ "rank": rank, "by": by, "number": number, "clock_ps": clock.as_ps(), "text": error.to_string() });
+    let ended = json!({ "rank": rank, "by": by, "number": number, "clock_ps": clock, "text": error.to_string() });
     let end = json!({ "mcpsim": env!("CARGO_PKG_VERSION"), "program": { "exit_code": exit_code, "ended": ended } });
     serde_json::to_string_pretty(&end).ok().map(|text| text + "\n")
 }

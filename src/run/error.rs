@@ -103,6 +103,8 @@ fn kind_of(error: &RunError) -> ErrorKind {
             FailureKind::Crashed { .. } => ErrorKind::Crashed,
         },
         RunError::Truncated { .. } => ErrorKind::Program,
+        // A launcher ends the job, with code 1, when a rank leaves without MPI_Finalize.
+        RunError::Deadlock(deadlock) if !deadlock.unfinalised.is_empty() => ErrorKind::Program,
         RunError::Deadlock(_) => ErrorKind::Deadlock,
         RunError::MaxTime { .. }
         | RunError::MaxEvents { .. }
@@ -165,7 +167,9 @@ mod tests {
         assert_eq!(kind(program(FailureKind::Crashed { signal: 11 })), ErrorKind::Crashed);
         let truncated = RunError::Truncated { rank: 0, source: 1, size, capacity, clock, position: None };
         assert_eq!(kind(truncated), ErrorKind::Program);
-        assert_eq!(kind(RunError::Deadlock(Deadlock { waiting: vec![], finished: 0 })), ErrorKind::Deadlock);
+        let deadlock = |unfinalised| RunError::Deadlock(Deadlock { waiting: vec![], finished: 1, unfinalised });
+        assert_eq!(kind(deadlock(vec![])), ErrorKind::Deadlock);
+        assert_eq!(kind(deadlock(vec![1])), ErrorKind::Program);
         assert_eq!(kind(RunError::MaxTime { rank: 0, limit: clock, position: None }), ErrorKind::Input);
         assert_eq!(kind(RunError::MaxEvents { limit: 5, clock }), ErrorKind::Input);
         assert_eq!(kind(RunError::MaxRequests { rank: 0, limit: 5, position: None }), ErrorKind::Input);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
 use crate::engine::{
-    Labels, Outcome, Processes, ProgramEnd, Progress, RankPrograms, RunError, RunOptions, Screen, Simulation,
+    Deadlock, Labels, Outcome, Processes, ProgramEnd, Progress, RankPrograms, RunError, RunOptions, Screen, Simulation,
 };
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
@@ -125,9 +125,15 @@ pub(super) fn simulate(
         |rank| -> Box<dyn Program> { Box::new(RunAhead::new(programs.program(rank), rank, mailboxes.clone())) };
     let programs: &dyn RankPrograms = if ahead { &in_advance } else { &programs };
     let ran = record::run(&simulation, screen, programs, (conduct, details), &header);
-    let endings = processes.gather(job.endings());
+    let endings = Endings::merge(processes.gather(job.endings()));
+    let left = processes.broadcast(|| endings.unfinalised.clone());
+    let ran = ran.map_err(|error| match error {
+        PredictError::Simulation(RunError::Deadlock(deadlock)) => {
+            PredictError::Simulation(RunError::Deadlock(Deadlock { unfinalised: left, ..deadlock }))
+        }
+        other => other,
+    });
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
-    let endings = Endings::merge(endings);
     // A launcher takes ranks that never call MPI_Finalize for a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
     let exit_code = endings.codes.first().map_or(unfinalised, |(_, code)| (code & 0xff) as u8);

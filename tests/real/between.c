@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <mpi.h>
 #include <mqueue.h>
 #include <pthread.h>
@@ -9,10 +10,13 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static int rank, failures;
@@ -31,8 +35,86 @@ static struct {
     pthread_barrier_t barrier;
     pthread_rwlock_t lock;
     pthread_spinlock_t spin;
-    volatile int ready, written, count;
+    volatile int ready, written, count, again, word;
 } *memory;
+
+/* So long from now on. */
+static struct timespec until(clockid_t clock, long milliseconds) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    time.tv_nsec += milliseconds % 1000 * 1000000;
+    time.tv_sec += milliseconds / 1000 + time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    return time;
+}
+
+static long futex(int operation, int value, struct timespec *time) {
+    return syscall(SYS_futex, &memory->word, operation, value, time, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Rank 0 waits for no longer than it says; rank 1 ends the wait before that. */
+static void timed(void) {
+    struct timespec late = until(CLOCK_REALTIME, 60000), soon, span = {60, 0}, moment = {0, 1000000};
+    if (rank == 0) CHECK(sem_timedwait(&memory->semaphore, &late) == 0);
+    if (rank == 1) usleep(1000), sem_post(&memory->semaphore);
+    TURN;
+    if (rank == 0) {
+        CHECK(pthread_mutex_lock(&memory->mutex) == 0);
+        while (!memory->again) CHECK(pthread_cond_timedwait(&memory->condition, &memory->mutex, &late) == 0);
+        CHECK(pthread_mutex_unlock(&memory->mutex) == 0);
+    } else if (rank == 1) {
+        usleep(1000);
+        CHECK(pthread_mutex_lock(&memory->mutex) == 0);
+        memory->again = 1;
+        CHECK(pthread_cond_broadcast(&memory->condition) == 0);
+        CHECK(pthread_mutex_unlock(&memory->mutex) == 0);
+    }
+    TURN;
+    if (rank == 1) pthread_mutex_lock(&memory->mutex);
+    TURN;
+    if (rank == 0) CHECK(pthread_mutex_timedlock(&memory->mutex, &late) == 0);
+    if (rank == 1) usleep(1000);
+    if (rank < 2) CHECK(pthread_mutex_unlock(&memory->mutex) == 0);
+    TURN;
+    if (rank == 0) {
+        while (memory->word == 0) CHECK(futex(FUTEX_WAIT, 0, NULL) == 0 || errno == EAGAIN);
+        while (memory->word == 1) CHECK(futex(FUTEX_WAIT, 1, &span) == 0 || errno == EAGAIN);
+        late = until(CLOCK_MONOTONIC, 60000);
+        while (memory->word == 2) CHECK(futex(FUTEX_WAIT_BITSET, 2, &late) == 0 || errno == EAGAIN);
+    } else if (rank == 1)
+        while (memory->word < 3) {
+            usleep(1000);
+            memory->word++;
+            CHECK(futex(FUTEX_WAKE, 1, NULL) >= 0);
+        }
+    TURN;
+    /* Nobody ends these. */
+    soon = until(CLOCK_REALTIME, 1);
+    if (rank == 0) CHECK(sem_timedwait(&memory->semaphore, &soon) == -1 && errno == ETIMEDOUT);
+    pthread_mutex_lock(&memory->mutex);
+    soon = until(CLOCK_REALTIME, 1);
+    while (rank == 0 && pthread_cond_timedwait(&memory->condition, &memory->mutex, &soon) == 0) continue;
+    if (rank == 0) CHECK(until(CLOCK_REALTIME, 0).tv_sec >= soon.tv_sec);
+    pthread_mutex_unlock(&memory->mutex);
+    CHECK(futex(FUTEX_WAIT, 3, &moment) == -1 && errno == ETIMEDOUT);
+    CHECK(futex(FUTEX_WAIT, 5, &moment) == -1 && errno == EAGAIN);
+    TURN;
+}
+
+/* Rank 0 waits until rank 1 makes a file in the directory. */
+static void watched(const char *directory) {
+    char event[4096], path[4200];
+    int queue = rank == 0 ? inotify_init() : -1;
+    if (rank == 0) CHECK(inotify_add_watch(queue, directory, IN_CREATE) >= 0);
+    TURN;
+    sprintf(path, "%s/watched", directory);
+    if (rank == 0) CHECK(read(queue, event, sizeof event) > 0);
+    if (rank == 1) usleep(1000), close(open(path, O_CREAT | O_WRONLY, 0600));
+    TURN;
+    if (rank == 1) unlink(path);
+    if (rank == 0) close(queue);
+    TURN;
+}
 
 static void prepare(void) {
     pthread_mutexattr_t mutex;
@@ -98,6 +180,7 @@ static void queues(void) {
     struct { long kind; char text[8]; } message = {1, "text"};
     char name[64] = "", text[8] = "";
     int ids[2], i;
+    struct timespec late = until(CLOCK_REALTIME, 60000), soon, span = {60, 0}, moment = {0, 1000000};
     mqd_t queue;
     if (rank == 0) {
         sprintf(name, "/between.%d", (int)getpid());
@@ -111,9 +194,18 @@ static void queues(void) {
         if (rank == 0) {
             for (i = 0; i < 3; i++) CHECK(mq_receive(queue, text, sizeof text, NULL) == 5 && !strcmp(text, "text"));
         } else CHECK(mq_send(queue, "text", 5, 0) == 0);
+        TURN;
+        if (rank == 0) CHECK(mq_timedreceive(queue, text, sizeof text, NULL, &late) == 5);
+        if (rank == 1) CHECK(usleep(1000) == 0 && mq_timedsend(queue, "text", 5, 0, &late) == 0);
+        TURN;
+        soon = until(CLOCK_REALTIME, 1);
+        CHECK(mq_timedreceive(queue, text, sizeof text, NULL, &soon) == -1 && errno == ETIMEDOUT);
     }
     TURN;
     CHECK(semop(ids[0], rank == 0 ? &down : &up, 1) == 0);
+    TURN;
+    if (rank == 0) CHECK(semtimedop(ids[0], &down, 1, &span) == 0 && semtimedop(ids[0], &down, 1, &moment) == -1);
+    if (rank > 0) CHECK(usleep(1000) == 0 && semop(ids[0], &up, 1) == 0);
     if (rank == 0) {
         message.text[0] = 0;
         for (i = 0; i < 3; i++) CHECK(msgrcv(ids[1], &message, 8, 1, 0) == 8 && !strcmp(message.text, "text"));
@@ -150,6 +242,8 @@ int main(int argc, char **argv) {
     objects();
     queues();
     locks(path);
+    timed();
+    watched(argv[1]);
     printf("rank %d: %d failures\n", rank, failures);
     MPI_Finalize();
     return failures != 0;

@@ -69,6 +69,13 @@ static void reduce(int blocking) {
     }
 }
 
+/* Writes over the stack of all that has called. */
+static void smash(int count) {
+    volatile char room[16];
+    int i;
+    for (i = 0; i < count; i++) room[i] = 'A';
+}
+
 static void crash(char *how) {
     if (!strcmp(how, "write")) *nowhere = 1;
     if (!strcmp(how, "strlen")) printf("%d\n", (int)strlen((char *)nowhere));
@@ -95,6 +102,7 @@ static void crash(char *how) {
         free(block);
         free(block);
     }
+    if (!strcmp(how, "smash")) smash(9000);
     if (!strcmp(how, "buffer")) MPI_Send((void *)0x10000000, 100, MPI_INT, 0, 1, MPI_COMM_WORLD);
     if (!strcmp(how, "thread") || !strncmp(how, "thread_", 7)) in_thread(how);
 }

@@ -30,7 +30,7 @@ fn a_crash_tells_rank_signal_time_call_and_the_calls_that_led_there() {
             ": nothing is mapped at 0x10, after MPI_Bcast\n",
         ],
     );
-    crashes("write", &["\n  crash at crash.c:73\n  main at crash.c:"]);
+    crashes("write", &["\n  crash at crash.c:80\n  main at crash.c:"]);
 }
 
 #[test]
@@ -53,14 +53,14 @@ fn each_kind_of_crash_has_its_words() {
             "nothing is mapped at 0x10, before any MPI call\n  main at crash.c",
         ],
     );
-    crashes("strlen", &["nothing is mapped at 0x10", "  crash at crash.c:74"]);
-    crashes("call", &["no code at 0x0, after MPI_Bcast\n  crash at crash.c:75"]);
-    crashes("divide", &["signal 8 (SIGFPE)", "integer division by zero", "  crash at crash.c:76"]);
-    crashes("trap", &["signal 4 (SIGILL)", "__builtin_trap", "  crash at crash.c:80"]);
-    crashes("breakpoint", &["signal 5 (SIGTRAP)", "a breakpoint", "  crash at crash.c:81"]);
-    crashes("raise", &["signal 11 (SIGSEGV)", "the program has sent it to itself", "  crash at crash.c:82"]);
-    crashes("print", &["signal 11 (SIGSEGV)", "nothing is mapped at 0x10", "  crash at crash.c:83"]);
-    crashes("buffer", &["nothing is mapped at 0x10000000, in MPI_Send\n  crash at crash.c:98"]);
+    crashes("strlen", &["nothing is mapped at 0x10", "  crash at crash.c:81"]);
+    crashes("call", &["no code at 0x0, after MPI_Bcast\n  crash at crash.c:82"]);
+    crashes("divide", &["signal 8 (SIGFPE)", "integer division by zero", "  crash at crash.c:83"]);
+    crashes("trap", &["signal 4 (SIGILL)", "__builtin_trap", "  crash at crash.c:87"]);
+    crashes("breakpoint", &["signal 5 (SIGTRAP)", "a breakpoint", "  crash at crash.c:88"]);
+    crashes("raise", &["signal 11 (SIGSEGV)", "the program has sent it to itself", "  crash at crash.c:89"]);
+    crashes("print", &["signal 11 (SIGSEGV)", "nothing is mapped at 0x10", "  crash at crash.c:90"]);
+    crashes("buffer", &["nothing is mapped at 0x10000000, in MPI_Send\n  crash at crash.c:106"]);
 }
 
 #[test]
@@ -72,16 +72,27 @@ fn a_stack_that_overflows_is_told_from_other_crashes() {
 }
 
 #[test]
+fn a_stack_that_a_rank_writes_over_is_said_to_be() {
+    crashes(
+        "smash",
+        &[
+            "error: rank 1 crashed with signal 11 (SIGSEGV) at virtual time ",
+            "; the stack is overwritten up to its top, as by a local array that is too short, after MPI_Bcast\n  smash at",
+        ],
+    );
+}
+
+#[test]
 fn abort_and_failed_assertions_are_crashes() {
-    crashes("abort", &["signal 6 (SIGABRT)", "abort was called, after MPI_Bcast\n", "  crash at crash.c:78"]);
-    crashes("assert", &["Assertion `zero == 1' failed", "signal 6 (SIGABRT)", "  crash at crash.c:79"]);
+    crashes("abort", &["signal 6 (SIGABRT)", "abort was called, after MPI_Bcast\n", "  crash at crash.c:85"]);
+    crashes("assert", &["Assertion `zero == 1' failed", "signal 6 (SIGABRT)", "  crash at crash.c:86"]);
 }
 
 #[test]
 fn a_crash_in_the_memory_management_is_reported_without_hanging() {
     crashes(
         "heap",
-        &["rank 1 crashed with signal 6 (SIGABRT)", "the C library has ended the program", "  crash at crash.c:9"],
+        &["rank 1 crashed with signal 6 (SIGABRT)", "the C library has ended the program", "  crash at crash.c:10"],
     );
 }
 

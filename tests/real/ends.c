@@ -33,6 +33,7 @@ int main(int argc, char **argv) {
     if (!strcmp(how, "abort") && rank == 1) MPI_Abort(MPI_COMM_WORLD, 9);
     if (!strcmp(how, "signal") && rank == 1) abort();
     if (!strcmp(how, "forgotten")) return 0;
+    if (!strcmp(how, "left") && rank == 1) exit(0);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     printf("partial %d", rank);

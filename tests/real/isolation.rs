@@ -64,7 +64,7 @@ fn libraries(directory: &Path, names: &[&str], real: Option<&real::RealMpi>) {
 #[test]
 fn each_rank_has_its_own_copy_of_libraries_that_it_opens() {
     let directory = real::directory();
-    let names = ["state.c", "speak.c", "throw.cc"];
+    let names = ["state.c", "speak.c", "throw.cc", "plain.c"];
     libraries(directory.path(), &names, None);
     let source = real::file("tests/real/plugins.cc");
     let [program, native] = ["program", "real"].map(|name| directory.path().join(name));
@@ -235,6 +235,13 @@ fn each_rank_has_its_own_statics_of_the_c_library_keys_and_locks() {
     let directory = real::directory();
     let here = directory.path().display().to_string();
     assert_eq!(prepared(directory.path(), "statics.c", "-pthread", &here).len(), 4);
+}
+
+#[test]
+fn children_have_the_streams_of_their_rank_and_memory_is_its_own() {
+    let directory = real::directory();
+    let here = directory.path().display().to_string();
+    assert_eq!(prepared(directory.path(), "inherits.c", "", &here).len(), 4);
 }
 
 #[test]

@@ -146,6 +146,22 @@ static void apart() {
     CHECK(dlclose(there) == 0 && dlclose(there) == 0 && count() == before + 2);
 }
 
+static void kept() {
+    const std::string plain = at("libplain.so");
+    void *handle = dlopen(plain.c_str(), RTLD_NOW);
+    CHECK(handle && find<int (*)(int)>(handle, "of_either")(2) == 20 && find<int (*)()>(handle, "call")() == 1);
+    CHECK(dlclose(handle) == 0 && !dlopen(plain.c_str(), RTLD_NOW | RTLD_NOLOAD));
+    dlerror();
+    handle = dlopen(plain.c_str(), RTLD_NOW | RTLD_DEEPBIND);
+    CHECK(handle && find<int (*)(int)>(handle, "of_either")(2) == -2 && find<int (*)()>(handle, "call")() == 1);
+    CHECK(dlclose(handle) == 0);
+    handle = dlopen(plain.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    auto call = find<int (*)()>(RTLD_DEFAULT, "call");
+    CHECK(handle && dlclose(handle) == 0 && call() == 1 && call() == 2);
+    handle = dlopen(plain.c_str(), RTLD_NOW | RTLD_NODELETE);
+    CHECK(handle && dlclose(handle) == 0 && dlopen(plain.c_str(), RTLD_NOW | RTLD_NOLOAD) == handle && call() == 3);
+}
+
 static int each(struct dl_phdr_info *info, size_t, void *data) {
     std::string *names = static_cast<std::string *>(data);
     const char *file = strrchr(info->dlpi_name, '/');
@@ -162,6 +178,7 @@ int main(int argc, char **argv) {
     speak();
     objects();
     apart();
+    kept();
     std::string names;
     dl_iterate_phdr(each, &names);
     for (const char *name : {"/libstate.so", "/libspeak.so", "/libthrow.so", "/libc.so"})

@@ -151,6 +151,15 @@ fn the_json_tells_how_a_program_ended() {
 }
 
 #[test]
+fn a_rank_that_leaves_others_waiting_ends_the_run_as_a_launcher_would() {
+    let Some(program) = program("ends.c", "-g") else { return };
+    let ran = run(&program, "--nct 1,1,2", "left");
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let expected = "error: rank 1 ended without MPI_Finalize: 1 rank waits and nobody can go on (1 finished)\n";
+    assert!(ran.stderr.starts_with(expected) && ran.stderr.contains("MPI_Barrier"), "{}", ran.stderr);
+}
+
+#[test]
 fn ranks_may_end_without_mpi_finalize_and_communicate_at_their_end() {
     let Some(program) = program("ends.c", "-g") else { return };
     let mut command = command(workshop().unwrap());

@@ -62,10 +62,16 @@ OWN char *inet_ntoa(struct in_addr address) {
 
 OWN char *tmpnam(char to[L_tmpnam]) {
     static char text[L_tmpnam];
+    static const char letters[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     static unsigned count;
     char *name = to ? to : text;
-    do snprintf(name, L_tmpnam, "/tmp/f%07x%03x", (unsigned)getpid() & 0xfffffff, count++ & 0xfff);
-    while (access(name, F_OK) == 0);
+    do {
+        unsigned long number = (unsigned long)getpid() << 12 | (count++ & 0xfff);
+        int i;
+        strcpy(name, "/tmp/file");
+        for (i = 9; i < 15; i++, number /= 62) name[i] = letters[number % 62];
+        name[i] = 0;
+    } while (access(name, F_OK) == 0);
     return name;
 }
 

@@ -97,6 +97,8 @@ pub struct Deadlock {
     pub waiting: Vec<Waiting>,
     /// Ranks that have finished.
     pub finished: u32,
+    /// Those of them that have left without MPI_Finalize: a launcher would have ended the job for that.
+    pub unfinalised: Vec<Rank>,
 }
 
 /// A rank that waits.
@@ -161,15 +163,21 @@ impl fmt::Display for RunError {
                 size.get(),
                 capacity.get()
             ),
-            RunError::Deadlock(deadlock) => write!(
-                f,
-                "deadlock: {} and nobody can go on ({} finished)",
-                match deadlock.waiting.len() {
+            RunError::Deadlock(deadlock) => {
+                match deadlock.unfinalised[..] {
+                    [] => write!(f, "deadlock: ")?,
+                    [rank] => write!(f, "rank {rank} ended without MPI_Finalize: ")?,
+                    [rank, ..] => {
+                        let ranks = deadlock.unfinalised.len();
+                        write!(f, "{ranks} ranks ended without MPI_Finalize, rank {rank} among them: ")?;
+                    }
+                }
+                let waiting = match deadlock.waiting.len() {
                     1 => "1 rank waits".to_owned(),
                     ranks => format!("{ranks} ranks wait"),
-                },
-                deadlock.finished
-            ),
+                };
+                write!(f, "{waiting} and nobody can go on ({} finished)", deadlock.finished)
+            }
             RunError::MaxTime { rank, limit, position } => {
                 write!(f, "rank {rank}{} passed the virtual time of {limit} that --max-time allows", at(position))
             }

@@ -273,7 +273,7 @@ impl<'a> Simulation<'a> {
         }
         if !findings.waiting.is_empty() {
             let finished = self.sites.len() as u32 - findings.waiting.len() as u32;
-            return Err(RunError::Deadlock(Deadlock { waiting: findings.waiting, finished }));
+            return Err(RunError::Deadlock(Deadlock { waiting: findings.waiting, finished, unfinalised: Vec::new() }));
         }
         let Findings {
             mut times,

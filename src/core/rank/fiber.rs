@@ -40,6 +40,7 @@ type Suspended = *mut ManuallyDrop<Call>;
 pub struct Fiber {
     coroutine: Coroutine<Resumed, Suspended, Call, FiberStack>,
     stack: std::ops::Range<usize>,
+    seal: *const usize,
 }
 
 /// The way out of a fiber, for the code that runs in it.
@@ -68,6 +69,7 @@ impl Fiber {
     pub fn new(size: usize, body: impl FnOnce(&FiberHandle<'_>) -> Call + 'static) -> io::Result<Self> {
         let stack = FiberStack::new(size)?;
         let range = stack.bottom.get() + GUARD..stack.bottom.get() + stack.size;
+        let seal = (stack.base().get() - size_of::<usize>()) as *const usize;
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Suspended>, first: Resumed| {
             float::reset();
             let turn = Cell::new(first);
@@ -75,7 +77,7 @@ impl Fiber {
             float::reset();
             last
         });
-        Ok(Fiber { coroutine, stack: range })
+        Ok(Fiber { coroutine, stack: range, seal })
     }
 
     /// Goes on with the reply to the last call, up to the next.
@@ -112,6 +114,11 @@ impl Fiber {
     /// The addresses of its stack, without the guard below.
     pub fn stack(&self) -> std::ops::Range<usize> {
         self.stack.clone()
+    }
+
+    /// The topmost word of its stack, written before the fiber runs and not again. Just below it is the way out.
+    pub fn seal(&self) -> *const usize {
+        self.seal
     }
 
     /// For a handler of signals.

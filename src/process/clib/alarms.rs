@@ -1,10 +1,13 @@
-//! A rank's alarm and its timer of real time (`alarm`, `setitimer`): they go off in virtual time, while it sleeps or waits
-//! for a signal.
+//! A rank's alarm and its timers (`alarm`, `setitimer`, `timer_create`): they go off in virtual time, while it sleeps or
+//! waits for a signal.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::{c_int, c_uint, c_void};
+use std::time::Duration;
 
 use super::error;
+use super::pending::SignalTimer;
+use super::time::{length, read, span, timespec};
 use crate::process::{Function, NamedFunction, Process, current};
 use crate::units::SimSpan;
 
@@ -13,6 +16,11 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("ualarm", Function(ualarm as *const ())),
     ("setitimer", Function(setitimer as *const ())),
     ("getitimer", Function(getitimer as *const ())),
+    ("timer_create", Function(timer_create as *const ())),
+    ("timer_settime", Function(timer_settime as *const ())),
+    ("timer_gettime", Function(timer_gettime as *const ())),
+    ("timer_getoverrun", Function(timer_getoverrun as *const ())),
+    ("timer_delete", Function(timer_delete as *const ())),
 ];
 
 /// Sets the alarm; what it was set to: the time left, and the interval.
@@ -84,4 +92,115 @@ unsafe extern "C" fn getitimer(which: c_int, to: *mut libc::itimerval) -> c_int 
         unsafe { *to = timer(left) };
     }
     0
+}
+
+/// What tells numbers of timers from those of the C library, which has those that call functions in threads.
+const OURS: usize = 0x4d43 << 32;
+
+unsafe extern "C" {
+    #[link_name = "timer_create"]
+    fn system_create(clock: libc::clockid_t, event: *mut libc::sigevent, id: *mut usize) -> c_int;
+    #[link_name = "timer_settime"]
+    fn system_set(id: usize, flags: c_int, new: *const libc::itimerspec, old: *mut libc::itimerspec) -> c_int;
+    #[link_name = "timer_gettime"]
+    fn system_get(id: usize, to: *mut libc::itimerspec) -> c_int;
+    #[link_name = "timer_getoverrun"]
+    fn system_overrun(id: usize) -> c_int;
+    #[link_name = "timer_delete"]
+    fn system_delete(id: usize) -> c_int;
+}
+
+unsafe extern "C" fn timer_create(clock: libc::clockid_t, event: *mut libc::sigevent, id: *mut usize) -> c_int {
+    // SAFETY: the caller's structures.
+    unsafe {
+        let stated = event.as_ref().map(|event| (event.sigev_notify, event.sigev_signo, event.sigev_value.sival_ptr));
+        let (Some(p), false) = (current(), matches!(stated, Some((libc::SIGEV_THREAD, ..)))) else {
+            return system_create(clock, event, id);
+        };
+        if read(clock).is_none() || stated.is_some_and(|(_, signal, _)| !(0..=64).contains(&signal)) {
+            return error(libc::EINVAL);
+        }
+        let mut timers = p.variables.signals.pending.timers.borrow_mut();
+        let new = timers.iter().map(|timer| timer.id + 1).max().unwrap_or(OURS);
+        let signal = match stated {
+            None => Some((libc::SIGALRM, new)),
+            Some((libc::SIGEV_NONE, ..)) => None,
+            Some((_, signal, value)) => Some((signal, value as *mut c_void as usize)),
+        };
+        timers.push(SignalTimer { id: new, clock, due: None, signal });
+        *id = new;
+    }
+    0
+}
+
+/// What is left of a timer's time, and its interval.
+fn left(p: &Process, timer: &SignalTimer) -> libc::itimerspec {
+    let now = p.now();
+    let (left, interval) =
+        timer.due.map_or((0, 0), |(due, interval)| (due.since(now.min(due)).as_ps(), interval.as_ps()));
+    libc::itimerspec { it_interval: timespec(interval / 1000), it_value: timespec(left.div_ceil(1000)) }
+}
+
+/// Does `with` to the rank's timer of this number; `beyond` for those of the C library.
+fn timer_of(
+    id: usize,
+    with: impl FnOnce(&Process, &mut SignalTimer) -> c_int,
+    beyond: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(p) = current().filter(|_| id >> 32 == OURS >> 32) else { return beyond() };
+    let mut timers = p.variables.signals.pending.timers.borrow_mut();
+    match timers.iter_mut().find(|timer| timer.id == id) {
+        Some(timer) => with(p, timer),
+        None => error(libc::EINVAL),
+    }
+}
+
+unsafe extern "C" fn timer_settime(
+    id: usize,
+    flags: c_int,
+    new: *const libc::itimerspec,
+    old: *mut libc::itimerspec,
+) -> c_int {
+    let set = |p: &Process, timer: &mut SignalTimer| {
+        // SAFETY: the caller's structures.
+        unsafe {
+            let (Some(time), Some(interval)) = (length((*new).it_value), length((*new).it_interval)) else {
+                return error(libc::EINVAL);
+            };
+            if !old.is_null() {
+                *old = left(p, timer);
+            }
+            let shown = Duration::from_nanos(read(timer.clock).unwrap_or(0));
+            let after = if flags & libc::TIMER_ABSTIME != 0 { time.saturating_sub(shown) } else { time };
+            timer.due = (!time.is_zero()).then(|| (p.now() + span(after), span(interval)));
+        }
+        0
+    };
+    // SAFETY: the caller's.
+    timer_of(id, set, || unsafe { system_set(id, flags, new, old) })
+}
+
+unsafe extern "C" fn timer_gettime(id: usize, to: *mut libc::itimerspec) -> c_int {
+    let get = |p: &Process, timer: &mut SignalTimer| {
+        // SAFETY: the caller's structure.
+        unsafe { *to = left(p, timer) };
+        0
+    };
+    // SAFETY: the caller's.
+    timer_of(id, get, || unsafe { system_get(id, to) })
+}
+
+/// Each time that a timer goes off is told of.
+unsafe extern "C" fn timer_getoverrun(id: usize) -> c_int {
+    // SAFETY: the caller's.
+    timer_of(id, |_, _| 0, || unsafe { system_overrun(id) })
+}
+
+unsafe extern "C" fn timer_delete(id: usize) -> c_int {
+    // SAFETY: the caller's.
+    let known = timer_of(id, |_, _| 0, || unsafe { system_delete(id) });
+    if let Some(p) = current() {
+        p.variables.signals.pending.timers.borrow_mut().retain(|timer| timer.id != id);
+    }
+    known
 }

@@ -1,5 +1,5 @@
 //! Waiting for each other at what processes share besides files: semaphores, locks, conditions and barriers in shared
-//! memory, queues of messages. A rank that would wait in the system would keep its host thread, and with it the ranks
+//! memory, queues of messages; until a deadline, see [`super::deadlines`]. A rank that would wait in the system would keep its host thread, and with it the ranks
 //! that it waits for. In programs with threads of their own all of this is left to the C library.
 #![allow(unsafe_code)]
 
@@ -7,9 +7,11 @@ use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::files::{pause, unanswered, wait_is_endless, yielded};
-use super::threads_were_started;
+use super::files::{pause, pause_at_most, unanswered_until, wait_is_endless, yielded};
+use super::time::{left_of_day, length, span};
+use super::{error, threads_were_started};
 use crate::process::{Function, NamedFunction, Process, current};
+use crate::units::SimSpan;
 
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("sem_wait", Function(sem_wait as *const ())),
@@ -22,7 +24,10 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("pthread_barrier_destroy", Function(pthread_barrier_destroy as *const ())),
     ("mq_receive", Function(mq_receive as *const ())),
     ("mq_send", Function(mq_send as *const ())),
+    ("mq_timedreceive", Function(mq_timedreceive as *const ())),
+    ("mq_timedsend", Function(mq_timedsend as *const ())),
     ("semop", Function(semop as *const ())),
+    ("semtimedop", Function(semtimedop as *const ())),
     ("msgrcv", Function(msgrcv as *const ())),
     ("msgsnd", Function(msgsnd as *const ())),
     ("sched_yield", Function(sched_yield as *const ())),
@@ -31,7 +36,7 @@ pub const FUNCTIONS: &[NamedFunction] = &[
 ];
 
 /// The rank, if nobody but another rank can end its wait.
-fn alone<'a>() -> Option<&'a Process> {
+pub(super) fn alone<'a>() -> Option<&'a Process> {
     current().filter(|_| !threads_were_started())
 }
 
@@ -54,6 +59,19 @@ fn until<T>(p: &Process, what: &str, attempt: impl Fn() -> Option<T>) -> T {
     }
 }
 
+/// As [`until`], but for no longer than `limit`: none then.
+pub(super) fn until_over<T>(p: &Process, limit: SimSpan, attempt: impl Fn() -> Option<T>) -> Option<T> {
+    let since = p.now();
+    loop {
+        let found = attempt();
+        let left = limit.saturating_sub(p.now().since(since));
+        if found.is_some() || left == SimSpan::ZERO {
+            return found;
+        }
+        pause_at_most(p, since, Some(left));
+    }
+}
+
 unsafe extern "C" fn sem_wait(semaphore: *mut libc::sem_t) -> c_int {
     // SAFETY: the caller's semaphore.
     unsafe {
@@ -68,7 +86,7 @@ unsafe extern "C" fn sem_wait(semaphore: *mut libc::sem_t) -> c_int {
 
 /// Objects of POSIX of which some are for several processes.
 #[derive(Clone, Copy)]
-enum Shared {
+pub(super) enum Shared {
     Mutex,
     Condition,
     ReadWriteLock,
@@ -119,7 +137,7 @@ fn marks() -> &'static [Mark; 3] {
 
 impl Shared {
     /// Whether the object at `object` is one that processes share.
-    unsafe fn is(self, object: *mut c_void) -> bool {
+    pub(super) unsafe fn is(self, object: *mut c_void) -> bool {
         let Some((at, bits)) = marks()[self as usize] else { return false };
         // SAFETY: within the caller's object.
         unsafe { object.cast::<u32>().add(at).read() & bits != 0 }
@@ -184,12 +202,25 @@ unsafe extern "C" fn pthread_cond_wait(
         let Some(p) = alone().filter(|_| Shared::Condition.is(condition.cast())) else {
             return libc::pthread_cond_wait(condition, mutex);
         };
+        look_again(p, condition, mutex, None)
+    }
+}
+
+/// What [`pthread_cond_wait`] does, of a rank that waits no longer than `left`.
+pub(super) unsafe fn look_again(
+    p: &Process,
+    condition: *mut libc::pthread_cond_t,
+    mutex: *mut libc::pthread_mutex_t,
+    left: Option<SimSpan>,
+) -> c_int {
+    // SAFETY: the caller's objects.
+    unsafe {
         let failed = libc::pthread_mutex_unlock(mutex);
         if failed != 0 {
             return failed;
         }
         let key = (condition as usize).to_ne_bytes();
-        unanswered(p, &key, "a condition in shared memory (pthread_cond_wait)");
+        unanswered_until(p, &key, "a condition in shared memory (pthread_cond_wait)", left);
         pthread_mutex_lock(mutex)
     }
 }
@@ -262,18 +293,95 @@ unsafe extern "C" fn mq_send(queue: libc::mqd_t, from: *const libc::c_char, leng
     }
 }
 
-unsafe extern "C" fn semop(set: c_int, operations: *mut libc::sembuf, count: usize) -> c_int {
+/// How long a rank that waits until `deadline`, of the time of day, waits; none if it is no deadline.
+unsafe fn until_deadline(deadline: *const libc::timespec) -> Option<SimSpan> {
+    // SAFETY: the caller's.
+    let deadline = length(unsafe { *deadline.as_ref()? })?;
+    Some(span(left_of_day(deadline)))
+}
+
+unsafe extern "C" fn mq_timedreceive(
+    queue: libc::mqd_t,
+    to: *mut libc::c_char,
+    room: usize,
+    priority: *mut c_uint,
+    deadline: *const libc::timespec,
+) -> isize {
+    // SAFETY: the caller's.
+    unsafe {
+        let (Some(p), Some(limit)) = (alone(), until_deadline(deadline)) else {
+            return libc::mq_timedreceive(queue, to, room, priority, deadline);
+        };
+        let received = until_over(p, limit, || {
+            let length = libc::mq_timedreceive(queue, to, room, priority, &OVER);
+            (length >= 0 || number() != libc::ETIMEDOUT).then_some(length)
+        });
+        received.unwrap_or_else(|| error(libc::ETIMEDOUT) as isize)
+    }
+}
+
+unsafe extern "C" fn mq_timedsend(
+    queue: libc::mqd_t,
+    from: *const libc::c_char,
+    length: usize,
+    priority: c_uint,
+    deadline: *const libc::timespec,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        let (Some(p), Some(limit)) = (alone(), until_deadline(deadline)) else {
+            return libc::mq_timedsend(queue, from, length, priority, deadline);
+        };
+        let sent = until_over(p, limit, || {
+            let done = libc::mq_timedsend(queue, from, length, priority, &OVER);
+            (done == 0 || number() != libc::ETIMEDOUT).then_some(done)
+        });
+        sent.unwrap_or_else(|| error(libc::ETIMEDOUT))
+    }
+}
+
+unsafe extern "C" {
+    #[link_name = "semtimedop"]
+    fn system_semtimedop(set: c_int, operations: *mut libc::sembuf, count: usize, time: *const libc::timespec)
+    -> c_int;
+}
+
+unsafe extern "C" fn semtimedop(
+    set: c_int,
+    operations: *mut libc::sembuf,
+    count: usize,
+    time: *const libc::timespec,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        let Some(stated) = time.as_ref() else { return semop(set, operations, count) };
+        let quick = alone().and_then(|p| Some((p, span(length(*stated)?), without_wait(operations, count)?)));
+        let Some((p, limit, quick)) = quick else { return system_semtimedop(set, operations, count, time) };
+        let done = until_over(p, limit, || {
+            let done = libc::semop(set, quick.as_ptr().cast_mut(), count);
+            (done == 0 || number() != libc::EAGAIN).then_some(done)
+        });
+        done.unwrap_or_else(|| error(libc::EAGAIN))
+    }
+}
+
+/// The operations in a form that does not wait; none if they do not anyway.
+unsafe fn without_wait(operations: *mut libc::sembuf, count: usize) -> Option<Vec<libc::sembuf>> {
     const NO_WAIT: i16 = libc::IPC_NOWAIT as i16;
+    if operations.is_null() || count == 0 {
+        return None;
+    }
+    // SAFETY: the caller's list.
+    let list = unsafe { std::slice::from_raw_parts(operations, count) };
+    let waits = list.iter().all(|operation| operation.sem_flg & NO_WAIT == 0);
+    waits.then(|| list.iter().map(|one| libc::sembuf { sem_flg: one.sem_flg | NO_WAIT, ..*one }).collect())
+}
+
+unsafe extern "C" fn semop(set: c_int, operations: *mut libc::sembuf, count: usize) -> c_int {
     // SAFETY: the caller's list.
     unsafe {
-        let stated = alone().filter(|_| !operations.is_null() && count > 0);
-        let Some(p) = stated else { return libc::semop(set, operations, count) };
-        let list = std::slice::from_raw_parts(operations, count);
-        if list.iter().any(|operation| operation.sem_flg & NO_WAIT != 0) {
-            return libc::semop(set, operations, count);
-        }
-        let quick: Vec<libc::sembuf> =
-            list.iter().map(|one| libc::sembuf { sem_flg: one.sem_flg | NO_WAIT, ..*one }).collect();
+        let quick = alone().and_then(|p| Some((p, without_wait(operations, count)?)));
+        let Some((p, quick)) = quick else { return libc::semop(set, operations, count) };
         until(p, "semaphores of System V (semop)", || {
             let done = libc::semop(set, quick.as_ptr().cast_mut(), count);
             (done == 0 || number() != libc::EAGAIN).then_some(done)

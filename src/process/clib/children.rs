@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use super::{environment, error, flush, identity, reap};
+use super::{environment, error, flush, identity, reap, streams};
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction, current};
 
@@ -33,10 +33,27 @@ pub(super) fn inherited() -> Words {
     current().map_or_else(|| unsafe { environ }, |p| environment(p).cast_const())
 }
 
-/// Starts `command` by the shell.
+/// What a child is to do first: take the rank's streams, and then what `add` adds.
+unsafe fn with_streams<T>(
+    add: impl FnOnce(*mut libc::posix_spawn_file_actions_t),
+    start: impl FnOnce(Actions) -> T,
+) -> T {
+    let mut actions = MaybeUninit::uninit();
+    // SAFETY: initialised before it is used.
+    unsafe {
+        libc::posix_spawn_file_actions_init(actions.as_mut_ptr());
+        streams::pass_on(actions.as_mut_ptr());
+        add(actions.as_mut_ptr());
+        let result = start(actions.as_ptr());
+        libc::posix_spawn_file_actions_destroy(actions.as_mut_ptr());
+        result
+    }
+}
+
+/// Starts `command` by the shell, after what `add` adds.
 unsafe fn shell(
     command: *const c_char,
-    actions: *const libc::posix_spawn_file_actions_t,
+    add: impl FnOnce(*mut libc::posix_spawn_file_actions_t),
 ) -> Result<libc::pid_t, c_int> {
     // What was printed before comes first.
     current().inspect(|p| flush(p));
@@ -46,7 +63,9 @@ unsafe fn shell(
     let mut child = 0;
     // SAFETY: the lists end with null.
     match unsafe {
-        libc::posix_spawn(&mut child, c"/bin/sh".as_ptr(), actions, ptr::null(), words.as_ptr(), empty(inherited()))
+        with_streams(add, |actions| {
+            libc::posix_spawn(&mut child, c"/bin/sh".as_ptr(), actions, ptr::null(), words.as_ptr(), empty(inherited()))
+        })
     } {
         0 => Ok(child),
         number => Err(number),
@@ -85,7 +104,7 @@ unsafe extern "C" fn system(command: *const c_char) -> c_int {
         return 1;
     }
     // SAFETY: the caller's string.
-    match unsafe { shell(command, ptr::null()) } {
+    match unsafe { shell(command, |_| ()) } {
         Ok(child) => reap::until_end(child),
         Err(number) => error(number),
     }
@@ -108,11 +127,9 @@ unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut 
             return ptr::null_mut();
         }
         let (mine, its, place) = if reads { (ends[0], ends[1], 1) } else { (ends[1], ends[0], 0) };
-        let mut actions = MaybeUninit::uninit();
-        libc::posix_spawn_file_actions_init(actions.as_mut_ptr());
-        libc::posix_spawn_file_actions_adddup2(actions.as_mut_ptr(), its, place);
-        let child = shell(command, actions.as_ptr());
-        libc::posix_spawn_file_actions_destroy(actions.as_mut_ptr());
+        let child = shell(command, |actions| {
+            libc::posix_spawn_file_actions_adddup2(actions, its, place);
+        });
         libc::close(its);
         let file = match child {
             Ok(_) => libc::fdopen(mine, if reads { c"r".as_ptr() } else { c"w".as_ptr() }),
@@ -160,7 +177,20 @@ pub(super) unsafe extern "C" fn spawn(
     environment: Words,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe { known(child, |child| libc::posix_spawn(child, path, actions, attributes, words, empty(environment))) }
+    unsafe {
+        own_streams(actions, |actions| {
+            known(child, |child| libc::posix_spawn(child, path, actions, attributes, words, empty(environment)))
+        })
+    }
+}
+
+/// A child has the rank's streams, unless the program says itself what it is to have.
+unsafe fn own_streams<T>(actions: Actions, start: impl FnOnce(Actions) -> T) -> T {
+    if !actions.is_null() {
+        return start(actions);
+    }
+    // SAFETY: nothing is added.
+    unsafe { with_streams(|_| (), start) }
 }
 
 /// Starts a process by `start` and keeps its number, which the caller may not want to know.
@@ -191,8 +221,8 @@ pub(super) unsafe extern "C" fn spawn_by_path(
         let name = CStr::from_ptr(file).to_bytes();
         let path = super::environment::value(c"PATH");
         let (Some(path), false) = (path, name.contains(&b'/')) else {
-            return known(child, |child| {
-                libc::posix_spawnp(child, file, actions, attributes, words, empty(environment))
+            return own_streams(actions, |actions| {
+                known(child, |child| libc::posix_spawnp(child, file, actions, attributes, words, empty(environment)))
             });
         };
         for directory in path.to_bytes().split(|&byte| byte == b':') {

@@ -1,12 +1,14 @@
 //! Waiting for other threads of the program until a deadline.
 //!
 //! The deadline is one of virtual time; who would end the wait runs in the host's. So the wait lasts as long on the
-//! host as is left until the deadline, and if nothing ended it, that much virtual time passes.
+//! host as is left until the deadline, and if nothing ended it, that much virtual time passes. In a program without
+//! threads only another rank can end it: the rank asks again and again, and lets the others go on.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
 
-use super::time::{EPOCH, length, pass, read, timespec};
+use super::between::{Shared, alone, look_again, until_over};
+use super::time::{EPOCH, length, pass, read, span, timespec};
 use crate::process::current;
 use crate::process::{Function, NamedFunction};
 
@@ -49,14 +51,25 @@ fn clock_of(until: u64) -> Clock {
     if until < EPOCH / 2 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }
 
+/// A deadline that is over.
+const OVER: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+
 /// Waits by `wait` until `until`, which `clock` shows in the rank's time; an error number.
-unsafe fn wait(clock: Option<Clock>, until: Until, wait: impl FnOnce(Clock, Until) -> c_int) -> c_int {
+unsafe fn wait(clock: Option<Clock>, until: Until, wait: impl Fn(Clock, Until) -> c_int) -> c_int {
     // SAFETY: the caller's.
     let Some(until) = length(unsafe { *until }) else { return libc::EINVAL };
     let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
     let clock = clock.unwrap_or_else(|| clock_of(until));
     let left = || read(clock).map(|now| until.saturating_sub(now));
     let Some(before) = left() else { return libc::EINVAL };
+    if let Some(p) = alone() {
+        let limit = span(std::time::Duration::from_nanos(before));
+        let result = until_over(p, limit, || {
+            let result = wait(libc::CLOCK_MONOTONIC, &OVER);
+            (result != libc::ETIMEDOUT).then_some(result)
+        });
+        return result.unwrap_or(libc::ETIMEDOUT);
+    }
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the clock exists on every Linux, and `now` is valid.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
@@ -71,12 +84,12 @@ unsafe fn wait(clock: Option<Clock>, until: Until, wait: impl FnOnce(Clock, Unti
 macro_rules! waits {
     ($($stated:ident $timed:ident ($($object:ident),*);)*) => {
         $(
-            unsafe extern "C" fn $stated($($object: Object,)* clock: Clock, until: Until) -> c_int {
+            pub unsafe extern "C" fn $stated($($object: Object,)* clock: Clock, until: Until) -> c_int {
                 // SAFETY: the caller's objects.
                 unsafe { wait(Some(clock), until, |clock, until| host::$stated($($object,)* clock, until)) }
             }
 
-            unsafe extern "C" fn $timed($($object: Object,)* until: Until) -> c_int {
+            pub unsafe extern "C" fn $timed($($object: Object,)* until: Until) -> c_int {
                 // SAFETY: the caller's objects.
                 unsafe { wait(None, until, |clock, until| host::$stated($($object,)* clock, until)) }
             }
@@ -84,8 +97,46 @@ macro_rules! waits {
     };
 }
 
+/// A condition in shared memory: the rank looks for itself, as in `pthread_cond_wait`; none for other conditions.
+unsafe fn look(condition: Object, mutex: Object, clock: Option<Clock>, until: Until) -> Option<c_int> {
+    // SAFETY: the caller's.
+    unsafe {
+        let p = alone().filter(|_| Shared::Condition.is(condition))?;
+        let until = u64::try_from(length(*until)?.as_nanos()).unwrap_or(u64::MAX);
+        let left = until.saturating_sub(read(clock.unwrap_or_else(|| clock_of(until)))?);
+        if left == 0 {
+            return Some(libc::ETIMEDOUT);
+        }
+        let left = span(std::time::Duration::from_nanos(left));
+        Some(look_again(p, condition.cast(), mutex.cast(), Some(left)))
+    }
+}
+
+unsafe extern "C" fn pthread_cond_clockwait(condition: Object, mutex: Object, clock: Clock, until: Until) -> c_int {
+    // SAFETY: the caller's objects.
+    unsafe {
+        look(condition, mutex, Some(clock), until)
+            .unwrap_or_else(|| threads::pthread_cond_clockwait(condition, mutex, clock, until))
+    }
+}
+
+unsafe extern "C" fn pthread_cond_timedwait(condition: Object, mutex: Object, until: Until) -> c_int {
+    // SAFETY: the caller's objects.
+    unsafe {
+        look(condition, mutex, None, until).unwrap_or_else(|| threads::pthread_cond_timedwait(condition, mutex, until))
+    }
+}
+
+/// Conditions of one process.
+mod threads {
+    use super::{Clock, Object, Until, c_int, host, wait};
+
+    waits! {
+        pthread_cond_clockwait pthread_cond_timedwait(condition, mutex);
+    }
+}
+
 waits! {
-    pthread_cond_clockwait pthread_cond_timedwait(condition, mutex);
     pthread_mutex_clocklock pthread_mutex_timedlock(mutex);
     pthread_rwlock_clockrdlock pthread_rwlock_timedrdlock(lock);
     pthread_rwlock_clockwrlock pthread_rwlock_timedwrlock(lock);

@@ -11,6 +11,7 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
+use super::futex::futex;
 use super::{between, children, end, exec, identity, pending, scheduling, streams};
 use crate::process::{Function, NamedFunction, current};
 
@@ -131,6 +132,7 @@ unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: us
                 let (words, variables) = (c as children::Words, d as children::Words);
                 exec::execveat(first, b as *const c_char, words, variables, e as c_int).into()
             }
+            libc::SYS_futex => futex([a, b, c, d, e, f]).unwrap_or_else(|| system_call(number, a, b, c, d, e, f)),
             _ => system_call(number, a, b, c, d, e, f),
         }
     }

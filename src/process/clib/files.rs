@@ -10,8 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::input::has_writer;
-use super::streams::open_awaited;
+use super::input::{has_writer, open_awaited};
+use super::streams::lowest;
 use super::{error, identity, rlimits};
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction, Process, current};
@@ -100,6 +100,11 @@ pub(super) unsafe fn absent(path: *const c_char) {
 
 /// The rank has asked for `key` in vain: `what` tells what for. Time passes once it does nothing but ask.
 pub(super) fn unanswered(p: &Process, key: &[u8], what: &str) {
+    unanswered_until(p, key, what, None);
+}
+
+/// As [`unanswered`], of a rank that asks for no longer than `left`.
+pub(super) fn unanswered_until(p: &Process, key: &[u8], what: &str, left: Option<SimSpan>) {
     let waits = &p.variables.waits;
     if *waits.path.borrow() != key {
         key.clone_into(&mut waits.path.borrow_mut());
@@ -122,7 +127,7 @@ pub(super) fn unanswered(p: &Process, key: &[u8], what: &str) {
     }
     let before = p.now();
     let since = SimTime::from_ps(before.as_ps().saturating_sub(waits.idled.get().as_ps()));
-    if !pause(p, since) {
+    if !pause_at_most(p, since, left) {
         wait_is_endless(p, what);
     }
     waits.idled.set(waits.idled.get() + p.now().since(before));
@@ -355,7 +360,7 @@ unsafe extern "C" fn openat(directory: c_int, path: *const c_char, flags: c_int,
         // SAFETY: as above.
         unsafe { absent(path) };
     }
-    file
+    lowest(file)
 }
 
 unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {

@@ -2,17 +2,23 @@
 //! wait in the system would keep its host thread, and with it the ranks that it waits for.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::time::Duration;
 
+use super::between::alone;
 use super::files::{pause, unanswered, wait_is_endless};
-use super::streams::actual;
+use super::output::write_all;
+use super::reap::has_children;
+use super::streams::{StreamFunctions, actual, fopencookie};
+use super::time::{length, pass};
 use crate::process::{Function, NamedFunction, Process, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("readv", Function(readv as *const ())),
+    ("eventfd_read", Function(eventfd_read as *const ())),
     ("recv", Function(recv as *const ())),
     ("recvfrom", Function(recvfrom as *const ())),
     ("recvmsg", Function(recvmsg as *const ())),
@@ -66,7 +72,19 @@ pub(super) fn awaited(descriptor: c_int, side: Side) -> Option<String> {
             };
             (!has_timeout(descriptor, side)).then(|| format!("somebody {what} its socket {descriptor}"))
         }
-        _ => None,
+        _ => {
+            // A thread of the program or a child may do it too, in the host's time.
+            alone().filter(|p| !has_children(p))?;
+            match name.to_str()? {
+                "anon_inode:inotify" => Some(format!("somebody to touch what it watches (inotify {descriptor})")),
+                "anon_inode:[eventfd]" if side == Side::Read => {
+                    Some(format!("somebody to add to its counter {descriptor} (eventfd)"))
+                }
+                // Signals are the rank's affair, and no file tells of them.
+                "anon_inode:[signalfd]" => Some(format!("a signal from its file {descriptor} (signalfd)")),
+                _ => None,
+            }
+        }
     }
 }
 
@@ -124,12 +142,26 @@ pub(super) fn waits_for(p: &Process, descriptor: c_int, side: Side, what: &str) 
     }
 }
 
+/// How long it is on the host until a timer (`timerfd`) goes off that the rank would wait for: as long in its own time.
+fn timer_left(descriptor: c_int) -> Option<Duration> {
+    // SAFETY: room for what is told, for which all zeros is valid; of what is no timer, the system says so.
+    let left = unsafe {
+        let mut left: libc::itimerspec = std::mem::zeroed();
+        if libc::timerfd_gettime(descriptor, &mut left) != 0 {
+            return None;
+        }
+        left.it_value
+    };
+    length(left).filter(|_| blocks(descriptor))
+}
+
 /// To be called before what reads `descriptor`.
 pub(super) fn await_input(descriptor: c_int) {
-    if let Some(p) = current()
-        && !is_ready(descriptor, Side::Read)
-        && let Some(what) = awaited(descriptor, Side::Read)
-    {
+    let Some(p) = current().filter(|_| !is_ready(descriptor, Side::Read)) else { return };
+    if let Some(left) = timer_left(descriptor) {
+        return pass(left);
+    }
+    if let Some(what) = awaited(descriptor, Side::Read) {
         if blocks(descriptor) {
             waits_for(p, descriptor, Side::Read, &what);
         } else {
@@ -143,11 +175,41 @@ fn waits(flags: c_int) -> bool {
     flags & (libc::MSG_DONTWAIT | libc::MSG_ERRQUEUE) == 0
 }
 
+/// A stream of an open FIFO, whose reads let other ranks write meanwhile.
+///
+/// # Safety
+/// The descriptor is the caller's own; `mode` is a string.
+pub(super) unsafe fn open_awaited(descriptor: c_int, mode: *const c_char) -> *mut libc::FILE {
+    unsafe extern "C" fn read(cookie: *mut c_void, to: *mut c_char, room: usize) -> isize {
+        await_input(cookie as usize as c_int);
+        // SAFETY: the stream's buffer.
+        unsafe { libc::read(cookie as usize as c_int, to.cast(), room) }
+    }
+    unsafe extern "C" fn write(cookie: *mut c_void, from: *const c_char, length: usize) -> isize {
+        // SAFETY: the stream's buffer.
+        unsafe { write_all(cookie as usize as c_int, from.cast(), length) }
+    }
+    unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
+        // SAFETY: the stream's own.
+        unsafe { libc::close(cookie as usize as c_int) }
+    }
+    let functions =
+        StreamFunctions { read: Some(read), write: Some(write), seek: 0, close: close as *const () as usize };
+    // SAFETY: the functions are of these signatures.
+    unsafe { fopencookie(descriptor as usize as *mut c_void, mode, functions) }
+}
+
 unsafe extern "C" fn readv(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
     let descriptor = actual(descriptor);
     await_input(descriptor);
     // SAFETY: the caller's.
     unsafe { libc::readv(descriptor, parts, count) }
+}
+
+unsafe extern "C" fn eventfd_read(descriptor: c_int, to: *mut u64) -> c_int {
+    await_input(descriptor);
+    // SAFETY: the caller's.
+    unsafe { libc::eventfd_read(descriptor, to) }
 }
 
 unsafe extern "C" fn recv(socket: c_int, to: *mut c_void, room: usize, flags: c_int) -> isize {

@@ -1,10 +1,14 @@
-//! Memory at addresses that the program states (`MAP_FIXED`): what is there already may be another rank's.
+//! Memory at addresses that the program states (`MAP_FIXED`): what is there already may be another rank's. And memory
+//! that grows from one address on (`sbrk`), which each rank has for its own.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
+use std::ptr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::error;
 use crate::process::{Function, NamedFunction, Process, current};
 use crate::rank::{FailureKind, Rank};
 
@@ -12,6 +16,8 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("mmap", Function(mmap as *const ())),
     ("mmap64", Function(mmap as *const ())),
     ("munmap", Function(munmap as *const ())),
+    ("brk", Function(brk as *const ())),
+    ("sbrk", Function(sbrk as *const ())),
 ];
 
 /// Who has mapped what: the ends of ranges and their ranks, by their starts.
@@ -114,4 +120,90 @@ unsafe extern "C" fn munmap(at: *mut c_void, length: usize) -> c_int {
         cut(&mut ranges, at as usize, (at as usize).saturating_add(pages(length)));
     }
     done
+}
+
+/// The addresses that a rank's break can go through. They take no memory before it has.
+const BREAK_ROOM: usize = 4 << 30;
+
+/// The end of a rank's data segment: memory of its own, from the first time it asks on.
+#[derive(Debug, Default)]
+pub struct Break {
+    start: Cell<usize>,
+    end: Cell<usize>,
+}
+
+impl Break {
+    /// Where it is; none if there is no room for one.
+    fn end(&self) -> Option<usize> {
+        if self.start.get() == 0 {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            // SAFETY: new memory at an address of the system's choice.
+            let room = unsafe { libc::mmap(ptr::null_mut(), BREAK_ROOM, libc::PROT_NONE, flags, -1, 0) };
+            if room == libc::MAP_FAILED {
+                return None;
+            }
+            self.start.set(room as usize);
+            self.end.set(room as usize);
+        }
+        Some(self.end.get())
+    }
+
+    /// Puts it at `end`; whether it could be.
+    fn set(&self, end: usize) -> bool {
+        let Some(before) = self.end() else { return false };
+        let start = self.start.get();
+        if !(start..=start + BREAK_ROOM).contains(&end) {
+            return false;
+        }
+        let (from, to) = (start + pages(before - start), start + pages(end - start));
+        let memory = from.min(to) as *mut c_void;
+        // SAFETY: within the room; what is beyond the new end is not used any more.
+        let done = unsafe {
+            if to >= from {
+                to == from || libc::mprotect(memory, to - from, libc::PROT_READ | libc::PROT_WRITE) == 0
+            } else {
+                libc::madvise(memory, from - to, libc::MADV_DONTNEED) == 0
+                    && libc::mprotect(memory, from - to, libc::PROT_NONE) == 0
+            }
+        };
+        if done {
+            self.end.set(end);
+        }
+        done
+    }
+}
+
+impl Drop for Break {
+    fn drop(&mut self) {
+        if self.start.get() != 0 {
+            // SAFETY: the rank's own, which has ended.
+            unsafe { libc::munmap(self.start.get() as *mut c_void, BREAK_ROOM) };
+        }
+    }
+}
+
+unsafe extern "C" {
+    #[link_name = "brk"]
+    fn system_brk(end: *mut c_void) -> c_int;
+    #[link_name = "sbrk"]
+    fn system_sbrk(more: isize) -> *mut c_void;
+}
+
+unsafe extern "C" fn brk(end: *mut c_void) -> c_int {
+    match current() {
+        Some(p) if p.variables.data_end.set(end as usize) => 0,
+        Some(_) => error(libc::ENOMEM),
+        // SAFETY: the caller's.
+        None => unsafe { system_brk(end) },
+    }
+}
+
+unsafe extern "C" fn sbrk(more: isize) -> *mut c_void {
+    // SAFETY: the caller's.
+    let Some(p) = current() else { return unsafe { system_sbrk(more) } };
+    let data_end = &p.variables.data_end;
+    match data_end.end() {
+        Some(before) if data_end.set(before.wrapping_add_signed(more)) => before as *mut c_void,
+        _ => error(libc::ENOMEM) as isize as *mut c_void,
+    }
 }

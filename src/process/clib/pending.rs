@@ -47,6 +47,21 @@ pub struct HeldSignals {
     sent: RefCell<Vec<Sent>>,
     /// When the alarm goes off, and after what time again.
     pub(super) alarm: Cell<Option<(SimTime, SimSpan)>>,
+    /// Timers of `timer_create`.
+    pub(super) timers: RefCell<Vec<SignalTimer>>,
+}
+
+/// A timer that sends a signal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SignalTimer {
+    /// What the program knows it by.
+    pub id: usize,
+    /// The clock that its times are of.
+    pub clock: libc::clockid_t,
+    /// When it goes off, and after what time again; none while it is not set.
+    pub due: Option<(SimTime, SimSpan)>,
+    /// What it sends, if anything, and what with.
+    pub signal: Option<(c_int, usize)>,
 }
 
 /// The signals of a set, a bit each.
@@ -139,21 +154,42 @@ pub(super) fn deliver_open(p: &Process) -> bool {
     any
 }
 
-/// The alarm goes off, and the next time is set: whether the rank notices.
+/// The alarm or the timer that is due first goes off, and the next time is set: whether the rank notices.
 fn rings(p: &Process) -> bool {
-    let signals = &p.variables.signals;
-    if let Some((due, interval)) = signals.pending.alarm.get() {
-        let next = (interval != SimSpan::ZERO).then(|| (due.max(p.now()) + interval, interval));
-        signals.pending.alarm.set(next);
-    }
-    let noticed = is_handled(p, libc::SIGALRM) && signals.mask.get() & bit(libc::SIGALRM) == 0;
-    send(p, libc::SIGALRM, libc::SI_KERNEL, 0);
+    let pending = &p.variables.signals.pending;
+    let again = |(due, interval): (SimTime, SimSpan)| {
+        (interval != SimSpan::ZERO).then(|| (due.max(p.now()) + interval, interval))
+    };
+    let mut timers = pending.timers.borrow_mut();
+    let first = timers.iter_mut().filter(|timer| timer.due.is_some()).min_by_key(|timer| timer.due);
+    let sent = match (first, pending.alarm.get()) {
+        (Some(timer), alarm) if alarm.is_none_or(|alarm| timer.due.is_some_and(|due| due.0 < alarm.0)) => {
+            timer.due = timer.due.and_then(again);
+            timer.signal.map(|(number, value)| (number, libc::SI_TIMER, value))
+        }
+        (_, alarm) => {
+            pending.alarm.set(alarm.and_then(again));
+            Some((libc::SIGALRM, libc::SI_KERNEL, 0))
+        }
+    };
+    drop(timers);
+    let Some((number, code, value)) = sent else { return false };
+    let noticed = is_handled(p, number) && p.variables.signals.mask.get() & bit(number) == 0;
+    send(p, number, code, value);
     noticed
 }
 
-/// The time until the alarm goes off, if that is sooner than `longest`.
+/// When the alarm or a timer goes off next.
+fn next_alarm(p: &Process) -> Option<SimTime> {
+    let pending = &p.variables.signals.pending;
+    let timers = pending.timers.borrow();
+    let dues = timers.iter().filter_map(|timer| timer.due).chain(pending.alarm.get());
+    dues.map(|(due, _)| due).min()
+}
+
+/// The time until the alarm or a timer goes off, if that is sooner than `longest`.
 fn until_alarm(p: &Process, longest: SimSpan) -> Option<SimSpan> {
-    let (due, _) = p.variables.signals.pending.alarm.get()?;
+    let due = next_alarm(p)?;
     let now = p.now();
     Some(due.since(now.min(due))).filter(|&span| span < longest)
 }
@@ -180,7 +216,7 @@ pub(super) fn sleep_of(p: &Process, mut longest: SimSpan) -> SimSpan {
 
 /// Whether something may interrupt the rank's sleep: its alarm or a child's end.
 pub(super) fn may_wake(p: &Process) -> bool {
-    p.variables.signals.pending.alarm.get().is_some() || notices_children(p)
+    next_alarm(p).is_some() || notices_children(p)
 }
 
 /// Whether the end of a child interrupts the rank, which has one that it was not told of.

@@ -44,6 +44,11 @@ pub(super) fn started(child: libc::pid_t) {
     }
 }
 
+/// Whether the rank has started a child that it has not waited for.
+pub(super) fn has_children(p: &Process) -> bool {
+    !p.variables.children.known.borrow().is_empty()
+}
+
 /// A child has been waited for.
 fn ended(p: Option<&Process>, child: libc::pid_t) {
     let Some(p) = p else { return };

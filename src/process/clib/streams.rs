@@ -90,15 +90,15 @@ struct Cookie {
 /// What a stream does (`cookie_io_functions_t` of the C library).
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct StreamFunctions {
-    read: Option<unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> isize>,
-    write: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> isize>,
-    seek: usize,
-    close: usize,
+pub(super) struct StreamFunctions {
+    pub read: Option<unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> isize>,
+    pub write: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> isize>,
+    pub seek: usize,
+    pub close: usize,
 }
 
 unsafe extern "C" {
-    fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: StreamFunctions) -> *mut libc::FILE;
+    pub(super) fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: StreamFunctions) -> *mut libc::FILE;
     fn ftrylockfile(file: *mut libc::FILE) -> c_int;
     fn funlockfile(file: *mut libc::FILE);
     #[link_name = "fcloseall"]
@@ -130,30 +130,6 @@ pub fn open_streams(p: &Process) {
             unsafe { libc::setvbuf(file, ptr::null_mut(), buffering, 0) };
         }
     }
-}
-
-/// A stream of an open FIFO, whose reads let other ranks write meanwhile.
-///
-/// # Safety
-/// The descriptor is the caller's own; `mode` is a string.
-pub(super) unsafe fn open_awaited(descriptor: c_int, mode: *const c_char) -> *mut libc::FILE {
-    unsafe extern "C" fn read(cookie: *mut c_void, to: *mut c_char, room: usize) -> isize {
-        await_input(cookie as usize as c_int);
-        // SAFETY: the stream's buffer.
-        unsafe { libc::read(cookie as usize as c_int, to.cast(), room) }
-    }
-    unsafe extern "C" fn write(cookie: *mut c_void, from: *const c_char, length: usize) -> isize {
-        // SAFETY: the stream's buffer.
-        unsafe { write_all(cookie as usize as c_int, from.cast(), length) }
-    }
-    unsafe extern "C" fn close(cookie: *mut c_void) -> c_int {
-        // SAFETY: the stream's own.
-        unsafe { libc::close(cookie as usize as c_int) }
-    }
-    let functions =
-        StreamFunctions { read: Some(read), write: Some(write), seek: 0, close: close as *const () as usize };
-    // SAFETY: the functions are of these signatures.
-    unsafe { fopencookie(descriptor as usize as *mut c_void, mode, functions) }
 }
 
 /// The rank behind a cookie.
@@ -337,6 +313,46 @@ pub(super) fn actual(descriptor: c_int) -> c_int {
     }
 }
 
+/// Has a child begin with the streams of the rank that starts it: with files in their places, or without those that
+/// are closed. Rank 0 alone has an input.
+///
+/// # Safety
+/// `actions` are initialised.
+pub(super) unsafe fn pass_on(actions: *mut libc::posix_spawn_file_actions_t) {
+    let Some(p) = current() else { return };
+    for (number, file) in p.variables.streams.descriptors.iter().enumerate() {
+        let at = number as c_int;
+        // SAFETY: the caller's promise; the files are open.
+        unsafe {
+            match file.get() {
+                OWN if number == 0 && p.rank != 0 => {
+                    libc::posix_spawn_file_actions_addopen(actions, at, c"/dev/null".as_ptr(), libc::O_RDONLY, 0);
+                }
+                OWN => {}
+                CLOSED => {
+                    libc::posix_spawn_file_actions_addclose(actions, at);
+                }
+                file => {
+                    libc::posix_spawn_file_actions_adddup2(actions, file, at);
+                }
+            }
+        }
+    }
+}
+
+/// A file that was just opened gets the lowest free number, which is that of a stream if the rank has closed one.
+pub(super) fn lowest(file: c_int) -> c_int {
+    let Some(p) = current().filter(|_| file >= FIRST_FILE) else { return file };
+    let closed = p.variables.streams.descriptors.iter().position(|known| known.get() == CLOSED);
+    closed.map_or(file, |number| {
+        replace(p, number, file);
+        number as c_int
+    })
+}
+
+/// The first number that is no standard stream's.
+const FIRST_FILE: c_int = 3;
+
 /// Puts `file` in the place of a descriptor.
 fn replace(p: &Process, number: usize, file: c_int) {
     if let old @ 0.. = p.variables.streams.descriptors[number].replace(file) {
@@ -357,7 +373,7 @@ pub(super) unsafe extern "C" fn close(descriptor: c_int) -> c_int {
 
 pub(super) unsafe extern "C" fn dup(descriptor: c_int) -> c_int {
     // SAFETY: the caller's.
-    unsafe { libc::dup(actual(descriptor)) }
+    lowest(unsafe { libc::dup(actual(descriptor)) })
 }
 
 pub(super) unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
@@ -470,6 +486,7 @@ unsafe extern "C" fn freopen(path: *const c_char, mode: *const c_char, file: *mu
                 libc::fclose(file);
             }
             streams.files[number].set(new);
+            replace(p, number, libc::dup(libc::fileno(new)));
         }
         new
     }

@@ -1,5 +1,5 @@
 //! Threads that a program starts: a stack for handlers, so that an overflow of theirs is reported, and a guard that
-//! large frames do not step over.
+//! large frames do not step over. And the stack of the rank's main thread, as the program is told of it.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -7,11 +7,13 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::process::crash;
-use crate::process::{Function, NamedFunction};
+use crate::process::{Function, NamedFunction, crash, current};
 
-pub const FUNCTIONS: &[NamedFunction] =
-    &[("pthread_create", Function(pthread_create as *const ())), ("thrd_create", Function(thrd_create as *const ()))];
+pub const FUNCTIONS: &[NamedFunction] = &[
+    ("pthread_create", Function(pthread_create as *const ())),
+    ("thrd_create", Function(thrd_create as *const ())),
+    ("pthread_getattr_np", Function(pthread_getattr_np as *const ())),
+];
 
 /// The addresses below a thread's stack that trap, so that a frame of an array is seen to be too large. They take no
 /// memory.
@@ -105,4 +107,21 @@ unsafe extern "C-unwind" fn begin(beginning: *mut c_void) -> *mut c_void {
     crash::ready_for_thread();
     // SAFETY: the program's own.
     unsafe { routine(argument) }
+}
+
+unsafe extern "C" {
+    fn pthread_attr_setstack(attributes: *mut libc::pthread_attr_t, start: *mut c_void, size: usize) -> c_int;
+}
+
+/// Of the rank's main thread, the stack is its own and not that of the host's thread.
+unsafe extern "C" fn pthread_getattr_np(thread: libc::pthread_t, to: *mut libc::pthread_attr_t) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        let result = libc::pthread_getattr_np(thread, to);
+        let main = current().filter(|_| result == 0 && thread == libc::pthread_self());
+        match main.map(|p| p.stack()) {
+            Some(stack) => pthread_attr_setstack(to, stack.start as *mut c_void, stack.len()),
+            None => result,
+        }
+    }
 }

@@ -68,6 +68,11 @@ fn timeval(ns: u64) -> libc::timeval {
     libc::timeval { tv_sec: (ns / SECOND) as libc::time_t, tv_usec: (ns % SECOND / 1000) as libc::suseconds_t }
 }
 
+/// How long it is until `deadline`, a time of day; nothing if that is over.
+pub(super) fn left_of_day(deadline: Duration) -> Duration {
+    deadline.saturating_sub(Duration::from_nanos(time_of_day()))
+}
+
 /// What a clock shows, ns; none if there is no such clock.
 pub(super) fn read(clock: libc::clockid_t) -> Option<u64> {
     match clock {

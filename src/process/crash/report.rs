@@ -14,6 +14,9 @@ use crate::units::Bytes;
 /// The frames shown.
 const SHOWN: usize = 16;
 
+/// What is said where the stack cannot show who called whom any more.
+const OVERWRITTEN: &str = "; the stack is overwritten up to its top, as by a local array that is too short";
+
 /// The error with which the rank ends.
 pub fn error(p: &Process, crash: &Crash) -> ProgramError {
     let function = p.function.get();
@@ -27,7 +30,7 @@ pub fn error(p: &Process, crash: &Crash) -> ProgramError {
         let (module, offset) = instance.as_ref()?.contains(frame.at)?;
         Some(p.job.describe(module, offset))
     };
-    let place = format!("{}, {when}", reason(crash));
+    let place = format!("{}{}, {when}", reason(crash), if crash.overwritten { OVERWRITTEN } else { "" });
     let what = lines(&crash.trace, describe);
     ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what }
 }
