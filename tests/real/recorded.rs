@@ -222,6 +222,14 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
         let wanted =
             format!("error: {}: is put together already; expected the logs of single ranks\n", trace.display());
         assert_eq!((again.code, again.stderr), (Some(2), wanted));
+        let nowhere = Path::new("/proc/none.trace");
+        let ran = mpi.run_with(&program, 2, "", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", nowhere)]);
+        let begins = "mcpsim-trace: rank 0: cannot make /proc/none.trace.parts: ";
+        let told: Vec<_> = ran.stderr.lines().filter(|line| line.contains("mcpsim-trace")).collect();
+        let is_told = told.len() == 1 && told[0].starts_with(begins) && told[0].ends_with(": nothing is recorded");
+        if ran.stdout != "done\n" || !is_told || ran.code != Some(0) {
+            return Err(real::told("a directory that cannot be made", &ran));
+        }
         Ok(())
     });
 }

@@ -3,7 +3,7 @@
 static int64_t clock_offset;
 static uint64_t run_id;
 static int64_t waited_before, waited_after = -1; /* What `waited_for_core` was at the beginning and the end. */
-static int began;
+static int began, any_log; /* Whether there is a rank with a log. */
 static pid_t own_process;
 static uint64_t stopped_at; /* When recording was switched off; to where the log has the times. */
 
@@ -158,6 +158,24 @@ static void clear_parts(void)
     unlink(old);
 }
 
+/* Opens the log. Of the ranks that cannot, the first says why. */
+static void open_log(void)
+{
+    const char *what = "make", *which = parts;
+    int made = mkdir(parts, 0777) == 0 || errno == EEXIST;
+    if (made) {
+        what = "write", which = path;
+        file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+    }
+    /* The first rank that fails, and whether all of them do. */
+    int error = errno, own[2] = {file < 0 ? world_rank : world_size, file < 0}, all[2];
+    PMPI_Allreduce(own, all, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    any_log = !all[1];
+    if (all[0] == world_rank)
+        fprintf(stderr, "mcpsim-trace: rank %d: cannot %s %s: %s: nothing %sis recorded\n", world_rank, what, which,
+                strerror(error), any_log ? "of it " : "");
+}
+
 static void begin(void)
 {
     unsigned char info[2048], *at = info;
@@ -175,12 +193,7 @@ static void begin(void)
     if (world_rank == 0)
         clear_parts();
     PMPI_Barrier(MPI_COMM_WORLD);
-    if (mkdir(parts, 0777) != 0 && errno != EEXIST)
-        fprintf(stderr, "mcpsim-trace: rank %d: cannot make %s: %s: nothing is recorded\n", world_rank, parts,
-                strerror(errno));
-    else if ((file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666)) < 0)
-        fprintf(stderr, "mcpsim-trace: rank %d: cannot write %s: %s: nothing is recorded\n", world_rank, path,
-                strerror(errno));
+    open_log();
     clock_offset = ask_offset();
     if (file < 0)
         return;
@@ -324,7 +337,7 @@ static void finish(void)
     active = 0;
     PMPI_Allreduce(&whole, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!all) {
-        if (world_rank == 0)
+        if (world_rank == 0 && any_log)
             fprintf(stderr, "mcpsim-trace: not all ranks could be recorded whole: what there is stays in %s; put it "
                             "together by: mcpsim trace merge %s -o FILE.trace\n", parts, parts);
         return;
