@@ -235,6 +235,33 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
 }
 
 #[test]
+fn a_run_beside_another_of_its_name_has_a_trace_of_its_own() {
+    for_each_mpi(|mpi, library, directory| {
+        let [program, trace, own] = ["ring", "ring.trace", "ring-2.trace"].map(|name| directory.join(name));
+        mpi.compile(&real::file("workloads/c/ring.c"), &program)?;
+        let parts = directory.join("ring.trace.parts");
+        fs::create_dir(&parts).map_err(|error| error.to_string())?;
+        // As the library does it in rank 0 of a run.
+        let other = fs::File::open(&parts).map_err(|error| error.to_string())?;
+        other.lock().map_err(|error| error.to_string())?;
+        let ran = mpi.run_with(&program, 2, "3 8", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)]);
+        let wanted = format!(
+            "mcpsim-trace: another run is being recorded to {}: this one's trace is {}",
+            trace.display(),
+            own.display()
+        );
+        if ran.code != Some(0) || !ran.stderr.lines().any(|line| line == wanted) || trace.exists() {
+            return Err(real::told("a run beside another", &ran));
+        }
+        let replayed = real::simulate(&format!("--nct 2,1,1 {}", own.display()));
+        if replayed.code != Some(0) || !parts.exists() {
+            return Err(real::told("its replay", &replayed));
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_library_for_another_mpi_leaves_the_program_running() {
     let [one, other] = real::real_mpis() else { return };
     let directory = real::directory();
