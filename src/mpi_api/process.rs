@@ -25,9 +25,6 @@ use crate::process::job::{MOST_COMMS, fatal};
 use crate::process::{Interface, Process, RankStage, current_as};
 use crate::rank::{Buffer, FailureKind, Message, Payload, Served};
 
-/// Messages of less state no buffer: caches of 64 MiB hold such buffers anyway, as far as is asked.
-const LEAST_STATED: usize = 1024;
-
 /// A rank with its MPI objects. What every call touches comes first.
 #[repr(C)]
 pub struct MpiProcess {
@@ -223,7 +220,7 @@ impl MpiProcess {
     /// The buffer at `address` for a message of `size` bytes, if that counts.
     #[inline]
     pub fn buffer_at(&self, address: *const u8, size: usize) -> Buffer {
-        let counts = self.job.states_buffers && size >= LEAST_STATED && !address.is_null();
+        let counts = self.job.states_buffers && size as u64 >= Buffer::LEAST_MESSAGE && !address.is_null();
         if counts { self.numbered(address) } else { Buffer::NONE }
     }
 

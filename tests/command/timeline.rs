@@ -373,7 +373,7 @@ fn a_page_shows_in_a_browser_what_was_predicted() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     };
     let (run, line, page, cases) = (file("run.json"), file("line.json"), file("page.html"), file("cases.html"));
-    let options = "--quiet --nct 4,2,2 --pairs --functions --critical-path";
+    let options = "--quiet --nct 4,2,2 --pairs --functions --critical-path --latency-tolerance";
     simulate(&format!("{options} --json {run} --timeline {line} workloads/jacobi3d.toml"));
     simulate(&format!("report {run} --timeline {line} --html {page}"));
     simulate(&format!("report validation/results.csv --html {cases}"));
@@ -384,9 +384,10 @@ fn a_page_shows_in_a_browser_what_was_predicted() {
         "<h1>jacobi3d on default</h1>",
         "<td>load balance</td>",
         "<td>MPI_Allreduce in main[0].do[2]</td>",
-        "<table id=\"what-if\"><thead><tr><th scope=\"col\">level</th><th scope=\"col\">change</th>\
+        "<table id=\"what-if\"><thead><tr><th scope=\"col\">level</th><th scope=\"col\" class=\"text\">change</th>\
          <th scope=\"col\">saves</th><th scope=\"col\">of the time</th></tr></thead><tbody>\
-         <tr><td>inter-node</td><td>without contention</td>",
+         <tr><td>inter-node</td><td class=\"text\">without contention</td>",
+        "<td>inter-node</td><td>+57.1 %</td><td>+114.2 %</td><td>+285.5 %</td>",
         "reduction 93.33 ns",
         "intra-CMP latency 2.000 us",
         "id=\"matrix-picture\"",

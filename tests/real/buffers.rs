@@ -1,6 +1,7 @@
 //! Programs whose messages stay in caches, or do not, by the buffers that they use.
 
 use crate::real;
+use crate::recorded::{for_each_mpi, outcome, record};
 use serde_json::Value;
 
 /// Cores copy 4 bytes a ns; what 1 MiB of cache does not hold goes through 1 GB/s of memory.
@@ -56,4 +57,21 @@ fn messages_are_in_caches_by_the_addresses_of_their_buffers() {
             assert_eq!(replayed, found, "{buffers} buffers, replayed");
         }
     }
+}
+
+#[test]
+fn replays_of_recorded_runs_use_the_buffers_at_these_addresses_too() {
+    for_each_mpi(|mpi, library, directory| {
+        let [program, platform, json] = ["buffers", "cached.toml", "json"].map(|name| directory.join(name));
+        mpi.compile(&real::file("tests/real/buffers.c"), &program)?;
+        std::fs::write(&platform, PLATFORM).unwrap();
+        for (buffers, through_memory) in [("1", 0), ("2", 0), ("16", 14)] {
+            let trace = record(mpi, library, &program, 2, buffers)?;
+            let copies = &outcome(&format!("--platform {} {}", platform.display(), trace.display()), &json)?["copies"];
+            if (&copies["count"], &copies["memory_count"]) != (&16.into(), &through_memory.into()) {
+                return Err(format!("{buffers} buffers: {copies}, expected {through_memory} through memory"));
+            }
+        }
+        Ok(())
+    });
 }

@@ -222,6 +222,41 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
         let wanted =
             format!("error: {}: is put together already; expected the logs of single ranks\n", trace.display());
         assert_eq!((again.code, again.stderr), (Some(2), wanted));
+        let nowhere = Path::new("/proc/none.trace");
+        let ran = mpi.run_with(&program, 2, "", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", nowhere)]);
+        let begins = "mcpsim-trace: rank 0: cannot make /proc/none.trace.parts: ";
+        let told: Vec<_> = ran.stderr.lines().filter(|line| line.contains("mcpsim-trace")).collect();
+        let is_told = told.len() == 1 && told[0].starts_with(begins) && told[0].ends_with(": nothing is recorded");
+        if ran.stdout != "done\n" || !is_told || ran.code != Some(0) {
+            return Err(real::told("a directory that cannot be made", &ran));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_run_beside_another_of_its_name_has_a_trace_of_its_own() {
+    for_each_mpi(|mpi, library, directory| {
+        let [program, trace, own] = ["ring", "ring.trace", "ring-2.trace"].map(|name| directory.join(name));
+        mpi.compile(&real::file("workloads/c/ring.c"), &program)?;
+        let parts = directory.join("ring.trace.parts");
+        fs::create_dir(&parts).map_err(|error| error.to_string())?;
+        // As the library does it in rank 0 of a run.
+        let other = fs::File::open(&parts).map_err(|error| error.to_string())?;
+        other.lock().map_err(|error| error.to_string())?;
+        let ran = mpi.run_with(&program, 2, "3 8", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)]);
+        let wanted = format!(
+            "mcpsim-trace: another run is being recorded to {}: this one's trace is {}",
+            trace.display(),
+            own.display()
+        );
+        if ran.code != Some(0) || !ran.stderr.lines().any(|line| line == wanted) || trace.exists() {
+            return Err(real::told("a run beside another", &ran));
+        }
+        let replayed = real::simulate(&format!("--nct 2,1,1 {}", own.display()));
+        if replayed.code != Some(0) || !parts.exists() {
+            return Err(real::told("its replay", &replayed));
+        }
         Ok(())
     });
 }

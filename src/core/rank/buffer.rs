@@ -11,6 +11,8 @@ pub struct Buffer([u8; 3]);
 impl Buffer {
     /// Nothing is said: messages of a context and tag to or from a rank have a buffer then.
     pub const NONE: Buffer = Buffer([0; 3]);
+    /// Messages of fewer bytes state none: caches of 64 MiB hold such buffers anyway, as far as is asked.
+    pub const LEAST_MESSAGE: u64 = 1024;
     /// So many buffers of a rank have numbers of their own.
     pub const MOST: u32 = (1 << 24) - 1;
 

@@ -46,7 +46,7 @@ pub use rank_log::LogInfo;
 use std::sync::Arc;
 
 use super::{Machine, TraceError};
-use cursor::LogCursor;
+use cursor::{LogCursor, of_rank};
 use rank_log::RankLog;
 use resolve::ResolvedLog;
 
@@ -85,7 +85,8 @@ impl Logs {
     /// What is wrong with it.
     pub fn read(bytes: &[u8]) -> Result<Logs, TraceError> {
         let logs = merge::split(bytes)?;
-        let ranks = logs.into_iter().map(|log| RankLog::read(log).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let read = |(rank, log)| RankLog::read(log).map(Arc::new).map_err(|error| of_rank(rank, &error));
+        let ranks = (0..).zip(logs).map(read).collect::<Result<Vec<_>, _>>()?;
         merge::check(&ranks)?;
         let resolved = resolve::all(&ranks)?;
         Ok(Logs { ranks, resolved })

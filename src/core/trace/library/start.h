@@ -3,7 +3,8 @@
 static int64_t clock_offset;
 static uint64_t run_id;
 static int64_t waited_before, waited_after = -1; /* What `waited_for_core` was at the beginning and the end. */
-static int began;
+static int began, any_log; /* Whether there is a rank with a log. */
+static int parts_lock = -1; /* Of rank 0: that the directory of logs is this run's. */
 static pid_t own_process;
 static uint64_t stopped_at; /* When recording was switched off; to where the log has the times. */
 
@@ -120,6 +121,42 @@ static void meet(void)
     }
 }
 
+/* Makes the directory of logs this run's own, until it ends. Gives 1 if another run has it. */
+static int taken(void)
+{
+    for (;;) {
+        struct stat of;
+        int at = mkdir(parts, 0777) == 0 || errno == EEXIST ? open(parts, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (at < 0)
+            return 0; /* It is told when the log is opened. */
+        if (flock(at, LOCK_EX | LOCK_NB) != 0) {
+            int is_taken = errno == EWOULDBLOCK;
+            close(at);
+            return is_taken;
+        }
+        if (fstat(at, &of) != 0 || of.st_nlink > 0) {
+            parts_lock = at;
+            return 0;
+        }
+        close(at); /* The other run has removed it meanwhile. */
+    }
+}
+
+/* The trace's name, or one with a number where another run is being recorded by this name. */
+static void claim(char *name, size_t room)
+{
+    static char asked[sizeof target + 8];
+    size_t length = strlen(name), stem = length > 6 && !strcmp(name + length - 6, ".trace") ? length - 6 : length;
+    snprintf(asked, sizeof asked, "%s", name);
+    snprintf(parts, sizeof parts, "%s.parts", name);
+    for (int number = 2; number < 1000 && taken(); number++) {
+        snprintf(name, room, "%.*s-%d%s", (int)stem, asked, number, asked + stem);
+        snprintf(parts, sizeof parts, "%s.parts", name);
+    }
+    if (strcmp(name, asked))
+        fprintf(stderr, "mcpsim-trace: another run is being recorded to %s: this one's trace is %s\n", asked, name);
+}
+
 static void name_files(void)
 {
     char buffer[sizeof target + 8] = "";
@@ -133,6 +170,7 @@ static void name_files(void)
             snprintf(buffer, sizeof target, "%.3800s", asked);
         else
             snprintf(buffer, sizeof target, "%s/%.800s", here, asked);
+        claim(buffer, sizeof target);
         struct timespec t;
         clock_gettime(CLOCK_REALTIME, &t);
         run_id = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + ((uint64_t)getpid() << 48);
@@ -158,6 +196,24 @@ static void clear_parts(void)
     unlink(old);
 }
 
+/* Opens the log. Of the ranks that cannot, the first says why. */
+static void open_log(void)
+{
+    const char *what = "make", *which = parts;
+    int made = mkdir(parts, 0777) == 0 || errno == EEXIST;
+    if (made) {
+        what = "write", which = path;
+        file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+    }
+    /* The first rank that fails, and whether all of them do. */
+    int error = errno, own[2] = {file < 0 ? world_rank : world_size, file < 0}, all[2];
+    PMPI_Allreduce(own, all, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    any_log = !all[1];
+    if (all[0] == world_rank)
+        fprintf(stderr, "mcpsim-trace: rank %d: cannot %s %s: %s: nothing %sis recorded\n", world_rank, what, which,
+                strerror(error), any_log ? "of it " : "");
+}
+
 static void begin(void)
 {
     unsigned char info[2048], *at = info;
@@ -175,12 +231,7 @@ static void begin(void)
     if (world_rank == 0)
         clear_parts();
     PMPI_Barrier(MPI_COMM_WORLD);
-    if (mkdir(parts, 0777) != 0 && errno != EEXIST)
-        fprintf(stderr, "mcpsim-trace: rank %d: cannot make %s: %s: nothing is recorded\n", world_rank, parts,
-                strerror(errno));
-    else if ((file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666)) < 0)
-        fprintf(stderr, "mcpsim-trace: rank %d: cannot write %s: %s: nothing is recorded\n", world_rank, path,
-                strerror(errno));
+    open_log();
     clock_offset = ask_offset();
     if (file < 0)
         return;
@@ -324,7 +375,7 @@ static void finish(void)
     active = 0;
     PMPI_Allreduce(&whole, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!all) {
-        if (world_rank == 0)
+        if (world_rank == 0 && any_log)
             fprintf(stderr, "mcpsim-trace: not all ranks could be recorded whole: what there is stays in %s; put it "
                             "together by: mcpsim trace merge %s -o FILE.trace\n", parts, parts);
         return;
@@ -342,6 +393,8 @@ static void finish(void)
         unlink(note);
         PMPI_Barrier(MPI_COMM_WORLD);
         rmdir(parts);
+        if (parts_lock >= 0)
+            close(parts_lock);
     }
 }
 

@@ -18,6 +18,7 @@ use super::super::bytes::{TraceReader, unzigzag};
 use super::function::{Class, Function};
 use crate::mpi::Group;
 use crate::platform::Collective;
+use crate::rank::Buffer;
 use crate::units::Bytes;
 
 /// The most ranks and slots that a log may name.
@@ -38,6 +39,18 @@ pub struct MessageEnd {
     pub buffer: u64,
     /// From its first byte to behind its last, where that is not `bytes`.
     pub extent: u64,
+}
+
+impl MessageEnd {
+    /// The buffer that its message states, as a message of a real program does.
+    pub(super) fn stated(&self) -> Buffer {
+        match self.buffer.checked_sub(1) {
+            Some(number) if self.bytes >= Buffer::LEAST_MESSAGE => {
+                Buffer::numbered((number % u64::from(Buffer::MOST)) as u32)
+            }
+            _ => Buffer::NONE,
+        }
+    }
 }
 
 /// A peer that may be any.

@@ -97,7 +97,7 @@ impl LogProgram {
             size: Bytes::new(mail.bytes),
             mode,
             payload: None,
-            buffer: Default::default(),
+            buffer: mail.stated(),
         })
     }
 
@@ -108,7 +108,7 @@ impl LogProgram {
             context: comm.point_to_point(),
             tag: TagPattern::Tag(mail.tag?),
             capacity: Bytes::MAX,
-            buffer: Default::default(),
+            buffer: mail.stated(),
         })
     }
 
@@ -371,6 +371,6 @@ impl Program for LogProgram {
     }
 
     fn site(&self) -> CallSite {
-        self.function.map_or(CallSite::Unknown, |function| CallSite::Function(function.name()))
+        CallSite::Function(self.function.map_or("compute", Function::name))
     }
 }

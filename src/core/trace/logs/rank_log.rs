@@ -59,6 +59,9 @@ pub struct RankLog {
 /// Checks the first 16 bytes, of which `magic` is the first half; gives the version of the format.
 pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, TraceError> {
     let wrong = |what: String| Err(TraceError::damaged(what));
+    if bytes.len() < 16 && magic.starts_with(&bytes[..bytes.len().min(8)]) {
+        return wrong("cut: it ends before it says what it is".to_owned());
+    }
     if bytes.len() < 16 || !bytes.starts_with(magic) {
         return wrong(format!("expected {what}; found something else"));
     }

@@ -176,6 +176,11 @@ fn what_is_no_whole_run_says_what_is_wrong() {
         error(&[zero.clone(), named("1.log", one.1[..20].to_vec())]),
         "1.log: cut: it ends before it says whose log it is"
     );
+    assert_eq!(error(&[zero.clone(), named("1.log", Vec::new())]), "1.log: cut: it ends before it says what it is");
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    let found = Logs::read(&damaged).unwrap_err().to_string();
+    assert!(found.starts_with("rank 1: damaged: chunk ") && found.ends_with(" has another checksum"), "{found}");
     let far = named("0.log", log(5, 0, &[send(2)]));
     assert_eq!(error(&[far, one]), "rank 0: MPI_Send with rank 2 of a communicator of 2");
 }
