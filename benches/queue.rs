@@ -7,14 +7,18 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-use mcpsim::units;
 use mcpsim::units::SimTime;
+use mcpsim::{rank, units};
 use priority_queue::PriorityQueue;
 
 /// The queue's source itself: it is not part of the library's interface.
 #[path = "../src/core/engine/queue.rs"]
 #[allow(dead_code)]
 mod queue;
+
+/// What it fetches ahead.
+#[path = "../src/core/engine/prefetch.rs"]
+mod prefetch;
 
 /// What the queue needs to know of events.
 mod event {
@@ -23,6 +27,7 @@ mod event {
     /// As large as the engine's, and with what the queue's own tests use.
     #[allow(dead_code)]
     #[derive(Clone, Copy, Debug)]
+    #[repr(align(64))]
     pub enum EventKind {
         Wake { task: u32, turn: u32 },
         Other([u64; 5]),
