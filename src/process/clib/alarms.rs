@@ -2,7 +2,7 @@
 //! waits for a signal.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use std::time::Duration;
 
 use super::error;
@@ -125,7 +125,7 @@ unsafe extern "C" fn timer_create(clock: libc::clockid_t, event: *mut libc::sige
         let signal = match stated {
             None => Some((libc::SIGALRM, new)),
             Some((libc::SIGEV_NONE, ..)) => None,
-            Some((_, signal, value)) => Some((signal, value as *mut c_void as usize)),
+            Some((_, signal, value)) => Some((signal, value as usize)),
         };
         timers.push(SignalTimer { id: new, clock, due: None, signal });
         *id = new;
