@@ -1,6 +1,7 @@
 //! Waiting for each other at what processes share besides files: semaphores, locks, conditions and barriers in shared
-//! memory, queues of messages; until a deadline, see [`super::deadlines`]. A rank that would wait in the system would keep its host thread, and with it the ranks
-//! that it waits for. In programs with threads of their own all of this is left to the C library.
+//! memory, queues of messages; until a deadline, see [`super::deadlines`]. A rank that would wait in the system would
+//! keep its host thread, and with it the ranks that it waits for. In programs with threads of their own all of this is
+//! left to the C library.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
