@@ -44,6 +44,6 @@ pub use outcome::{
 };
 pub use processes::{HostThreads, Processes, Screen, end_process, end_process_soon, end_processes};
 pub use repeats::{NextValue, Repeats};
-pub use simulation::{Labels, MOST_REQUESTS, Progress, RankPrograms, RunOptions, Simulation};
+pub use simulation::{Labels, MOST_REQUESTS, PreparedRun, Progress, RankPrograms, RunOptions, RunResult, Simulation};
 #[cfg(feature = "mpi")]
 pub use transport::mpi::HostWindow;

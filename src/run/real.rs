@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
 use crate::engine::{
-    Deadlock, Labels, Outcome, Processes, ProgramEnd, Progress, RankPrograms, RunError, RunOptions, Screen, Simulation,
+    Deadlock, Labels, PreparedRun, Processes, ProgramEnd, RankPrograms, RunError, RunOptions, RunResult, Screen,
+    Simulation,
 };
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
@@ -57,14 +58,8 @@ impl RankPrograms for RealRanks {
         Box::new(RealProgram::new(self.0.clone(), rank))
     }
 
-    fn simulate(
-        &self,
-        simulation: &Simulation<'_>,
-        processes: &Processes,
-        screen: &dyn Screen,
-        progress: &Progress,
-    ) -> Option<Result<Outcome, RunError>> {
-        simulation.run_in(processes, screen, |rank| RealProgram::new(self.0.clone(), rank), progress)
+    fn run_prepared(&self, prepared: PreparedRun<'_>) -> RunResult {
+        prepared.run(|rank| RealProgram::new(self.0.clone(), rank))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Outcome, RankPrograms, Screen, Simulation};
+use crate::engine::{Outcome, PreparedRun, RankPrograms, Screen, Simulation};
 use crate::platform::Platform;
 use crate::profile::{function_profiles, message_kinds, message_sizes, message_sorts, site_profiles};
 use crate::rank::{Program, Tallies};
@@ -56,13 +56,14 @@ fn traced(
     header: &Header,
 ) -> Result<Option<Recorded>, PredictError> {
     let Conduct { progress, processes, recorded, .. } = conduct;
+    let prepared = PreparedRun { simulation, processes, screen, progress };
     if !recorded {
-        let ran = programs.simulate(simulation, processes, screen, progress);
+        let ran = programs.run_prepared(prepared);
         return Ok(concluded(ran, processes)?.map(|outcome| (outcome, None)));
     }
     let recording = Arc::new(Recording::new(header.ranks).of_code(!header.factors.is_empty()));
     let recorder = |rank| -> Box<dyn Program> { Box::new(recording.wrap(rank, programs.program(rank))) };
-    let ran = simulation.run_boxed_in(processes, screen, &recorder, progress);
+    let ran = prepared.run_boxed(&recorder);
     processes.gather(recording.give()).into_iter().for_each(|portion| recording.take_in(portion));
     let Some(outcome) = concluded(ran, processes)? else { return Ok(None) };
     let bytes = recording.finish(header).map_err(|error| PredictError::input(format!("--record: {error}")))?;

@@ -173,8 +173,8 @@ impl RunRequest {
         match self.set.iter().find_map(|over| Some((over, twice(over)?))) {
             None => Ok(()),
             Some((over, setting)) => {
-                let (option, text) = (setting.name.replace('_', "-"), &over.text);
-                Err(PredictError::input(format!("both --{option} and --set {text} are given: leave out one")))
+                let (option, text) = (setting.option(), &over.text);
+                Err(PredictError::input(format!("both {option} and --set {text} are given: leave out one")))
             }
         }
     }
@@ -238,7 +238,11 @@ impl Sources {
         }
         let name = app.name().to_owned();
         let application = Application::load(app, directory, &of("app"))?;
-        Ok(Resolved { settings, platform, application, typed: request.app.to_string_lossy().into_owned(), name })
+        let typed = overrides.iter().filter(|over| over.key[0] == "run").map(|over| over.key[1].as_str());
+        let given = request.given.keys().into_iter().chain(typed).filter_map(Setting::of);
+        let unheeded = given.filter(|setting| !setting.is_heeded(&application)).collect();
+        let typed = request.app.to_string_lossy().into_owned();
+        Ok(Resolved { settings, platform, application, typed, name, unheeded })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::platform::PlatformSource;
 use super::application::Application;
 use super::conduct::{Conduct, Prediction};
 use super::error::PredictError;
-use super::settings::Settings;
+use super::settings::{Setting, Settings};
 use super::trace_file::TraceFile;
 use super::{described, real, replay};
 
@@ -26,6 +26,8 @@ pub struct Resolved {
     pub typed: String,
     /// The application's file, as messages call it.
     pub(super) name: String,
+    /// Options that were given and that such an application does not heed.
+    pub(super) unheeded: Vec<&'static Setting>,
 }
 
 impl Resolved {
@@ -46,11 +48,27 @@ impl Resolved {
     /// # Errors
     /// As of [`Resolved::run`].
     pub fn run_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
-        match &self.application {
+        let mut prediction = match &self.application {
             Application::Described(app) => described::simulate(self, app, conduct),
             Application::Real(program) => real::simulate(self, program, conduct),
             Application::Trace(file) => replay::simulate(self, file, conduct),
+        }?;
+        if let Some(prediction) = &mut prediction {
+            prediction.notes.extend(self.unheeded());
         }
+        Ok(prediction)
+    }
+
+    /// A word on options without effect.
+    fn unheeded(&self) -> Option<String> {
+        let names: Vec<String> = self.unheeded.iter().map(|setting| setting.option()).collect();
+        let (names, name) = (names.join(", "), &self.name);
+        let why = match &self.application {
+            Application::Real(_) => return None,
+            Application::Described(_) => format!("{name} describes its own time"),
+            Application::Trace(_) => format!("the time of the code in {name} was recorded"),
+        };
+        (!names.is_empty()).then(|| format!("{names}: only for real programs, without effect; {why}"))
     }
 
     /// The merged tables `run`, `platform` and `app`.
@@ -220,5 +238,27 @@ mod tests {
         assert_eq!(together[2].predicted, prediction.outcome.predicted);
         assert_eq!(together[3].predicted, prediction.outcome.predicted);
         assert_ne!(together[0].predicted, together[1].predicted);
+    }
+
+    #[test]
+    fn options_without_effect_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let (progress, processes, console) = (Progress::default(), Processes::one(), crate::run::conduct::silent());
+        let conduct = Conduct { progress: &progress, processes: &processes, recorded: true, console: &console };
+        let ran = |run: Resolved| run.run_in(conduct).unwrap().unwrap();
+        let line = "--nct 1,1,2 --compute skip --set run.memory_bound=0.5 --seed 2";
+        let described = ran(load(here, "main = [{ barrier = {} }]", line).unwrap());
+        let told = |name: &str, why: &str| vec![format!("{name}: only for real programs, without effect; {why}")];
+        let name = here.join("app.toml").display().to_string();
+        let notes = told("--compute, --memory-bound", &format!("{name} describes its own time"));
+        assert_eq!(described.notes, notes);
+        let path = here.join("a.trace");
+        std::fs::write(&path, described.trace.unwrap()).unwrap();
+        let line = "--nct 1,1,2 --clock wall --memory-bound 0.5";
+        let replayed = ran(RunRequest::typed(&path, line).resolve().unwrap());
+        let why = format!("the time of the code in {} was recorded", path.display());
+        assert_eq!(replayed.notes, told("--clock", &why));
+        assert_eq!(ran(load(here, "main = [{ barrier = {} }]", "--nct 1,1,2").unwrap()).notes, [""; 0]);
     }
 }

@@ -16,6 +16,7 @@ use crate::process::{ComputeMode, HostClock, JobOptions};
 use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan, SimTime};
 
+use super::application::Application;
 use super::error::PredictError;
 use super::host;
 use super::request::{Details, RunRequest};
@@ -122,6 +123,21 @@ impl Setting {
     /// What was expected.
     pub fn set(&self, given: &mut Given, text: impl AsRef<OsStr>) -> Result<(), String> {
         (self.set)(given, text.as_ref())
+    }
+
+    /// Its name as an option.
+    pub fn option(&self) -> String {
+        format!("--{}", self.name.replace('_', "-"))
+    }
+
+    /// Whether a run of `application` heeds it.
+    pub(super) fn is_heeded(&self, application: &Application) -> bool {
+        match application {
+            Application::Real(_) => true,
+            // The times of its code follow what ranks on a CMP cost each other.
+            Application::Trace(_) if self.key == "memory_bound" => true,
+            Application::Described(_) | Application::Trace(_) => self.heading != Heading::Programs,
+        }
     }
 
     /// Whether a value may be a file's name, which need not be UTF-8.

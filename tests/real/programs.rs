@@ -93,6 +93,15 @@ fn waits_with_deadlines_end_by_virtual_time() {
 }
 
 #[test]
+fn timers_go_off_in_a_rank_s_own_time_and_files_of_events_let_others_go_on() {
+    let Some(program) = program("timers.c", "-O1 -pthread") else { return };
+    for options in ["", "--compute skip", "--workers 2", "--clock wall"] {
+        let ran = run(&program, &format!("--nct 3,1,1 {options}"), "");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 ranks\n"), "{options}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn reports_name_the_line_of_the_call_where_it_is_known() {
     let Some(program) = program("deadlock.c", "-g -O2") else { return };
     let ran = run(&program, "--nct 1,1,2", "");

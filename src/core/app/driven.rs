@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Outcome, Processes, Progress, RankPrograms, RunError, Screen, Simulation};
+use crate::engine::{PreparedRun, RankPrograms, RunResult};
 use crate::mpi::MpiDriver;
 use crate::platform::{MemoryShares, Platform, Site};
 use crate::rank::{Program, Rank};
@@ -37,13 +37,7 @@ impl RankPrograms for DrivenApp<'_> {
         Box::new(self.driver(rank))
     }
 
-    fn simulate(
-        &self,
-        simulation: &Simulation<'_>,
-        processes: &Processes,
-        screen: &dyn Screen,
-        progress: &Progress,
-    ) -> Option<Result<Outcome, RunError>> {
-        simulation.run_in(processes, screen, |rank| self.driver(rank), progress)
+    fn run_prepared(&self, prepared: PreparedRun<'_>) -> RunResult {
+        prepared.run(|rank| self.driver(rank))
     }
 }

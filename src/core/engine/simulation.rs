@@ -24,7 +24,7 @@ use super::processes::{Processes, Screen};
 use super::transport::{ExchangeBuffers, Transport};
 use super::worker::WorkerEnd;
 use crew::{Crew, in_threads};
-pub use programs::RankPrograms;
+pub use programs::{PreparedRun, RankPrograms, RunResult};
 
 /// Above this many ranks the Outcome lists each rank's time only when asked to.
 const LISTED_RANKS: usize = 65_536;

@@ -38,6 +38,8 @@ pub(super) struct Worker<'a, P> {
     pub ranks: Vec<RankState<P>>,
     pub lp: LogicalProcess<'a>,
     pub max_events: Option<u64>,
+    /// Whether what comes next is brought into the caches ahead.
+    foresees: bool,
     pub reported: u64,
     /// What all workers had handled at the last exchange, and what this one had.
     handled_by_all: u64,
@@ -80,7 +82,8 @@ impl<'a, P: Program> Worker<'a, P> {
         let mut ranks: Vec<_> = ranks.iter().map(state).collect();
         lp.unfinished = ranks.len() as u64;
         ranks.iter_mut().for_each(|state| state.program.attach(&lp.doorbell));
-        Worker { ranks, lp, max_events, reported: 0, handled_by_all: 0, handled_before: 0 }
+        let foresees = ranks.len() >= foresee::FAR_RANKS;
+        Worker { ranks, lp, max_events, foresees, reported: 0, handled_by_all: 0, handled_before: 0 }
     }
 
     /// Gives each rank what it keeps of the platform's conditions, where there are any.

@@ -9,12 +9,17 @@ use crate::engine::prefetch::prefetch;
 
 /// So many bytes of a rank are brought into the caches before its event is handled.
 const PREFETCHED: usize = 1024;
+/// So many ranks are not in the caches next to the processor; fewer are there anyway.
+pub(super) const FAR_RANKS: usize = 256;
 
 impl<P: Program> Worker<'_, P> {
     /// Brings what the next event is about into the caches: what is far is seldom there, and takes as long to come as an
     /// event takes to be handled.
     #[inline(always)]
     pub(super) fn foresee(&self) {
+        if !self.foresees {
+            return;
+        }
         let lp = &self.lp;
         if let Some((rank, body)) = lp.queue.foresee() {
             prefetch(&self.ranks[lp.seats[rank as usize].local as usize], PREFETCHED);

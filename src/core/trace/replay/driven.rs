@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Replay;
-use crate::engine::{Outcome, Processes, Progress, RankPrograms, RunError, Screen, Simulation};
+use crate::engine::{PreparedRun, RankPrograms, RunResult};
 use crate::mpi::DataCost;
 use crate::platform::{MemoryShares, Platform, Site};
 use crate::rank::{Program, Rank};
@@ -55,13 +55,7 @@ impl RankPrograms for ReplayedRun<'_> {
         Box::new(self.replay(rank))
     }
 
-    fn simulate(
-        &self,
-        simulation: &Simulation<'_>,
-        processes: &Processes,
-        screen: &dyn Screen,
-        progress: &Progress,
-    ) -> Option<Result<Outcome, RunError>> {
-        simulation.run_in(processes, screen, |rank| self.replay(rank), progress)
+    fn run_prepared(&self, prepared: PreparedRun<'_>) -> RunResult {
+        prepared.run(|rank| self.replay(rank))
     }
 }
