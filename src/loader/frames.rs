@@ -1,4 +1,5 @@
-//! Call frame information of instances, made known to the unwinder so that C++ exceptions pass through them.
+//! Call frame information of instances, made known to the unwinder so that C++ exceptions pass through them and
+//! `backtrace` sees who called whom.
 //!
 //! The system's unwinder is told of each instance. One that is linked into a program asks the C library instead, and
 //! gets its answer here.
@@ -10,11 +11,17 @@ use std::sync::OnceLock;
 use super::elf::Elf;
 use super::loaded;
 
-/// Names by which code that throws, catches or cleans up is known.
-const UNWINDING: [&str; 4] =
-    ["__gxx_personality_v0", "__gcc_personality_v0", "_Unwind_RaiseException", "_Unwind_Resume"];
+/// Names by which code that throws, catches, cleans up or looks who called it is known.
+const UNWINDING: [&str; 6] = [
+    "__gxx_personality_v0",
+    "__gcc_personality_v0",
+    "_Unwind_RaiseException",
+    "_Unwind_Resume",
+    "_Unwind_Backtrace",
+    "backtrace",
+];
 
-/// Whether the module takes part in exceptions.
+/// Whether the module takes part in exceptions, or looks at its callers.
 pub(super) fn unwinds(elf: &Elf) -> bool {
     elf.symbols().flatten().any(|symbol| UNWINDING.contains(&symbol.name))
 }

@@ -102,6 +102,19 @@ fn timers_go_off_in_a_rank_s_own_time_and_files_of_events_let_others_go_on() {
 }
 
 #[test]
+fn backtraces_lead_to_main() {
+    let Some(program) = program("frames.c", "-O0 -rdynamic") else { return };
+    let ran = run(&program, "--nct 1,1,2", "");
+    let lines: Vec<&str> = ran.stdout.lines().map(str::trim_end).collect();
+    assert_eq!((ran.code, lines.len()), (Some(0), 4), "{}{}", ran.stdout, ran.stderr);
+    for rank in lines.chunks(2) {
+        assert_eq!(rank[0], "inner outer main", "{}", ran.stdout);
+        // Names within the C library are its own.
+        assert!(rank[1].starts_with("inner outer ") && rank[1].ends_with(" main"), "{}", ran.stdout);
+    }
+}
+
+#[test]
 fn reports_name_the_line_of_the_call_where_it_is_known() {
     let Some(program) = program("deadlock.c", "-g -O2") else { return };
     let ran = run(&program, "--nct 1,1,2", "");
