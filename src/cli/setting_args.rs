@@ -32,7 +32,7 @@ const SELDOM: [&str; 1] = ["memory_bound"];
 /// The option of a setting.
 fn option(setting: &'static Setting) -> Arg {
     let option = Arg::new(setting.key)
-        .long(setting.name.replace('_', "-"))
+        .long(setting.option())
         .help(setting.help)
         .help_heading(setting.heading.text())
         .hide_short_help(SELDOM.contains(&setting.key));

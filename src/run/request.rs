@@ -14,7 +14,7 @@ use super::collective_rules::with_rules;
 use super::error::PredictError;
 use super::mistake;
 use super::resolved::Resolved;
-use super::settings::{Given, Setting, Settings};
+use super::settings::{Given, SETTINGS, Setting, Settings};
 use super::shipped::Shipped;
 use super::trace_file::TraceFile;
 
@@ -174,7 +174,7 @@ impl RunRequest {
             None => Ok(()),
             Some((over, setting)) => {
                 let (option, text) = (setting.option(), &over.text);
-                Err(PredictError::input(format!("both {option} and --set {text} are given: leave out one")))
+                Err(PredictError::input(format!("both --{option} and --set {text} are given: leave out one")))
             }
         }
     }
@@ -239,8 +239,9 @@ impl Sources {
         let name = app.name().to_owned();
         let application = Application::load(app, directory, &of("app"))?;
         let typed = overrides.iter().filter(|over| over.key[0] == "run").map(|over| over.key[1].as_str());
-        let given = request.given.keys().into_iter().chain(typed).filter_map(Setting::of);
-        let unheeded = given.filter(|setting| !setting.is_heeded(&application)).collect();
+        let given: Vec<&str> = request.given.keys().into_iter().chain(typed).collect();
+        let is_given = |setting: &&Setting| [setting.key, setting.name].iter().any(|name| given.contains(name));
+        let unheeded = SETTINGS.iter().filter(is_given).filter(|setting| !setting.is_heeded(&application)).collect();
         let typed = request.app.to_string_lossy().into_owned();
         Ok(Resolved { settings, platform, application, typed, name, unheeded })
     }

@@ -61,7 +61,7 @@ impl Resolved {
 
     /// A word on options without effect.
     fn unheeded(&self) -> Option<String> {
-        let names: Vec<String> = self.unheeded.iter().map(|setting| setting.option()).collect();
+        let names: Vec<String> = self.unheeded.iter().map(|setting| format!("--{}", setting.option())).collect();
         let (names, name) = (names.join(", "), &self.name);
         let why = match &self.application {
             Application::Real(_) => return None,

@@ -125,9 +125,9 @@ impl Setting {
         (self.set)(given, text.as_ref())
     }
 
-    /// Its name as an option.
+    /// Its name as an option, without the dashes before it.
     pub fn option(&self) -> String {
-        format!("--{}", self.name.replace('_', "-"))
+        self.name.replace('_', "-")
     }
 
     /// Whether a run of `application` heeds it.
@@ -153,7 +153,10 @@ impl Setting {
 
 /// The table of settings: from each row come a field of [`Given`], a key of `[run]`, and an option.
 macro_rules! settings {
-    ($($(#[$read:meta])* $key:ident $(($name:literal))?: $type:ty = $value:literal, $heading:ident, $parse:expr, $help:literal;)*) => {
+    (
+        $($(#[$read:meta])* $key:ident $(($name:literal))?: $type:ty = $value:literal, $heading:ident, $parse:expr,
+            $help:literal;)*
+    ) => {
         /// Settings that are given, whether in a `[run]` table or by options; what is not has its default.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(deny_unknown_fields, default)]
@@ -195,7 +198,8 @@ settings! {
     platform: PathBuf = "FILE|NAME", Machine, path,
         "The target machine: a file, or a name that mcpsim list shows (default: default)";
     #[serde(deserialize_with = "model_of")]
-    model: Model = "MODEL", Machine, parsed, "mcpsim, bigsim (two levels), or a textbook's: hockney, logp, loggp (default: mcpsim)";
+    model: Model = "MODEL", Machine, parsed,
+        "mcpsim, bigsim (two levels), or a textbook's: hockney, logp, loggp (default: mcpsim)";
     #[serde(deserialize_with = "positive")]
     ranks: u32 = "P", Ranks, whole_from_1, "Target ranks (default: one a core)";
     oversubscribe: bool = "", Ranks, switch, "Allow several ranks on a core";
@@ -221,11 +225,14 @@ settings! {
     compute: ComputeMode = "MODE", Programs, |text| utf8(text).and_then(parse_compute),
         "What its own code costs: measure (default), skip, or a time a block";
     #[serde(deserialize_with = "clock_of")]
-    clock: HostClock = "CLOCK", Programs, |text| utf8(text).and_then(parse_clock), "What measures it: cpu (default) or wall";
+    clock: HostClock = "CLOCK", Programs, |text| utf8(text).and_then(parse_clock),
+        "What measures it: cpu (default) or wall";
     #[serde(deserialize_with = "part_of")]
-    memory_bound: MemoryBound = "PART", Programs, parsed, "How much of its time memory bounds, so that ranks slow it: 0 to 1 (default: 1)";
+    memory_bound: MemoryBound = "PART", Programs, parsed,
+        "How much of its time memory bounds, so that ranks slow it: 0 to 1 (default: 1)";
     #[serde(deserialize_with = "stack_of")]
-    stack_size: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_stack), "Stack of each rank (default: 8 MiB)";
+    stack_size: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_stack),
+        "Stack of each rank (default: 8 MiB)";
     #[serde(alias = "share_library")]
     share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
         "Libraries of which all ranks share one copy, such as libcrypto,libcurl";
