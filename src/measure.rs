@@ -7,6 +7,7 @@
 //! places of ranks ─ topology ─▶ Plan ─ campaign(Port) ─▶ Samples ─ link ─▶ LinkFit ─ text ─▶ platform file
 //! ```
 
+mod caches;
 mod campaign;
 mod classes;
 pub mod cluster;
@@ -37,6 +38,7 @@ mod tests;
 mod text;
 mod topology;
 
+pub use caches::MeasuredCaches;
 pub use campaign::{CampaignPlan, LevelPlan, WINDOW, measure, measure_levels};
 pub use classes::MeasuredClasses;
 pub use collectives::{CollectiveFit, CollectiveTests, Growth, GrowthForm, TimedCollective, time_collectives};
@@ -50,7 +52,7 @@ pub use kernels::{Figures, Kernel, Speed};
 pub use link::{Corrections, LinkFit, RowFit};
 pub use models::{COURSE_MESSAGES, Course, LevelModels, Residual, SmallMessage, pairs_of, sample_models};
 pub use occupancy::MeasuredOccupancy;
-pub use port::{GroupPort, NeighbourMethod, RankPort};
+pub use port::{GroupPort, NeighbourMethod, RankPort, pass_over};
 pub use protocol::RankPair;
 pub use rings::{Effective, measure_effective};
 pub use samples::{SampleSeries, Samples, Test};

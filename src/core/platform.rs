@@ -156,6 +156,9 @@ impl Platform {
         for own in &mut self.conditions.nodes.slowdown {
             *own = CoreRates::bound_by_memory(own, part);
         }
+        if let Some(memory) = &mut self.memory {
+            memory.code = (memory.code as f64 * part) as u64;
+        }
         self
     }
 

@@ -55,6 +55,13 @@ fn large(most: u64) -> Vec<u64> {
     sizes
 }
 
+/// Messages that have a buffer of their own each: of how many bytes, and up to how many each way. With 64 MiB sent and
+/// as many received by each rank caches of 128 MiB a rank show their end.
+const APART_BYTES: u64 = 1 << 20;
+const APART_MOST: u32 = 64;
+/// How many of them are exchanged after code.
+const AFTER_CODE: u32 = 8;
+
 /// What is to be measured; equal on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampaignPlan {
@@ -111,7 +118,7 @@ impl CampaignPlan {
         let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
         let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
         let pairs: usize = self.levels.iter().map(|level| level.pairs.len().ilog2() as usize * 10 + 6).sum();
-        self.levels.len() * (sizes * 3 / 2 + 4 * self.short_sizes().len() + 5 * few + 6) + loads * few + pairs
+        self.levels.len() * (sizes * 3 / 2 + 4 * self.short_sizes().len() + 5 * few + 14) + loads * few + pairs
     }
 }
 
@@ -207,6 +214,9 @@ impl Campaign<'_> {
             self.short_windows(level, pair, eager);
         }
         self.occupancy(plan);
+        if level == Level::IntraCmp && self.plan.most_bytes >= APART_BYTES {
+            self.many_buffers(plan);
+        }
         self.overheads(level, pair, eager);
         self.posted(level, pair, eager);
         self.incast(plan);
@@ -265,6 +275,27 @@ impl Campaign<'_> {
                 self.series(next, |port| {
                     port.barrier();
                     protocol::exchanges(port, &plan.pairs[..load as usize], bytes, next.count, 1)
+                });
+            }
+        }
+    }
+
+    /// What ranks of a CMP copy both ways, with more and more buffers: where caches end, and beyond them.
+    fn many_buffers(&mut self, plan: &LevelPlan) {
+        let bytes = APART_BYTES;
+        for count in (0..).map(|power| 1u32 << power).take_while(|count| *count <= APART_MOST) {
+            let (level, leader) = (Some(plan.level), plan.pair().first);
+            let load = count * plan.pairs.len() as u32;
+            let next = Next { level, test: Test::ManyBuffers, bytes, load, count, leader };
+            self.series(next, |port| {
+                port.barrier();
+                protocol::exchanges_of_buffers(port, &plan.pairs, bytes, count)
+            });
+            if count == AFTER_CODE {
+                self.series(Next { test: Test::AfterCode, ..next }, |port| {
+                    port.pass_memory();
+                    port.barrier();
+                    protocol::exchanges_of_buffers(port, &plan.pairs, bytes, count)
                 });
             }
         }

@@ -7,6 +7,16 @@ use crate::platform::Collective;
 
 use super::cores::piece;
 
+/// Numbers of the array that [`RankPort::pass_memory`] passes over: 64 MiB of them.
+pub const PASSED: usize = 8 << 20;
+
+/// Reads and writes all of these.
+pub fn pass_over(numbers: &mut Vec<u64>) {
+    numbers.resize(PASSED, 1);
+    numbers.iter_mut().for_each(|number| *number = number.wrapping_mul(3));
+    std::hint::black_box(numbers);
+}
+
 /// How a rank exchanges messages with both of its neighbours in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeighbourMethod {
@@ -50,6 +60,8 @@ pub trait RankPort {
     fn exchange(&mut self, to: u32, from: u32, bytes: u64);
     /// `count` times MPI_Irecv and MPI_Isend, then MPI_Waitall.
     fn exchange_window(&mut self, with: u32, bytes: u64, count: u32);
+    /// The same, each message from and to a buffer of its own: the same ones in each call.
+    fn exchange_buffers(&mut self, with: u32, bytes: u64, count: u32);
     /// MPI_Irecv, an empty message to the same rank, so much computing without MPI, MPI_Wait: the seconds of the
     /// latter.
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64;
@@ -59,6 +71,8 @@ pub trait RankPort {
     fn work(&mut self) {
         piece();
     }
+    /// Reads and writes all of an own array that is larger than most caches, without MPI.
+    fn pass_memory(&mut self);
     /// Waits for all.
     fn barrier(&mut self);
     /// Sends values to a rank that waits for them.

@@ -165,6 +165,15 @@ pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count:
     (port.now() - started) / f64::from(turns)
 }
 
+/// The same, once, each message from and to a buffer of its own.
+pub fn exchanges_of_buffers(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
+    let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
+    let other = if port.rank() == pair.first { pair.second } else { pair.first };
+    let started = port.now();
+    port.exchange_buffers(other, bytes, count);
+    port.now() - started
+}
+
 /// The first ranks of all `pairs` send at the same time and get an empty answer: the time of that, the mean of `turns`.
 pub fn one_way(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };

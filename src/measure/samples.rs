@@ -21,6 +21,11 @@ pub enum Test {
     Windows,
     /// `count` messages each way of `load` pairs at a time.
     BothWays,
+    /// The same of all pairs, each message from and to a buffer of its own; `load` is what all pairs send each
+    /// way.
+    ManyBuffers,
+    /// The same after each rank's code has passed over more memory than caches hold.
+    AfterCode,
     /// One send and an empty answer: PRTT(1, 0, s).
     TrainOfOne,
     /// `count` sends without pause and an empty answer: PRTT(n, 0, s).
@@ -45,12 +50,14 @@ pub enum Test {
 
 impl Test {
     /// All of them.
-    pub const ALL: [Test; 15] = [
+    pub const ALL: [Test; 17] = [
         Test::PingPong,
         Test::Window,
         Test::ShortWindow,
         Test::Windows,
         Test::BothWays,
+        Test::ManyBuffers,
+        Test::AfterCode,
         Test::TrainOfOne,
         Test::Train,
         Test::DelayedTrain,
@@ -71,6 +78,8 @@ impl Test {
             Test::ShortWindow => "short_window",
             Test::Windows => "windows",
             Test::BothWays => "both_ways",
+            Test::ManyBuffers => "many_buffers",
+            Test::AfterCode => "after_code",
             Test::TrainOfOne => "train_of_one",
             Test::Train => "train",
             Test::DelayedTrain => "delayed_train",

@@ -9,8 +9,8 @@ use crate::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use crate::mpi::{CallForm, CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
 use crate::platform::{Collective, HardwareThreads, Platform, Site};
 use crate::rank::{
-    Call, Context, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode, Served,
-    Source, TagPattern,
+    Buffer, Call, Context, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests, SendMode,
+    Served, Source, TagPattern,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -18,7 +18,7 @@ use super::campaign::{CampaignPlan, measure_levels};
 use super::collectives::{CollectiveTests, TimedCollective, time_collectives};
 use super::cores::{MeasuredCores, PIECE, measure_cores};
 use super::pairs::answer;
-use super::port::{GroupPort, NeighbourMethod, RankPort};
+use super::port::{GroupPort, NeighbourMethod, PASSED, RankPort};
 use super::rings::measure_rings;
 use super::samples::Samples;
 
@@ -275,6 +275,15 @@ impl RankPort for Simulated<'_> {
         self.call(Call::Complete(requests), |_| ());
     }
 
+    fn exchange_buffers(&mut self, with: u32, bytes: u64, count: u32) {
+        // A rank's own numbers: even ones are received, odd ones sent.
+        let received = |number: u32| Pattern { buffer: Buffer::numbered(2 * number), ..pattern(with, TEST) };
+        let sent = |number: u32| Message { buffer: Buffer::numbered(2 * number + 1), ..test(with, bytes) };
+        let mut requests: Requests = (0..count).map(|number| self.started(Call::Irecv(received(number)))).collect();
+        (0..count).for_each(|number| requests.push(self.started(Call::Isend(sent(number)))));
+        self.call(Call::Complete(requests), |_| ());
+    }
+
     fn recv_beside(&mut self, from: u32, _bytes: u64, work: f64) -> f64 {
         let request = self.started(Call::Irecv(pattern(from, TEST)));
         self.send(from, 0);
@@ -291,6 +300,11 @@ impl RankPort for Simulated<'_> {
 
     fn work(&mut self) {
         self.compute(PIECE);
+    }
+
+    fn pass_memory(&mut self) {
+        let span = (PASSED * size_of::<u64>()) as f64 / self.platform.core.memory.get() as f64;
+        self.call(Call::Code(SimSpan::from_seconds(span).unwrap_or(SimSpan::MAX)), |_| ());
     }
 
     fn barrier(&mut self) {

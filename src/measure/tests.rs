@@ -8,6 +8,7 @@ use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
 
 use super::*;
 
+mod caches;
 mod copies;
 mod effects;
 

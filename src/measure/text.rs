@@ -6,6 +6,7 @@ use crate::config::Document;
 use crate::platform::{Level, Shape};
 use crate::units::{Bandwidth, SimSpan};
 
+use super::caches::MeasuredCaches;
 use super::cores::MeasuredCores;
 use super::effects::MeasuredEffects;
 use super::fit::FitPiece;
@@ -106,7 +107,26 @@ impl MeasuredMachine {
         }
         if let Some(memory) = speed.cmp_memory {
             let _ = writeln!(text, "\n[cmp]\nmemory_bandwidth = \"{:.2} GB/s\"", memory / 1e9);
+            self.caches(text, memory);
         }
+    }
+
+    /// What caches hold of messages; only fair shares ask.
+    fn caches(&self, text: &mut String, memory: f64) {
+        let is_fair = self.links.iter().any(|fit| fit.level == Level::IntraCmp && fit.occupancy.is_some());
+        let Some(MeasuredCaches { cache, copied }) = MeasuredCaches::of(&self.samples).filter(|_| is_fair) else {
+            return;
+        };
+        let (size, rate) = (format!("{:.0} KiB", cache / 1024.0), bandwidth(1.0 / copied));
+        comment(
+            text,
+            &format!("Copies of all ranks, each message with buffers of its own: {rate} beyond {size} of them."),
+        );
+        let _ = writeln!(
+            text,
+            "cache = \"{size}\"\ncopy_bandwidth = \"{}\"",
+            bandwidth((2.0 * copied).min(memory).recip())
+        );
     }
 
     fn level(&self, text: &mut String, level: Level) {

@@ -109,7 +109,7 @@ impl Process {
         if polls.count < POLLS_BEFORE_IDLE {
             return polls;
         }
-        let idle = polls.come(state(self.here.get(), &self.stack()), self.job.platform.core.poll);
+        let idle = polls.come(state(self.here.get(), self.came_with.get(), &self.stack()), self.job.platform.core.poll);
         if polls.circling == 0 && polls.in_vain > SimSpan::ZERO && polls.count < MOST_SINGLE {
             self.go_on_from(polls);
             polls.in_vain = SimSpan::ZERO;
@@ -152,7 +152,7 @@ thread_local! {
 
 /// What the program came with to the MPI function that is `here` on `stack`, as a number: equal if all is as it was; 0
 /// if it cannot be told.
-fn state(here: [usize; 3], stack: &Range<usize>) -> u64 {
+fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
     let mut known = KEPT.get();
     let kept = known.iter().flatten().find(|kept| kept.at == here[0]).copied().or_else(|| {
         let kept = kept(here)?;
@@ -164,7 +164,8 @@ fn state(here: [usize; 3], stack: &Range<usize>) -> u64 {
     let Some(Kept { first, frame, end, .. }) = kept else { return 0 };
     let [_, top, _] = here;
     let innermost = top + first..(top + end).saturating_add(INNERMOST).min(stack.end);
-    let mut hash = digest(here[0] as u64, innermost.clone(), stack);
+    let registers = came_with.iter().fold(here[0] as u64, |hash, word| mixed(hash, *word));
+    let mut hash = digest(registers, innermost.clone(), stack);
     // Without optimization, a function's variables are right below where its frame begins.
     if let Some(frame) = frame.and_then(|offset| read(stack, top + offset))
         && frame > innermost.end
@@ -187,7 +188,11 @@ fn kept(here: [usize; 3]) -> Option<Kept> {
 /// The words of `part` that are on `stack`, and what was before, as a number.
 fn digest(before: u64, part: Range<usize>, stack: &Range<usize>) -> u64 {
     let words = part.step_by(size_of::<usize>()).map_while(|address| read(stack, address));
-    words.fold(before, |hash, word| (hash.rotate_left(5) ^ word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    words.fold(before, mixed)
+}
+
+fn mixed(hash: u64, word: usize) -> u64 {
+    (hash.rotate_left(5) ^ word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]

@@ -61,6 +61,8 @@ pub struct Process {
     pub timer: Timer,
     /// Where the MPI function that is running is; all zero outside of one.
     pub here: Cell<[usize; 3]>,
+    /// What its caller had in registers, where builds are not optimised.
+    pub came_with: Cell<[usize; 5]>,
     /// What local execution blocks have cost so far.
     computed: Cell<SimSpan>,
 
@@ -188,6 +190,7 @@ impl Process {
             tells_collectives: Cell::new(false),
             called: RefCell::default(),
             here: Cell::new([0; 3]),
+            came_with: Cell::new([0; 5]),
             computed: Cell::new(SimSpan::ZERO),
             job,
         }

@@ -62,6 +62,19 @@ pub fn here() -> [usize; 3] {
     [pc, stack, frame]
 }
 
+/// What the registers hold that functions keep for their callers. Code that is not optimised does not put them on the
+/// stack: there, at the beginning of a function, it is what the caller has in them.
+#[inline(always)]
+pub fn kept_for_caller() -> [usize; 5] {
+    let mut kept = [0; 5];
+    // SAFETY: registers are looked at.
+    unsafe {
+        std::arch::asm!("mov [{0}], rbx", "mov [{0} + 8], r12", "mov [{0} + 16], r13", "mov [{0} + 24], r14",
+            "mov [{0} + 32], r15", in(reg) kept.as_mut_ptr(), options(nostack, preserves_flags));
+    }
+    kept
+}
+
 /// A function that is running.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame {

@@ -66,6 +66,8 @@ fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
         Test::ShortWindow,
         Test::Windows,
         Test::BothWays,
+        Test::ManyBuffers,
+        Test::AfterCode,
         Test::Train,
         Test::LateReceive,
         Test::PostedReceive,

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::real::{limited, told};
-use super::support::{Ran, open_mpi_environment, skipped};
+use super::support::{Ran, is_full, open_mpi_environment, skipped};
 
 /// A build of mcpsim for an MPI library.
 pub struct HostMpi {
@@ -95,7 +95,8 @@ impl HostMpi {
     }
 }
 
-/// The libraries for which mcpsim can be built here. Says on stderr which are left out.
+/// The libraries for which mcpsim can be built here; the first of them, unless all is tested. Says on stderr which are
+/// left out.
 pub fn host_mpis() -> &'static [HostMpi] {
     static FOUND: OnceLock<Vec<HostMpi>> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -103,8 +104,9 @@ pub fn host_mpis() -> &'static [HostMpi] {
         let say = |text: &str| writeln!(std::io::stderr(), "{text}").expect("stderr can be written");
         let mut found = Vec::new();
         for commands in COMMANDS {
-            // The plain commands are those of one of the others.
-            if commands[0] == "plain" && !found.is_empty() {
+            // The plain commands are those of one of the others. A build takes as long as most tests together.
+            let others = || is_full(&format!("mcpsim built for the MPI of {}", commands[1]));
+            if !found.is_empty() && (commands[0] == "plain" || !others()) {
                 continue;
             }
             match HostMpi::build(commands) {

@@ -21,7 +21,8 @@ fn copying(nct: [u32; 3], eager: u64) -> Platform {
 
 /// The same with so many bytes of cache, and 2 GB/s of memory, a CMP.
 fn cached(platform: Platform, cache: u64) -> Platform {
-    let memory = CopyMemory { cache: Bytes::new(cache), cmp: rate(2.0), node: None, traffic: CopyTraffic::Two };
+    let (cmp, traffic, code) = (rate(2.0), CopyTraffic::Two, 1_000_000_000);
+    let memory = CopyMemory { cache: Bytes::new(cache), cmp, node: None, traffic, code };
     Platform { memory: Some(memory), ..platform }
 }
 
@@ -106,6 +107,24 @@ fn a_buffer_is_used_when_it_is_copied_not_when_its_message_comes() {
         // All six fit: each core copies its three.
         assert_eq!(received(&cached(copying([1, 1, 6], eager), 6000), &pairs(3, 3)), [3010 + later; 3]);
     }
+}
+
+#[test]
+fn what_code_moves_drives_buffers_out_of_the_caches() {
+    // The first message's buffers stay in the cache. From 3000 to 4000 the sender's code moves 1000 bytes. With them
+    // three buffers do not fit 2000 bytes: the second message's are read and written at memory, at 0.5 GB/s.
+    let end = |computes: Do, change: &dyn Fn(&mut CopyMemory)| {
+        let node = with_memory(cached(copying([1, 1, 2], 5000), 2000), |memory| memory.cmp = rate(0.5));
+        let sender = vec![Send(1, 1000), Compute(3000), computes, Send(1, 1000)];
+        received(&with_memory(node, change), &[sender, vec![Recv(0), Recv(0)]])
+    };
+    assert_eq!(end(Code(1000), &|_| ()), [8010]);
+    // It fits with more cache, code that memory does not bound moves nothing, and a described block is none.
+    assert_eq!(end(Code(1000), &|memory| memory.cache = Bytes::new(3000)), [5010]);
+    assert_eq!(end(Code(1000), &|memory| memory.code = 0), [5010]);
+    assert_eq!(end(Compute(1000), &|_| ()), [5010]);
+    // Half of it moves 500 bytes: the sender's buffer has left, which was used longest ago, and then the receiver's.
+    assert_eq!(end(Code(1000), &|memory| memory.code = 500_000_000), [8010]);
 }
 
 #[test]

@@ -67,7 +67,10 @@ fn replays_of_recorded_runs_use_the_buffers_at_these_addresses_too() {
         std::fs::write(&platform, PLATFORM).unwrap();
         for (buffers, through_memory) in [("1", 0), ("2", 0), ("16", 14)] {
             let trace = record(mpi, library, &program, 2, buffers)?;
-            let copies = &outcome(&format!("--platform {} {}", platform.display(), trace.display()), &json)?["copies"];
+            let copies = &outcome(
+                &format!("--set run.memory_bound=0 --platform {} {}", platform.display(), trace.display()),
+                &json,
+            )?["copies"];
             if (&copies["count"], &copies["memory_count"]) != (&16.into(), &through_memory.into()) {
                 return Err(format!("{buffers} buffers: {copies}, expected {through_memory} through memory"));
             }

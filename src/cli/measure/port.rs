@@ -8,7 +8,7 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
 use crate::engine::HostWindow;
-use crate::measure::{GroupPort, NeighbourMethod, RankPort};
+use crate::measure::{GroupPort, NeighbourMethod, RankPort, pass_over};
 use crate::platform::Collective;
 
 use super::pages::PageBuffer;
@@ -25,6 +25,10 @@ pub(super) struct RealPort {
     pub(super) received: PageBuffer,
     /// Room for several messages at a time.
     pub(super) several: PageBuffer,
+    /// Several messages that are sent, where each has a buffer of its own.
+    apart: PageBuffer,
+    /// What code passes over.
+    passed: Vec<u64>,
     /// Memory that others reach.
     pub(super) window: Option<HostWindow>,
     /// The ranks that do collectives, if this is one of them.
@@ -47,6 +51,8 @@ impl RealPort {
             sent,
             received,
             several: PageBuffer::new(0, 3),
+            apart: PageBuffer::new(0, 4),
+            passed: Vec::new(),
             window: None,
             members: None,
             numbers: Default::default(),
@@ -174,6 +180,20 @@ impl RankPort for RealPort {
         self.sent[..bytes as usize].copy_from_slice(&self.several[..bytes as usize]);
     }
 
+    fn exchange_buffers(&mut self, with: u32, bytes: u64, count: u32) {
+        let needed = self.make_room(bytes, count);
+        self.apart.make_room(needed, 4);
+        let RealPort { world, several, apart, .. } = self;
+        let process = world.process_at_rank(with as i32);
+        multiple_scope(2 * count as usize, |scope, all| {
+            let rooms = several[..needed].chunks_exact_mut(bytes as usize);
+            rooms.for_each(|room| _ = all.add(process.immediate_receive_into(scope, room)));
+            let parts = apart[..needed].chunks_exact(bytes as usize);
+            parts.for_each(|part| _ = all.add(process.immediate_send(scope, part)));
+            all.wait_all(&mut Vec::with_capacity(2 * count as usize));
+        });
+    }
+
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64 {
         let RealPort { world, sent, received, started, excess, .. } = self;
         let process = world.process_at_rank(from as i32);
@@ -197,6 +217,10 @@ impl RankPort for RealPort {
         while self.now() < end {
             std::hint::spin_loop();
         }
+    }
+
+    fn pass_memory(&mut self) {
+        pass_over(&mut self.passed);
     }
 
     fn barrier(&mut self) {

@@ -126,10 +126,7 @@ fn provenance(seen: &[HostFacts], bindings: &[Binding], notes: &[String]) -> Vec
         "latency, bandwidth: half round trips; overheads: trains with delays, late receives; loads: exchanges of pairs.".to_owned(),
     ];
     if let Some(caches) = super::seen::caches() {
-        lines.push(format!(
-            "Caches that a core uses, as the system says: {caches}. How much of messages they hold is not measured: \
-             [cmp] cache and copy_traffic."
-        ));
+        lines.push(format!("Caches that a core uses, as the system says: {caches}."));
     }
     lines.extend(notes.iter().map(|note| format!("Note: {note}.")));
     lines

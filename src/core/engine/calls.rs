@@ -13,12 +13,12 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ClockMark, ClockPoint};
 use super::calls_kept::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
-use super::clock::{Cause, Spent};
+use super::clock::Cause;
 use super::conditions::{Effects, sent};
 use super::error::RunError;
 use super::idle::begin_idle;
 use super::lp::LogicalProcess;
-use super::memory::{begin_block, begin_code};
+use super::memory::{begin_block, begin_code, compute};
 use super::messages::{post, recv, set_ready, start_send};
 use super::requests::RequestRecord;
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
@@ -164,19 +164,10 @@ impl CallTurn<'_, '_> {
         lp.handled += 1;
         *stretch += 1;
         let proceeds = match call {
-            Call::Code(span) if *span > SimSpan::ZERO && task == MAIN && lp.slows_code(target) => {
-                begin_code(target, lp, task, *span);
-                None
+            Call::Code(span) if *span > SimSpan::ZERO && task == MAIN && lp.follows_code(target) => {
+                begin_code(target, lp, task, *span)
             }
-            Call::Compute(span) | Call::Code(span) => {
-                let mut span = lp.on_core(target.sharing, *span);
-                if lp.effects.slows {
-                    let start = target.control(task).clock;
-                    span = lp.slowed(target, start, span);
-                }
-                target.spend(lp, task, Spent::Compute, span);
-                Some(Answer::Done)
-            }
+            Call::Compute(span) | Call::Code(span) => Some(compute(target, lp, task, *span)),
             Call::Work(block) => begin_block(target, lp, task, *block),
             Call::Isend(message) => {
                 *stretch += SEND_WEIGHT;

@@ -9,6 +9,8 @@
 //! Which buffers are used again is known from what messages say. A rank of a real program states which of its buffers a
 //! message is in (`stated`). Otherwise, between two ranks, each context and tag has a buffer at either end. The receives
 //! of a collective, as they are posted, have one each at either end, the same in every call.
+//!
+//! Real code uses caches, too: what passes through them while a block of it computes drives out what lay there.
 
 mod blocks;
 mod caches;
@@ -17,7 +19,8 @@ mod nodes;
 mod shares;
 mod stated;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use smallvec::SmallVec;
 
@@ -32,7 +35,7 @@ use super::lp::LogicalProcess;
 use super::network::RankLocation;
 use super::paths::PathSlot;
 use super::state::TargetRank;
-pub(super) use blocks::{SharedBlock, begin_block, begin_code, end_block, flow};
+pub(super) use blocks::{SharedBlock, begin_block, begin_code, compute, end_block, flow};
 use caches::{BufferKey, Cache};
 use nodes::NO_LIMIT;
 pub(super) use nodes::NodeMemory;
@@ -43,6 +46,11 @@ pub(super) use stated::StatedPair;
 
 /// Of a cache's size, what the least buffer has that is asked for: smaller ones count as held.
 const FELT: u64 = 1 << 16;
+/// The same of what a block of code moves: there are many short ones, which drive out nothing.
+const FELT_OF_CODE: u64 = 1 << 10;
+
+/// The data of a rank's own code, beside the buffers of messages.
+const OF_CODE: BufferKey = 1 << 63;
 
 /// The buffers of a message: of its context and tag, or by its number among those of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,6 +126,8 @@ pub(super) struct Memory {
     cmps: u32,
     /// Of each CMP.
     caches: Vec<Cache>,
+    /// Of each CMP: blocks of code that have not used them yet, by when they begin: what they move. Ranks are ahead.
+    code: Vec<BinaryHeap<Reverse<(SimTime, Rank, u64)>>>,
     /// Of each rank: the copies of its core that wait; of one that is under way, it is the first.
     cores: Vec<CoreCopies>,
     /// What ranks state of the buffers of messages that have not been copied.
@@ -150,6 +160,7 @@ impl Memory {
             first_node: nodes.start,
             cmps,
             caches: (0..nodes.len() as u32 * cmps).map(|_| Cache::new(limits.cache.get())).collect(),
+            code: (0..nodes.len() as u32 * cmps).map(|_| BinaryHeap::new()).collect(),
             cores: (0..own).map(|_| CoreCopies::default()).collect(),
             stated: StatedBuffers::default(),
             used: CopyUse { cmp_bytes_per_s: limits.cmp.map_or(0, Bandwidth::get), ..CopyUse::default() },
@@ -162,13 +173,40 @@ impl Memory {
         CopyUse { busiest_bytes: self.moved.iter().copied().max().unwrap_or(0), ..self.used }
     }
 
+    /// The number of the seat's CMP among these.
+    fn cmp(&self, seat: RankLocation) -> usize {
+        (seat.cmp - self.first_node * self.cmps) as usize
+    }
+
+    /// A block of the rank's code begins at `clock`, which is not before `now`, and takes `span`. Its data are a
+    /// buffer, as large as what the longest such block moves, and no larger than the caches.
+    fn compute(&mut self, rank: Rank, seat: RankLocation, [now, clock]: [SimTime; 2], span: SimSpan) {
+        let size = self.limits.cache.get();
+        let moved = (self.limits.code as f64 * span.as_seconds()).min(size as f64) as u64;
+        if moved > size / FELT_OF_CODE {
+            let cmp = self.cmp(seat);
+            self.pass_code(cmp, now);
+            self.code[cmp].push(Reverse((clock, rank, moved)));
+        }
+    }
+
+    /// Blocks of code on a CMP that have begun by `now` use its caches.
+    fn pass_code(&mut self, cmp: usize, now: SimTime) {
+        while let Some(&Reverse((time, rank, moved))) = self.code[cmp].peek()
+            && time <= now
+        {
+            self.code[cmp].pop();
+            self.caches[cmp].touch(OF_CODE | u64::from(rank), moved);
+        }
+    }
+
     /// Whether caches feel a message between these seats.
     fn feels(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
         from.node == to.node && size.get() > self.limits.cache.get() / FELT
     }
 
     /// Uses both buffers: what is moved from and to memory for each byte, nothing if both are in caches.
-    fn moves(&mut self, me: Rank, job: &CopyJob, from: RankLocation, to: RankLocation) -> Moves {
+    fn moves(&mut self, me: Rank, job: &CopyJob, now: SimTime, from: RankLocation, to: RankLocation) -> Moves {
         let &CopyJob { from: sender, tag, buffers, stated, size, .. } = job;
         let mut moves = Moves::new();
         if !self.feels(from, to, size) {
@@ -177,6 +215,8 @@ impl Memory {
         let read = stated.read(sender).unwrap_or_else(|| buffers.at(sender, me, tag, false));
         let written = stated.written(me).unwrap_or_else(|| buffers.at(me, sender, tag, true));
         let [reads, writes] = self.limits.traffic.parts();
+        let [read_at, written_at] = [from, to].map(|seat| self.cmp(seat));
+        [read_at, written_at].into_iter().for_each(|cmp| self.pass_code(cmp, now));
         let mut add = |seat: RankLocation, weight: u64| {
             let cmp = seat.cmp % self.cmps;
             for memory in [cmp, self.cmps] {
@@ -186,10 +226,10 @@ impl Memory {
                 }
             }
         };
-        if !self.caches[(from.cmp - self.first_node * self.cmps) as usize].touch(read, size.get()) {
+        if !self.caches[read_at].touch(read, size.get()) {
             add(from, reads);
         }
-        if !self.caches[(to.cmp - self.first_node * self.cmps) as usize].touch(written, size.get()) {
+        if !self.caches[written_at].touch(written, size.get()) {
             add(to, writes);
         }
         moves.sort_unstable();
@@ -274,7 +314,7 @@ impl LogicalProcess<'_> {
         let now = self.now.time;
         let (from, to) = (self.seats[job.from as usize], self.seats[target.rank as usize]);
         let memory = self.memory().expect("there are caches");
-        let moves = memory.moves(target.rank, job, from, to);
+        let moves = memory.moves(target.rank, job, now, from, to);
         if memory.feels(from, to, job.size) {
             let begins = job.start.max(target.copied());
             memory.used.begin(job.size, begins.since(job.start));

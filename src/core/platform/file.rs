@@ -167,7 +167,7 @@ impl PlatformFile {
             count: self.nct.nodes,
             cmps: self.nct.cmps,
         };
-        let memory = memory::copy_memory(document, self.cmp.as_ref(), self.node.as_ref(), &links)?;
+        let memory = memory::copy_memory(document, &self.core, self.cmp.as_ref(), self.node.as_ref(), &links)?;
         let pairs = self.pairs.as_ref().map(|key| key.classes(document, self.nct, &links)).transpose()?;
         if let Some(pairs) = pairs.as_ref().filter(|_| !self.inter_node.states_capacity()) {
             let between = &mut links[Level::InterNode as usize];

@@ -14,6 +14,9 @@ pub struct CopyMemory {
     pub node: Option<Bandwidth>,
     /// What is moved for each byte copied.
     pub traffic: CopyTraffic,
+    /// Bytes a second that pass a CMP's caches while real code computes there alone: as far as memory bounds it, what
+    /// its core moves.
+    pub code: u64,
 }
 
 /// Bytes moved from and to memory for each byte that is copied.

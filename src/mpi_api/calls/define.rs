@@ -7,16 +7,20 @@ use std::ffi::c_int;
 use crate::mpi::abi;
 use crate::mpi_api::error::MpiResult;
 use crate::mpi_api::process::{MpiProcess, enter};
-use crate::process::unwind::here;
+use crate::process::unwind::{here, kept_for_caller};
 
 /// Runs an MPI function: what C gets.
 #[inline(always)]
 pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c_int {
+    let came = if cfg!(debug_assertions) { kept_for_caller() } else { [0; 5] };
     let process = enter(name);
     process.pause_timer();
     let mut outer = process.here.replace(here());
     if outer != [0; 3] {
         outer = process.still_running(outer);
+    }
+    if cfg!(debug_assertions) {
+        process.came_with.set(came);
     }
     let code = match body(process) {
         Ok(()) => abi::MPI_SUCCESS,

@@ -84,9 +84,10 @@ pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, label
     }
     box_around(&mut figure, frame);
     ranks(&mut figure, frame, side, step / together as f64, [ROWS, COLUMNS]);
+    let pairs = |size: usize| format!("{size} pair{}", if size == 1 { "" } else { "s" });
     let mut words: Vec<(Color, String)> = named
         .iter()
-        .map(|cluster| (color_of(*cluster as u32), format!("{}: {} pairs", cluster + 1, sizes[*cluster])))
+        .map(|cluster| (color_of(*cluster as u32), format!("{}: {}", cluster + 1, pairs(sizes[*cluster]))))
         .collect();
     if count > shown {
         let rest: usize = order[shown..].iter().map(|cluster| sizes[*cluster]).sum();

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use crate::engine::end_process;
-use crate::measure::RankPort;
+use crate::measure::{RankPort, pass_over};
 
 use super::super::super::exit::Exit;
 
@@ -25,6 +25,10 @@ pub(super) struct LayerPort {
     sent: Vec<u8>,
     received: Vec<u8>,
     several: Vec<u8>,
+    /// Several messages that are sent, where each has a buffer of its own.
+    apart: Vec<u8>,
+    /// What code passes over.
+    passed: Vec<u64>,
     /// By how much computing for a stated time takes longer, seconds.
     excess: f64,
 }
@@ -32,8 +36,9 @@ pub(super) struct LayerPort {
 impl LayerPort {
     pub fn new(rank: u32, layer: Box<dyn PairLayer>) -> LayerPort {
         const TIMES: u32 = 2000;
-        let (sent, received, several) = (Vec::new(), Vec::new(), Vec::new());
-        let mut port = LayerPort { rank, layer, started: Instant::now(), sent, received, several, excess: 0.0 };
+        let [sent, received, several, apart] = [const { Vec::new() }; 4];
+        let (started, passed) = (Instant::now(), Vec::new());
+        let mut port = LayerPort { rank, layer, started, sent, received, several, apart, passed, excess: 0.0 };
         let begun = port.now();
         (0..TIMES).for_each(|_| port.compute(1e-6));
         port.excess = ((port.now() - begun) / f64::from(TIMES) - 1e-6).clamp(0.0, 1e-6);
@@ -123,6 +128,18 @@ impl RankPort for LayerPort {
         self.messages(bytes, count, count);
     }
 
+    fn exchange_buffers(&mut self, _with: u32, bytes: u64, count: u32) {
+        let (bytes, needed) = (bytes as usize, bytes as usize * count as usize);
+        for (room, value) in [(&mut self.several, 3), (&mut self.apart, 4)] {
+            if room.len() < needed {
+                room.resize(needed, value);
+            }
+        }
+        let out: Vec<&[u8]> = self.apart[..needed].chunks_exact(bytes).collect();
+        let mut parts: Vec<&mut [u8]> = self.several[..needed].chunks_exact_mut(bytes).collect();
+        told(self.rank, self.layer.transfer(&out, &mut parts));
+    }
+
     /// No layer receives while the core computes unless its system does: the receive begins after the work.
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64 {
         self.send(from, 0);
@@ -137,6 +154,10 @@ impl RankPort for LayerPort {
         while self.now() < end {
             std::hint::spin_loop();
         }
+    }
+
+    fn pass_memory(&mut self) {
+        pass_over(&mut self.passed);
     }
 
     fn barrier(&mut self) {

@@ -86,15 +86,46 @@ pub(in super::super) fn begin_block(
     None
 }
 
-/// The task computes a block of real code, which others may slow.
+/// The task computes for so long, whatever others do.
+#[inline(always)]
+pub(in super::super) fn compute(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    span: SimSpan,
+) -> Answer {
+    let mut span = lp.on_core(target.sharing, span);
+    if lp.effects.slows {
+        let start = target.control(task).clock;
+        span = lp.slowed(target, start, span);
+    }
+    target.spend(lp, task, Spent::Compute, span);
+    Answer::Done
+}
+
+/// The task computes a block of real code, which others may slow: the answer, if its time is known.
 #[cold]
-pub(in super::super) fn begin_code(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
+pub(in super::super) fn begin_code(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    span: SimSpan,
+) -> Option<Answer> {
+    let (rank, seat) = (target.rank, lp.seats[target.rank as usize]);
+    let times = [lp.now.time, target.control(task).clock];
+    if let Some(memory) = lp.memory() {
+        memory.compute(rank, seat, times, span);
+    }
+    if !lp.slows_code(target) {
+        return Some(compute(target, lp, task, span));
+    }
     let span = lp.on_core(target.sharing, span);
     let alone = match lp.effects.slows {
         true => SimSpan::from_seconds(span.as_seconds() * target.meets().slower()).unwrap_or(SimSpan::MAX),
         false => span,
     };
     begin(target, lp, task, SharedBlock::of_code(alone));
+    None
 }
 
 /// The block begins when the simulation has got to the task's clock.

@@ -46,17 +46,18 @@ impl Cache {
         }
     }
 
-    /// The first `bytes` of a buffer are used: whether they were there. What is used for the first time was, as long as
-    /// all buffers have fitted.
+    /// The first `bytes` of a buffer are used: whether at least half of them were there. What is used for the first
+    /// time was, as long as all buffers have fitted.
     pub fn touch(&mut self, key: BufferKey, bytes: u64) -> bool {
-        let found = self.places.get(&key).copied();
-        match found {
+        let mut was_there = false;
+        match self.places.get(&key).copied() {
             Some(place) => {
                 self.unlink(place);
                 let buffer = &mut self.buffers[place as usize];
                 let more = bytes.saturating_sub(buffer.bytes);
                 buffer.bytes += more;
                 self.held += more;
+                was_there = bytes <= 2 * (buffer.bytes - more);
                 self.link(place);
             }
             None => {
@@ -80,7 +81,7 @@ impl Cache {
             self.full = true;
             self.drop_oldest();
         }
-        bytes <= self.size && (found.is_some() || !self.full)
+        bytes <= self.size && (was_there || !self.full)
     }
 
     fn drop_oldest(&mut self) {
@@ -147,5 +148,7 @@ mod tests {
         assert!(cache.touch(1, 10) && cache.touch(1, 60) && cache.touch(1, 5));
         assert!(!cache.touch(2, 101) && !cache.touch(2, 101));
         assert!(!cache.touch(1, 60) && cache.touch(1, 60), "all has left");
+        assert!(cache.touch(1, 90) && cache.touch(1, 90), "most was there");
+        assert!(!cache.touch(3, 1) && !cache.touch(3, 3) && cache.touch(3, 6), "most was not there, then half");
     }
 }

@@ -233,11 +233,15 @@ impl NodeShares {
 }
 
 impl LogicalProcess<'_> {
-    /// Whether others may slow the rank's code. What it runs inside of collectives goes on by itself.
+    /// Whether the rank's code may be slowed, or its data count. What it runs inside of collectives goes on by itself.
     #[inline]
+    pub fn follows_code(&self, target: &TargetRank) -> bool {
+        self.node_memory.is_some() && target.main.collective.is_none()
+    }
+
+    /// Whether others may slow the rank's code.
     pub fn slows_code(&self, target: &TargetRank) -> bool {
-        let slows = |memory: &NodeMemory| memory.slows_code(self.seats[target.rank as usize]);
-        target.main.collective.is_none() && self.node_memory.as_deref().is_some_and(slows)
+        self.node_memory.as_deref().is_some_and(|memory| memory.slows_code(self.seats[target.rank as usize]))
     }
 
     /// Whose flows of the rank's node have ended now, if the event `version` is still meant.

@@ -84,6 +84,7 @@ pub(super) fn unread(cmp: Option<&CmpFile>, node: Option<&NodeFile>, in_cache: b
 /// What both tables say of copies; nothing counts where no cache is stated.
 pub(super) fn copy_memory(
     document: &Document,
+    core: &CoreFile,
     cmp: Option<&CmpFile>,
     node: Option<&NodeFile>,
     links: &[Link; 3],
@@ -130,5 +131,5 @@ pub(super) fn copy_memory(
             return Err(document.expected(&format!("{}.copies", level.name()), expected, found));
         }
     }
-    Ok(Some(CopyMemory { cache, cmp: Some(of_cmp), node: of_node, traffic }))
+    Ok(Some(CopyMemory { cache, cmp: Some(of_cmp), node: of_node, traffic, code: core.memory_bandwidth.get() }))
 }

@@ -1,0 +1,69 @@
+//! Where caches end, and what memory copies beyond, comes back from machines with caches.
+
+use crate::config::Document;
+use crate::platform::{Copies, CopyMemory, CopyTraffic, Level, Link, LoadLaw, Occupancy, Placement, Platform, Shape};
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+use super::super::*;
+use super::{machine, row};
+
+const MIB: u64 = 1 << 20;
+
+/// What is found of a CMP of so many cores that copy 8 GB/s each, with these caches and 10 GB/s of memory; and the file.
+fn found(cores: u32, cache: Option<u64>) -> (Option<MeasuredCaches>, String) {
+    let shape = Shape { nodes: 1, cmps: 1, cores };
+    let rows = vec![row(0, u64::MAX, 300, 8000, [0, 0])];
+    let copied = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
+    let link = Link::new(LoadLaw::Fair, Bytes::MAX, SimSpan::from_ns(100), rows).occupying(copied);
+    let memory = cache.map(|cache| CopyMemory {
+        cache: Bytes::new(cache),
+        cmp: Bandwidth::new(10_000_000_000),
+        node: None,
+        traffic: CopyTraffic::Two,
+        code: 0,
+    });
+    let platform = Platform { memory, ..machine(shape, link) };
+    let pairs = (0..cores / 2).map(|first| RankPair { first, second: first + cores / 2 }).collect();
+    let levels = vec![LevelPlan { level: Level::IntraCmp, pairs }];
+    let plan = CampaignPlan { levels, most_bytes: MIB, budget: 1.0, window: WINDOW };
+    let samples = simulate(&platform, Placement::Block.sites(shape, cores, false).unwrap(), &plan).unwrap();
+    let fit = LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(&samples);
+    let measured = MeasuredMachine {
+        name: "m".into(),
+        provenance: Vec::new(),
+        shape,
+        speed: Speed { flops: 1e9, instructions: 1e9, memory: 1e9, cmp_memory: Some(9.5e9), ..Speed::default() },
+        links: vec![fit],
+        samples: samples.clone(),
+        cores: MeasuredCores::default(),
+        states_noise: false,
+    };
+    (MeasuredCaches::of(&samples), measured.text())
+}
+
+#[test]
+fn the_end_of_caches_and_what_memory_copies_come_back() {
+    for (cores, cache) in [(2, 16 * MIB), (4, 40 * MIB)] {
+        let (caches, text) = found(cores, Some(cache));
+        let MeasuredCaches { cache: end, copied } = caches.unwrap();
+        // Buffers are doubled from one series to the next: the end is between the last that fit and the first that do not.
+        let step = 2 * u64::from(cores) * MIB;
+        let held = (0..).map(|power| step << power).take_while(|bytes| *bytes <= cache).last().unwrap() as f64;
+        assert!(end > held && end < 2.0 * held, "{end} {held}\n{text}");
+        // 10 GB/s move 5 GB/s of copies.
+        assert!((copied / 5e9 - 1.0).abs() < 0.02, "{copied}\n{text}");
+        // No copies move more than the kernels' memory bandwidth.
+        let read = Platform::load(Document::parse("m.toml", &text).unwrap(), &[]).unwrap();
+        let memory = read.memory.unwrap_or_else(|| panic!("{text}"));
+        assert!((memory.cache.get() as f64 / end - 1.0).abs() < 0.001, "{text}");
+        assert_eq!(memory.cmp, Bandwidth::new(9_500_000_000), "{text}");
+    }
+}
+
+#[test]
+fn caches_that_hold_all_or_do_not_count_are_not_stated() {
+    for cache in [None, Some(1 << 30), Some(0)] {
+        let (caches, text) = found(2, cache);
+        assert!(caches.is_none() && !text.contains("\ncache = "), "{caches:?}\n{text}");
+    }
+}
