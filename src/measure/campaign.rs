@@ -293,7 +293,9 @@ impl Campaign<'_> {
             });
             if count == AFTER_CODE {
                 self.series(Next { test: Test::AfterCode, ..next }, |port| {
-                    port.pass_memory();
+                    if plan.pairs.iter().any(|pair| pair.has(port.rank())) {
+                        port.pass_memory();
+                    }
                     port.barrier();
                     protocol::exchanges_of_buffers(port, &plan.pairs, bytes, count)
                 });

@@ -15,7 +15,7 @@ pub struct RankPair {
 }
 
 impl RankPair {
-    fn has(self, rank: u32) -> bool {
+    pub(super) fn has(self, rank: u32) -> bool {
         self.first == rank || self.second == rank
     }
 }
