@@ -122,11 +122,9 @@ impl MeasuredMachine {
             text,
             &format!("Copies of all ranks, each message with buffers of its own: {rate} beyond {size} of them."),
         );
-        let _ = writeln!(
-            text,
-            "cache = \"{size}\"\ncopy_bandwidth = \"{}\"",
-            bandwidth((2.0 * copied).min(memory).recip())
-        );
+        // As many digits as memory_bandwidth has, so that it is no more than that as it stands there.
+        let moved = (2.0 * copied).min(memory);
+        let _ = writeln!(text, "cache = \"{size}\"\ncopy_bandwidth = \"{:.2} GB/s\"", (moved / 1e9).max(0.01));
     }
 
     fn level(&self, text: &mut String, level: Level) {

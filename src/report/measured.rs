@@ -1,6 +1,6 @@
 //! What was measured on a machine, in short: the levels' figures, and what the model makes of the same tests.
 
-use crate::measure::{LinkFit, MeasuredMachine, Samples, Summary, Test};
+use crate::measure::{LinkFit, MeasuredCaches, MeasuredMachine, Samples, Summary, Test};
 use crate::platform::Level;
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
@@ -19,6 +19,12 @@ pub fn measured_summary(measured: &MeasuredMachine, again: &Samples) -> String {
     text.push_str("\nlatency: half a round trip, 0 B; bandwidth: best window; fit: mean, max error\n");
     let slowdown: Vec<String> = measured.speed.slowdown().iter().map(|factor| format!("{factor:.3}")).collect();
     text.push_str(&format!("slowdown of code by ranks on a CMP: {}\n", slowdown.join(", ")));
+    if let Some(MeasuredCaches { cache, copied }) = MeasuredCaches::of(&measured.samples) {
+        let (mib, rate) = (cache / f64::from(1 << 20), Bandwidth::new(copied as u64).unwrap_or(Bandwidth::MAX));
+        text.push_str(&format!(
+            "caches of a CMP: {mib:.1} MiB of messages' buffers; beyond, its ranks copy {rate:.3}\n"
+        ));
+    }
     if let Some(effective) = measured.samples.effective_bandwidth.and_then(|rate| Bandwidth::new(rate as u64)) {
         text.push_str(&format!("effective bandwidth of all ranks (b_eff, rings): {effective}\n"));
     }
@@ -100,10 +106,11 @@ mod tests {
 
     #[test]
     fn a_machine_is_told_in_a_few_lines_and_agrees_with_itself() {
-        let platform = Platform::embedded();
+        let mut platform = Platform::embedded();
+        platform.memory.as_mut().unwrap().cmp = Bandwidth::new(10_000_000_000);
         let pairs = vec![RankPair { first: 0, second: 1 }];
         let levels = vec![LevelPlan { level: Level::IntraCmp, pairs }];
-        let plan = CampaignPlan { levels, most_bytes: 4096, budget: 1.0, window: WINDOW };
+        let plan = CampaignPlan { levels, most_bytes: 1 << 20, budget: 1.0, window: WINDOW };
         let sites = Placement::Block.sites(platform.shape, 2, false).unwrap();
         let samples = simulate(&platform, sites, &plan).unwrap();
         let links = vec![LinkFit::of(&samples, Level::IntraCmp, &Corrections::default()).unwrap()];
@@ -115,6 +122,11 @@ mod tests {
             MeasuredMachine { name, provenance, shape, speed, links, samples: own, cores, states_noise: false };
         let text = measured_summary(&measured, &samples);
         assert!(text.contains("slowdown of code by ranks on a CMP: 1.000, 1.250"), "{text}");
+        // Caches of 38 MB hold eight buffers of 1 MiB sent and as many received by each rank, not 16; memory moves three
+        // bytes for each one copied.
+        let told = text.lines().find(|line| line.starts_with("caches of a CMP: ")).unwrap();
+        let figures: Vec<f64> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
+        assert!((32.0..64.0).contains(&figures[0]) && (figures[1] - 3.33).abs() < 0.1, "{told}");
         // Half of 100 + 200 + 100 ns both ways.
         assert!(text.contains("  intra-CMP   400 ns"), "{text}");
         assert!(text.contains("  intra-CMP   ping pong       mean   0.0%  greatest   0.0%"), "{text}");
