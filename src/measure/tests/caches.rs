@@ -67,3 +67,30 @@ fn caches_that_hold_all_or_do_not_count_are_not_stated() {
         assert!(caches.is_none() && !text.contains("\ncache = "), "{caches:?}\n{text}");
     }
 }
+
+/// Samples of exchanges of two ranks with 1, 2, 4, … buffers of 1 MiB that copy so many bytes a second.
+fn copying(rates: &[f64], after_code: Option<f64>) -> Samples {
+    let series = |test, load: u32, rate: f64| {
+        let seconds = vec![2.0 * f64::from(load) * MIB as f64 / rate];
+        SampleSeries { level: Some(Level::IntraCmp), test, bytes: MIB, load, count: load, seconds }
+    };
+    let each = (0..).zip(rates).map(|(power, rate)| series(Test::ManyBuffers, 1 << power, *rate));
+    let series = each.chain(after_code.map(|rate| series(Test::AfterCode, 8, rate))).collect();
+    Samples { series, ..Samples::default() }
+}
+
+#[test]
+fn the_end_lies_between_two_series_by_their_rates() {
+    // From 8 MiB of buffers to 16 the rate falls from 8 to 2; it is 4 in the middle, at 8 √2.
+    let found = |rates: &[f64], after| MeasuredCaches::of(&copying(rates, after));
+    let caches = found(&[5e9, 8e9, 2e9, 2e9], None).unwrap();
+    assert!((caches.cache / MIB as f64 - 8.0 * 2f64.sqrt()).abs() < 1e-9, "{caches:?}");
+    assert!((caches.copied / 2e9 - 1.0).abs() < 1e-9, "{caches:?}");
+    // What code leaves counts if it is less.
+    let copied = |after| found(&[8e9, 8e9, 2e9, 2e9], Some(after)).unwrap().copied;
+    assert_eq!([1.5e9, 3e9].map(|after| (copied(after) / 1e8).round()), [15.0, 20.0]);
+    // Rates that still fall do not tell what memory copies, nor do those of one series.
+    assert!(
+        found(&[8e9, 8e9, 6e9, 2e9], None).is_none() && found(&[8e9], None).is_none() && found(&[], None).is_none()
+    );
+}
