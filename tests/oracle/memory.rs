@@ -128,6 +128,39 @@ fn what_code_moves_drives_buffers_out_of_the_caches() {
 }
 
 #[test]
+fn what_ranks_copy_to_themselves_goes_through_memory_where_caches_do_not_hold_it() {
+    let own = |cache, before: u64, ranks: usize| {
+        let node = cached(copying([1, 1, 2], 5000), cache);
+        clocks(&node, &vec![vec![Compute(before), Own(1000, 500), Own(1000, 500)]; ranks])
+    };
+    for before in [0, 300] {
+        // 2000 bytes for each are moved at 2 GB/s; two ranks share that.
+        assert_eq!(own(0, before, 1), [before + 2000]);
+        assert_eq!(own(0, before, 2), [before + 4000; 2]);
+        // Both buffers fit the cache, or one does: then both are moved the second time only.
+        assert_eq!(own(2000, before, 1), [before + 1000]);
+        assert_eq!(own(1000, before, 1), [before + 500 + 1000]);
+        // With room for the buffers of one rank the first copy of rank 0 is the only one within the cache. Its second
+        // begins at 500, when the first of rank 1 has half of it. They share memory to 1500; the next two to 2500.
+        assert_eq!(own(4000, before, 2), [before + 1000; 2]);
+        assert_eq!(own(2000, before, 2), [before + 2500, before + 3000]);
+    }
+    // Where memory could do more, the core takes what it takes in caches.
+    let fast = with_memory(cached(copying([1, 1, 2], 5000), 1000), |memory| memory.cmp = rate(100.0));
+    assert_eq!(clocks(&fast, &[vec![Own(1000, 500)]]), [500]);
+    // Copies of messages go beside: 2000 bytes of each at 2 GB/s, and the message's first half alone.
+    let node = cached(copying([1, 1, 3], 5000), 0);
+    let beside = [vec![Send(1, 1000)], vec![Recv(0)], vec![Compute(510), Own(1000, 500)]];
+    assert_eq!(clocks(&node, &beside), [0, 1510, 2010]);
+    // What caches do not feel takes its time, here beside one that fills them: of that what it writes is moved.
+    let node = cached(copying([1, 1, 2], 5000), 1 << 20);
+    let after = |size| clocks(&node, &[vec![Own(1 << 20, 500), Own(size, 500)]])[0] - (1 << 19);
+    assert_eq!([after(1024), after(1025)], [500, 1025]);
+    // Without caches nothing counts.
+    assert_eq!(clocks(&copying([1, 1, 2], 5000), &[vec![Own(1 << 20, 500)]]), [500]);
+}
+
+#[test]
 fn each_cmp_has_its_own_memory_and_the_node_may_have_less() {
     // Within each of two CMPs a pair.
     let node = cached(copying([1, 2, 2], 5000), 0);

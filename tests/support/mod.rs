@@ -94,6 +94,8 @@ pub enum Do {
     Work(u64, u64),
     /// A block of real code that takes so long alone.
     Code(u64),
+    /// A copy to itself of so many bytes, which takes so long in caches.
+    Own(u64, u64),
     Send(Rank, u64),
     SendTag(Rank, u64, u32),
     SendMode(Rank, u64, SendMode),
@@ -307,6 +309,7 @@ impl Program for Script {
             return match line {
                 Do::Compute(time) => Call::Compute(ns(time)),
                 Do::Code(time) => Call::Code(ns(time)),
+                Do::Own(size, time) => Call::Copy { size: Bytes::new(size), span: ns(time), context: 1 },
                 Do::Work(core, bytes) => Call::Work(MemoryBlock { core: ns(core), bytes: Bytes::new(bytes) }),
                 Do::Send(to, size) => Call::Send(self.message(to, size, 0, SendMode::Standard)),
                 Do::SendTag(to, size, tag) => Call::Send(self.message(to, size, tag, SendMode::Standard)),

@@ -35,7 +35,7 @@ use super::lp::LogicalProcess;
 use super::network::RankLocation;
 use super::paths::PathSlot;
 use super::state::TargetRank;
-pub(super) use blocks::{SharedBlock, begin_block, begin_code, compute, end_block, flow};
+pub(super) use blocks::{SharedBlock, begin_block, begin_code, begin_own_copy, compute, end_block, flow};
 use caches::{BufferKey, Cache};
 use nodes::NO_LIMIT;
 pub(super) use nodes::NodeMemory;
@@ -46,7 +46,8 @@ pub(super) use stated::StatedPair;
 
 /// Of a cache's size, what the least buffer has that is asked for: smaller ones count as held.
 const FELT: u64 = 1 << 16;
-/// The same of what a block of code moves: there are many short ones, which drive out nothing.
+/// The same of what a block of code moves, or a rank copies to itself: there are many short ones, which drive out
+/// nothing.
 const FELT_OF_CODE: u64 = 1 << 10;
 
 /// The data of a rank's own code, beside the buffers of messages.
@@ -67,6 +68,11 @@ impl BufferPair {
     /// Those of the `number`th receive of a collective in `context`.
     pub fn of_collective(context: u32, number: u32) -> Self {
         BufferPair(mixed(context, number) | Self::OF_COLLECTIVE)
+    }
+
+    /// Those of what a rank copies to itself in collectives of a context.
+    fn of_own(context: u32) -> Self {
+        Self::of_collective(context, u32::MAX)
     }
 
     /// The number of the buffer at `me` for messages of this tag, with `other` as the other end.
@@ -214,6 +220,36 @@ impl Memory {
         }
         let read = stated.read(sender).unwrap_or_else(|| buffers.at(sender, me, tag, false));
         let written = stated.written(me).unwrap_or_else(|| buffers.at(me, sender, tag, true));
+        let sum = self.touch([(from, read), (to, written)], size, now, &mut moves);
+        if !moves.is_empty() {
+            self.used.begin_through_memory(size, sum);
+        }
+        moves
+    }
+
+    /// Whether caches feel what a rank copies to itself.
+    fn feels_own(&self, size: Bytes) -> bool {
+        size.get() > self.limits.cache.get() / FELT_OF_CODE
+    }
+
+    /// What a rank moves that copies to itself, in a collective of `context`.
+    fn own_moves(&mut self, me: Rank, seat: RankLocation, context: u32, size: Bytes, now: SimTime) -> Moves {
+        let buffers = BufferPair::of_own(context);
+        let [read, written] = [false, true].map(|receives| (seat, buffers.at(me, me, 0, receives)));
+        let mut moves = Moves::new();
+        self.touch([read, written], size, now, &mut moves);
+        moves
+    }
+
+    /// Uses the buffer that is read and the one that is written, each of a CMP: adds what is moved from and to memory for
+    /// each byte, and tells the sum of what is moved.
+    fn touch(
+        &mut self,
+        [(from, read), (to, written)]: [(RankLocation, BufferKey); 2],
+        size: Bytes,
+        now: SimTime,
+        moves: &mut Moves,
+    ) -> u64 {
         let [reads, writes] = self.limits.traffic.parts();
         let [read_at, written_at] = [from, to].map(|seat| self.cmp(seat));
         [read_at, written_at].into_iter().for_each(|cmp| self.pass_code(cmp, now));
@@ -233,19 +269,15 @@ impl Memory {
             add(to, writes);
         }
         moves.sort_unstable();
-        if !moves.is_empty() {
-            let first = (to.node - self.first_node) * self.cmps;
-            let at_cmps = moves.iter().filter(|(memory, _)| *memory < self.cmps);
-            let mut sum = 0u64;
-            for &(memory, weight) in at_cmps {
-                let moved = size.get().saturating_mul(weight);
-                let of_cmp = &mut self.moved[(first + memory) as usize];
-                *of_cmp = of_cmp.saturating_add(moved);
-                sum = sum.saturating_add(moved);
-            }
-            self.used.begin_through_memory(size, sum);
+        let first = (to.node - self.first_node) * self.cmps;
+        let mut sum = 0u64;
+        for &(memory, weight) in moves.iter().filter(|(memory, _)| *memory < self.cmps) {
+            let moved = size.get().saturating_mul(weight);
+            let of_cmp = &mut self.moved[(first + memory) as usize];
+            *of_cmp = of_cmp.saturating_add(moved);
+            sum = sum.saturating_add(moved);
         }
-        moves
+        sum
     }
 }
 

@@ -233,8 +233,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
         }
         Wait::Block(block) => {
             target.control(task).wait = Wait::Block(block);
-            flow(target, lp, task, block);
-            false
+            flow(target, lp, task, block)
         }
         // The turn was decided by another event.
         wait => {

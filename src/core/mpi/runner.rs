@@ -318,11 +318,9 @@ impl<M: Mover> Runner<M> {
                     if M::MOVES {
                         self.mover.copy(&self.layout, from, to);
                     }
-                    match self.cost.copy(self.layout.bytes(from.blocks))
-                        + self.apart(&self.layout, from.blocks).max(self.apart(&self.layout, to.blocks))
-                    {
-                        SimSpan::ZERO => continue,
-                        span => Call::Compute(span),
+                    match self.own_copy(&self.layout, &self.comm, from, to) {
+                        None => continue,
+                        Some(copy) => copy,
                     }
                 }
                 Step::Combine { from, to, side } => {
@@ -426,6 +424,14 @@ impl<M: Mover> Runner<M> {
             Blocks::Bit(_) | Blocks::Down(_) => self.block * u64::from(blocks.count(layout.parts())),
             Blocks::All | Blocks::Up { .. } => SimSpan::ZERO,
         }
+    }
+
+    /// The rank copies `from` to `to`; none if that takes no time.
+    fn own_copy(&self, layout: &BlockLayout, comm: &CommMember, from: Piece, to: Piece) -> Option<Call> {
+        let size = layout.bytes(from.blocks);
+        let apart = self.apart(layout, from.blocks).max(self.apart(layout, to.blocks));
+        let span = self.cost.copy(size) + apart;
+        (span > SimSpan::ZERO).then_some(Call::Copy { size, span, context: comm.collective() })
     }
 
     #[inline(always)]

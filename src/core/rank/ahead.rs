@@ -275,9 +275,8 @@ impl RunAhead {
         let mut starts = None;
         self.state = match &mut call {
             &mut Call::Compute(SimSpan::ZERO) => AheadState::Engine(AheadWait::Nothing),
-            Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Enter(_) | Call::Leave | Call::Yield => {
-                AheadState::Done
-            }
+            Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Copy { .. } => AheadState::Done,
+            Call::Enter(_) | Call::Leave | Call::Yield => AheadState::Done,
             Call::Send(message) => {
                 self.send(message);
                 AheadState::Done

@@ -128,6 +128,15 @@ pub enum Call {
     Work(MemoryBlock),
     /// Executes a local block of real code, of this length where nobody else computes on the CMP. → `Done`
     Code(SimSpan),
+    /// Copies data of its own, as it does in a collective with the part that it sends to itself. → `Done`
+    Copy {
+        /// How much.
+        size: Bytes,
+        /// How long that takes where caches hold both buffers, or are of no account.
+        span: SimSpan,
+        /// The collective's: in all those of one context the buffers are the same.
+        context: Context,
+    },
     /// Sends and returns when the buffer may be reused. → `Done`
     Send(Message),
     /// Receives. → `Completed` with one entry

@@ -115,6 +115,7 @@ fn described(call: &Call, next: u32) -> String {
     };
     match call {
         Call::Compute(span) | Call::Code(span) => format!("compute {span}"),
+        Call::Copy { size, span, .. } => format!("copy {size} in {span}"),
         Call::Work(MemoryBlock { core, bytes }) => format!("compute {core} {bytes} of memory"),
         Call::Send(message) => format!("send {}", sent(message)),
         Call::Recv(pattern) => format!("recv {}", received(pattern)),

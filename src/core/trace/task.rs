@@ -197,7 +197,7 @@ impl TaskRecorder {
             Call::Compute(span) if self.is_code && !self.in_collective && *span > SimSpan::ZERO => {
                 self.push(TraceOp::Pass(*span));
             }
-            Call::Compute(span) | Call::Code(span) => self.compute(*span),
+            Call::Compute(span) | Call::Code(span) | Call::Copy { span, .. } => self.compute(*span),
             Call::Work(block) => self.work(*block),
             Call::Send(message) => {
                 let sent = self.sent(message);

@@ -30,6 +30,8 @@ enum BlockShares {
     Memory { pace: u64 },
     /// Whatever slows real code.
     Cmp,
+    /// Memory, if caches do not hold what is copied, in a collective of this context.
+    Own { context: u32 },
 }
 
 impl SharedBlock {
@@ -48,6 +50,11 @@ impl SharedBlock {
     /// Real code.
     fn of_code(alone: SimSpan) -> SharedBlock {
         SharedBlock { core: SimSpan::ZERO, alone, bytes: Bytes::ZERO, shares: BlockShares::Cmp }
+    }
+
+    /// A rank copies so much to itself.
+    fn of_own(alone: SimSpan, bytes: Bytes, context: u32) -> SharedBlock {
+        SharedBlock { core: alone, alone, bytes, shares: BlockShares::Own { context } }
     }
 }
 
@@ -82,8 +89,7 @@ pub(in super::super) fn begin_block(
         end(target, lp, task, block, clock + block.alone);
         return Some(Answer::Done);
     }
-    begin(target, lp, task, block);
-    None
+    begin(target, lp, task, block)
 }
 
 /// The task computes for so long, whatever others do.
@@ -119,35 +125,77 @@ pub(in super::super) fn begin_code(
     if !lp.slows_code(target) {
         return Some(compute(target, lp, task, span));
     }
-    let span = lp.on_core(target.sharing, span);
-    let alone = match lp.effects.slows {
-        true => SimSpan::from_seconds(span.as_seconds() * target.meets().slower()).unwrap_or(SimSpan::MAX),
-        false => span,
-    };
-    begin(target, lp, task, SharedBlock::of_code(alone));
-    None
+    let alone = lone(target, lp, span);
+    begin(target, lp, task, SharedBlock::of_code(alone))
 }
 
-/// The block begins when the simulation has got to the task's clock.
-fn begin(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock) {
-    if target.control(task).clock == lp.now.time {
-        target.begin_wait(task, Wait::Block(block));
-        flow(target, lp, task, block);
-    } else {
-        wait_for_own_time(target, lp, task, Wait::Block(block));
+/// How long the rank takes for what takes `span` on a core of its own.
+fn lone(target: &mut TargetRank, lp: &LogicalProcess<'_>, span: SimSpan) -> SimSpan {
+    let span = lp.on_core(target.sharing, span);
+    match lp.effects.slows {
+        true => SimSpan::from_seconds(span.as_seconds() * target.meets().slower()).unwrap_or(SimSpan::MAX),
+        false => span,
     }
 }
 
-/// The simulation has got to the beginning of a block.
-pub(in super::super) fn flow(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock) {
+/// The task copies data of its own in a collective of `context`, in `span` from caches: the answer, if its end is
+/// known.
+#[inline]
+pub(in super::super) fn begin_own_copy(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    (size, span, context): (Bytes, SimSpan, u32),
+) -> Option<Answer> {
+    if !lp.memory().is_some_and(|memory| memory.feels_own(size)) {
+        return Some(compute(target, lp, task, span));
+    }
+    let alone = lone(target, lp, span);
+    begin(target, lp, task, SharedBlock::of_own(alone, size, context))
+}
+
+/// The block begins when the simulation has got to the task's clock: the answer, if it has ended then.
+fn begin(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock) -> Option<Answer> {
+    if target.control(task).clock != lp.now.time {
+        wait_for_own_time(target, lp, task, Wait::Block(block));
+        return None;
+    }
+    target.begin_wait(task, Wait::Block(block));
+    if !flow(target, lp, task, block) {
+        return None;
+    }
+    target.control(task).wait = Wait::Nothing;
+    Some(Answer::Done)
+}
+
+/// The simulation has got to the beginning of a block: whether its end is known, and the task goes on.
+pub(in super::super) fn flow(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    block: SharedBlock,
+) -> bool {
     let (now, seat) = (lp.now.time, lp.seats[target.rank as usize]);
+    if let BlockShares::Own { context } = block.shares {
+        let moves = lp.memory().expect("there are caches").own_moves(target.rank, seat, context, block.bytes, now);
+        if moves.is_empty() {
+            end(target, lp, task, block, now + block.alone);
+            return true;
+        }
+        let pace = rounded_up(block.bytes.get() as f64 / block.alone.as_seconds());
+        let memory = lp.node_memory.as_mut().expect("copies share memory");
+        memory.begin_copy(seat, now, pace, moves, block.bytes.get(), (target.rank, task));
+        return false;
+    }
     let memory = lp.node_memory.as_mut().expect("blocks share memory");
     match block.shares {
         BlockShares::Memory { pace } => {
             memory.begin_block(seat, now, pace, block.bytes.get(), (target.rank, task));
         }
         BlockShares::Cmp => memory.begin_code(seat, now, block.alone, (target.rank, task)),
+        BlockShares::Own { .. } => unreachable!("handled above"),
     }
+    false
 }
 
 /// What the task's block moves has been moved by now: it goes on when that has ended.
@@ -163,7 +211,9 @@ pub(in super::super) fn end_block(target: &mut TargetRank, lp: &mut LogicalProce
 fn end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock, time: SimTime) {
     let clock = target.control(task).clock;
     let mut span = time.since(clock);
-    lp.computed.add(block.bytes, span.saturating_sub(block.alone));
+    if !matches!(block.shares, BlockShares::Own { .. }) {
+        lp.computed.add(block.bytes, span.saturating_sub(block.alone));
+    }
     if lp.effects.slows {
         span = lp.with_detours(target, clock, span);
     }

@@ -200,8 +200,7 @@ impl<M: Mover> Runner<M> {
                 if M::MOVES {
                     self.mover.copy(layout, from, to);
                 }
-                self.cost.copy(layout.bytes(from.blocks))
-                    + self.apart(layout, from.blocks).max(self.apart(layout, to.blocks))
+                return self.own_copy(layout, &lane.stage.comm, from, to).map(|copy| (copy, None, false));
             }
             Step::Combine { from, to, side } => {
                 let (from, to) = (placed(from), placed(to));
