@@ -14,7 +14,7 @@ mod tally;
 
 pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailboxes, RunAhead};
 pub use ask::{Immediate, Simulator};
-pub use buffer::{Buffer, MemoryBlock};
+pub use buffer::{Buffer, DataBlock, MemoryBlock};
 pub use call::{
     COMPLETE, Call, CallSite, Called, CollectiveEntry, Completion, Context, Data, FailureKind, Message, Pattern,
     Payload, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source,

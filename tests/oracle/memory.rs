@@ -148,6 +148,9 @@ fn what_ranks_copy_to_themselves_goes_through_memory_where_caches_do_not_hold_it
     // Where memory could do more, the core takes what it takes in caches.
     let fast = with_memory(cached(copying([1, 1, 2], 5000), 1000), |memory| memory.cmp = rate(100.0));
     assert_eq!(clocks(&fast, &[vec![Own(1000, 500)]]), [500]);
+    // To combine, one operand is read and written; the other has just come.
+    let combine = |cache| clocks(&cached(copying([1, 1, 2], 5000), cache), &[vec![Combine(1000, 500); 2]]);
+    assert_eq!([combine(0), combine(1000)], [[2000], [1000]]);
     // Copies of messages go beside: 2000 bytes of each at 2 GB/s, and the message's first half alone.
     let node = cached(copying([1, 1, 3], 5000), 0);
     let beside = [vec![Send(1, 1000)], vec![Recv(0)], vec![Compute(510), Own(1000, 500)]];

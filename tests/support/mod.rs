@@ -10,8 +10,8 @@ use mcpsim::engine::{Labels, Outcome, Progress, RunError, RunOptions, Simulation
 use mcpsim::platform::{CollectiveRules, CoreRates, Level, Link, LoadLaw, Placement, Platform, Row, Shape, Site};
 use mcpsim::profile::{PathShare, TimeParts};
 use mcpsim::rank::{
-    Call, Completion, Context, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId, SERVICE,
-    SendMode, Served, Source, TagPattern, Which,
+    Call, Completion, Context, DataBlock, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, RequestId,
+    SERVICE, SendMode, Served, Source, TagPattern, Which,
 };
 use mcpsim::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
@@ -96,6 +96,8 @@ pub enum Do {
     Code(u64),
     /// A copy to itself of so many bytes, which takes so long in caches.
     Own(u64, u64),
+    /// Combines so many bytes in a collective, which takes so long in caches.
+    Combine(u64, u64),
     Send(Rank, u64),
     SendTag(Rank, u64, u32),
     SendMode(Rank, u64, SendMode),
@@ -204,6 +206,10 @@ pub struct Script {
     log: Log,
 }
 
+fn data(size: u64, time: u64, combines: bool) -> DataBlock {
+    DataBlock { size: Bytes::new(size), span: ns(time), context: 1, combines }
+}
+
 impl Script {
     pub fn new(rank: Rank, lines: Vec<Do>, log: Log) -> Self {
         Script {
@@ -309,7 +315,8 @@ impl Program for Script {
             return match line {
                 Do::Compute(time) => Call::Compute(ns(time)),
                 Do::Code(time) => Call::Code(ns(time)),
-                Do::Own(size, time) => Call::Copy { size: Bytes::new(size), span: ns(time), context: 1 },
+                Do::Own(size, time) => Call::Data(data(size, time, false)),
+                Do::Combine(size, time) => Call::Data(data(size, time, true)),
                 Do::Work(core, bytes) => Call::Work(MemoryBlock { core: ns(core), bytes: Bytes::new(bytes) }),
                 Do::Send(to, size) => Call::Send(self.message(to, size, 0, SendMode::Standard)),
                 Do::SendTag(to, size, tag) => Call::Send(self.message(to, size, tag, SendMode::Standard)),

@@ -14,7 +14,7 @@ use super::{Do, Log, Script, ns};
 /// The outcome of `scripts` on `platform` is `expected`, and so is that of their trace.
 pub fn check(platform: &Platform, sites: &[Site], scripts: &[Vec<Do>], expected: &Outcome) {
     // A recording has the collectives that such copies are of.
-    if scripts.iter().flatten().any(|line| matches!(line, Do::Own(..))) {
+    if scripts.iter().flatten().any(|line| matches!(line, Do::Own(..) | Do::Combine(..))) {
         return;
     }
     let is_code = scripts.iter().flatten().any(|line| matches!(line, Do::Code(_)));

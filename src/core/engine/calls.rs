@@ -18,7 +18,7 @@ use super::conditions::{Effects, sent};
 use super::error::RunError;
 use super::idle::begin_idle;
 use super::lp::LogicalProcess;
-use super::memory::{begin_block, begin_code, begin_own_copy, compute};
+use super::memory::{begin_block, begin_code, begin_data, compute};
 use super::messages::{post, recv, set_ready, start_send};
 use super::requests::RequestRecord;
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
@@ -169,7 +169,7 @@ impl CallTurn<'_, '_> {
             }
             Call::Compute(span) | Call::Code(span) => Some(compute(target, lp, task, *span)),
             Call::Work(block) => begin_block(target, lp, task, *block),
-            Call::Copy { size, span, context } => begin_own_copy(target, lp, task, (*size, *span, *context)),
+            Call::Data(block) => begin_data(target, lp, task, *block),
             Call::Isend(message) => {
                 *stretch += SEND_WEIGHT;
                 Some(Answer::Started(start_send(target, lp, task, message)))

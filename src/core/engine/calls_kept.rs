@@ -59,7 +59,7 @@ pub(super) enum CallMoment {
 /// Whether the rank's own program is inside MPI while it makes the call.
 pub(super) fn is_inside(shared: &TargetRank, call: &Call) -> bool {
     match call {
-        Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Copy { .. } => shared.main.collective.is_some(),
+        Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Data(_) => shared.main.collective.is_some(),
         Call::Yield => false,
         _ => true,
     }

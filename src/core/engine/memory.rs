@@ -26,7 +26,7 @@ use smallvec::SmallVec;
 
 use crate::platform::{CopyMemory, Platform, Row};
 use crate::profile::{CopyUse, Resource};
-use crate::rank::{Rank, RequestId};
+use crate::rank::{DataBlock, Rank, RequestId};
 use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
 
 use super::delays::Delays;
@@ -35,7 +35,7 @@ use super::lp::LogicalProcess;
 use super::network::RankLocation;
 use super::paths::PathSlot;
 use super::state::TargetRank;
-pub(super) use blocks::{SharedBlock, begin_block, begin_code, begin_own_copy, compute, end_block, flow};
+pub(super) use blocks::{SharedBlock, begin_block, begin_code, begin_data, compute, end_block, flow};
 use caches::{BufferKey, Cache};
 use nodes::NO_LIMIT;
 pub(super) use nodes::NodeMemory;
@@ -46,7 +46,7 @@ pub(super) use stated::StatedPair;
 
 /// Of a cache's size, what the least buffer has that is asked for: smaller ones count as held.
 const FELT: u64 = 1 << 16;
-/// The same of what a block of code moves, or a rank copies to itself: there are many short ones, which drive out
+/// The same of what a block of code moves, or a rank copies or combines in a collective: there are many short ones, which drive out
 /// nothing.
 const FELT_OF_CODE: u64 = 1 << 10;
 
@@ -70,7 +70,7 @@ impl BufferPair {
         BufferPair(mixed(context, number) | Self::OF_COLLECTIVE)
     }
 
-    /// Those of what a rank copies to itself in collectives of a context.
+    /// Those of what a rank copies and combines in collectives of a context.
     fn of_own(context: u32) -> Self {
         Self::of_collective(context, u32::MAX)
     }
@@ -220,56 +220,64 @@ impl Memory {
         }
         let read = stated.read(sender).unwrap_or_else(|| buffers.at(sender, me, tag, false));
         let written = stated.written(me).unwrap_or_else(|| buffers.at(me, sender, tag, true));
-        let sum = self.touch([(from, read), (to, written)], size, now, &mut moves);
+        let [reads, writes] = self.limits.traffic.parts();
+        let used = [((from, read), reads), ((to, written), writes)];
+        let sum = self.touch(&used, size, now, &mut moves);
         if !moves.is_empty() {
             self.used.begin_through_memory(size, sum);
         }
         moves
     }
 
-    /// Whether caches feel what a rank copies to itself.
+    /// Whether caches feel what a rank copies or combines.
     fn feels_own(&self, size: Bytes) -> bool {
         size.get() > self.limits.cache.get() / FELT_OF_CODE
     }
 
-    /// What a rank moves that copies to itself, in a collective of `context`.
-    fn own_moves(&mut self, me: Rank, seat: RankLocation, context: u32, size: Bytes, now: SimTime) -> Moves {
-        let buffers = BufferPair::of_own(context);
+    /// What a rank moves for each byte that it copies or combines. What it combines has just come, and is in caches; the
+    /// other operand is read and then written.
+    fn own_moves(&mut self, me: Rank, seat: RankLocation, block: DataBlock, now: SimTime) -> Moves {
+        let buffers = BufferPair::of_own(block.context);
         let [read, written] = [false, true].map(|receives| (seat, buffers.at(me, me, 0, receives)));
         let mut moves = Moves::new();
-        self.touch([read, written], size, now, &mut moves);
+        let [reads, writes] = self.limits.traffic.parts();
+        match block.combines {
+            false => self.touch(&[(read, reads), (written, writes)], block.size, now, &mut moves),
+            true => self.touch(&[(written, 2)], block.size, now, &mut moves),
+        };
         moves
     }
 
-    /// Uses the buffer that is read and the one that is written, each of a CMP: adds what is moved from and to memory for
-    /// each byte, and tells the sum of what is moved.
+    /// Uses `size` bytes of buffers, each of a CMP and with what is moved from and to memory for each byte that caches do
+    /// not hold: adds these, and tells the sum of what is moved.
     fn touch(
         &mut self,
-        [(from, read), (to, written)]: [(RankLocation, BufferKey); 2],
+        used: &[((RankLocation, BufferKey), u64)],
         size: Bytes,
         now: SimTime,
         moves: &mut Moves,
     ) -> u64 {
-        let [reads, writes] = self.limits.traffic.parts();
-        let [read_at, written_at] = [from, to].map(|seat| self.cmp(seat));
-        [read_at, written_at].into_iter().for_each(|cmp| self.pass_code(cmp, now));
+        for ((seat, _), _) in used {
+            self.pass_code(self.cmp(*seat), now);
+        }
+        let cmps = self.cmps;
         let mut add = |seat: RankLocation, weight: u64| {
-            let cmp = seat.cmp % self.cmps;
-            for memory in [cmp, self.cmps] {
+            let cmp = seat.cmp % cmps;
+            for memory in [cmp, cmps] {
                 match moves.iter_mut().find(|(known, _)| *known == memory) {
                     Some((_, known)) => *known += weight,
                     None => moves.push((memory, weight)),
                 }
             }
         };
-        if !self.caches[read_at].touch(read, size.get()) {
-            add(from, reads);
-        }
-        if !self.caches[written_at].touch(written, size.get()) {
-            add(to, writes);
+        for &((seat, key), weight) in used {
+            let cmp = self.cmp(seat);
+            if !self.caches[cmp].touch(key, size.get()) {
+                add(seat, weight);
+            }
         }
         moves.sort_unstable();
-        let first = (to.node - self.first_node) * self.cmps;
+        let first = (used[0].0.0.node - self.first_node) * self.cmps;
         let mut sum = 0u64;
         for &(memory, weight) in moves.iter().filter(|(memory, _)| *memory < self.cmps) {
             let moved = size.get().saturating_mul(weight);

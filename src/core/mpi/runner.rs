@@ -14,7 +14,8 @@ use super::staged::{BlockMove, FlatStage, Staged};
 use super::{CallForm, CollectiveCall, CommMember, Sizes};
 use crate::platform::{Algorithm, Collective, CollectiveRules, Method};
 use crate::rank::{
-    COMPLETE, Call, Completion, Message, Pattern, Reply, ReplyKind, Requests, SendMode, Source, Tag, TagPattern,
+    COMPLETE, Call, Completion, DataBlock, Message, Pattern, Reply, ReplyKind, Requests, SendMode, Source, Tag,
+    TagPattern,
 };
 use crate::units::{Bytes, SimSpan};
 pub(super) use parts::{blocks, seat_of};
@@ -40,6 +41,39 @@ enum Following {
     Second(Schedule, BlockLayout),
     /// The stages of a collective by nodes.
     Stages(Staged),
+}
+
+/// What a rank does with data in its own memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busy {
+    span: SimSpan,
+    size: Bytes,
+    combines: bool,
+}
+
+impl Busy {
+    /// What moves nothing to speak of.
+    fn of(span: SimSpan) -> Busy {
+        Busy { span, ..Busy::default() }
+    }
+
+    #[inline]
+    fn combine(cost: DataRates, size: Bytes) -> Busy {
+        Busy { span: cost.combine(size), size, combines: true }
+    }
+
+    /// Copies so much besides.
+    fn copy(&mut self, cost: DataRates, size: Bytes) {
+        self.span += cost.copy(size);
+        self.size = Bytes::new(self.size.get().saturating_add(size.get()));
+    }
+
+    /// The call that does it; none if it takes no time.
+    #[inline]
+    fn call(self, comm: &CommMember) -> Option<Call> {
+        let Busy { span, size, combines } = self;
+        (span > SimSpan::ZERO).then(|| Call::Data(DataBlock { span, size, context: comm.collective(), combines }))
+    }
 }
 
 /// One rank's part in one collective.
@@ -68,8 +102,8 @@ pub struct Runner<M = NoData> {
     tag: Tag,
     /// Whether this rank does not know how much it receives.
     open: bool,
-    /// The time that what was received is still to be combined for.
-    busy: SimSpan,
+    /// What is still to be done with what was received.
+    busy: Busy,
     requests: Requests,
 }
 
@@ -131,7 +165,7 @@ impl<M: Mover> Runner<M> {
             block: rules.block_overhead,
             tag,
             open,
-            busy: SimSpan::ZERO,
+            busy: Busy::default(),
             requests: Requests::new(),
         })
     }
@@ -163,7 +197,7 @@ impl<M: Mover> Runner<M> {
             block,
             tag: sequence << 4 | collective as Tag,
             open: false,
-            busy: SimSpan::ZERO,
+            busy: Busy::default(),
             requests: Requests::new(),
         };
         if M::MOVES {
@@ -178,7 +212,7 @@ impl<M: Mover> Runner<M> {
     fn enter(&mut self, stage: FlatStage) {
         self.tag = self.tag_of(&stage);
         let FlatStage { schedule, layout, comm, input, output, copied, .. } = stage;
-        self.busy += self.cost.copy(copied);
+        self.busy.copy(self.cost, copied);
         (self.schedule, self.layout, self.comm, self.spaces) = (schedule, layout, comm, [input, output]);
     }
 
@@ -221,7 +255,7 @@ impl<M: Mover> Runner<M> {
                     let (moves, copied) =
                         (if M::MOVES { stages.moves_after() } else { Vec::new() }, stages.copied_after());
                     self.rest = None;
-                    self.busy += self.cost.copy(copied);
+                    self.busy.copy(self.cost, copied);
                     self.move_blocks(moves);
                     false
                 }
@@ -278,8 +312,8 @@ impl<M: Mover> Runner<M> {
                 _ => {}
             }
         }
-        if self.busy > SimSpan::ZERO {
-            return Some(Call::Compute(std::mem::take(&mut self.busy)));
+        if self.busy.span > SimSpan::ZERO {
+            return std::mem::take(&mut self.busy).call(&self.comm);
         }
         loop {
             return Some(match self.schedule.next_step() {
@@ -328,24 +362,24 @@ impl<M: Mover> Runner<M> {
                     if M::MOVES {
                         self.mover.combine(&self.layout, from, to, side);
                     }
-                    match self.cost.combine(self.layout.bytes(from.blocks)) {
-                        SimSpan::ZERO => continue,
-                        span => Call::Compute(span),
+                    match Busy::combine(self.cost, self.layout.bytes(from.blocks)).call(&self.comm) {
+                        None => continue,
+                        Some(combine) => combine,
                     }
                 }
                 Step::Done => {
                     let goes_on = self.rest.is_some() && self.go_on();
-                    match std::mem::take(&mut self.busy) {
-                        SimSpan::ZERO if self.together.is_some() => {
+                    match std::mem::take(&mut self.busy).call(&self.comm) {
+                        None if self.together.is_some() => {
                             let mut begun = Reply { clock: reply.clock, kind: ReplyKind::Done };
                             match self.next_together(&mut begun) {
                                 Some(call) => call,
                                 None => continue,
                             }
                         }
-                        SimSpan::ZERO if goes_on => continue,
-                        SimSpan::ZERO => return None,
-                        span => Call::Compute(span),
+                        None if goes_on => continue,
+                        None => return None,
+                        Some(call) => call,
                     }
                 }
             });
@@ -411,9 +445,9 @@ impl<M: Mover> Runner<M> {
             self.expected = Some((piece, then));
         }
         if let Then::Combine(_) = then {
-            self.busy = self.cost.combine(self.layout.bytes(piece.blocks));
+            self.busy = Busy::combine(self.cost, self.layout.bytes(piece.blocks));
         } else if self.block > SimSpan::ZERO {
-            self.busy = self.apart(&self.layout, piece.blocks);
+            self.busy = Busy::of(self.apart(&self.layout, piece.blocks));
         }
     }
 
@@ -428,10 +462,9 @@ impl<M: Mover> Runner<M> {
 
     /// The rank copies `from` to `to`; none if that takes no time.
     fn own_copy(&self, layout: &BlockLayout, comm: &CommMember, from: Piece, to: Piece) -> Option<Call> {
-        let size = layout.bytes(from.blocks);
-        let apart = self.apart(layout, from.blocks).max(self.apart(layout, to.blocks));
-        let span = self.cost.copy(size) + apart;
-        (span > SimSpan::ZERO).then_some(Call::Copy { size, span, context: comm.collective() })
+        let mut busy = Busy::of(self.apart(layout, from.blocks).max(self.apart(layout, to.blocks)));
+        busy.copy(self.cost, layout.bytes(from.blocks));
+        busy.call(comm)
     }
 
     #[inline(always)]

@@ -275,7 +275,7 @@ impl RunAhead {
         let mut starts = None;
         self.state = match &mut call {
             &mut Call::Compute(SimSpan::ZERO) => AheadState::Engine(AheadWait::Nothing),
-            Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Copy { .. } => AheadState::Done,
+            Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Data(_) => AheadState::Done,
             Call::Enter(_) | Call::Leave | Call::Yield => AheadState::Done,
             Call::Send(message) => {
                 self.send(message);

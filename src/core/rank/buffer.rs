@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::call::Context;
 use crate::units::{Bytes, SimSpan};
 
 /// The number of a buffer among its rank's, in as few bytes as [`super::Message`] has to spare; or that none is stated.
@@ -47,6 +48,19 @@ pub struct MemoryBlock {
     pub core: SimSpan,
     /// What it moves.
     pub bytes: Bytes,
+}
+
+/// Data that a rank copies or combines in a collective, in memory of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataBlock {
+    /// How long it takes where caches hold the data, or are of no account.
+    pub span: SimSpan,
+    /// How much is copied, or combined with as much.
+    pub size: Bytes,
+    /// The collective's context: in all collectives of one the buffers are the same.
+    pub context: Context,
+    /// Whether it is combined; otherwise it is copied.
+    pub combines: bool,
 }
 
 #[cfg(test)]

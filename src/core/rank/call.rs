@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::ahead::Doorbell;
 use super::ask::Simulator;
-use super::buffer::{Buffer, MemoryBlock};
+use super::buffer::{Buffer, DataBlock, MemoryBlock};
 use super::forward_reports;
 use crate::platform::Method;
 use crate::profile::{StepSource, TaskLog, TimerSums};
@@ -128,15 +128,8 @@ pub enum Call {
     Work(MemoryBlock),
     /// Executes a local block of real code, of this length where nobody else computes on the CMP. → `Done`
     Code(SimSpan),
-    /// Copies data of its own, as it does in a collective with the part that it sends to itself. → `Done`
-    Copy {
-        /// How much.
-        size: Bytes,
-        /// How long that takes where caches hold both buffers, or are of no account.
-        span: SimSpan,
-        /// The collective's: in all those of one context the buffers are the same.
-        context: Context,
-    },
+    /// Copies or combines data in a collective, in memory of its own. → `Done`
+    Data(DataBlock),
     /// Sends and returns when the buffer may be reused. → `Done`
     Send(Message),
     /// Receives. → `Completed` with one entry

@@ -115,7 +115,7 @@ fn own_name(call: &Call) -> Option<&'static str> {
         Call::Iprobe(_) => "iprobe",
         Call::Enter(entry) => entry.name,
         Call::Start(_) => "start",
-        Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Copy { .. } => return None,
+        Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Data(_) => return None,
         Call::Idle(_) | Call::Leave | Call::Yield | Call::Finish | Call::Fail(_) => return None,
     })
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::count::OperationCounts;
 use super::read::Trace;
 use crate::rank::{
-    COMPLETE, Call, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, SendMode, Source, TagPattern,
+    COMPLETE, Call, DataBlock, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, SendMode, Source,
+    TagPattern,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -115,7 +116,8 @@ fn described(call: &Call, next: u32) -> String {
     };
     match call {
         Call::Compute(span) | Call::Code(span) => format!("compute {span}"),
-        Call::Copy { size, span, .. } => format!("copy {size} in {span}"),
+        Call::Data(DataBlock { size, span, combines: false, .. }) => format!("copy {size} in {span}"),
+        Call::Data(DataBlock { size, span, .. }) => format!("combine {size} in {span}"),
         Call::Work(MemoryBlock { core, bytes }) => format!("compute {core} {bytes} of memory"),
         Call::Send(message) => format!("send {}", sent(message)),
         Call::Recv(pattern) => format!("recv {}", received(pattern)),

@@ -15,8 +15,8 @@ use super::op::{Entered, LISTED_PEER, LISTED_SIZE, PeerEnd, Sent, TagOrigin, Tag
 use crate::mpi::{CalledCollective, Group, Sizes, algorithm_word};
 use crate::platform::Method;
 use crate::rank::{
-    Buffer, COMPLETE, Call, Completion, MemoryBlock, Message, Pattern, Rank, ReplyKind, RequestId, Requests, Source,
-    Tag, TagPattern,
+    Buffer, COMPLETE, Call, Completion, DataBlock, MemoryBlock, Message, Pattern, Rank, ReplyKind, RequestId, Requests,
+    Source, Tag, TagPattern,
 };
 use crate::units::SimSpan;
 
@@ -197,7 +197,7 @@ impl TaskRecorder {
             Call::Compute(span) if self.is_code && !self.in_collective && *span > SimSpan::ZERO => {
                 self.push(TraceOp::Pass(*span));
             }
-            Call::Compute(span) | Call::Code(span) | Call::Copy { span, .. } => self.compute(*span),
+            Call::Compute(span) | Call::Code(span) | Call::Data(DataBlock { span, .. }) => self.compute(*span),
             Call::Work(block) => self.work(*block),
             Call::Send(message) => {
                 let sent = self.sent(message);

@@ -4,7 +4,7 @@
 //! is known at once, and its rank runs ahead. Otherwise it is a flow on the memories of its CMP and its node, from
 //! when it begins; its rank goes on when that has ended.
 
-use crate::rank::MemoryBlock;
+use crate::rank::{DataBlock, MemoryBlock};
 use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::super::clock::Spent;
@@ -30,8 +30,8 @@ enum BlockShares {
     Memory { pace: u64 },
     /// Whatever slows real code.
     Cmp,
-    /// Memory, if caches do not hold what is copied, in a collective of this context.
-    Own { context: u32 },
+    /// Memory, if caches do not hold what a collective copies or combines.
+    Data(DataBlock),
 }
 
 impl SharedBlock {
@@ -52,9 +52,9 @@ impl SharedBlock {
         SharedBlock { core: SimSpan::ZERO, alone, bytes: Bytes::ZERO, shares: BlockShares::Cmp }
     }
 
-    /// A rank copies so much to itself.
-    fn of_own(alone: SimSpan, bytes: Bytes, context: u32) -> SharedBlock {
-        SharedBlock { core: alone, alone, bytes, shares: BlockShares::Own { context } }
+    /// What a collective copies or combines.
+    fn of_data(alone: SimSpan, block: DataBlock) -> SharedBlock {
+        SharedBlock { core: alone, alone, bytes: block.size, shares: BlockShares::Data(block) }
     }
 }
 
@@ -138,20 +138,19 @@ fn lone(target: &mut TargetRank, lp: &LogicalProcess<'_>, span: SimSpan) -> SimS
     }
 }
 
-/// The task copies data of its own in a collective of `context`, in `span` from caches: the answer, if its end is
-/// known.
+/// The task copies or combines data in a collective: the answer, if the end of that is known.
 #[inline]
-pub(in super::super) fn begin_own_copy(
+pub(in super::super) fn begin_data(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     task: u32,
-    (size, span, context): (Bytes, SimSpan, u32),
+    block: DataBlock,
 ) -> Option<Answer> {
-    if !lp.memory().is_some_and(|memory| memory.feels_own(size)) {
-        return Some(compute(target, lp, task, span));
+    if !lp.memory().is_some_and(|memory| memory.feels_own(block.size)) {
+        return Some(compute(target, lp, task, block.span));
     }
-    let alone = lone(target, lp, span);
-    begin(target, lp, task, SharedBlock::of_own(alone, size, context))
+    let alone = lone(target, lp, block.span);
+    begin(target, lp, task, SharedBlock::of_data(alone, block))
 }
 
 /// The block begins when the simulation has got to the task's clock: the answer, if it has ended then.
@@ -176,8 +175,8 @@ pub(in super::super) fn flow(
     block: SharedBlock,
 ) -> bool {
     let (now, seat) = (lp.now.time, lp.seats[target.rank as usize]);
-    if let BlockShares::Own { context } = block.shares {
-        let moves = lp.memory().expect("there are caches").own_moves(target.rank, seat, context, block.bytes, now);
+    if let BlockShares::Data(data) = block.shares {
+        let moves = lp.memory().expect("there are caches").own_moves(target.rank, seat, data, now);
         if moves.is_empty() {
             end(target, lp, task, block, now + block.alone);
             return true;
@@ -193,7 +192,7 @@ pub(in super::super) fn flow(
             memory.begin_block(seat, now, pace, block.bytes.get(), (target.rank, task));
         }
         BlockShares::Cmp => memory.begin_code(seat, now, block.alone, (target.rank, task)),
-        BlockShares::Own { .. } => unreachable!("handled above"),
+        BlockShares::Data(_) => unreachable!("handled above"),
     }
     false
 }
@@ -211,7 +210,7 @@ pub(in super::super) fn end_block(target: &mut TargetRank, lp: &mut LogicalProce
 fn end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock, time: SimTime) {
     let clock = target.control(task).clock;
     let mut span = time.since(clock);
-    if !matches!(block.shares, BlockShares::Own { .. }) {
+    if !matches!(block.shares, BlockShares::Data(_)) {
         lp.computed.add(block.bytes, span.saturating_sub(block.alone));
     }
     if lp.effects.slows {

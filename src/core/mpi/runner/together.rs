@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
-use super::Runner;
+use super::{Busy, Runner};
 use crate::mpi::mover::Mover;
 use crate::mpi::schedule::{Blocks, Piece, Step, Then};
 use crate::mpi::staged::FlatStage;
 use crate::rank::{
     COMPLETE, Call, Message, Pattern, Reply, ReplyKind, RequestId, Requests, SendMode, Source, TagPattern,
 };
-use crate::units::{Bytes, SimSpan};
+use crate::units::Bytes;
 
 /// What a receive is for; nothing of a send.
 type Purpose = Option<(Piece, Then)>;
@@ -111,8 +111,8 @@ impl<M: Mover> Runner<M> {
                         self.mover.store(layout, piece, then, completion.payload.take());
                     }
                     self.busy = match then {
-                        Then::Combine(_) => self.cost.combine(layout.bytes(piece.blocks)),
-                        Then::Store => self.apart(layout, piece.blocks),
+                        Then::Combine(_) => Busy::combine(self.cost, layout.bytes(piece.blocks)),
+                        Then::Store => Busy::of(self.apart(layout, piece.blocks)),
                     };
                 }
             }
@@ -122,9 +122,8 @@ impl<M: Mover> Runner<M> {
 
     fn go_on_together(&mut self, together: &mut Together) -> Option<Call> {
         loop {
-            match std::mem::take(&mut self.busy) {
-                SimSpan::ZERO => {}
-                span => return Some(Call::Compute(span)),
+            if let Some(call) = std::mem::take(&mut self.busy).call(&self.comm) {
+                return Some(call);
             }
             for index in 0..together.lanes.len() {
                 let lane = &mut together.lanes[index];
@@ -158,7 +157,7 @@ impl<M: Mover> Runner<M> {
         }
         let step = lane.stage.schedule.next_step();
         let placed = |piece: Piece| piece.placed(lane.stage.input, lane.stage.output);
-        let cost = match step {
+        let busy = match step {
             Step::Send { to, piece } => {
                 return Some((Call::Isend(self.message_of(&lane.stage, to, placed(piece))), None, true));
             }
@@ -207,14 +206,14 @@ impl<M: Mover> Runner<M> {
                 if M::MOVES {
                     self.mover.combine(&lane.stage.layout, from, to, side);
                 }
-                self.cost.combine(lane.stage.layout.bytes(from.blocks))
+                Busy::combine(self.cost, lane.stage.layout.bytes(from.blocks))
             }
             Step::Done => {
                 lane.done = true;
                 return None;
             }
         };
-        (cost > SimSpan::ZERO).then_some((Call::Compute(cost), None, false))
+        busy.call(&lane.stage.comm).map(|call| (call, None, false))
     }
 
     fn message_of(&mut self, stage: &FlatStage, to: u32, piece: Piece) -> Message {
