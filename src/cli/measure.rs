@@ -94,7 +94,7 @@ fn alone() -> String {
     } else {
         format!(
             "mcpsim measure needs MPI, which this build has not: build one that has with cargo build --release \
-             --features mpi, which needs an MPI library and libclang (README, \"Many hosts\"), then {how}; \
+             --features mpi, which needs an MPI library and libclang (see docs/guide/many-hosts.md), then {how}; \
              --compute needs none"
         )
     }

@@ -50,7 +50,7 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
-    /// A report as one page for a browser; of a table of mcpsim validate too
+    /// A report as one page for a browser; of what --csv of mcpsim validate wrote, too
     #[arg(long, value_name = "FILE.html", conflicts_with = "histogram")]
     html: Option<PathBuf>,
 

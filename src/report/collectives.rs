@@ -25,7 +25,8 @@ pub(super) fn by_algorithm(outcome: &Outcome) -> String {
         ("sizes", Align::Right),
         ("time a rank", Align::Right),
         ("", Align::Right),
-    ]);
+    ])
+    .keyed(2);
     for use_ in rows.iter().take(ROWS) {
         let sizes = match (use_.least_bytes, use_.most_bytes) {
             (least, most) if least == most => volume(least),
@@ -54,8 +55,8 @@ pub(super) fn by_other_algorithms(outcome: &Outcome) -> String {
         return "  no other algorithms: no collective with a choice was called\n".to_owned();
     }
     let mut table = Table::new(&[
-        ("all calls of", Align::Left),
-        ("by", Align::Left),
+        ("collective", Align::Left),
+        ("all calls by", Align::Left),
         ("predicted", Align::Right),
         ("change", Align::Right),
     ]);

@@ -36,7 +36,7 @@ pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
 /// the file in messages.
 ///
 /// # Errors
-/// If it is something else, or has no calls.
+/// If it is something else, has no calls, or has two runs.
 pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, ConfigError> {
     let wrong = |what: &str| ConfigError::new(format!("{name}: {what}"));
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(&format!("not JSON: {error}")))?;
@@ -44,11 +44,16 @@ pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, 
     let events = value["traceEvents"].as_array();
     let events = events.ok_or_else(|| wrong(&format!("{expected}; found no traceEvents")))?;
     let mut ranks: BTreeMap<u64, Vec<TimedCall>> = BTreeMap::new();
+    let mut tracks: BTreeMap<u64, u64> = BTreeMap::new();
     for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "call") {
         // A double holds picoseconds of the first hours.
         let ps = |key: &str| (event[key].as_f64().unwrap_or(0.0) * 1e6).round() as u64;
         let name = event["name"].as_str().unwrap_or_default().to_owned();
         let rank = event["tid"].as_u64().unwrap_or(0);
+        let track = event["pid"].as_u64().unwrap_or(0);
+        if *tracks.entry(rank).or_insert(track) != track {
+            return Err(wrong("two runs beside each other: expected the timeline of one"));
+        }
         ranks.entry(rank).or_default().push(TimedCall { start: ps("ts"), length: ps("dur"), name });
     }
     let most = *ranks.keys().last().ok_or_else(|| wrong(&format!("{expected}; found no calls of ranks")))?;
@@ -119,6 +124,7 @@ pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::perfetto_beside;
 
     fn call(start: u64, length: u64, name: &str) -> TimedCall {
         TimedCall { start, length, name: name.to_owned() }
@@ -163,5 +169,8 @@ mod tests {
         assert_eq!(found, [vec![], vec![call(1_500_000, 250_000, "MPI_Send")]]);
         let error = calls_of_timeline("t.json", "{\"traceEvents\":[]}").unwrap_err().to_string();
         assert_eq!(error, "t.json: expected what --timeline FILE.json wrote; found no calls of ranks");
+        let beside = perfetto_beside(&[("a", &found), ("b", &found)]);
+        let error = calls_of_timeline("both.json", &beside).unwrap_err().to_string();
+        assert_eq!(error, "both.json: two runs beside each other: expected the timeline of one");
     }
 }

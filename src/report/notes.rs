@@ -39,7 +39,8 @@ pub(super) fn notes(outcome: &Outcome) -> String {
     }
     for UnreadKeys { table, keys } in &outcome.unread_keys {
         let place = if matches!(table.as_str(), "cmp" | "node") { " within a node" } else { "" };
-        let words = format!("note: [{table}] states {}, which only law = \"fair\"{place} reads", keys.join(", "));
+        let law = if keys.iter().all(|key| key == "loads") { "measured" } else { "fair" };
+        let words = format!("note: [{table}] states {}, which only law = \"{law}\"{place} reads", keys.join(", "));
         notes.push_str(&wrapped(&words));
     }
     notes
@@ -148,6 +149,8 @@ mod tests {
             table: table.to_owned(),
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
         };
+        outcome.unread_keys = vec![of("intra_cmp", &["loads"])];
+        assert_eq!(notes(&outcome), "  note: [intra_cmp] states loads, which only law = \"measured\" reads\n");
         outcome.unread_keys =
             vec![of("inter_node", &["capacity", "duplex"]), of("cmp", &["cache", "copy_bandwidth", "copy_traffic"])];
         assert_eq!(

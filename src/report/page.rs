@@ -32,7 +32,7 @@ fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
 /// If it is none of them, or too long for a page.
 pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
     let data = if text.trim_start().starts_with('{') {
-        let expected = "what --json of a run wrote, study.json of a sweep, or a table of mcpsim validate";
+        let expected = "what --json of a run wrote, study.json of a sweep, or what --csv of mcpsim validate wrote";
         match Exported::read(name, text, expected)? {
             Exported::Study(results) => {
                 let best = bests(&results, &results.combinations());
@@ -145,7 +145,7 @@ mod tests {
         let error = |text: &str| page("x", text, None).unwrap_err().to_string();
         assert_eq!(
             error("{}"),
-            "x: expected what --json of a run wrote, study.json of a sweep, or a table of mcpsim validate; found no \
+            "x: expected what --json of a run wrote, study.json of a sweep, or what --csv of mcpsim validate wrote; found no \
              predicted_ps and no points"
         );
         assert_eq!(

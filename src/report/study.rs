@@ -136,6 +136,8 @@ pub(super) struct BestPoint {
     pub time: SimSpan,
     /// Runs with a prediction, one a seed.
     pub runs: usize,
+    /// How many others are as fast.
+    pub equals: usize,
     /// Its values, `key=value` with blanks between.
     pub label: String,
 }
@@ -149,7 +151,7 @@ pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
             1 => results.points[best.points[0]].label(&results.columns()),
             _ => results.label(best, &columns),
         };
-        Some(BestPoint { time: SimSpan::from_ps(mean_ps), runs, label })
+        Some(BestPoint { time: SimSpan::from_ps(mean_ps), runs, equals: best.equals, label })
     };
     all.iter().filter(|found| found.best).filter_map(best).collect()
 }
@@ -172,9 +174,12 @@ pub fn study_summary(results: &Results) -> String {
     let bests = bests(results, &all);
     if (1..=20).contains(&bests.len()) {
         text.push('\n');
-        for BestPoint { time, runs, label } in bests {
+        for BestPoint { time, runs, equals, label } in bests {
             let seeds = if runs == 1 { String::new() } else { format!(" (mean of {runs} seeds)") };
             text.push_str(&with_label(&format!("  best   {time}{seeds}"), &label, 9));
+            if equals > 0 {
+                text.push_str(&format!("         and {} more as fast\n", count(equals as u64)));
+            }
         }
     }
     let paying = results.pays_off(&all);

@@ -1,6 +1,7 @@
 //! What the points of a study say beside each other: spread over seeds, the best among what is comparable, speed-up,
 //! what pays off.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::{PointResult, Results};
@@ -20,6 +21,8 @@ pub struct Combination {
     pub speedup: Option<Speedup>,
     /// Whether it is the best among those that do the same work.
     pub best: bool,
+    /// How many others of its problem are as fast as the best.
+    pub equals: usize,
 }
 
 /// Times over seeds.
@@ -80,7 +83,7 @@ impl Results {
         let combination = |(steps, points): (Vec<usize>, Vec<usize>)| {
             let times: Vec<u64> = points.iter().filter_map(|&index| self.points[index].predicted_ps()).collect();
             let ranks = points.iter().find_map(|&index| self.points[index].ranks());
-            Combination { steps, points, spread: Spread::of(&times), ranks, speedup: None, best: false }
+            Combination { steps, points, spread: Spread::of(&times), ranks, speedup: None, best: false, equals: 0 }
         };
         let mut all: Vec<Combination> = groups.into_iter().map(combination).collect();
         all.sort_by_key(|combination| combination.points[0]);
@@ -99,18 +102,23 @@ impl Results {
 
     /// The least mean time of each problem; the first of equals.
     fn mark_best(&self, all: &mut [Combination]) {
-        let mut best: BTreeMap<Vec<usize>, (u64, usize)> = BTreeMap::new();
+        let mut best: BTreeMap<Vec<usize>, (u64, usize, usize)> = BTreeMap::new();
         for (index, combination) in all.iter().enumerate() {
             let Some(spread) = combination.spread else { continue };
             let problem = (0..self.axes.len()).filter(|&axis| self.is_problem(axis));
             let problem = problem.map(|axis| combination.steps[axis]).collect();
-            let own = (spread.mean_ps, index);
-            best.entry(problem).and_modify(|least| *least = own.min(*least)).or_insert(own);
+            let own = (spread.mean_ps, index, 0);
+            let least = best.entry(problem).or_insert(own);
+            match own.0.cmp(&least.0) {
+                Ordering::Less => *least = own,
+                Ordering::Equal => least.2 += usize::from(least.1 != index),
+                Ordering::Greater => {}
+            }
         }
         // Where nothing is comparable nothing is the best.
         let predicted = all.iter().filter(|combination| combination.spread.is_some()).count();
         if best.len() == 1 || best.len() < predicted {
-            best.into_values().for_each(|(_, index)| all[index].best = true);
+            best.into_values().for_each(|(_, index, equals)| (all[index].best, all[index].equals) = (true, equals));
         }
     }
 
@@ -215,6 +223,8 @@ mod tests {
     fn the_best_is_the_least_mean_over_seeds_of_each_problem() {
         let alone = results(&["run.ranks=1,2,3"], &[Some(7), Some(5), Some(5)]);
         assert_eq!(bests(&alone), [(1, 5)]);
+        let equals = alone.combinations().iter().map(|found| found.equals).collect::<Vec<_>>();
+        assert_eq!(equals, [0, 1, 0]);
         let seeds = results(&["run.ranks=1,2", "run.seed=1,2"], &[Some(1), Some(9), Some(4), Some(4)]);
         assert_eq!(bests(&seeds), [(2, 4)]);
         let failed = results(&["run.ranks=1,2", "run.seed=1,2"], &[None, Some(3), Some(4), Some(4)]);

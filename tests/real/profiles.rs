@@ -202,7 +202,11 @@ fn other_algorithms_of_collectives_are_tried() {
     assert!(others_are_runs_with_rules(here, &format!("{library} only.toml"), "bcast") > 8);
     assert!(others_are_runs_with_rules(here, "--nct 5,1,1 only.toml", "bcast") > 0);
     let text = run(here, &format!("{library} --other-algorithms bcast.toml"));
-    assert!(text.stdout.contains("all calls of  by ") && text.stdout.contains("\n  barrier "), "{}", text.stdout);
+    assert!(
+        text.stdout.contains("collective  all calls by ") && text.stdout.contains("\n  barrier "),
+        "{}",
+        text.stdout
+    );
     let program = "#include <mpi.h>\nint main(int c, char **v) {\n  static char data[16384];\n  MPI_Init(&c, &v);\n  \
                    MPI_Bcast(data, sizeof data, MPI_BYTE, 0, MPI_COMM_WORLD);\n  MPI_Finalize();\n}\n";
     fs::write(here.join("only.c"), program).unwrap();

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document, Override};
 use crate::units::{Bandwidth, Rate, SimSpan};
 
-use super::{Baseline, CoreRates, Level, LoadLaw, Occupancy, Platform, Shape};
+use super::{Baseline, CoreRates, Level, LoadLaw, Occupancy, Platform, Shape, UnreadKeys};
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, InCacheFile, NodeFile};
@@ -176,8 +176,10 @@ impl PlatformFile {
         }
         let fair = links.each_ref().map(|link| link.law() == LoadLaw::Fair);
         let files = [&self.intra_cmp, &self.inter_cmp, &self.inter_node];
-        let of_levels = Level::ALL.into_iter().zip(files).zip(&links).filter_map(|((level, file), link)| {
-            if link.law() == LoadLaw::Fair { None } else { file.unread(level, link.law()) }
+        let of_levels = Level::ALL.into_iter().zip(files).zip(&links).flat_map(|((level, file), link)| {
+            let (law, name) = (link.law(), level.name());
+            let loads = UnreadKeys::stated(name, &[("loads", law != LoadLaw::Measured && file.states_loads())]);
+            [if law == LoadLaw::Fair { None } else { file.unread(level, law) }, loads].into_iter().flatten()
         });
         let of_memory = if fair[0] || fair[1] {
             Vec::new()

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Keys that only [`LoadLaw::Fair`](super::LoadLaw::Fair) reads, stated where there is another law.
+/// Keys that only [`LoadLaw::Fair`](super::LoadLaw::Fair) reads, or `loads`, which only
+/// [`LoadLaw::Measured`](super::LoadLaw::Measured) does, stated where there is another law.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadKeys {
     /// The table that states them: a level, `cmp` or `node`.

@@ -100,7 +100,10 @@ mpi_functions! {
 #[allow(non_snake_case)]
 unsafe extern "C" fn MPI_Wtime() -> f64 {
     // A thread that is no rank's sees the start.
-    current().map_or(0.0, |p| p.wtime().as_seconds())
+    let Some(p) = current() else { return 0.0 };
+    // What the rank has computed is before this call, not before the last one.
+    p.function.set("MPI_Wtime");
+    p.wtime().as_seconds()
 }
 
 #[allow(non_snake_case)]

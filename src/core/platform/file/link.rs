@@ -127,6 +127,11 @@ impl LinkFile {
         UnreadKeys::stated(level.name(), &keys)
     }
 
+    /// Whether the file states loads, which only [`LoadLaw::Measured`] reads.
+    pub fn states_loads(&self) -> bool {
+        self.loads.is_some() || self.interval.iter().flatten().any(|interval| interval.loads.is_some())
+    }
+
     fn protocol(&self, document: &Document, level: Level) -> Result<Protocol, ConfigError> {
         if self.credits == Some(0) {
             let expected = "at least 1 message (no limit where the key is left out)";
