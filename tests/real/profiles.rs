@@ -129,6 +129,24 @@ fn calls_of_real_programs_are_told_with_their_lines() {
     assert!(sites.iter().any(|one| one["site"] == "MPI_Recv in pass at pass.c:5"), "{}", path["critical_path"]);
 }
 
+#[test]
+fn code_before_a_look_at_the_clock_counts_as_that_call() {
+    let directory = real::directory();
+    let here = directory.path();
+    let program = "#include <mpi.h>\n#include <mcpsim.h>\nint main(int c, char **v) {\n  int n;\n  MPI_Init(&c, &v);\n  \
+                   mcpsim_compute(1e-3);\n  MPI_Comm_size(MPI_COMM_WORLD, &n);\n  mcpsim_compute(5e-3);\n  \
+                   MPI_Wtime();\n  mcpsim_compute(2e-3);\n  MPI_Barrier(MPI_COMM_WORLD);\n  return MPI_Finalize();\n}\n";
+    fs::write(here.join("clock.c"), program).unwrap();
+    real::compile(&here.join("clock.c"), "-O1", &here.join("clock")).unwrap();
+    let told = outcome(here, "--nct 2,1,1 --compute skip --critical-path ./clock");
+    let sites = told["critical_path"]["sites"].as_array().unwrap();
+    let compute = |name: &str| {
+        let of = sites.iter().filter(|one| one["site"].as_str().is_some_and(|site| site.starts_with(name)));
+        of.map(|one| one["own_ps"].as_u64().unwrap()).sum::<u64>() / 1_000_000_000
+    };
+    assert_eq!([compute("MPI_Wtime"), compute("MPI_Barrier"), compute("MPI_Comm_size")], [6, 2, 0], "{sites:?}");
+}
+
 /// The predicted time of a run, picoseconds.
 fn predicted(outcome: &Value) -> f64 {
     outcome["predicted_ps"].as_f64().unwrap()
