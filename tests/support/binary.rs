@@ -20,9 +20,10 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// The binary, with no launcher's variables, in `directory`.
+/// The binary, with no launcher's variables, in `directory`: MCPSIM_TEST_BINARY in place of the one built for tests.
 pub fn mcpsim(directory: &Path) -> Command {
-    without_launcher(Command::new(env!("CARGO_BIN_EXE_mcpsim")), directory)
+    let built = env!("CARGO_BIN_EXE_mcpsim").into();
+    without_launcher(Command::new(std::env::var_os("MCPSIM_TEST_BINARY").unwrap_or(built)), directory)
 }
 
 /// The command with no launcher's variables, in `directory`.

@@ -3,6 +3,7 @@
 //! `atexit` functions and destructors are the image's affair, as it knows whose they are.
 #![allow(unsafe_code)]
 
+use std::arch::naked_asm;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 
@@ -91,26 +92,32 @@ unsafe extern "C" fn abort() -> ! {
 }
 
 unsafe extern "C-unwind" {
-    /// The C library's, which unwinds the thread's stack, the functions below included.
+    /// The C library's, which unwinds the thread's stack: none of our frames may be on it.
     #[link_name = "pthread_exit"]
     fn end_thread(value: *mut c_void) -> !;
 }
 
-/// The end of the thread that runs a rank is the rank's.
-unsafe extern "C-unwind" fn pthread_exit(value: *mut c_void) -> ! {
-    leave_thread();
-    // SAFETY: a thread of the program's own ends.
-    unsafe { end_thread(value) }
+/// The end of the thread that runs a rank is the rank's. A thread of the program's own ends as the C library ends it.
+#[unsafe(naked)]
+unsafe extern "C" fn pthread_exit(value: *mut c_void) -> ! {
+    naked_asm!(
+        "push rdi",
+        "call {leave}",
+        "pop rdi",
+        "jmp qword ptr [rip + {end}@GOTPCREL]",
+        leave = sym leave_thread,
+        end = sym end_thread,
+    )
 }
 
-unsafe extern "C-unwind" fn thrd_exit(value: c_int) -> ! {
-    leave_thread();
-    // SAFETY: as above; this is how the C library does it.
-    unsafe { end_thread(value as isize as *mut c_void) }
+/// As [`pthread_exit`], of a number.
+#[unsafe(naked)]
+unsafe extern "C" fn thrd_exit(value: c_int) -> ! {
+    naked_asm!("movsxd rdi, edi", "jmp {exit}", exit = sym pthread_exit)
 }
 
 /// Ends the rank, if its main thread is this one.
-fn leave_thread() {
+extern "C" fn leave_thread() {
     if let Some(p) = current() {
         keys::end_of_main_thread(p);
         let last = end(p, 0);

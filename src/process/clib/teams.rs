@@ -2,6 +2,7 @@
 //! first run code of a program. The runtime is shared by all ranks and starts threads by the C library itself.
 #![allow(unsafe_code)]
 
+use std::arch::naked_asm;
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 
@@ -16,20 +17,26 @@ type Parallel = unsafe extern "C-unwind" fn(Region, *mut c_void, usize, usize, u
 
 /// The region of a team and its argument. It stays if the rank ends within the region, whose other threads may just
 /// begin.
+#[derive(Clone, Copy)]
+#[repr(C)]
 struct Team {
     region: Region,
     argument: *mut c_void,
 }
 
-/// The first function of each thread of a team.
+/// The first function of each thread of a team, which leaves its stack to the region.
+#[unsafe(naked)]
 unsafe extern "C-unwind" fn enter(team: *mut c_void) {
-    // SAFETY: what `run` has made, which takes it back after the region only.
-    let Team { region, argument } = *unsafe { &*team.cast::<Team>() };
+    naked_asm!("push rdi", "call {open}", "pop rdi", "mov rdi, rdx", "jmp rax", open = sym open)
+}
+
+/// What the thread runs is in the registers in which [`enter`] finds it.
+unsafe extern "C" fn open(team: *mut c_void) -> Team {
     if current().is_none() {
         crash::ready_for_thread();
     }
-    // SAFETY: the program's own.
-    unsafe { region(argument) }
+    // SAFETY: what `run` has made, which takes it back after the region only.
+    unsafe { *team.cast::<Team>() }
 }
 
 /// Runs a region by the runtime's function `name`.

@@ -2,6 +2,7 @@
 //! large frames do not step over. And the stack of the rank's main thread, as the program is told of it.
 #![allow(unsafe_code)]
 
+use std::arch::naked_asm;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -30,6 +31,7 @@ pub fn threads_were_started() -> bool {
 type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 /// What a new thread is given.
+#[repr(C)]
 struct Beginning {
     routine: Routine,
     argument: *mut c_void,
@@ -100,13 +102,17 @@ unsafe extern "C" fn pthread_create(
 }
 
 /// The first function of a thread. The routine may end the thread (`pthread_exit`, `pthread_cancel`), which unwinds
-/// this frame too: it has nothing to drop by then.
+/// its stack: this function leaves it to the routine.
+#[unsafe(naked)]
 unsafe extern "C-unwind" fn begin(beginning: *mut c_void) -> *mut c_void {
-    // SAFETY: made by `pthread_create` for this thread.
-    let Beginning { routine, argument } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
+    naked_asm!("push rdi", "call {open}", "pop rdi", "mov rdi, rdx", "jmp rax", open = sym open)
+}
+
+/// What the thread runs is in the registers in which [`begin`] finds it.
+unsafe extern "C" fn open(beginning: *mut c_void) -> Beginning {
     crash::ready_for_thread();
-    // SAFETY: the program's own.
-    unsafe { routine(argument) }
+    // SAFETY: made by `pthread_create` for this thread.
+    *unsafe { Box::from_raw(beginning.cast::<Beginning>()) }
 }
 
 unsafe extern "C" {
