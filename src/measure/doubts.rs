@@ -54,9 +54,9 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
             }
             let factor = (of.iter().sum::<f64>() / of.len() as f64).exp();
             let line = format!(
-                "{}: on the platform written {} takes {factor:.1} times longer or shorter than measured, in the mean",
+                "{}: the platform written is off by a factor of {factor:.1} from the test \"{}\", in the mean of its sizes",
                 level.name(),
-                test.name().replace('_', " ")
+                test.name().replace('_', " "),
             );
             // Waits for what has come already are a core's steps, of which the model has the mean alone.
             let most = match test {
@@ -222,8 +222,8 @@ mod tests {
         let far = judged(&measured, &of(1.3e-6, 0.5e-6, 9e-6));
         let line = |test: &str, factor: &str| {
             format!(
-                "inter_node: on the platform written {test} takes {factor} times longer or shorter than measured, in \
-                 the mean"
+                "inter_node: the platform written is off by a factor of {factor} from the test \"{test}\", in the mean \
+                 of its sizes"
             )
         };
         assert_eq!(far.doubts, [line("ping pong", "1.3")]);

@@ -23,7 +23,10 @@ const ROUNDS: usize = 4;
 pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     let mut text = format!("this measurement cannot be used, {what} is written (--force writes it all the same):");
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
-    text.push_str(&format!("\nmeasure again when the machine is quieter, or for longer (--time){advice}"));
+    text.push_str(&format!(
+        "\nmeasure again when the machine is quieter, at a higher priority (chrt -f 20, nice -n -20), or for longer \
+             (--time){advice}"
+    ));
     Failure { exit: Exit::OverLimit, text }
 }
 
