@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::clib;
 use super::crash::{self, CrashContext};
 use super::job::{self, Job};
+use super::outermost::{self, outermost};
 use super::rank::{Interface, Process, RankStage, run_as, run_as_nobody};
 use crate::loader;
 use crate::profile::StepSource;
@@ -220,7 +221,7 @@ fn main(p: &Process) -> Call {
         let instance = p.instance.borrow();
         let instance = instance.as_ref().expect("just loaded");
         // SAFETY: the functions of a program, given what the C library gives them.
-        unsafe { instance.initialise(count, arguments, clib::environment(p)) };
+        outermost(|| unsafe { instance.initialise(count, arguments, clib::environment(p)) });
         // The second is a way to a `main` that is hidden.
         instance.symbol("main").or_else(|| instance.symbol("mcpsim_main"))
     };
@@ -229,39 +230,15 @@ fn main(p: &Process) -> Call {
     };
     p.start_timer();
     // SAFETY: main of a C program.
-    let code = unsafe { outermost(count, arguments, clib::environment(p), main) };
+    let code = unsafe { outermost::main(count, arguments, clib::environment(p), main) };
     end(p, code)
 }
-
-unsafe extern "C" {
-    /// Calls `main`. For who looks for a handler of an exception, there is nothing outside of it.
-    #[link_name = "mcpsim_outermost"]
-    fn outermost(count: c_int, arguments: *mut *mut c_char, environment: *mut *mut c_char, main: usize) -> c_int;
-}
-
-std::arch::global_asm!(
-    ".pushsection .text.mcpsim_outermost, \"ax\", @progbits",
-    ".globl mcpsim_outermost",
-    ".hidden mcpsim_outermost",
-    ".type mcpsim_outermost, @function",
-    "mcpsim_outermost:",
-    ".cfi_startproc",
-    ".cfi_undefined rip",
-    "push rbp",
-    "mov rbp, rsp",
-    "call rcx",
-    "pop rbp",
-    "ret",
-    ".cfi_endproc",
-    ".size mcpsim_outermost, . - mcpsim_outermost",
-    ".popsection",
-);
 
 /// A rank has left its main function, or called `exit`: what is left to do, and its last call.
 pub fn end(p: &Process, code: c_int) -> Call {
     if let Some(instance) = &*p.instance.borrow() {
         // SAFETY: the program's own functions, at its end.
-        unsafe { instance.finalise(code) };
+        outermost(|| unsafe { instance.finalise(code) });
     }
     leave(p, code)
 }

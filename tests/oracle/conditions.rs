@@ -172,6 +172,13 @@ fn a_core_copies_in_calls_where_calls_make_progress() {
     // 5720.
     let large = [vec![Send(1, 700)], vec![Irecv(0), Compute(5000), WaitAll]];
     assert_eq!(clocks(&platform, &large), [5720, 5720]);
+    // Granted at once at 50, its head comes at 70: the copy begins at 5050, and is on the receiver's path from there.
+    let granted = [vec![Send(1, 700)], vec![Compute(50), Irecv(0), Compute(5000), WaitAll]];
+    let (outcome, _) = run_with(&platform, &granted, 1).unwrap();
+    assert_eq!(outcome.predicted, at(5750));
+    let (path, near) = (outcome.path, outcome.path.levels.intra_cmp);
+    let computes = path.compute + path.imbalance;
+    assert_eq!([computes, near.latency, near.bytes, near.contention], [5050, 10, 690, 0].map(ns));
 }
 
 #[test]

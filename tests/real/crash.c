@@ -105,6 +105,10 @@ static void crash(char *how) {
     if (!strcmp(how, "smash")) smash(9000);
     if (!strcmp(how, "buffer")) MPI_Send((void *)0x10000000, 100, MPI_INT, 0, 1, MPI_COMM_WORLD);
     if (!strcmp(how, "thread") || !strncmp(how, "thread_", 7)) in_thread(how);
+    if (!strcmp(how, "cancel")) {
+        pthread_cancel(pthread_self());
+        pthread_testcancel();
+    }
 }
 
 int main(int argc, char **argv) {

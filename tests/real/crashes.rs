@@ -45,6 +45,18 @@ fn functions_of_cpp_programs_have_their_names_of_the_source() {
 }
 
 #[test]
+fn exceptions_that_nothing_catches_end_the_rank_where_they_are_thrown() {
+    let Some(program) = program("thrown.cc", "-g -O1") else { return };
+    for (how, place) in [("end", "after MPI_Finalize\n"), ("operator", "in MPI_Iallreduce\n")] {
+        let ran = run(&program, "--nct 1,1,2", how);
+        assert_eq!(ran.code, Some(4), "{how}: {}{}", ran.stdout, ran.stderr);
+        for part in ["terminate called after throwing", "(SIGABRT)", "abort was called, ", place, " at thrown.cc:"] {
+            assert!(ran.stderr.contains(part), "{how}: no \"{part}\" in:\n{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn each_kind_of_crash_has_its_words() {
     crashes(
         "early",
@@ -143,4 +155,8 @@ fn threads_of_a_program_may_end_themselves_or_be_cancelled() {
         let ran = run(program, "--nct 1,1,2", how);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{how}");
     }
+    // The thread that runs a rank is not its own: the rank ends, here before MPI_Finalize.
+    let ran = run(program, "--nct 1,1,2", "cancel");
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("rank 1") && ran.stderr.contains("MPI_Finalize"), "{}", ran.stderr);
 }

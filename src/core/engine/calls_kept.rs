@@ -129,6 +129,9 @@ fn again(lp: &mut LogicalProcess<'_>, key: EventKey, mut body: EventKind, path: 
         Some(own) => lp.paths.replace(own, path),
         None => lp.paths.release(path),
     }
+    if let EventKind::TransferArrival { since, .. } = &mut body {
+        *since = key.time;
+    }
     lp.push_event(key, || body);
 }
 

@@ -108,6 +108,8 @@ pub(super) enum EventKind {
         size: Bytes,
         /// When the transfer started.
         left: SimTime,
+        /// When its path was last another one: then too, or when the receiver called MPI, which it waited for.
+        since: SimTime,
         /// The load its sender's side saw.
         load: u32,
         /// The path to its start.

@@ -111,8 +111,16 @@ pub(super) struct CopyJob {
 pub(super) enum CopyFor {
     /// An eager message, whose bytes are there at `end`.
     Receive { recv: RequestId, end: SimTime },
-    /// A granted transfer that left at `left`, whose head came by the event `head` and whose bytes are there at `end`.
-    Transfer { head: EventKey, send: RequestId, recv: RequestId, path: PathSlot, left: SimTime, end: SimTime },
+    /// A granted transfer that left, and whose path is under way, since `times`; its head came by the event `head`, and
+    /// its bytes are there at `end`.
+    Transfer {
+        head: EventKey,
+        send: RequestId,
+        recv: RequestId,
+        path: PathSlot,
+        times: (SimTime, SimTime),
+        end: SimTime,
+    },
 }
 
 /// What is done with a copy.

@@ -360,32 +360,33 @@ pub(super) fn finish_copy(
             }
             received(target, lp, recv, end.max(copied));
         }
-        CopyFor::Transfer { head, send, recv, mut path, left, end } => {
+        CopyFor::Transfer { head, send, recv, mut path, times, end } => {
             if copied > end {
                 let delays = lp.paths.delays(path).copied(delays);
                 lp.paths.delay(&mut path, delays);
             }
-            finish_transfer(target, lp, head, (send, recv, path), job.size, left, end.max(copied));
+            finish_transfer(target, lp, head, (send, recv, path), job.size, times, end.max(copied));
         }
     }
 }
 
-/// A granted transfer whose head came by the event `head` has its bytes there at `end`.
+/// A granted transfer, of which it is stated when it left and since when its path is under way, whose head came by the
+/// event `head`, has its bytes there at `end`.
 pub(super) fn end_transfer(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     head: EventKey,
     (send, recv, path): (RequestId, RequestId, PathSlot),
     size: Bytes,
-    left: SimTime,
+    times: (SimTime, SimTime),
     end: SimTime,
 ) {
     let level = lp.level(head.from, target.rank);
     if !lp.receiver_copies(level, size) {
-        return finish_transfer(target, lp, head, (send, recv, path), size, left, end);
+        return finish_transfer(target, lp, head, (send, recv, path), size, times, end);
     }
     let &RequestRecord { tag, buffers, .. } = target.requests.get(recv);
-    let takes = CopyFor::Transfer { head, send, recv, path, left, end };
+    let takes = CopyFor::Transfer { head, send, recv, path, times, end };
     let stated = lp.stated_pair(target.rank, recv);
     let job = CopyJob { from: head.from, tag, buffers, stated, size, start: head.time, takes };
     if let Some((end, delays)) = lp.copy(target, lp.network.link(level).row(size), &job) {
@@ -400,7 +401,7 @@ fn finish_transfer(
     head: EventKey,
     (send, recv, mut path): (RequestId, RequestId, PathSlot),
     size: Bytes,
-    left: SimTime,
+    (left, since): (SimTime, SimTime),
     end: SimTime,
 ) {
     let from = head.from;
@@ -410,7 +411,7 @@ fn finish_transfer(
     // The sender hears of the end no sooner than a control message after the head: this is what lets its
     // worker go ahead meanwhile.
     let heard = end.max(head.time + link.handshake());
-    lp.cross(&mut path, (from, target.rank), size, left, end);
+    lp.cross(&mut path, (from, target.rank), size, since, end);
     target.requests.get_mut(recv).came_at(end, lp.paths.share(path));
     if heard > end {
         let news = TransferParts::of_control(heard.since(end), link.handshake());

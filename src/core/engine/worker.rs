@@ -366,10 +366,10 @@ impl<'a, P: Program> Worker<'a, P> {
                     lp.announce_transfer(key, row, size, turn, left);
                 }
                 let load = if lp.is_fair(level) { packed(turn, by) } else { departure.load };
-                let body = EventKind::TransferArrival { send, recv, size, left, load, path };
+                let body = EventKind::TransferArrival { send, recv, size, left, since: left, load, path };
                 lp.push_event(key, || body);
             }
-            EventKind::TransferArrival { send, recv, size, left, load, mut path } => {
+            EventKind::TransferArrival { send, recv, size, left, since, load, mut path } => {
                 let from = event.key.from;
                 let level = lp.level(from, target.rank);
                 let row = lp.network.row(from, target.rank, level, size);
@@ -387,7 +387,7 @@ impl<'a, P: Program> Worker<'a, P> {
                         event.key.time,
                     )
                 } else if level != Level::InterNode {
-                    lp.paths.delay(&mut path, head_delays(row, left, event.key.time, load));
+                    lp.paths.delay(&mut path, head_delays(row, since, event.key.time, load));
                     event.key.time + row.bandwidth.span(size, 1)
                 } else {
                     match lp.land(event.key, row, size, Flight { left, load }, Taker::Granted { send, recv, path }) {
@@ -398,7 +398,7 @@ impl<'a, P: Program> Worker<'a, P> {
                         (Landing::Open(_), _) => return,
                     }
                 };
-                end_transfer(target, lp, event.key, (send, recv, path), size, left, end);
+                end_transfer(target, lp, event.key, (send, recv, path), size, (left, since), end);
             }
             EventKind::Copy { recv, head, end } => came(target, lp, recv, head, end),
             EventKind::CopyTurn => next_copies(target, lp),

@@ -12,7 +12,7 @@ use crate::mpi_api::process::MpiProcess;
 use crate::mpi_api::request::{Operation, Request};
 use crate::process::crash::CrashContext;
 use crate::process::unwind::here;
-use crate::process::{run_as, run_as_nobody};
+use crate::process::{outermost, run_as, run_as_nobody};
 use crate::rank::{Call, Called, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
 
 /// A strand's stack: enough for functions of the program that combine data.
@@ -55,7 +55,8 @@ pub fn start_strand(
             p.keep_floats();
             floats.enter();
         }
-        *to.borrow_mut() = body(p);
+        let result = outermost(|| body(p));
+        *to.borrow_mut() = result;
         Call::Finish
     });
     let fiber = fiber.map_err(|error| {

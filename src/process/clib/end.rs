@@ -25,6 +25,7 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("abort", Function(abort as *const ())),
     ("pthread_exit", Function(pthread_exit as *const ())),
     ("thrd_exit", Function(thrd_exit as *const ())),
+    ("pthread_cancel", Function(pthread_cancel as *const ())),
     ("fork", Function(no_fork as *const ())),
     ("vfork", Function(no_fork as *const ())),
     ("daemon", Function(no_fork as *const ())),
@@ -108,6 +109,16 @@ unsafe extern "C" fn pthread_exit(value: *mut c_void) -> ! {
         leave = sym leave_thread,
         end = sym end_thread,
     )
+}
+
+/// A rank that cancels its main thread ends at once, as by [`pthread_exit`]: that thread is not its own.
+unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
+    // SAFETY: asks which thread this is.
+    if current().is_some() && thread == unsafe { libc::pthread_self() } {
+        leave_thread();
+    }
+    // SAFETY: the caller's.
+    unsafe { libc::pthread_cancel(thread) }
 }
 
 /// As [`pthread_exit`], of a number.

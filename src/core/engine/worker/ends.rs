@@ -100,7 +100,7 @@ impl<P: Program> Worker<'_, P> {
         match transfer.taker {
             Taker::Granted { send, recv, mut path } => {
                 lp.paths.delay(&mut path, delays);
-                end_transfer(target, lp, key, (send, recv, path), size, left, end);
+                end_transfer(target, lp, key, (send, recv, path), size, (left, left), end);
             }
             taker => {
                 lp.record_to(target, Level::InterNode, key.from, size, (left, end));

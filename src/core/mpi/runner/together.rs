@@ -11,9 +11,7 @@ use super::{Busy, Runner};
 use crate::mpi::mover::Mover;
 use crate::mpi::schedule::{Blocks, Piece, Step, Then};
 use crate::mpi::staged::FlatStage;
-use crate::rank::{
-    COMPLETE, Call, Message, Pattern, Reply, ReplyKind, RequestId, Requests, SendMode, Source, TagPattern,
-};
+use crate::rank::{Call, Message, Pattern, Reply, ReplyKind, RequestId, Requests, SendMode, Source, TagPattern};
 use crate::units::Bytes;
 
 /// What a receive is for; nothing of a send.
@@ -56,8 +54,6 @@ pub(super) struct Together {
     queue: VecDeque<FlatStage>,
     /// The stage that asked last, for what it started something, and whether it waits for that.
     asking: (usize, Purpose, bool),
-    /// The requests that were waited for.
-    asked: Requests,
 }
 
 impl Together {
@@ -69,7 +65,7 @@ impl Together {
         started.reverse();
         let mut queue = VecDeque::from(queue);
         let lanes = started.into_iter().chain(queue.pop_front()).map(OngoingStage::new).collect();
-        Together { lanes, queue, asking: (0, None, false), asked: Requests::new() }
+        Together { lanes, queue, asking: (0, None, false) }
     }
 }
 
@@ -90,20 +86,26 @@ impl<M: Mover> Runner<M> {
     fn take_reply_of(&mut self, together: &mut Together, reply: &mut Reply<'_>) {
         match &mut reply.kind {
             ReplyKind::Started(request) => {
+                // A send that is complete at once is waited for, too: who runs ahead does not know that it is.
                 let (lane, purpose, waits) = together.asking;
-                if *request != COMPLETE {
-                    let lane = &mut together.lanes[lane];
-                    lane.open.push((*request, purpose));
-                    lane.waits.extend(waits.then_some(*request));
-                }
+                let lane = &mut together.lanes[lane];
+                lane.open.push((*request, purpose));
+                lane.waits.extend(waits.then_some(*request));
             }
             ReplyKind::Completed(completions) => {
                 let completion = &mut completions[0];
-                let request = together.asked[completion.index as usize];
-                let is_it = |lane: &&mut OngoingStage| lane.open.iter().any(|(open, _)| *open == request);
-                let lane = together.lanes.iter_mut().find(is_it).expect("a stage waits for it");
+                // What was asked is what the stages wait for, one after the other.
+                let mut index = completion.index as usize;
+                let mut stages = together.lanes.iter_mut();
+                let lane = loop {
+                    let lane = stages.next().expect("a stage waits for it");
+                    match lane.waits.len() {
+                        waits if index >= waits => index -= waits,
+                        _ => break lane,
+                    }
+                };
+                let request = lane.waits.remove(index);
                 let place = lane.open.iter().position(|(open, _)| *open == request).expect("it is open");
-                lane.waits.retain(|waited| *waited != request);
                 if let (_, Some((piece, then))) = lane.open.remove(place) {
                     let FlatStage { layout, input, output, .. } = &lane.stage;
                     let piece = piece.placed(*input, *output);
@@ -145,7 +147,6 @@ impl<M: Mover> Runner<M> {
             if requests.is_empty() {
                 return None;
             }
-            together.asked = requests.clone();
             return Some(Call::WaitAny(requests));
         }
     }

@@ -260,7 +260,7 @@ fn advance(seat: &mut RankAtWork) -> Option<Vec<(u32, StartedCall)>> {
             seat.done = true;
             Vec::new()
         }
-        Some(Call::Compute(_)) => {
+        Some(Call::Compute(_) | Call::Data(_)) => {
             seat.reply = Some(Vec::new());
             Vec::new()
         }

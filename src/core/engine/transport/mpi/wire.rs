@@ -233,7 +233,7 @@ mod tests {
         let body = match number % 4 {
             0 => EventKind::Arrival { parcel, left, load },
             1 => EventKind::ClearToSend { send, recv, path },
-            2 => EventKind::TransferArrival { send, recv, size, left, load, path },
+            2 => EventKind::TransferArrival { send, recv, size, left, since: left, load, path },
             _ => EventKind::TransferEnd { send, path },
         };
         Event { key, body }

@@ -7,7 +7,7 @@ use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgr
 use crate::platform::{
     Algorithm, Collective, CollectiveRule, CollectiveRules, CoreRates, Link, LoadLaw, Platform, Row, Shape,
 };
-use crate::rank::{Call, Completion, Message, Pattern, Program, Reply, ReplyKind, Requests, Source, TagPattern};
+use crate::rank::{Call, DataBlock, Completion, Message, Pattern, Program, Reply, ReplyKind, Requests, Source, TagPattern};
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
 /// A rank that does some actions and then waits for all it started, the last first.
@@ -164,7 +164,7 @@ pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<MpiCall>>) -> Ran {
                 let text = format!("{call:?}");
                 let name = text.split(['(', '{', ' ']).next().unwrap_or_default();
                 ran.calls[at.rank as usize].push(match &call {
-                    Call::Compute(span) => format!("Compute {span}"),
+                    Call::Compute(span) | Call::Data(DataBlock { span, .. }) => format!("Compute {span}"),
                     Call::Enter(entry) => format!("Enter {}", entry.name),
                     _ => name.to_owned(),
                 });
@@ -216,7 +216,7 @@ pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<MpiCall>>) -> Ran {
                     ran.failed.push(error.to_string());
                     State::Finished
                 }
-                Call::Compute(_) => State::Done,
+                Call::Compute(_) | Call::Data(_) => State::Done,
                 other => panic!("a script does not call {other:?}"),
             };
             at.state = state;
