@@ -5,7 +5,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
-    /// Calls `function` with the other arguments. For who looks for a handler of an exception, there is nothing outside.
+    /// Calls `function` with the other arguments. For who looks for a handler of an exception, there is nothing
+    /// outside.
     #[link_name = "mcpsim_outermost"]
     fn call(first: usize, second: usize, third: usize, function: usize) -> c_int;
 }

@@ -57,6 +57,7 @@ const UNSAFE: &[&str] = &[
     "src/process/clib",
     "src/process/crash",
     "src/process/function.rs",
+    "src/process/outermost.rs",
     "src/process/program.rs",
     "src/process/rank.rs",
     "src/process/sample.rs",

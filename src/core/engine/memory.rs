@@ -46,8 +46,8 @@ pub(super) use stated::StatedPair;
 
 /// Of a cache's size, what the least buffer has that is asked for: smaller ones count as held.
 const FELT: u64 = 1 << 16;
-/// The same of what a block of code moves, or a rank copies or combines in a collective: there are many short ones, which drive out
-/// nothing.
+/// The same of what a block of code moves, or a rank copies or combines in a collective: there are many short ones,
+/// which drive out nothing.
 const FELT_OF_CODE: u64 = 1 << 10;
 
 /// The data of a rank's own code, beside the buffers of messages.

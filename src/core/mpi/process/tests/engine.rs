@@ -7,7 +7,9 @@ use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, MpiProgr
 use crate::platform::{
     Algorithm, Collective, CollectiveRule, CollectiveRules, CoreRates, Link, LoadLaw, Platform, Row, Shape,
 };
-use crate::rank::{Call, DataBlock, Completion, Message, Pattern, Program, Reply, ReplyKind, Requests, Source, TagPattern};
+use crate::rank::{
+    Call, Completion, DataBlock, Message, Pattern, Program, Reply, ReplyKind, Requests, Source, TagPattern,
+};
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan, SimTime};
 
 /// A rank that does some actions and then waits for all it started, the last first.
