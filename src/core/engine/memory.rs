@@ -242,8 +242,8 @@ impl Memory {
         size.get() > self.limits.cache.get() / FELT_OF_CODE
     }
 
-    /// What a rank moves for each byte that it copies or combines. What it combines has just come, and is in caches; the
-    /// other operand is read and then written.
+    /// What a rank moves for each byte that it copies or combines. What it combines has just come, and is in caches;
+    /// the other operand is read and then written.
     fn own_moves(&mut self, me: Rank, seat: RankLocation, block: DataBlock, now: SimTime) -> Moves {
         let buffers = BufferPair::of_own(block.context);
         let [read, written] = [false, true].map(|receives| (seat, buffers.at(me, me, 0, receives)));
@@ -256,8 +256,8 @@ impl Memory {
         moves
     }
 
-    /// Uses `size` bytes of buffers, each of a CMP and with what is moved from and to memory for each byte that caches do
-    /// not hold: adds these, and tells the sum of what is moved.
+    /// Uses `size` bytes of buffers, each of a CMP and with what is moved from and to memory for each byte that caches
+    /// do not hold: adds these, and tells the sum of what is moved.
     fn touch(
         &mut self,
         used: &[((RankLocation, BufferKey), u64)],
