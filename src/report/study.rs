@@ -375,6 +375,8 @@ mod tests {
         assert_eq!(many.lines().count(), 105, "{many}");
         let more = study_summary(&results(&["run.ranks=1..500"], |index| Ok(outcome(900 - index as u64))));
         assert_eq!(more, "study: 500 points\n\n  best   401.0 us  with run.ranks=500\n");
+        let equal = study_summary(&results(&["run.ranks=1,2,3"], |_| Ok(outcome(5))));
+        assert!(equal.ends_with("with run.ranks=1\n         and 2 more as fast\n"), "{equal}");
     }
 
     #[test]

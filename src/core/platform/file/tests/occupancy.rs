@@ -199,6 +199,11 @@ fn keys_that_only_fair_reads_are_told_where_another_law_holds() {
     assert_eq!(with("share"), ["inter_node: gap capacity duplex"]);
     assert_eq!(with("queue"), ["inter_node: capacity duplex"], "this law reads the gap");
     assert_eq!(with("fair"), [""; 0]);
+    // Loads are of another law.
+    let loads = "loads = [1, 2]\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n";
+    let of = |law: &str| unread(&network(&format!("law = \"{law}\"\n{loads}")).unwrap());
+    assert_eq!([of("fair"), of("share")], [["inter_node: loads"]; 2]);
+    assert_eq!(of("measured"), [""; 0]);
     // An interval states it, and a level within a node.
     let level = "intra_cmp = { copies = \"none\", interval = [{ latency = \"1 us\", bandwidth = \"1 GB/s\", copy_bandwidth = \"1 GB/s\" }] }";
     let text =
